@@ -1,0 +1,17 @@
+"""The code of the FlashAttention course, from `exp(x) / sum(exp(x))` to a Triton kernel.
+
+Read it in this order:
+
+    softmax        naive, safe and online softmax of one row; the (m, l[, O]) monoid and its `merge`
+    naive          standard attention: S and P written to memory, three passes
+    tiled          FlashAttention in NumPy, both loop orders, as a generator of `Step`s
+    memory, cost   bytes moved: metered by an ndarray subclass, and as closed forms
+    torch_ref      the same attention on torch tensors (B, H, N, d)
+    kernels        Triton: row softmax and the FlashAttention-2 forward pass
+    figures        a static picture of the tiles
+    widgets        the player: every step of `tiled.steps`, moving
+    state          what the others share: `Attention`, `Step`, `Traffic` and the checks of their input
+
+Each module has the same `attention(Q, K, V, *, causal=False, scale=None) -> Attention(O, lse)`:
+the module is the selector. Importing `flashlib` imports none of them.
+"""

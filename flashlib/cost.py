@@ -1,0 +1,110 @@
+"""Closed forms for one head's forward pass: FLOPs, bytes between HBM and SRAM, bytes of SRAM.
+
+Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64") or a NumPy
+dtype. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every function raises
+TypeError or ValueError for a size that is no whole number, a negative one, or another dtype.
+"""
+
+import numpy as np
+
+from flashlib.state import Traffic, check_block_sizes, check_causal, check_counts
+
+ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+
+
+def flops(N_q, N_k, d, *, causal=False) -> int:
+    """Return the FLOPs of the two matrix products, 4 N_q N_k d; half of that if causal.
+
+    Source: the convention of the FlashAttention-2 paper, section 4.1, which counts a causal mask as exactly
+    half and leaves out softmax and rescaling.
+    """
+    _check(N_q, N_k, d, causal)
+    return 4 * N_q * N_k * d // (2 if causal else 1)
+
+
+def standard_traffic(N_q, N_k, d, *, dtype) -> Traffic:
+    """Return the bytes `naive.attention` moves: Theta(N d + N^2), causal or not, as all of S is stored.
+
+    Six trips: read Q, K, write S; read S, write P (and lse); read P, V, write O.
+    Source: FlashAttention (2022), Algorithm 0 and Theorem 2.
+    """
+    _check(N_q, N_k, d)
+    size, acc = _itemsizes(dtype)
+    S = N_q * N_k * size
+    return Traffic(
+        read=(N_q + N_k) * d * size + S + S + N_k * d * size,
+        written=S + S + N_q * acc + N_q * d * size,
+    )
+
+
+def fa1_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
+    """Return the bytes `tiled.attention(order="fa1")` moves: without a mask about 3 N_q d T_c items.
+
+    K and V are read once. Each computed tile reads Q_i, O_i, m_i, l_i and writes O_i, m_i, l_i. Before, O, m
+    and l are initialised; after, lse is made from m and l.
+    Source: FlashAttention (2022), Algorithm 1 and Theorem 2.
+    """
+    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
+    _check(N_q, N_k, d)
+    size, acc = _itemsizes(dtype)
+    visits = int(_rows_per_block(N_q, B_r) @ tiles)  # rows of Q loaded, over all tiles
+    return Traffic(
+        read=2 * N_k * d * size + visits * (2 * d * size + 2 * acc) + 2 * N_q * acc,
+        written=N_q * (d * size + 2 * acc) + visits * (d * size + 2 * acc) + N_q * acc,
+    )
+
+
+def fa2_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
+    """Return the bytes `tiled.attention(order="fa2")` moves: without a mask about 2 N_k d T_r items.
+
+    Q is read and O and lse are written once. Each row block reads the K_j and V_j of the tiles it computes.
+    Source: FlashAttention-2, Algorithm 1.
+    """
+    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
+    _check(N_q, N_k, d)
+    size, acc = _itemsizes(dtype)
+    visits = int(np.minimum(tiles * B_c, N_k).sum())  # rows of K loaded, over all row blocks
+    return Traffic(read=N_q * d * size + visits * 2 * d * size, written=N_q * (d * size + acc))
+
+
+def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False):
+    """Return how many tiles of S each row block computes, an array of ceil(N_q / B_r) whole numbers.
+
+    The last row of block i sees the first min((i + 1) B_r, N_q) + N_k - N_q keys; tiles beyond are skipped.
+    """
+    _check(N_q, N_k, 1, causal)
+    check_block_sizes(B_r=B_r, B_c=B_c)
+    T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)
+    if not causal:
+        return np.full(T_r, T_c)
+    keys_seen = np.minimum(np.arange(1, T_r + 1) * B_r, N_q) + N_k - N_q
+    return np.clip(-(-keys_seen // B_c), 0, T_c)
+
+
+def sram_bytes(B_r, B_c, d, dtype) -> int:
+    """Return the bytes one step holds on chip: Q_i, K_j, V_j in dtype; O_acc, S_ij, m and l accumulated.
+
+    P_ij takes the place of S_ij.
+    """
+    check_block_sizes(B_r=B_r, B_c=B_c, d=d)
+    size, acc = _itemsizes(dtype)
+    return (B_r + 2 * B_c) * d * size + (B_r * d + B_r * B_c + 2 * B_r) * acc
+
+
+def _rows_per_block(N_q, B_r):
+    starts = np.arange(0, N_q, B_r)
+    return np.minimum(starts + B_r, N_q) - starts
+
+
+def _check(N_q, N_k, d, causal=False):
+    check_counts(N_q=N_q, N_k=N_k)
+    check_counts(d=d, at_least=1)
+    check_causal(causal)
+
+
+def _itemsizes(dtype):
+    """Return the bytes of one item in dtype, and in the accumulator's dtype."""
+    name = dtype if isinstance(dtype, str) else getattr(np.dtype(dtype), "name", dtype)
+    if name not in ITEMSIZE:
+        raise ValueError(f"dtype is {dtype!r}; accepted are {', '.join(ITEMSIZE)}")
+    return ITEMSIZE[name], max(4, ITEMSIZE[name])

@@ -1,0 +1,77 @@
+"""Triton kernels: compiled where there is a CUDA device, interpreted on the CPU where there is none.
+
+Importing this package is the one place that decides, since Triton reads TRITON_INTERPRET as it is imported:
+import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1) and it is left alone.
+
+    softmax    row softmax
+    forward    FlashAttention-2, forward pass
+    ladder     numbered, frozen teaching versions of the forward pass, one idea more in each
+
+INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
+"""
+
+import os
+import platform
+import sys
+
+import torch
+
+from flashlib.state import check_causal, check_tensors
+
+if not torch.cuda.is_available() and "TRITON_INTERPRET" not in os.environ:
+    if "triton" in sys.modules:
+        raise ImportError(
+            "triton was imported before flashlib.kernels, too late to run it without a GPU: "
+            "restart the kernel and import flashlib.kernels first"
+        )
+    os.environ["TRITON_INTERPRET"] = "1"
+
+try:
+    import triton
+except ImportError as error:
+    raise ImportError(
+        f"Triton is not installed: it has packages for Linux, and this is {platform.system()}. The chapters up to "
+        "06 run without it; in the kernel chapters read on with the results stored in the notebook"
+    ) from error
+
+INTERPRETED = bool(triton.knobs.runtime.interpret)
+DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+HEAD_DIMS = (16, 32, 64, 128)
+MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no side below 16; a tile above 256 does not fit a GPU
+
+
+def check_device(**tensors):
+    """Raise ValueError unless kernels can reach the tensors."""
+    for name, X in tensors.items():
+        if not X.is_cuda and not INTERPRETED:
+            raise ValueError(f"{name} is on {X.device}, and kernels are compiled for CUDA: {name}.cuda()")
+
+
+def check_attention(Q, K, V, causal):
+    """Raise TypeError or ValueError unless the kernels take these Q, K, V and this mask."""
+    check_tensors(Q, K, V, dtypes=DTYPES)
+    check_device(Q=Q)
+    check_causal(causal)
+    if Q.shape[-1] not in HEAD_DIMS:
+        raise ValueError(f"d is {Q.shape[-1]}; the kernel takes {', '.join(map(str, HEAD_DIMS))}: pad Q, K and V")
+
+
+def check_kernel_blocks(**sizes):
+    """Raise TypeError or ValueError unless every block size is a power of two a kernel can hold."""
+    accepted = [2**n for n in range(MIN_BLOCK.bit_length() - 1, MAX_BLOCK.bit_length())]
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(f"{name} is {size!r}; the kernel takes {', '.join(map(str, accepted))}")
+        if size not in accepted:
+            raise ValueError(f"{name} is {size}; the kernel takes {', '.join(map(str, accepted))}")
+
+
+def as_launched(X):
+    """Return X as a kernel takes it: its last axis contiguous and, in the interpreter, bfloat16 as float32.
+
+    Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards.
+    """
+    if INTERPRETED and X.dtype == torch.bfloat16:
+        X = X.float()
+    return X if X.stride(-1) == 1 else X.contiguous()

@@ -1,0 +1,199 @@
+"""FlashAttention-2, forward pass, in Triton.
+
+One program computes one row block of O: it holds Q_i, streams K and V past it, and keeps m, l and O_acc in
+registers. Two things differ from `tiled`. Scores are kept in base 2, since the hardware has exp2 and not exp:
+scale * log2(e) is folded into the one multiplication that every score needs anyway. And keys are streamed in two
+parts: whole tiles that every row of the block sees, without a mask, then the tiles cut by the causal mask or by
+the end of K.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from flashlib.kernels import INTERPRETED, as_launched, check_attention, check_kernel_blocks
+from flashlib.state import Attention, resolve_scale
+
+LOG2_E = tl.constexpr(math.log2(math.e))
+
+
+def attention(
+    Q,
+    K,
+    V,
+    *,
+    causal=False,
+    scale=None,
+    B_r=None,
+    B_c=None,
+    num_warps=None,
+    num_stages=None,
+    descriptors=None,
+) -> Attention:
+    """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
+
+    Q: (B, H, N_q, d); K, V: (B, H, N_k, d); all float16, bfloat16 or float32, any N_q and N_k, any strides, d one
+    of 16, 32, 64, 128. O: the shape and dtype of Q; lse: (B, H, N_q), fp32. fp32 products are IEEE, not tf32.
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
+    and lse = -inf.
+    B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's; default: `default_config`.
+    descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
+    descriptors for 16-bit tensors where the GPU has TMA and their alignment allows it.
+    Raises TypeError or ValueError for anything else, before any work.
+    Source: FlashAttention-2, Algorithm 1.
+    """
+    check_attention(Q, K, V, causal)
+    scale = resolve_scale(scale, Q.shape[-1])
+    config = default_config(Q.shape[-1], Q.dtype)
+    given = {"B_R": B_r, "B_C": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    config |= {name: value for name, value in given.items() if value is not None}
+    check_kernel_blocks(B_r=config["B_R"], B_c=config["B_C"])
+    q, k, v = map(as_launched, (Q, K, V))
+    if descriptors is None:
+        descriptors = _prefers_descriptors(q) and all(_describable(X) for X in (q, k, v))
+    elif descriptors and not all(_describable(X) for X in (q, k, v)):
+        raise ValueError(
+            "descriptors=True needs Q, K, V that are not empty, start at a multiple of 16 bytes and have strides "
+            f"of multiples of 16 bytes; strides are {Q.stride()}, {K.stride()}, {V.stride()}: use .contiguous()"
+        )
+
+    B, H, N_q, d = q.shape
+    o = torch.empty_like(q, memory_format=torch.contiguous_format)
+    lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
+    if q.numel():
+        grid = (triton.cdiv(N_q, config["B_R"]) * B * H,)
+        strides = [X.stride()[:3] for X in (q, k, v, o)]
+        if descriptors:
+            q, o_out = (_describe(X, config["B_R"]) for X in (q, o))
+            k, v = (_describe(X, config["B_C"]) for X in (k, v))
+        else:
+            o_out = o
+        _forward[grid](
+            q, k, v, o_out, lse, *strides, H, N_q, K.shape[2], scale * LOG2_E.value,
+            D=d, CAUSAL=causal, DESCRIPTORS=descriptors, **config,
+        )  # fmt: skip
+    return Attention(o.to(Q.dtype), lse)
+
+
+def default_config(d, dtype) -> dict:
+    """Return the tile, warps and pipeline stages for a head dimension and dtype; fits an A100 or later."""
+    if dtype == torch.float32:  # IEEE products use no tensor cores: small tiles, or registers spill
+        return {"B_R": 32, "B_C": 32 if d <= 64 else 16, "num_warps": 4, "num_stages": 2}
+    return {"B_R": 128, "B_C": 64, "num_warps": 4 if d <= 64 else 8, "num_stages": 3}
+
+
+@triton.jit
+def _forward(
+    Q, K, V, O, Lse_ptr,  # Q, K, V, O: pointers, or tensor descriptors
+    strides_q, strides_k, strides_v, strides_o,  # of batch, head and row; of the last axis it is 1
+    H, N_q, N_k, scale_log2e,
+    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+):  # fmt: skip
+    T_r = tl.cdiv(N_q, B_R)
+    i = tl.program_id(0) % T_r
+    b = tl.program_id(0) // T_r // H
+    h = tl.program_id(0) // T_r % H
+    offs_m = i * B_R + tl.arange(0, B_R)
+
+    q = _load(Q, strides_q, b, h, i * B_R, N_q, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    m = tl.full((B_R,), -float("inf"), tl.float32)
+    l = tl.zeros((B_R,), tl.float32)
+    O_acc = tl.zeros((B_R, D), tl.float32)
+
+    past = N_k - N_q  # keys before the first query's own
+    seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
+    seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
+    full = tl.maximum(seen_by_all, 0) // B_C * B_C
+    m, l, O_acc = _stream(
+        q, K, V, m, l, O_acc, 0, full, offs_m + past,
+        strides_k, strides_v, b, h, N_k, scale_log2e, D, B_C, False, CAUSAL, DESCRIPTORS,
+    )  # fmt: skip
+    m, l, O_acc = _stream(
+        q, K, V, m, l, O_acc, full, seen_by_any, offs_m + past,
+        strides_k, strides_v, b, h, N_k, scale_log2e, D, B_C, True, CAUSAL, DESCRIPTORS,
+    )  # fmt: skip
+
+    divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
+    _store(O, O_acc / divisor[:, None], strides_o, b, h, i * B_R, N_q, D, B_R, DESCRIPTORS)
+    lse = (m + tl.log2(divisor)) / LOG2_E
+    tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
+
+
+@triton.jit
+def _stream(
+    q, K, V, m, l, O_acc, start_k, end_k, last_visible,
+    strides_k, strides_v, b, h, N_k, scale_log2e,
+    D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+):  # fmt: skip
+    """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
+    for start in range(start_k, end_k, B_C):
+        k = _load(K, strides_k, b, h, start, N_k, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
+        if MASKED:
+            offs_n = start + tl.arange(0, B_C)
+            visible = (offs_n < N_k)[None, :]
+            if CAUSAL:
+                visible &= offs_n[None, :] <= last_visible[:, None]
+            S = tl.where(visible, S, -float("inf"))
+        m_old = m
+        m = tl.maximum(m_old, tl.max(S, axis=1) * scale_log2e)
+        shift = tl.where(m == -float("inf"), 0.0, m)  # -inf - (-inf) would be nan
+        alpha = tl.exp2(m_old - shift)
+        P = tl.exp2(S * scale_log2e - shift[:, None])
+        l = alpha * l + tl.sum(P, axis=1)
+        v = _load(V, strides_v, b, h, start, N_k, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        O_acc = tl.dot(P.to(v.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
+    return m, l, O_acc
+
+
+@triton.jit
+def _load(
+    X, strides, b, h, start, N, D: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
+):  # fmt: skip
+    """Return rows start to start + ROWS of head (b, h) of X, (ROWS, D); rows past N are 0 if MASKED."""
+    if DESCRIPTORS:
+        tile = X.load([b, h, start, 0]).reshape(ROWS, D)
+    else:
+        ptrs, inside = _tile(X, strides, b, h, start, N, D, ROWS)
+        tile = tl.load(ptrs, mask=inside, other=0.0) if MASKED else tl.load(ptrs)
+    return tile
+
+
+@triton.jit
+def _store(
+    X, tile, strides, b, h, start, N, D: tl.constexpr, ROWS: tl.constexpr, DESCRIPTORS: tl.constexpr
+):  # fmt: skip
+    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, those past N left out."""
+    if DESCRIPTORS:
+        X.store([b, h, start, 0], tile.to(X.dtype).reshape(1, 1, ROWS, D))
+    else:
+        ptrs, inside = _tile(X, strides, b, h, start, N, D, ROWS)
+        tl.store(ptrs, tile.to(X.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _tile(X_ptr, strides, b, h, start, N, D: tl.constexpr, ROWS: tl.constexpr):
+    """Return the pointers to a tile, (ROWS, D), and which of its rows lie inside, (ROWS, 1)."""
+    offs = start + tl.arange(0, ROWS)
+    head = X_ptr + b.to(tl.int64) * strides[0] + h.to(tl.int64) * strides[1]
+    ptrs = head + offs.to(tl.int64)[:, None] * strides[2] + tl.arange(0, D)[None, :]
+    return ptrs, (offs < N)[:, None]
+
+
+def _prefers_descriptors(X) -> bool:
+    """Return whether descriptors pay: on a GPU with TMA, and not in fp32, where they spill registers."""
+    return not INTERPRETED and X.dtype != torch.float32 and torch.cuda.get_device_capability(X.device) >= (9, 0)
+
+
+def _describable(X) -> bool:
+    """Return whether TMA can address X: not empty, base and all strides but the last multiples of 16 bytes."""
+    strides = [stride * X.element_size() for stride in X.stride()[:3]]
+    return X.numel() > 0 and X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
+
+
+def _describe(X, rows):
+    return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, 1, rows, X.shape[-1]])

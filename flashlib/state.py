@@ -1,0 +1,145 @@
+"""The records every implementation shares, and the checks of what goes in.
+
+Notation, the same in NumPy, torch, Triton, equations and pictures. `Q K V S P O` are the paper's
+tensors, `Q_i K_j V_j S_ij P_ij` their tiles, `B_r B_c` the block sizes, `T_r T_c` the block counts,
+`N_q N_k d` the sizes. Of each row, `m` is the running maximum, `l` the running sum of exponentials and
+`alpha = exp(m_old - m)` the factor that rescales what was summed under the old maximum. `O_acc` is always
+the unnormalised accumulator, `O` only the finished output. `lse = m + log(l)` is a natural logarithm;
+a base-2 one is called `lse2`.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+FLOATING = tuple(map(np.dtype, ("float16", "float32", "float64")))
+
+
+class Attention(NamedTuple):
+    """What every `attention` returns.
+
+    O: the output, shape and dtype of Q.
+    lse: log-sum-exp of each row of scores, shape of Q without its last axis; fp32, or fp64 for fp64 inputs.
+    """
+
+    O: Any
+    lse: Any
+
+
+class Step(NamedTuple):
+    """One tile of S, computed: the state of a block of rows before and after it.
+
+    A snapshot: nothing in it changes later. `i, j, m, l, O_acc` are what a generator of steps must give.
+    The default of all others is None, so that one written by hand can stay short.
+    """
+
+    i: int  # row block, 0 .. T_r - 1
+    j: int  # column block, 0 .. T_c - 1
+    m: Any  # (B_r,)
+    l: Any  # (B_r,)
+    O_acc: Any  # (B_r, d), unnormalised
+    rows: slice | None = None  # of Q and O
+    cols: slice | None = None  # of K and V
+    S_ij: Any = None  # (B_r, B_c), scaled and masked
+    P_ij: Any = None  # (B_r, B_c), exp(S_ij - m)
+    m_old: Any = None
+    alpha: Any = None  # (B_r,), exp(m_old - m)
+    l_old: Any = None
+    O_acc_old: Any = None
+
+
+@dataclass
+class Traffic:
+    """Bytes moved between HBM and SRAM."""
+
+    read: int = 0
+    written: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.read + self.written
+
+
+def check_floating(**arrays):
+    """Raise TypeError unless every array is a NumPy array, all of one floating dtype."""
+    first_name, first = next(iter(arrays.items()))
+    for name, X in arrays.items():
+        if not isinstance(X, np.ndarray):
+            raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array, e.g. np.asarray({name})")
+        if X.dtype not in FLOATING:
+            raise TypeError(
+                f"{name} has dtype {X.dtype}; accepted are float16, float32 and float64, "
+                f"e.g. {name}.astype('float32')"
+            )
+        if X.dtype != first.dtype:
+            raise TypeError(
+                f"{name} has dtype {X.dtype} and {first_name} has {first.dtype}; convert them to one dtype"
+            )
+
+
+def check_tensors(Q, K, V, *, dtypes):
+    """Raise TypeError or ValueError unless Q, K, V are torch tensors (B, H, N, d) of one accepted dtype."""
+    import torch  # only here: the NumPy half of the course runs without it
+
+    for name, X in (("Q", Q), ("K", K), ("V", V)):
+        if not isinstance(X, torch.Tensor):
+            raise TypeError(f"{name} is a {type(X).__name__}; pass a torch tensor, e.g. torch.as_tensor({name})")
+        if X.dtype not in dtypes:
+            raise TypeError(f"{name} has dtype {X.dtype}; accepted are {', '.join(map(str, dtypes))}")
+        if X.dtype != Q.dtype:
+            raise TypeError(f"{name} has dtype {X.dtype} and Q has {Q.dtype}; convert them to one dtype")
+        if X.device != Q.device:
+            raise ValueError(f"{name} is on {X.device} and Q on {Q.device}; move them to one device")
+    check_shapes(Q, K, V, axes="(B, H, N, d)")
+
+
+def check_shapes(Q, K, V, axes: str):
+    """Raise ValueError unless Q, K, V fit together, `axes` naming the axes of each, e.g. "(B, H, N, d)"."""
+    n_axes = axes.count(",") + 1
+    for name, X in (("Q", Q), ("K", K), ("V", V)):
+        if X.ndim != n_axes:
+            raise ValueError(f"{name} has shape {tuple(X.shape)}; expected {n_axes} axes {axes}")
+    if tuple(V.shape) != tuple(K.shape):
+        raise ValueError(f"K has shape {tuple(K.shape)} and V {tuple(V.shape)}; they must be equal")
+    if tuple(Q.shape[:-2]) != tuple(K.shape[:-2]):
+        raise ValueError(
+            f"Q has shape {tuple(Q.shape)} and K {tuple(K.shape)}; all axes before the last two must be equal"
+        )
+    if Q.shape[-1] != K.shape[-1] or Q.shape[-1] == 0:
+        raise ValueError(
+            f"Q has shape {tuple(Q.shape)} and K {tuple(K.shape)}; the last axis, d, must be equal and at least 1"
+        )
+
+
+def check_counts(*, at_least=0, **counts):
+    """Raise TypeError or ValueError unless every count is a whole number of `at_least` or more."""
+    for name, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, Integral):
+            raise TypeError(f"{name} is {count!r}; accepted are whole numbers of at least {at_least}")
+        if count < at_least:
+            raise ValueError(f"{name} is {count}; accepted are whole numbers of at least {at_least}")
+
+
+def check_block_sizes(**sizes):
+    """Raise TypeError or ValueError unless every block size is a whole number of at least 1."""
+    check_counts(at_least=1, **sizes)
+
+
+def check_causal(causal):
+    """Raise TypeError unless `causal` is True or False."""
+    if not isinstance(causal, bool):
+        raise TypeError(f"causal is {causal!r}; pass True or False")
+
+
+def resolve_scale(scale, d: int) -> float:
+    """Return `scale` as a float, 1 / sqrt(d) for None; raise unless it is a positive finite number."""
+    if scale is None:
+        return 1 / math.sqrt(d)
+    if isinstance(scale, bool) or not isinstance(scale, Real):
+        raise TypeError(f"scale is {scale!r}; pass a positive number, or None for 1 / sqrt(d)")
+    if not (math.isfinite(scale) and scale > 0):
+        raise ValueError(f"scale is {scale}; pass a positive finite number, or None for 1 / sqrt(d)")
+    return float(scale)

@@ -1,0 +1,155 @@
+"""FlashAttention's forward pass in NumPy, in both loop orders, for one head.
+
+`steps` is the algorithm, tile by tile; `attention` runs it to its end. Whatever shows, checks or meters the
+algorithm consumes the same steps. Both orders keep `m`, `l` and `O_acc` per row and never hold more of S than
+one tile; they differ in which block stays on chip:
+
+    "fa2"  Q outside: the state of a row block stays on chip, K and V stream past, O is written once.
+    "fa1"  K/V outside: K_j and V_j stay, and m, l and O of every row block are re-read and re-written.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+
+from flashlib.state import (
+    Attention,
+    Step,
+    check_block_sizes,
+    check_causal,
+    check_floating,
+    check_shapes,
+    resolve_scale,
+)
+
+
+def attention(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, scale=None) -> Attention:
+    """Return softmax(Q K^T * scale) V and the log-sum-exp of each row without ever holding S.
+
+    Q: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. O: (N_q, d), the dtype of Q; lse: (N_q,),
+    fp32 or, for fp64 inputs, fp64, as is all arithmetic. The other arguments and what is raised: see `steps`.
+    """
+    check_floating(Q=Q, K=K, V=V)
+    O = np.empty_like(Q)
+    lse = np.empty_like(Q, shape=Q.shape[:1], dtype=_accumulator_dtype(Q))
+    trace = steps(Q, K, V, B_r=B_r, B_c=B_c, order=order, causal=causal, scale=scale, O=O, lse=lse)
+    deque(trace, maxlen=0)  # run to the end, keep nothing
+    return Attention(O, lse)
+
+
+def steps(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, scale=None, O=None, lse=None) -> Iterator[Step]:
+    """Return a generator of the Steps of FlashAttention, one for each tile of S that is computed.
+
+    Q: (N_q, d); K, V: (N_k, d); all float16, float32 or float64.
+    B_r, B_c: rows of Q and of K/V in a block; whole numbers of at least 1, the last block may be shorter.
+    order: "fa2" (Q outside) or "fa1" (K/V outside).
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right); a tile that no row of its block
+    sees is skipped and has no Step. A row that sees no key gets O = 0 and lse = -inf.
+    O, lse: (N_q, d) and (N_q,), written as the generator runs; allocated if not given. In the "fa1" order O
+    is stored after every step, rounded to its dtype.
+    Raises TypeError or ValueError, at the call and before any work, for arguments other than these.
+    Source: FlashAttention-2, Algorithm 1 ("fa2"); FlashAttention, Algorithm 1 ("fa1").
+    """
+    check_floating(Q=Q, K=K, V=V)
+    check_shapes(Q, K, V, axes="(N, d)")
+    check_block_sizes(B_r=B_r, B_c=B_c)
+    check_causal(causal)
+    if order not in ("fa1", "fa2"):
+        raise ValueError(f'order is {order!r}; accepted are "fa2" (Q outside) and "fa1" (K/V outside)')
+    scale = resolve_scale(scale, Q.shape[-1])
+    O = _output("O", O, Q, Q.shape, Q.dtype)
+    lse = _output("lse", lse, Q, Q.shape[:1], _accumulator_dtype(Q))
+    generator = _fa2_steps if order == "fa2" else _fa1_steps
+    return generator(Q, K, V, O, lse, B_r, B_c, causal, scale)
+
+
+def _fa2_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
+    """FlashAttention-2, Algorithm 1: the row block stays, K and V stream past it."""
+    past = len(K) - len(Q)  # keys before the first query's own
+    for i, rows in enumerate(blocks(len(Q), B_r)):
+        Q_i = load(Q, rows)  # (B_r, d)
+        m, l = np.full(len(Q_i), -np.inf, Q_i.dtype), np.zeros(len(Q_i), Q_i.dtype)  # (B_r,)
+        O_acc = np.zeros_like(Q_i)  # (B_r, d)
+        for j, cols in enumerate(blocks(len(K), B_c)):
+            if causal and is_hidden(rows, cols, past):
+                break
+            K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
+            S_ij = Q_i @ K_j.T * scale  # (B_r, B_c)
+            if causal:
+                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            m_old, l_old, O_acc_old = m, l, O_acc
+            m = np.maximum(m_old, S_ij.max(axis=1))
+            shift = np.where(m == -np.inf, 0, m)  # -inf - (-inf) would be nan
+            alpha = np.exp(m_old - shift)
+            P_ij = np.exp(S_ij - shift[:, None])  # (B_r, B_c)
+            l = alpha * l_old + P_ij.sum(axis=1)
+            O_acc = alpha[:, None] * O_acc_old + P_ij @ V_j
+            yield Step(i, j, m, l, O_acc, rows, cols, S_ij, P_ij, m_old, alpha, l_old, O_acc_old)
+        divisor = np.where(l == 0, 1, l)  # a row that saw no key: O = 0, lse = -inf
+        O[rows] = O_acc / divisor[:, None]
+        lse[rows] = m + np.log(divisor)
+
+
+def _fa1_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
+    """FlashAttention, Algorithm 1: the column block stays, the state of every row block passes by."""
+    past = len(K) - len(Q)  # keys before the first query's own
+    O[:] = 0
+    m_hbm, l_hbm = np.full_like(lse, -np.inf), np.zeros_like(lse)  # (N_q,)
+    for j, cols in enumerate(blocks(len(K), B_c)):
+        K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
+        for i, rows in enumerate(blocks(len(Q), B_r)):
+            if causal and is_hidden(rows, cols, past):
+                continue
+            Q_i, m_old, l_old = load(Q, rows), load(m_hbm, rows), load(l_hbm, rows)
+            O_acc_old = load(O, rows) * l_old[:, None]  # (B_r, d), un-normalised
+            S_ij = Q_i @ K_j.T * scale  # (B_r, B_c)
+            if causal:
+                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            m = np.maximum(m_old, S_ij.max(axis=1))
+            shift = np.where(m == -np.inf, 0, m)  # -inf - (-inf) would be nan
+            alpha = np.exp(m_old - shift)
+            P_ij = np.exp(S_ij - shift[:, None])  # (B_r, B_c)
+            l = alpha * l_old + P_ij.sum(axis=1)
+            O_acc = alpha[:, None] * O_acc_old + P_ij @ V_j
+            O[rows] = O_acc / np.where(l == 0, 1, l)[:, None]
+            m_hbm[rows], l_hbm[rows] = m, l
+            yield Step(i, j, m, l, O_acc, rows, cols, S_ij, P_ij, m_old, alpha, l_old, O_acc_old)
+    m, l = m_hbm[:], l_hbm[:]
+    lse[:] = m + np.log(np.where(l == 0, 1, l))
+
+
+def blocks(N, B):
+    """Yield the slices that cut N rows into blocks of B, the last one shorter if B does not divide N."""
+    for start in range(0, N, B):
+        yield slice(start, min(start + B, N))
+
+
+def load(X, rows):
+    """Return a copy of X[rows] in the accumulator's dtype: what is loaded does not change with memory."""
+    return X[rows].astype(_accumulator_dtype(X))
+
+
+def is_hidden(rows, cols, past):
+    """Return whether the causal mask cuts all of a tile: its last row does not see its first key."""
+    return cols.start > rows.stop - 1 + past
+
+
+def is_visible(rows, cols, past):
+    """Return the causal mask of a tile, (B_r, B_c) of bool: row r sees key c if c <= r + past."""
+    r, c = np.ogrid[rows, cols]
+    return c <= r + past
+
+
+def _accumulator_dtype(X):
+    return np.promote_types(X.dtype, np.float32)
+
+
+def _output(name, X, like, shape, dtype):
+    """Return X, or an array of this shape and dtype allocated like `like` if X is None; check one given."""
+    if X is None:
+        return np.empty_like(like, shape=shape, dtype=dtype)
+    check_floating(**{name: X})
+    if X.shape != tuple(shape) or X.dtype != dtype:
+        raise ValueError(f"{name} has shape {X.shape} and dtype {X.dtype}; expected {tuple(shape)}, {dtype}")
+    return X
