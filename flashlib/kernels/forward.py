@@ -15,23 +15,13 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.kernels import INTERPRETED, as_launched, check_attention, check_kernel_blocks
-from flashlib.state import Attention, resolve_scale
+from flashlib.state import Attention, check_counts, resolve_scale
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 
 
 def attention(
-    Q,
-    K,
-    V,
-    *,
-    causal=False,
-    scale=None,
-    B_r=None,
-    B_c=None,
-    num_warps=None,
-    num_stages=None,
-    descriptors=None,
+    Q, K, V, *, causal=False, scale=None, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
 ) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
@@ -39,7 +29,7 @@ def attention(
     of 16, 32, 64, 128. O: the shape and dtype of Q; lse: (B, H, N_q), fp32. fp32 products are IEEE, not tf32.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf.
-    B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's; default: `default_config`.
+    B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `default_config`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA and their alignment allows it.
     Raises TypeError or ValueError for anything else, before any work.
@@ -47,30 +37,24 @@ def attention(
     """
     check_attention(Q, K, V, causal)
     scale = resolve_scale(scale, Q.shape[-1])
-    config = default_config(Q.shape[-1], Q.dtype)
+    q, k, v = map(as_launched, (Q, K, V))
+    descriptors = _resolve_descriptors(descriptors, q, k, v)
+    config = default_config(Q.shape[-1], Q.dtype, descriptors)
     given = {"B_R": B_r, "B_C": B_c, "num_warps": num_warps, "num_stages": num_stages}
     config |= {name: value for name, value in given.items() if value is not None}
     check_kernel_blocks(B_r=config["B_R"], B_c=config["B_C"])
-    q, k, v = map(as_launched, (Q, K, V))
-    if descriptors is None:
-        descriptors = _prefers_descriptors(q) and all(_describable(X) for X in (q, k, v))
-    elif descriptors and not all(_describable(X) for X in (q, k, v)):
-        raise ValueError(
-            "descriptors=True needs Q, K, V that are not empty, start at a multiple of 16 bytes and have strides "
-            f"of multiples of 16 bytes; strides are {Q.stride()}, {K.stride()}, {V.stride()}: use .contiguous()"
-        )
+    check_counts(num_warps=config["num_warps"], num_stages=config["num_stages"], at_least=1)
 
     B, H, N_q, d = q.shape
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
     if q.numel():
-        grid = (triton.cdiv(N_q, config["B_R"]) * B * H,)
         strides = [X.stride()[:3] for X in (q, k, v, o)]
+        o_out = o
         if descriptors:
             q, o_out = (_describe(X, config["B_R"]) for X in (q, o))
             k, v = (_describe(X, config["B_C"]) for X in (k, v))
-        else:
-            o_out = o
+        grid = (triton.cdiv(N_q, config["B_R"]) * B * H,)
         _forward[grid](
             q, k, v, o_out, lse, *strides, H, N_q, K.shape[2], scale * LOG2_E.value,
             D=d, CAUSAL=causal, DESCRIPTORS=descriptors, **config,
@@ -78,11 +62,44 @@ def attention(
     return Attention(o.to(Q.dtype), lse)
 
 
-def default_config(d, dtype) -> dict:
-    """Return the tile, warps and pipeline stages for a head dimension and dtype; fits an A100 or later."""
+def default_config(d, dtype, descriptors) -> dict:
+    """Return tile, warps and pipeline stages; chosen on an H200, and they fit an A100 or later."""
     if dtype == torch.float32:  # IEEE products use no tensor cores: small tiles, or registers spill
         return {"B_R": 32, "B_C": 32 if d <= 64 else 16, "num_warps": 4, "num_stages": 2}
+    if descriptors and d <= 64:
+        return {"B_R": 64, "B_C": 128, "num_warps": 4, "num_stages": 2}
+    if descriptors:
+        return {"B_R": 64, "B_C": 64, "num_warps": 4, "num_stages": 3}
     return {"B_R": 128, "B_C": 64, "num_warps": 4 if d <= 64 else 8, "num_stages": 3}
+
+
+def _resolve_descriptors(descriptors, *tensors) -> bool:
+    """Return whether to use descriptors: as asked, or where they pay; raise if asked for and impossible."""
+    possible = all(map(_describable, tensors))
+    if descriptors is None:
+        # not in fp32, where they spill registers
+        return possible and tensors[0].dtype != torch.float32 and _has_tma(tensors[0].device)
+    if not isinstance(descriptors, bool):
+        raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
+    if descriptors and not possible:
+        raise ValueError(
+            "descriptors=True takes tensors that are not empty, start at a multiple of 16 bytes and have strides "
+            f"of multiples of 16 bytes; strides of Q, K, V are {[X.stride() for X in tensors]}: use .contiguous()"
+        )
+    return descriptors
+
+
+def _describe(X, rows):
+    return TensorDescriptor(X, X.shape, X.stride(), [1, 1, rows, X.shape[-1]])
+
+
+def _describable(X) -> bool:
+    strides = [stride * X.element_size() for stride in X.stride()[:3]]
+    return X.numel() > 0 and X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
+
+
+def _has_tma(device) -> bool:
+    return not INTERPRETED and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 @triton.jit
@@ -182,18 +199,3 @@ def _tile(X_ptr, strides, b, h, start, N, D: tl.constexpr, ROWS: tl.constexpr):
     head = X_ptr + b.to(tl.int64) * strides[0] + h.to(tl.int64) * strides[1]
     ptrs = head + offs.to(tl.int64)[:, None] * strides[2] + tl.arange(0, D)[None, :]
     return ptrs, (offs < N)[:, None]
-
-
-def _prefers_descriptors(X) -> bool:
-    """Return whether descriptors pay: on a GPU with TMA, and not in fp32, where they spill registers."""
-    return not INTERPRETED and X.dtype != torch.float32 and torch.cuda.get_device_capability(X.device) >= (9, 0)
-
-
-def _describable(X) -> bool:
-    """Return whether TMA can address X: not empty, base and all strides but the last multiples of 16 bytes."""
-    strides = [stride * X.element_size() for stride in X.stride()[:3]]
-    return X.numel() > 0 and X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
-
-
-def _describe(X, rows):
-    return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, 1, rows, X.shape[-1]])

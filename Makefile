@@ -1,0 +1,78 @@
+# The FlashAttention course. `make` lists what there is; `make lab` is all a learner needs.
+
+PYTHON  ?= python3
+TORCH   ?=
+CHAPTER ?=
+REFRESH ?=
+ARGS    ?=
+
+ifeq ($(OS),Windows_NT)
+PY := .venv/Scripts/python
+else
+PY := .venv/bin/python
+endif
+
+# Holds the folder it was made in: after a move the editable install points nowhere and is made again.
+STAMP := .venv/installed
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+MOVED := moved
+endif
+
+PIP_FAILED := { echo; echo "The installation failed (see pip's message above): it needs a network and a Python" \
+  "from 3.11 to 3.14 on Linux, Windows or a Mac with Apple silicon; then run the same make command again."; exit 1; } >&2
+
+NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
+
+.PHONY: help setup lab fresh test notebooks check fix test-gpu clean moved
+
+help:
+	@echo "The FlashAttention course. Start with: make lab"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make .venv with all the course needs (TORCH=cpu: without CUDA; PYTHON=python3.12)
+
+lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (ARGS="--no-browser")
+	@$(PY) tools/workspace.py copy
+	@$(PY) -m jupyterlab --config=tools/jupyter_lab_config.py --ServerApp.root_dir=workspace $(ARGS)
+
+fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
+	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
+
+test: setup ## run every test and every notebook (ARGS="-k tiled" for some)
+	@$(PY) -m pytest $(NBVAL) tests notebooks $(ARGS)
+
+notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
+	@$(PY) tools/notebooks.py $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
+
+check: setup ## check style and format of code and notebooks, writing nothing
+	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
+	$(PY) -m ruff format --no-cache --check . || status=1; exit $$status
+
+fix: setup ## repair what `make check` complains about, where a tool can
+	@$(PY) -m ruff check --no-cache --fix --exit-zero .
+	@$(PY) -m ruff format --no-cache .
+
+test-gpu: setup ## run the tests that need a CUDA device
+	@$(PY) -m pytest -m gpu tests $(ARGS)
+
+clean: ## remove .venv and caches; never workspace/, which holds your work
+	@rm -rf .venv build *.egg-info .pytest_cache .ruff_cache
+	@find . -name workspace -prune -o -name .git -prune -o \
+	  \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+	@echo "Removed .venv and caches. Kept workspace/, which holds your work."
+
+$(STAMP): requirements.txt $(MOVED)
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "$(PYTHON) was not found: install Python 3.11 or later, or name one: make lab PYTHON=python3.12"; exit 1; } >&2
+	@"$(PYTHON)" tools/check_python.py
+	@rm -f $(STAMP)
+	@echo "Installing into .venv; the first time this takes some minutes."
+	@"$(PYTHON)" -m venv .venv
+ifeq ($(TORCH),cpu)
+	@$(PY) -m pip install --index-url https://download.pytorch.org/whl/cpu \
+	  "$$(sed -n 's/^\(torch==[^; ]*\).*/\1/p' requirements.txt)" || $(PIP_FAILED)
+endif
+	@$(PY) -m pip install -r requirements.txt || $(PIP_FAILED)
+	@$(PY) -c "import matplotlib.font_manager"
+	@echo "$(CURDIR)" > $(STAMP)

@@ -1,0 +1,26 @@
+"""Kernel tests run in the interpreter without a CUDA device; marked `gpu` they run compiled on one."""
+
+from importlib.util import find_spec
+
+import pytest
+import torch
+
+collect_ignore_glob = [] if find_spec("triton") else ["test_*"]  # no packages for macOS and Windows
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request):
+    from flashlib import kernels
+
+    if request.param == "cpu" and not kernels.INTERPRETED:
+        pytest.skip("kernels are compiled here")
+    torch.manual_seed(0)
+    return request.param
+
+
+@pytest.fixture
+def poisoned(monkeypatch):
+    """Fill whatever a launch allocates with NaN, so that an element it does not write shows."""
+    for name in ("empty", "empty_like"):
+        allocate = getattr(torch, name)
+        monkeypatch.setattr(torch, name, lambda *a, _allocate=allocate, **k: _allocate(*a, **k).fill_(torch.nan))

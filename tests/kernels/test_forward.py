@@ -1,0 +1,195 @@
+"""The forward kernel, tuned or on the ladder, equals fp64 as closely as plain attention in the same dtype does."""
+
+import pytest
+import torch
+
+from flashlib import torch_ref
+from flashlib.kernels import forward
+from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal
+from tests import oracle
+
+HALF = [torch.float16, torch.bfloat16]
+SMALL = {"B_r": 32, "B_c": 16}  # more than one block at the sizes of the interpreter
+KERNELS = {
+    "pointers": lambda *a, **k: forward.attention(*a, descriptors=False, **k),
+    "descriptors": lambda *a, **k: forward.attention(*a, descriptors=True, **k),
+    "r3_flash": r3_flash.attention,
+    "r4_exp2": r4_exp2.attention,
+    "r5_causal": r5_causal.attention,
+}
+NONEMPTY = [size for size in oracle.SIZES if 0 not in size]
+
+
+def tensors(device, N_q, N_k, d, dtype, heads=(1, 2)):
+    return tuple(torch.randn(*heads, n, d, device=device).to(dtype) for n in (N_q, N_k, N_k))
+
+
+def largest(X):
+    """Return the largest finite absolute value in X, at least 1."""
+    return max(1.0, X.double().nan_to_num(nan=0, posinf=0, neginf=0).abs().max().item() if X.numel() else 0)
+
+
+def check(kernel, Q, K, V, **options):
+    """Run the kernel and hold O and lse against fp64; what options choose is the tiles, causal and scale."""
+    problem = {name: options[name] for name in ("causal", "scale") if name in options}
+    exact = torch_ref.attention(*(X.double() for X in (Q, K, V)), **problem)
+    plain = torch_ref.attention(Q, K, V, **problem)
+    given = kernel(Q, K, V, **options)
+    assert given.O.dtype == Q.dtype and given.lse.dtype == torch.float32
+    plain_fp32 = torch_ref.attention(*(X.float() for X in (Q, K, V)), **problem)  # what lse is computed in
+    fp32 = 2.0**-23 * largest(exact.lse)
+    O, O_exact, O_plain = (X.O.cpu().double() for X in (given, exact, plain))
+    oracle.assert_close(O, O_exact, plain=O_plain, rounding=fp32 * largest(V), what="O")
+    lse, lse_exact, lse_plain = (X.lse.cpu() for X in (given, exact, plain_fp32))
+    oracle.assert_close(lse, lse_exact, plain=lse_plain, rounding=fp32, what="lse")
+    return given
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("dtype", [*HALF, torch.float32])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("N_q, N_k", [(37, 53), (53, 37), (1, 70)])
+def test_equals_fp64(kernel, dtype, causal, N_q, N_k, device, poisoned):
+    check(kernel, *tensors(device, N_q, N_k, 16, dtype), causal=causal, **SMALL)
+
+
+@pytest.mark.parametrize("d", [16, 32, 64, 128])
+@pytest.mark.parametrize("dtype", [*HALF, torch.float32])
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_head_dimension_with_the_default_tiles(d, dtype, causal, device, poisoned):
+    check(forward.attention, *tensors(device, 150, 201, d, dtype), causal=causal)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("causal", [False, True])
+def test_does_not_depend_on_the_tiles(kernel, causal, device):
+    Q, K, V = tensors(device, 53, 71, 16, torch.float32)
+    for B_r, B_c in [(16, 16), (16, 64), (64, 16), (64, 32)]:
+        check(kernel, Q, K, V, causal=causal, B_r=B_r, B_c=B_c)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("largest_score", [100.0, 1e4])
+def test_large_scores(kernel, largest_score, device, poisoned):
+    Q, K, V = tensors(device, 37, 53, 16, torch.float32)
+    Q *= largest_score / (Q @ K.mT / 4).abs().max()
+    check(kernel, Q, K, V, causal=True, **SMALL)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_scale(kernel, device, poisoned):
+    check(kernel, *tensors(device, 37, 53, 16, torch.float32), scale=0.7, **SMALL)
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[name] for name in KERNELS if name != "descriptors"])
+@pytest.mark.parametrize("N_q, N_k", [(0, 5), (5, 0), (1, 1)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_nothing_and_one_token(kernel, N_q, N_k, causal, device, poisoned):
+    given = check(kernel, *tensors(device, N_q, N_k, 16, torch.float32), causal=causal, **SMALL)
+    if N_k == 0:
+        assert (given.O == 0).all() and (given.lse == -torch.inf).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_rows_that_see_no_key(kernel, device, poisoned):
+    given = check(kernel, *tensors(device, 83, 21, 16, torch.float16), causal=True, **SMALL)
+    assert (given.O[:, :, : 83 - 21] == 0).all() and (given.lse[:, :, : 83 - 21] == -torch.inf).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_any_strides_and_nothing_read_outside(kernel, dtype, device, poisoned):
+    """Layout (B, N, H, d), every tensor inside a border of NaN."""
+    borders = [torch.full((2, n + 4, 2, 32), torch.nan, device=device, dtype=dtype) for n in (37, 53, 53)]
+    inside = [X[:, 2:-2, :, 8:24] for X in borders]
+    for X in inside:
+        X.copy_(torch.randn(X.shape))
+    Q, K, V = (X.transpose(1, 2) for X in inside)
+    before = [X.clone() for X in borders]
+    check(kernel, Q, K, V, causal=True, **SMALL)
+    for X, copy in zip(borders, before, strict=True):
+        assert torch.equal(X.nan_to_num(7), copy.nan_to_num(7)), "an input was changed"
+
+
+def test_strides_of_zero_and_a_last_axis_that_is_not_contiguous(device, poisoned):
+    Q, K, V = tensors(device, 37, 53, 16, torch.float32, heads=(2, 3))
+    shared = K[:, :1].expand(-1, 3, -1, -1)
+    check(forward.attention, Q, shared, V.mT.contiguous().mT, **SMALL)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_nan_is_not_hidden(kernel, device):
+    Q, K, V = tensors(device, 37, 53, 16, torch.float32)
+    V[0, 1, 20, 3] = torch.nan
+    O = kernel(Q, K, V, **SMALL).O
+    assert O[0, 1, :, 3].isnan().all() and O.isnan().sum() == 37
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("d", [16, 32, 64, 128])
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("N_q, N_k", [(1024, 1024), (1021, 2047), (2047, 1021), (1, 4099)])
+@pytest.mark.parametrize("descriptors", [False, True])
+def test_long_sequences_on_a_gpu(d, dtype, causal, N_q, N_k, descriptors, poisoned):
+    torch.manual_seed(0)
+    Q, K, V = tensors("cuda", N_q, N_k, d, dtype, heads=(2, 3))
+    check(forward.attention, Q, K, V, causal=causal, descriptors=descriptors)
+
+
+@pytest.mark.gpu
+def test_more_heads_than_a_grid_axis_and_offsets_beyond_32_bits(poisoned):
+    torch.manual_seed(0)
+    Q, K, V = tensors("cuda", 17, 33, 16, torch.float16, heads=(70000, 1))
+    check(forward.attention, Q, K, V, causal=True)
+    wide = torch.randn(3, 1, 64, 2**24 + 64, device="cuda", dtype=torch.float16)  # element 2^31 is in head 2
+    Q, K, V = (wide[..., -64:] for _ in range(3))
+    check(forward.attention, Q, K, V, causal=True)
+
+
+X = torch.zeros(1, 2, 32, 16)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize(
+    "Q, K, V, options, error, words",
+    [
+        (X.numpy(), X, X, {}, TypeError, "Q is a ndarray; pass a torch tensor"),
+        (
+            X.double(),
+            X.double(),
+            X.double(),
+            {},
+            TypeError,
+            "Q has dtype torch.float64; accepted are",
+        ),
+        (X, X.half(), X, {}, TypeError, "K has dtype torch.float16 and Q has torch.float32"),
+        (X, X.to("meta"), X, {}, ValueError, "K is on meta and Q on cpu"),
+        (X[0], X[0], X[0], {}, ValueError, r"Q has shape \(2, 32, 16\); expected 4 axes"),
+        (X, X, X[:, :, :3], {}, ValueError, "they must be equal"),
+        (X[..., :12], X[..., :12], X[..., :12], {}, ValueError, "d is 12; the kernel takes 16, 32, 64, 128"),
+        (X, X, X, {"causal": None}, TypeError, "causal is None"),
+        (X, X, X, {"scale": -1}, ValueError, "scale is -1"),
+        (X, X, X, {"B_r": 0}, ValueError, "B_r is 0; the kernel takes 16, 32, 64, 128, 256"),
+        (X, X, X, {"B_c": -16}, ValueError, "B_c is -16"),
+        (X, X, X, {"B_c": 48}, ValueError, "B_c is 48"),
+        (X, X, X, {"B_r": 64.0}, TypeError, "B_r is 64.0"),
+    ],
+)
+def test_bad_input_is_refused(kernel, Q, K, V, options, error, words, monkeypatch):
+    monkeypatch.setattr("flashlib.kernels.check_device", lambda **_: None)  # the same on a machine with a GPU
+    with pytest.raises(error, match=words):
+        kernel(Q, K, V, **options)
+
+
+def test_tensors_a_kernel_cannot_reach_are_refused(monkeypatch):
+    monkeypatch.setattr("flashlib.kernels.INTERPRETED", False)
+    with pytest.raises(ValueError, match=r"Q is on cpu, and kernels are compiled for CUDA: Q.cuda\(\)"):
+        forward.attention(X, X, X)
+
+
+def test_descriptors_are_refused_where_they_cannot_be(device):
+    odd = torch.zeros(1, 1, 33, 17, device=device)[..., 1:]  # rows 68 bytes apart
+    with pytest.raises(ValueError, match="strides of multiples of 16 bytes"):
+        forward.attention(odd, odd, odd, descriptors=True)
+    forward.attention(odd, odd, odd)

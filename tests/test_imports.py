@@ -1,0 +1,119 @@
+"""Imports point one way, and no module needs more than it must."""
+
+import ast
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((ROOT / "flashlib").rglob("*.py"))
+}
+
+# What a module (left, the first that fits) may import of flashlib (right). Implementations import no other one,
+# only `state`: the lines that they have in common are the lesson, and sharing them would hide it.
+MAY_IMPORT = {
+    r"flashlib(\.state)?": r"",
+    r"flashlib\.(softmax|naive|tiled|torch_ref|memory|cost)": r"flashlib\.state",
+    r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
+    r"flashlib\.kernels(\..*)?": r"flashlib\.(state|kernels)",
+    r"flashlib\.bench\.harness": r"flashlib\.(state|cost)",
+    r"flashlib\.(figures|widgets|checks)(\..*)?": r"flashlib\.(?!bench).*",
+    r"flashlib\.bench(\.__main__)?": r"flashlib\..*",
+}
+
+
+def imports_of(name, text, is_package=False):
+    """Return the modules of flashlib that the module `name` imports anywhere in its text."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = name.split(".")
+            parents = parts[: len(parts) - node.level + is_package] if node.level else []
+            base = ".".join([*parents, *filter(None, [node.module])])
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                found.add(full if full in MODULES else base)
+    return {module for module in found if re.match(r"flashlib\b", module)}
+
+
+def forbidden(name, text, is_package=False):
+    """Return what the module `name` imports of flashlib and may not."""
+    allowed = [right for left, right in MAY_IMPORT.items() if re.fullmatch(left, name)]
+    assert allowed, f"{name} is new: say in MAY_IMPORT what it may import"
+    return {m for m in imports_of(name, text, is_package) if not re.fullmatch(allowed[0], m)}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_point_one_way(name):
+    path = MODULES[name]
+    assert not forbidden(name, path.read_text(encoding="utf-8"), path.name == "__init__.py")
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("flashlib.tiled", "from flashlib.naive import attention"),
+        ("flashlib.tiled", "from flashlib import naive"),
+        ("flashlib.tiled", "from . import naive, state"),
+        ("flashlib.tiled", "def f():\n    import flashlib.naive as n"),
+        ("flashlib.kernels.forward", "from .softmax import row_softmax"),
+        ("flashlib.kernels.forward", "from ..torch_ref import attention"),
+        ("flashlib.kernels.ladder.r4_exp2", "from flashlib.kernels.ladder.r3_flash import kernel"),
+        ("flashlib.cost", "import flashlib.tiled"),
+        ("flashlib.state", "import flashlib.state, flashlib.tiled"),
+    ],
+)
+def test_a_forbidden_import_is_found(name, text):
+    assert forbidden(name, text)
+
+
+def python(code):
+    """Run `code` in a Python of its own, from the root of the repository, and return the finished process."""
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_flashlib_itself_imports_nothing_heavy():
+    done = python(
+        "import sys, flashlib\n"
+        "heavy = {'torch', 'triton', 'matplotlib', 'numpy', 'ipywidgets', 'anywidget'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+BLOCK = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if {blocked}:
+            raise ModuleNotFoundError(name + ' is blocked', name=name)
+sys.meta_path.insert(0, Block())
+"""
+
+
+@pytest.mark.parametrize("module", ["state", "softmax", "naive", "tiled", "memory", "cost"])
+def test_numpy_is_all_that_is_needed(module):
+    third_party = "name.partition('.')[0] not in {'numpy', 'flashlib', *sys.stdlib_module_names}"
+    done = python(BLOCK.format(blocked=third_party) + f"import flashlib.{module}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_triton_kernels_say_so():
+    done = python(
+        BLOCK.format(blocked="name == 'triton'")
+        + "try:\n"
+        + "    import flashlib.kernels\n"
+        + "except ImportError as error:\n"
+        + "    print(error)"
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1, "one sentence"
+    assert "Triton" in done.stdout and platform.system() in done.stdout

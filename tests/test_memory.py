@@ -1,0 +1,77 @@
+"""HBM counts what is moved, changes no result, and agrees with the closed forms to the byte."""
+
+import numpy as np
+import pytest
+
+from flashlib import cost, naive, tiled
+from flashlib.memory import HBM
+from flashlib.state import Traffic
+from tests import oracle
+
+
+def test_a_slice_is_a_load_and_an_assignment_a_store():
+    (X,) = HBM.put(np.arange(12.0).reshape(4, 3))
+    tile = X[1:3]
+    assert type(tile) is np.ndarray and X.traffic == Traffic(read=48)
+    X[:2] = 0
+    assert X.traffic == Traffic(read=48, written=48)
+    _ = X[0, 0], X[[0, 2]], X[X[:, 0] > 100]
+    assert X.traffic == Traffic(read=48 + 8 + 48 + 32, written=48)
+
+
+def test_arithmetic_on_whole_arrays_loads_them():
+    X, Y = HBM.put(np.ones((4, 3)), np.ones((4, 3)))
+    Z = X @ Y.T
+    assert type(Z) is np.ndarray and X.traffic == Traffic(read=192)
+    X += 1
+    assert isinstance(X, HBM) and X.traffic == Traffic(read=288, written=96)
+    for load in (np.exp, np.sum, lambda x: x.max(axis=1), lambda x: np.concatenate([x]), lambda x: x.astype("f4")):
+        before = X.traffic.read
+        assert not isinstance(load(X), HBM) and X.traffic.read == before + 96
+    assert sum(row.sum() for row in X) == 24 and X.traffic.read == before + 192
+
+
+def test_outputs_allocated_like_the_inputs_count_too():
+    (X,) = HBM.put(np.ones((4, 3)))
+    O = np.empty_like(X, shape=5, dtype="f4")
+    assert isinstance(O, HBM) and X.traffic == Traffic()
+    O[:] = 1
+    assert X.traffic == Traffic(written=20)
+    np.zeros_like(X)
+    assert X.traffic == Traffic(written=20 + 96)
+
+
+def test_looking_moves_nothing():
+    (X,) = HBM.put(np.ones(3))
+    assert "1." in repr(X) and "1." in str(X) and X.traffic == Traffic()
+
+
+def test_only_arrays_are_put():
+    with pytest.raises(TypeError, match="HBM.put was given a list"):
+        HBM.put([1.0])
+
+
+def random_case(rng):
+    N_q, N_k, B_r, B_c = (int(n) for n in rng.integers([0, 0, 1, 1], [20, 20, 9, 9]))
+    return N_q, N_k, int(rng.integers(1, 6)), B_r, B_c, str(rng.choice(["float16", "float32", "float64"]))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_metered_bytes_equal_the_closed_forms(causal, rng):
+    for _ in range(150):
+        N_q, N_k, d, B_r, B_c, dtype = case = random_case(rng)
+        arrays = oracle.inputs(rng, N_q, N_k, d, dtype)
+        tiles = {"B_r": B_r, "B_c": B_c}
+        runs = [
+            (naive.attention, {}, cost.standard_traffic(N_q, N_k, d, dtype=dtype)),
+            (tiled.attention, tiles | {"order": "fa1"}, cost.fa1_traffic),
+            (tiled.attention, tiles | {"order": "fa2"}, cost.fa2_traffic),
+        ]
+        for attention, options, expected in runs:
+            if callable(expected):
+                expected = expected(N_q, N_k, d, **tiles, dtype=dtype, causal=causal)
+            placed = HBM.put(*arrays)
+            metered = attention(*placed, causal=causal, **options)
+            assert placed[0].traffic == expected, (options, case)
+            plain = attention(*arrays, causal=causal, **options)
+            np.testing.assert_array_equal(metered.O.view(np.ndarray), plain.O)

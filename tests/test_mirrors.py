@@ -1,0 +1,99 @@
+"""A cell tagged `mirrors:flashlib.tiled._fa2_steps` is that function: book and library do not drift apart."""
+
+import ast
+import difflib
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbformat")
+from tools import notebooks  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+TAG = "mirrors:"
+MAX_LINES = 25  # of a NumPy core, so that it can be read in one go
+
+
+def mirrors():
+    for path in notebooks.find(ROOT / "notebooks"):
+        for cell in notebooks.read(path).cells:
+            for tag in notebooks.tags(cell):
+                if tag.startswith(TAG):
+                    name = tag.removeprefix(TAG)
+                    yield pytest.param(name, cell.source, id=f"{path.stem}-{name}")
+
+
+def library_function(name):
+    """Return the syntax tree of the function `name`, "flashlib.module.function", read from its file."""
+    module, _, function = name.rpartition(".")
+    path = ROOT.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    assert file.is_file(), f"there is no module {module}"
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return node
+    raise AssertionError(f"there is no function {name}")
+
+
+def cell_function(source):
+    """Return the syntax tree of the one function that a cell holds."""
+    body = ast.parse(source).body
+    one = len(body) == 1 and isinstance(body[0], ast.FunctionDef)
+    assert one, "a cell that mirrors a function holds that function and nothing else"
+    return body[0]
+
+
+def core(function):
+    """Return the text of `function` without what may differ: name, decorators, docstrings and comments."""
+    function = ast.parse(ast.unparse(function)).body[0]
+    function.name, function.decorator_list = "f", []
+    for node in ast.walk(function):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(function)
+
+
+def difference(name, source):
+    """Return a diff from the function `name` to the one in a cell; empty if they are the same."""
+    library, cell = core(library_function(name)), core(cell_function(source))
+    return "\n".join(difflib.unified_diff(library.splitlines(), cell.splitlines(), name, "cell", lineterm=""))
+
+
+def lines_of(function):
+    """Return the number of lines of `function` as it is written, less those of its docstring."""
+    lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is not None:
+        lines -= function.body[0].end_lineno - function.body[0].lineno + 1
+    return lines
+
+
+@pytest.mark.parametrize("name, source", list(mirrors()))
+def test_mirror(name, source):
+    changes = difference(name, source)
+    assert not changes, f"the cell and {name} differ:\n{changes}"
+    if not name.startswith("flashlib.kernels."):
+        assert lines_of(library_function(name)) <= MAX_LINES
+
+
+NAME = "flashlib.state.resolve_scale"
+
+
+def test_name_decorator_docstring_and_comments_may_differ():
+    source = ast.unparse(library_function(NAME)).replace("def resolve_scale", "def mine")
+    source = "@anything\n" + source.replace('"""Return', '"""In my own words, return') + "\n    # done"
+    assert "mine" in source and "own words" in source
+    assert not difference(NAME, source)
+
+
+def test_anything_else_may_not():
+    source = ast.unparse(library_function(NAME))
+    changes = difference(NAME, source.replace("1 / math.sqrt(d)", "1 / d", 1))
+    assert "-        return 1 / math.sqrt(d)" in changes
+    assert "+        return 1 / d" in changes
+    assert difference(NAME, source.replace("(scale, ", "(scale=None, ", 1).replace("d: int", "d: int = 1", 1))
+    with pytest.raises(AssertionError, match="nothing else"):
+        difference(NAME, source + "\nprint(1)")
+    with pytest.raises(AssertionError, match="there is no function flashlib.state.gone"):
+        difference("flashlib.state.gone", source)
+    with pytest.raises(AssertionError, match="there is no module flashlib.gone"):
+        difference("flashlib.gone.f", source)

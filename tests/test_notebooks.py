@@ -1,0 +1,160 @@
+"""What is stored in the notebooks, and the tool that stores it. nbval runs them: see the Makefile."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output  # noqa: E402
+
+from tools import notebooks  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+PATHS = {path.stem: path for path in notebooks.find(ROOT / "notebooks")}
+MACHINE_PATH = re.compile(r"/home/|/Users/|/root/|/tmp/|[A-Za-z]:\\Users\\")
+
+
+@pytest.fixture(params=PATHS)
+def path(request):
+    return PATHS[request.param]
+
+
+def code_cells(nb):
+    return [cell for cell in nb.cells if cell.cell_type == "code" and cell.source.strip()]
+
+
+def test_there_are_notebooks():
+    assert PATHS
+
+
+def test_every_cell_was_executed_in_order(path):
+    """nbval compares nothing in a cell that was not."""
+    counts = [cell.execution_count for cell in code_cells(notebooks.read(path))]
+    assert counts == list(range(1, len(counts) + 1)), f"run: make notebooks CHAPTER={path.stem}"
+
+
+def test_stored_as_make_notebooks_stores_it(path):
+    stored = notebooks.read(path)
+    assert notebooks.to_text(notebooks.normalise(stored)) == path.read_text(encoding="utf-8")
+    nbformat.validate(stored)
+
+
+def test_outputs_show_no_errors_and_nothing_of_a_machine(path):
+    nb = notebooks.read(path)
+    assert notebooks.problems(nb) == []
+    for cell in code_cells(nb):
+        for text in notebooks.texts(cell.outputs):
+            assert not MACHINE_PATH.search(text), f"cell {cell.id}: {text}"
+
+
+def test_size(path):
+    assert path.stat().st_size < 1.5e6, "draw smaller or fewer pictures"
+
+
+def notebook(*outputs, tags=(), text="x"):
+    metadata = {"tags": list(tags)}
+    cell = new_code_cell(text, execution_count=1, outputs=list(outputs), id="one", metadata=metadata)
+    return new_notebook(cells=[cell])
+
+
+def printed(text):
+    return new_output("stream", name="stdout", text=text)
+
+
+def test_normalise_drops_what_changes_from_run_to_run():
+    view = {notebooks.WIDGET_VIEW: {"model_id": "5f"}, "text/plain": "Slider(3)"}
+    only_view = {notebooks.WIDGET_VIEW: {"model_id": "6a"}}
+    nb = notebook(new_output("display_data", data=view), new_output("display_data", data=only_view))
+    nb.cells[0].metadata.execution = {"iopub.status.busy": "2026-01-01T00:00:00Z"}
+    nb.metadata.update(widgets={"state": 1}, language_info={"version": "3.11.7"}, title="T")
+    done = notebooks.normalise(nb)
+    assert done.cells[0].outputs == [new_output("display_data", data={"text/plain": "Slider(3)"})]
+    assert done.cells[0].metadata == {"tags": []}
+    assert set(done.metadata) == {"kernelspec", "language_info", "title"}
+    assert "version" not in done.metadata.language_info
+    assert "execution" in nb.cells[0].metadata, "the argument is left as it was"
+    assert notebooks.normalise(done) == done
+
+
+def test_normalise_gives_the_same_ids_every_time():
+    nb = new_notebook()
+    nb.cells = [new_markdown_cell("a", id="keep"), new_markdown_cell("a", id="keep")]
+    nb.cells += [new_code_cell("b"), new_code_cell("b")]
+    for cell in nb.cells[2:]:
+        del cell["id"]
+    done = notebooks.normalise(nb)
+    ids = [cell.id for cell in done.cells]
+    assert ids[0] == "keep" and len(set(ids)) == 4
+    assert ids == [cell.id for cell in notebooks.normalise(nb).cells]
+    assert notebooks.normalise(done) == done
+    nbformat.validate(done)
+
+
+def test_only_tagged_cells_keep_their_output():
+    before, after = printed("before"), printed("after")
+    tagged, untagged = [notebooks.KEPT_OUTPUT], []
+    for tags, old, kept in [(tagged, [before], before), (untagged, [before], after), (tagged, [], after)]:
+        done = notebooks.normalise(notebook(after, tags=tags), previous=notebook(*old, tags=tags))
+        assert done.cells[0].outputs == [kept]
+
+
+def test_warnings_and_tracebacks_name_no_file_of_this_machine():
+    traceback = [f"File {ROOT}/flashlib/state.py:9"]
+    nb = notebook(
+        new_output("stream", name="stderr", text="/tmp/ipykernel_12/345.py:1: RuntimeWarning: overflow"),
+        new_output("error", ename="ValueError", evalue="no", traceback=traceback),
+        tags=["raises-exception"],
+    )
+    warning, error = notebooks.normalise(nb).cells[0].outputs
+    assert warning.text == "<cell>:1: RuntimeWarning: overflow"
+    assert error.traceback == ["File flashlib/state.py:9"]
+
+
+@pytest.mark.parametrize(
+    "output, said",
+    [
+        (new_output("error", ename="ValueError", evalue="no", traceback=[]), "raised ValueError: no"),
+        (printed(f"saved to {ROOT}/figure.png"), "path of this machine"),
+        (printed(f"saved to {Path.home()}/figure.png"), "path of this machine"),
+        (new_output("display_data", data={"text/html": f"<a href='{ROOT}'>"}), "path of this machine"),
+        (new_output("execute_result", data={"text/plain": "<object at 0x7f12ab34cd56>"}), "memory address"),
+    ],
+)
+def test_problems_are_named_with_their_cell(output, said):
+    (problem,) = notebooks.problems(notebook(output))
+    assert said in problem and "cell 0 (one)" in problem
+
+
+def test_no_problems():
+    assert not notebooks.problems(notebook(printed("O is (5, 4), 0x7f800000 is inf")))
+    assert not notebooks.problems(notebook(new_output("display_data", data={"image/png": f"{ROOT}"})))
+
+
+def test_run_stores_outputs_once_and_refuses_errors(tmp_path):
+    path = tmp_path / "try.ipynb"
+    path.write_text(notebooks.to_text(notebook(text="6 * 7")), encoding="utf-8")
+    assert notebooks.run(path) == []
+    stored = path.read_text(encoding="utf-8")
+    assert '"42"' in stored
+    assert notebooks.run(path) == []
+    assert path.read_text(encoding="utf-8") == stored
+
+    path.write_text(broken := notebooks.to_text(notebook(text="1 / 0")), encoding="utf-8")
+    (problem,) = notebooks.run(path)
+    assert "ZeroDivisionError" in problem
+    assert path.read_text(encoding="utf-8") == broken
+
+
+def test_a_notebook_that_hangs_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "NOTEBOOK_TIMEOUT", 0.1)
+    path = tmp_path / "try.ipynb"
+    path.write_text(notebooks.to_text(notebook(text="while True: pass")), encoding="utf-8")
+    assert notebooks.run(path) == ["did not end within 0.1 s, twice"]
+
+
+def test_a_file_that_is_no_notebook_is_named(tmp_path):
+    for text, said in [("", "is not a notebook"), ('{"nbformat": 3, "worksheets": []}', "format 3")]:
+        (tmp_path / "try.ipynb").write_text(text)
+        (problem,) = notebooks.run(tmp_path / "try.ipynb")
+        assert "try.ipynb" in problem and said in problem

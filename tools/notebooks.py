@@ -1,0 +1,240 @@
+"""Execute the notebooks of the course in fresh kernels and store their outputs, normalised.
+
+What is stored is what nbval compares with, so a second run must change nothing: see `normalise`.
+"""
+
+import argparse
+import copy
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[1]
+CELL_TIMEOUT = 120  # seconds
+NOTEBOOK_TIMEOUT = 300  # seconds; about one execution in a hundred hangs outside any cell
+
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LANGUAGE_INFO = {  # as the kernel gives it, less the version
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+}
+KEPT_OUTPUT = "nbval-ignore-output"  # the tag of a cell whose output may differ from run to run
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+CELL_FILE = re.compile(r"\S*ipykernel_\d+[/\\]\d+\.py")  # the name a warning gives to the cell it comes from
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
+
+
+def find(folder, chapter=None):
+    """Return the notebooks under `folder`, or the one whose name starts with the number `chapter`."""
+    paths = sorted(p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+    if chapter is None:
+        return paths
+    number = f"{int(chapter):02d}_" if chapter.isdigit() else chapter.removesuffix(".ipynb")
+    found = [p for p in paths if p.name.startswith(number)]
+    if not found:
+        sys.exit(f"There is no notebook {chapter!r}; there are: {', '.join(p.stem for p in paths)}")
+    return found
+
+
+def read(path):
+    """Return the notebook at `path` as it is: nbformat.read would give random ids to cells without one."""
+    try:
+        nb = nbformat.reader.reads(path.read_text(encoding="utf-8"))
+    except (nbformat.reader.NotJSONError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a notebook: {str(error).splitlines()[0]}") from error
+    if nb.get("nbformat") != 4:
+        raise ValueError(f"{path} has notebook format {nb.get('nbformat')}; open and save it in JupyterLab")
+    return nb
+
+
+def to_text(nb):
+    """Return the text of a notebook's file."""
+    return nbformat.writes(nb, version=4).rstrip("\n") + "\n"
+
+
+def normalise(nb, previous=None):
+    """Return a copy of `nb` without what differs from run to run or from machine to machine.
+
+    previous: the notebook before it was executed, if it was; a cell tagged nbval-ignore-output that has an
+    output there keeps that one.
+    """
+    nb = copy.deepcopy(nb)
+    nb.nbformat_minor = 5  # the first with cell ids
+    nb.metadata = nbformat.from_dict(
+        {k: v for k, v in nb.metadata.items() if k not in ("widgets", "signature")}
+        | {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO}
+    )
+    before = {cell.id: cell for cell in previous.cells if cell.cell_type == "code"} if previous else {}
+    ids = set()
+    for cell in nb.cells:
+        cell.id = _cell_id(cell, ids)
+        for key in ("execution", "ExecuteTime", "collapsed", "scrolled", "trusted"):
+            cell.metadata.pop(key, None)
+        if cell.cell_type != "code":
+            continue
+        old = before.get(cell.id)
+        if old and old.outputs and KEPT_OUTPUT in tags(cell):
+            cell.outputs = copy.deepcopy(old.outputs)
+        cell.outputs = [output for output in map(_normalise_output, cell.outputs) if output]
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = cell.execution_count
+    return nb
+
+
+def _cell_id(cell, taken):
+    """Return the id of `cell`, made from its text if it has none or another cell has it already."""
+    cell_id = cell.get("id")
+    text = f"{cell.cell_type}\n{cell.source}"
+    while not cell_id or cell_id in taken:
+        cell_id = hashlib.sha256(text.encode()).hexdigest()[:8]
+        text += "\n"
+    taken.add(cell_id)
+    return cell_id
+
+
+def _normalise_output(output):
+    """Return `output` without widget views and this machine's file names; None if nothing is left of it."""
+    if output.output_type == "stream":
+        output.text = CELL_FILE.sub("<cell>", output.text)
+    elif output.output_type == "error":
+        output.traceback = [line.replace(f"{ROOT}/", "") for line in output.traceback]
+    else:
+        output.data.pop(WIDGET_VIEW, None)
+        if not output.data:
+            return None
+    return output
+
+
+def problems(nb):
+    """Return a sentence for each output that must not be stored: errors, paths of this machine, addresses."""
+    paths = {str(ROOT), str(Path.home()), sys.prefix, tempfile.gettempdir()} - {"/"}
+    machine = re.compile("|".join(rf"{re.escape(path)}(?!\w)" for path in sorted(paths)))
+    found = []
+    for number, cell in enumerate(nb.cells):
+        if cell.cell_type != "code":
+            continue
+        where = f"cell {number} ({cell.id})"
+        for output in cell.outputs:
+            if output.output_type == "error" and "raises-exception" not in tags(cell):
+                traceback = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output.traceback))
+                # One is enough: in the cells below, other errors follow from it.
+                return [*found, f"{where} raised {output.ename}: {output.evalue}\n{traceback}"]
+        for text in texts(cell.outputs):
+            if match := machine.search(text):
+                line = text[: match.end()].count("\n")
+                found.append(
+                    f"{where} shows a path of this machine: {text.splitlines()[line].strip()!r}; print only "
+                    "what a reader needs, and catch or silence the warning if it is one"
+                )
+            if KEPT_OUTPUT not in tags(cell) and (match := ADDRESS.search(text)):
+                found.append(
+                    f"{where} shows a memory address,{match[0]}: give the object a repr, "
+                    f"assign the value to _ or tag the cell {KEPT_OUTPUT}"
+                )
+    return found
+
+
+def tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def texts(value):
+    """Yield every string in `value`, except those of pictures."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "image/svg+xml" or not key.startswith("image/"):
+                yield from texts(item)
+
+
+def execute(nb, folder):
+    """Return `nb` executed from top to bottom in a fresh kernel whose working directory is `folder`.
+
+    Runs nbconvert in a process of its own, which can be ended when it hangs; tries twice before it raises
+    TimeoutError. Raises RuntimeError with nbconvert's message if it fails. Errors of cells are outputs.
+    """
+    command = [
+        *(sys.executable, "-m", "nbconvert", "--stdin", "--stdout", "--to=notebook", "--execute"),
+        "--allow-errors",
+        f"--ExecutePreprocessor.timeout={CELL_TIMEOUT}",
+        "--ExecutePreprocessor.kernel_name=python3",
+        "--ExecutePreprocessor.record_timing=False",
+    ]
+    for _ in range(2):
+        try:
+            done = subprocess.run(
+                command,
+                input=to_text(nb),
+                cwd=folder,
+                timeout=NOTEBOOK_TIMEOUT,
+                capture_output=True,
+                encoding="utf-8",
+            )
+            break
+        except subprocess.TimeoutExpired:
+            print(f"  no end after {NOTEBOOK_TIMEOUT} s", flush=True)
+    else:
+        raise TimeoutError(f"did not end within {NOTEBOOK_TIMEOUT} s, twice")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        start = max((n for n, line in enumerate(lines) if line.startswith("nbclient.exceptions.")), default=-1)
+        raise RuntimeError("\n".join(lines[start:]))  # without the traceback of nbconvert
+    return nbformat.reads(done.stdout, as_version=4)
+
+
+def run(path, refresh=False):
+    """Execute and store the notebook at `path`; return the problems for which it was left as it was."""
+    try:
+        previous = normalise(read(path))
+        executed = execute(previous, path.parent)
+    except (ValueError, TimeoutError, RuntimeError) as error:
+        return [str(error)]
+    nb = normalise(executed, previous=None if refresh else previous)
+    if found := problems(nb):
+        return found
+    if (text := to_text(nb)) != path.read_text(encoding="utf-8"):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--chapter", help="only this one, e.g. 05")
+    parser.add_argument("--refresh", action="store_true", help=f"new outputs for {KEPT_OUTPUT} cells too")
+    args = parser.parse_args()
+
+    failed = []
+    for path in find(ROOT / "notebooks", args.chapter):
+        print(f"{path.name} ...", end="", flush=True)
+        stored, start = path.read_bytes(), time.perf_counter()
+        found = run(path, args.refresh)
+        seconds = time.perf_counter() - start
+        if found:
+            failed.append(path.name)
+            outcome = "failed, left as it was"
+        else:
+            outcome = "unchanged" if path.read_bytes() == stored else "stored"
+        print(f" {seconds:.1f} s, {outcome}", flush=True)
+        for problem in found:
+            print(f"{path.name}: {problem}", file=sys.stderr, flush=True)
+    if failed:
+        sys.exit(f"{len(failed)} failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""The learner's copies of the chapters, in workspace/. Nothing there is ever overwritten."""
+
+import argparse
+import shutil
+import sys
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def copy(source, workspace):
+    """Copy every chapter, and every file of data/, that is not in `workspace` yet; return what was copied."""
+    copied = []
+    for original in [*sorted(source.glob("*.ipynb")), *sorted(source.glob("data/**/*"))]:
+        target = workspace / original.relative_to(source)
+        if original.is_file() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(original, target)
+            copied.append(target)
+    return copied
+
+
+def find_chapter(source, chapter):
+    """Return the path of the chapter given as 5, 05 or 05_one_pass; exit with a sentence if there is none."""
+    name = chapter.removesuffix(".ipynb")
+    names = [path.stem for path in sorted(source.glob("*.ipynb"))]
+    found = [n for n in names if n == name or (name.isdigit() and n.startswith(f"{int(name):02d}_"))]
+    if not found:
+        given = f"There is no chapter {chapter!r}" if chapter else "No chapter was given"
+        sys.exit(f"{given}: make fresh CHAPTER=05, for example. There are {', '.join(names)}")
+    return source / f"{found[0]}.ipynb"
+
+
+def set_aside(path):
+    """Rename `path` to a dated name that nothing has yet, and return the new path."""
+    dated = f"{path.stem}_{datetime.now():%Y-%m-%d_%H-%M-%S}"
+    for suffix in ["", *(f"_{n}" for n in range(2, 1000))]:
+        target = path.with_name(f"{dated}{suffix}{path.suffix}")
+        try:
+            target.touch(exist_ok=False)  # claims the name, so that no two runs can take the same one
+        except FileExistsError:
+            continue
+        return path.replace(target)
+    raise FileExistsError(f"{path} could not be set aside: 999 copies of this second exist")
+
+
+def fresh(source, workspace, chapter):
+    """Set the learner's copy of `chapter` aside and bring a new one; return (new, the old one or None)."""
+    original = find_chapter(source, chapter)
+    target = workspace / original.name
+    old = set_aside(target) if target.exists() else None
+    copy(source, workspace)
+    return target, old
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("copy", help="copy the chapters that are not in workspace/ yet")
+    commands.add_parser("fresh", help="set one aside and bring a new copy").add_argument("chapter")
+    args = parser.parse_args()
+
+    source, workspace = ROOT / "notebooks", ROOT / "workspace"
+    if args.command == "copy":
+        if copied := copy(source, workspace):
+            print(f"Copied {len(copied)} files to workspace/")
+    else:
+        target, old = fresh(source, workspace, args.chapter)
+        if old:
+            print(f"Your copy is now workspace/{old.name}")
+        print(f"New: workspace/{target.name} (if it is open in JupyterLab: File > Reload Notebook from Disk)")
+
+
+if __name__ == "__main__":
+    main()
