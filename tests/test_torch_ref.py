@@ -19,7 +19,8 @@ def test_equals_the_oracle_head_by_head(N_q, N_k, causal, rng):
     given = torch_ref.attention(Q, K, V, causal=causal)
     for b, h in np.ndindex(2, 3):
         O, lse = oracle.attention(Q[b, h], K[b, h], V[b, h], causal=causal)
-        assert oracle.worst(given.O[b, h], O) < 1e-13 and oracle.worst(given.lse[b, h], lse) < 1e-13
+        oracle.assert_close(given.O[b, h], O, rounding=1e-13, what=f"O of head {b}, {h}")
+        oracle.assert_close(given.lse[b, h], lse, rounding=1e-13, what=f"lse of head {b}, {h}")
 
 
 def test_equals_torch_with_an_explicit_mask(rng):

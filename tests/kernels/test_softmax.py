@@ -32,7 +32,7 @@ def test_reads_nothing_outside_and_changes_nothing(device, poisoned):
     border[1:4, 2:15] = torch.randn(3, 13)
     before = border.clone()
     x = border[1:4, 2:15]
-    oracle.assert_close(kernel.softmax(x).cpu(), x.double().softmax(-1).cpu(), plain=0 * x.cpu(), rounding=1e9)
+    oracle.assert_close(kernel.softmax(x).cpu(), x.double().softmax(-1).cpu(), rounding=1e-6)
     assert kernel.softmax(x).isfinite().all() and kernel.softmax(x.T).isfinite().all()
     assert torch.equal(border.nan_to_num(7), before.nan_to_num(7))
 
