@@ -2,7 +2,7 @@
 
 Read it in this order:
 
-    softmax        naive, safe and online softmax of one row; the (m, l[, O]) monoid and its `merge`
+    softmax        naive, safe and online softmax of one row; the (m, l[, O_acc]) monoid and its `merge`
     naive          standard attention: S and P written to memory, three passes
     tiled          FlashAttention in NumPy, both loop orders, as a generator of `Step`s
     memory, cost   bytes moved: metered by an ndarray subclass, and as closed forms
@@ -10,6 +10,7 @@ Read it in this order:
     kernels        Triton: row softmax and the FlashAttention-2 forward pass
     figures        a static picture of the tiles
     widgets        the player: every step of `tiled.steps`, moving
+    bench          `python -m flashlib.bench`: ours and PyTorch's, verified and timed on a GPU
     state          what the others share: `Attention`, `Step`, `Traffic` and the checks of their input
 
 Each module has the same `attention(Q, K, V, *, causal=False, scale=None) -> Attention(O, lse)`:

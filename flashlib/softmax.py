@@ -19,15 +19,15 @@ class State(NamedTuple):
 
     m: the largest score, -inf for none; a scalar, or (...) for many rows at once.
     l: the sum of exp(x - m); shape of m.
-    O: the sum of exp(x - m) * v, unnormalised, (..., d); 0.0 where no values are carried along.
+    O_acc: the sum of exp(x - m) * v, (..., d); 0.0 where no values are carried along.
     """
 
     m: Any
     l: Any
-    O: Any = 0.0
+    O_acc: Any = 0.0
 
 
-IDENTITY = State(m=-np.inf, l=0.0, O=0.0)
+IDENTITY = State(m=-np.inf, l=0.0, O_acc=0.0)
 
 
 def _check_row(x, V=None):
@@ -173,17 +173,12 @@ def summarise(x, V=None) -> State:
 def merge(a: State, b: State) -> State:
     """Return the State of the scores of a and b together; associative, commutative, with IDENTITY.
 
-    a.O / a.l and b.O / b.l are finished outputs of two parts of one row; merge(a, b) gives that of the whole.
+    a.O_acc / a.l and b.O_acc / b.l are the outputs of two parts of a row, and merge(a, b) gives that of the whole.
     Source: Milakov & Gimelshein (2018), section 3.1, with the values carried along.
     """
     m = np.maximum(a.m, b.m)
     shift = np.where(m == -np.inf, 0, m)  # -inf - (-inf) would be nan
     alpha_a, alpha_b = np.exp(a.m - shift), np.exp(b.m - shift)
     l = alpha_a * a.l + alpha_b * b.l
-    O = _per_row(alpha_a, a.O) * a.O + _per_row(alpha_b, b.O) * b.O
-    return State(m, l, O)
-
-
-def _per_row(alpha, O):
-    """Return alpha (...) ready to multiply O (..., d)."""
-    return alpha if np.ndim(O) == 0 else np.expand_dims(alpha, -1)
+    O_acc = alpha_a[..., None] * a.O_acc + alpha_b[..., None] * b.O_acc
+    return State(m, l, O_acc)

@@ -38,7 +38,7 @@ def worst(given, exact):
 
 
 def assert_close(given, exact, *, rounding, plain=None, what="result"):
-    """Fail unless given's error is at most twice that of a plain implementation, if any, and the given rounding."""
+    """Fail unless the error is at most twice that of a plain implementation, if given, plus the rounding."""
     error = worst(given, exact)
     bound = rounding + (0 if plain is None else 2 * worst(plain, exact))
     assert error <= bound, f"{what}: error {error:.3g}, at most {bound:.3g} accepted"

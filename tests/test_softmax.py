@@ -1,4 +1,4 @@
-"""Theorems about one row: every softmax is the same function, and (m, l, O) with merge is a monoid."""
+"""Theorems about one row: every softmax is the same function, and (m, l, O_acc) with merge is a monoid."""
 
 import functools
 
@@ -128,7 +128,7 @@ def test_any_split_in_any_order_gives_the_whole(rng):
         rng.shuffle(order := list(range(len(parts))))
         whole = functools.reduce(merge, (parts[k] for k in order), IDENTITY)
         assert_same(whole, summarise(x, V))
-        assert np.abs(whole.O / whole.l - exact(x) @ V).max() < 1e-13
+        assert np.abs(whole.O_acc / whole.l - exact(x) @ V).max() < 1e-13
 
 
 def test_merge_of_many_rows_is_merge_of_each(rng):
@@ -136,11 +136,11 @@ def test_merge_of_many_rows_is_merge_of_each(rng):
     stacked = [State(*map(np.stack, zip(*side, strict=True))) for side in zip(*rows, strict=True)]
     together = merge(*stacked)
     for r, (a, b) in enumerate(rows):
-        assert_same(State(together.m[r], together.l[r], together.O[r]), merge(a, b))
+        assert_same(State(together.m[r], together.l[r], together.O_acc[r]), merge(a, b))
 
 
 def test_a_plain_mean_of_parts_is_wrong(rng):
     x, V = np.array([0.0, 0.0, 5.0]), rng.standard_normal((3, 2))
     a, b = summarise(x[:2], V[:2]), summarise(x[2:], V[2:])
-    mean = (a.O / a.l + b.O / b.l) / 2
+    mean = (a.O_acc / a.l + b.O_acc / b.l) / 2
     assert np.abs(mean - exact(x) @ V).max() > 0.1

@@ -85,7 +85,7 @@ def normalise(nb, previous=None):
         old = before.get(cell.id)
         if old and old.outputs and KEPT_OUTPUT in tags(cell):
             cell.outputs = copy.deepcopy(old.outputs)
-        cell.outputs = [output for output in map(_normalise_output, cell.outputs) if output]
+        cell.outputs = _join_streams(output for output in map(_normalise_output, cell.outputs) if output)
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = cell.execution_count
@@ -101,6 +101,18 @@ def _cell_id(cell, taken):
         text += "\n"
     taken.add(cell_id)
     return cell_id
+
+
+def _join_streams(outputs):
+    """Return the outputs, neighbours of one stream joined: where the kernel cuts a stream is a matter of timing."""
+    joined = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _normalise_output(output):
