@@ -15,9 +15,7 @@ def verify(name, given, exact, plain):
     """
     error, bound = ((X.double() - exact).abs().max().item() for X in (given, plain))
     if not error <= 2 * bound:
-        raise AssertionError(
-            f"{name} is wrong: error {error:.3g}, twice that of plain attention is {2 * bound:.3g}"
-        )
+        raise AssertionError(f"{name} is wrong: error {error:.3g}, at most {2 * bound:.3g} accepted")
 
 
 def median_ms(run, *, rep_ms=200) -> float:

@@ -38,7 +38,7 @@ INTERPRETED = bool(triton.knobs.runtime.interpret)
 DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)
-MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no side below 16; a tile above 256 does not fit a GPU
+MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles above 256 do not fit a GPU
 
 
 def check_device(**tensors):

@@ -38,25 +38,13 @@ def _flash_causal(
     full = tl.maximum(seen_by_all, 0) // B_C * B_C
     last_visible = offs_m + past
     m, l, O_acc = _stream(
-        q, K_ptr, V_ptr, m, l, O_acc, 0, full, last_visible, N_k, scale * LOG2_E, D, B_C, False, CAUSAL
-    )
+        q, K_ptr, V_ptr, m, l, O_acc, 0, full, last_visible,
+        N_k, scale * LOG2_E, D, B_C, False, CAUSAL,
+    )  # fmt: skip
     m, l, O_acc = _stream(
-        q,
-        K_ptr,
-        V_ptr,
-        m,
-        l,
-        O_acc,
-        full,
-        seen_by_any,
-        last_visible,
-        N_k,
-        scale * LOG2_E,
-        D,
-        B_C,
-        True,
-        CAUSAL,
-    )
+        q, K_ptr, V_ptr, m, l, O_acc, full, seen_by_any, last_visible,
+        N_k, scale * LOG2_E, D, B_C, True, CAUSAL,
+    )  # fmt: skip
 
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
     O = O_acc / divisor[:, None]
