@@ -1,0 +1,1 @@
+"""A package, so that fixtures of scope "package" end with its last test, and playwright's event loop with them."""
