@@ -104,7 +104,7 @@ def _cell_id(cell, taken):
 
 
 def _join_streams(outputs):
-    """Return the outputs, neighbours of one stream joined: where the kernel cuts a stream is a matter of timing."""
+    """Return the outputs, neighbours of one stream joined: where a kernel cuts a stream is a matter of timing."""
     joined = []
     for output in outputs:
         last = joined[-1] if joined else None
