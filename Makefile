@@ -12,9 +12,14 @@ else
 PY := .venv/bin/python
 endif
 
-# Holds the folder it was made in: after a move the editable install points nowhere and is made again.
+ifneq ($(filter-out cpu,$(TORCH)),)
+$(error TORCH is "$(TORCH)"; accepted are TORCH=cpu, or nothing for the build with CUDA)
+endif
+
+# Holds the folder it was made in: after a move the editable install points nowhere and is made again. So is all of
+# .venv when the Python it was made with is gone.
 STAMP := .venv/installed
-ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+ifneq ($(shell test -x $(PY) && cat $(STAMP) 2>/dev/null),$(CURDIR))
 MOVED := moved
 endif
 
@@ -54,6 +59,7 @@ fix: setup ## repair what `make check` complains about, where a tool can
 	@$(PY) -m ruff format --no-cache .
 
 test-gpu: setup ## run the tests that need a CUDA device
+	@$(PY) -c "import torch, sys; torch.cuda.is_available() or sys.exit('torch finds no CUDA device here')"
 	@$(PY) -m pytest -m gpu tests $(ARGS)
 
 clean: ## remove .venv and caches; never workspace/, which holds your work
@@ -67,6 +73,7 @@ $(STAMP): requirements.txt $(MOVED)
 	  echo "$(PYTHON) was not found: install Python 3.11 or later, or name one: make lab PYTHON=python3.12"; exit 1; } >&2
 	@"$(PYTHON)" tools/check_python.py
 	@rm -f $(STAMP)
+	@test -x $(PY) || rm -rf .venv
 	@echo "Installing into .venv; the first time this takes some minutes."
 	@"$(PYTHON)" -m venv .venv
 ifeq ($(TORCH),cpu)

@@ -13,6 +13,6 @@ Read it in this order:
     bench          `python -m flashlib.bench`: ours and PyTorch's, verified and timed on a GPU
     state          what the others share: `Attention`, `Step`, `Traffic` and the checks of their input
 
-Each module has the same `attention(Q, K, V, *, causal=False, scale=None) -> Attention(O, lse)`:
-the module is the selector. Importing `flashlib` imports none of them.
+`naive`, `tiled`, `torch_ref` and `kernels.forward` have the same function, and the module is the selector:
+`attention(Q, K, V, *, causal=False, scale=None) -> Attention(O, lse)`. Importing `flashlib` imports none of them.
 """

@@ -1,8 +1,8 @@
 """Closed forms for one head's forward pass: FLOPs, bytes between HBM and SRAM, bytes of SRAM.
 
-Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64") or a NumPy
-dtype. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every function raises
-TypeError or ValueError for a size that is no whole number, a negative one, or another dtype.
+Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64"), or a
+dtype of NumPy or torch. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every
+function raises TypeError or ValueError for a size that is no whole number, a negative one, or another dtype.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def flops(N_q, N_k, d, *, causal=False) -> int:
     Source: the convention of the FlashAttention-2 paper, section 4.1, which counts a causal mask as exactly
     half and leaves out softmax and rescaling.
     """
-    _check(N_q, N_k, d, causal)
+    N_q, N_k, d = _sizes(N_q, N_k, d, causal)
     return 4 * N_q * N_k * d // (2 if causal else 1)
 
 
@@ -28,7 +28,7 @@ def standard_traffic(N_q, N_k, d, *, dtype) -> Traffic:
     Six trips: read Q, K, write S; read S, write P (and lse); read P, V, write O.
     Source: FlashAttention (2022), Algorithm 0 and Theorem 2.
     """
-    _check(N_q, N_k, d)
+    N_q, N_k, d = _sizes(N_q, N_k, d)
     size, acc = _itemsizes(dtype)
     S = N_q * N_k * size
     return Traffic(
@@ -45,7 +45,7 @@ def fa1_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
     Source: FlashAttention (2022), Algorithm 1 and Theorem 2.
     """
     tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
-    _check(N_q, N_k, d)
+    N_q, N_k, d = _sizes(N_q, N_k, d)
     size, acc = _itemsizes(dtype)
     visits = int(_rows_per_block(N_q, B_r) @ tiles)  # rows of Q loaded, over all tiles
     return Traffic(
@@ -61,7 +61,7 @@ def fa2_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
     Source: FlashAttention-2, Algorithm 1.
     """
     tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
-    _check(N_q, N_k, d)
+    N_q, N_k, d = _sizes(N_q, N_k, d)
     size, acc = _itemsizes(dtype)
     visits = int(np.minimum(tiles * B_c, N_k).sum())  # rows of K loaded, over all row blocks
     return Traffic(read=N_q * d * size + visits * 2 * d * size, written=N_q * (d * size + acc))
@@ -72,7 +72,7 @@ def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False):
 
     The last row of block i sees the first min((i + 1) B_r, N_q) + N_k - N_q keys; tiles beyond are skipped.
     """
-    _check(N_q, N_k, 1, causal)
+    N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
     check_block_sizes(B_r=B_r, B_c=B_c)
     T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)
     if not causal:
@@ -96,15 +96,17 @@ def _rows_per_block(N_q, B_r):
     return np.minimum(starts + B_r, N_q) - starts
 
 
-def _check(N_q, N_k, d, causal=False):
+def _sizes(N_q, N_k, d, causal=False):
+    """Return the sizes as Python's whole numbers, which do not overflow; raise if one is wrong."""
     check_counts(N_q=N_q, N_k=N_k)
     check_counts(d=d, at_least=1)
     check_causal(causal)
+    return int(N_q), int(N_k), int(d)
 
 
 def _itemsizes(dtype):
     """Return the bytes of one item in dtype, and in the accumulator's dtype."""
-    name = dtype if isinstance(dtype, str) else getattr(np.dtype(dtype), "name", dtype)
+    name = str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
     if name not in ITEMSIZE:
         raise ValueError(f"dtype is {dtype!r}; accepted are {', '.join(ITEMSIZE)}")
     return ITEMSIZE[name], max(4, ITEMSIZE[name])

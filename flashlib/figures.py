@@ -62,8 +62,8 @@ def telling_step(steps) -> int:
 def tile_order(steps, N_q, N_k, *, ax=None, title=None) -> Figure:
     """Draw the tiles of S, (N_q, N_k), numbered in the order in which the steps computed them; return the figure.
 
-    A tile without a step is hatched: skipped. One that the mask cuts in part has a corner: some of its scores
-    are -inf. Draws into `ax` if one is given.
+    steps: with rows, cols and S_ij, as `tiled.steps` gives them. A tile without a step is hatched: skipped. One
+    that the mask cuts in part has a corner: some of its scores are -inf. Draws into `ax` if one is given.
     """
     steps = list(steps)
     if ax is None:
@@ -97,14 +97,18 @@ def player(Q, K, V, steps, at, *, O=None, row=None) -> Figure:
 
     Q: (N_q, d); K, V: (N_k, d). steps: all of them; at: the index of the one to draw, or len(steps) for the end.
     O: (N_q, d) as memory held it then, NaN where nothing was written yet. row: the row told about, of the block
-    of that step; default: the one whose maximum grew most. Raises IndexError for a step that is not there.
+    of that step; default: the one whose maximum grew most. Raises IndexError for a step, or a row of it, that is
+    not there.
     """
     steps = list(steps)
     if not 0 <= at <= len(steps):
         raise IndexError(f"at is {at}; there are {len(steps)} steps, so accepted are 0 .. {len(steps)}")
     step = steps[at] if at < len(steps) else None
-    if row is None and step is not None:
-        row = step.rows.start + int(np.argmax(_growth(step)))
+    if step is not None:
+        if row is None:
+            row = step.rows.start + int(np.argmax(_growth(step)))
+        elif not step.rows.start <= row < step.rows.stop:
+            raise IndexError(f"row is {row}; step {at} has {_span('row', step.rows)}")
     page = _Page(1040, 372)
     _draw_memory(page, Q, K, V, O, step)
     _draw_grid(page, Q, K, steps, at)

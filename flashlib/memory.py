@@ -8,9 +8,10 @@ from flashlib.state import Traffic
 class HBM(np.ndarray):
     """An array in slow memory. A slice read is a load, a slice assigned is a store; both count in `traffic`.
 
-    What comes out of a load, and the result of arithmetic on whole arrays, is a plain array: on chip. Arrays
-    allocated like an HBM one (`np.empty_like(Q)`) and views of it (`K.T`) are HBM too and count into the same
-    `traffic`. Source of the model: FlashAttention (2022), section 2.1.
+    What comes out of a load, and the result of arithmetic on whole arrays, is a plain array: on chip, a copy.
+    Arrays allocated like an HBM one (`np.empty_like(Q)`) and views of it (`K.T`) are HBM too and count into the
+    same `traffic`. Not seen: what reads an array behind NumPy's own protocols, such as `np.asarray(Q)`,
+    `plain[:] = Q` and `np.add.at`. Source of the model: FlashAttention (2022), section 2.1.
 
     >>> Q, K = HBM.put(np.ones((4, 2)), np.ones((3, 2)))
     >>> S_ij = Q[:2] @ K[:].T
@@ -37,7 +38,7 @@ class HBM(np.ndarray):
         self.traffic = getattr(parent, "traffic", None) or Traffic()
 
     def __getitem__(self, key):
-        tile = self.view(np.ndarray)[key]
+        tile = self.view(np.ndarray)[key].copy()  # a view would let work on the chip change memory unmetered
         self.traffic.read += tile.nbytes
         return tile
 
@@ -49,29 +50,35 @@ class HBM(np.ndarray):
     def __iter__(self):
         return (self[i] for i in range(len(self)))  # ndarray's own iterator passes __getitem__ by
 
-    def astype(self, *args, **kwargs):
-        return self[...].astype(*args, **kwargs)
+    def fill(self, value):
+        self[...] = value
 
-    def copy(self, *args, **kwargs):
-        return self[...].copy(*args, **kwargs)
+    def _store(self) -> np.ndarray:
+        """Count a store to all of the array and return what to write to."""
+        self.traffic.written += self.nbytes
+        return self.view(np.ndarray)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **kwargs):
         inputs = _load(inputs)
-        if out is not None:
-            for X in out:
-                if isinstance(X, HBM):
-                    X.traffic.written += X.nbytes
-            kwargs["out"] = tuple(X.view(np.ndarray) if isinstance(X, HBM) else X for X in out)
+        if out:
+            kwargs["out"] = tuple(X._store() if isinstance(X, HBM) else X for X in out)
         result = getattr(ufunc, method)(*inputs, **kwargs)
-        return out[0] if out is not None and len(out) == 1 else result
+        return out[0] if len(out) == 1 else result
 
     def __array_function__(self, func, types, args, kwargs):
-        if func is np.copyto:  # what zeros_like and full_like initialise with
-            args[0][...] = args[1]
-            return None
         if func in _ALLOCATIONS:
             return super().__array_function__(func, types, args, kwargs)
-        return func(*_load(args), **{name: _load(x) for name, x in kwargs.items()})
+        out = kwargs.get("out")
+        if func is np.copyto:  # what zeros_like and full_like initialise with
+            out, args = args[0], args[1:]
+        loaded = {name: _load(x) for name, x in kwargs.items() if name != "out"}
+        target = out._store() if isinstance(out, HBM) else out
+        if func is np.copyto:
+            return func(target, *_load(args), **loaded)
+        if out is None:
+            return func(*_load(args), **loaded)
+        func(*_load(args), out=target, **loaded)
+        return out
 
     def __repr__(self):
         return f"HBM({self.view(np.ndarray)!r})"  # looking at it moves no bytes
@@ -89,3 +96,16 @@ def _load(x):
     if type(x) in (tuple, list):
         return type(x)(map(_load, x))
     return x
+
+
+def _loading(name):
+    """Return an ndarray method that NumPy does not announce to a subclass, with a load before it."""
+
+    def method(self, *args, **kwargs):
+        return getattr(self[...], name)(*_load(args), **kwargs)
+
+    return method
+
+
+for _name in ("argmax", "argmin", "argsort", "astype", "copy", "dot", "flatten", "repeat", "take", "tolist"):
+    setattr(HBM, _name, _loading(_name))

@@ -1,9 +1,9 @@
 """Softmax of one row of scores: naive, safe and online, and the monoid that online softmax is.
 
-Scores are NumPy arrays of shape (N,), float16, float32 or float64, and everything is computed in that
-dtype, since where each dtype breaks is part of the lesson. Scores of -inf get weight 0 (but for `naive`, even
-where all are -inf), and an empty row gives an empty result. Anything but such a row is refused with TypeError
-or ValueError before any work.
+Scores are NumPy arrays of shape (N,), float16, float32 or float64, and every result is of that dtype, since
+where each dtype breaks is part of the lesson (NumPy adds fp16 numbers in fp32 and rounds the sum). Scores of
+-inf get weight 0 (but for `naive`, even where all are -inf), and an empty row gives an empty result. Anything
+but such a row is refused with TypeError or ValueError before any work.
 """
 
 from functools import wraps
@@ -19,7 +19,7 @@ class State(NamedTuple):
 
     m: the largest score, -inf for none; a scalar, or (...) for many rows at once.
     l: the sum of exp(x - m); shape of m.
-    O_acc: the sum of exp(x - m) * v, (..., d); 0.0 where no values are carried along.
+    O_acc: the sum of exp(x - m) * v, (..., d); 0.0, or [0.0] once merged, where no values are carried along.
     """
 
     m: Any

@@ -67,8 +67,8 @@ def check_floating(**arrays):
     """Raise TypeError unless every array is a NumPy array, all of one floating dtype."""
     first_name, first = next(iter(arrays.items()))
     for name, X in arrays.items():
-        if not isinstance(X, np.ndarray):
-            raise TypeError(f"{name} is a {type(X).__name__}; pass a NumPy array, e.g. np.asarray({name})")
+        if not isinstance(X, np.ndarray) or isinstance(X, np.matrix | np.ma.MaskedArray):
+            raise TypeError(f"{name} is a {type(X).__name__}; pass a plain NumPy array, e.g. np.array({name})")
         if X.dtype not in FLOATING:
             raise TypeError(
                 f"{name} has dtype {X.dtype}; accepted are float16, float32 and float64, "
@@ -80,20 +80,25 @@ def check_floating(**arrays):
             )
 
 
-def check_tensors(Q, K, V, *, dtypes):
-    """Raise TypeError or ValueError unless Q, K, V are torch tensors (B, H, N, d) of one accepted dtype."""
+def check_tensors(dtypes, **tensors):
+    """Raise TypeError or ValueError unless all are torch tensors of one accepted dtype, on one device."""
     import torch  # only here: the NumPy half of the course runs without it
 
-    for name, X in (("Q", Q), ("K", K), ("V", V)):
+    first_name, first = next(iter(tensors.items()))
+    for name, X in tensors.items():
         if not isinstance(X, torch.Tensor):
-            raise TypeError(f"{name} is a {type(X).__name__}; pass a torch tensor, e.g. torch.as_tensor({name})")
+            kind = type(X).__name__
+            raise TypeError(f"{name} is a {kind}; pass a torch tensor, e.g. torch.as_tensor({name})")
         if X.dtype not in dtypes:
             raise TypeError(f"{name} has dtype {X.dtype}; accepted are {', '.join(map(str, dtypes))}")
-        if X.dtype != Q.dtype:
-            raise TypeError(f"{name} has dtype {X.dtype} and Q has {Q.dtype}; convert them to one dtype")
-        if X.device != Q.device:
-            raise ValueError(f"{name} is on {X.device} and Q on {Q.device}; move them to one device")
-    check_shapes(Q, K, V, axes="(B, H, N, d)")
+        if X.dtype != first.dtype:
+            raise TypeError(
+                f"{name} has dtype {X.dtype} and {first_name} has {first.dtype}; convert them to one dtype"
+            )
+        if X.device != first.device:
+            raise ValueError(
+                f"{name} is on {X.device} and {first_name} on {first.device}; move them to one device"
+            )
 
 
 def check_shapes(Q, K, V, axes: str):
@@ -130,16 +135,22 @@ def check_block_sizes(**sizes):
 
 def check_causal(causal):
     """Raise TypeError unless `causal` is True or False."""
-    if not isinstance(causal, bool):
+    if not isinstance(causal, bool | np.bool_):
         raise TypeError(f"causal is {causal!r}; pass True or False")
 
 
+SCALES = (1e-30, 1e30)  # beyond, products with a score leave the range of fp32
+
+
 def resolve_scale(scale, d: int) -> float:
-    """Return `scale` as a float, 1 / sqrt(d) for None; raise unless it is a positive finite number."""
+    """Return `scale` as a float, 1 / sqrt(d) for None; raise unless it is a positive number within SCALES."""
     if scale is None:
         return 1 / math.sqrt(d)
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale is {scale!r}; pass a positive number, or None for 1 / sqrt(d)")
-    if not (math.isfinite(scale) and scale > 0):
-        raise ValueError(f"scale is {scale}; pass a positive finite number, or None for 1 / sqrt(d)")
+    if not SCALES[0] <= scale <= SCALES[1]:  # false for nan too
+        raise ValueError(
+            f"scale is {scale}; pass a positive number from {SCALES[0]:g} to {SCALES[1]:g}, "
+            "or None for 1 / sqrt(d)"
+        )
     return float(scale)

@@ -5,9 +5,9 @@ With fp64 inputs it is the oracle; with the kernel's own, the plain implementati
 
 import torch
 
-from flashlib.state import Attention, check_causal, check_tensors, resolve_scale
+from flashlib.state import Attention, check_causal, check_shapes, check_tensors, resolve_scale
 
-FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def attention(Q, K, V, *, causal=False, scale=None) -> Attention:
@@ -15,12 +15,13 @@ def attention(Q, K, V, *, causal=False, scale=None) -> Attention:
 
     Q: (B, H, N_q, d); K, V: (B, H, N_k, d); all float16, bfloat16, float32 or float64, on one device.
     O: the shape and dtype of Q; lse: (B, H, N_q). Computes in fp32 (fp64 for fp64 inputs) and rounds S, P and
-    O to the dtype of Q, as eager PyTorch stores them.
+    O to the dtype of Q, as attention does that stores them.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right; torch's is_causal is top-left). A
     row that sees no key gives O = 0 and lse = -inf.
     Raises TypeError or ValueError for other shapes, dtypes, devices, causal or scale.
     """
-    check_tensors(Q, K, V, dtypes=FLOATING)
+    check_tensors(DTYPES, Q=Q, K=K, V=V)
+    check_shapes(Q, K, V, axes="(B, H, N, d)")
     check_causal(causal)
     scale = resolve_scale(scale, Q.shape[-1])
     dtype = torch.promote_types(Q.dtype, torch.float32)

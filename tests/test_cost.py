@@ -66,7 +66,17 @@ def test_bad_sizes_are_refused(form):
         form(4, 4, 0)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float8", np.int32, object])
+def test_sizes_do_not_overflow_and_dtypes_have_many_names():
+    n = np.int32(65536)
+    assert cost.flops(n, n, np.int32(64)) == 4 * 65536**2 * 64
+    torch = pytest.importorskip("torch")
+    for dtype in ("bfloat16", torch.bfloat16):
+        assert cost.sram_bytes(4, 2, 4, dtype) == 192
+    for dtype in ("float16", np.float16, np.dtype("float16"), torch.float16):
+        assert cost.sram_bytes(4, 2, 4, dtype) == 192
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float8", np.int32, object, None])
 def test_bad_dtypes_are_refused(dtype):
     with pytest.raises(ValueError, match="dtype is .*; accepted are float16, bfloat16, float32, float64"):
         cost.sram_bytes(4, 4, 4, dtype)

@@ -31,6 +31,29 @@ def test_arithmetic_on_whole_arrays_loads_them():
     assert sum(row.sum() for row in X) == 24 and X.traffic.read == before + 192
 
 
+def test_what_was_loaded_is_a_copy():
+    (X,) = HBM.put(np.ones((4, 3)))
+    tile = X[:2]
+    tile *= 5
+    np.testing.assert_array_equal(X.view(np.ndarray), np.ones((4, 3)))
+    assert X.traffic == Traffic(read=48)
+
+
+def test_results_put_into_memory_are_stores():
+    X, Y = HBM.put(np.ones((3, 3)), np.zeros((3, 3)))
+    assert np.dot(X, X, out=Y) is Y and X.traffic == Traffic(read=144, written=72)
+    np.copyto(Y, 7.0, where=[True, False, False])
+    assert Y.view(np.ndarray)[0].tolist() == [7, 3, 3] and X.traffic.written == 144
+    Y.fill(0)
+    assert not Y.view(np.ndarray).any() and X.traffic.written == 216
+
+
+@pytest.mark.parametrize("method", ["argmax", "argsort", "copy", "flatten", "tolist"])
+def test_methods_load(method):
+    (X,) = HBM.put(np.ones((4, 3)))
+    assert not isinstance(getattr(X, method)(), HBM) and X.traffic == Traffic(read=96)
+
+
 def test_outputs_allocated_like_the_inputs_count_too():
     (X,) = HBM.put(np.ones((4, 3)))
     O = np.empty_like(X, shape=5, dtype="f4")
@@ -75,3 +98,4 @@ def test_metered_bytes_equal_the_closed_forms(causal, rng):
             assert placed[0].traffic == expected, (options, case)
             plain = attention(*arrays, causal=causal, **options)
             np.testing.assert_array_equal(metered.O.view(np.ndarray), plain.O)
+            np.testing.assert_array_equal(metered.lse.view(np.ndarray), plain.lse)

@@ -24,8 +24,12 @@ def exact(x):
 
 
 def rounding(x):
-    """A bound on what rounding in x's dtype may cost: of the argument of exp, and of each of the N additions."""
-    return np.finfo(x.dtype).eps * (len(x) + 2 * np.abs(x[np.isfinite(x)]).max(initial=1))
+    """A bound on the rounding in x's dtype: of the arguments of exp, x - m, and of each of the N additions.
+
+    It is relative, so that it never hides an error of the size of the largest weight.
+    """
+    finite = x[np.isfinite(x)].astype(np.float64)
+    return np.finfo(x.dtype).eps * (len(x) + 2 * np.ptp(finite)) * exact(finite).max()
 
 
 @pytest.mark.parametrize("f", IMPLEMENTATIONS.values(), ids=IMPLEMENTATIONS)
@@ -36,7 +40,7 @@ def test_equals_fp64(f, dtype, N, rng):
     y = f(x)
     assert y.dtype == dtype and y.shape == x.shape
     assert np.abs(y - exact(x)).max() <= rounding(x)
-    assert abs(y.sum(dtype=np.float64) - 1) <= rounding(x)
+    assert abs(y.sum(dtype=np.float64) - 1) <= np.finfo(dtype).eps * (N + 2)
 
 
 @pytest.mark.parametrize("f", STABLE.values(), ids=STABLE)
@@ -46,7 +50,8 @@ def test_shift_invariance(f, dtype, c, rng):
     x = rng.standard_normal(37).astype(dtype)
     shifted = x + dtype(c)
     assert np.abs(f(shifted) - exact(shifted)).max() <= rounding(shifted)
-    assert np.abs(f(shifted) - f(x)).max() <= rounding(shifted)
+    if dtype == np.float64:  # elsewhere x + c itself is rounded, and it is another row
+        assert np.abs(f(shifted) - f(x)).max() <= 1e-11
 
 
 @pytest.mark.parametrize("f", STABLE.values(), ids=STABLE)
@@ -91,7 +96,7 @@ def test_logsumexp(largest, rng):
 def test_weighted_sum_is_softmax_times_values(f, largest, rng):
     x, V = rng.uniform(-largest, largest, 37), rng.standard_normal((37, 5))
     x[[0, 1, 17]] = -np.inf
-    assert np.abs(f(x, V) - exact(x) @ V).max() <= rounding(x)
+    assert np.abs(f(x, V) - exact(x) @ V).max() <= 2 * rounding(x) * np.abs(V).sum(axis=0).max()
     np.testing.assert_array_equal(f(x[:0], V[:0]), np.zeros(5))
     np.testing.assert_array_equal(f(x[:2], V[:2]), np.zeros(5))
 

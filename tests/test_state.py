@@ -19,7 +19,7 @@ ATTENTIONS = {
 @pytest.mark.parametrize(
     "Q, K, V, options, error, words",
     [
-        (X.tolist(), X, X, {}, TypeError, "Q is a list; pass a NumPy array"),
+        (X.tolist(), X, X, {}, TypeError, "Q is a list; pass a plain NumPy array"),
         (X, X.astype(int), X, {}, TypeError, "K has dtype int64; accepted are float16, float32 and float64"),
         (X, X, X.astype("f4"), {}, TypeError, "V has dtype float32 and Q has float64"),
         (X[0], X, X, {}, ValueError, r"Q has shape \(2,\); expected 2 axes \(N, d\)"),
@@ -29,8 +29,10 @@ ATTENTIONS = {
         (X[:, :1], X, X, {}, ValueError, "the last axis, d, must be equal"),
         (X[:, :0], X[:, :0], X[:, :0], {}, ValueError, "at least 1"),
         (X, X, X, {"causal": 1}, TypeError, "causal is 1; pass True or False"),
-        (X, X, X, {"scale": 0}, ValueError, "scale is 0; pass a positive finite number"),
-        (X, X, X, {"scale": -1.0}, ValueError, "positive"),
+        (X, np.ma.array(X), X, {}, TypeError, "K is a MaskedArray"),
+        (X, X, X, {"scale": 0}, ValueError, "scale is 0; pass a positive number from 1e-30 to 1e"),
+        (X, X, X, {"scale": 10**400}, ValueError, "scale is 1000"),
+        (X, X, X, {"scale": -1.0}, ValueError, "scale is -1.0; pass a positive number"),
         (X, X, X, {"scale": np.nan}, ValueError, "scale is nan"),
         (X, X, X, {"scale": "1"}, TypeError, "scale is '1'"),
     ],

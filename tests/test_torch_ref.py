@@ -23,6 +23,14 @@ def test_equals_the_oracle_head_by_head(N_q, N_k, causal, rng):
         oracle.assert_close(given.lse[b, h], lse, rounding=1e-13, what=f"lse of head {b}, {h}")
 
 
+def test_scale_is_applied(rng):
+    Q, K, V = tensors(rng, 7, 13, 5, heads=(1, 1))
+    O, lse = oracle.attention(Q[0, 0], K[0, 0], V[0, 0], scale=0.3)
+    given = torch_ref.attention(Q, K, V, scale=0.3)
+    oracle.assert_close(given.O[0, 0], O, rounding=1e-14, what="O")
+    oracle.assert_close(given.lse[0, 0], lse, rounding=1e-14, what="lse")
+
+
 def test_equals_torch_with_an_explicit_mask(rng):
     Q, K, V = tensors(rng, 13, 17, 16, torch.float32)
     visible = torch.ones(13, 17, dtype=torch.bool).tril(17 - 13)  # bottom-right; is_causal is top-left

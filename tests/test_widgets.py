@@ -169,7 +169,7 @@ def test_picture_for_viewers_without_a_kernel(rng):
     [
         (dict(K=np.ones((4, 3))), ValueError, "K has shape"),
         (dict(Q=np.ones((4, 2), int)), TypeError, "accepted are float16"),
-        (dict(Q=[[1.0, 2.0]]), TypeError, "pass a NumPy array"),
+        (dict(Q=[[1.0, 2.0]]), TypeError, "pass a plain NumPy array"),
         (dict(B_r=0), ValueError, "B_r is 0"),
         (dict(B_c=2.5), TypeError, "B_c is 2.5"),
         (dict(order="fa3"), ValueError, "order is 'fa3'"),

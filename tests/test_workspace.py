@@ -1,6 +1,23 @@
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools import workspace
+
+
+def write(path, text, code="1 + 1"):
+    """Write a file that says `text`; a notebook says it in its first cell, above an executed one."""
+    if path.suffix != ".ipynb":
+        path.write_text(text)
+        return
+    output = new_output("execute_result", {"text/plain": "2"}, execution_count=1)
+    executed = new_code_cell(code, execution_count=1, outputs=[output])
+    nbformat.write(new_notebook(cells=[new_markdown_cell(text), executed]), path)
+
+
+def read(path):
+    """Return what write() was given."""
+    return nbformat.read(path, as_version=4).cells[0].source if path.suffix == ".ipynb" else path.read_text()
 
 
 @pytest.fixture
@@ -9,12 +26,12 @@ def folders(tmp_path):
     (source / "data").mkdir(parents=True)
     (source / ".ipynb_checkpoints").mkdir()
     for name in ("00_start_here.ipynb", "05_one_pass.ipynb", "data/gpu.json", ".ipynb_checkpoints/05.ipynb"):
-        (source / name).write_text("original")
+        write(source / name, "original")
     return source, target
 
 
 def files(folder):
-    return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+    return {str(p.relative_to(folder)): read(p) for p in folder.rglob("*") if p.is_file()}
 
 
 def test_copy_brings_chapters_and_data(folders):
@@ -26,35 +43,55 @@ def test_copy_overwrites_nothing(folders):
     source, target = folders
     workspace.copy(source, target)
     for name in files(target):
-        (target / name).write_text("mine")
-    (source / "06_tiling.ipynb").write_text("original")
+        write(target / name, "mine")
+    write(source / "06_tiling.ipynb", "original")
     assert workspace.copy(source, target) == [target / "06_tiling.ipynb"]
     assert files(target) == {name: "mine" for name in files(target)} | {"06_tiling.ipynb": "original"}
     assert workspace.copy(source, target) == []
+
+
+def outputs(path):
+    return [cell.outputs for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+def test_copies_come_without_outputs(folders):
+    source, target = folders
+    stored = (source / "05_one_pass.ipynb").read_text()
+    workspace.copy(source, target)
+    assert outputs(target / "05_one_pass.ipynb") == [[]]
+    assert (source / "05_one_pass.ipynb").read_text() == stored
+
+
+def test_kernel_chapters_keep_their_results_where_they_cannot_run(folders, monkeypatch):
+    source, target = folders
+    write(source / "09_triton.ipynb", "original", code="import flashlib.kernels")
+    monkeypatch.setattr(workspace, "find_spec", lambda name: None)
+    workspace.copy(source, target)
+    assert outputs(target / "09_triton.ipynb") != [[]] and outputs(target / "05_one_pass.ipynb") == [[]]
 
 
 @pytest.mark.parametrize("chapter", ["5", "05", "05_one_pass", "05_one_pass.ipynb"])
 def test_fresh_sets_the_old_one_aside(folders, chapter):
     source, target = folders
     workspace.copy(source, target)
-    (target / "05_one_pass.ipynb").write_text("mine")
+    write(target / "05_one_pass.ipynb", "mine")
     new, old = workspace.fresh(source, target, chapter)
-    assert new.read_text() == "original" and new.name == "05_one_pass.ipynb"
-    assert old.read_text() == "mine" and old.name.startswith("05_one_pass_2")
+    assert read(new) == "original" and new.name == "05_one_pass.ipynb"
+    assert read(old) == "mine" and old.name.startswith("05_one_pass_2")
 
 
 def test_fresh_many_times_in_one_second_loses_nothing(folders):
     source, target = folders
     workspace.copy(source, target)
     for n in range(5):
-        (target / "05_one_pass.ipynb").write_text(f"mine {n}")
+        write(target / "05_one_pass.ipynb", f"mine {n}")
         workspace.fresh(source, target, "05")
     assert {f"mine {n}" for n in range(5)} < set(files(target).values())
 
 
 def test_fresh_of_a_chapter_not_copied_yet(folders):
     new, old = workspace.fresh(*folders, "05")
-    assert new.read_text() == "original" and old is None
+    assert read(new) == "original" and old is None
 
 
 @pytest.mark.parametrize("chapter, said", [("", "No chapter was given"), ("99", "no chapter '99'")])

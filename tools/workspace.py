@@ -1,10 +1,17 @@
-"""The learner's copies of the chapters, in workspace/. Nothing there is ever overwritten."""
+"""The learner's copies of the chapters, in workspace/. Nothing there is ever overwritten.
+
+Copies come without outputs, so that no answer stands below a question that asks for a prediction; where Triton is
+missing, the kernel chapters keep theirs, since they are to be read.
+"""
 
 import argparse
 import shutil
 import sys
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
+
+import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -16,9 +23,22 @@ def copy(source, workspace):
         target = workspace / original.relative_to(source)
         if original.is_file() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(original, target)
+            if original.suffix == ".ipynb":
+                nbformat.write(without_outputs(nbformat.read(original, as_version=4)), target)
+            else:
+                shutil.copyfile(original, target)
             copied.append(target)
     return copied
+
+
+def without_outputs(nb):
+    """Return the notebook without outputs, or as it is if it needs Triton and there is none."""
+    cells = [cell for cell in nb.cells if cell.cell_type == "code"]
+    if cells and cells[0].source.startswith("import flashlib.kernels") and not find_spec("triton"):
+        return nb
+    for cell in cells:
+        cell.outputs, cell.execution_count = [], None
+    return nb
 
 
 def find_chapter(source, chapter):

@@ -10,13 +10,15 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
 """
 
+import contextlib
 import os
 import platform
 import sys
+from numbers import Integral
 
 import torch
 
-from flashlib.state import check_causal, check_tensors
+from flashlib.state import check_causal, check_shapes, check_tensors
 
 if not torch.cuda.is_available() and "TRITON_INTERPRET" not in os.environ:
     if "triton" in sys.modules:
@@ -28,10 +30,12 @@ if not torch.cuda.is_available() and "TRITON_INTERPRET" not in os.environ:
 
 try:
     import triton
-except ImportError as error:
+except ModuleNotFoundError as error:
+    system = platform.system()
+    reason = "run make setup" if system == "Linux" else f"it has packages for Linux, and this is {system}"
     raise ImportError(
-        f"Triton is not installed: it has packages for Linux, and this is {platform.system()}. The chapters up to "
-        "06 run without it; in the kernel chapters read on with the results stored in the notebook"
+        f"Triton is not installed: {reason}. The chapters up to 06 run without it; "
+        "in the kernel chapters read on with the results stored in the notebook"
     ) from error
 
 INTERPRETED = bool(triton.knobs.runtime.interpret)
@@ -44,34 +48,58 @@ MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles abo
 def check_device(**tensors):
     """Raise ValueError unless kernels can reach the tensors."""
     for name, X in tensors.items():
-        if not X.is_cuda and not INTERPRETED:
-            raise ValueError(f"{name} is on {X.device}, and kernels are compiled for CUDA: {name}.cuda()")
+        if X.device.type != "cuda" and not (INTERPRETED and X.device.type == "cpu"):
+            raise ValueError(f"{name} is on {X.device}, where no kernel runs: {name}.to({DEVICE!r})")
+
+
+def check_no_gradient(**tensors):
+    """Raise ValueError if a gradient is expected of a kernel that has no backward."""
+    for name, X in tensors.items():
+        if X.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"{name} requires a gradient, and this kernel has no backward: pass {name}.detach(), "
+                "or call it under torch.no_grad()"
+            )
 
 
 def check_attention(Q, K, V, causal):
     """Raise TypeError or ValueError unless the kernels take these Q, K, V and this mask."""
-    check_tensors(Q, K, V, dtypes=DTYPES)
+    check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_device(Q=Q)
+    check_no_gradient(Q=Q, K=K, V=V)
+    check_shapes(Q, K, V, axes="(B, H, N, d)")
     check_causal(causal)
     if Q.shape[-1] not in HEAD_DIMS:
         raise ValueError(f"d is {Q.shape[-1]}; the kernel takes {', '.join(map(str, HEAD_DIMS))}: pad Q, K and V")
 
 
-def check_kernel_blocks(**sizes):
-    """Raise TypeError or ValueError unless every block size is a power of two a kernel can hold."""
-    accepted = [2**n for n in range(MIN_BLOCK.bit_length() - 1, MAX_BLOCK.bit_length())]
+def check_powers_of_two(low, high, **sizes):
+    """Raise TypeError or ValueError unless every size is a power of two from low to high."""
+    accepted = [2**n for n in range(low.bit_length() - 1, high.bit_length())]
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
+        if isinstance(size, bool) or not isinstance(size, Integral):
             raise TypeError(f"{name} is {size!r}; the kernel takes {', '.join(map(str, accepted))}")
         if size not in accepted:
             raise ValueError(f"{name} is {size}; the kernel takes {', '.join(map(str, accepted))}")
 
 
+def check_kernel_blocks(**sizes):
+    """Raise TypeError or ValueError unless every block size is a power of two a kernel can hold."""
+    check_powers_of_two(MIN_BLOCK, MAX_BLOCK, **sizes)
+
+
 def as_launched(X):
     """Return X as a kernel takes it: its last axis contiguous and, in the interpreter, bfloat16 as float32.
 
-    Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards.
+    Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards. A lazy
+    negation (torch's "negative bit") is carried out: a pointer does not carry it.
     """
+    X = X.detach().resolve_neg()
     if INTERPRETED and X.dtype == torch.bfloat16:
         X = X.float()
     return X if X.stride(-1) == 1 else X.contiguous()
+
+
+def on_device_of(X):
+    """Return a context in which Triton launches on the device of X, which need not be the current one."""
+    return torch.cuda.device(X.device) if X.is_cuda else contextlib.nullcontext()

@@ -14,7 +14,14 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from flashlib.kernels import INTERPRETED, as_launched, check_attention, check_kernel_blocks
+from flashlib.kernels import (
+    INTERPRETED,
+    as_launched,
+    check_attention,
+    check_kernel_blocks,
+    check_powers_of_two,
+    on_device_of,
+)
 from flashlib.state import Attention, check_counts, resolve_scale
 
 LOG2_E = tl.constexpr(math.log2(math.e))
@@ -43,7 +50,9 @@ def attention(
     given = {"B_R": B_r, "B_C": B_c, "num_warps": num_warps, "num_stages": num_stages}
     config |= {name: value for name, value in given.items() if value is not None}
     check_kernel_blocks(B_r=config["B_R"], B_c=config["B_C"])
-    check_counts(num_warps=config["num_warps"], num_stages=config["num_stages"], at_least=1)
+    check_powers_of_two(1, 16, num_warps=config["num_warps"])
+    check_counts(num_stages=config["num_stages"], at_least=1)
+    config = {name: int(value) for name, value in config.items()}
 
     B, H, N_q, d = q.shape
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
@@ -55,10 +64,11 @@ def attention(
             q, o_out = (_describe(X, config["B_R"]) for X in (q, o))
             k, v = (_describe(X, config["B_C"]) for X in (k, v))
         grid = (triton.cdiv(N_q, config["B_R"]) * B * H,)
-        _forward[grid](
-            q, k, v, o_out, lse, *strides, H, N_q, K.shape[2], scale * LOG2_E.value,
-            D=d, CAUSAL=causal, DESCRIPTORS=descriptors, **config,
-        )  # fmt: skip
+        with on_device_of(lse):
+            _forward[grid](
+                q, k, v, o_out, lse, *strides, H, N_q, K.shape[2], scale * LOG2_E.value,
+                D=d, CAUSAL=bool(causal), DESCRIPTORS=descriptors, **config,
+            )  # fmt: skip
     return Attention(o.to(Q.dtype), lse)
 
 
@@ -75,16 +85,18 @@ def default_config(d, dtype, descriptors) -> dict:
 
 def _resolve_descriptors(descriptors, *tensors) -> bool:
     """Return whether to use descriptors: as asked, or where they pay; raise if asked for and impossible."""
+    if descriptors is not None and not isinstance(descriptors, bool):
+        raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
+    if any(X.numel() == 0 for X in tensors):  # nothing to load, and TMA describes no empty tensor
+        return False
     possible = all(map(_describable, tensors))
     if descriptors is None:
         # not in fp32, where they spill registers
         return possible and tensors[0].dtype != torch.float32 and _has_tma(tensors[0].device)
-    if not isinstance(descriptors, bool):
-        raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
     if descriptors and not possible:
         raise ValueError(
-            "descriptors=True takes tensors that are not empty, start at a multiple of 16 bytes and have strides "
-            f"of multiples of 16 bytes; strides of Q, K, V are {[X.stride() for X in tensors]}: use .contiguous()"
+            "descriptors=True takes tensors that start at a multiple of 16 bytes and have strides of multiples of "
+            f"16 bytes; strides of Q, K, V are {[X.stride() for X in tensors]}: use .contiguous()"
         )
     return descriptors
 
@@ -94,8 +106,9 @@ def _describe(X, rows):
 
 
 def _describable(X) -> bool:
+    """Return whether TMA can address X: its base and all strides but the last are multiples of 16 bytes."""
     strides = [stride * X.element_size() for stride in X.stride()[:3]]
-    return X.numel() > 0 and X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
+    return X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
 
 
 def _has_tma(device) -> bool:

@@ -4,7 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import DTYPES, as_launched, check_device
+from flashlib.kernels import DTYPES, as_launched, check_device, check_no_gradient, on_device_of
+from flashlib.state import check_tensors
 
 MAX_BLOCK = 4096
 
@@ -16,19 +17,18 @@ def softmax(x):
     Raises TypeError or ValueError for anything else, before any work.
     Source: Milakov & Gimelshein, Online normalizer calculation for softmax (2018), Algorithm 3, over blocks.
     """
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x is a {type(x).__name__}; pass a torch tensor, e.g. torch.as_tensor(x)")
-    if x.dtype not in DTYPES:
-        raise TypeError(f"x has dtype {x.dtype}; accepted are {', '.join(map(str, DTYPES))}")
+    check_tensors(DTYPES, x=x)
+    check_device(x=x)
+    check_no_gradient(x=x)
     if x.ndim == 0:
         raise ValueError("x has shape (); expected at least one axis, (..., N)")
-    check_device(x=x)
     X = as_launched(x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1]))
     Y = torch.empty_like(X)
     n_rows, N = X.shape
     if X.numel():
         block = min(triton.next_power_of_2(N), MAX_BLOCK)
-        _softmax[(n_rows,)](X, Y, X.stride(0), Y.stride(0), N, BLOCK=block)
+        with on_device_of(X):
+            _softmax[(n_rows,)](X, Y, X.stride(0), Y.stride(0), N, BLOCK=block)
     return Y.to(x.dtype).reshape(x.shape)
 
 

@@ -62,10 +62,9 @@ def report(compiled, **what):
         told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     spilled = int(re.search(r"(\d+) bytes spill stores", told).group(1))
     registers = int(re.search(r"Used (\d+) registers", told).group(1))
-    shared = compiled.metadata.shared
-    print(
-        json.dumps({**what, "registers": registers, "spilled": spilled, "shared": shared, "wgmma": "wgmma" in ptx})
-    )
+    instructions = {name: name in ptx for name in ("wgmma", "tf32")}
+    became = {"registers": registers, "spilled": spilled, "shared": compiled.metadata.shared, **instructions}
+    print(json.dumps(what | became))
 
 
 def main():
@@ -76,14 +75,16 @@ def main():
         triton.runtime.driver.set_active(NoDevice(capability))
         softmax.softmax(torch.zeros(4, 1000))
         report(softmax._softmax.compiled, kernel="softmax", capability=capability)
-        for rung in (r3_flash._flash, r4_exp2._flash_exp2, r5_causal._flash_causal):
-            kernel, X = CompileOnly(rung), torch.zeros(1, 2, 256, 64, dtype=torch.float16)
-            ladder.launch(kernel, X, X, X, causal=True, scale=None, B_r=64, B_c=64)
+        rungs = (r3_flash._flash, r4_exp2._flash_exp2, r5_causal._flash_causal)
+        for rung, d, causal in itertools.product(rungs, (64, 128), (False, True)):
+            kernel, X = CompileOnly(rung), torch.zeros(1, 2, 256, d, dtype=torch.float16)
+            ladder.launch(kernel, X, X, X, causal=causal, scale=None, B_r=64, B_c=64)
             report(kernel.compiled, kernel=rung.__name__, capability=capability)
         for (name, dtype), d, causal in itertools.product(DTYPES.items(), kernels.HEAD_DIMS, (False, True)):
             X = torch.zeros(1, 2, 256, d, dtype=dtype)
-            tma = capability >= 90 and name != "float32"  # where descriptors are the default
-            for descriptors in (False, True) if tma else (False,):
+            by_default = capability >= 90 and name != "float32"
+            also = d == 64 and causal  # allowed everywhere, so it must compile everywhere
+            for descriptors in (False, True) if by_default or also else (False,):
                 forward.attention(X, X, X, causal=causal, descriptors=descriptors)
                 what = {"dtype": name, "d": d, "causal": causal, "descriptors": descriptors}
                 report(forward._forward.compiled, kernel="forward", capability=capability, **what)

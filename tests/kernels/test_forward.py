@@ -17,7 +17,6 @@ KERNELS = {
     "r4_exp2": r4_exp2.attention,
     "r5_causal": r5_causal.attention,
 }
-NONEMPTY = [size for size in oracle.SIZES if 0 not in size]
 
 
 def tensors(device, N_q, N_k, d, dtype, heads=(1, 2)):
@@ -69,9 +68,11 @@ def test_does_not_depend_on_the_tiles(kernel, causal, device):
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("largest_score", [100.0, 1e4])
-def test_large_scores(kernel, largest_score, device, poisoned):
-    Q, K, V = tensors(device, 37, 53, 16, torch.float32)
+@pytest.mark.parametrize(
+    "largest_score, dtype", [(100.0, torch.float16), (100.0, torch.float32), (1e4, torch.float32)]
+)
+def test_large_scores(kernel, largest_score, dtype, device, poisoned):
+    Q, K, V = tensors(device, 37, 53, 16, dtype)
     Q *= largest_score / (Q @ K.mT / 4).abs().max()
     check(kernel, Q, K, V, causal=True, **SMALL)
 
@@ -81,7 +82,7 @@ def test_scale(kernel, device, poisoned):
     check(kernel, *tensors(device, 37, 53, 16, torch.float32), scale=0.7, **SMALL)
 
 
-@pytest.mark.parametrize("kernel", [KERNELS[name] for name in KERNELS if name != "descriptors"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("N_q, N_k", [(0, 5), (5, 0), (1, 1)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_nothing_and_one_token(kernel, N_q, N_k, causal, device, poisoned):
@@ -115,6 +116,21 @@ def test_strides_of_zero_and_a_last_axis_that_is_not_contiguous(device, poisoned
     Q, K, V = tensors(device, 37, 53, 16, torch.float32, heads=(2, 3))
     shared = K[:, :1].expand(-1, 3, -1, -1)
     check(forward.attention, Q, shared, V.mT.contiguous().mT, **SMALL)
+
+
+@pytest.mark.parametrize("name", ["pointers", "descriptors", "r5_causal"])  # rungs 3 and 4 skip no tile
+def test_tiles_hidden_by_the_mask_are_not_read(name, device):
+    Q, K, V = tensors(device, 64, 64, 16, torch.float32)
+    expected = KERNELS[name](Q, K, V, causal=True, B_r=32, B_c=16).O[:, :, :32]
+    V[:, :, 32:] = torch.nan  # 0 * nan is nan: only a tile that is left out leaves no trace
+    assert torch.equal(KERNELS[name](Q, K, V, causal=True, B_r=32, B_c=16).O[:, :, :32], expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_a_lazy_negation_is_carried_out(kernel, device):
+    Q, K, V = tensors(device, 37, 53, 16, torch.float32)
+    given = kernel(torch._neg_view(Q), K, V, **SMALL)
+    assert torch.equal(given.O, kernel(-Q, K, V, **SMALL).O)
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -183,9 +199,42 @@ def test_bad_input_is_refused(kernel, Q, K, V, options, error, words, monkeypatc
 
 
 def test_tensors_a_kernel_cannot_reach_are_refused(monkeypatch):
+    with pytest.raises(ValueError, match="Q is on meta, where no kernel runs: Q.to"):
+        forward.attention(*[X.to("meta")] * 3)
     monkeypatch.setattr("flashlib.kernels.INTERPRETED", False)
-    with pytest.raises(ValueError, match=r"Q is on cpu, and kernels are compiled for CUDA: Q.cuda\(\)"):
+    with pytest.raises(ValueError, match="Q is on cpu, where no kernel runs: Q.to"):
         forward.attention(X, X, X)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_a_gradient_is_refused_and_not_lost(kernel, device):
+    Q, K, V = tensors(device, 37, 53, 16, torch.float32)
+    V.requires_grad_()
+    with pytest.raises(ValueError, match="V requires a gradient, and this kernel has no backward: pass V.detach"):
+        kernel(Q, K, V, **SMALL)
+    with torch.no_grad():
+        kernel(Q, K, V, **SMALL)
+
+
+@pytest.mark.parametrize("options", [{"num_warps": 3}, {"num_warps": 0}, {"num_stages": 0}])
+def test_bad_launch_options_are_refused(options, device):
+    name, value = next(iter(options.items()))
+    with pytest.raises(ValueError, match=f"{name} is {value}; "):
+        forward.attention(*tensors(device, 8, 8, 16, torch.float32), **options)
+    with pytest.raises(TypeError, match=r"descriptors is 1; pass True or False"):
+        forward.attention(*tensors(device, 8, 8, 16, torch.float32), descriptors=1)
+
+
+def test_descriptors_are_the_default_where_they_pay(monkeypatch):
+    def default(tensor):
+        return forward._resolve_descriptors(None, tensor, tensor, tensor)
+
+    monkeypatch.setattr(forward, "_has_tma", lambda device: True)
+    assert default(X.half()) and default(X.half().transpose(1, 2))
+    assert not default(X), "they spill registers in fp32"
+    assert not default(X.half()[:, :, :0]) and not default(X.half()[..., 1:])
+    monkeypatch.setattr(forward, "_has_tma", lambda device: False)
+    assert not default(X.half())
 
 
 def test_descriptors_are_refused_where_they_cannot_be(device):

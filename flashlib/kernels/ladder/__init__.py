@@ -1,5 +1,7 @@
 """Numbered, frozen versions of the forward kernel, one idea more in each; chapters show them line by line.
 
+Rungs 1 and 2, eager attention and a fused softmax, are plain PyTorch and `kernels.softmax`.
+
     r3_flash     the loop of `tiled` in Triton, every tile masked
     r4_exp2      scores in base 2, the scale folded in
     r5_causal    hidden tiles skipped, the mask applied only where it cuts
@@ -10,7 +12,7 @@ Each has `attention(Q, K, V, *, causal, scale, B_r, B_c)` and a kernel to read. 
 import torch
 import triton
 
-from flashlib.kernels import as_launched, check_attention, check_kernel_blocks
+from flashlib.kernels import as_launched, check_attention, check_kernel_blocks, on_device_of
 from flashlib.state import Attention, resolve_scale
 
 MAX_HEADS = 65535  # the grid's second axis
@@ -32,5 +34,7 @@ def launch(kernel, Q, K, V, *, causal, scale, B_r, B_c) -> Attention:
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
     if q.numel():
         grid = (triton.cdiv(N_q, B_r), B * H)
-        kernel[grid](q, k, v, o, lse, N_q, K.shape[2], scale, D=d, B_R=B_r, B_C=B_c, CAUSAL=causal)
+        sizes = {"D": d, "B_R": int(B_r), "B_C": int(B_c)}
+        with on_device_of(q):
+            kernel[grid](q, k, v, o, lse, N_q, K.shape[2], scale, **sizes, CAUSAL=bool(causal))
     return Attention(o.to(Q.dtype), lse)
