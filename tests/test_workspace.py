@@ -1,8 +1,7 @@
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tools import workspace
+nbformat = pytest.importorskip("nbformat")
+v4, workspace = nbformat.v4, pytest.importorskip("tools.workspace")
 
 
 def write(path, text, code="1 + 1"):
@@ -10,9 +9,9 @@ def write(path, text, code="1 + 1"):
     if path.suffix != ".ipynb":
         path.write_text(text)
         return
-    output = new_output("execute_result", {"text/plain": "2"}, execution_count=1)
-    executed = new_code_cell(code, execution_count=1, outputs=[output])
-    nbformat.write(new_notebook(cells=[new_markdown_cell(text), executed]), path)
+    output = v4.new_output("execute_result", {"text/plain": "2"}, execution_count=1)
+    executed = v4.new_code_cell(code, execution_count=1, outputs=[output])
+    nbformat.write(v4.new_notebook(cells=[v4.new_markdown_cell(text), executed]), path)
 
 
 def read(path):
