@@ -44,15 +44,13 @@ def attention(
     """
     check_attention(Q, K, V, causal)
     scale = resolve_scale(scale, Q.shape[-1])
+    check_kernel_blocks(**_given(B_r=B_r, B_c=B_c))
+    check_powers_of_two(1, 16, **_given(num_warps=num_warps))
+    check_counts(at_least=1, **_given(num_stages=num_stages))
     q, k, v = map(as_launched, (Q, K, V))
     descriptors = _resolve_descriptors(descriptors, q, k, v)
     config = default_config(Q.shape[-1], Q.dtype, descriptors)
-    given = {"B_R": B_r, "B_C": B_c, "num_warps": num_warps, "num_stages": num_stages}
-    config |= {name: value for name, value in given.items() if value is not None}
-    check_kernel_blocks(B_r=config["B_R"], B_c=config["B_C"])
-    check_powers_of_two(1, 16, num_warps=config["num_warps"])
-    check_counts(num_stages=config["num_stages"], at_least=1)
-    config = {name: int(value) for name, value in config.items()}
+    config |= _given(B_R=B_r, B_C=B_c, num_warps=num_warps, num_stages=num_stages)
 
     B, H, N_q, d = q.shape
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
@@ -70,6 +68,11 @@ def attention(
                 D=d, CAUSAL=bool(causal), DESCRIPTORS=descriptors, **config,
             )  # fmt: skip
     return Attention(o.to(Q.dtype), lse)
+
+
+def _given(**options) -> dict:
+    """Return the options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def default_config(d, dtype, descriptors) -> dict:
