@@ -50,7 +50,8 @@ def attention(
     q, k, v = map(as_launched, (Q, K, V))
     descriptors = _resolve_descriptors(descriptors, q, k, v)
     config = default_config(Q.shape[-1], Q.dtype, descriptors)
-    config |= _given(B_R=B_r, B_C=B_c, num_warps=num_warps, num_stages=num_stages)
+    given = _given(B_R=B_r, B_C=B_c, num_warps=num_warps, num_stages=num_stages)
+    config |= {name: int(value) for name, value in given.items()}  # Triton takes no NumPy integer
 
     B, H, N_q, d = q.shape
     o = torch.empty_like(q, memory_format=torch.contiguous_format)

@@ -1,5 +1,6 @@
 """The forward kernel, tuned or on the ladder, equals fp64 as closely as plain attention in the same dtype does."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -214,6 +215,11 @@ def test_a_gradient_is_refused_and_not_lost(kernel, device):
         kernel(Q, K, V, **SMALL)
     with torch.no_grad():
         kernel(Q, K, V, **SMALL)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_numpy_integers_are_block_sizes(kernel, device):
+    check(kernel, *tensors(device, 37, 53, 16, torch.float32), B_r=np.int64(32), B_c=np.int32(16), causal=np.True_)
 
 
 @pytest.mark.parametrize("options", [{"num_warps": 3}, {"num_warps": 0}, {"num_stages": 0}])
