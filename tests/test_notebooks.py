@@ -12,7 +12,7 @@ from tools import notebooks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 PATHS = {path.stem: path for path in notebooks.find(ROOT / "notebooks")}
-MACHINE_PATH = re.compile(r"/home/|/Users/|/root/|/tmp/|[A-Za-z]:\\Users\\")
+MACHINE_PATH = re.compile(r"/(home|Users|root|tmp)/|[A-Za-z]:\\Users\\")
 
 
 @pytest.fixture(params=PATHS)
