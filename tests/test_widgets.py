@@ -197,7 +197,7 @@ def test_what_cannot_be_played_is_refused_in_a_sentence(change, error, words):
 
 def test_text_of_the_page_is_the_files():
     for text, names in (
-        (FlashPlayer._esm, ("shared.js", "player.js")),
+        (FlashPlayer._esm, ("shared.js", "frames.js", "places.js", "player.js")),
         (FlashPlayer._css, ("shared.css", "player.css")),
     ):
         for name in names:

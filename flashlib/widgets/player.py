@@ -31,7 +31,7 @@ class FlashPlayer(anywidget.AnyWidget):
     Raises what `tiled.steps` raises, and ValueError for more than can be drawn or played.
     """
 
-    _esm = join("shared.js", "player.js")
+    _esm = join("shared.js", "frames.js", "places.js", "player.js")
     _css = join("shared.css", "player.css")
 
     B_r = traitlets.Int().tag(sync=True)
