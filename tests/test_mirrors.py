@@ -75,6 +75,14 @@ def test_mirror(name, source):
         assert lines_of(library_function(name)) <= MAX_LINES
 
 
+def test_what_the_chapters_build_is_mirrored():
+    softmax = ("naive", "safe", "logsumexp", "online", "online_blocks", "merge", "weighted_sum")
+    built = {f"flashlib.softmax.{name}" for name in softmax}
+    built |= {"flashlib.naive._attention", "flashlib.tiled._fa1_steps", "flashlib.tiled._fa2_steps"}
+    built |= {"flashlib.kernels.softmax._softmax", "flashlib.kernels.ladder.r3_flash._flash"}
+    assert built <= {parameters.values[0] for parameters in mirrors()}
+
+
 NAME = "flashlib.state.resolve_scale"
 
 

@@ -204,3 +204,8 @@ def test_text_of_the_page_is_the_files():
             assert (player.FOLDER / name).read_text(encoding="utf-8") in str(text)
     assert "http" not in str(FlashPlayer._esm).replace("http://www.w3.org/2000/svg", "")
     assert "http" not in str(FlashPlayer._css)
+
+
+def test_a_numpy_bool_is_a_bool():
+    X = np.ones((4, 2))
+    assert FlashPlayer(X, X, X, B_r=2, B_c=2, causal=np.True_).causal is True

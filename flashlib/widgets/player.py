@@ -47,7 +47,7 @@ class FlashPlayer(anywidget.AnyWidget):
         B_r, B_c = min(int(B_r), self._largest("B_r")), min(int(B_c), self._largest("B_c"))
         if problem := self._problem(B_r, B_c):
             raise ValueError(problem)
-        setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "order": order}
+        setting = {"B_r": B_r, "B_c": B_c, "causal": bool(causal), "order": order}
         super().__init__(**setting, frames=self._frames(**setting))
         self.observe(self._compute, names=list(setting))
 
