@@ -9,7 +9,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import tiled
-from flashlib.widgets import FlashPlayer, player
+from flashlib.widgets import FlashPlayer, player, widget
 from flashlib.widgets.frames import PACKED, record
 
 SETTINGS = [
@@ -201,7 +201,7 @@ def test_text_of_the_page_is_the_files():
         (FlashPlayer._css, ("shared.css", "player.css")),
     ):
         for name in names:
-            assert (player.FOLDER / name).read_text(encoding="utf-8") in str(text)
+            assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(text)
     assert "http" not in str(FlashPlayer._esm).replace("http://www.w3.org/2000/svg", "")
     assert "http" not in str(FlashPlayer._css)
 

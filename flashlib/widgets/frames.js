@@ -1,7 +1,5 @@
 // What frames.py packed, unpacked: the steps and their numbers, and what each did to a row in words.
 
-const between = (low, x, high) => Math.max(low, Math.min(high, x));
-
 /** "row 4" or "rows 4–7", from the first and the last + 1. */
 const span = (name, [start, stop]) => (stop - start === 1 ? `${name} ${start}` : `${name}s ${start}–${stop - 1}`);
 

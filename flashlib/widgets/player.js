@@ -1,46 +1,33 @@
 // FlashPlayer: plays the steps that Python recorded. All numbers drawn are read from the one buffer it sent.
 
-class Player {
-  constructor(model, el) {
-    this.model = model;
+class Player extends Widget {
+  constructor(context) {
+    super(context, "player", "FlashAttention, step by step");
     this.offset = 0; // of the selected row in its block
-    const ask = (name, value) => {
-      model.set(name, value);
-      model.save_changes();
-      this.#wait();
-    };
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
     this.sliders = [
-      slider("B_r", "B_r, rows of a block of Q", (value) => ask("B_r", value)),
-      slider("B_c", "B_c, rows of a block of K and V", (value) => ask("B_c", value)),
+      slider("B_r", "B_r, rows of a block of Q", (B_r) => this.ask({ B_r })),
+      slider("B_c", "B_c, rows of a block of K and V", (B_c) => this.ask({ B_c })),
     ];
     const orders = [
       ["fa1", "FA1", "FlashAttention: K and V outside"],
       ["fa2", "FA2", "FlashAttention-2: Q outside"],
     ];
-    this.order = choice("order", "loop order", orders, (value) => ask("order", value));
-    this.causal = toggle("causal", (value) => ask("causal", value));
+    this.order = choice("order", "loop order", orders, (order) => this.ask({ order }));
+    this.causal = toggle("causal", (causal) => this.ask({ causal }));
     this.status = h("span", { class: "flash-status" });
-    this.busy = h("span", { class: "flash-note", role: "status" });
     this.sentence = h("p", { class: "flash-sentence" });
-    this.spoken = announcer();
     this.body = div("flash-body");
     const { buttons, scrub, speed } = this.transport;
     const settings = [...this.sliders, this.order, this.causal].map((control) => control.element);
     const header = div(
       "flash-panel flash-header",
       div("flash-controls", buttons, scrub, this.status, speed),
-      div("flash-controls", settings, this.busy),
+      this.settings(settings),
     );
-    this.root = div("flash-widget flash-player", header, this.body, this.spoken.element);
-    this.root.tabIndex = 0;
-    this.root.setAttribute("role", "group");
-    this.root.setAttribute("aria-label", "FlashAttention, step by step");
-    el.append(this.root);
-
-    const onFrames = () => this.load();
-    model.on("change:frames", onFrames);
-    const stopKeys = listenToKeys(this.root, {
+    this.root.append(header, this.body);
+    this.stops.push(() => this.transport.pause());
+    this.start("frames", {
       " ": () => this.transport.toggle(),
       ArrowLeft: () => this.transport.step(-1),
       ArrowRight: () => this.transport.step(1),
@@ -49,33 +36,10 @@ class Player {
       ArrowUp: () => this.select(this.selected - 1),
       ArrowDown: () => this.select(this.selected + 1),
     });
-    const stopTheme = watchTheme(this.root, () => {
-      this.paint();
-      this.draw();
-    });
-    this.stop = () => {
-      this.transport.pause();
-      this.spoken.stop();
-      clearTimeout(this.waiting);
-      model.off("change:frames", onFrames);
-      stopKeys();
-      stopTheme();
-    };
-    this.root.flashPlayer = this; // for tests and for the curious
-    this.load();
   }
 
-  /** Say so if Python does not answer: there may be no kernel, or a busy one. */
-  #wait() {
-    clearTimeout(this.waiting);
-    const say = () => setText(this.busy, "Waiting for Python, which computes the steps of a new setting.");
-    this.waiting = setTimeout(say, 1500);
-  }
-
-  load() {
-    clearTimeout(this.waiting);
-    setText(this.busy, "");
-    const frames = (this.frames = new Frames(this.model.get("frames")));
+  load(sent) {
+    const frames = (this.frames = new Frames(sent));
     this.sliders[0].show(frames.B_r, frames.range_B_r);
     this.sliders[1].show(frames.B_c, frames.range_B_c);
     this.order.show(frames.order);
@@ -139,8 +103,8 @@ class Player {
 }
 
 export default {
-  render({ model, el }) {
-    const player = new Player(model, el);
+  render(context) {
+    const player = new Player(context);
     return () => player.stop();
   },
 };

@@ -1,29 +1,19 @@
 """FlashPlayer: the steps of FlashAttention, tile by tile, with the real numbers."""
 
-import base64
-from pathlib import Path
-
-import anywidget
 import numpy as np
 import traitlets
 
 from flashlib import figures, tiled
 from flashlib.state import resolve_scale
 from flashlib.widgets.frames import pack, record
-
-FOLDER = Path(__file__).parent
+from flashlib.widgets.widget import Widget, join
 
 MAX_CELLS = 65_536  # of S
 MAX_TILES = 4_096
 MAX_NUMBERS = 4_000_000  # in the buffer: 32 MB
 
 
-def join(*names):
-    """Return the text of files of this folder, one after another: all a bundler would have to do."""
-    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
-
-
-class FlashPlayer(anywidget.AnyWidget):
+class FlashPlayer(Widget):
     """Play FlashAttention on Q (N_q, d) and K, V (N_k, d): each step is one Step of `tiled.steps`.
 
     B_r and B_c above N_q and N_k are taken as N_q and N_k. Setting `B_r`, `B_c`, `order` or `causal` later, from
@@ -113,13 +103,7 @@ class FlashPlayer(anywidget.AnyWidget):
             at = figures.telling_step(recording.steps)
         return figures.player(self._Q, self._K, self._V, recording.steps, at, O=recording.O_at(at), row=row)
 
-    def __repr__(self):
+    def _sizes(self):
         f = self.frames
         sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "order", "causal"))
-        return f"FlashPlayer({sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles)"
-
-    def _repr_mimebundle_(self, **kwargs):
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        data["text/plain"] = repr(self)
-        data["image/png"] = base64.b64encode(self.figure().png()).decode()  # for viewers without a kernel
-        return data, metadata
+        return f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles"

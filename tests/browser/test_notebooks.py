@@ -70,7 +70,7 @@ def data(player, name):
 
 
 def seek(player, position):
-    player.evaluate("(player, position) => player.flashPlayer.transport.seek(position)", position)
+    player.evaluate("(player, position) => player.flashWidget.transport.seek(position)", position)
 
 
 def wait_for(player, condition):
@@ -84,7 +84,7 @@ def received(player):
     """What the page holds: the frames without their buffer, and the numbers in it."""
     frames, text = player.evaluate(
         """player => {
-            const { model, frames } = player.flashPlayer;
+            const { model, frames } = player.flashWidget;
             let text = "";
             for (const byte of new Uint8Array(frames.numbers.buffer)) text += String.fromCharCode(byte);
             return [{ ...model.get("frames"), buffer: null }, btoa(text)];
@@ -189,8 +189,8 @@ def test_player_plays(player):
 def test_drawing_a_step_fits_into_a_frame(player):
     times = player.evaluate(
         """player => Array.from({ length: 60 }, (_, k) => {
-            player.flashPlayer.transport.seek(k % (Number(player.dataset.tiles) + 1));
-            return player.flashPlayer.drawTime;
+            player.flashWidget.transport.seek(k % (Number(player.dataset.tiles) + 1));
+            return player.flashWidget.drawTime;
         })"""
     )
     assert sorted(times)[30] < 1000 / 60
@@ -258,7 +258,7 @@ def test_sliders_and_switches_retile(chapter_05, player):
     assert_tiles_drawn(player)
     player.get_by_text("FA1", exact=True).click()
     player.page.wait_for_function(
-        "player => player.flashPlayer.frames.order === 'fa1'", arg=player.element_handle()
+        "player => player.flashWidget.frames.order === 'fa1'", arg=player.element_handle()
     )
     frames, sent = received(player)
     assert [(s.i, s.j) for s in steps_of(frames, sent)] == [tuple(s[:2]) for s in frames["steps"]]
