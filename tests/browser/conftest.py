@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+nbformat = pytest.importorskip("nbformat")
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 TOKEN = "course"
@@ -87,7 +89,6 @@ class Lab:
 
     def open(self, name):
         """Open a notebook and wait until JupyterLab shows it."""
-        assert (NOTEBOOKS / name).exists()
         self.page.goto(f"{self.address}/lab/tree/{name}?token={TOKEN}&reset")
         self.page.wait_for_function(
             "name => window.jupyterapp?.shell.currentWidget?.context?.path === name", arg=name, timeout=60_000
@@ -108,10 +109,16 @@ class Lab:
 
 
 @pytest.fixture(scope="package")
-def address(tmp_path_factory):
-    """The address of a JupyterLab that serves a copy of the chapters and knows no settings of the user's."""
+def folder(tmp_path_factory):
+    """Where JupyterLab lives; its subfolder notebooks holds a copy of the chapters."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(NOTEBOOKS, folder / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    return folder
+
+
+@pytest.fixture(scope="package")
+def address(folder):
+    """The address of a JupyterLab that serves the folder and knows no settings of the user's."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -172,14 +179,20 @@ def browser():
 
 
 @pytest.fixture(scope="package")
-def open_lab(browser, address):
-    """Return a context that opens a notebook in a fresh page.
+def open_lab(browser, address, folder):
+    """Return a context that opens a notebook in a fresh page: a chapter, or a new one of the given cells.
 
     At its end the page must have asked for nothing off this machine and have logged no error.
     """
 
     @contextmanager
-    def opened(name):
+    def opened(name, cells=()):
+        path = folder / "notebooks" / name
+        if cells:
+            nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+            nb.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+            nbformat.write(nb, path)
+        assert path.exists()
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
         page.set_default_timeout(20_000)
         lab = Lab(page, address)
