@@ -1,6 +1,7 @@
 """What the player sends to the page is tiled.steps, bit for bit."""
 
 import base64
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib import tiled
+from flashlib import cost, tiled
 from flashlib.widgets import FlashPlayer, player, widget
 from flashlib.widgets.frames import PACKED, record
 
@@ -54,10 +55,12 @@ def test_buffer_is_steps(rng, setting, order, dtype):
     sent = numbers(frames)
     steps = list(tiled.steps(Q, K, V, **setting, order=order))
     assert len(frames["steps"]) == len(steps)
-    for (i, j, r0, r1, c0, c1, offset), step in zip(frames["steps"], steps, strict=True):
+    for (i, j, r0, r1, c0, c1, offset, *_), step in zip(frames["steps"], steps, strict=True):
         assert (i, j, slice(r0, r1), slice(c0, c1)) == (step.i, step.j, step.rows, step.cols)
-        for name in PACKED:
-            X = getattr(step, name)
+        rescaled = {"l_rescaled": step.alpha * step.l_old, "O_acc_rescaled": (step.alpha * step.O_acc_old.T).T}
+        assert list(frames["packed"]) == [*PACKED, *rescaled]
+        for name in frames["packed"]:
+            X = rescaled[name] if name in rescaled else getattr(step, name)
             assert same_bits(sent[offset : offset + X.size].reshape(X.shape), X), name
             offset += X.size
     for name, X in (("Q", Q), ("K", K), ("V", V), ("lse", tiled.attention(Q, K, V, **setting, order=order).lse)):
@@ -74,28 +77,56 @@ def test_writes_are_O_as_memory_holds_it(rng, setting, order):
     sent = numbers(frames)
     O, drawn = np.full_like(Q, np.nan), np.full_like(Q, np.nan)
     trace = tiled.steps(Q, K, V, **setting, order=order, O=O)
-    for position in range(len(frames["steps"]) + 1):
+    T = len(frames["steps"])
+    for position in range(T + 1):
         next(trace, None)
-        for at, start, stop, offset in frames["writes"]:
-            if at == position:
-                drawn[start:stop] = sent[offset : offset + drawn[start:stop].size].reshape(
-                    stop - start, sizes["d"]
-                )
+        stored = position if order == "fa1" else position - 1  # the last step that has stored by then
+        for after, start, stop, offset in frames["writes"]:
+            if after <= stored:
+                rows = sent[offset : offset + (stop - start) * sizes["d"]]
+                drawn[start:stop] = rows.reshape(stop - start, sizes["d"])
         assert same_bits(drawn, O)
-        assert same_bits(recording.O_at(position), O)
+        assert same_bits(recording.O_at(stored + 1), O)
     assert not np.isnan(drawn).any()
 
 
 def test_fa2_writes_a_row_block_once_and_fa1_at_every_step(rng):
     Q, K, V = inputs(rng, 8, 6, 2)
     rows = lambda order: [write[:3] for write in FlashPlayer(Q, K, V, order=order).frames["writes"]]  # noqa: E731
-    assert rows("fa2") == [[3, 0, 4], [6, 4, 8]]  # with the first step of the next block, and at the end
-    assert rows("fa1") == [[0, 0, 8], *([k, 4 * (k % 2), 4 * (k % 2) + 4] for k in range(6))]
+    assert rows("fa2") == [[2, 0, 4], [5, 4, 8]]  # after the last step of each row block
+    assert rows("fa1") == [[-1, 0, 8], *([k, 4 * (k % 2), 4 * (k % 2) + 4] for k in range(6))]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_meters_end_at_the_closed_forms(rng, setting, order, dtype):
+    sizes, setting = split(setting)
+    frames = FlashPlayer(*inputs(rng, **sizes, dtype=dtype), **setting, order=order).frames
+    tiling = {name: frames[name] for name in ("B_r", "B_c", "causal")}
+    closed_form = {"fa1": cost.fa1_traffic, "fa2": cost.fa2_traffic}[order](**sizes, **tiling, dtype=dtype)
+    assert frames["all"] == [closed_form.read, closed_form.written]
+    standard = cost.standard_traffic(**sizes, dtype=dtype)
+    assert frames["standard"] == [standard.read, standard.written]
+    assert frames["sram"][0] == cost.sram_bytes(frames["B_r"], frames["B_c"], sizes["d"], dtype)
+
+
+def test_meters_count_what_each_step_moves():
+    """Worked by hand: N = 8, d = 4 in fp64, tiles of 4 x 2. Q_i is 128 bytes; K_j and V_j together too."""
+    moved = lambda order: [step[-2:] for step in FlashPlayer(order=order).frames["steps"]]  # noqa: E731
+    read = [128 * n for n in (2, 3, 4, 5, 7, 8, 9, 10)]
+    written = [0, 0, 0, 160, 160, 160, 160, 320]  # O_i and lse_i, after the last step of a row block
+    assert moved("fa2") == [list(pair) for pair in zip(read, written, strict=True)]
+    rows = 2 * 128 + 2 * 32  # Q_i, O_i, m_i, l_i
+    read = [128 * (k // 2 + 1) + rows * (k + 1) for k in range(8)]
+    written = [
+        8 * 4 * 8 + 2 * 64 + (rows - 128) * (k + 1) for k in range(8)
+    ]  # what was initialised; O_i, m_i, l_i
+    assert moved("fa1") == [list(pair) for pair in zip(read, written, strict=True)]
 
 
 def test_block_sizes_retile(rng):
     Q, K, V = inputs(rng, 8, 6, 4)
-    widget = FlashPlayer(Q, K, V, B_r=4, B_c=2)
+    widget = FlashPlayer(Q, K, V, B_r=4, B_c=2, capacity=1024)
     seen = []
     widget.observe(lambda change: seen.append(change.new), names="frames")
     widget.B_c = 3
@@ -105,7 +136,7 @@ def test_block_sizes_retile(rng):
     widget.order = "fa1"
     widget.causal = True
     assert len(seen) == 4
-    expected = FlashPlayer(Q, K, V, B_r=3, B_c=3, order="fa1", causal=True)
+    expected = FlashPlayer(Q, K, V, B_r=3, B_c=3, order="fa1", causal=True, capacity=1024)
     assert widget.frames == expected.frames
     assert repr(widget) == repr(expected)
 
@@ -124,7 +155,7 @@ def test_block_sizes_out_of_range_are_moved_into_it(rng):
 def test_the_page_may_ask_for_too_small_a_block(rng):
     Q, K, V = inputs(rng, 128, 128, 2)
     widget = FlashPlayer(Q, K, V, B_r=16, B_c=2)
-    assert widget.frames["range_B_r"] == [2, 128]
+    assert widget.frames["ranges"]["B_r"] == [2, 128]
     widget.set_state({"B_r": 1})  # as a message from the page does
     assert widget.B_r == 2
     assert len(widget.frames["steps"]) == player.MAX_TILES
@@ -165,45 +196,103 @@ def test_picture_for_viewers_without_a_kernel(rng):
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("change", "words"),
     [
-        (dict(K=np.ones((4, 3))), ValueError, "K has shape"),
-        (dict(Q=np.ones((4, 2), int)), TypeError, "accepted are float16"),
-        (dict(Q=[[1.0, 2.0]]), TypeError, "pass a plain NumPy array"),
-        (dict(B_r=0), ValueError, "B_r is 0"),
-        (dict(B_c=2.5), TypeError, "B_c is 2.5"),
-        (dict(order="fa3"), ValueError, "order is 'fa3'"),
-        (dict(causal=1), TypeError, "causal is 1"),
-        (dict(scale=-1), ValueError, "scale is -1"),
-        (dict(Q=np.ones((300, 2)), K=np.ones((300, 2)), V=np.ones((300, 2))), ValueError, "90000 cells.*65536"),
+        (dict(K=np.ones((4, 3))), "K has shape"),
+        (dict(Q=np.ones((4, 2), int)), "accepted are float16"),
+        (dict(Q=[[1.0, 2.0]]), "pass a plain NumPy array"),
+        (dict(B_r=0), "B_r is 0"),
+        (dict(B_c=2.5), "B_c is 2.5"),
+        (dict(order="fa3"), "order is 'fa3'"),
+        (dict(causal=1), "causal is 1"),
+        (dict(scale=-1), "scale is -1"),
+        (dict(capacity=0), "capacity is 0"),
+        (dict(Q=None, K=None, V=None, seed=-1), "seed is -1"),
+        (dict(K=None, V=None), "pass all three"),
+        (dict(Q=None, K=None, V=None, N=0), "N is 0"),
+        (dict(Q=None, K=None, V=None, d=1.5), "d is 1.5"),
+        (dict(Q=np.ones((300, 2)), K=np.ones((300, 2)), V=np.ones((300, 2))), "90000 cells.*65536"),
         (
             dict(Q=np.ones((128, 2)), K=np.ones((128, 2)), V=np.ones((128, 2)), B_r=1, B_c=1),
-            ValueError,
             "128 x 128 = 16384 tiles.*4096.*larger blocks",
         ),
         (
             dict(Q=np.ones((256, 128)), K=np.ones((256, 128)), V=np.ones((256, 128)), B_r=256, B_c=1),
-            ValueError,
-            "numbers.*4000000.*larger B_c",
+            "numbers.*6000000.*larger B_c",
         ),
     ],
     ids=lambda x: str(list(x)) if isinstance(x, dict) else None,
 )
-def test_what_cannot_be_played_is_refused_in_a_sentence(change, error, words):
+def test_what_cannot_be_played_is_said_in_the_player_s_place(change, words):
     arguments = dict(Q=np.ones((4, 2)), K=np.ones((4, 2)), V=np.ones((4, 2)), B_r=2, B_c=2) | change
-    with pytest.raises(error, match=words):
-        FlashPlayer(**arguments)
+    widget = FlashPlayer(**arguments)
+    assert re.search(words, widget.problem)
+    assert repr(widget) == f"FlashPlayer({widget.problem})"
+    data = widget._repr_mimebundle_()[0]
+    assert "image/png" not in data and data["text/plain"] == repr(widget)
+    assert not widget.frames
 
 
 def test_text_of_the_page_is_the_files():
-    for text, names in (
-        (FlashPlayer._esm, ("shared.js", "frames.js", "places.js", "player.js")),
-        (FlashPlayer._css, ("shared.css", "player.css")),
-    ):
+    esm = ("shared.js", *player.PLACES, "words.js", "learner.js", "legend.js", "player.js")
+    for text, names in ((FlashPlayer._esm, esm), (FlashPlayer._css, ("shared.css", "places.css", "player.css"))):
         for name in names:
             assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(text)
     assert "http" not in str(FlashPlayer._esm).replace("http://www.w3.org/2000/svg", "")
     assert "http" not in str(FlashPlayer._css)
+
+
+def test_random_inputs_follow_N_d_and_seed():
+    widget = FlashPlayer(seed=3)
+    X = np.random.default_rng(3).normal(size=(3, 8, 4))
+    assert widget.frames["buffer"] == FlashPlayer(*X).frames["buffer"]
+    widget.N, widget.d = 5, 3
+    assert (widget.frames["N_q"], widget.frames["N_k"], widget.frames["d"]) == (5, 5, 3)
+    assert widget.frames["buffer"] == FlashPlayer(N=5, d=3, seed=3).frames["buffer"]
+    widget.seed = 4
+    assert widget.frames["buffer"] == FlashPlayer(N=5, d=3, seed=4).frames["buffer"]
+
+
+def test_sizes_are_moved_into_range_and_blocks_follow():
+    widget = FlashPlayer(B_r=8, B_c=8)
+    widget.N = 3
+    assert (widget.N, widget.B_r, widget.B_c) == (3, 3, 3)
+    widget.N, widget.d = 10_000, 10_000
+    assert (widget.N, widget.d) == (64, 16)
+    assert widget.frames["setting"] == {
+        "B_r": 3,
+        "B_c": 3,
+        "causal": False,
+        "order": "fa2",
+        "N": 64,
+        "d": 16,
+        "seed": 0,
+    }
+
+
+def test_one_change_is_computed_and_sent_once():
+    widget = FlashPlayer(B_r=8, B_c=8)
+    seen = []
+    widget.observe(lambda change: seen.append(change.new), names="frames")
+    widget.N = 3  # B_r and B_c follow
+    assert len(seen) == 1
+
+
+def test_own_inputs_have_no_N_and_d_to_set(rng):
+    assert FlashPlayer().frames["controls"] == ["B_r", "B_c", "causal", "order", "N", "d"]
+    widget = FlashPlayer(*inputs(rng, 6, 4, 2))
+    assert widget.frames["controls"] == ["B_r", "B_c", "causal", "order"]
+    widget.N = 3  # nothing follows
+    assert (widget.frames["N_q"], widget.frames["N_k"]) == (6, 4)
+
+
+def test_capacity_stays_and_is_what_was_given():
+    widget = FlashPlayer()
+    first = widget.frames["sram"]
+    assert first[0] < first[1] == 1024
+    widget.B_r = widget.B_c = 8
+    assert widget.frames["sram"][1] == 1024 < widget.frames["sram"][0]
+    assert FlashPlayer(capacity=300).frames["sram"] == [512, 300]
 
 
 def test_a_numpy_bool_is_a_bool():

@@ -1,7 +1,13 @@
-// What frames.py packed, unpacked: the steps and their numbers, and what each did to a row in words.
+// What frames.py packed, unpacked: the steps and their numbers, and the frames that they are played as.
+
+/** The parts of a step. Each is a frame of its own; `store` only where a step stores. */
+const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
 
 /** "row 4" or "rows 4–7", from the first and the last + 1. */
 const span = (name, [start, stop]) => (stop - start === 1 ? `${name} ${start}` : `${name}s ${start}–${stop - 1}`);
+
+/** A count of bytes, every digit of it: 12 345 B. */
+const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 
 /** What Python sent: sizes, the steps with the offset of each array in `numbers`, and the writes of O. */
 class Frames {
@@ -9,9 +15,9 @@ class Frames {
     Object.assign(this, raw);
     const { buffer, byteOffset, byteLength } = raw.buffer;
     this.numbers = new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength)); // aligned to 8 bytes
-    this.steps = raw.steps.map(([i, j, r0, r1, c0, c1, offset]) => {
+    this.steps = raw.steps.map(([i, j, r0, r1, c0, c1, offset, read, written]) => {
       const [n_r, n_c] = [r1 - r0, c1 - c0];
-      const step = { i, j, rows: [r0, r1], cols: [c0, c1], n_r, n_c };
+      const step = { i, j, rows: [r0, r1], cols: [c0, c1], n_r, n_c, read, written };
       for (const name of raw.packed) {
         step[name] = offset;
         offset += n_r * (/_ij$/.test(name) ? n_c : /^O/.test(name) ? this.d : 1);
@@ -19,20 +25,60 @@ class Frames {
       return step;
     });
     this.T = this.steps.length;
-    const peak = (name, size) =>
+    for (const [after] of this.writes) if (after >= 0) this.steps[after].stores = true;
+    this.peaks = this.#peaks();
+    this.setDetail(true);
+  }
+
+  /** Play every part of a step, or only its end. */
+  setDetail(detail) {
+    this.timeline = []; // [step, part] of each frame
+    this.frameOf = []; // the first frame of each step
+    this.steps.forEach((step, k) => {
+      this.frameOf.push(this.timeline.length);
+      const parts = detail
+        ? PARTS.filter((part) => part !== "store" || step.stores)
+        : [step.stores ? "store" : "add"];
+      for (const part of parts) this.timeline.push([k, part]);
+    });
+    this.last = this.timeline.length; // the frame after the last one: all is done
+    this.frameOf.push(this.last);
+  }
+
+  /** What a frame shows: the index of its step, T at the end; the step; and its part. */
+  at(frame) {
+    const [k, part] = this.timeline[frame] ?? [this.T, "end"];
+    const reached = (name) => part === "end" || PARTS.indexOf(part) >= PARTS.indexOf(name);
+    return { frame, k, step: this.steps[k], part, reached };
+  }
+
+  /** Bytes read and written by the time of a frame, and in all. */
+  moved({ k, step, part }) {
+    if (part === "end") return this.total();
+    const before = k ? this.steps[k - 1].written : this.start;
+    return { read: step.read, written: part === "store" ? step.written : before };
+  }
+
+  total() {
+    const [read, written] = this.all;
+    return { read, written };
+  }
+
+  #peaks() {
+    const over = (name, size) =>
       this.steps.reduce((most, step) => Math.max(most, this.#peak(step[name], step.n_r * size(step))), 0);
-    this.peaks = {
-      Q: this.#peak(this.inputs.Q, this.N_q * this.d),
-      K: this.#peak(this.inputs.K, this.N_k * this.d),
-      V: this.#peak(this.inputs.V, this.N_k * this.d),
-      S: peak("S_ij", (step) => step.n_c),
+    const { inputs, N_q, N_k, d } = this;
+    const one = () => 1;
+    return {
+      Q: this.#peak(inputs.Q, N_q * d),
+      K: this.#peak(inputs.K, N_k * d),
+      V: this.#peak(inputs.V, N_k * d),
+      S: over("S_ij", (step) => step.n_c),
       P: 1,
-      l: peak("l", () => 1),
-      O_acc: peak("O_acc", () => this.d),
-      O: raw.writes.reduce(
-        (most, [, start, stop, at]) => Math.max(most, this.#peak(at, (stop - start) * this.d)),
-        0,
-      ),
+      m: over("m", one),
+      l: over("l", one),
+      O_acc: over("O_acc", () => d),
+      O: this.writes.reduce((most, [, start, stop, at]) => Math.max(most, this.#peak(at, (stop - start) * d)), 0),
     };
   }
 
@@ -45,43 +91,46 @@ class Frames {
     return most;
   }
 
-  /** The numbers of one row of a step. */
+  /** The numbers of one row of a step, O_acc as offsets. */
   row(step, r) {
-    const at = (name) => this.numbers[step[name] + r];
-    const weights = this.numbers.subarray(step.P_ij + r * step.n_c, step.P_ij + (r + 1) * step.n_c);
-    return {
-      m_old: at("m_old"),
-      m: at("m"),
-      alpha: at("alpha"),
-      l_old: at("l_old"),
-      l: at("l"),
-      added: weights.reduce((sum, p) => sum + p, 0),
-      visible: this.numbers
-        .subarray(step.S_ij + r * step.n_c, step.S_ij + (r + 1) * step.n_c)
-        .some((s) => s !== -Infinity),
-    };
+    const at = (name) => (name in step ? this.numbers[step[name] + r] : undefined);
+    const cells = (name) => this.numbers.subarray(step[name] + r * step.n_c, step[name] + (r + 1) * step.n_c);
+    const row = { scores: cells("S_ij"), weights: cells("P_ij") };
+    for (const name of ["m_old", "m", "alpha", "l_old", "l_rescaled", "l", "m_true", "l_true"])
+      row[name] = at(name);
+    return row;
+  }
+
+  /** Which of O_acc_old, O_acc_rescaled and O_acc a frame shows, and which of l. */
+  now({ reached }) {
+    const suffix = reached("add") ? "" : reached("rescale") ? "_rescaled" : "_old";
+    return { l: `l${suffix}`, O_acc: `O_acc${suffix}`, m: reached("maximum") ? "m" : "m_old" };
   }
 }
 
-/** What a step did to one row, in words. */
-function sentence(row, { m_old, m, alpha, l_old, l, added, visible }) {
-  const sum = `l = ${number(alpha)} · ${number(l_old)} + ${number(added)} = ${number(l)}.`;
-  const name = `Row ${row}`;
-  if (m === -Infinity)
-    return `${name} sees no key yet: all its scores are masked, m stays −∞, l and O_acc stay 0.`;
-  if (!visible) return `${name} sees no key of this tile: m, l and O_acc stay as they are.`;
-  if (m_old === -Infinity)
-    return (
-      `${name}: the first scores it sees. Their maximum is ${number(m)}; ` +
-      `there is nothing to rescale, alpha = exp(−∞) = 0. ${sum}`
+/**
+ * The parts of a view, each made anew only where its key says that what it is made of has changed: a part that
+ * stays is given the new frames. `places` are where they stand, `made` the parts.
+ */
+class Parts {
+  constructor(kinds) {
+    this.kinds = kinds;
+    this.made = {};
+    this.keys = {};
+    this.places = Object.fromEntries(
+      Object.keys(kinds).map((name) => [name, div(`flash-part flash-part-${name}`)]),
     );
-  if (m > m_old)
-    return (
-      `${name}: the maximum grew from ${number(m_old)} to ${number(m)}, so everything summed so far is multiplied ` +
-      `by alpha = exp(${number(m_old)} − ${m < 0 ? `(${number(m)})` : number(m)}) = ${number(alpha)}. ${sum}`
-    );
-  return (
-    `${name}: the maximum did not grow, it stays ${number(m)}; ` +
-    `alpha = ${number(alpha)}, nothing is rescaled. ${sum}`
-  );
+  }
+
+  load(frames) {
+    for (const [name, [key, make]] of Object.entries(this.kinds)) {
+      const wanted = JSON.stringify(key(frames));
+      if (this.keys[name] !== wanted) {
+        this.made[name] = make(frames);
+        this.places[name].replaceChildren(this.made[name].element);
+        this.keys[name] = wanted;
+      }
+      this.made[name].take(frames);
+    }
+  }
 }

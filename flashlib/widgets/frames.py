@@ -1,78 +1,103 @@
-"""A run of tiled.steps recorded, and packed into one buffer that JavaScript can play."""
+"""A run of the algorithm recorded, and packed into one buffer that JavaScript can play."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from flashlib import tiled
+from flashlib.memory import HBM
+from flashlib.softmax import State
 from flashlib.state import Step
 
 PACKED = ("S_ij", "P_ij", "m_old", "m", "alpha", "l_old", "l", "O_acc_old", "O_acc")
-"""What is packed of each Step, in this order."""
+"""What is packed of each Step, in this order; then alpha * l_old and alpha * O_acc_old, and a learner's truth."""
+
+RESCALED = ("l_rescaled", "O_acc_rescaled")
+TRUE = ("m_true", "l_true", "O_acc_true")
 
 
 class Write(NamedTuple):
-    """Rows of O that memory holds anew at a position."""
+    """Rows of O that memory holds anew."""
 
-    position: int  # the first one at which they are there: 0 .. T, where T is "finished"
+    after: int  # the step that stored them, 0 .. T - 1; -1 for before the first one
     rows: slice
     O: np.ndarray  # (rows, d)
 
 
 class Recording(NamedTuple):
-    """All steps of a run, and when which rows of O were stored."""
+    """All steps of a run, when which rows of O were stored, and the bytes moved by then.
+
+    read[k]: bytes read once step k has its tiles; read[T]: in all.
+    written[k]: bytes written before step k stores; written[T]: once the last one has; written[T + 1]: in all.
+
+    Where the steps are a learner's: true, the State that each should have given; missed, the tiles (i, j) that it
+    should have computed and did not; remark, a sentence on how its steps ended, or "".
+    """
 
     steps: list[Step]
     writes: list[Write]
+    read: list[int]
+    written: list[int]
+    O: np.ndarray  # (N_q, d)
     lse: np.ndarray  # (N_q,)
-    shape: tuple[int, int]  # of O
+    true: list[State] | None = None
+    missed: tuple = ()
+    remark: str = ""
 
     def O_at(self, position):
-        """Return O as memory held it at a position, (N_q, d); NaN where nothing was written yet."""
-        O = np.full(self.shape, np.nan)
+        """Return O before step `position` stores, or at the end, (N_q, d); NaN where nothing was written yet."""
+        O = np.full(self.O.shape, np.nan)
         for write in self.writes:
-            if write.position <= position:
+            if write.after < position:
                 O[write.rows] = write.O
         return O
 
 
-def record(Q, K, V, **setting) -> Recording:
-    """Run tiled.steps(Q, K, V, **setting) and return its Recording; raises what it raises."""
-    O = np.full_like(Q, np.nan).view(_Store)
-    lse = np.full_like(Q, np.nan, shape=Q.shape[:1], dtype=np.promote_types(Q.dtype, np.float32))
-    steps, writes = [], []
-
-    def note(position):
-        writes.extend(Write(position, slice(*rows.indices(len(O))[:2]), O[rows].copy()) for rows in O.stored)
-        O.stored.clear()
-
-    for step in tiled.steps(Q, K, V, **setting, O=O, lse=lse):
-        note(len(steps))
-        steps.append(step)
-    note(len(steps))
-    return Recording(steps, writes, lse, O.shape)
-
-
-class _Store(np.ndarray):
-    """An array that keeps a list, `stored`, of the rows that were stored into it."""
+class _Store(HBM):
+    """An array in slow memory that keeps a list, `stored`: (rows, their values, bytes written before)."""
 
     def __array_finalize__(self, parent):
+        super().__array_finalize__(parent)
         self.stored = []
 
-    def __getitem__(self, key):
-        return self.view(np.ndarray)[key]
-
     def __setitem__(self, rows, value):
-        self.view(np.ndarray)[rows] = value
-        self.stored.append(rows)
+        before = self.traffic.written
+        super().__setitem__(rows, value)
+        self.stored.append((slice(*rows.indices(len(self))[:2]), self.view(np.ndarray)[rows].copy(), before))
+
+
+def record(Q, K, V, *, order, **setting) -> Recording:
+    """Run tiled.steps(Q, K, V, order=order, ...), metered, and return its Recording; raises what it raises."""
+    Q, K, V = HBM.put(Q, K, V)
+    O = np.empty_like(Q).view(_Store)
+    lse = np.empty_like(Q, shape=Q.shape[:1], dtype=np.promote_types(Q.dtype, np.float32))
+    steps, writes, read, written = [], [], [], []
+    moved = Q.traffic
+    for step in tiled.steps(Q, K, V, order=order, **setting, O=O, lse=lse):
+        k = len(steps)
+        own = O.stored.pop() if order == "fa1" else None  # what is left was stored before this step
+        writes += [Write(k - 1, rows, X) for rows, X, _ in O.stored]
+        written.append(moved.written)
+        if own:
+            rows, X, written[k] = own
+            writes.append(Write(k, rows, X))
+        O.stored.clear()
+        steps.append(step)
+        read.append(moved.read)
+        after_step = moved.written
+    writes += [Write(len(steps) - 1, rows, X) for rows, X, _ in O.stored]
+    written.append(after_step if steps and order == "fa1" else moved.written)
+    return Recording(
+        steps, writes, [*read, moved.read], [*written, moved.written], O.view(np.ndarray), lse.view(np.ndarray)
+    )
 
 
 def pack(recording, Q, K, V) -> dict:
     """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
 
-    steps: [i, j, first row, last row + 1, first column, last column + 1, offset] of each, where the arrays
-    named in `packed` lie one after another from offset on. writes: [position, first row, last row + 1, offset].
-    inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes.
+    steps: [i, j, first row, last row + 1, first column, last column + 1, offset, bytes read by then, bytes written
+    by then] of each, where the arrays named in `packed` lie one after another from offset on. writes: [step, first
+    row, last row + 1, offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes.
     """
     arrays, n = [], 0
 
@@ -85,18 +110,21 @@ def pack(recording, Q, K, V) -> dict:
         return offset
 
     inputs = {"Q": put(Q), "K": put(K), "V": put(V), "lse": put(recording.lse)}
-    steps = [
-        [
-            s.i,
-            s.j,
-            s.rows.start,
-            s.rows.stop,
-            s.cols.start,
-            s.cols.stop,
-            put(*(getattr(s, x) for x in PACKED)),
-        ]
-        for s in recording.steps
-    ]
-    writes = [[w.position, w.rows.start, w.rows.stop, put(w.O)] for w in recording.writes]
-    buffer = np.concatenate(arrays, dtype="<f8", casting="safe").tobytes()
-    return {"packed": PACKED, "inputs": inputs, "steps": steps, "writes": writes, "buffer": buffer}
+    truths = recording.true or [()] * len(recording.steps)
+    steps = []
+    for k, (step, truth) in enumerate(zip(recording.steps, truths, strict=True)):
+        rescaled = step.alpha * step.l_old, step.alpha[:, None] * step.O_acc_old
+        offset = put(*(getattr(step, name) for name in PACKED), *rescaled, *truth)
+        rows, cols = step.rows, step.cols
+        moved = recording.read[k], recording.written[k + 1]
+        steps.append([step.i, step.j, rows.start, rows.stop, cols.start, cols.stop, offset, *moved])
+    writes = [[w.after, w.rows.start, w.rows.stop, put(w.O)] for w in recording.writes]
+    return {
+        "packed": PACKED + RESCALED + (TRUE if recording.true else ()),
+        "inputs": inputs,
+        "steps": steps,
+        "writes": writes,
+        "start": recording.written[0],
+        "all": [recording.read[-1], recording.written[-1]],
+        "buffer": np.concatenate(arrays, dtype="<f8", casting="safe").tobytes(),
+    }

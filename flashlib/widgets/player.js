@@ -1,29 +1,46 @@
 // FlashPlayer: plays the steps that Python recorded. All numbers drawn are read from the one buffer it sent.
 
+const CONTROLS = {
+  B_r: "B_r, rows of a block of Q",
+  B_c: "B_c, rows of a block of K and V",
+  N: "N, rows of Q, K and V",
+  d: "d, columns of Q, K and V",
+};
+
+const ORDERS = [
+  ["fa1", "FA1", "FlashAttention: K and V outside"],
+  ["fa2", "FA2", "FlashAttention-2: Q outside"],
+];
+
 class Player extends Widget {
   constructor(context) {
     super(context, "player", "FlashAttention, step by step");
     this.offset = 0; // of the selected row in its block
-    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
-    this.sliders = [
-      slider("B_r", "B_r, rows of a block of Q", (B_r) => this.ask({ B_r })),
-      slider("B_c", "B_c, rows of a block of K and V", (B_c) => this.ask({ B_c })),
-    ];
-    const orders = [
-      ["fa1", "FA1", "FlashAttention: K and V outside"],
-      ["fa2", "FA2", "FlashAttention-2: Q outside"],
-    ];
-    this.order = choice("order", "loop order", orders, (order) => this.ask({ order }));
-    this.causal = toggle("causal", (causal) => this.ask({ causal }));
+    this.detail = true;
+    this.transport = new Transport({ unit: "frame", moved: () => this.draw() });
     this.status = h("span", { class: "flash-status" });
+    this.title = h("p", { class: "flash-title flash-accent" });
     this.sentence = h("p", { class: "flash-sentence" });
-    this.body = div("flash-body");
+    this.verdict = h("p", { class: "flash-verdict" });
+    this.parts = new Parts({
+      memory: [Memory.key, (frames) => new Memory(frames)],
+      grid: [Grid.key, (frames) => new Grid(frames, (k) => this.seekStep(k))],
+      chip: [Chip.key, (frames) => new Chip(frames, (row) => this.select(row))],
+      bars: [RowBars.key, (frames) => new RowBars(frames)],
+      lines: [Lines.key, (frames) => new Lines(frames)],
+      legend: [Legend.key, (frames) => new Legend(frames)],
+    });
+    const { memory, grid, chip, bars, lines, legend } = this.parts.places;
+    const words = div("flash-panel flash-words", this.title, this.sentence, this.verdict, bars);
+    this.body = div("flash-body", div("flash-places", memory, grid, chip), words, lines, legend);
+    this.errors = h("div", { class: "flash-errors" });
+    const whole = toggle("whole steps", (on) => this.setDetail(!on));
     const { buttons, scrub, speed } = this.transport;
-    const settings = [...this.sliders, this.order, this.causal].map((control) => control.element);
+    const bar = div("flash-scrubs", scrub, this.errors);
     const header = div(
       "flash-panel flash-header",
-      div("flash-controls", buttons, scrub, this.status, speed),
-      this.settings(settings),
+      div("flash-controls", buttons, bar, this.status, whole.element, speed),
+      this.#settings(),
     );
     this.root.append(header, this.body);
     this.stops.push(() => this.transport.pause());
@@ -31,31 +48,50 @@ class Player extends Widget {
       " ": () => this.transport.toggle(),
       ArrowLeft: () => this.transport.step(-1),
       ArrowRight: () => this.transport.step(1),
+      PageUp: () => this.seekStep(this.at.k - 1),
+      PageDown: () => this.seekStep(this.at.k + 1),
       Home: () => this.transport.seek(0),
-      End: () => this.transport.seek(this.frames.T),
+      End: () => this.transport.seek(this.frames.last),
       ArrowUp: () => this.select(this.selected - 1),
       ArrowDown: () => this.select(this.selected + 1),
     });
   }
 
-  load(sent) {
-    const frames = (this.frames = new Frames(sent));
-    this.sliders[0].show(frames.B_r, frames.range_B_r);
-    this.sliders[1].show(frames.B_c, frames.range_B_c);
-    this.order.show(frames.order);
-    this.causal.show(frames.causal);
-    this.memory = new Memory(frames);
-    this.grid = new Grid(frames, (k) => this.transport.seek(k));
-    this.chip = new Chip(frames, (row) => this.select(row));
-    const places = div("flash-places", this.memory.element, this.grid.element, this.chip.element);
-    this.body.replaceChildren(places, div("flash-panel flash-words", this.sentence), legend(frames));
-    this.body.classList.toggle("flash-fine", this.grid.fine);
-    Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
-    this.paint();
-    this.transport.reset(frames.T);
+  /** The controls that Python answers; of these, the ones that this player has. */
+  #settings() {
+    const sent = this.model.get("frames");
+    const has = (name) => (sent.controls ?? []).includes(name);
+    this.sliders = {};
+    for (const [name, label] of Object.entries(CONTROLS))
+      if (has(name)) this.sliders[name] = slider(name, label, (value) => this.ask({ [name]: value }));
+    this.order = has("order") && choice("order", "loop order", ORDERS, (order) => this.ask({ order }));
+    this.causal = has("causal") && toggle("causal", (causal) => this.ask({ causal }));
+    const again = () => this.ask({ seed: this.frames.setting.seed + 1 });
+    const numbers =
+      has("N") && h("button", { type: "button", class: "flash-button flash-text", onclick: again }, "new numbers");
+    const controls = [...Object.values(this.sliders), this.order, this.causal].filter(Boolean);
+    return this.settings(
+      controls.map((control) => control.element),
+      numbers,
+    );
   }
 
-  /** Take the colours of the theme, and paint what does not change from step to step. */
+  load(sent) {
+    const frames = (this.frames = new Frames(sent));
+    frames.setDetail(this.detail);
+    for (const [name, { show }] of Object.entries(this.sliders)) show(frames.setting[name], frames.ranges[name]);
+    if (this.order) this.order.show(frames.order);
+    if (this.causal) this.causal.show(frames.causal);
+    this.parts.load(frames);
+    Object.assign(this, this.parts.made);
+    drawErrors(this.errors, frames);
+    this.root.classList.toggle("flash-learner", Boolean(frames.learner));
+    Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
+    this.paint();
+    this.transport.reset(frames.last);
+  }
+
+  /** Take the colours of the theme, and paint what does not change from frame to frame. */
   paint() {
     if (!this.root.isConnected) return; // called again when it is on the page
     this.colour = colourScale(this.root);
@@ -64,9 +100,24 @@ class Player extends Widget {
     this.memory.paint(this.colour);
   }
 
+  /** Play every part of a step, or its end only; stay at the step that is shown. */
+  setDetail(detail) {
+    const { k } = this.at;
+    this.detail = detail;
+    this.frames.setDetail(detail);
+    this.transport.reset(this.frames.last);
+    this.seekStep(k);
+  }
+
+  seekStep(k) {
+    this.transport.seek(this.frames.frameOf[between(0, k, this.frames.T)]);
+  }
+
   select(row) {
-    const [start, stop] = this.frames.steps[this.transport.position]?.rows ?? [0, this.frames.N_q];
-    this.offset = between(0, row - start, Math.max(0, stop - start - 1));
+    const [start, stop] = this.at.step?.rows ?? [0, this.frames.N_q];
+    const offset = between(0, row - start, Math.max(0, stop - start - 1));
+    if (offset === this.offset) return;
+    this.offset = offset;
     this.draw();
   }
 
@@ -74,22 +125,26 @@ class Player extends Widget {
     if (!this.colour) return;
     const started = performance.now();
     const { frames, colour } = this;
-    const { position } = this.transport;
-    const step = frames.steps[position];
+    const at = (this.at = frames.at(this.transport.position));
+    const { k, step, part } = at;
     const [start, stop] = step?.rows ?? [0, frames.N_q];
     this.selected = start + Math.min(this.offset, Math.max(0, stop - start - 1));
-    this.memory.draw(position, step, colour);
-    this.grid.draw(position, step, colour);
-    this.chip.draw(step, this.selected, colour);
+    this.memory.draw(at, colour);
+    this.grid.draw(at, colour);
+    this.chip.draw(at, this.selected, colour);
+    this.bars.draw(at, this.selected);
+    this.lines.draw(at);
     const where = step
-      ? `step ${position + 1} of ${frames.T} · tile (${step.i}, ${step.j})`
+      ? `step ${k + 1} of ${frames.T} · tile (${step.i}, ${step.j})`
       : `finished, ${frames.T} steps`;
+    const title = step ? `${PARTS.indexOf(part) + 1} of ${PARTS.length} · ${EQUATIONS[part][0]}` : "finished";
     setText(this.status, where);
-    setText(this.sentence, step ? sentence(this.selected, frames.row(step, this.selected - start)) : this.#end());
-    this.transport.scrub.setAttribute("aria-valuetext", where);
-    this.root.dataset.step = position;
-    this.root.dataset.row = this.selected;
-    this.spoken.say(`${where}. ${this.sentence.textContent}`);
+    setText(this.title, title);
+    setText(this.sentence, step ? sentence(frames, at, this.selected) : this.#end());
+    setText(this.verdict, frames.learner ? verdict(frames, at) : "");
+    this.transport.scrub.setAttribute("aria-valuetext", `${where}, ${title}`);
+    Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });
+    this.spoken.say(`${where}, ${title}. ${this.sentence.textContent} ${this.verdict.textContent}`);
     this.drawTime = performance.now() - started; // ms
   }
 
@@ -97,8 +152,7 @@ class Player extends Widget {
     const { T, T_r, T_c, N_q, numbers, inputs } = this.frames;
     const skipped = T < T_r * T_c ? ` of ${T_r * T_c}` : "";
     const row = N_q ? ` Row ${this.selected}: lse = ${number(numbers[inputs.lse + this.selected])}.` : "";
-    const where = "O and lse are in HBM.";
-    return `Finished: ${T}${skipped} tiles of S were computed and dropped, none was stored. ${where}${row}`;
+    return `${T}${skipped} tiles of S were computed and dropped, none was stored. O and lse are in HBM.${row}`;
   }
 }
 

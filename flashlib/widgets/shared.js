@@ -148,6 +148,7 @@ class Matrix {
   /** Draw rows x cols numbers of `data` from `offset` on; `peak` is the size of the strongest colour. */
   draw(data, offset, rows, cols, peak, colour) {
     this.shown = { data, offset, rows, cols };
+    this.element.classList.remove("flash-cleared");
     this.element.setAttribute("aria-label", `${this.name}, ${rows} by ${cols}`);
     if (this.numbers) this.#drawCells(peak, colour);
     else this.#drawCanvas(peak, colour);
@@ -155,6 +156,7 @@ class Matrix {
 
   clear() {
     this.shown = null;
+    this.element.classList.add("flash-cleared");
     this.element.setAttribute("aria-label", `${this.name}, empty`);
     if (this.numbers) this.cells.forEach((_, k) => this.#drawCell(k, "flash-cell flash-empty", "", ""));
     else this.element.getContext("2d").clearRect(0, 0, this.element.width, this.element.height);

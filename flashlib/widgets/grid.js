@@ -1,0 +1,166 @@
+// S: the grid of tiles, each to come, in SRAM now, computed and dropped, cut by the mask, or skipped.
+
+const GRID = { width: 240, height: 240, cell: 30 }; // of S, in pixels
+
+class Grid {
+  static key = () => Math.random(); // all of it depends on the steps
+
+  constructor(frames, pressed) {
+    this.frames = frames;
+    const { N_q, N_k, B_r, B_c, T_r, T_c, steps } = frames;
+    this.width = between(1, GRID.width / Math.max(N_k, 1), GRID.cell);
+    this.height = between(1, GRID.height / Math.max(N_q, 1), GRID.cell);
+    this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
+    this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
+    this.cut = (k, B, N) => [Math.min(k * B, N), Math.min((k + 1) * B, N)];
+    this.first = new Map(steps.map((step, k) => [step.i * T_c + step.j, k]).reverse()); // of each tile that has one
+    const { width, height } = this;
+    const numbers = width >= 27 && height >= 15 && B_r * B_c <= 256;
+    this.current = new Matrix({ name: "S_ij in S", rows: B_r, cols: B_c, width, height, numbers });
+    this.here = div("flash-here flash-tile-now", this.current.element);
+    this.where = note();
+    const field = div("flash-field", this.#picture(), this.here);
+    field.style = `width:${N_k * width}px;height:${N_q * height}px`;
+    field.addEventListener("click", (event) => {
+      const k = this.first.get(this.#under(event, field));
+      if (k !== undefined) pressed(k);
+    });
+    const labels = [
+      this.#labels("j", "left", T_c, B_c, N_k, width, 30),
+      this.#labels("i", "top", T_r, B_r, N_q, height, 14),
+    ];
+    const title = h("span", {}, symbol("S"), " = ", symbol("Q"), symbol("K"), h("sup", {}, "T"), " · scale");
+    this.element = panel("grid", title, this.where, div("flash-axes", field, labels));
+  }
+
+  take(frames) {
+    this.frames = frames;
+  }
+
+  /** The tiles, one path for each kind of them. */
+  #picture() {
+    const { N_q, N_k, T_r, T_c, learner } = this.frames;
+    const [W, H] = [N_k * this.width, N_q * this.height];
+    const path = (name, d = "") => svg("path", { class: `flash-${name}`, d });
+    const missed = new Set((learner?.missed ?? []).map(([i, j]) => i * T_c + j));
+    const skipped = this.#path((tile) => !this.first.has(tile) && !missed.has(tile));
+    const { defs, fill } = hatch();
+    this.done = path("done");
+    this.done.setAttribute("fill", fill);
+    const label = `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles`;
+    return svg(
+      "svg",
+      { class: "flash-tiling", width: W, height: H, role: "img", "aria-label": label },
+      defs,
+      path("hidden", this.#hidden()),
+      path("skipped", skipped),
+      this.done,
+      path(
+        "missed",
+        this.#path((tile) => missed.has(tile)),
+      ),
+      path("lines", this.#lines()),
+      path("boundary", this.#boundary()),
+    );
+  }
+
+  /** The outline of all tiles for which `is` holds, those beside each other as one. */
+  #path(is) {
+    const { N_q, N_k, B_r, B_c, T_r, T_c } = this.frames;
+    let path = "";
+    for (let i = 0; i < T_r; i++) {
+      const [top, bottom] = this.cut(i, B_r, N_q);
+      for (let j = 0, start = null; j <= T_c; j++) {
+        const inside = j < T_c && is(i * T_c + j);
+        if (inside && start === null) start = j;
+        if (inside || start === null) continue;
+        const [left, right] = [start * B_c, Math.min(j * B_c, N_k)];
+        path += `M${left * this.width} ${top * this.height}H${right * this.width}V${bottom * this.height}H${left * this.width}z`;
+        start = null;
+      }
+    }
+    return path;
+  }
+
+  #lines() {
+    const { N_q, N_k, B_r, B_c, T_r, T_c } = this.frames;
+    let path = "";
+    for (let i = 0; i <= T_r && N_k; i++) path += `M0 ${Math.min(i * B_r, N_q) * this.height}H${N_k * this.width}`;
+    for (let j = 0; j <= T_c && N_q; j++) path += `M${Math.min(j * B_c, N_k) * this.width} 0V${N_q * this.height}`;
+    return path;
+  }
+
+  /** How many keys a row sees. */
+  #seen(r) {
+    const { N_q, N_k } = this.frames;
+    return between(0, r + N_k - N_q + 1, N_k);
+  }
+
+  /** Where the causal mask cuts, if it does. */
+  #boundary() {
+    const { N_q, N_k, causal } = this.frames;
+    if (!causal || !N_q || !N_k) return "";
+    let path = `M${this.#seen(0) * this.width} 0`;
+    for (let r = 0; r < N_q; r++) path += `H${this.#seen(r) * this.width}V${(r + 1) * this.height}`;
+    return path;
+  }
+
+  /** All that the mask cuts. */
+  #hidden() {
+    const boundary = this.#boundary();
+    return boundary && `${boundary}H${this.frames.N_k * this.width}V0z`;
+  }
+
+  /** The tile under the pointer, as i * T_c + j. */
+  #under(event, field) {
+    const { B_r, B_c, T_c } = this.frames;
+    const box = field.getBoundingClientRect();
+    const scale = box.width / field.offsetWidth; // of a page that is zoomed
+    const [x, y] = [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
+    return Math.floor(y / this.height / B_r) * T_c + Math.floor(x / this.width / B_c);
+  }
+
+  /** Labels of the T blocks of B that N is cut into, as many as fit where each takes `room` pixels. */
+  #labels(name, side, T, B, N, size, room) {
+    const labels = [];
+    for (let k = 0; k < T; k += Math.ceil(room / (B * size))) {
+      const label = h("span", { class: `flash-label flash-label-${name}` }, `${name}=${k}`);
+      label.style[side] = `${((k * B + Math.min((k + 1) * B, N)) / 2) * size}px`;
+      labels.push(label);
+    }
+    return labels;
+  }
+
+  draw({ k, step, part, reached }, colour) {
+    const { T_r, T_c, numbers, peaks, steps } = this.frames;
+    if (this.drawn !== k) {
+      const done = new Set(steps.slice(0, k).map((step) => step.i * T_c + step.j));
+      this.done.setAttribute(
+        "d",
+        this.#path((tile) => done.has(tile)),
+      );
+      this.drawn = k;
+    }
+    this.here.hidden = !step;
+    setText(this.where, `${step ? `tile (${step.i}, ${step.j}) of ` : ""}${T_r} × ${T_c} tiles`);
+    if (!step) return;
+    Object.assign(this.here.style, {
+      left: `${step.cols[0] * this.width}px`,
+      top: `${step.rows[0] * this.height}px`,
+      width: `${step.n_c * this.width}px`,
+      height: `${step.n_r * this.height}px`,
+    });
+    if (reached("scores") && part !== "store")
+      this.current.draw(numbers, step.S_ij, step.n_r, step.n_c, peaks.S, colour);
+    else this.current.clear();
+  }
+}
+
+/** A pattern for what is done and dropped. It is found by its id, so each picture has one of its own. */
+function hatch() {
+  hatch.count = (hatch.count ?? 0) + 1;
+  const id = `flash-hatch-${hatch.count}`;
+  const line = svg("path", { d: "M-1 1L1 -1M0 6L6 0M5 7L7 5" });
+  const pattern = svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, line);
+  return { defs: svg("defs", {}, pattern), fill: `url(#${id})` };
+}

@@ -1,0 +1,53 @@
+// A learner's own steps: where they part from the truth, as marks under the scrub bar and in words.
+
+/** How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1. */
+function drawErrors(element, { learner, T }) {
+  element.hidden = !learner;
+  if (!learner) return;
+  const { errors, tolerance } = learner;
+  const height = (error) =>
+    error > tolerance ? between(0.25, 1 - Math.log10(error) / Math.log10(tolerance), 1) : 0;
+  const bars = errors.map((error, k) => `M${k} 1V${1 - height(error)}H${k + 0.8}V1z`).join("");
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${Math.max(T, 1)} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("path", { d: bars }),
+  );
+  element.replaceChildren(picture, note(learner.first ? "error of each step" : "no error at any step"));
+}
+
+/** What there is to say of a learner's steps at a frame. */
+function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
+  const { first, missed, remark, errors, tolerance } = learner;
+  const tile = ({ i, j }) => `tile (${i}, ${j})`;
+  if (!step) {
+    const lost = missed.length
+      ? ` ${missed.length} tiles were missed, the first is (${missed[0].join(", ")}).`
+      : "";
+    const parted = first
+      ? `It parted from the truth at step ${first[0] + 1}.`
+      : "m, l and O_acc were right at every step.";
+    return `${parted}${lost}${remark ? ` ${remark}.` : ""}`;
+  }
+  if (!first || !reached("add")) return "";
+  const [at, name, row] = first;
+  if (k === at) {
+    const r = row - step.rows[0];
+    const c = name === "O_acc" ? furthest(numbers, step.O_acc + r * d, step.O_acc_true + r * d, d) : 0;
+    const [given, truth] = [name, `${name}_true`].map(
+      (x) => numbers[step[x] + (name === "O_acc" ? r * d + c : r)],
+    );
+    const place = name === "O_acc" ? `O_acc[${c}]` : name;
+    return `Here it parts from the truth: ${place} of row ${row} is ${number(given)}, it should be ${number(truth)}.`;
+  }
+  if (errors[k] <= tolerance) return "";
+  return `Off by up to ${number(errors[k])} of the true value; it parted at step ${at + 1}, ${tile(steps[at])}, in ${name}.`;
+}
+
+/** The index at which two runs of numbers differ most. */
+function furthest(numbers, a, b, length) {
+  let most = 0;
+  for (let c = 1; c < length; c++)
+    if (Math.abs(numbers[a + c] - numbers[b + c]) > Math.abs(numbers[a + most] - numbers[b + most])) most = c;
+  return most;
+}

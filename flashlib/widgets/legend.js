@@ -1,0 +1,29 @@
+// What each mark of the player means; only the marks that can be there.
+
+class Legend {
+  static key = ({ causal, T, T_r, T_c, learner }) => [causal, T < T_r * T_c, learner && learner.missed.length > 0];
+
+  constructor({ causal, T, T_r, T_c, learner }) {
+    const colours = [-1, -0.5, 0, 0.5, 1].map((t) => h("b", { "data-t": t }));
+    const item = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
+    this.element = h(
+      "p",
+      { class: "flash-legend flash-note" },
+      item("now", "in SRAM now"),
+      item("done", "computed and dropped"),
+      item("pending", "to come, or not written yet"),
+      T < T_r * T_c && item("skipped", causal ? "skipped: the mask cuts all of it" : "skipped"),
+      causal && item("cut", "cut by the mask: score −∞"),
+      learner?.missed.length > 0 && item("missed", "missed: it should have been computed"),
+      h("span", {}, "−", h("i", { class: "flash-scale" }, ...colours), "+"),
+      h("span", {}, "↑ the maximum grew"),
+      item("before", "before this step"),
+      item("added", "added by this tile"),
+      item("read", "bytes read"),
+      item("written", "bytes written"),
+      learner && h("span", {}, "≠ the true value"),
+    );
+  }
+
+  take() {}
+}

@@ -1,0 +1,135 @@
+// HBM: Q, K, V and O as strips, m and l too in the FA1 order, and the bytes that were moved.
+
+const STRIP = { width: 48, height: 240, cell: 12 }; // of a matrix, in pixels
+
+class Memory {
+  static key = ({ N_q, N_k, d, order, dtype }) => [N_q, N_k, d, order, dtype];
+
+  constructor(frames) {
+    const { N_q, N_k, d, order } = frames;
+    const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell);
+    const width = Math.min(STRIP.width / d, STRIP.cell, Math.max(4 * height, 3));
+    const strip = (name, rows, cols, width) => {
+      const matrix = new Matrix({ name, rows, cols, width, height, numbers: false });
+      const here = h("div", { class: "flash-here", hidden: true });
+      const title = div("flash-name", symbol(name), cols > 1 && [" ", note(`${rows}×${cols}`)]);
+      const element = div("flash-strip", title, div("flash-strip-cells", matrix.element, here));
+      return { matrix, here, rows, cols, element };
+    };
+    this.strips = { Q: strip("Q", N_q, d, width), K: strip("K", N_k, d, width), V: strip("V", N_k, d, width) };
+    this.strips.O = strip("O", N_q, d, width);
+    if (order === "fa1") for (const name of ["m", "l"]) this.strips[name] = strip(name, N_q, 1, 10);
+    this.held = {}; // what memory holds of O, m and l, and which rows of O were written
+    for (const name of ["O", "m", "l"]) this.held[name] = new Float64Array(N_q * (name === "O" ? d : 1));
+    this.rows = new Uint8Array(N_q);
+    this.note = h("p", { class: "flash-note" });
+    this.meter = new Meter(frames);
+    const elements = Object.values(this.strips).map((strip) => strip.element);
+    const never = h("span", { class: "flash-accent" }, "S and P: never here");
+    this.element = panel("memory", "HBM", never, div("flash-strips", elements), this.note, this.meter.element);
+  }
+
+  take(frames) {
+    this.frames = frames;
+    this.meter.take(frames);
+  }
+
+  /** Draw what does not change from step to step. */
+  paint(colour) {
+    const { inputs, numbers, peaks, d } = this.frames;
+    for (const name of ["Q", "K", "V"])
+      this.strips[name].matrix.draw(numbers, inputs[name], this.strips[name].rows, d, peaks[name], colour);
+    this.done = null;
+  }
+
+  draw(at, colour) {
+    const { step, part, k } = at;
+    const storing = part === "store";
+    this.#fill(part === "end" || storing ? k : k - 1, colour);
+    const now =
+      part === "end" ? {} : storing ? { O: step.rows, m: step.rows, l: step.rows } : this.#loaded(step, part);
+    for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
+    const held = this.rows.reduce((sum, x) => sum + x, 0);
+    const now_written = storing ? `, ${span("row", step.rows)} now` : "";
+    setText(this.note, `O: ${held} of ${this.frames.N_q} rows written${now_written}`);
+    this.meter.draw(at);
+  }
+
+  /** The rows that a step loads, outlined as long as it works on them. */
+  #loaded({ rows, cols }, part) {
+    const state = this.frames.order === "fa1" && part === "load" ? rows : undefined;
+    return { Q: rows, K: cols, V: cols, O: state, m: state, l: state };
+  }
+
+  /** Hold what was stored after step `done`, T for the end. */
+  #fill(done, colour) {
+    if (this.done === done) return;
+    const { writes, numbers, steps, d, N_q, order, peaks, T } = this.frames;
+    const ahead = this.done !== null && done > this.done;
+    const first = ahead ? this.done + 1 : -1;
+    if (!ahead) {
+      this.held.O.fill(NaN);
+      this.held.m.fill(-Infinity);
+      this.held.l.fill(0);
+      this.rows.fill(0);
+    }
+    for (const [after, start, stop, offset] of writes) {
+      if (after < first || after > done) continue;
+      this.held.O.set(numbers.subarray(offset, offset + (stop - start) * d), start * d);
+      this.rows.fill(1, start, stop);
+    }
+    if (order === "fa1")
+      for (const step of steps.slice(Math.max(first, 0), Math.min(done + 1, T)))
+        for (const name of ["m", "l"])
+          this.held[name].set(numbers.subarray(step[name], step[name] + step.n_r), step.rows[0]);
+    this.done = done;
+    for (const name of ["O", "m", "l"])
+      if (this.strips[name])
+        this.strips[name].matrix.draw(this.held[name], 0, N_q, this.strips[name].cols, peaks[name], colour);
+  }
+
+  #outline(name, rows) {
+    const { here, rows: N } = this.strips[name];
+    here.hidden = !rows;
+    if (!rows) return;
+    here.style.top = `${(100 * rows[0]) / N}%`;
+    here.style.height = `${(100 * (rows[1] - rows[0])) / N}%`;
+  }
+}
+
+/** Bytes read and written so far, beside what standard attention moves in all. */
+class Meter {
+  constructor(frames) {
+    const [read, written] = frames.standard;
+    const bar = () => {
+      const parts = [h("i", { class: "flash-read" }), h("i", { class: "flash-written" })];
+      return { parts, element: h("span", { class: "flash-meter", "aria-hidden": "true" }, parts) };
+    };
+    [this.bar, this.standard] = [bar(), bar()];
+    this.text = h("span", { class: "flash-moved" });
+    this.element = div(
+      "flash-meters flash-note",
+      h("span", {}, "so far ", this.text),
+      this.bar.element,
+      h("span", {}, `standard attention, in all: ${bytes(read + written)}`),
+      this.standard.element,
+    );
+  }
+
+  take(frames) {
+    this.frames = frames;
+    const { read, written } = frames.total();
+    this.most = Math.max(read + written, frames.standard[0] + frames.standard[1], 1);
+    this.#fill(this.standard, ...frames.standard);
+  }
+
+  draw(at) {
+    const { read, written } = this.frames.moved(at);
+    setText(this.text, `${bytes(read)} read, ${bytes(written)} written`);
+    this.#fill(this.bar, read, written);
+  }
+
+  #fill({ parts }, ...sizes) {
+    parts.forEach((part, k) => (part.style.width = `${(100 * sizes[k]) / this.most}%`));
+  }
+}

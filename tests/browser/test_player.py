@@ -1,0 +1,445 @@
+"""FlashPlayer in JupyterLab, in a real browser: what it shows is what Python computed, frame by frame."""
+
+import base64
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("anywidget")
+
+from flashlib import tiled
+from flashlib.widgets.frames import PACKED
+
+pytestmark = pytest.mark.browser
+
+# A learner's loop with a bug: l is never rescaled.
+BUG = """
+import numpy as np
+from flashlib.state import Step
+
+def my_steps(Q, K, V, B_r, B_c):
+    for i in range(-(-len(Q) // B_r)):
+        Q_i = Q[i * B_r : (i + 1) * B_r]
+        m, l, O_acc = np.full(len(Q_i), -np.inf), np.zeros(len(Q_i)), np.zeros_like(Q_i)
+        for j in range(-(-len(K) // B_c)):
+            K_j, V_j = K[j * B_c : (j + 1) * B_c], V[j * B_c : (j + 1) * B_c]
+            S_ij = Q_i @ K_j.T / np.sqrt(Q.shape[1])
+            m_old, m = m, np.maximum(m, S_ij.max(axis=1))
+            alpha = np.exp(m_old - m)
+            P_ij = np.exp(S_ij - m[:, None])
+            l = l + P_ij.sum(axis=1)
+            O_acc = alpha[:, None] * O_acc + P_ij @ V_j
+            yield Step(i, j, m, l, O_acc)
+
+FlashPlayer.from_steps(my_steps)
+"""
+
+CELLS = [
+    "from flashlib.widgets import FlashPlayer\nFlashPlayer(N=7, d=3, B_r=4, B_c=2)",
+    "import numpy as np\nQ = np.random.default_rng(1).normal(size=(10, 4))\n"
+    "FlashPlayer(Q, Q[:7], Q[:7], B_r=4, B_c=3, causal=True, order='fa1')",
+    BUG,
+    "FlashPlayer(np.ones((4, 2)), np.ones((4, 3)), np.ones((4, 3)))",
+]
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab):
+    with open_lab("player.ipynb", cells=CELLS) as lab:
+        assert lab.run_all() == []
+        yield lab
+
+
+@pytest.fixture(params=[0, 1], ids=["fa2", "fa1, causal, N_q > N_k"])
+def player(lab, request):
+    return at_start(lab, request.param)
+
+
+@pytest.fixture
+def first(lab):
+    return at_start(lab, 0)
+
+
+def at_start(lab, n):
+    """The n-th player of the page, at its first frame."""
+    player = lab.page.locator(".flash-player").nth(n)
+    player.scroll_into_view_if_needed()
+    seek(player, 0)
+    return player
+
+
+def data(player, name):
+    return player.get_attribute(f"data-{name}")
+
+
+def seek(player, frame):
+    player.evaluate("(player, frame) => player.flashWidget.transport.seek(frame)", frame)
+
+
+def wait_for(player, condition):
+    """Wait until a condition on the player's dataset, `data`, holds."""
+    player.page.wait_for_function(
+        f"player => {{ const data = player.dataset; return {condition}; }}", arg=player.element_handle()
+    )
+
+
+def received(player):
+    """What the page holds: the frames without their buffer, and the numbers in it."""
+    frames, text = player.evaluate(
+        """player => {
+            const { model, frames } = player.flashWidget;
+            let text = "";
+            for (const byte of new Uint8Array(frames.numbers.buffer)) text += String.fromCharCode(byte);
+            return [{ ...model.get("frames"), buffer: null }, btoa(text)];
+        }"""
+    )
+    return frames, np.frombuffer(base64.b64decode(text), "<f8")
+
+
+def steps_of(frames, sent):
+    """The steps of tiled.steps for the inputs and the setting that the page holds."""
+    sizes = {"Q": frames["N_q"], "K": frames["N_k"], "V": frames["N_k"]}
+    inputs = []
+    for name, N in sizes.items():
+        X = sent[frames["inputs"][name] :][: N * frames["d"]]
+        inputs.append(X.reshape(N, frames["d"]).astype(frames["dtype"]))
+    setting = {name: frames[name] for name in ("B_r", "B_c", "causal", "order", "scale")}
+    return list(tiled.steps(*inputs, **setting))
+
+
+def timeline(player):
+    """[step, part] of every frame but the last."""
+    return player.evaluate("player => player.flashWidget.frames.timeline")
+
+
+def value(text):
+    """The number that a text shows."""
+    return float(text.removesuffix(" ↑").replace("−", "-").replace("∞", "inf"))
+
+
+def four_digits(x):
+    return float(f"{x:.3e}")
+
+
+def two_decimals(x):
+    """What is left of a number in a cell of a tile."""
+    if abs(x) in (0, math.inf) or 0.005 <= abs(x) < 9.995:
+        return float(f"{x:.2f}")
+    return float(f"{x:.0e}" if abs(x) < 0.005 else f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0f}")
+
+
+def shown(player, name):
+    """The numbers in a column of the state table; None where it is blank."""
+    cells = player.locator(f'.flash-rows tbody tr:not(.flash-unused) [data-name="{name}"] > span:first-child')
+    return [value(text) if text else None for text in cells.all_inner_texts()]
+
+
+def cells(player, name):
+    found = player.locator(f'.flash-matrix[data-name="{name}"] .flash-cell:not(.flash-empty)')
+    return [value(text) for text in found.all_inner_texts()]
+
+
+def test_the_buffer_is_tiled_steps_bit_for_bit(player):
+    frames, sent = received(player)
+    steps = steps_of(frames, sent)
+    assert len(steps) == len(frames["steps"]) == int(data(player, "tiles"))
+    for position, (step, packed) in enumerate(zip(steps, frames["steps"], strict=True)):
+        offset = packed[6]
+        for name in PACKED:
+            X = getattr(step, name).astype("<f8").ravel()
+            assert np.array_equal(sent[offset : offset + X.size].view("u8"), X.view("u8")), (position, name)
+            offset += X.size
+
+
+def test_every_frame_shows_the_numbers_of_its_part(player):
+    frames, sent = received(player)
+    steps = steps_of(frames, sent)
+    order = ["load", "scores", "maximum", "rescale", "weights", "add", "store"]
+    for frame, (k, part) in enumerate(timeline(player)):
+        seek(player, frame)
+        step, now = steps[k], order.index(part)
+        done = lambda name: now >= order.index(name)  # noqa: B023, E731
+        rescaled = step.alpha * step.l_old if done("rescale") else step.l_old
+        expected = {
+            "m_old": step.m_old,
+            "m": step.m if done("maximum") else step.m_old,
+            "alpha": step.alpha if done("rescale") else [None] * len(step.m),
+            "l": step.l if done("add") else rescaled,
+        }
+        for name, X in expected.items():
+            assert shown(player, name) == [x if x is None else four_digits(x) for x in X], (frame, part, name)
+        for name, since in (("S_ij", "scores"), ("P_ij", "weights")):
+            X = getattr(step, name).ravel() if done(since) and part != "store" else []
+            assert cells(player, name) == [two_decimals(x) for x in X], (frame, part, name)
+        assert data(player, "part") == part and data(player, "step") == str(k)
+
+
+def test_each_step_is_played_in_its_parts(player):
+    frames, sent = received(player)
+    parts = ["load", "scores", "maximum", "rescale", "weights", "add"]
+    stores = {after for after, *_ in frames["writes"]}
+    assert stores >= {len(frames["steps"]) - 1}
+    expected = [[k, part] for k in range(len(frames["steps"])) for part in [*parts, *["store"] * (k in stores)]]
+    assert timeline(player) == expected
+
+
+def test_the_line_at_work_is_lit_and_is_of_the_source(player):
+    source = Path(tiled.__file__).read_text(encoding="utf-8")
+    for frame, (_, part) in enumerate(timeline(player)[:14]):
+        seek(player, frame)
+        lit = player.locator(".flash-lines tr[aria-current]")
+        assert lit.count() == 1 and lit.get_attribute("data-part") == part
+        lines = lit.locator("code").all_inner_texts()
+        assert lines and all(line in source for line in lines)
+
+
+def test_meters_count_with_the_frames(player):
+    frames, _ = received(player)
+    moved = player.locator(".flash-moved")
+    count = lambda: [int("".join(filter(str.isdigit, part))) for part in moved.inner_text().split(",")]  # noqa: E731
+    before = [0, 0]
+    for frame, (k, part) in enumerate(timeline(player)):
+        seek(player, frame)
+        now = count()
+        assert now[0] == frames["steps"][k][7] and all(a >= b for a, b in zip(now, before, strict=True))
+        if part == "store":
+            assert now[1] == frames["steps"][k][8]
+        before = now
+    seek(player, len(timeline(player)))
+    assert count() == frames["all"]
+    standard = f"{sum(frames['standard']):,} B".replace(",", "\u202f")
+    assert standard in player.locator(".flash-meters").inner_text()
+
+
+def test_tiles_are_drawn_as_they_are(player):
+    """Asks the picture itself, at the middle of each tile, which of its paths cover that point."""
+    frames, _ = received(player)
+    computed = [(i, j) for i, j, *_ in frames["steps"]]
+    everything = {(i, j) for i in range(frames["T_r"]) for j in range(frames["T_c"])}
+    for k in (0, 1, len(computed) // 2, len(computed) - 1, len(computed)):
+        player.evaluate("(player, k) => player.flashWidget.seekStep(k)", k)
+        covers = player.evaluate(
+            """player => {
+                const { grid, frames } = player.flashWidget;
+                const [done, skipped] = ["done", "skipped"].map((name) => player.querySelector(`.flash-${name}`));
+                const found = [];
+                for (let i = 0; i < frames.T_r; i++) for (let j = 0; j < frames.T_c; j++) {
+                    const middle = (k, B, N) => (k * B + Math.min((k + 1) * B, N)) / 2;
+                    const x = middle(j, frames.B_c, frames.N_k) * grid.width;
+                    const y = middle(i, frames.B_r, frames.N_q) * grid.height;
+                    const inside = (path) => path.isPointInFill(new DOMPoint(x, y));
+                    found.push([i, j, inside(done), inside(skipped)]);
+                }
+                return found;
+            }"""
+        )
+        assert {(i, j) for i, j, done, _ in covers if done} == set(computed[:k])
+        assert {(i, j) for i, j, _, skipped in covers if skipped} == everything - set(computed)
+
+
+def test_a_click_on_a_tile_goes_there(first):
+    frames, _ = received(first)
+    field = first.locator(".flash-field")
+    box = field.bounding_box()
+    first.page.mouse.click(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
+    assert data(first, "step") == str(len(frames["steps"]) - 1)
+
+
+def test_it_plays_and_stops(first):
+    first.locator(".flash-play").click()
+    wait_for(first, "data.frame === '2'")
+    first.locator(".flash-play").click()
+    stopped = data(first, "frame")
+    first.page.wait_for_timeout(700)
+    assert data(first, "frame") == stopped
+
+
+def test_whole_steps_are_one_frame_each(first):
+    first.evaluate("player => player.flashWidget.seekStep(3)")
+    first.get_by_text("whole steps", exact=True).click()
+    assert len(timeline(first)) == int(data(first, "tiles"))
+    assert data(first, "step") == "3"
+    first.get_by_text("whole steps", exact=True).click()
+    assert len(timeline(first)) > 6 * int(data(first, "tiles"))
+    assert data(first, "step") == "3"
+
+
+def test_drawing_a_frame_fits_into_a_frame(first):
+    times = first.evaluate(
+        """player => Array.from({ length: 60 }, (_, k) => {
+            player.flashWidget.transport.seek(k % player.flashWidget.frames.last);
+            return player.flashWidget.drawTime;
+        })"""
+    )
+    assert sorted(times)[30] < 1000 / 60
+
+
+def test_keyboard(lab, first):
+    page = lab.page
+    first.focus()  # makes its cell the active one
+    before = active_cell(lab)
+    for key, name, expected in (
+        ("ArrowRight", "frame", "1"),
+        ("ArrowRight", "frame", "2"),
+        ("ArrowLeft", "frame", "1"),
+        ("PageDown", "step", "1"),
+        ("PageDown", "step", "2"),
+        ("PageUp", "step", "1"),
+        ("ArrowDown", "row", "1"),
+        ("ArrowDown", "row", "2"),
+        ("ArrowUp", "row", "1"),
+        ("End", "step", data(first, "tiles")),
+        ("Home", "frame", "0"),
+    ):
+        page.keyboard.press(key)
+        assert data(first, name) == expected, key
+    page.keyboard.press("Space")
+    wait_for(first, "data.frame === '1'")
+    page.keyboard.press("Space")
+    assert active_cell(lab) == before
+    assert page.evaluate("() => document.activeElement.matches('.flash-player')")
+
+
+def active_cell(lab):
+    return lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+
+
+def test_the_row_under_the_pointer_is_told(first):
+    seek(first, 3)
+    first.locator(".flash-rows tbody tr").nth(2).hover()
+    assert data(first, "row") == "2"
+    assert "Row 2" in first.locator(".flash-sentence").inner_text()
+    assert first.locator(".flash-bars").inner_text().startswith("row 2")
+
+
+def test_the_row_is_told_in_words(player):
+    frames, sent = received(player)
+    steps = steps_of(frames, sent)
+    for frame, (k, part) in enumerate(timeline(player)):
+        seek(player, frame)
+        row = int(data(player, "row"))
+        step, r = steps[k], row - steps[k].rows.start
+        text = player.locator(".flash-sentence").inner_text()
+        assert "undefined" not in text and "object" not in text
+        if part != "rescale":
+            continue
+        if step.m[r] > step.m_old[r] > -math.inf:
+            assert "the maximum grew from" in text and "is multiplied by alpha" in text
+        elif step.m[r] == -math.inf:
+            assert "sees no key yet" in text
+        elif step.m_old[r] > -math.inf:
+            assert "nothing is rescaled" in text or "sees no key of this tile" in text
+        else:
+            assert "nothing to rescale" in text
+    seek(player, len(timeline(player)))
+    assert "none was stored" in player.locator(".flash-sentence").inner_text()
+
+
+def test_sliders_and_switches_retile(lab, first):
+    page = lab.page
+    change = lambda name, key: (first.locator(f'input[data-name="{name}"]').focus(), page.keyboard.press(key))  # noqa: E731
+    change("B_c", "ArrowRight")
+    wait_for(first, "data.tc === '3'")
+    first.get_by_text("causal", exact=True).click()
+    wait_for(first, "Number(data.tiles) < 6")
+    first.get_by_text("FA1", exact=True).click()
+    page.wait_for_function("player => player.flashWidget.frames.order === 'fa1'", arg=first.element_handle())
+    assert first.locator('.flash-strip .flash-matrix[data-name="m"]').count() == 1
+    frames, sent = received(first)
+    assert [(s.i, s.j) for s in steps_of(frames, sent)] == [tuple(s[:2]) for s in frames["steps"]]
+    change("N", "ArrowLeft")
+    page.wait_for_function("player => player.flashWidget.frames.N_q === 6", arg=first.element_handle())
+    change("d", "ArrowRight")
+    page.wait_for_function("player => player.flashWidget.frames.d === 4", arg=first.element_handle())
+    _, before = received(first)
+    first.get_by_text("new numbers").click()
+    page.wait_for_function("player => player.flashWidget.frames.setting.seed === 1", arg=first.element_handle())
+    _, after = received(first)
+    assert not np.array_equal(before, after)
+    first.get_by_text("FA2", exact=True).click()
+    first.get_by_text("causal", exact=True).click()
+    for name, key in (("B_c", "ArrowLeft"), ("N", "ArrowRight"), ("d", "ArrowLeft")):
+        change(name, key)
+    page.wait_for_function(
+        "player => JSON.stringify(player.flashWidget.frames.setting) === "
+        '\'{"B_r":4,"B_c":2,"causal":false,"order":"fa2","N":7,"d":3,"seed":1}\'',
+        arg=first.element_handle(),
+    )
+
+
+def test_a_bug_plays_as_a_bug(lab):
+    player = at_start(lab, 2)
+    learner = received(player)[0]["learner"]
+    k, name, row = learner["first"]
+    assert name == "l"
+    frame = next(n for n, (step, part) in enumerate(timeline(player)) if step == k and part == "add")
+    seek(player, frame - 1)
+    assert player.locator(".flash-verdict").inner_text() == ""
+    seek(player, frame)
+    player.locator(".flash-rows tbody tr").nth(row).hover()
+    verdict = player.locator(".flash-verdict").inner_text()
+    assert verdict.startswith(f"Here it parts from the truth: l of row {row} is ")
+    given, true = (value(text.rstrip(".")) for text in verdict.partition(" is ")[2].split(", it should be "))
+    assert shown(player, "l")[row] == given != true
+    ghost = player.locator('.flash-rows tbody tr [data-name="l"] .flash-true').nth(row).inner_text()
+    assert value(ghost.removeprefix("≠ ")) == true
+    assert player.locator(".flash-errors path").get_attribute("d").count("V") == 2 * len(learner["errors"])
+    seek(player, len(timeline(player)))
+    assert f"It parted from the truth at step {k + 1}" in player.locator(".flash-verdict").inner_text()
+    code = player.locator('.flash-lines tr[data-part="add"] code').all_inner_texts()
+    assert code[0] == "l = l + P_ij.sum(axis=1)"
+
+
+def test_what_cannot_be_played_is_said_in_its_place(lab):
+    player = lab.page.locator(".flash-player").nth(3)
+    assert "the last axis, d, must be equal" in player.locator(".flash-problem").inner_text()
+    assert player.locator("button").count() == 0
+
+
+@pytest.mark.parametrize("width", [700, 1100])
+def test_it_fits_into_its_width(lab, first, width):
+    page = lab.page
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    beside = page.viewport_size["width"] - first.evaluate("player => player.clientWidth")
+    page.set_viewport_size({"width": width + beside, "height": 1000})
+    wait_until = "([player, width]) => Math.abs(player.clientWidth - width) < 2"
+    page.wait_for_function(wait_until, arg=[first.element_handle(), width])
+    assert first.evaluate("player => player.scrollWidth <= player.clientWidth")
+    clipped = first.evaluate(
+        """player => [...player.querySelectorAll(".flash-panel, .flash-parts, .flash-cell")]
+            .filter((element) => element.scrollWidth > element.clientWidth + 1)
+            .map((element) => element.outerHTML)"""
+    )
+    assert clipped == []
+    panels = first.locator(".flash-places > .flash-part")
+    boxes = [panels.nth(k).bounding_box() for k in range(3)]
+    assert boxes[0]["y"] == boxes[1]["y"]  # HBM and S side by side
+    assert (boxes[2]["y"] == boxes[0]["y"]) == (width == 1100)  # and SRAM, where there is room
+    page.set_viewport_size({"width": 1440, "height": 1000})
+
+
+def test_nothing_jumps_as_it_plays(first):
+    places = lambda: first.evaluate(  # noqa: E731
+        """player => [...player.querySelectorAll(
+            ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, th, button"
+        )].map((e) => {
+            const [box, own] = [e, player].map((x) => x.getBoundingClientRect());
+            return [box.x - own.x, box.y - own.y, box.height].map(Math.round).join();
+        })"""
+    )
+    before = places()
+    for frame in range(len(timeline(first)) + 1):
+        seek(first, frame)
+        moved = [pair for pair in zip(before, places(), strict=True) if pair[0] != pair[1]]
+        assert not moved, frame
+
+
+def test_announces_the_frame(first):
+    seek(first, 1)
+    said = "step 1 of 8 · tile (0, 0), 2 of 7"
+    first.page.wait_for_function(
+        "([player, said]) => player.querySelector('[aria-live=polite]').textContent.startsWith(said)",
+        arg=[first.element_handle(), said],
+    )
