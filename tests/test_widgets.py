@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import cost, tiled
-from flashlib.widgets import FlashPlayer, player, widget
+from flashlib.widgets import FlashPlayer, tiled_widget, widget
 from flashlib.widgets.frames import PACKED, record
 
 SETTINGS = [
@@ -158,7 +158,7 @@ def test_the_page_may_ask_for_too_small_a_block(rng):
     assert widget.frames["ranges"]["B_r"] == [2, 128]
     widget.set_state({"B_r": 1})  # as a message from the page does
     assert widget.B_r == 2
-    assert len(widget.frames["steps"]) == player.MAX_TILES
+    assert len(widget.frames["steps"]) == tiled_widget.MAX_TILES
 
 
 def test_inputs_are_not_modified_nor_kept(rng):
@@ -234,7 +234,7 @@ def test_what_cannot_be_played_is_said_in_the_player_s_place(change, words):
 
 
 def test_text_of_the_page_is_the_files():
-    esm = ("shared.js", *player.PLACES, "words.js", "learner.js", "legend.js", "player.js")
+    esm = ("shared.js", *tiled_widget.PLACES, "chip.js", "words.js", "learner.js", "legend.js", "player.js")
     for text, names in ((FlashPlayer._esm, esm), (FlashPlayer._css, ("shared.css", "places.css", "player.css"))):
         for name in names:
             assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(text)

@@ -64,6 +64,15 @@ class Frames {
     return { read, written };
   }
 
+  standardMoved() {
+    const [read, written] = this.standard;
+    return { read, written };
+  }
+
+  sum({ read, written }) {
+    return read + written;
+  }
+
   #peaks() {
     const over = (name, size) =>
       this.steps.reduce((most, step) => Math.max(most, this.#peak(step[name], step.n_r * size(step))), 0);

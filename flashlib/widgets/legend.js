@@ -3,7 +3,8 @@
 class Legend {
   static key = ({ causal, T, T_r, T_c, learner }) => [causal, T < T_r * T_c, learner && learner.missed.length > 0];
 
-  constructor({ causal, T, T_r, T_c, learner }) {
+  /** compared: no state of rows is shown, so its marks are not needed. */
+  constructor({ causal, T, T_r, T_c, learner, compared }) {
     const colours = [-1, -0.5, 0, 0.5, 1].map((t) => h("b", { "data-t": t }));
     const item = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
     this.element = h(
@@ -16,9 +17,9 @@ class Legend {
       causal && item("cut", "cut by the mask: score −∞"),
       learner?.missed.length > 0 && item("missed", "missed: it should have been computed"),
       h("span", {}, "−", h("i", { class: "flash-scale" }, ...colours), "+"),
-      h("span", {}, "↑ the maximum grew"),
-      item("before", "before this step"),
-      item("added", "added by this tile"),
+      !compared && h("span", {}, "↑ the maximum grew"),
+      !compared && item("before", "before this step"),
+      !compared && item("added", "added by this tile"),
       item("read", "bytes read"),
       item("written", "bytes written"),
       learner && h("span", {}, "≠ the true value"),
@@ -26,4 +27,10 @@ class Legend {
   }
 
   take() {}
+}
+
+/** Give the legend's scale its colours. */
+function paintScale(root, colour) {
+  for (const b of root.querySelectorAll(".flash-scale b"))
+    b.style.backgroundColor = colour.css(Number(b.dataset.t), 1);
 }

@@ -100,7 +100,7 @@ class Memory {
 /** Bytes read and written so far, beside what standard attention moves in all. */
 class Meter {
   constructor(frames) {
-    const [read, written] = frames.standard;
+    const standard = frames.sum(frames.standardMoved());
     const bar = () => {
       const parts = [h("i", { class: "flash-read" }), h("i", { class: "flash-written" })];
       return { parts, element: h("span", { class: "flash-meter", "aria-hidden": "true" }, parts) };
@@ -111,15 +111,15 @@ class Meter {
       "flash-meters flash-note",
       h("span", {}, "so far ", this.text),
       this.bar.element,
-      h("span", {}, `standard attention, in all: ${bytes(read + written)}`),
+      h("span", {}, `standard attention, in all: ${bytes(standard)}`),
       this.standard.element,
     );
   }
 
   take(frames) {
     this.frames = frames;
-    const { read, written } = frames.total();
-    this.most = Math.max(read + written, frames.standard[0] + frames.standard[1], 1);
+    const totals = [frames.total(), frames.standardMoved()].map(frames.sum);
+    this.most = frames.most ?? Math.max(...totals, 1); // bytes that fill a bar
     this.#fill(this.standard, ...frames.standard);
   }
 

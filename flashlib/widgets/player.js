@@ -1,17 +1,5 @@
 // FlashPlayer: plays the steps that Python recorded. All numbers drawn are read from the one buffer it sent.
 
-const CONTROLS = {
-  B_r: "B_r, rows of a block of Q",
-  B_c: "B_c, rows of a block of K and V",
-  N: "N, rows of Q, K and V",
-  d: "d, columns of Q, K and V",
-};
-
-const ORDERS = [
-  ["fa1", "FA1", "FlashAttention: K and V outside"],
-  ["fa2", "FA2", "FlashAttention-2: Q outside"],
-];
-
 class Player extends Widget {
   constructor(context) {
     super(context, "player", "FlashAttention, step by step");
@@ -35,12 +23,13 @@ class Player extends Widget {
     this.body = div("flash-body", div("flash-places", memory, grid, chip), words, lines, legend);
     this.errors = h("div", { class: "flash-errors" });
     const whole = toggle("whole steps", (on) => this.setDetail(!on));
+    this.controls = new TilingControls(this);
     const { buttons, scrub, speed } = this.transport;
     const bar = div("flash-scrubs", scrub, this.errors);
     const header = div(
       "flash-panel flash-header",
       div("flash-controls", buttons, bar, this.status, whole.element, speed),
-      this.#settings(),
+      this.settings(this.controls.elements),
     );
     this.root.append(header, this.body);
     this.stops.push(() => this.transport.pause());
@@ -57,31 +46,10 @@ class Player extends Widget {
     });
   }
 
-  /** The controls that Python answers; of these, the ones that this player has. */
-  #settings() {
-    const sent = this.model.get("frames");
-    const has = (name) => (sent.controls ?? []).includes(name);
-    this.sliders = {};
-    for (const [name, label] of Object.entries(CONTROLS))
-      if (has(name)) this.sliders[name] = slider(name, label, (value) => this.ask({ [name]: value }));
-    this.order = has("order") && choice("order", "loop order", ORDERS, (order) => this.ask({ order }));
-    this.causal = has("causal") && toggle("causal", (causal) => this.ask({ causal }));
-    const again = () => this.ask({ seed: this.frames.setting.seed + 1 });
-    const numbers =
-      has("N") && h("button", { type: "button", class: "flash-button flash-text", onclick: again }, "new numbers");
-    const controls = [...Object.values(this.sliders), this.order, this.causal].filter(Boolean);
-    return this.settings(
-      controls.map((control) => control.element),
-      numbers,
-    );
-  }
-
   load(sent) {
     const frames = (this.frames = new Frames(sent));
     frames.setDetail(this.detail);
-    for (const [name, { show }] of Object.entries(this.sliders)) show(frames.setting[name], frames.ranges[name]);
-    if (this.order) this.order.show(frames.order);
-    if (this.causal) this.causal.show(frames.causal);
+    this.controls.show(sent);
     this.parts.load(frames);
     Object.assign(this, this.parts.made);
     drawErrors(this.errors, frames);
@@ -95,8 +63,7 @@ class Player extends Widget {
   paint() {
     if (!this.root.isConnected) return; // called again when it is on the page
     this.colour = colourScale(this.root);
-    for (const b of this.root.querySelectorAll(".flash-scale b"))
-      b.style.backgroundColor = this.colour.css(Number(b.dataset.t), 1);
+    paintScale(this.root, this.colour);
     this.memory.paint(this.colour);
   }
 

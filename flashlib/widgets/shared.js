@@ -355,7 +355,7 @@ function slider(name, label, input) {
     "data-name": name,
     oninput: () => input(Number(range.value)),
   });
-  const output = h("output", {});
+  const output = h("output", { "aria-live": "off" });
   const element = h("label", { class: "flash-slider" }, symbol(name), range, output);
   const show = (value, [min, max] = [range.min, range.max]) => {
     Object.assign(range, { min, max }); // before the value, which they clamp
@@ -393,6 +393,7 @@ function toggle(label, change) {
 /** Keys work anywhere in the widget, but for those that the control in focus uses itself. Returns a stop. */
 function listenToKeys(root, actions) {
   const native = (target, key) => {
+    if (target.matches("textarea, input[type=text]")) return true;
     if (target.matches("select, input[type=radio]")) return key !== " " || target.matches("select");
     if (target.matches("input[type=range]")) return key !== " ";
     return key === " " && target.matches("button, input");

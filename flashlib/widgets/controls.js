@@ -1,0 +1,34 @@
+// The controls of a tiling that Python answers: of these, the ones that a widget has.
+
+const SLIDERS = {
+  B_r: "B_r, rows of a block of Q",
+  B_c: "B_c, rows of a block of K and V",
+  N: "N, rows of Q, K and V",
+  d: "d, columns of Q, K and V",
+};
+
+const ORDERS = [
+  ["fa1", "FA1", "FlashAttention: K and V outside"],
+  ["fa2", "FA2", "FlashAttention-2: Q outside"],
+];
+
+class TilingControls {
+  constructor(widget) {
+    const sent = widget.model.get("frames");
+    const has = (name) => (sent.controls ?? []).includes(name);
+    this.controls = {};
+    for (const [name, label] of Object.entries(SLIDERS))
+      if (has(name)) this.controls[name] = slider(name, label, (value) => widget.ask({ [name]: value }));
+    if (has("order"))
+      this.controls.order = choice("order", "loop order", ORDERS, (order) => widget.ask({ order }));
+    if (has("causal")) this.controls.causal = toggle("causal", (causal) => widget.ask({ causal }));
+    this.elements = Object.values(this.controls).map((control) => control.element);
+    const again = () => widget.ask({ seed: widget.model.get("frames").setting.seed + 1 });
+    const button = { type: "button", class: "flash-button flash-text", onclick: again };
+    if (has("N")) this.elements.push(h("button", button, "new numbers"));
+  }
+
+  show({ setting, ranges }) {
+    for (const [name, control] of Object.entries(this.controls)) control.show(setting[name], ranges[name]);
+  }
+}
