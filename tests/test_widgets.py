@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import cost, tiled
-from flashlib.widgets import FlashPlayer, tiled_widget, widget
+from flashlib.widgets import ComparePlayers, FlashPlayer, tiled_widget, widget
 from flashlib.widgets.frames import PACKED, record
 
 SETTINGS = [
@@ -298,3 +298,26 @@ def test_capacity_stays_and_is_what_was_given():
 def test_a_numpy_bool_is_a_bool():
     X = np.ones((4, 2))
     assert FlashPlayer(X, X, X, B_r=2, B_c=2, causal=np.True_).causal is True
+
+
+def test_compare_holds_both_orders_as_the_player_does(rng):
+    Q, K, V = inputs(rng, 9, 6, 3)
+    setting = dict(B_r=4, B_c=2, causal=True)
+    both = ComparePlayers(Q, K, V, **setting).frames
+    for order in ("fa1", "fa2"):
+        alone = FlashPlayer(Q, K, V, **setting, order=order).frames
+        assert all(alone[name] == x for name, x in both[order].items())
+    assert both["controls"] == ["B_r", "B_c", "causal"]
+
+
+def test_compare_says_what_each_moves(rng):
+    widget = ComparePlayers(N=7, d=3, B_r=4, B_c=2)
+    fa1, fa2 = (f(7, 7, 3, B_r=4, B_c=2, dtype="float64").total for f in (cost.fa1_traffic, cost.fa2_traffic))
+    standard = cost.standard_traffic(7, 7, 3, dtype="float64").total
+    moved = f"fa1 moves {fa1} bytes, fa2 moves {fa2} bytes, standard attention {standard}"
+    assert repr(widget) == f"ComparePlayers(N_q=7, N_k=7, d=3, B_r=4, B_c=2, causal=False: {moved})"
+    png = base64.b64decode(widget._repr_mimebundle_()[0]["image/png"])
+    assert png.startswith(b"\x89PNG") and len(png) < 60_000
+    widget.B_c = 7
+    assert widget.frames["fa1"]["T_c"] == widget.frames["fa2"]["T_c"] == 1
+    assert "K has shape" in ComparePlayers(Q := np.ones((4, 2)), np.ones((4, 3)), Q).problem

@@ -81,9 +81,9 @@ class Compare extends Widget {
     const standard = bytes(this.sides[0].frames.sum(this.sides[0].frames.standardMoved()));
     const [less, more] = fa1 < fa2 ? ["FA1", "FA2"] : ["FA2", "FA1"];
     const times = number(Math.max(fa1, fa2) / Math.max(1, Math.min(fa1, fa2)));
-    const compared = fa1 === fa2 ? "as many as each other" : `${more} ${times} times as many as ${less}`;
-    const sofar = `FA1 has moved ${bytes(fa1)} and FA2 ${bytes(fa2)}: ${compared}.`;
-    return `${sofar} ${done ? "Both have computed the same O. " : ""}Standard attention moves ${standard} in all.`;
+    const compared = fa1 === fa2 ? "as much as each other" : `${more} ${times} times as much as ${less}`;
+    const moved = `FA1 has moved ${bytes(fa1)} and FA2 ${bytes(fa2)}, ${compared}.`;
+    return `${moved} ${done ? "Both have the same O. " : ""}Standard attention moves ${standard} in all.`;
   }
 }
 
@@ -93,7 +93,7 @@ class Side {
     this.order = order;
     this.parts = new Parts({
       memory: [Memory.key, (frames) => new Memory(frames)],
-      grid: [Grid.key, (frames) => new Grid(frames, (k) => owner.transport.seek(k))],
+      grid: [Grid.key, (frames) => new Grid(frames, (k) => owner.transport.seek(k), 180)],
     });
     const { memory, grid } = this.parts.places;
     this.element = h(

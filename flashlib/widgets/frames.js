@@ -32,31 +32,32 @@ class Frames {
 
   /** Play every part of a step, or only its end. */
   setDetail(detail) {
+    this.detail = detail;
     this.timeline = []; // [step, part] of each frame
     this.frameOf = []; // the first frame of each step
     this.steps.forEach((step, k) => {
       this.frameOf.push(this.timeline.length);
-      const parts = detail
-        ? PARTS.filter((part) => part !== "store" || step.stores)
-        : [step.stores ? "store" : "add"];
+      const parts = detail ? PARTS.filter((part) => part !== "store" || step.stores) : ["add"];
       for (const part of parts) this.timeline.push([k, part]);
     });
     this.last = this.timeline.length; // the frame after the last one: all is done
     this.frameOf.push(this.last);
   }
 
-  /** What a frame shows: the index of its step, T at the end; the step; and its part. */
+  /** What a frame shows: the index of its step, T at the end; the step; its part; whether it stores. */
   at(frame) {
     const [k, part] = this.timeline[frame] ?? [this.T, "end"];
     const reached = (name) => part === "end" || PARTS.indexOf(part) >= PARTS.indexOf(name);
-    return { frame, k, step: this.steps[k], part, reached };
+    const step = this.steps[k];
+    const storing = Boolean(step?.stores) && (part === "store" || !this.detail);
+    return { frame, k, step, part, storing, reached };
   }
 
   /** Bytes read and written by the time of a frame, and in all. */
-  moved({ k, step, part }) {
+  moved({ k, step, part, storing }) {
     if (part === "end") return this.total();
     const before = k ? this.steps[k - 1].written : this.start;
-    return { read: step.read, written: part === "store" ? step.written : before };
+    return { read: step.read, written: storing ? step.written : before };
   }
 
   total() {

@@ -1,15 +1,16 @@
 // S: the grid of tiles, each to come, in SRAM now, computed and dropped, cut by the mask, or skipped.
 
-const GRID = { width: 240, height: 240, cell: 30 }; // of S, in pixels
+const GRID = { room: 240, cell: 30 }; // for S and for a cell of it, in pixels
 
 class Grid {
   static key = () => Math.random(); // all of it depends on the steps
 
-  constructor(frames, pressed) {
+  /** pressed is called with the index of a step whose tile was clicked; room: for S, in pixels. */
+  constructor(frames, pressed, room = GRID.room) {
     this.frames = frames;
     const { N_q, N_k, B_r, B_c, T_r, T_c, steps } = frames;
-    this.width = between(1, GRID.width / Math.max(N_k, 1), GRID.cell);
-    this.height = between(1, GRID.height / Math.max(N_q, 1), GRID.cell);
+    this.width = between(1, room / Math.max(N_k, 1), GRID.cell);
+    this.height = between(1, room / Math.max(N_q, 1), GRID.cell);
     this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
     this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
     this.cut = (k, B, N) => [Math.min(k * B, N), Math.min((k + 1) * B, N)];

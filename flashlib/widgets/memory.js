@@ -43,11 +43,9 @@ class Memory {
   }
 
   draw(at, colour) {
-    const { step, part, k } = at;
-    const storing = part === "store";
+    const { step, part, storing, k } = at;
     this.#fill(part === "end" || storing ? k : k - 1, colour);
-    const now =
-      part === "end" ? {} : storing ? { O: step.rows, m: step.rows, l: step.rows } : this.#loaded(step, part);
+    const now = step ? this.#inUse(step, part, storing) : {};
     for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
     const held = this.rows.reduce((sum, x) => sum + x, 0);
     const now_written = storing ? `, ${span("row", step.rows)} now` : "";
@@ -55,10 +53,12 @@ class Memory {
     this.meter.draw(at);
   }
 
-  /** The rows that a step loads, outlined as long as it works on them. */
-  #loaded({ rows, cols }, part) {
-    const state = this.frames.order === "fa1" && part === "load" ? rows : undefined;
-    return { Q: rows, K: cols, V: cols, O: state, m: state, l: state };
+  /** The rows that are loaded, outlined as long as the step works on them, and those that it stores. */
+  #inUse({ rows, cols }, part, storing) {
+    const loads = this.frames.order === "fa1" && part === "load";
+    const state = storing || loads ? rows : undefined;
+    const inputs = part === "store" ? {} : { Q: rows, K: cols, V: cols };
+    return { ...inputs, O: state, m: state, l: state };
   }
 
   /** Hold what was stored after step `done`, T for the end. */
