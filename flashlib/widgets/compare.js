@@ -7,7 +7,7 @@ const SIDES = {
 
 class Compare extends Widget {
   constructor(context) {
-    super(context, "compare", "both loop orders, step by step");
+    super(context, "compare flash-played", "both loop orders, step by step");
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
     this.status = h("span", { class: "flash-status" });
     this.sentence = h("p", { class: "flash-sentence" });

@@ -14,7 +14,8 @@ const ORDERS = [
 
 class TilingControls {
   constructor(widget) {
-    const sent = widget.model.get("frames");
+    this.model = widget.model;
+    const sent = this.model.get("frames");
     const has = (name) => (sent.controls ?? []).includes(name);
     this.controls = {};
     for (const [name, label] of Object.entries(SLIDERS))
@@ -23,12 +24,13 @@ class TilingControls {
       this.controls.order = choice("order", "loop order", ORDERS, (order) => widget.ask({ order }));
     if (has("causal")) this.controls.causal = toggle("causal", (causal) => widget.ask({ causal }));
     this.elements = Object.values(this.controls).map((control) => control.element);
-    const again = () => widget.ask({ seed: widget.model.get("frames").setting.seed + 1 });
+    const again = () => widget.ask({ seed: this.model.get("frames").setting.seed + 1 });
     const button = { type: "button", class: "flash-button flash-text", onclick: again };
     if (has("N")) this.elements.push(h("button", button, "new numbers"));
   }
 
-  show({ setting, ranges }) {
-    for (const [name, control] of Object.entries(this.controls)) control.show(setting[name], ranges[name]);
+  /** Show the setting that was asked for last: while one drags, Python's answer is for an earlier one. */
+  show({ ranges }) {
+    for (const [name, control] of Object.entries(this.controls)) control.show(this.model.get(name), ranges[name]);
   }
 }

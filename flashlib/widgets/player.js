@@ -2,7 +2,7 @@
 
 class Player extends Widget {
   constructor(context) {
-    super(context, "player", "FlashAttention, step by step");
+    super(context, "player flash-played", "FlashAttention, step by step");
     this.offset = 0; // of the selected row in its block
     this.detail = true;
     this.transport = new Transport({ unit: "frame", moved: () => this.draw() });

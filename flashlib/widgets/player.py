@@ -71,7 +71,16 @@ class FlashPlayer(TiledWidget):
     def _sizes(self):
         f = self.frames
         sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "order", "causal"))
-        return f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles"
+        return f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles{self._parted()}"
+
+    def _parted(self):
+        """Return where a learner's steps part from the truth, for repr."""
+        if not self._my_steps:
+            return ""
+        if self.frames["learner"]["first"] is None:
+            return ", right at each"
+        k, name, row = self.frames["learner"]["first"]
+        return f", wrong from step {k + 1} on, in {name} of row {row}"
 
     def _frames(self, **setting):
         run = {**setting, "scale": self._scale}

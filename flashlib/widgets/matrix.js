@@ -1,0 +1,107 @@
+// Matrices as heat maps, with their numbers where there is room.
+
+/**
+ * A matrix drawn as a heat map: with its numbers where they are few enough (cells are elements then), else as a
+ * canvas. The full value is told under the pointer. It has room for rows x cols; what is drawn may be smaller.
+ */
+class Matrix {
+  constructor({ name, rows, cols, width, height, numbers }) {
+    Object.assign(this, { name, rows, cols, width, height, numbers, shown: null });
+    const size = `width:${cols * width}px;height:${rows * height}px`;
+    if (numbers) {
+      this.element = h("div", { class: "flash-matrix", role: "img", style: size });
+      this.element.style.lineHeight = `${height - 1}px`;
+      this.element.style.gridTemplate = `repeat(${rows}, ${height}px) / repeat(${cols}, ${width}px)`;
+      this.cells = Array.from({ length: rows * cols }, () => h("span", { class: "flash-cell" }));
+      this.drawn = this.cells.map(() => ({}));
+      this.element.append(...this.cells);
+    } else {
+      this.element = h("canvas", { class: "flash-matrix", role: "img", style: size });
+      this.gap = Math.min(width, height) >= 5 ? 1 : 0;
+      const ratio = Math.max(1, devicePixelRatio);
+      this.element.width = this.gap ? Math.round(cols * width * ratio) : cols; // small cells: one pixel each
+      this.element.height = this.gap ? Math.round(rows * height * ratio) : rows;
+      if (Math.min(width, height) >= 1) this.element.style.imageRendering = "pixelated";
+    }
+    this.element.dataset.name = name;
+    this.element.addEventListener("pointermove", (event) => this.#tell(event));
+  }
+
+  /** Draw rows x cols numbers of `data` from `offset` on; `peak` is the size of the strongest colour. */
+  draw(data, offset, rows, cols, peak, colour) {
+    this.shown = { data, offset, rows, cols };
+    this.element.classList.remove("flash-cleared");
+    this.element.setAttribute("aria-label", `${this.name}, ${rows} by ${cols}`);
+    if (this.numbers) this.#drawCells(peak, colour);
+    else this.#drawCanvas(peak, colour);
+  }
+
+  clear() {
+    this.shown = null;
+    this.element.classList.add("flash-cleared");
+    this.element.setAttribute("aria-label", `${this.name}, empty`);
+    if (this.numbers) this.cells.forEach((_, k) => this.#drawCell(k, "flash-cell flash-empty", "", ""));
+    else this.element.getContext("2d").clearRect(0, 0, this.element.width, this.element.height);
+  }
+
+  #drawCells(peak, colour) {
+    const { data, offset, rows, cols } = this.shown;
+    for (let r = 0; r < this.rows; r++) {
+      for (let c = 0; c < this.cols; c++) {
+        const k = r * this.cols + c;
+        if (r >= rows || c >= cols) {
+          this.#drawCell(k, "flash-cell flash-empty", "", "");
+          continue;
+        }
+        const x = data[offset + r * cols + c];
+        const kind = x === -Infinity ? "flash-cell flash-cut" : "flash-cell";
+        this.#drawCell(k, kind, colour.css(x, peak), short(x));
+      }
+    }
+  }
+
+  /** Change of a cell only what is different: most of the time of a step goes into this. */
+  #drawCell(k, kind, background, text) {
+    const [cell, drawn] = [this.cells[k], this.drawn[k]];
+    if (drawn.kind !== kind) cell.className = drawn.kind = kind;
+    if (drawn.background !== background) cell.style.backgroundColor = drawn.background = background;
+    if (drawn.text !== text) cell.textContent = drawn.text = text;
+  }
+
+  #drawCanvas(peak, colour) {
+    const { data, offset, rows, cols } = this.shown;
+    const context = this.element.getContext("2d");
+    if (!this.element.width || !this.element.height) return;
+    if (!this.gap) {
+      const image = context.createImageData(this.cols, this.rows);
+      const pixels = new Uint32Array(image.data.buffer);
+      for (let r = 0; r < rows; r++)
+        for (let c = 0; c < cols; c++) {
+          const x = data[offset + r * cols + c];
+          if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else nothing is there yet
+        }
+      context.putImageData(image, 0, 0);
+      return;
+    }
+    const [width, height] = [this.element.width / this.cols, this.element.height / this.rows];
+    context.clearRect(0, 0, this.element.width, this.element.height);
+    for (let r = 0; r < rows; r++) {
+      const [top, bottom] = [Math.round(r * height), Math.round((r + 1) * height) - this.gap];
+      for (let c = 0; c < cols; c++) {
+        const x = data[offset + r * cols + c];
+        if (Number.isNaN(x)) continue;
+        const [left, right] = [Math.round(c * width), Math.round((c + 1) * width) - this.gap];
+        context.fillStyle = colour.css(x, peak);
+        context.fillRect(left, top, right - left, bottom - top);
+      }
+    }
+  }
+
+  #tell(event) {
+    const box = this.element.getBoundingClientRect();
+    const r = Math.floor(((event.clientY - box.top) / box.height) * this.rows);
+    const c = Math.floor(((event.clientX - box.left) / box.width) * this.cols);
+    const { data, offset, rows, cols } = this.shown ?? { rows: 0 };
+    this.element.title = r < rows && c < cols ? `[${r}, ${c}]: ${exact(data[offset + r * cols + c])}` : "";
+  }
+}
