@@ -11,8 +11,9 @@ pytest.importorskip("matplotlib")
 
 from flashlib import tiled
 from flashlib.state import Step
-from flashlib.widgets import FlashPlayer, learner
-from flashlib.widgets.source import PARTS, lines_of
+from flashlib.widgets import FlashPlayer
+from flashlib.widgets.player import learner
+from flashlib.widgets.player.source import PARTS, lines_of
 
 SETTINGS = [
     dict(B_r=4, B_c=2, causal=False),

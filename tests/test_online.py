@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 from flashlib import softmax, tiled
 from flashlib.widgets import OnlineSoftmaxLab, widget
-from flashlib.widgets.online_numbers import read, write
+from flashlib.widgets.online.numbers import read, write
 
 INF = math.inf
 ROWS = {
@@ -257,8 +257,8 @@ def test_picture_tells_what_happened():
 
 def test_text_of_the_page_is_the_files():
     for text, names in (
-        (OnlineSoftmaxLab._esm, ("shared.js", "online_charts.js", "online.js")),
-        (OnlineSoftmaxLab._css, ("shared.css", "online.css")),
+        (OnlineSoftmaxLab._esm, ("shared.js", "online/charts.js", "online/online.js")),
+        (OnlineSoftmaxLab._css, ("shared.css", "online/online.css")),
     ):
         for name in names:
             assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(text)

@@ -12,9 +12,10 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import softmax
-from flashlib.widgets import OverflowLab, overflow, widget
-from flashlib.widgets.overflow_numbers import COLUMNS, format_of, thresholds, x_range
-from flashlib.widgets.overflow_words import apart
+from flashlib.widgets import OverflowLab, widget
+from flashlib.widgets.overflow import overflow
+from flashlib.widgets.overflow.numbers import COLUMNS, format_of, thresholds, x_range
+from flashlib.widgets.overflow.words import apart
 
 NUMPY = ["float16", "float32", "float64"]
 DTYPES = [*NUMPY, "bfloat16"]
@@ -298,7 +299,7 @@ class Block:
         if name == "torch":
             raise ModuleNotFoundError("torch is blocked", name="torch")
 sys.meta_path.insert(0, Block())
-from flashlib.widgets.overflow import OverflowLab
+from flashlib.widgets.overflow.overflow import OverflowLab
 lab = OverflowLab()
 assert not lab.problem
 lab.set_state({"dtype": "bfloat16"})
@@ -340,8 +341,8 @@ def test_thresholds_are_searched_once():
 
 def test_text_of_the_page_is_the_files():
     for text, names in (
-        (OverflowLab._esm, ("shared.js", "overflow.js")),
-        (OverflowLab._css, ("shared.css", "overflow.css")),
+        (OverflowLab._esm, ("shared.js", "overflow/overflow.js")),
+        (OverflowLab._css, ("shared.css", "overflow/overflow.css")),
     ):
         for name in names:
             assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(text)

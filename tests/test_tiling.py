@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 from flashlib import cost, tiled
 from flashlib.figures import number
 from flashlib.widgets import TilingLab, widget
-from flashlib.widgets.tiling_numbers import BLOCKS, FORMS, LARGEST, break_even
+from flashlib.widgets.tiling.numbers import BLOCKS, FORMS, LARGEST, break_even
 
 SETTINGS = [
     dict(),
@@ -318,8 +318,8 @@ def test_picture_for_viewers_without_a_kernel(lab):
 
 def test_text_of_the_page_is_the_files():
     for text, names in (
-        (TilingLab._esm, ("shared.js", "tiling.js", "tiling_map.js")),
-        (TilingLab._css, ("shared.css", "tiling.css")),
+        (TilingLab._esm, ("shared.js", "tiling/tiling.js", "tiling/map.js")),
+        (TilingLab._css, ("shared.css", "tiling/tiling.css")),
     ):
         for name in names:
             assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(text)

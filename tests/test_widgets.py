@@ -10,8 +10,9 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import cost, tiled
-from flashlib.widgets import ComparePlayers, FlashPlayer, tiled_widget, widget
-from flashlib.widgets.frames import PACKED, record
+from flashlib.widgets import ComparePlayers, FlashPlayer, widget
+from flashlib.widgets.player import tiled_widget
+from flashlib.widgets.player.frames import PACKED, record
 
 SETTINGS = [
     dict(N_q=8, N_k=8, d=4, B_r=4, B_c=2),
@@ -234,8 +235,19 @@ def test_what_cannot_be_played_is_said_in_the_player_s_place(change, words):
 
 
 def test_text_of_the_page_is_the_files():
-    esm = ("shared.js", *tiled_widget.PLACES, "chip.js", "words.js", "learner.js", "legend.js", "player.js")
-    for text, names in ((FlashPlayer._esm, esm), (FlashPlayer._css, ("shared.css", "places.css", "player.css"))):
+    esm = (
+        "shared.js",
+        *tiled_widget.PLACES,
+        "player/chip.js",
+        "player/words.js",
+        "player/learner.js",
+        "player/legend.js",
+        "player/player.js",
+    )
+    for text, names in (
+        (FlashPlayer._esm, esm),
+        (FlashPlayer._css, ("shared.css", "player/places.css", "player/player.css")),
+    ):
         for name in names:
             assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(text)
     assert "http" not in str(FlashPlayer._esm).replace("http://www.w3.org/2000/svg", "")

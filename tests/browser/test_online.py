@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import softmax
-from flashlib.widgets.online_numbers import read, scan, write
+from flashlib.widgets.online.numbers import read, scan, write
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib.widgets.overflow import OverflowLab
-from flashlib.widgets.overflow_numbers import COLUMNS
+from flashlib.widgets.overflow.numbers import COLUMNS
+from flashlib.widgets.overflow.overflow import OverflowLab
 
 pytestmark = pytest.mark.browser
 

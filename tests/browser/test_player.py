@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib import tiled
-from flashlib.widgets.frames import PACKED
+from flashlib.widgets.player.frames import PACKED
 
 pytestmark = pytest.mark.browser
 

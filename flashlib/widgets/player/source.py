@@ -21,8 +21,8 @@ PARTS = {
 def lines_of(function, *, causal) -> dict:
     """Return the source lines of each part of a step, {part: [line, ...]}; no lines where no source can be read.
 
-    What stands under `if causal:` counts only if causal. A line belongs to the part whose name it assigns first. Outside the innermost loop only loads and stores
-    count: there, m, l and O_acc are set to their first values.
+    What stands under `if causal:` counts only if causal. A line belongs to the part whose name it assigns first.
+    Outside the innermost loop only loads and stores count: there, m, l and O_acc are set to their first values.
     """
     found = {part: [] for part in PARTS}
     try:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from flashlib.figures import ACCENT, DIM, LINE, MASKED, SCALE, TEXT, TINT, Picture, number
-from flashlib.widgets.overflow_numbers import COLUMNS
+from flashlib.widgets.overflow.numbers import COLUMNS
 
 WIDTH, LEFT, RIGHT, LINE_HEIGHT = 1040, 90, 1020, 20  # pixels
 MARKS = {"overflow": "▲", "underflow": "▼", "subnormal": "≈", "wrong": "×"}

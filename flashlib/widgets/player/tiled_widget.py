@@ -5,14 +5,14 @@ import traitlets
 
 from flashlib import cost, tiled
 from flashlib.state import check_counts, resolve_scale
-from flashlib.widgets.frames import pack
+from flashlib.widgets.player.frames import pack
 from flashlib.widgets.widget import Widget
 
 MAX_CELLS = 65_536  # of S
 MAX_TILES = 4_096
 MAX_NUMBERS = 6_000_000  # in the buffer: 48 MB
 RANDOM = {"N": [1, 64], "d": [1, 16]}  # what the page offers
-PLACES = "matrix.js", "controls.js", "frames.js", "memory.js", "grid.js"
+PLACES = "player/matrix.js", "player/controls.js", "player/frames.js", "player/memory.js", "player/grid.js"
 
 
 class TiledWidget(Widget):

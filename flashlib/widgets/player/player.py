@@ -3,10 +3,10 @@
 import traitlets
 
 from flashlib import figures, tiled
-from flashlib.widgets import learner
-from flashlib.widgets.frames import record
-from flashlib.widgets.source import lines_of
-from flashlib.widgets.tiled_widget import PLACES, TiledWidget
+from flashlib.widgets.player import learner
+from flashlib.widgets.player.frames import record
+from flashlib.widgets.player.source import lines_of
+from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
 from flashlib.widgets.widget import join
 
 SETTING = ("B_r", "B_c", "causal", "order")
@@ -24,8 +24,16 @@ class FlashPlayer(TiledWidget):
     than can be drawn or played, is said in the player's place.
     """
 
-    _esm = join("shared.js", *PLACES, "chip.js", "words.js", "learner.js", "legend.js", "player.js")
-    _css = join("shared.css", "places.css", "player.css")
+    _esm = join(
+        "shared.js",
+        *PLACES,
+        "player/chip.js",
+        "player/words.js",
+        "player/learner.js",
+        "player/legend.js",
+        "player/player.js",
+    )
+    _css = join("shared.css", "player/places.css", "player/player.css")
 
     order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)
 

@@ -7,8 +7,8 @@ import numpy as np
 import traitlets
 
 from flashlib.state import check_counts
-from flashlib.widgets import overflow_figure
-from flashlib.widgets.overflow_numbers import (
+from flashlib.widgets.overflow import figure
+from flashlib.widgets.overflow.numbers import (
     COLUMNS,
     NAMES,
     WEIGHTS,
@@ -20,7 +20,7 @@ from flashlib.widgets.overflow_numbers import (
     thresholds,
     x_range,
 )
-from flashlib.widgets.overflow_words import explain
+from flashlib.widgets.overflow.words import explain
 from flashlib.widgets.widget import Widget, join
 
 MAX_OFFSETS = 16  # bars
@@ -37,8 +37,8 @@ class OverflowLab(Widget):
     from Python or on the page, computes anew; an x out of the range of a new dtype is moved to its end.
     """
 
-    _esm = join("shared.js", "overflow.js")
-    _css = join("shared.css", "overflow.css")
+    _esm = join("shared.js", "overflow/overflow.js")
+    _css = join("shared.css", "overflow/overflow.css")
 
     x = traitlets.Float().tag(sync=True)  # as asked for; `result` has the dtype's nearest
     dtype = traitlets.Unicode().tag(sync=True)
@@ -124,7 +124,7 @@ class OverflowLab(Widget):
 
     def figure(self):
         """Return a Picture of the exponentials on the axis of the dtype's range, and of the numbers."""
-        return overflow_figure.draw(self.result)
+        return figure.draw(self.result)
 
     def _sizes(self):
         asked = self.result["asked"]

@@ -7,8 +7,8 @@ import traitlets
 from flashlib import cost
 from flashlib.figures import number
 from flashlib.state import check_causal
-from flashlib.widgets import tiling_figure
-from flashlib.widgets.tiling_numbers import BLOCKS, FORMS, GPUS, KB, LARGEST, compute, megabytes
+from flashlib.widgets.tiling import figure
+from flashlib.widgets.tiling.numbers import BLOCKS, FORMS, GPUS, KB, LARGEST, compute, megabytes
 from flashlib.widgets.widget import Widget, join
 
 STOPS = {  # of the sliders
@@ -30,8 +30,8 @@ class TilingLab(Widget):
     changes nothing and is answered in `refused`. `result` holds all that is shown.
     """
 
-    _esm = join("shared.js", "tiling.js", "tiling_map.js")
-    _css = join("shared.css", "tiling.css")
+    _esm = join("shared.js", "tiling/tiling.js", "tiling/map.js")
+    _css = join("shared.css", "tiling/tiling.css")
 
     N = traitlets.Int().tag(sync=True)
     d = traitlets.Int().tag(sync=True)
@@ -77,7 +77,7 @@ class TilingLab(Widget):
         return {**setting, "stops": stops, **compute(**setting)}
 
     def figure(self):
-        return tiling_figure.draw(self.result)
+        return figure.draw(self.result)
 
     def _sizes(self):
         r = self.result

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from math import isinf
 
-from flashlib.widgets.overflow_numbers import EXACT, NAMES, digits, error, is_right, tidy
+from flashlib.widgets.overflow.numbers import EXACT, NAMES, digits, error, is_right, tidy
 
 
 def apart(a, b) -> list:

@@ -9,7 +9,7 @@ from flashlib import tiled
 from flashlib.memory import HBM
 from flashlib.softmax import IDENTITY, State, merge
 from flashlib.state import Step
-from flashlib.widgets.frames import Recording, Write
+from flashlib.widgets.player.frames import Recording, Write
 
 SETTING = ("B_r", "B_c", "causal", "order", "scale")
 REQUIRED = ("i", "j", "m", "l", "O_acc")

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from flashlib.figures import ACCENT, DIM, LINE, MASKED, SCALE, TEXT, TINT, Picture, number
-from flashlib.widgets.tiling_numbers import KB, megabytes
+from flashlib.widgets.tiling.numbers import KB, megabytes
 
 WIDTH, HEIGHT = 1040, 480  # pixels
 MORE, LESS, PALE = SCALE(0.0), SCALE(1.0), SCALE(0.7)

@@ -1,0 +1,5 @@
+"""OnlineSoftmaxLab: see online.py."""
+
+from flashlib.widgets.online.online import OnlineSoftmaxLab
+
+__all__ = ["OnlineSoftmaxLab"]

@@ -1,0 +1,1 @@
+"""FlashPlayer and ComparePlayers: recorded steps of a tiling, and the places they are played in."""

@@ -1,0 +1,5 @@
+"""TilingLab: see tiling.py."""
+
+from flashlib.widgets.tiling.tiling import TilingLab
+
+__all__ = ["TilingLab"]
