@@ -196,7 +196,7 @@ def test_an_endless_one_is_stopped():
 
     found = verdict_of(endless)
     assert len(found["errors"]) == 3 * 5
-    assert found["remark"] == "endless goes on after 15 steps, one for each tile of S; it was stopped."
+    assert found["remark"] == "endless goes on after 15 steps, one for each tile of S; it was stopped"
 
 
 def test_an_exception_ends_the_play_and_is_told():

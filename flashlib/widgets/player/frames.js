@@ -4,7 +4,7 @@
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
 
 /** "row 4" or "rows 4–7", from the first and the last + 1. */
-const span = (name, [start, stop]) => (stop - start === 1 ? `${name} ${start}` : `${name}s ${start}–${stop - 1}`);
+const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}` : `s ${start}–${stop - 1}`}`;
 
 /** A count of bytes, every digit of it: 12 345 B. */
 const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;

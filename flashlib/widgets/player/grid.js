@@ -14,7 +14,7 @@ class Grid {
     this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
     this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
     this.cut = (k, B, N) => [Math.min(k * B, N), Math.min((k + 1) * B, N)];
-    this.first = new Map(steps.map((step, k) => [step.i * T_c + step.j, k]).reverse()); // of each tile that has one
+    this.first = new Map(steps.map((step, k) => [step.i * T_c + step.j, k]).reverse()); // step of each tile
     const { width, height } = this;
     const numbers = width >= 27 && height >= 15 && B_r * B_c <= 256;
     this.current = new Matrix({ name: "S_ij in S", rows: B_r, cols: B_c, width, height, numbers });
@@ -75,8 +75,8 @@ class Grid {
         const inside = j < T_c && is(i * T_c + j);
         if (inside && start === null) start = j;
         if (inside || start === null) continue;
-        const [left, right] = [start * B_c, Math.min(j * B_c, N_k)];
-        path += `M${left * this.width} ${top * this.height}H${right * this.width}V${bottom * this.height}H${left * this.width}z`;
+        const [left, right] = [start * B_c * this.width, Math.min(j * B_c, N_k) * this.width];
+        path += `M${left} ${top * this.height}H${right}V${bottom * this.height}H${left}z`;
         start = null;
       }
     }

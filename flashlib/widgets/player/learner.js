@@ -38,16 +38,21 @@ function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
       (x) => numbers[step[x] + (name === "O_acc" ? r * d + c : r)],
     );
     const place = name === "O_acc" ? `O_acc[${c}]` : name;
-    return `Here it parts from the truth: ${place} of row ${row} is ${number(given)}, it should be ${number(truth)}.`;
+    const values = `is ${number(given)}, it should be ${number(truth)}`;
+    return `Here it parts from the truth: ${place} of row ${row} ${values}.`;
   }
   if (errors[k] <= tolerance) return "";
-  return `Off by up to ${number(errors[k])} of the true value; it parted at step ${at + 1}, ${tile(steps[at])}, in ${name}.`;
+  const since = `it parted at step ${at + 1}, ${tile(steps[at])}, in ${name}`;
+  return `Off by up to ${number(errors[k])} of the true value; ${since}.`;
 }
 
 /** The index at which two runs of numbers differ most. */
 function furthest(numbers, a, b, length) {
+  const apart = (c) => {
+    const difference = Math.abs(numbers[a + c] - numbers[b + c]);
+    return Number.isNaN(difference) ? Infinity : difference;
+  };
   let most = 0;
-  for (let c = 1; c < length; c++)
-    if (Math.abs(numbers[a + c] - numbers[b + c]) > Math.abs(numbers[a + most] - numbers[b + most])) most = c;
+  for (let c = 1; c < length; c++) if (apart(c) > apart(most)) most = c;
   return most;
 }

@@ -44,7 +44,7 @@ def record(my_steps, Q, K, V, **setting) -> Recording:
         with np.errstate(all="ignore"):  # what overflows or divides by zero is seen in the numbers
             for given in my_steps(*on_hbm, **arguments):
                 if len(run.steps) == run.most:
-                    remark = f"{name} goes on after {run.most} steps, one for each tile of S; it was stopped."
+                    remark = f"{name} goes on after {run.most} steps, one for each tile of S; it was stopped"
                     break
                 run.take(given)
                 read.append(moved.read)

@@ -9,6 +9,7 @@ from flashlib.widgets.player.source import lines_of
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
 from flashlib.widgets.widget import join
 
+SCRIPTS = "chip", "lines", "bars", "words", "learner", "legend", "player"
 SETTING = ("B_r", "B_c", "causal", "order")
 SOURCES = {"fa1": tiled._fa1_steps, "fa2": tiled._fa2_steps}
 
@@ -24,15 +25,7 @@ class FlashPlayer(TiledWidget):
     than can be drawn or played, is said in the player's place.
     """
 
-    _esm = join(
-        "shared.js",
-        *PLACES,
-        "player/chip.js",
-        "player/words.js",
-        "player/learner.js",
-        "player/legend.js",
-        "player/player.js",
-    )
+    _esm = join("shared.js", *PLACES, *(f"player/{name}.js" for name in SCRIPTS))
     _css = join("shared.css", "player/places.css", "player/player.css")
 
     order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)
