@@ -25,7 +25,7 @@ class Chip {
   draw(at, selected, colour) {
     const { step } = at;
     const place = step && `${span("row", step.rows)}, ${span("column", step.cols)}`;
-    setText(this.where, place ?? "empty: no tile of S or P is left");
+    setText(this.where, place ?? "empty");
     this.parts.made.tiles.draw(at, colour);
     this.parts.made.table.draw(at, selected, colour);
   }
