@@ -1,0 +1,5 @@
+"""MergeTree: see merge.py."""
+
+from flashlib.widgets.merge.merge import MergeTree
+
+__all__ = ["MergeTree"]
