@@ -28,7 +28,7 @@ PIP_FAILED := { echo; echo "The installation failed (see pip's message above): i
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test notebooks check fix test-gpu clean moved
+.PHONY: help setup lab fresh test notebooks page check fix test-gpu clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -49,6 +49,9 @@ test: setup ## run every test and every notebook (ARGS="-k tiled" for some)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) tools/notebooks.py $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
+
+page: setup ## save a chapter as a page that plays without Python, in pages/ (CHAPTER=05)
+	@$(PY) -m tools.page "$(CHAPTER)"
 
 check: setup ## check style and format of code and notebooks, writing nothing
 	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
