@@ -70,7 +70,7 @@ def test_a_right_one_never_parts_and_is_completed_to_the_library_s_steps(rng, se
             else:
                 assert getattr(given, name) == getattr(step, name), name
     found = learner.verdict(recording)
-    assert found["first"] is None and not found["missed"] and not found["remark"]
+    assert found["first"] is None and not found["missed"] and not found["remark"] and found["O"] is None
     assert max(found["errors"]) < 1e-14
 
 
@@ -169,6 +169,19 @@ def test_a_missed_tile_is_named(rng):
     found = learner.verdict(play(skips, rng, B_r=4, B_c=2, causal=False)[0])
     assert found["missed"] == [[1, 1]]
     assert found["first"] is not None  # the steps after it hold the tile that was never yielded
+    assert found["O"] is None  # and so does O
+
+
+def test_a_forgotten_last_tile_leaves_O_wrong_though_each_step_is_right(rng):
+    def forgets(Q, K, V, **setting):
+        yield from (step for step in right(Q, K, V, **setting) if step.j < 3)
+
+    recording, _ = play(forgets, rng, B_r=4, B_c=2, causal=False)
+    found = learner.verdict(recording)
+    assert found["first"] is None
+    assert found["missed"] == [[0, 3], [1, 3], [2, 3]]
+    difference = np.abs(recording.O - recording.O_true).max()
+    assert difference > 0.01 and found["O"] == [difference, 0]
 
 
 def test_a_tile_counted_twice_parts(rng):
@@ -209,6 +222,7 @@ def test_an_exception_ends_the_play_and_is_told():
     found = verdict_of(breaks)
     assert len(found["errors"]) == 3
     assert found["remark"] == "breaks raised IndexError: list index out of range"
+    assert found["O"][1] == 0 and len(found["missed"]) == 12
 
 
 one = np.ones(4)
@@ -294,6 +308,19 @@ def test_lines_under_if_causal_are_those_of_a_causal_run():
     run = {causal: lines_of(tiled._fa2_steps, causal=causal)["scores"] for causal in (False, True)}
     assert len(run[False]) == 1
     assert run[True] == [*run[False], "S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)"]
+
+
+def test_a_loop_inside_the_step_does_not_hide_its_lines():
+    def with_a_loop(Q, K, V):
+        m = 0
+        for j in range(2):
+            S_ij = Q @ K[j]
+            for r in range(3):
+                m = max(m, S_ij[r])
+            yield j, m
+
+    lines = lines_of(with_a_loop, causal=False)
+    assert lines["scores"] == ["S_ij = Q @ K[j]"] and lines["maximum"] == ["m = max(m, S_ij[r])"]
 
 
 def test_no_source_no_lines():

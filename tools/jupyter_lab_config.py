@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+
 c = get_config()  # noqa: F821
 
 c.LabApp.default_url = "/lab/tree/00_start_here.ipynb"
@@ -11,3 +13,18 @@ c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
 c.LabApp.app_settings_dir = str(Path(__file__).with_name("lab_settings"))
 c.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0  # in a container one often is
+
+
+class PromptConnection(ZMQChannelsWebsocketConnection):
+    """The page's connection to a kernel, which sends each message at once.
+
+    As it is by default, the second of two small messages waits until the first is acknowledged, some 40 ms: more
+    than a widget takes to answer a slider.
+    """
+
+    async def connect(self):
+        self.websocket_handler.set_nodelay(True)
+        return await super().connect()
+
+
+c.ServerApp.kernel_websocket_connection_class = PromptConnection

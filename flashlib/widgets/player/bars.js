@@ -52,8 +52,9 @@ class RowBars {
     const [before, kept, added] = this.items.l.bars;
     const size = (x) => x / (peaks.l || 1);
     this.#span(before, 0, size(row.l_old));
-    this.#span(kept, 0, size(reached("rescale") ? row.l_rescaled : row.l_old));
-    this.#span(added, size(row.l_rescaled), reached("add") ? size(row.l - row.l_rescaled) : 0);
+    const l = reached("rescale") && !this.frames.learner ? row.l_rescaled : row.l_old;
+    this.#span(kept, 0, size(l));
+    this.#span(added, size(l), reached("add") ? size(row.l - l) : 0);
     this.#drawColumns(at, r);
   }
 

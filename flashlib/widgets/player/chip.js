@@ -35,7 +35,7 @@ class Chip {
 function room({ sram: [held, capacity] }) {
   const fits = held <= capacity;
   const bar = h("i", { style: `width:${Math.min(100, (100 * held) / capacity)}%` });
-  const text = `${bytes(held)} of ${bytes(capacity)}${fits ? "" : ": does not fit"}`;
+  const text = `${bytes(held)} of ${bytes(capacity)}${fits ? "" : ": too much"}`;
   const element = h(
     "span",
     { class: `flash-room${fits ? "" : " flash-over"}` },

@@ -6,6 +6,9 @@ const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"
 /** "row 4" or "rows 4–7", from the first and the last + 1. */
 const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}` : `s ${start}–${stop - 1}`}`;
 
+/** "1 step" or "5 steps". */
+const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
+
 /** A count of bytes, every digit of it: 12 345 B. */
 const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 
@@ -26,6 +29,7 @@ class Frames {
     });
     this.T = this.steps.length;
     for (const [after] of this.writes) if (after >= 0) this.steps[after].stores = true;
+    this.lastOf = new Map(this.steps.map((step, k) => [step.i, k])); // of each row block
     this.peaks = this.#peaks();
     this.setDetail(true);
   }
@@ -111,9 +115,10 @@ class Frames {
     return row;
   }
 
-  /** Which of O_acc_old, O_acc_rescaled and O_acc a frame shows, and which of l. */
+  /** Which of m, l and O_acc a frame shows. Whether a learner's code rescales is not known before it adds. */
   now({ reached }) {
-    const suffix = reached("add") ? "" : reached("rescale") ? "_rescaled" : "_old";
+    const rescaled = reached("rescale") && !this.learner;
+    const suffix = reached("add") ? "" : rescaled ? "_rescaled" : "_old";
     return { l: `l${suffix}`, O_acc: `O_acc${suffix}`, m: reached("maximum") ? "m" : "m_old" };
   }
 }

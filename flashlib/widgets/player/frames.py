@@ -30,8 +30,8 @@ class Recording(NamedTuple):
     read[k]: bytes read once step k has its tiles; read[T]: in all.
     written[k]: bytes written before step k stores; written[T]: once the last one has; written[T + 1]: in all.
 
-    Where the steps are a learner's: true, the State that each should have given; missed, the tiles (i, j) that it
-    should have computed and did not; remark, a sentence on how its steps ended, or "".
+    Where the steps are a learner's: true, the State that each should have given; O_true, the true O; missed, the
+    tiles (i, j) that were not computed and should have been; remark, a sentence on how the steps ended, or "".
     """
 
     steps: list[Step]
@@ -41,6 +41,7 @@ class Recording(NamedTuple):
     O: np.ndarray  # (N_q, d)
     lse: np.ndarray  # (N_q,)
     true: list[State] | None = None
+    O_true: np.ndarray | None = None
     missed: tuple = ()
     remark: str = ""
 

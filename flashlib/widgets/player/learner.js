@@ -1,5 +1,8 @@
 // A learner's own steps: where they part from the truth, as marks under the scrub bar and in words.
 
+/** An error in words; Python, which cannot send infinity or NaN, sends 1e300 for both. */
+const size = (error) => (error < 1e300 ? number(error) : "∞ or NaN");
+
 /** How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1. */
 function drawErrors(element, { learner, T }) {
   element.hidden = !learner;
@@ -13,21 +16,23 @@ function drawErrors(element, { learner, T }) {
     { viewBox: `0 0 ${Math.max(T, 1)} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
     svg("path", { d: bars }),
   );
-  element.replaceChildren(picture, note(learner.first ? "error of each step" : "no error at any step"));
+  const worst = errors.length ? Math.max(...errors) : 0;
+  const scale = `error of each step, by powers of ten, the largest ${size(worst)}`;
+  element.replaceChildren(picture, note(worst > tolerance ? scale : "no error at the steps that were played"));
 }
 
 /** What there is to say of a learner's steps at a frame. */
 function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
-  const { first, missed, remark, errors, tolerance } = learner;
+  const { first, missed, remark, errors, tolerance, O } = learner;
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
-    const lost = missed.length
-      ? ` ${missed.length} tiles were missed, the first is (${missed[0].join(", ")}).`
-      : "";
     const parted = first
       ? `It parted from the truth at step ${first[0] + 1}.`
-      : "m, l and O_acc were right at every step.";
-    return `${parted}${lost}${remark ? ` ${remark}.` : ""}`;
+      : "m, l and O_acc were right at every step that was played.";
+    const [i, j] = missed[0] ?? [];
+    const lost = missed.length ? ` ${counted(missed.length, "tile")} missed, the first is (${i}, ${j}).` : "";
+    const wrong = O ? ` O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : " O is right.";
+    return `${remark ? `${remark}. ` : ""}${parted}${lost}${wrong}`;
   }
   if (!first || !reached("add")) return "";
   const [at, name, row] = first;
@@ -43,7 +48,7 @@ function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
   }
   if (errors[k] <= tolerance) return "";
   const since = `it parted at step ${at + 1}, ${tile(steps[at])}, in ${name}`;
-  return `Off by up to ${number(errors[k])} of the true value; ${since}.`;
+  return `Off by up to ${size(errors[k])} of the true value; ${since}.`;
 }
 
 /** The index at which two runs of numbers differ most. */

@@ -12,6 +12,7 @@ from flashlib.state import Step
 from flashlib.widgets.player.frames import Recording, Write
 
 SETTING = ("B_r", "B_c", "causal", "order", "scale")
+BIGGEST = 1e300  # what stands for infinity, which JSON has not
 REQUIRED = ("i", "j", "m", "l", "O_acc")
 
 
@@ -85,7 +86,8 @@ def verdict(recording) -> dict:
     """Return what the page says of a learner's recording.
 
     errors: the largest error of each step. first: the first step, the name and the row where one parts from the
-    truth by more than sqrt(eps) of its dtype, or None. missed, remark: those of the recording.
+    truth by more than sqrt(eps) of its dtype, or None. O: [its largest difference from the true O, the first row
+    that differs], or None. missed, remark: those of the recording.
     """
     found = errors(recording)
     tolerance = float(np.sqrt(np.finfo(recording.lse.dtype).eps))
@@ -94,15 +96,25 @@ def verdict(recording) -> dict:
         if first is None and error.max(initial=0) > tolerance:
             name, row = np.unravel_index(np.argmax(error > tolerance), error.shape)
             first = [k, ("m", "l", "O_acc")[name], recording.steps[k].rows.start + int(row)]
-    largest = [min(float(error.max(initial=0)), 1e300) for error in found]  # JSON has no infinity
+    largest = [min(float(error.max(initial=0)), BIGGEST) for error in found]
     missed = [list(tile) for tile in recording.missed]
     return {
         "errors": largest,
         "tolerance": tolerance,
         "first": first,
+        "O": _wrong_O(recording, max(tolerance, float(np.finfo(recording.O.dtype).eps))),
         "missed": missed,
         "remark": recording.remark,
     }
+
+
+def _wrong_O(recording, tolerance):
+    """Return the largest difference of O from the truth and the first row that differs, or None."""
+    O, true = (X.astype(np.float64) for X in (recording.O, recording.O_true))
+    apart = np.nan_to_num(np.abs(O - true), nan=BIGGEST, posinf=BIGGEST)
+    size = np.abs(true).max(initial=0) or 1.0
+    rows = np.flatnonzero(apart.max(axis=1, initial=0) > tolerance * size)
+    return [float(apart.max()), int(rows[0])] if len(rows) else None
 
 
 class _NotAStep(ValueError):
@@ -114,7 +126,8 @@ class _Run:
 
     def __init__(self, name, Q, K, V, **setting):
         self.name, self.Q, self.K, self.V = name, Q, K, V
-        self.tiles = {(step.i, step.j): step for step in tiled.steps(Q, K, V, **setting)}
+        self.O_true = np.empty_like(Q)
+        self.tiles = {(step.i, step.j): step for step in tiled.steps(Q, K, V, **setting, O=self.O_true)}
         self.rows, self.cols = (list(tiled.blocks(len(X), setting[B])) for X, B in ((Q, "B_r"), (K, "B_c")))
         self.most = len(self.rows) * len(self.cols)
         self.dtype = np.promote_types(Q.dtype, np.float32)
@@ -182,6 +195,9 @@ class _Run:
         """Return what was taken as a Recording; O is O_acc / l of the last step of each row block."""
         O, lse = np.full_like(self.Q, np.nan), np.full(len(self.Q), np.nan, self.dtype)
         writes = []
+        for i in set(range(len(self.rows))) - self.last.keys() - {i for i, _ in self.tiles}:
+            O[self.rows[i]], lse[self.rows[i]] = 0, -np.inf  # it sees no key
+            writes.append(Write(-1, self.rows[i], O[self.rows[i]].copy()))
         for k, _ in self.last.values():
             step = self.steps[k]
             divisor = np.where(step.l == 0, 1, step.l)
@@ -190,7 +206,7 @@ class _Run:
                 lse[step.rows] = step.m + np.log(divisor)
             writes.append(Write(k, step.rows, O[step.rows].copy()))
         missed = tuple(tile for tile in self.tiles if tile not in self.seen)
-        return Recording(self.steps, writes, read, written, O, lse, self.true, missed, remark)
+        return Recording(self.steps, writes, read, written, O, lse, self.true, self.O_true, missed, remark)
 
 
 def _complete(step, state, true):

@@ -1,10 +1,15 @@
 // What each mark of the player means; only the marks that can be there.
 
 class Legend {
-  static key = ({ causal, T, T_r, T_c, learner }) => [causal, T < T_r * T_c, learner && learner.missed.length > 0];
+  static key = ({ causal, T, T_r, T_c, learner, sram }) => [
+    causal,
+    T < T_r * T_c,
+    learner && learner.missed.length > 0,
+    sram,
+  ];
 
   /** compared: no state of rows is shown, so its marks are not needed. */
-  constructor({ causal, T, T_r, T_c, learner, compared }) {
+  constructor({ causal, T, T_r, T_c, learner, sram: [held, capacity], compared }) {
     const colours = [-1, -0.5, 0, 0.5, 1].map((t) => h("b", { "data-t": t }));
     const item = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
     this.element = h(
@@ -20,6 +25,8 @@ class Legend {
       !compared && h("span", {}, "↑ the maximum grew"),
       !compared && item("before", "before this step"),
       !compared && item("added", "added by this tile"),
+      !compared && item("room", "held on chip at most, P in the place of S; a chip of made-up size"),
+      !compared && held > capacity && item("over", "more than fits; it is played all the same"),
       item("read", "bytes read"),
       item("written", "bytes written"),
       learner && h("span", {}, "≠ the true value"),

@@ -1,13 +1,19 @@
 // The algorithm: the equation of each part of a step, and beside it the line of the source that does it.
 
-const STORE = {
-  fa1: "O_i = O_acc / l ;  O_i , m and l go to HBM",
-  fa2: "O_i = O_acc / l ;  lse_i = m + log l ;  both go to HBM",
+const BY_ORDER = {
+  fa1: {
+    load: "Q_i , O_i , m and l come from HBM; K_j , V_j stay",
+    store: "O_i = O_acc / l ;  O_i , m and l go to HBM",
+  },
+  fa2: {
+    load: "K_j , V_j come from HBM; Q_i stays",
+    store: "O_i = O_acc / l ;  lse_i = m + log l ;  both go to HBM",
+  },
 };
 
 /** What each part of a step does, as an equation, and in a word or two. */
 const EQUATIONS = {
-  load: ["load", "Q_i , K_j , V_j come from HBM"],
+  load: ["load"],
   scores: ["scores", "S_ij = Q_i K_j^T · scale"],
   maximum: ["new maximum", "m = max( m_old , rowmax S_ij )"],
   rescale: ["rescale", "alpha = exp( m_old − m ) ;  alpha · l_old and alpha · O_acc,old"],
@@ -38,7 +44,7 @@ class Lines {
         "tr",
         { "data-part": part },
         h("th", { scope: "row" }, name),
-        h("td", { class: "flash-equation" }, equation(text ?? STORE[order])),
+        h("td", { class: "flash-equation" }, equation(text ?? BY_ORDER[order][part])),
         h("td", { class: "flash-code" }, code),
       );
       return { part, row };

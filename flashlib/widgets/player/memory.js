@@ -19,9 +19,8 @@ class Memory {
     this.strips = { Q: strip("Q", N_q, d, width), K: strip("K", N_k, d, width), V: strip("V", N_k, d, width) };
     this.strips.O = strip("O", N_q, d, width);
     if (order === "fa1") for (const name of ["m", "l"]) this.strips[name] = strip(name, N_q, 1, 10);
-    this.held = {}; // what memory holds of O, m and l, and which rows of O were written
+    this.held = {}; // what memory holds of O, m and l
     for (const name of ["O", "m", "l"]) this.held[name] = new Float64Array(N_q * (name === "O" ? d : 1));
-    this.rows = new Uint8Array(N_q);
     this.note = h("p", { class: "flash-note" });
     this.meter = new Meter(frames);
     const elements = Object.values(this.strips).map((strip) => strip.element);
@@ -47,10 +46,18 @@ class Memory {
     this.#fill(part === "end" || storing ? k : k - 1, colour);
     const now = step ? this.#inUse(step, part, storing) : {};
     for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
-    const held = this.rows.reduce((sum, x) => sum + x, 0);
-    const now_written = storing ? `, ${span("row", step.rows)} now` : "";
-    setText(this.note, `O: ${held} of ${this.frames.N_q} rows written${now_written}`);
+    setText(this.note, this.#told(part === "end" || storing ? k : k - 1, storing && step.rows));
     this.meter.draw(at);
+  }
+
+  /** How much of O is final after step `done`, in words. */
+  #told(done, stored) {
+    const { N_q, B_r, T_r, lastOf, learner } = this.frames;
+    let final = 0;
+    for (let i = 0; i < T_r; i++)
+      if ((lastOf.get(i) ?? -1) <= done) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
+    const how = learner ? " (taken as O_acc / l)" : stored ? `, ${span("row", stored)} written now` : "";
+    return `O: ${final} of ${N_q} rows final${how}`;
   }
 
   /** The rows that are loaded, outlined as long as the step works on them, and those that it stores. */
@@ -71,12 +78,10 @@ class Memory {
       this.held.O.fill(NaN);
       this.held.m.fill(-Infinity);
       this.held.l.fill(0);
-      this.rows.fill(0);
     }
     for (const [after, start, stop, offset] of writes) {
       if (after < first || after > done) continue;
       this.held.O.set(numbers.subarray(offset, offset + (stop - start) * d), start * d);
-      this.rows.fill(1, start, stop);
     }
     if (order === "fa1")
       for (const step of steps.slice(Math.max(first, 0), Math.min(done + 1, T)))
@@ -125,7 +130,8 @@ class Meter {
 
   draw(at) {
     const { read, written } = this.frames.moved(at);
-    setText(this.text, `${bytes(read)} read, ${bytes(written)} written`);
+    const stored = this.frames.learner ? "" : `, ${bytes(written)} written`; // a learner's steps do not tell
+    setText(this.text, `${bytes(read)} read${stored}`);
     this.#fill(this.bar, read, written);
   }
 

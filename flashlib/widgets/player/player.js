@@ -101,10 +101,12 @@ class Player extends Widget {
     this.chip.draw(at, this.selected, colour);
     this.bars.draw(at, this.selected);
     this.lines.draw(at);
+    const ended = frames.learner?.remark ? "stopped" : "finished";
     const where = step
       ? `step ${k + 1} of ${frames.T} · tile (${step.i}, ${step.j})`
-      : `finished, ${frames.T} steps`;
-    const title = step ? `${PARTS.indexOf(part) + 1} of ${PARTS.length} · ${EQUATIONS[part][0]}` : "finished";
+      : `${ended}, ${counted(frames.T, "step")}`;
+    const parts = step?.stores ? PARTS.length : PARTS.length - 1;
+    const title = step ? `${PARTS.indexOf(part) + 1} of ${parts} · ${EQUATIONS[part][0]}` : ended;
     setText(this.status, where);
     setText(this.title, title);
     setText(this.sentence, step ? sentence(frames, at, this.selected) : this.#end());
@@ -116,10 +118,13 @@ class Player extends Widget {
   }
 
   #end() {
-    const { T, T_r, T_c, N_q, numbers, inputs } = this.frames;
+    const { T, T_r, T_c, N_q, numbers, inputs, learner } = this.frames;
     const skipped = T < T_r * T_c ? ` of ${T_r * T_c}` : "";
+    const tiles = `${T}${skipped} ${T_r * T_c === 1 ? "tile" : "tiles"} of S`;
     const row = N_q ? ` Row ${this.selected}: lse = ${number(numbers[inputs.lse + this.selected])}.` : "";
-    return `${T}${skipped} tiles of S were computed and dropped, none was stored. O and lse are in HBM.${row}`;
+    if (learner) return `${tiles} were computed.${row}`;
+    const dropped = `${T === 1 ? "was" : "were"} computed and dropped, none was stored`;
+    return `${tiles} ${dropped}. O and lse are in HBM.${row}`;
   }
 }
 

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import textwrap
-from functools import cache
+from functools import lru_cache
 
 PARTS = {
     "load": ("Q_i", "K_j", "V_j", "O_acc_old"),
@@ -17,12 +17,12 @@ PARTS = {
 """The parts of a step, in their order, and the names that each assigns."""
 
 
-@cache
+@lru_cache(maxsize=8)
 def lines_of(function, *, causal) -> dict:
     """Return the source lines of each part of a step, {part: [line, ...]}; no lines where no source can be read.
 
     What stands under `if causal:` counts only if causal. A line belongs to the part whose name it assigns first.
-    Outside the innermost loop only loads and stores count: there, m, l and O_acc are set to their first values.
+    Outside the loop that yields only loads and stores count: there, m, l and O_acc are set to their first values.
     """
     found = {part: [] for part in PARTS}
     try:
@@ -31,9 +31,12 @@ def lines_of(function, *, causal) -> dict:
     except (OSError, TypeError, SyntaxError):  # built in, typed into a shell, a lambda in the middle of a line
         return found
     lines = text.splitlines()
-    for node, depth, innermost in _assignments(tree, causal):
+    at_step = max((depth for node, depth in _inside(tree, causal) if isinstance(node, ast.Yield)), default=0)
+    for node, depth in _inside(tree, causal):
+        if not isinstance(node, ast.Assign | ast.AugAssign):
+            continue
         part = next((part for name in _names(node) for part, names in PARTS.items() if name in names), None)
-        if part and depth and (innermost or part in ("load", "store")):
+        if part and (depth >= max(at_step, 1) or depth and part in ("load", "store")):
             statement = [line.split("  #")[0].strip() for line in lines[node.lineno - 1 : node.end_lineno]]
             found[part] += [line for line in statement if line not in found[part]]
     return found
@@ -42,15 +45,12 @@ def lines_of(function, *, causal) -> dict:
 LOOPS = ast.For | ast.While
 
 
-def _assignments(node, causal, depth=0):
-    """Yield each assignment under `node`, in how many loops it is, and whether no other loop is inside these."""
-    below = (x for child in ast.iter_child_nodes(node) for x in ast.walk(child))
-    innermost = not any(isinstance(x, LOOPS) for x in below)
+def _inside(node, causal, depth=0):
+    """Yield each node below `node`, in the order of the text, and in how many loops it is."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Assign | ast.AugAssign):
-            yield child, depth, innermost
-        elif causal or not _asks_for_causal(child):
-            yield from _assignments(child, causal, depth + isinstance(child, LOOPS))
+        yield child, depth
+        if causal or not _asks_for_causal(child):
+            yield from _inside(child, causal, depth + isinstance(child, LOOPS))
 
 
 def _asks_for_causal(node):

@@ -7,12 +7,15 @@ const SENTENCES = {
   load: ({ i, j, first, name, m_old, l_old, order }) => {
     const state =
       m_old === -Infinity ? "has seen no key yet" : `has m = ${number(m_old)} and l = ${number(l_old)}`;
-    const [row, col] = [`block ${i} of Q`, `block ${j} of K and V`];
+    const row = `${name} ${state}.`;
+    const cols = `block ${j} of K and V comes from HBM`;
     if (order === "fa1") {
-      const also = first ? `, after ${col} that stays for all rows` : "";
-      return `From HBM come ${row} and O, with m and l${also}. ${name} ${state}.`;
+      const also = first ? `First, ${cols} and stays. Then b` : "B";
+      return `${also}lock ${i} of Q and O comes, with m and l. ${row}`;
     }
-    return `From HBM comes ${first ? `${row}, which stays, and ` : ""}${col}. ${name} ${state} so far.`;
+    return first
+      ? `Block ${i} of Q comes from HBM and stays, and b${cols.slice(1)} too. ${row}`
+      : `B${cols.slice(1)}. ${row}`;
   },
   scores: ({ name, scores, cols }) => {
     const best = scores.reduce((best, s, c) => (s > scores[best] ? c : best), 0);
@@ -54,7 +57,7 @@ function sentence(frames, { k, step, part }, selected) {
   const name = `Row ${selected}`;
   if (part !== "load" && part !== "store") {
     if (row.m === -Infinity)
-      return `${name} sees no key yet: all its scores are masked; m stays −∞, l and O_acc stay 0.`;
+      return `${name} has seen no key: all its scores are masked; m stays −∞, l and O_acc stay 0.`;
     if (row.scores.every((s) => s === -Infinity))
       return `${name} sees no key of this tile: m, l and O_acc stay as they are.`;
   }

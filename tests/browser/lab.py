@@ -1,0 +1,189 @@
+"""JupyterLab and Chromium, as the tests here and tools/measure_widgets.py start them."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+TOKEN = "course"
+LOCAL = ("localhost", "127.0.0.1")
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+START_TIMEOUT = 60  # seconds
+RUN_TIMEOUT = 120_000  # milliseconds: all cells of a chapter
+
+# Ran reliably only so: a run started before the kernel has said who it is gets lost without a word.
+RUN_ALL = """async () => {
+    const app = window.jupyterapp;
+    const panel = app.shell.currentWidget;
+    await panel.context.ready;
+    await panel.sessionContext.ready;
+    await panel.sessionContext.session.kernel.info;
+    await app.commands.execute("notebook:run-all-cells");
+    const code = panel.content.model.cells;
+    const session = panel.sessionContext.session;
+    for (;;) {
+        let open = session.kernel.status !== "idle";
+        for (let k = 0; k < code.length; k++) {
+            const cell = code.get(k);
+            if (cell.type === "code" && cell.sharedModel.getSource().trim() && !cell.executionCount) open = true;
+        }
+        if (!open) break;
+        await new Promise((done) => setTimeout(done, 100));
+    }
+    const errors = [];
+    for (let k = 0; k < code.length; k++) {
+        const cell = code.get(k);
+        if (cell.type !== "code" || (cell.getMetadata("tags") ?? []).includes("raises-exception")) continue;
+        for (let n = 0; n < cell.outputs.length; n++) {
+            const output = cell.outputs.get(n).toJSON();
+            if (output.output_type === "error") errors.push(`cell ${k}: ${output.ename}: ${output.evalue}`);
+        }
+    }
+    return errors;
+}"""
+
+
+class NoBrowser(Exception):
+    """There is nothing to drive, or nothing to drive it with."""
+
+
+class Lab:
+    """JupyterLab in a page of the browser, and what that page complained about and asked for."""
+
+    def __init__(self, page, address):
+        self.page, self.address = page, address
+        self.complaints, self.outside = [], []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", self._request)
+        page.on("websocket", self._request)
+
+    def _console(self, message):
+        if message.type == "error":
+            self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _request(self, request):
+        url = urlsplit(request.url)
+        if url.scheme not in ("data", "blob") and url.hostname not in LOCAL:
+            self.outside.append(request.url)
+
+    def open(self, name):
+        """Open a notebook and wait until JupyterLab shows it."""
+        self.page.goto(f"{self.address}/lab/tree/{name}?token={TOKEN}&reset")
+        self.page.wait_for_function(
+            "name => window.jupyterapp?.shell.currentWidget?.context?.path === name", arg=name, timeout=60_000
+        )
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell")
+
+    def run_all(self):
+        """Run all cells; return what went wrong in them."""
+        self.page.set_default_timeout(RUN_TIMEOUT)
+        errors = self.page.evaluate(RUN_ALL)
+        self.page.set_default_timeout(10_000)
+        return errors
+
+    def theme(self, name):
+        self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        self.page.wait_for_timeout(300)  # the style sheet follows
+
+
+@contextmanager
+def served(folder):
+    """Serve the subfolder notebooks by a JupyterLab that knows no settings of the user's; yield its address.
+
+    Raises RuntimeError, with the end of its log, if it does not start.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    names = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "IPYTHONDIR",
+        "JUPYTERLAB_SETTINGS_DIR",
+    )
+    env = os.environ | {name: str(folder / name.lower()) for name in names}
+    env |= {"JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"), "JUPYTER_PREFER_ENV_PATH": "1"}
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--ServerApp.port_retries=0"]
+    command += [f"--config={ROOT / 'tools' / 'jupyter_lab_config.py'}", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--ServerApp.root_dir={folder / 'notebooks'}", f"--IdentityProvider.token={TOKEN}"]
+    command += ["--LabApp.expose_app_in_browser=True"]
+    log = folder / "log"
+    with log.open("wb") as out:
+        server = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env, cwd=folder)
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + START_TIMEOUT
+    try:
+        while not _answers(f"{url}/api?token={TOKEN}"):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
+            time.sleep(0.1)
+        yield url
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _answers(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@contextmanager
+def chromium():
+    """Yield a Chromium; raises NoBrowser where there is none, or no playwright to drive it."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise NoBrowser("playwright is not installed: make setup installs it") from None
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        raise NoBrowser(f"no browser: none of {', '.join(CHROMIUM)} was found on PATH")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser, address, folder, name, cells=()):
+    """Open a notebook of the folder in a fresh page, a new one if there are cells; yield its Lab."""
+    path = folder / "notebooks" / name
+    if cells:
+        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+        nb.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        nbformat.write(nb, path)
+    assert path.exists()
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(20_000)
+    lab = Lab(page, address)
+    try:
+        lab.open(name)
+        yield lab
+    finally:
+        page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
+        page.close()

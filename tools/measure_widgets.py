@@ -1,0 +1,254 @@
+"""Measure, in JupyterLab and Chromium on this machine, how fast the widgets answer and play; print a table.
+
+A slow machine is no error: the limits stand beside the figures. The exit code is 1 for an error on the page, for a
+request that left the machine, and for an answer that is not for the setting that was asked for.
+"""
+
+import os
+import platform
+import sys
+import tempfile
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script it has tools/ there
+
+from flashlib import widgets
+from tests.browser import lab as browsing
+
+CHANGES = 25
+WARM_UP = 4  # changes before those that count
+PLAYED = 3  # seconds
+STARTS = 5
+LIMITS = {"change": "50 ms", "rate": "50", "start": "0.5 s"}
+LARGE = "FlashPlayer(N=64, d=16, B_r=8, B_c=8)"
+
+
+class Control(NamedTuple):
+    """What asks Python, two settings to go to and fro between, and where the answer says which one it is for."""
+
+    told: str  # in the table
+    steps: list  # of [selector, value or None, name of the event, answer]
+    path: list  # into the model, to the answer
+
+
+def slider(name, values, path, selector=None):
+    """Return the Control of a slider: of values as the input has them; the answer holds the same."""
+    selector = selector or f'.flash-settings input[type=range][data-name="{name}"]'
+    return Control(f"slider {name}", [[selector, value, "input", value] for value in values], path)
+
+
+def orders():
+    buttons = [(f'button[data-name="{order}"]', order) for order in ("left to right", "balanced")]
+    steps = [[selector, None, "click", order] for selector, order in buttons]
+    return Control("buttons, two orders", steps, ["result", "setting", "order"])
+
+
+def rows():
+    steps = [["input[type=text]", text, "change", text] for text in ("1, 2, 3, 4", "4, 3, 2, 1")]
+    return Control("text field x", steps, ["frames", "typed"])
+
+
+def copies():
+    selector = '.flash-settings input[type=range][data-name="copies"]'
+    steps = [[selector, power, "input", 2**power] for power in (3, 4)]
+    return Control("slider copies", steps, ["result", "asked", "copies"])
+
+
+def stops():
+    selector = '.flash-settings input[type=range][data-name="B_c"]'
+    steps = [[selector, STOPS.index(B_c), "input", B_c] for B_c in (32, 128)]
+    return Control("slider B_c", steps, ["result", "B_c"])
+
+
+STOPS = widgets.TilingLab().result["stops"]["B_c"]
+PLAYER = ["frames", "setting", "B_c"]
+CASES = [
+    ("FlashPlayer()", slider("B_c", (3, 4), PLAYER)),
+    (LARGE, slider("B_c", (9, 8), PLAYER)),
+    ("ComparePlayers()", slider("B_c", (3, 4), PLAYER)),
+    ("OverflowLab()", slider("x", (8, 9), ["result", "asked", "x"], ".flash-settings input.flash-overflow-range")),
+    ("OverflowLab()", copies()),
+    ("TilingLab()", stops()),
+    ("OnlineSoftmaxLab()", rows()),
+    ("MergeTree()", orders()),
+]
+
+# Resolves once the next frame has been painted: a message is taken up after that, an animation frame before it.
+PAINTED = """() => new Promise((done) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => done(performance.now());
+    port2.postMessage(null);
+}))"""
+
+# ms from each event to the paint of the answer. Between two of them is a pause: each is measured for itself.
+CHANGE = """async (root, { steps, path, count, painted, timeout }) => {
+    painted = eval(painted);
+    const answered = (loads) => new Promise((done, fail) => {
+        const late = setTimeout(() => fail(Error("no answer")), timeout);
+        const observer = new MutationObserver(() => {
+            if (!(Number(root.dataset.loads) > loads)) return;
+            observer.disconnect();
+            clearTimeout(late);
+            done();
+        });
+        observer.observe(root, { attributes: true, attributeFilter: ["data-loads"] });
+    });
+    const shown = () => path.reduce((value, name) => value[name], {
+        [path[0]]: root.flashWidget.model.get(path[0]),
+    });
+    const times = [];
+    for (let k = 0; k < count; k++) {
+        const [selector, value, event, wanted] = steps[k % 2];
+        const control = root.querySelector(selector);
+        if (!control || control.matches(":disabled")) throw Error(`nothing to change: ${selector}`);
+        const answer = answered(Number(root.dataset.loads));
+        const start = performance.now();
+        if (value !== null) control.value = value;
+        control.dispatchEvent(new Event(event, { bubbles: true }));
+        await answer;
+        const end = await painted();
+        if (shown() !== wanted) throw Error(`asked for ${path.at(-1)} = ${wanted}, shown is ${shown()}`);
+        times.push(end - start);
+        await new Promise((done) => setTimeout(done, 60));
+    }
+    return times;
+}"""
+
+# Frames in a second in which the position changed, at the highest speed, again and again; null if nothing plays.
+RATE = """async (root, seconds) => {
+    const { transport } = root.flashWidget;
+    if (!transport) return null;
+    const { speed } = transport;
+    speed.value = Math.max(...[...speed.options].map(({ value }) => Number(value)));
+    transport.seek(0);
+    transport.play();
+    const start = performance.now();
+    let [moved, position, now] = [0, 0, start];
+    while (now - start < 1000 * seconds) {
+        now = await new Promise(requestAnimationFrame);
+        if (transport.position !== position) moved++;
+        position = transport.position;
+        if (!transport.playing) transport.play();
+    }
+    transport.pause();
+    return (1000 * moved) / (now - start);
+}"""
+
+# ms from running a cell to the paint of the widget in it, and the bytes that were sent for it.
+START = """async ({ index, painted, timeout }) => {
+    painted = eval(painted);
+    const { content } = window.jupyterapp.shell.currentWidget;
+    content.activeCellIndex = index;
+    const cell = content.widgets[index];
+    cell.node.scrollIntoView();
+    const old = cell.node.querySelector(".flash-widget");
+    const drawn = () => {
+        const root = cell.node.querySelector(".flash-widget");
+        return root && root !== old && root.dataset.frame !== undefined ? root : null;
+    };
+    const start = performance.now();
+    window.jupyterapp.commands.execute("notebook:run-cell");
+    while (!drawn()) {
+        if (performance.now() - start > timeout) throw Error("no widget came");
+        await new Promise(requestAnimationFrame);
+    }
+    const end = await painted();
+    return [end - start, drawn().flashWidget.model.get("frames").buffer.byteLength];
+}"""
+
+
+def heading(browser):
+    """Return the lines above the table: when and on what this was measured."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("jupyterlab", "anywidget", "numpy"))
+    load = ", ".join(f"{x:.2f}" for x in os.getloadavg()) if hasattr(os, "getloadavg") else "unknown"
+    return [
+        f"{datetime.now():%Y-%m-%d %H:%M}, {os.cpu_count()} cores, load average {load}",
+        f"Chromium {browser.version}, Python {platform.python_version()}, {packages}",
+    ]
+
+
+def measure_case(page, n, control):
+    """Return the times of the changes, in ms, and the frames per second, or None where nothing plays."""
+    root = page.locator(".flash-widget").nth(n)
+    root.scroll_into_view_if_needed()
+    asked = {"steps": control.steps, "path": control.path, "count": WARM_UP + CHANGES}
+    times = root.evaluate(CHANGE, {**asked, "painted": PAINTED, "timeout": 20_000})[WARM_UP:]
+    return times, root.evaluate(RATE, PLAYED)
+
+
+def line(*cells):
+    return "{:<39} {:<20} {:>9} {:>9} {:>9}".format(*cells).rstrip()
+
+
+def main():
+    """Measure and print; return the exit code."""
+    names = [case.partition("(")[0] for case, _ in CASES]
+    if missing := set(widgets.__all__) - set(names):
+        print(f"Nothing is said here on how to measure {', '.join(sorted(missing))}: add it to CASES.")
+        return 1
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "notebooks").mkdir()
+        try:
+            with browsing.served(folder) as address, browsing.chromium() as browser:
+                return measure(browser, address, folder)
+        except browsing.NoBrowser as reason:
+            print(reason)
+            return 1
+
+
+def measure(browser, address, folder):
+    """Print the table; return the exit code."""
+    print(*heading(browser), "", sep="\n")
+    cells = ["from flashlib.widgets import *", *(case for case, _ in CASES)]
+    with browsing.opened(browser, address, folder, "measure.ipynb", cells) as lab:
+        if errors := lab.run_all():
+            print(*errors, sep="\n")
+            return 1
+        lab.page.set_default_timeout(120_000)
+        lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+        wrong = print_cases(lab.page)
+        print_start(lab.page)
+        print(f"\nrequests that left the machine: {len(lab.outside)} (limit 0)")
+        print(f"errors on the page: {len(lab.complaints)} (limit 0)")
+        found = [*wrong, *lab.outside, *lab.complaints]
+        for problem in found:
+            print(problem)
+        return 1 if found else 0
+
+
+def print_cases(page):
+    """Print a line for each case; return what went wrong."""
+    from playwright.sync_api import Error
+
+    print(line("", f"{CHANGES} changes of", "median", "worst", "frames/s"))
+    print(line("limit", "", LIMITS["change"], "", LIMITS["rate"]))
+    wrong = []
+    for n, (case, control) in enumerate(CASES):
+        try:
+            times, rate = measure_case(page, n, control)
+        except Error as error:
+            wrong.append(f"{case}, {control.told}: {error.message.splitlines()[0]}")
+            print(line(case, control.told, "error", "", ""))
+            continue
+        change = f"{median(times):.1f} ms", f"{max(times):.1f} ms"
+        print(line(case, control.told, *change, "-" if rate is None else f"{rate:.1f}"), flush=True)
+    return wrong
+
+
+def print_start(page):
+    index = 1 + [case for case, _ in CASES].index(LARGE)
+    asked = {"index": index, "painted": PAINTED, "timeout": 20_000}
+    found = [page.evaluate(START, asked) for _ in range(STARTS)]
+    times, sizes = zip(*found, strict=True)
+    told = f"median {median(times) / 1000:.2f} s, worst {max(times) / 1000:.2f} s of {STARTS}"
+    print(f"\n{LARGE}: from running its cell to the first paint {told} (limit {LIMITS['start']})")
+    print(f"{LARGE}: {sizes[0]} bytes in its buffer")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
