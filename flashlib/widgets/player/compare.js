@@ -53,13 +53,18 @@ class Compare extends Widget {
     this.controls.show(sent);
     this.legend.replaceChildren(new Legend({ ...both[0], compared: true }).element);
     this.root.dataset.tiles = this.T;
-    this.paint();
+    if (this.colour) this.#paintParts();
+    else this.paint();
     this.transport.reset(this.T);
   }
 
   paint() {
     if (!this.root.isConnected) return; // called again when it is on the page
     this.colour = colourScale(this.root);
+    this.#paintParts();
+  }
+
+  #paintParts() {
     paintScale(this.root, this.colour);
     this.sides.forEach((side) => side.memory.paint(this.colour));
   }

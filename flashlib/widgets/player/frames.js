@@ -18,13 +18,9 @@ class Frames {
     Object.assign(this, raw);
     const { buffer, byteOffset, byteLength } = raw.buffer;
     this.numbers = new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength)); // aligned to 8 bytes
-    this.steps = raw.steps.map(([i, j, r0, r1, c0, c1, offset, read, written]) => {
-      const [n_r, n_c] = [r1 - r0, c1 - c0];
-      const step = { i, j, rows: [r0, r1], cols: [c0, c1], n_r, n_c, read, written };
-      for (const name of raw.packed) {
-        step[name] = offset;
-        offset += n_r * (/_ij$/.test(name) ? n_c : /^O/.test(name) ? this.d : 1);
-      }
+    this.steps = raw.steps.map(([i, j, r0, r1, c0, c1, read, written, ...offsets]) => {
+      const step = { i, j, rows: [r0, r1], cols: [c0, c1], n_r: r1 - r0, n_c: c1 - c0, read, written };
+      raw.packed.forEach((name, k) => (step[name] = offsets[k]));
       return step;
     });
     this.T = this.steps.length;

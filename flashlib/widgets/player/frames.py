@@ -96,29 +96,28 @@ def record(Q, K, V, *, order, **setting) -> Recording:
 def pack(recording, Q, K, V) -> dict:
     """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
 
-    steps: [i, j, first row, last row + 1, first column, last column + 1, offset, bytes read by then, bytes written
-    by then] of each, where the arrays named in `packed` lie one after another from offset on. writes: [step, first
-    row, last row + 1, offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes.
+    steps: of each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes written
+    by then, and the offset of each array named in `packed`]. writes: [step, first row, last row + 1, offset].
+    inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; what steps share is in the buffer once.
     """
-    arrays, n = [], 0
+    arrays, n, known = [], 0, {}
 
-    def put(*Xs):
+    def put(X):
         nonlocal n
-        offset = n
-        for X in Xs:
-            arrays.append(np.ravel(X))
-            n += arrays[-1].size
-        return offset
+        if id(X) not in known:
+            known[id(X)] = n
+            arrays.append(X)
+            n += X.size
+        return known[id(X)]
 
     inputs = {"Q": put(Q), "K": put(K), "V": put(V), "lse": put(recording.lse)}
     truths = recording.true or [()] * len(recording.steps)
     steps = []
     for k, (step, truth) in enumerate(zip(recording.steps, truths, strict=True)):
-        rescaled = step.alpha * step.l_old, step.alpha[:, None] * step.O_acc_old
-        offset = put(*(getattr(step, name) for name in PACKED), *rescaled, *truth)
+        offsets = map(put, (*(getattr(step, name) for name in PACKED), *_rescaled(step), *truth))
         rows, cols = step.rows, step.cols
         moved = recording.read[k], recording.written[k + 1]
-        steps.append([step.i, step.j, rows.start, rows.stop, cols.start, cols.stop, offset, *moved])
+        steps.append([step.i, step.j, rows.start, rows.stop, cols.start, cols.stop, *moved, *offsets])
     writes = [[w.after, w.rows.start, w.rows.stop, put(w.O)] for w in recording.writes]
     return {
         "packed": PACKED + RESCALED + (TRUE if recording.true else ()),
@@ -127,5 +126,12 @@ def pack(recording, Q, K, V) -> dict:
         "writes": writes,
         "start": recording.written[0],
         "all": [recording.read[-1], recording.written[-1]],
-        "buffer": np.concatenate(arrays, dtype="<f8", casting="safe").tobytes(),
+        "buffer": np.concatenate([X.ravel() for X in arrays], dtype="<f8", casting="safe").tobytes(),
     }
+
+
+def _rescaled(step):
+    """Return alpha * l_old and alpha * O_acc_old, the old ones themselves where every alpha is 1."""
+    if (step.alpha == 1).all():
+        return step.l_old, step.O_acc_old
+    return step.alpha * step.l_old, step.alpha[:, None] * step.O_acc_old

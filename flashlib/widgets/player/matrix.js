@@ -33,11 +33,24 @@ class Matrix {
     this.element.classList.remove("flash-cleared");
     this.element.setAttribute("aria-label", `${this.name}, ${rows} by ${cols}`);
     if (this.numbers) this.#drawCells(peak, colour);
-    else this.#drawCanvas(peak, colour);
+    else if (this.#isNew(peak, colour)) this.#drawCanvas(peak, colour);
+  }
+
+  /** Whether a canvas would look other than it does: painting one costs more than to compare its numbers. */
+  #isNew(peak, colour) {
+    const { data, offset, rows, cols } = this.shown;
+    const values = data.slice(offset, offset + rows * cols); // a copy: what is in data may change
+    const before = this.painted;
+    this.painted = { values, rows, cols, peak, colour };
+    if (!before || before.rows !== rows || before.cols !== cols) return true;
+    return (
+      before.peak !== peak || before.colour !== colour || values.some((x, k) => !Object.is(x, before.values[k]))
+    );
   }
 
   clear() {
     this.shown = null;
+    this.painted = null;
     this.element.classList.add("flash-cleared");
     this.element.setAttribute("aria-label", `${this.name}, empty`);
     if (this.numbers) this.cells.forEach((_, k) => this.#drawCell(k, "flash-cell flash-empty", "", ""));

@@ -55,7 +55,8 @@ class Player extends Widget {
     drawErrors(this.errors, frames);
     this.root.classList.toggle("flash-learner", Boolean(frames.learner));
     Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
-    this.paint();
+    if (this.colour) this.#paintParts();
+    else this.paint();
     this.transport.reset(frames.last);
   }
 
@@ -63,6 +64,10 @@ class Player extends Widget {
   paint() {
     if (!this.root.isConnected) return; // called again when it is on the page
     this.colour = colourScale(this.root);
+    this.#paintParts();
+  }
+
+  #paintParts() {
     paintScale(this.root, this.colour);
     this.memory.paint(this.colour);
   }
