@@ -151,7 +151,8 @@ class Sums {
       plot,
     );
     curve.append(this.dot);
-    const error = div("flash-online-line", "Relative error of ", symbol("l"), ", score by score: ", this.error);
+    this.after = h("span", {});
+    const error = div("flash-online-line", "Relative error of ", symbol("l"), this.after, this.error);
     const bars = this.bars.map((bar) => bar.element);
     const title = [symbol("l"), ", the sum of the terms"];
     const parts = div("flash-online-parts", div("", table, this.rule, this.lines), div("", bars, error, curve));
@@ -237,6 +238,7 @@ class Sums {
     this.dot.style.setProperty("--across", across);
     this.dot.style.setProperty("--up", height);
     const error = j < 0 ? 0 : errors[j];
+    setText(this.after, j < 0 ? ": " : `, after ${j + 1} ${j ? "scores" : "score"}: `);
     setText(this.error, number(error));
     this.error.title = exact(error);
   }

@@ -86,6 +86,12 @@ class OverflowLab extends Widget {
     });
     this.range = h("input", { type: "range", class: "flash-overflow-range", "aria-label": "x" });
     this.range.addEventListener("input", () => this.askFor("x", Number(this.range.value)));
+    this.range.addEventListener("keydown", (event) => {
+      const neighbour = ["ArrowLeft", "ArrowRight"].indexOf(event.key);
+      if (neighbour < 0) return;
+      event.preventDefault(); // its own step is wider than the format's
+      this.#step(neighbour);
+    });
     this.words = ["naive", "safe"].map((name) => h("p", { "data-name": name }));
     const [previous, next] = this.neighbours;
     const here = h("span", { class: "flash-overflow-x" }, symbol("x"), " = ", this.x);
