@@ -8,8 +8,7 @@ and shared.css. Python computes what is shown and sends it once; JavaScript play
 from flashlib.widgets.merge import MergeTree
 from flashlib.widgets.online import OnlineSoftmaxLab
 from flashlib.widgets.overflow import OverflowLab
-from flashlib.widgets.player.compare import ComparePlayers
-from flashlib.widgets.player.player import FlashPlayer
+from flashlib.widgets.player import ComparePlayers, FlashPlayer
 from flashlib.widgets.tiling import TilingLab
 
 __all__ = ["ComparePlayers", "FlashPlayer", "MergeTree", "OnlineSoftmaxLab", "OverflowLab", "TilingLab"]

@@ -27,7 +27,8 @@ START_TIMEOUT = 60  # seconds
 RUN_TIMEOUT = 120_000  # milliseconds: all cells of a chapter
 
 # Ran reliably only so: a run started before the kernel has said who it is gets lost without a word.
-RUN_ALL = """async () => {
+RUN_ALL = """async (timeout) => {
+    const start = performance.now();
     const app = window.jupyterapp;
     const panel = app.shell.currentWidget;
     await panel.context.ready;
@@ -36,25 +37,20 @@ RUN_ALL = """async () => {
     await app.commands.execute("notebook:run-all-cells");
     const code = panel.content.model.cells;
     const session = panel.sessionContext.session;
-    for (;;) {
-        let open = session.kernel.status !== "idle";
-        for (let k = 0; k < code.length; k++) {
-            const cell = code.get(k);
-            if (cell.type === "code" && cell.sharedModel.getSource().trim() && !cell.executionCount) open = true;
-        }
-        if (!open) break;
+    const cells = () => Array.from({ length: code.length }, (_, k) => code.get(k));
+    const waiting = (cell) => cell.type === "code" && cell.sharedModel.getSource().trim() && !cell.executionCount;
+    const errors = () => cells().flatMap((cell, k) => {
+        if (cell.type !== "code" || (cell.getMetadata("tags") ?? []).includes("raises-exception")) return [];
+        return cell.outputs.toJSON().filter((output) => output.output_type === "error").map(
+            (output) => `cell ${k}: ${output.ename}: ${output.evalue}`
+        );
+    });
+    while (session.kernel.status !== "idle" || cells().some(waiting)) {
+        if (errors().length) break; // what stands below it will not run
+        if (performance.now() - start > timeout) return ["the cells did not end in time", ...errors()];
         await new Promise((done) => setTimeout(done, 100));
     }
-    const errors = [];
-    for (let k = 0; k < code.length; k++) {
-        const cell = code.get(k);
-        if (cell.type !== "code" || (cell.getMetadata("tags") ?? []).includes("raises-exception")) continue;
-        for (let n = 0; n < cell.outputs.length; n++) {
-            const output = cell.outputs.get(n).toJSON();
-            if (output.output_type === "error") errors.push(`cell ${k}: ${output.ename}: ${output.evalue}`);
-        }
-    }
-    return errors;
+    return errors();
 }"""
 
 
@@ -92,8 +88,7 @@ class Lab:
 
     def run_all(self):
         """Run all cells; return what went wrong in them."""
-        self.page.set_default_timeout(RUN_TIMEOUT)
-        errors = self.page.evaluate(RUN_ALL)
+        errors = self.page.evaluate(RUN_ALL, RUN_TIMEOUT)
         self.page.set_default_timeout(10_000)
         return errors
 

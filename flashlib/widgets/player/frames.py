@@ -96,9 +96,10 @@ def record(Q, K, V, *, order, **setting) -> Recording:
 def pack(recording, Q, K, V) -> dict:
     """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
 
-    steps: of each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes written
-    by then, and the offset of each array named in `packed`]. writes: [step, first row, last row + 1, offset].
-    inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; what steps share is in the buffer once.
+    steps: of each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes
+    written by then, and the offset of each array named in `packed`]. writes: [step, first row, last row + 1,
+    offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; what steps share is in the
+    buffer once.
     """
     arrays, n, known = [], 0, {}
 

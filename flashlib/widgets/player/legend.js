@@ -25,7 +25,7 @@ class Legend {
       !compared && h("span", {}, "↑ the maximum grew"),
       !compared && item("before", "before this step"),
       !compared && item("added", "added by this tile"),
-      !compared && item("room", "held on chip at most, P in the place of S; a chip of made-up size"),
+      !compared && item("room", "held on chip at most, P in the place of S; the capacity is made up unless given"),
       !compared && held > capacity && item("over", "more than fits; it is played all the same"),
       item("read", "bytes read"),
       item("written", "bytes written"),
