@@ -2,7 +2,7 @@
 
 /**
  * A matrix drawn as a heat map: with its numbers where they are few enough (cells are elements then), else as a
- * canvas. The full value is told under the pointer. It has room for rows x cols; what is drawn may be smaller.
+ * canvas, or one row as a gradient. The full value is told under the pointer. It has room for rows x cols; what is drawn may be smaller.
  */
 class Matrix {
   constructor({ name, rows, cols, width, height, numbers }) {
@@ -15,6 +15,8 @@ class Matrix {
       this.cells = Array.from({ length: rows * cols }, () => h("span", { class: "flash-cell" }));
       this.drawn = this.cells.map(() => ({}));
       this.element.append(...this.cells);
+    } else if (rows === 1) {
+      this.element = h("div", { class: "flash-matrix", role: "img", style: size });
     } else {
       this.element = h("canvas", { class: "flash-matrix", role: "img", style: size });
       this.gap = Math.min(width, height) >= 5 ? 1 : 0;
@@ -31,12 +33,30 @@ class Matrix {
   draw(data, offset, rows, cols, peak, colour) {
     this.shown = { data, offset, rows, cols };
     this.element.classList.remove("flash-cleared");
-    this.element.setAttribute("aria-label", `${this.name}, ${rows} by ${cols}`);
-    if (this.numbers) this.#drawCells(peak, colour);
-    else if (this.#isNew(peak, colour)) this.#drawCanvas(peak, colour);
+    this.#label(`${this.name}, ${rows} by ${cols}`);
+    if (this.numbers) return this.#drawCells(peak, colour);
+    if (!this.#isNew(peak, colour)) return;
+    if (this.rows === 1) this.#drawRow(peak, colour);
+    else this.#drawCanvas(peak, colour);
   }
 
-  /** Whether a canvas would look other than it does: painting one costs more than to compare its numbers. */
+  #label(text) {
+    if (this.label === text) return;
+    this.label = text;
+    this.element.setAttribute("aria-label", text);
+  }
+
+  /** One row as a gradient with hard stops: many canvases would make each frame slower. */
+  #drawRow(peak, colour) {
+    const { data, offset, cols } = this.shown;
+    const stops = Array.from({ length: cols }, (_, c) => {
+      const x = data[offset + c];
+      return `${Number.isNaN(x) ? "transparent" : colour.css(x, peak)} 0 ${(100 * (c + 1)) / cols}%`;
+    });
+    this.element.style.backgroundImage = `linear-gradient(to right, ${stops.join()})`;
+  }
+
+  /** Whether it would look other than it does: to paint costs more than to compare its numbers. */
   #isNew(peak, colour) {
     const { data, offset, rows, cols } = this.shown;
     const values = data.slice(offset, offset + rows * cols); // a copy: what is in data may change
@@ -52,8 +72,9 @@ class Matrix {
     this.shown = null;
     this.painted = null;
     this.element.classList.add("flash-cleared");
-    this.element.setAttribute("aria-label", `${this.name}, empty`);
+    this.#label(`${this.name}, empty`);
     if (this.numbers) this.cells.forEach((_, k) => this.#drawCell(k, "flash-cell flash-empty", "", ""));
+    else if (this.rows === 1) this.element.style.backgroundImage = "none";
     else this.element.getContext("2d").clearRect(0, 0, this.element.width, this.element.height);
   }
 
