@@ -32,7 +32,7 @@ class Card {
     this.strip = svg("path", {});
     this.element = h(
       "button",
-      { type: "button", class: "flash-merge-card", "data-node": k, onclick: pressed },
+      { type: "button", class: "flash-merge-card", "data-node": k, disabled: isSaved(), onclick: pressed },
       this.name,
       svg("svg", { class: "flash-merge-strip", "aria-hidden": "true", preserveAspectRatio: "none" }, this.strip),
       h(
@@ -94,6 +94,7 @@ class Tree {
       const left = `calc(${LABELS}px + (100% - ${LABELS}px) * ${at / N})`;
       const button = {
         type: "button",
+        disabled: isSaved(),
         class: "flash-merge-cut",
         "aria-label": label,
         "data-cut": at,
