@@ -159,8 +159,7 @@ class Grid {
 
 /** A pattern for what is done and dropped. It is found by its id, so each picture has one of its own. */
 function hatch() {
-  hatch.count = (hatch.count ?? 0) + 1;
-  const id = `flash-hatch-${hatch.count}`;
+  const id = `flash-hatch-${Math.random().toString(36).slice(2)}`;
   const line = svg("path", { d: "M-1 1L1 -1M0 6L6 0M5 7L7 5" });
   const pattern = svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, line);
   return { defs: svg("defs", {}, pattern), fill: `url(#${id})` };
