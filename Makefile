@@ -48,7 +48,7 @@ test: setup ## run every test and every notebook (ARGS="-k tiled" for some)
 	@$(PY) -m pytest $(NBVAL) tests notebooks $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
-	@$(PY) tools/notebooks.py $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
+	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
 
 page: setup ## save a chapter as a page that plays without Python, in pages/ (CHAPTER=05)
 	@$(PY) -m tools.page "$(CHAPTER)"

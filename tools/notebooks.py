@@ -15,6 +15,8 @@ from pathlib import Path
 
 import nbformat
 
+from tools import solved
+
 ROOT = Path(__file__).resolve().parents[1]
 CELL_TIMEOUT = 120  # seconds
 NOTEBOOK_TIMEOUT = 300  # seconds; about one execution in a hundred hangs outside any cell
@@ -28,6 +30,7 @@ LANGUAGE_INFO = {  # as the kernel gives it, less the version
     "nbconvert_exporter": "python",
     "pygments_lexer": "ipython3",
 }
+SOLVED = "solutions"  # the folder of the solved notebooks, made from the chapters
 KEPT_OUTPUT = "nbval-ignore-output"  # the tag of a cell whose output may differ from run to run
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 CELL_FILE = re.compile(r"\S*ipykernel_\d+[/\\]\d+\.py")  # the name a warning gives to the cell it comes from
@@ -44,6 +47,11 @@ def find(folder, chapter=None):
     if not found:
         sys.exit(f"There is no notebook {chapter!r}; there are: {', '.join(p.stem for p in paths)}")
     return found
+
+
+def chapters(folder, chapter=None):
+    """Return the notebooks that are written, not made: all of `folder` but the solved ones."""
+    return [path for path in find(folder, chapter) if path.parent.name != SOLVED]
 
 
 def read(path):
@@ -209,19 +217,47 @@ def execute(nb, folder):
     return nbformat.reads(done.stdout, as_version=4)
 
 
-def run(path, refresh=False):
-    """Execute and store the notebook at `path`; return the problems for which it was left as it was."""
+def run(path, refresh=False, source=None):
+    """Execute the notebook `source`, by default the one at `path`, and store it there.
+
+    Returns the problems for which it was left as it was.
+    """
     try:
-        previous = normalise(read(path))
+        previous = normalise(read(path) if source is None else source)
         executed = execute(previous, path.parent)
     except (ValueError, TimeoutError, RuntimeError) as error:
         return [str(error)]
     nb = normalise(executed, previous=None if refresh else previous)
     if found := problems(nb):
         return found
-    if (text := to_text(nb)) != path.read_text(encoding="utf-8"):
-        path.write_text(text, encoding="utf-8", newline="\n")
+    write(path, to_text(nb))
     return []
+
+
+def write(path, text):
+    """Write `text` to `path`, unless it stands there already; return whether it did not."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return True
+
+
+def make(path, refresh=False):
+    """Execute and store a chapter, its folded solutions brought up to date, and then its solved notebook.
+
+    Yields (path, seconds, whether it changed, problems) of each.
+    """
+    chapter = solved.with_solutions(read(path))
+    made = [(path, lambda: chapter)]
+    if solved.has_exercises(chapter):
+        made.append((path.parent / SOLVED / path.name, lambda: solved.solved(read(path))))
+    for target, source in made:
+        target.parent.mkdir(exist_ok=True)
+        before, start = target.read_bytes() if target.exists() else b"", time.perf_counter()
+        found = run(target, refresh, source())
+        yield target, time.perf_counter() - start, target.exists() and target.read_bytes() != before, found
+        if found:
+            return
 
 
 def main():
@@ -231,19 +267,14 @@ def main():
     args = parser.parse_args()
 
     failed = []
-    for path in find(ROOT / "notebooks", args.chapter):
-        print(f"{path.name} ...", end="", flush=True)
-        stored, start = path.read_bytes(), time.perf_counter()
-        found = run(path, args.refresh)
-        seconds = time.perf_counter() - start
-        if found:
-            failed.append(path.name)
-            outcome = "failed, left as it was"
-        else:
-            outcome = "unchanged" if path.read_bytes() == stored else "stored"
-        print(f" {seconds:.1f} s, {outcome}", flush=True)
-        for problem in found:
-            print(f"{path.name}: {problem}", file=sys.stderr, flush=True)
+    for chapter in chapters(ROOT / "notebooks", args.chapter):
+        for path, seconds, changed, found in make(chapter, args.refresh):
+            name = path.relative_to(ROOT / "notebooks")
+            outcome = "failed, left as it was" if found else "stored" if changed else "unchanged"
+            print(f"{name} {seconds:.1f} s, {outcome}", flush=True)
+            failed += [str(name)] if found else []
+            for problem in found:
+                print(f"{name}: {problem}", file=sys.stderr, flush=True)
     if failed:
         sys.exit(f"{len(failed)} failed: {', '.join(failed)}")
 

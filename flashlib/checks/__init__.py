@@ -1,0 +1,21 @@
+"""Checks of the learner's answers: `checks.merge(my_merge)` answers with a Verdict and never raises.
+
+    checks.NAME(my_NAME)       is the answer to an exercise right, and if not, what is the mistake?
+    checks.predict(NAME, x)    is a prediction right, and why?
+    checks.progress()          which exercises are solved
+    python -m flashlib.checks FOLDER   a table of the verdicts in the notebooks of a class
+
+An answer runs in a process of its own under a time limit; nothing leaves the machine. exercises, questions,
+solutions and mutants (the wrong answers that each check must name) have a module for each chapter.
+"""
+
+from flashlib.checks.exercise import EXERCISES
+from flashlib.checks.exercises import (  # noqa: F401  in the order of the chapters
+    tiling,
+    triton_first_steps,
+)
+
+from flashlib.checks.prediction import predict
+from flashlib.checks.progress_table import progress
+
+globals().update(EXERCISES)  # checks.merge, checks.fa2, ...

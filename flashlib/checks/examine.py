@@ -1,0 +1,291 @@
+"""Hold an answer against cases, the smallest first, and name the mistake that explains all it returned.
+
+This runs in a process of its own (see `exercise`). A case that fails shows that an answer is wrong. Which mistake it
+is, is found by hypothesis: each known mistake is a function too, and it is named if it gives what the answer gave
+in every case, the right ones included.
+"""
+
+import inspect
+import linecache
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flashlib.checks.process import announce
+from flashlib.checks.verdict import Verdict
+
+SHOWN = 24  # numbers of an array that are printed in full
+
+
+class Case(NamedTuple):
+    """One input and what must come out.
+
+    words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number, an
+    array, or a tuple of them. tolerance: accepted error, relative to the largest expected number.
+    """
+
+    words: str
+    arguments: tuple
+    expected: Any
+    tolerance: float = 1e-9
+
+
+class Mistake(NamedTuple):
+    """A known mistake: the sentence that names it, and a function that makes it."""
+
+    sentence: str
+    wrong: Callable
+
+
+class Finding(Exception):
+    """What a harness around an answer finds out about it, a sentence."""
+
+
+class Raised(NamedTuple):
+    """What an answer raised instead of returning."""
+
+    error: str
+    line: str = ""
+    unsolved: bool = False
+    sentence: str = ""
+
+
+def examine(answer, cases: Sequence[Case], mistakes: Sequence[Mistake] = (), *, outputs=("result",), nan="nan"):
+    """Return the Verdict on `answer`, a function of the arguments of each case.
+
+    outputs: names of what it returns, more than one for a tuple. nan: what a nan in the result is called.
+    """
+    if problem := not_callable(answer):
+        return Verdict("", "wrong", problem)
+    given, changed = [], {}
+    for case in cases:
+        announce(describe(answer, case.arguments))
+        arguments = [_copy(x) for x in case.arguments]
+        result = attempt(answer, *arguments)
+        if isinstance(result, Raised) and result.unsolved:
+            return Verdict("", "not solved yet", "")
+        given.append(result)
+        if not isinstance(result, Raised) and not changed:
+            changed = _changed(answer, case, arguments)
+    failures = [
+        (case, result, problem)
+        for case, result in zip(cases, given, strict=True)
+        if (problem := find_problem(result, case, outputs, nan))
+    ]
+    if failures:
+        case, result, problem = failures[0]
+        sentence = name_mistake(mistakes, cases, given) or problem
+        return Verdict("", "wrong", sentence, _details(answer, case, result, outputs))
+    if changed:
+        return Verdict("", "wrong", **changed)
+    return Verdict("", "right", f"in all {len(cases)} cases")
+
+
+def not_callable(answer):
+    """Return what to say of an answer that is no function, or ""."""
+    if callable(answer):
+        return ""
+    return f"a {type(answer).__name__} was passed; pass the function itself, without parentheses"
+
+
+def attempt(answer, *arguments):
+    """Return answer(*arguments), or the Raised that it ended in."""
+    try:
+        with np.errstate(all="ignore"):
+            return answer(*arguments)
+    except NotImplementedError:
+        return Raised("NotImplementedError", unsolved=True)
+    except Finding as found:
+        return Raised("", sentence=str(found))
+    except (Exception, SystemExit) as error:
+        return raised(error)
+
+
+def raised(error) -> Raised:
+    """Return the Raised of an exception, with the learner's own line that led to it."""
+    line = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if "flashlib" not in frame.filename and "site-packages" not in frame.filename:
+            line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
+    said = str(error).strip().splitlines()
+    said = said[-1 if "Compilation" in type(error).__name__ else 0] if said else ""  # the compiler's starts with code
+    return Raised(f"{type(error).__name__}: {said}" if said else type(error).__name__, line)
+
+
+def find_problem(result, case, outputs, nan="nan"):
+    """Return what is wrong with a result, to be said where no mistake is recognised, or ""."""
+    if isinstance(result, Raised):
+        if result.sentence:
+            return result.sentence
+        at = f", in the line `{result.line}`" if result.line else ""
+        return f"raises {result.error}{at}"
+    if result is None:
+        return "returns nothing; is a return missing?"
+    if len(outputs) > 1 and not (isinstance(result, tuple | list) and len(result) == len(outputs)):
+        return f"returns {describe_value(result)}; expected the {len(outputs)} values {', '.join(outputs)}"
+    expected = _parts(case.expected, outputs)
+    for name, x, right in zip(outputs, _parts(result, outputs), expected, strict=True):
+        it = "the result" if name == "result" else name
+        if not isinstance(right, np.ndarray | float | int | np.generic | bool):
+            if x != right:
+                return f"wrong for {case.words}"
+            continue
+        try:
+            x = as_numbers(x)
+        except (TypeError, ValueError):
+            return f"{it} is {describe_value(x)}; expected {describe_value(right)}"
+        if x.shape != np.shape(right):
+            return f"{it} has shape {x.shape}; expected {np.shape(right)}"
+        if not same(x, right, case.tolerance):
+            what = f"wrong ({nan})" if np.isnan(x).any() else "wrong"
+            return f"{it} is {what} for {case.words}" if len(outputs) > 1 else f"{what} for {case.words}"
+    return ""
+
+
+def same(given, expected, tolerance):
+    """Return whether two results are equal to the tolerance; nan equals nan here, and infinities must be equal."""
+    try:
+        x, y = as_numbers(given), as_numbers(expected)
+    except (TypeError, ValueError):
+        return type(given) is type(expected) and given == expected
+    if x.shape != y.shape:
+        return False
+    finite = np.isfinite(y)
+    size = max(np.abs(y[finite]).max(initial=0), 1e-300)
+    with np.errstate(all="ignore"):
+        close = np.abs(x - y) <= tolerance * size
+    return bool(np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y))).all())
+
+
+def name_mistake(mistakes, cases, given):
+    """Return the sentence of the first mistake that gives what was given in every case, or ""."""
+    for mistake in mistakes:
+        if all(_same_outcome(mistake.wrong, case, result) for case, result in zip(cases, given, strict=True)):
+            return mistake.sentence
+    return ""
+
+
+def _same_outcome(wrong, case, result):
+    guess = attempt(wrong, *(_copy(x) for x in case.arguments))
+    if isinstance(guess, Raised) or isinstance(result, Raised):
+        return isinstance(guess, Raised) and isinstance(result, Raised)
+    if isinstance(case.expected, tuple):
+        if not (isinstance(result, tuple | list) and len(result) == len(guess)):
+            return False
+        return all(same(x, y, 1e-6) for x, y in zip(result, guess, strict=True))
+    return same(result, guess, 1e-6)
+
+
+def _parts(result, outputs):
+    return result if len(outputs) > 1 else (result,)
+
+
+def as_numbers(x):
+    """Return x as an array of fp64; raises TypeError or ValueError if it is no number and no array of numbers."""
+    if hasattr(x, "detach"):  # a torch tensor
+        x = x.detach().cpu().double().numpy()
+    return np.asarray(x).astype(np.float64)
+
+
+def _copy(x):
+    """Return a copy of an array, inside a border of nan, so that its neighbours in memory are no numbers."""
+    if not isinstance(x, np.ndarray) or x.ndim == 0 or x.dtype.kind != "f":
+        return x.copy() if isinstance(x, np.ndarray) else x
+    bordered = np.full([n + 2 for n in x.shape], np.nan, x.dtype)
+    inside = bordered[(slice(1, -1),) * x.ndim]
+    inside[...] = x
+    return inside.view(type(x)) if type(x) is not np.ndarray else inside
+
+
+def _changed(answer, case, arguments):
+    """Return the sentence and details of a Verdict if the answer changed an argument, or {}."""
+    for name, before, after in zip(argument_names(answer, case.arguments), case.arguments, arguments, strict=True):
+        if isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f"):
+            details = (("before", show(before)), ("after", show(after)))
+            return {"sentence": f"the result is right, but its argument {name} is changed; copy it", "details": details}
+    return {}
+
+
+def argument_names(answer, arguments):
+    """Return the names of the answer's parameters, or numbers if they do not fit the arguments."""
+    try:
+        names = list(inspect.signature(answer).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return names if len(names) == len(arguments) else [f"argument {n}" for n in range(1, len(arguments) + 1)]
+
+
+def _details(answer, case, result, outputs):
+    found = [("input", describe(answer, case.arguments)), ("expected", show_outputs(case.expected, outputs))]
+    if isinstance(result, Raised):
+        return (*found, ("raised", result.error)) if result.error else tuple(found)
+    found.append(("given", show_outputs(result, outputs)))
+    if at := _first_difference(result, case, outputs):
+        found.append(("first at", at))
+    return tuple(found)
+
+
+def _first_difference(result, case, outputs):
+    """Return where a large array first differs from what is expected, as text, or ""."""
+    for name, x, right in zip(outputs, _parts(result, outputs), _parts(case.expected, outputs), strict=True):
+        try:
+            x, right = as_numbers(x), as_numbers(right)
+        except (TypeError, ValueError):
+            return ""
+        if x.shape != right.shape or x.size <= SHOWN:
+            continue
+        size = max(np.abs(right[np.isfinite(right)]).max(initial=0), 1e-300)
+        with np.errstate(all="ignore"):
+            wrong = ~((x == right) | (np.abs(x - right) <= case.tolerance * size))
+        if wrong.any():
+            at = tuple(int(n) for n in np.argwhere(wrong)[0])
+            index = ", ".join(map(str, at))
+            return f"{name}[{index}]: expected {show(right[at])}, given {show(x[at])}"
+    return ""
+
+
+def describe(answer, arguments):
+    """Return the arguments of a case as text, one to a line."""
+    names = argument_names(answer, arguments)
+    return "\n".join(f"{name} = {show(x)}" for name, x in zip(names, arguments, strict=True))
+
+
+def show_outputs(result, outputs):
+    """Return a result as text, each output with its name if there are several."""
+    if len(outputs) > 1 and isinstance(result, tuple | list) and len(result) == len(outputs):
+        return "\n".join(f"{name} = {show(x)}" for name, x in zip(outputs, result, strict=True))
+    return show(result)
+
+
+def show(x):
+    """Return x as text, to four digits; of a large array the shape and the first numbers."""
+    if isinstance(x, type):
+        return x.__name__
+    if isinstance(x, bool | int | str | set | dict) or x is None:
+        return repr(x)
+    try:
+        if not isinstance(x, np.ndarray | np.generic | float | list) and not hasattr(x, "detach"):
+            raise TypeError("no array")
+        X = as_numbers(x)
+    except (TypeError, ValueError):
+        return repr(x) if len(repr(x)) < 200 else f"{repr(x)[:200]} ..."
+    if X.ndim == 0:
+        return np.array2string(X, precision=4) if abs(X) < 1e5 or not np.isfinite(X) else f"{X:.9g}"
+    text = np.array2string(X, precision=4, suppress_small=np.abs(X[np.isfinite(X)]).max(initial=0) < 1e4)
+    if X.size <= SHOWN:
+        return " ".join(text.split()) if X.ndim > 1 and X.size <= 8 else text
+    first = np.array2string(X.ravel()[:4], precision=4).rstrip("]")
+    return f"shape {X.shape}, {first} ...]"
+
+
+def describe_value(x):
+    """Return what kind of thing x is, in a few words."""
+    if isinstance(x, np.ndarray):
+        return f"an array of shape {x.shape} and dtype {x.dtype}"
+    if isinstance(x, bool | int | float | np.generic):
+        return f"the number {show(x)}"
+    if isinstance(x, tuple | list):
+        return f"a {type(x).__name__} of {len(x)}"
+    return f"a {type(x).__name__}"

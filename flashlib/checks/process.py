@@ -1,0 +1,172 @@
+"""Run code that may hang or kill its process in a process of its own, under a time limit."""
+
+import contextlib
+import io
+import linecache
+import multiprocessing
+import pickle
+import signal
+import sys
+import traceback
+import types
+import warnings
+
+import cloudpickle
+
+START_LIMIT = 120  # seconds for the process to start, with whatever it must import
+PRINTED = 4000  # characters of what is printed that are kept
+
+
+class NotEnded(Exception):
+    """The code did not end in time, or its process died.
+
+    sentence: what happened. at: what was last announced with `announce`, or "".
+    """
+
+    def __init__(self, sentence, at):
+        super().__init__(sentence)
+        self.sentence, self.at = sentence, at
+
+
+class CannotBeSent(Exception):
+    """What the function uses cannot be sent to another process."""
+
+
+def call(function, *arguments, limit):
+    """Return (function(*arguments), what it printed), run in another process within `limit` seconds.
+
+    Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. Raises
+    CannotBeSent, NotEnded, or RuntimeError with the traceback if `function` itself raised.
+    """
+    sent = _packed((function, arguments))
+    here, there = (context := _context()).Pipe()
+    process = context.Process(target=_child, args=(there, *sent), daemon=True)
+    with _no_main():
+        process.start()
+    there.close()
+    at = ""
+    try:
+        wait = START_LIMIT
+        while True:
+            if not here.poll(wait):
+                raise NotEnded(f"did not end within {wait:g} seconds", at)
+            kind, value = here.recv()
+            if kind == "started":
+                wait = limit
+            elif kind == "at":
+                at = value
+            elif kind == "raised":
+                raise RuntimeError(value)
+            else:
+                return value
+    except (EOFError, ConnectionResetError):
+        process.join()
+        raise NotEnded(f"ended its process: {_death(process.exitcode)}", at) from None
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+
+
+def announce(words):
+    """Tell the process that waits what is done next, so that it can name it if this process ends."""
+    if _connection:
+        _connection.send(("at", words))
+
+
+@contextlib.contextmanager
+def _no_main():
+    """Hide `__main__` from multiprocessing, which would run its file again in the new process.
+
+    A script is not to run twice, and Triton's interpreter leaves the name of a file of its own in a notebook's.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _context():
+    """Return the multiprocessing context: a server that has imported what is needed and forks, or a new Python."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    slow = [name for name in ("flashlib.kernels", "flashlib.widgets") if name in sys.modules]
+    context.set_forkserver_preload(["flashlib.checks", *slow])  # no more than the notebook has imported itself
+    return context
+
+
+class _Pickler(cloudpickle.CloudPickler):
+    """Sends Triton kernels as the functions they are made of, and keeps the files all functions come from."""
+
+    def __init__(self, file):
+        super().__init__(file)
+        self.files = set()
+
+    def reducer_override(self, obj):
+        if isinstance(obj, types.FunctionType):
+            self.files.add(obj.__code__.co_filename)
+        elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):
+            return _jit, (obj.fn,)
+        return super().reducer_override(obj)
+
+
+def _jit(fn):
+    import flashlib.kernels  # noqa: F401  decides whether kernels are interpreted, before triton is imported
+    import triton
+
+    return triton.jit(fn)
+
+
+def _packed(what):
+    """Return `what` pickled, and the lines of the cells its functions come from, {file name: lines}."""
+    buffer = io.BytesIO()
+    pickler = _Pickler(buffer)
+    try:
+        pickler.dump(what)
+    except Exception as error:  # whatever a global of the learner's raises when it is pickled
+        raise CannotBeSent(f"{type(error).__name__}: {error}") from error
+    return buffer.getvalue(), {file: linecache.getlines(file) for file in pickler.files}
+
+
+_connection = None
+
+
+def _child(connection, pickled, sources):
+    """Run what was sent and send what comes out."""
+    global _connection
+    _connection = connection
+    for file, lines in sources.items():  # tracebacks and Triton read the source
+        linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))
+    printed = _Printed()
+    try:
+        warnings.simplefilter("ignore")
+        function, arguments = pickle.loads(pickled)
+        connection.send(("started", None))
+        with contextlib.redirect_stdout(printed):
+            result = function(*arguments)
+        message = "done", (result, printed.getvalue())
+    except BaseException:  # SystemExit too: a learner's exit() is no end of a check
+        message = "raised", traceback.format_exc()
+    connection.send(message)
+
+
+class _Printed(io.StringIO):
+    """Keeps the first PRINTED characters."""
+
+    def write(self, text):
+        room = PRINTED - self.tell()
+        super().write(text[:room])
+        return len(text)
+
+
+def _death(code):
+    """Return in words how a process died."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name
+    if name in ("SIGSEGV", "SIGBUS"):
+        return f"{name}, it read or wrote memory that is not its own"
+    return f"{name}" + (", perhaps out of memory" if name == "SIGKILL" else "")

@@ -1,0 +1,73 @@
+"""Verdict: what a check answers."""
+
+import html
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+OUTCOMES = "right", "wrong", "not solved yet", "not answered yet", "not checked"
+MIME = "application/vnd.flashlib.verdict+json"
+STYLES = {  # colour of the bar, mark
+    "right": ("var(--jp-success-color1, #2e7d32)", "✓"),
+    "wrong": ("var(--jp-error-color1, #c62828)", "✗"),
+    "not solved yet": ("var(--jp-border-color1, #888)", "○"),
+    "not answered yet": ("var(--jp-border-color1, #888)", "○"),
+    "not checked": ("var(--jp-warn-color1, #b26a00)", "!"),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says of an answer.
+
+    exercise: its name. outcome: one of OUTCOMES. sentence: the diagnosis, or why it is right. details: pairs of a
+    label and a text, such as the smallest failing input, what was expected and what was given. printed: what the
+    answer printed. run: for a loop over tiles, the inputs and tiling that `play` plays. answer: what was checked.
+    """
+
+    exercise: str
+    outcome: str
+    sentence: str
+    details: tuple[tuple[str, str], ...] = ()
+    printed: str = ""
+    run: dict | None = None
+    answer: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def right(self):
+        return self.outcome == "right"
+
+    def __repr__(self):
+        width = max((len(label) for label, _ in self.details), default=0) + 1
+        lines = [f"{self.outcome}: {self.sentence}" if self.sentence else self.outcome]
+        for label, text in self.details:
+            first, *others = text.splitlines() or [""]
+            lines.append(f"  {label + ':':{width}} {first}")
+            lines += [f"  {'':{width}} {line}" for line in others]
+        if self.printed:
+            lines += ["  it printed:", *(f"    {line}" for line in self.printed.splitlines())]
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        colour, mark = STYLES[self.outcome]
+        head, *rest = repr(self).splitlines()
+        sentence = head.removeprefix(f"{self.outcome}: ") if self.sentence else ""
+        parts = [
+            f'<div style="border-left: 4px solid {colour}; padding: 2px 0 2px 12px">',
+            f"<div>{mark} <b>{self.outcome.capitalize()}</b> {html.escape(sentence)}</div>",
+            f'<pre style="margin: 6px 0 0">{html.escape(chr(10).join(rest))}</pre>' if rest else "",
+            "</div>",
+        ]
+        data = {"exercise": self.exercise, "outcome": self.outcome, "sentence": self.sentence}
+        return {"text/plain": repr(self), "text/html": "".join(parts), MIME: data}
+
+    def with_details(self, *details):
+        """Return the verdict with further details at its end."""
+        return replace(self, details=(*self.details, *details))
+
+    def play(self):
+        """Return the failing run in a FlashPlayer; the verdict itself if there is none."""
+        if self.run is None:
+            return self
+        from flashlib.checks import loops  # here: it imports the widgets
+
+        return loops.player(self.answer, self.run)
