@@ -10,12 +10,19 @@ solutions and mutants (the wrong answers that each check must name) have a modul
 """
 
 from flashlib.checks.exercise import EXERCISES
-from flashlib.checks.exercises import (  # noqa: F401  in the order of the chapters
+from flashlib.checks.exercises import (  # isort: skip  in the order of the chapters
+    naive_softmax,
+    safe_softmax,
+    online_softmax,
+    attention,
+    one_pass,
     tiling,
     triton_first_steps,
+    triton_flash,
 )
 
 from flashlib.checks.prediction import predict
 from flashlib.checks.progress_table import progress
 
+__all__ = ["EXERCISES", "predict", "progress", *EXERCISES]  # noqa: PLE0604
 globals().update(EXERCISES)  # checks.merge, checks.fa2, ...

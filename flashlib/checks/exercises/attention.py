@@ -1,0 +1,3 @@
+"""The exercises of chapter 04."""
+
+CHAPTER = "04_attention"

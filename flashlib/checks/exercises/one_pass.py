@@ -1,0 +1,3 @@
+"""The exercises of chapter 05."""
+
+CHAPTER = "05_one_pass"

@@ -1,0 +1,3 @@
+"""The exercises of chapter 02."""
+
+CHAPTER = "02_safe_softmax"

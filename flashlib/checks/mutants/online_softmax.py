@@ -1,0 +1,3 @@
+"""Wrong answers to the exercises of chapter 03."""
+
+MUTANTS = []

@@ -1,0 +1,3 @@
+"""Wrong answers to the exercises of chapter 10."""
+
+MUTANTS = []

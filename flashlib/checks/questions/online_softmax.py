@@ -1,0 +1,3 @@
+"""The questions of chapter 03."""
+
+QUESTIONS = []

@@ -1,0 +1,1 @@
+"""Solutions of chapter 10."""
