@@ -7,7 +7,6 @@ import argparse
 import copy
 import hashlib
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 
+from flashlib.checks import notebook
 from tools import solved
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -185,36 +185,16 @@ def texts(value):
 def execute(nb, folder):
     """Return `nb` executed from top to bottom in a fresh kernel whose working directory is `folder`.
 
-    Runs nbconvert in a process of its own, which can be ended when it hangs; tries twice before it raises
-    TimeoutError. Raises RuntimeError with nbconvert's message if it fails. Errors of cells are outputs.
+    Tries twice before it raises TimeoutError. Raises RuntimeError with nbconvert's message if it fails.
     """
-    command = [
-        *(sys.executable, "-m", "nbconvert", "--stdin", "--stdout", "--to=notebook", "--execute"),
-        "--allow-errors",
-        f"--ExecutePreprocessor.timeout={CELL_TIMEOUT}",
-        "--ExecutePreprocessor.kernel_name=python3",
-        "--ExecutePreprocessor.record_timing=False",
-    ]
-    for _ in range(2):
+    for last in (False, True):
         try:
-            done = subprocess.run(
-                command,
-                input=to_text(nb),
-                cwd=folder,
-                timeout=NOTEBOOK_TIMEOUT,
-                capture_output=True,
-                encoding="utf-8",
-            )
-            break
-        except subprocess.TimeoutExpired:
+            text = notebook.execute(to_text(nb), folder, cell_timeout=CELL_TIMEOUT, timeout=NOTEBOOK_TIMEOUT)
+            return nbformat.reads(text, as_version=4)
+        except TimeoutError as error:
+            if last:
+                raise TimeoutError(f"{error}, twice") from error
             print(f"  no end after {NOTEBOOK_TIMEOUT} s", flush=True)
-    else:
-        raise TimeoutError(f"did not end within {NOTEBOOK_TIMEOUT} s, twice")
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        start = max((n for n, line in enumerate(lines) if line.startswith("nbclient.exceptions.")), default=-1)
-        raise RuntimeError("\n".join(lines[start:]))  # without the traceback of nbconvert
-    return nbformat.reads(done.stdout, as_version=4)
 
 
 def run(path, refresh=False, source=None):

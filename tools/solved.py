@@ -1,7 +1,7 @@
-"""The solved notebooks, and the solutions that stand folded in the chapters: both made from flashlib.checks.solutions.
+"""The solved notebooks, and the solutions folded in the chapters: both made from flashlib.checks.solutions.
 
-In a chapter the text of an exercise is a markdown cell tagged `exercise:name`, and the cell in which it is solved is
-tagged `stub:name`.
+In a chapter the text of an exercise is a markdown cell tagged `exercise:name`, and the cell in which it is solved
+is tagged `stub:name`.
 """
 
 import copy

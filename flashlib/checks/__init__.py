@@ -9,8 +9,9 @@ An answer runs in a process of its own under a time limit; nothing leaves the ma
 solutions and mutants (the wrong answers that each check must name) have a module for each chapter.
 """
 
+# ruff: noqa: I001  exercises are registered in the order of the chapters
 from flashlib.checks.exercise import EXERCISES
-from flashlib.checks.exercises import (  # isort: skip  in the order of the chapters
+from flashlib.checks.exercises import (  # noqa: F401
     naive_softmax,
     safe_softmax,
     online_softmax,

@@ -1,8 +1,8 @@
 """Hold an answer against cases, the smallest first, and name the mistake that explains all it returned.
 
-This runs in a process of its own (see `exercise`). A case that fails shows that an answer is wrong. Which mistake it
-is, is found by hypothesis: each known mistake is a function too, and it is named if it gives what the answer gave
-in every case, the right ones included.
+This runs in a process of its own (see `exercise`). A case that fails shows that an answer is wrong. Which mistake
+it is, is found by hypothesis: each known mistake is a function too, and it is named if it gives what the answer
+gave in every case, the right ones included.
 """
 
 import inspect
@@ -22,8 +22,8 @@ SHOWN = 24  # numbers of an array that are printed in full
 class Case(NamedTuple):
     """One input and what must come out.
 
-    words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number, an
-    array, or a tuple of them. tolerance: accepted error, relative to the largest expected number.
+    words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number,
+    an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number.
     """
 
     words: str
@@ -109,9 +109,10 @@ def raised(error) -> Raised:
     for frame in traceback.extract_tb(error.__traceback__):
         if "flashlib" not in frame.filename and "site-packages" not in frame.filename:
             line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
-    said = str(error).strip().splitlines()
-    said = said[-1 if "Compilation" in type(error).__name__ else 0] if said else ""  # the compiler's starts with code
-    return Raised(f"{type(error).__name__}: {said}" if said else type(error).__name__, line)
+    name, said = type(error).__name__, str(error).strip().splitlines()
+    if not said:
+        return Raised(name, line)
+    return Raised(f"{name}: {said[-1] if 'Compilation' in name else said[0]}", line)  # Triton's starts with code
 
 
 def find_problem(result, case, outputs, nan="nan"):
@@ -186,7 +187,10 @@ def as_numbers(x):
     """Return x as an array of fp64; raises TypeError or ValueError if it is no number and no array of numbers."""
     if hasattr(x, "detach"):  # a torch tensor
         x = x.detach().cpu().double().numpy()
-    return np.asarray(x).astype(np.float64)
+    X = np.asarray(x)
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"{X.dtype} is no number")
+    return X.astype(np.float64)
 
 
 def _copy(x):
@@ -202,9 +206,9 @@ def _copy(x):
 def _changed(answer, case, arguments):
     """Return the sentence and details of a Verdict if the answer changed an argument, or {}."""
     for name, before, after in zip(argument_names(answer, case.arguments), case.arguments, arguments, strict=True):
-        if isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f"):
-            details = (("before", show(before)), ("after", show(after)))
-            return {"sentence": f"the result is right, but its argument {name} is changed; copy it", "details": details}
+        if isinstance(before, np.ndarray) and before.tobytes() != after.tobytes():
+            sentence = f"the result is right, but its argument {name} is changed: make a copy"
+            return {"sentence": sentence, "details": (("before", show(before)), ("after", show(after)))}
     return {}
 
 
@@ -229,11 +233,12 @@ def _details(answer, case, result, outputs):
 
 def _first_difference(result, case, outputs):
     """Return where a large array first differs from what is expected, as text, or ""."""
-    for name, x, right in zip(outputs, _parts(result, outputs), _parts(case.expected, outputs), strict=True):
-        try:
-            x, right = as_numbers(x), as_numbers(right)
-        except (TypeError, ValueError):
-            return ""
+    try:
+        given = [as_numbers(x) for x in _parts(result, outputs)]
+        expected = [as_numbers(x) for x in _parts(case.expected, outputs)]
+    except (TypeError, ValueError):
+        return ""
+    for name, x, right in zip(outputs, given, expected, strict=False):
         if x.shape != right.shape or x.size <= SHOWN:
             continue
         size = max(np.abs(right[np.isfinite(right)]).max(initial=0), 1e-300)

@@ -183,9 +183,18 @@ class _Examined:
             yield "the causal mask is missing", S
             yield "the causal mask is aligned top left: query r sees keys up to r + N_k - N_q", hide(S, c <= r)
             yield "a query must see its own key too: the mask is c <= r + N_k - N_q", hide(S, c < r + past)
-            yield "the causal mask is upside down: hidden scores are kept, visible ones become -inf", hide(S, ~mask)
-            yield "hidden scores become 0: they must become -inf, since exp(0 - m) is a weight", np.where(mask, S, 0)
-            yield "-1e6 is added to hidden scores: a row that sees no key then sees them all", np.where(mask, S, S - 1e6)
+            yield (
+                "the causal mask is upside down: hidden scores are kept, visible ones become -inf",
+                hide(S, ~mask),
+            )
+            yield (
+                "hidden scores become 0: they must become -inf, since exp(0 - m) is a weight",
+                np.where(mask, S, 0),
+            )
+            yield (
+                "-1e6 is added to hidden scores: a row that sees no key then sees them all",
+                np.where(mask, S, S - 1e6),
+            )
             yield "hidden scores become -1e6: a row that sees no key then sees them all", np.where(mask, S, -1e6)
         else:
             yield "a causal mask is applied though causal is False", hide(S, mask)
@@ -211,7 +220,9 @@ class _Examined:
             twice = next(tile for tile in visited if visited.count(tile) > 1)
             return f"tile {twice} is computed twice"
         if visited != right:
-            outside = {"fa2": "rows of Q outside, keys inside", "fa1": "keys outside, rows of Q inside"}[self.order]
+            outside = {"fa2": "rows of Q outside, keys inside", "fa1": "keys outside, rows of Q inside"}[
+                self.order
+            ]
             return f"the tiles come in another order than asked for, which is {outside}: {visited[:4]} ..."
         return ""
 
@@ -261,4 +272,3 @@ def _fits(update, S_ij, V_j, before, given):
     with np.errstate(all="ignore"):
         guess = update(S_ij, V_j, *before)
     return all(same(x, y, TOLERANCE) for x, y in zip(given, guess, strict=True))
-

@@ -2,12 +2,15 @@
 
 import difflib
 import importlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Real
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from flashlib.checks.verdict import Verdict
 
@@ -54,7 +57,7 @@ def predict(name, answer=..., **parts) -> Verdict:
     given = parts if isinstance(right, dict) else {"": answer, **parts}
     if unknown := given.keys() - expected.keys():
         accepted = ", ".join(f"{part}=..." for part in expected if part) or "..."
-        return Verdict(name, "not checked", f"{min(unknown)} is no part of the answer; it is ({name!r}, {accepted})")
+        return Verdict(name, "not checked", f"there is no part {min(unknown)!r}: predict({name!r}, {accepted})")
     given = {part: x for part, x in given.items() if x is not ...}
     if not given:
         return Verdict(name, UNANSWERED, "put what you expect in place of the dots, then run this cell")
@@ -71,12 +74,13 @@ def predict(name, answer=..., **parts) -> Verdict:
 def _grade(question, part, given, right):
     """Return what is wrong with one answer, or "" if it is right."""
     name = f"{part}: " if part else ""
+    given = given.item() if isinstance(given, np.generic) else given
     if problem := _wrong_kind(question, given, right):
         return name + problem
     if _equal(given, right, question.tolerance):
         return ""
-    overlooked = next((why for value, why in question.wrong.items() if _equal(given, value, question.tolerance)), "")
-    return f"{name}not {given!r}, but {right!r}" + (f" ({overlooked})" if overlooked else "")
+    overlooked = [why for value, why in question.wrong.items() if _equal(given, value, question.tolerance)]
+    return f"{name}not {given!r}, but {right!r}" + (f" ({overlooked[0]})" if overlooked else "")
 
 
 def _wrong_kind(question, given, right):
@@ -84,13 +88,21 @@ def _wrong_kind(question, given, right):
     if isinstance(right, bool):
         return "" if isinstance(given, bool) else f"{given!r} is neither True nor False"
     if isinstance(right, str):
-        return "" if given in question.choices else f"{given!r} is none of {', '.join(map(repr, question.choices))}"
+        fits = isinstance(given, str) and given in question.choices
+        return "" if fits else f"{given!r} is none of {', '.join(map(repr, question.choices))}"
     if isinstance(right, tuple):
-        right_kind = isinstance(given, tuple | list) and len(given) == len(right)
-        return "" if right_kind else f"{given!r} is no tuple of {len(right)} numbers, such as {(1,) * len(right)}"
+        fits = isinstance(given, tuple | list) and len(given) == len(right) and all(map(_is_number, given))
+        return "" if fits else f"{given!r} is no tuple of {len(right)} numbers, such as {(1,) * len(right)}"
     if isinstance(right, set | frozenset):
-        return "" if isinstance(given, set | tuple | list) else f"{given!r} is no set, such as {{1, 2}}"
-    return "" if isinstance(given, Real) and not isinstance(given, bool) else f"{given!r} is no number"
+        fits = isinstance(given, set | frozenset | tuple | list) and all(
+            isinstance(x, type(min(right))) for x in given
+        )
+        return "" if fits else f"{given!r} is no set like {{{min(right)!r}}}"
+    return "" if _is_number(given) else f"{given!r} is no number"
+
+
+def _is_number(x):
+    return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def _equal(given, right, tolerance):
@@ -98,6 +110,6 @@ def _equal(given, right, tolerance):
         return set(given) == right
     if isinstance(right, tuple):
         return len(given) == len(right) and all(_equal(x, y, tolerance) for x, y in zip(given, right, strict=True))
-    if isinstance(right, Real) and not isinstance(right, bool) and isinstance(given, Real):
-        return abs(given - right) <= tolerance * abs(right) if abs(right) < float("inf") else given == right
+    if _is_number(right) and _is_number(given) and math.isfinite(right):
+        return abs(given - right) <= tolerance * abs(right)
     return given == right

@@ -114,8 +114,7 @@ class _Pickler(cloudpickle.CloudPickler):
 
 
 def _jit(fn):
-    import flashlib.kernels  # noqa: F401  decides whether kernels are interpreted, before triton is imported
-    import triton
+    from flashlib.kernels import triton  # imported there, where it is decided whether kernels are interpreted
 
     return triton.jit(fn)
 

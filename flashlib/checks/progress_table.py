@@ -28,10 +28,7 @@ class Progress:
     def _repr_mimebundle_(self, include=None, exclude=None):
         rows = []
         for chapter, exercises in self.chapters():
-            marks = " · ".join(
-                f'<span title="{e.minutes} minutes, {e.difficulty}">{"✓" if solved else "○"} {html.escape(e.title)}</span>'
-                for e, solved in exercises
-            )
+            marks = " · ".join(f"{'✓' if solved else '○'} {html.escape(e.title)}" for e, solved in exercises)
             count = f"{sum(solved for _, solved in exercises)} of {len(exercises)}"
             link = f'<a href="{chapter}.ipynb">{chapter[:2]}</a>'
             rows.append(f'<tr><td>{link}</td><td>{count}</td><td style="text-align: left">{marks}</td></tr>')

@@ -1,0 +1,71 @@
+"""A table for a class: one notebook that hangs or crashes is one failed row."""
+
+import subprocess
+import sys
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("nbconvert")
+from nbformat.v4 import new_code_cell, new_notebook  # noqa: E402
+
+from flashlib.checks import classroom, solutions  # noqa: E402
+
+IMPORTS = "import numpy as np\nfrom flashlib import checks"
+RIGHT = f"{solutions.text('online_step')}\nchecks.online_step(my_online_step)"
+WRONG = "checks.online_step(lambda m, l, x_j: (m, l))"
+NOTEBOOKS = {
+    "anna/03.ipynb": (IMPORTS, RIGHT),
+    "bert/03.ipynb": (IMPORTS, WRONG, "while True: pass", RIGHT),
+    "carl/03.ipynb": (IMPORTS, "1 / 0", "checks.online_step(my_online_step)"),
+    "dora/03.ipynb": (IMPORTS, RIGHT, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
+    "emil/03.ipynb": ("print('nothing')",),
+}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("class")
+    for name, sources in NOTEBOOKS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), folder / name)
+    (folder / "fritz.ipynb").write_text("{")
+    before = {path: path.read_bytes() for path in folder.rglob("*.ipynb")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classroom, "CELL_TIMEOUT", 8)
+        found = [row for some in classroom.run(folder) for row in some]
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before, "left as they were"
+    return {row.notebook: row for row in found}
+
+
+def test_verdicts(rows):
+    assert rows["anna/03.ipynb"][1:3] == ("online_step", "right")
+    assert rows["bert/03.ipynb"].outcome == "right", (
+        "the last verdict counts, and the cell that hung is interrupted"
+    )
+    assert rows["carl/03.ipynb"][1:] == (
+        "online_step",
+        "no verdict",
+        "cell 1 raised ZeroDivisionError: division by zero",
+    )
+
+
+def test_what_fails_is_one_row(rows):
+    assert rows["dora/03.ipynb"][1:] == ("", "failed", "DeadKernelError: Kernel died")
+    assert rows["emil/03.ipynb"].outcome == "no exercises"
+    assert rows["fritz.ipynb"].outcome == "failed"
+    assert len(rows) == 6
+
+
+def test_table(rows):
+    lines = classroom.table(list(rows.values())).splitlines()
+    assert lines[0].split() == ["notebook", "exercise", "outcome"]
+    assert lines[-1] == "2 of 3 exercises right, 2 notebooks failed"
+    assert len(lines) == 8
+
+
+def test_a_folder_without_notebooks_is_told(tmp_path):
+    for folder, said in [(tmp_path, "no notebook"), (tmp_path / "gone", "no folder")]:
+        command = [sys.executable, "-m", "flashlib.checks", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1

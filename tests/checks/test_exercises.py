@@ -1,0 +1,90 @@
+"""Exercises, questions and notebooks belong together."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+from flashlib import checks  # noqa: E402
+from flashlib.checks import solutions  # noqa: E402
+from flashlib.checks.exercise import EXERCISES  # noqa: E402
+from flashlib.checks.prediction import questions  # noqa: E402
+from tools import notebooks, solved  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = {path.stem: notebooks.read(path) for path in notebooks.chapters(ROOT / "notebooks")}
+KINDS = ("easy", "medium", "hard")
+
+
+def cells(chapter, tag):
+    return [cell for cell in CHAPTERS[chapter].cells if tag in notebooks.tags(cell)]
+
+
+def test_there_are_enough():
+    assert len(EXERCISES) >= 20
+    assert [e.chapter for e in EXERCISES.values()] == sorted(e.chapter for e in EXERCISES.values())
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda e: e.name)
+def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
+    (text,) = cells(exercise.chapter, f"exercise:{exercise.name}")
+    (stub,) = cells(exercise.chapter, f"stub:{exercise.name}")
+    assert text.source.lstrip("# ").startswith(exercise.heading) or f"\n{exercise.heading}\n" in text.source
+    assert exercise.difficulty in KINDS and 1 <= exercise.minutes <= 60
+    assert 1 <= text.source.count("<summary>Hint") <= 3
+    assert f"def my_{exercise.name}(" in stub.source and "NotImplementedError" in stub.source
+    order = [cell.id for cell in CHAPTERS[exercise.chapter].cells]
+    after = CHAPTERS[exercise.chapter].cells[order.index(stub.id) + 1 :]
+    call = f"checks.{exercise.name}(my_{exercise.name})"
+    assert any(cell.source == call for cell in after), f"a cell with {call} and nothing else"
+    assert order.index(text.id) < order.index(stub.id)
+
+
+def test_no_tag_without_an_exercise():
+    tags = [tag for nb in CHAPTERS.values() for cell in nb.cells for tag in notebooks.tags(cell)]
+    for kind in ("exercise", "stub"):
+        named = [tag.partition(":")[2] for tag in tags if tag.startswith(f"{kind}:")]
+        assert sorted(named) == sorted(EXERCISES)
+
+
+def test_every_exercise_has_a_solution_and_no_other():
+    assert sorted(solutions.names()) == sorted(EXERCISES)
+
+
+def test_the_name_of_an_exercise_hides_no_module():
+    modules = {path.stem for path in (ROOT / "flashlib" / "checks").iterdir()}
+    assert not modules & set(EXERCISES)
+    assert all(getattr(checks, name) is exercise for name, exercise in EXERCISES.items())
+
+
+def test_every_question_is_asked_once_and_unanswered():
+    sources = [cell.source for nb in CHAPTERS.values() for cell in nb.cells if cell.cell_type == "code"]
+    asked = [name for source in sources for name in re.findall(r'checks\.predict\(\s*"(\w+)"', source)]
+    assert sorted(asked) == sorted(questions())
+    for source in sources:
+        if "checks.predict(" in source:
+            assert "..." in source
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_folded_solutions_and_the_solved_notebook_are_up_to_date(chapter):
+    nb = CHAPTERS[chapter]
+    how = f"run: make notebooks CHAPTER={chapter[:2]}"
+    assert [c.source for c in solved.with_solutions(nb).cells] == [c.source for c in nb.cells], how
+    path = ROOT / "notebooks" / notebooks.SOLVED / f"{chapter}.ipynb"
+    assert path.exists() == solved.has_exercises(nb), how
+    if path.exists():
+        stored = [c.source for c in notebooks.read(path).cells]
+        assert stored == [c.source for c in solved.solved(nb).cells], how
+
+
+@pytest.mark.parametrize("path", notebooks.find(ROOT / "notebooks" / notebooks.SOLVED), ids=lambda p: p.stem)
+def test_in_a_solved_notebook_everything_is_right(path):
+    outcomes = [
+        output.data[checks.verdict.MIME]["outcome"]
+        for cell in notebooks.read(path).cells
+        for output in cell.get("outputs", [])
+        if checks.verdict.MIME in output.get("data", {})
+    ]
+    assert outcomes and set(outcomes) == {"right"}

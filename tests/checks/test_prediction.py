@@ -1,0 +1,111 @@
+"""Questions are graded by value, at once, with the reason."""
+
+import pytest
+
+pytest.importorskip("cloudpickle")
+from flashlib.checks import prediction  # noqa: E402
+from flashlib.checks.prediction import Question, predict, questions  # noqa: E402
+
+
+@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+def test_the_right_answer_is_right_and_its_reason_given(question):
+    right = question.answer()
+    verdict = predict(question.name, **right) if isinstance(right, dict) else predict(question.name, right)
+    assert verdict.outcome == "right" and verdict.sentence == question.reason
+    assert eval(repr(right)) == right, "solved notebooks write it down"
+
+
+@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+def test_a_typical_wrong_answer_is_told_what_it_overlooks(question):
+    right = question.answer()
+    parts = right if isinstance(right, dict) else {"": right}
+    for value, why in question.wrong.items():
+        said = []
+        for part, expected in parts.items():
+            if prediction._wrong_kind(question, value, expected) or prediction._equal(value, expected, 0):
+                continue
+            verdict = predict(question.name, **{part: value}) if part else predict(question.name, value)
+            said += [verdict] if why in repr(verdict) else []
+            assert verdict.outcome == "wrong" and question.reason in repr(verdict)
+        assert said, f"{value!r} is never wrong"
+
+
+@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+def test_choices_hold_the_right_answer(question):
+    right = question.answer()
+    for value in right.values() if isinstance(right, dict) else [right]:
+        assert not isinstance(value, str) or value in question.choices
+        assert prediction._wrong_kind(question, value, value) == ""
+
+
+QUESTIONS = {
+    "tiles": Question("tiles", lambda: 10, "because.", wrong={6: "those are the skipped ones"}),
+    "length": Question("length", lambda: 2.5, "because.", tolerance=0.01),
+    "shape": Question("shape", lambda: (2, 3), "because."),
+    "rows": Question("rows", lambda: {1, 2}, "because."),
+    "which": Question("which", lambda: "l", "because.", choices=("m", "l")),
+    "nan": Question("nan", lambda: True, "because."),
+    "two": Question("two", lambda: {"fp16": 12, "fp32": 89}, "because."),
+}
+
+
+@pytest.fixture
+def some(monkeypatch):
+    monkeypatch.setattr(prediction, "questions", lambda: QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    "name, right, wrong",
+    [
+        ("tiles", [10, 10.0], [6, 11, float("nan"), float("inf")]),
+        ("length", [2.5, 2.51], [2.6, -2.5]),
+        ("shape", [(2, 3), [2, 3]], [(3, 2)]),
+        ("rows", [{1, 2}, [2, 1]], [{1}]),
+        ("which", ["l"], ["m"]),
+        ("nan", [True], [False]),
+    ],
+)
+def test_values(some, name, right, wrong):
+    assert all(predict(name, x).outcome == "right" for x in right)
+    assert all(predict(name, x).outcome == "wrong" for x in wrong)
+    assert predict(name, ...).outcome == predict(name).outcome == "not answered yet"
+
+
+@pytest.mark.parametrize("name, odd", [("tiles", "10"), ("tiles", True), ("shape", 6), ("which", "k"), ("nan", 1)])
+def test_an_answer_of_another_kind_is_told_which_is_meant(some, name, odd):
+    verdict = predict(name, odd)
+    assert verdict.outcome == "wrong" and repr(odd) in verdict.sentence
+
+
+def test_what_is_overlooked(some):
+    assert predict("tiles", 6).sentence == "not 6, but 10 (those are the skipped ones)."
+    assert predict("tiles", 7).sentence == "not 7, but 10."
+
+
+def test_parts(some):
+    assert predict("two", fp16=12, fp32=89).outcome == "right"
+    assert predict("two", fp16=..., fp32=...).outcome == "not answered yet"
+    assert predict("two", fp16=12, fp32=...).sentence == "right so far; fp32 is left"
+    assert predict("two", fp16=11, fp32=...).sentence == "fp16: not 11, but 12."
+    assert "no part 'fp8'" in predict("two", fp8=1).sentence
+
+
+def test_an_unknown_question_is_no_error(some):
+    assert predict("tile", 3).sentence == "there is no question 'tile'; did you mean 'tiles'?"
+
+
+def test_an_answer_that_cannot_be_compared_is_no_error(some):
+    import numpy as np
+
+    for name in QUESTIONS:
+        for odd in (np.ones(2), object(), None, "", (1, "a"), {1: 2}, np.float32(10)):
+            assert predict(name, odd).outcome in ("wrong", "right", "not answered yet")
+
+
+def test_names_are_unique():
+    import importlib
+    from pathlib import Path
+
+    folder = Path(prediction.__file__).parent / "questions"
+    modules = [importlib.import_module(f"flashlib.checks.questions.{p.stem}") for p in folder.glob("[!_]*.py")]
+    assert sum(len(module.QUESTIONS) for module in modules) == len(questions())
