@@ -2,4 +2,7 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("triton") else ["09_*", "10_*"]
+KERNEL_CHAPTERS = ["09_*", "10_*"]
+collect_ignore_glob = (
+    [] if find_spec("triton") else [*KERNEL_CHAPTERS, *(f"solutions/{c}" for c in KERNEL_CHAPTERS)]
+)

@@ -15,7 +15,7 @@ MAX_LINES = 25  # of a NumPy core, so that it can be read in one go
 
 
 def mirrors():
-    for path in notebooks.find(ROOT / "notebooks"):
+    for path in notebooks.chapters(ROOT / "notebooks"):
         for cell in notebooks.read(path).cells:
             for tag in notebooks.tags(cell):
                 if tag.startswith(TAG):

@@ -11,7 +11,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from tools import notebooks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
-PATHS = {path.stem: path for path in notebooks.find(ROOT / "notebooks")}
+PATHS = {
+    path.relative_to(ROOT / "notebooks").with_suffix("").as_posix(): path
+    for path in notebooks.find(ROOT / "notebooks")
+}
 MACHINE_PATH = re.compile(r"/(home|Users|root|tmp)/|[A-Za-z]:\\Users\\")
 
 

@@ -28,7 +28,7 @@ LOADED = re.compile(
 
 
 def cells_with_widgets():
-    for path in notebooks.find(ROOT / "notebooks"):
+    for path in notebooks.chapters(ROOT / "notebooks"):
         for cell in notebooks.read(path).cells:
             if cell.cell_type == "code" and MADE.search(cell.source):
                 yield pytest.param(cell, id=f"{path.stem}-{cell.id}")

@@ -62,7 +62,7 @@ def main():
     chapter = parser.parse_args().chapter
     if not chapter:
         sys.exit("No chapter was given: make page CHAPTER=05, for example")
-    for path in notebooks.find(ROOT / "notebooks", chapter):
+    for path in notebooks.chapters(ROOT / "notebooks", chapter):
         print(f"{path.name} is being executed ...", flush=True)
         try:
             page = save(path, ROOT / "pages")

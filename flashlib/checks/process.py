@@ -120,20 +120,21 @@ def _jit(fn):
 
 
 def _packed(what):
-    """Return `what` pickled, and the lines of the cells its functions come from, {file name: lines}."""
+    """Return `what` pickled, the lines of the cells its functions come from, and whether it may need Triton."""
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
     try:
         pickler.dump(what)
     except Exception as error:  # whatever a global of the learner's raises when it is pickled
         raise CannotBeSent(f"{type(error).__name__}: {error}") from error
-    return buffer.getvalue(), {file: linecache.getlines(file) for file in pickler.files}
+    sources = {file: linecache.getlines(file) for file in pickler.files}
+    return buffer.getvalue(), sources, "triton" in sys.modules
 
 
 _connection = None
 
 
-def _child(connection, pickled, sources):
+def _child(connection, pickled, sources, triton):
     """Run what was sent and send what comes out."""
     global _connection
     _connection = connection
@@ -142,6 +143,8 @@ def _child(connection, pickled, sources):
     printed = _Printed()
     try:
         warnings.simplefilter("ignore")
+        if triton:
+            import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
         function, arguments = pickle.loads(pickled)
         connection.send(("started", None))
         with contextlib.redirect_stdout(printed):

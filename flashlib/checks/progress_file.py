@@ -26,7 +26,7 @@ def solved():
     """Return ({exercise: date of its first right answer}, a sentence on what hinders keeping it, or "")."""
     file = path()
     if file is None:
-        return {}, "Progress is kept in the folder workspace, which `make lab` makes; it is not kept here."
+        return {}, "Progress is kept in the folder workspace, which make lab makes; it is not kept here."
     if not file.exists():
         return {}, ""
     try:

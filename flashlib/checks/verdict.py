@@ -51,9 +51,10 @@ class Verdict:
         colour, mark = STYLES[self.outcome]
         head, *rest = repr(self).splitlines()
         sentence = head.removeprefix(f"{self.outcome}: ") if self.sentence else ""
+        title = self.outcome.capitalize() + (":" if sentence else "")
         parts = [
             f'<div style="border-left: 4px solid {colour}; padding: 2px 0 2px 12px">',
-            f"<div>{mark} <b>{self.outcome.capitalize()}</b> {html.escape(sentence)}</div>",
+            f"<div>{mark} <b>{title}</b> {html.escape(sentence)}</div>",
             f'<pre style="margin: 6px 0 0">{html.escape(chr(10).join(rest))}</pre>' if rest else "",
             "</div>",
         ]

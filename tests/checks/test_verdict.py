@@ -21,7 +21,7 @@ def test_text():
 def test_page_and_data():
     bundle = WRONG._repr_mimebundle_()
     assert bundle["text/plain"] == repr(WRONG)
-    assert "<b>Wrong</b> l &lt; 0" in bundle["text/html"] and "&lt;nan&gt;" in bundle["text/html"]
+    assert "<b>Wrong:</b> l &lt; 0" in bundle["text/html"] and "&lt;nan&gt;" in bundle["text/html"]
     assert bundle[MIME] == {"exercise": "merge", "outcome": "wrong", "sentence": "l < 0"}
 
 
