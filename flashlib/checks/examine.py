@@ -2,7 +2,7 @@
 
 This runs in a process of its own (see `exercise`). A case that fails shows that an answer is wrong. Which mistake
 it is, is found by hypothesis: each known mistake is a function too, and it is named if it gives what the answer
-gave in every case, the right ones included.
+gave in every case, the right ones included, or at least in all that failed.
 """
 
 import inspect
@@ -76,7 +76,7 @@ def examine(answer, cases: Sequence[Case], mistakes: Sequence[Mistake] = (), *, 
     ]
     if failures:
         case, result, problem = failures[0]
-        sentence = name_mistake(mistakes, cases, given) or problem
+        sentence = name_mistake(mistakes, cases, given, outputs) or problem
         return Verdict("", "wrong", sentence, _details(answer, case, result, outputs))
     if changed:
         return Verdict("", "wrong", **changed)
@@ -160,11 +160,18 @@ def same(given, expected, tolerance):
     return bool(np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y))).all())
 
 
-def name_mistake(mistakes, cases, given):
-    """Return the sentence of the first mistake that gives what was given in every case, or ""."""
-    for mistake in mistakes:
-        if all(_same_outcome(mistake.wrong, case, result) for case, result in zip(cases, given, strict=True)):
-            return mistake.sentence
+def name_mistake(mistakes, cases, given, outputs=("result",)):
+    """Return the sentence of the first mistake that gives what was given, or "".
+
+    In every case; or else in those that failed, since an answer may have, beside a mistake, a guard that the
+    mistake as we know it has not.
+    """
+    pairs = list(zip(cases, given, strict=True))
+    failed = [(case, result) for case, result in pairs if find_problem(result, case, outputs)]
+    for some in (pairs, failed):
+        for mistake in mistakes:
+            if all(_same_outcome(mistake.wrong, case, result) for case, result in some):
+                return mistake.sentence
     return ""
 
 
@@ -270,6 +277,8 @@ def show(x):
         return x.__name__
     if isinstance(x, bool | int | str | set | dict) or x is None:
         return repr(x)
+    if hasattr(x, "_fields") and hasattr(x, "m"):  # a State
+        return ", ".join(f"{name} = {show(value)}" for name, value in x._asdict().items())
     try:
         if not isinstance(x, np.ndarray | np.generic | float | list) and not hasattr(x, "detach"):
             raise TypeError("no array")

@@ -1,3 +1,98 @@
 """The questions of chapter 03."""
 
-QUESTIONS = []
+from functools import reduce
+
+import numpy as np
+
+from flashlib.checks.prediction import Question
+from flashlib.memory import HBM
+from flashlib.softmax import IDENTITY, State, merge, summarise
+
+FOUR = np.log([1.0, 2.0, 1.0, 4.0])
+RISING = np.arange(8.0)
+
+
+def _without_rescale():
+    """Return l of the scores 0 .. 7 without the rescale, and what the weights then add up to."""
+    l_wrong = float(np.exp(RISING - np.maximum.accumulate(RISING)).sum())
+    return {"l": l_wrong, "weights": float(summarise(RISING).l / l_wrong)}
+
+
+def _reads():
+    """Return how often each score is read for m and l alone, and for the softmax, by a loop that is metered."""
+    (x,) = HBM.put(FOUR.copy())
+    for _ in x:
+        pass
+    once = x.traffic.read // x.nbytes
+    return {"m_and_l": once, "softmax": once + 1}
+
+
+def _changed(change):
+    """Return whether a change of how eight scores are merged changes the State of the whole."""
+    x, V = np.arange(8.0)[::-1].copy(), np.eye(8)[:, :2]
+    parts = [summarise(x[a:b], V[a:b]) for a, b in ((0, 2), (2, 3), (3, 6), (6, 8))]
+    whole = reduce(merge, parts)
+    other = {
+        "order": lambda: reduce(merge, parts[::-1]),
+        "cuts": lambda: reduce(merge, [summarise(x[a : a + 1], V[a : a + 1]) for a in range(8)]),
+        "identity": lambda: reduce(merge, [parts[0], IDENTITY, *parts[1:]]),
+    }[change]()
+    return not all(np.allclose(a, b) for a, b in zip(whole, other, strict=True))
+
+
+def _mean_depends_on_order():
+    outputs = [1.0, 2.0, 6.0]
+    return ((outputs[0] + outputs[1]) / 2 + outputs[2]) / 2 != (outputs[0] + (outputs[1] + outputs[2]) / 2) / 2
+
+
+def _levels(n):
+    """Return merges and levels of a tree over n states."""
+    states, merges, levels = [State(0.0, 1.0)] * n, 0, 0
+    while len(states) > 1:
+        states = [merge(a, b) for a, b in zip(states[::2], states[1::2], strict=True)]
+        merges, levels = merges + len(states), levels + 1
+    return {"merges": merges, "levels": levels}
+
+
+QUESTIONS = [
+    Question(
+        "fourth_score",
+        lambda: float(summarise(FOUR).l),
+        "against the new maximum log 4 each old term is half as large, so the old 2 becomes 1; the new term is 1.",
+        wrong={3: "that adds the new term 1 to the old sum, which is still measured against log 2"},
+        tolerance=1e-3,
+    ),
+    Question(
+        "without_rescale",
+        _without_rescale,
+        "each score is the largest when it comes, so each adds e^0 = 1 and l is 8; the true l is 1.5814, and "
+        "1.5814 / 8 = 0.1977.",
+        wrong={1: "the weights are divided by an l that is too large, so they add up to less"},
+        tolerance=0.03,
+    ),
+    Question(
+        "reads_online",
+        _reads,
+        "maximum and sum come out of one pass; the weights need m and l of the whole row, so x is read again.",
+        wrong={3: "that is safe softmax: online softmax finds maximum and sum in one pass"},
+    ),
+    Question(
+        "tree_size",
+        lambda: _levels(1024),
+        "each merge leaves one state less, so 1024 states take 1023 merges, in whatever order; each level halves "
+        "their number, and 1024 is 2 to the power of 10.",
+        wrong={
+            1024: "the last merge leaves one state, so there is one less",
+            512: "those are the merges of the first level",
+        },
+    ),
+    Question(
+        "what_changes",
+        lambda: (
+            {name: _changed(name) for name in ("order", "cuts", "identity")}
+            | {"plain_mean": _mean_depends_on_order()}
+        ),
+        "merge is associative and commutative and has an identity, so the State of the whole is the same but for the "
+        "last digits; a plain mean of means gives the parts merged last more weight.",
+    ),
+]
