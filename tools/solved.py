@@ -58,7 +58,12 @@ def _answered(source, question):
     """Return the text of a cell that calls checks.predict with the right answers in place of the dots."""
     right = question.answer()
     if not isinstance(right, dict):
-        return source.replace("...", repr(right), 1)
+        return source.replace("...", _written(right), 1)
     for part, value in right.items():
-        source = re.sub(rf"\b{part}=\.\.\.", f"{part}={value!r}", source)
+        source = re.sub(rf"\b{part}=\.\.\.", f"{part}={_written(value)}", source)
     return source
+
+
+def _written(value):
+    """Return a right answer as text, a float to four digits."""
+    return f"{value:.4g}" if isinstance(value, float) and not value.is_integer() else repr(value)
