@@ -7,13 +7,17 @@ import numpy as np
 
 from flashlib import naive, tiled
 from flashlib.checks import updates
-from flashlib.checks.examine import Raised, attempt, describe_value, not_callable, same, show
+from flashlib.checks.examine import Finding, Raised, attempt, describe_value, find_problem, not_callable, show
+from flashlib.checks.examine import same as same_to
 from flashlib.checks.process import announce
 from flashlib.checks.verdict import Verdict
 from flashlib.memory import HBM
-from flashlib.widgets.player import learner
+from flashlib.state import Step
 
-TOLERANCE = 1e-6
+SCALE = 0.3  # not 1 / sqrt(d): an answer that does not use the argument is found out
+NAMES = "m", "l", "O_acc"
+UNNORMALISED = "O lies unnormalised in memory until the end: in this order store O_acc / l after each tile"
+OUTER = {"fa2": "over Q, the inner one over K and V", "fa1": "over K and V, the inner one over Q"}
 
 
 class Sizes(NamedTuple):
@@ -29,13 +33,13 @@ class Sizes(NamedTuple):
 
     def __str__(self):
         causal = ", causal" if self.causal else ""
-        large = "" if self.spread == 1 else f", scores about {self.spread:g} times as large"
+        large = "" if self.spread == 1 else f", scores {self.spread:g} times as large"
         return f"N_q = {self.N_q}, N_k = {self.N_k}, d = {self.d}, tiles of {self.B_r} x {self.B_c}{causal}{large}"
 
 
 # From small to large; coprime, ragged, fewer keys than queries and more; the last two overflow without a maximum.
 RUNS = (
-    Sizes(2, 4, 2, 2, 2),
+    Sizes(4, 4, 2, 2, 2),
     Sizes(3, 7, 2, 2, 3),
     Sizes(6, 6, 2, 2, 2, causal=True),
     Sizes(3, 7, 3, 2, 3, causal=True),
@@ -54,221 +58,348 @@ def examine(answer, order) -> Verdict:
         return Verdict("", "wrong", problem)
     for sizes in RUNS:
         announce(str(sizes))
-        if found := _Examined(answer, order, sizes).problem():
+        if found := _Examined(_Run(answer, order, sizes)).verdict():
             return found
     return Verdict("", "right", f"every step and O, in all {len(RUNS)} runs")
 
 
 def inputs(sizes):
     """Return Q, K, V of a run: random, the same every time."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(35)  # in the first run, one row of each block is rescaled and one is not
     Q, K, V = (rng.normal(size=(N, sizes.d)).round(2) for N in (sizes.N_q, sizes.N_k, sizes.N_k))
     return Q * sizes.spread, K, V
 
 
-class _Tiles(HBM):
-    """Slow memory that remembers the most rows loaded at once."""
+class Watched(HBM):
+    """Slow memory that counts loads, and whose slices are views, as those of any NumPy array are.
+
+    loads.read: numbers loaded; the same slice again, straight after, counts once. loads.most, loads.least: the
+    most and the fewest at once. What is allocated like it is a plain array.
+    """
 
     def __array_finalize__(self, parent):
         super().__array_finalize__(parent)
-        self.most = getattr(parent, "most", None) or [0]
+        self.loads = getattr(parent, "loads", None) or _Loads()
 
     def __getitem__(self, key):
-        tile = super().__getitem__(key)
-        self.most[0] = max(self.most[0], tile.size)
+        tile = self.view(np.ndarray)[key]
+        self.loads.add(key, tile.size)
         return tile
 
+    def __array_function__(self, func, types, args, kwargs):
+        if func in (np.empty_like, np.zeros_like, np.ones_like, np.full_like):
+            return func(args[0].view(np.ndarray), *args[1:], **kwargs)
+        return super().__array_function__(func, types, args, kwargs)
 
-class _Examined:
-    """One run of an answer, and what is wrong with it."""
+
+class _Loads:
+    def __init__(self):
+        self.read, self.most, self.least, self.last = 0, 0, np.inf, "..."
+
+    def add(self, key, size):
+        self.most, self.least = max(self.most, size), min(self.least, size)
+        if key is Ellipsis or repr(key) != self.last:
+            self.read += size
+        self.last = repr(key)
+
+
+class _Run:
+    """One run of an answer: what it was given, the steps that it yielded, and how it ended."""
 
     def __init__(self, answer, order, sizes):
         self.answer, self.order, self.sizes = answer, order, sizes
         self.Q, self.K, self.V = inputs(sizes)
-        self.scale = 1 / np.sqrt(sizes.d)
-        self.setting = {"B_r": sizes.B_r, "B_c": sizes.B_c, "causal": sizes.causal, "order": order}
         self.O = np.full_like(self.Q, np.nan)
-        self.unsolved, self.said, self.loaded = False, "", {}
+        self.setting = {"B_r": sizes.B_r, "B_c": sizes.B_c, "causal": sizes.causal, "scale": SCALE, "order": order}
+        self.right = [(step.i, step.j) for step in tiled.steps(self.Q, self.K, self.V, **self.setting)]
+        self.rows, self.cols = list(tiled.blocks(sizes.N_q, sizes.B_r)), list(tiled.blocks(sizes.N_k, sizes.B_c))
+        self.steps, self.stored = [], []  # the Steps, and O as it was when each was yielded
+        self.given = {X: Watched.put(getattr(self, X).copy())[0] for X in "QKV"}
+        self.unsolved, self.ended = False, ""
+        self._run()
 
-    def problem(self):
-        """Return the Verdict if something is wrong, or None."""
-        try:
-            recording = learner.record(self._steps, self.Q, self.K, self.V, **self.setting, scale=None)
-        except ValueError as error:
-            if self.unsolved:
-                return Verdict("", "not solved yet", "")
-            return self._wrong(self.said or self._named(str(error)))
-        said = learner.verdict(recording)
-        if said["first"]:
-            return self._at_step(recording, *said["first"])
-        found = self._about_tiles(recording) or self._about_O(recording)
-        return found and self._wrong(found)
-
-    def _steps(self, Q, K, V, B_r, B_c, causal):
-        """Run the answer on metered arrays, so that the recorder sees a function of Q, K, V."""
-        arrays = {name: _Tiles.put(X.copy())[0] for name, X in (("Q", Q[:]), ("K", K[:]), ("V", V[:]))}
-        O = HBM.put(self.O)[0]
-        made = attempt(self.answer, *arrays.values(), O, B_r, B_c, causal, self.scale)
-        self.unsolved = getattr(made, "unsolved", False)
+    def _run(self):
+        made = attempt(self.answer, *self.given.values(), self.O, *self.sizes[3:6], SCALE)
+        if isinstance(made, Iterator):
+            made = attempt(self._take_all, made)
+        elif not isinstance(made, Raised):
+            what = "nothing" if made is None else describe_value(made)
+            self.ended = f"returns {what}; it must yield a Step for each tile"
         if isinstance(made, Raised):
-            self.said = f"raises {made.error}"
-        elif not isinstance(made, Iterator):
-            self.said = f"returned {describe_value(made)}; it should yield a Step for each tile"
-        if self.said:
-            return
-        try:
-            yield from made
-        except NotImplementedError:
-            self.unsolved = True
-            raise
-        finally:
-            self.loaded = {name: X.most[0] for name, X in arrays.items()}
+            self.unsolved, self.ended = made.unsolved, find_problem(made, None, ())
 
-    def _at_step(self, recording, k, name, row):
-        step, true = recording.steps[k], recording.true[k]
-        rows = step.rows
-        where = f"step {k + 1}, tile ({step.i}, {step.j})"
-        reason = self._reason(recording, k) or f"{name} is wrong at this tile"
-        r = row - rows.start
-        details = (
-            ("run", str(self.sizes)),
-            ("first wrong", f"{where}: {name} of row {row}"),
-            ("expected", show(getattr(true, name)[r])),
-            ("given", show(getattr(step, name)[r])),
+    def is_changed(self, name):
+        """Return whether the answer has written to its argument Q, K or V."""
+        return not np.array_equal(self.given[name].view(np.ndarray), getattr(self, name))
+
+    def _take_all(self, made):
+        most = len(self.rows) * len(self.cols)
+        for given in made:
+            if len(self.steps) == most:
+                raise Finding(f"it goes on after {most} steps, one for each tile of S; it was stopped")
+            self.steps.append(self._step(given))
+            self.stored.append(self.O.copy())
+        if not self.steps:
+            raise Finding("it yields nothing; it must yield a Step for each tile")
+
+    def _step(self, given):
+        """Return a Step of copies of what was yielded; raise Finding if it is none."""
+        if not all(hasattr(given, name) for name in ("i", "j", *NAMES)):
+            raise Finding(f"yields {describe_value(given)}; yield Step(i, j, m, l, O_acc)")
+        for name, blocks in (("i", self.rows), ("j", self.cols)):
+            index = getattr(given, name)
+            if not isinstance(index, int | np.integer) or not 0 <= index < len(blocks):
+                numbers = f"the numbers of its blocks are 0 to {len(blocks) - 1}"
+                raise Finding(f"yields a Step with {name} = {show(index)}; {numbers}")
+        rows, cols = self.rows[given.i], self.cols[given.j]
+        n_r = rows.stop - rows.start
+        arrays = []
+        for name, shape in zip(NAMES, ((n_r,), (n_r,), (n_r, self.sizes.d)), strict=True):
+            try:
+                arrays.append(np.array(getattr(given, name), float))
+            except (TypeError, ValueError):
+                raise Finding(f"yields a Step whose {name} is {describe_value(getattr(given, name))}") from None
+            if arrays[-1].shape != shape:
+                where = f"{name} of tile ({given.i}, {given.j})"
+                raise Finding(f"{where} has shape {arrays[-1].shape}; expected {shape}, one for each row")
+        return Step(int(given.i), int(given.j), *arrays, rows, cols)
+
+
+class _Examined:
+    """What is wrong with a run."""
+
+    def __init__(self, run):
+        self.run, self.sizes, self.steps = run, run.sizes, run.steps
+        r, c = np.ogrid[: run.sizes.N_q, : run.sizes.N_k]
+        self.seen = c <= r + run.sizes.N_k - run.sizes.N_q if run.sizes.causal else np.full((len(r), c.size), True)
+        self.true = self._truth([(step.i, step.j) for step in self.steps])
+
+    def verdict(self):
+        """Return the Verdict if something is wrong, or None."""
+        run = self.run
+        if run.unsolved:
+            return Verdict("", "not solved yet", "")
+        if changed := next((X for X in "QKV" if run.is_changed(X)), ""):
+            return self._wrong(f"its argument {changed} is changed: a slice is a view of it, so make a new array")
+        if first := self._first():
+            return self._wrong_step(*first)
+        if run.ended:
+            return self._wrong(run.ended)
+        if found := self._about_tiles():
+            visited = [(step.i, step.j) for step in self.steps]
+            return self._wrong(found, ("expected", _list(run.right)), ("given", _list(visited)))
+        return self._about_O() or self._about_loads()
+
+    def _wrong(self, sentence, *details):
+        setting = {name: getattr(self.run, name) for name in "QKV"} | self.run.setting
+        run = setting if self.steps else None  # without a step there is nothing to play
+        return Verdict("", "wrong", sentence, (("run", f"{self.sizes}, scale = {SCALE}"), *details), run=run)
+
+    def _truth(self, tiles):
+        """Return the State of each tile's row block once it has seen the tiles so far, each once."""
+        S = np.where(self.seen, self.run.Q @ self.run.K.T * SCALE, -np.inf)
+        visited, found = np.zeros_like(self.seen), []
+        for i, j in tiles:
+            rows = self.run.rows[i]
+            visited[rows, self.run.cols[j]] = True
+            found.append(updates.state(np.where(visited[rows], S[rows], -np.inf), self.run.V))
+        return found
+
+    def _first(self):
+        """Return the number of the first wrong step, what of it is wrong and in which of its rows, or None."""
+        for k, (step, true) in enumerate(zip(self.steps, self.true, strict=True)):
+            for name in NAMES:
+                right = np.isclose(getattr(step, name), getattr(true, name), rtol=1e-8, atol=1e-10)
+                if not right.all():
+                    return k, name, int(np.argwhere(~right)[0][0])
+        return None
+
+    def _wrong_step(self, k, name, r):
+        step = self.steps[k]
+        tile = f"tile ({step.i}, {step.j})"
+        reason = self._reason(k, r) or self.run.ended or f"{name} is wrong"
+        return self._wrong(
+            f"{reason} (first seen at {tile})",
+            ("first wrong", f"step {k + 1}, {tile}, row {step.rows.start + r}: {name}"),
+            ("expected", _row(self.true[k], r)),
+            ("given", _row(step, r)),
         )
-        return self._wrong(f"{reason} (first seen at tile ({step.i}, {step.j}))", details)
 
-    def _reason(self, recording, k):
-        """Return the sentence of the first mistake that leads from the state before step k to what was given."""
-        step = recording.steps[k]
-        given = step.m, step.l, step.O_acc
-        before = self._state_before(recording, k)
-        V_j = tiled.load(self.V, step.cols)
-        for sentence, S_ij in self._scores(step):
-            if _fits(updates.right, S_ij, V_j, before, given):
-                return sentence
-        S_ij = dict(self._scores(step))[""]
-        for sentence, update in updates.MISTAKES:
-            if _fits(update, S_ij, V_j, before, given):
-                return sentence
-        if k and recording.steps[k - 1].i != step.i:
-            last = recording.steps[k - 1]
-            if _fits(updates.right, S_ij, V_j, (last.m, last.l, last.O_acc), given):
-                return "the state of the row block before is carried on: start each row block at m = -inf, l = 0, O_acc = 0"
-        if _fits(updates.right, S_ij, V_j, (np.zeros_like(before[0]), *before[1:]), given):
-            return "m starts at 0: it starts at -inf, or scores below 0 are lost"
+    def _reason(self, k, r):
+        """Return the sentence of the first mistake that leads from each step to the next, or ""."""
+        if found := self._misplaced():
+            return found
+        fa1 = (updates.FA1,) if self.run.order == "fa1" else ()
+        known = updates.LOOPS, updates.SCORES, updates.MASKS, updates.UPDATES
+        ks = sorted(range(len(self.steps)), key=lambda n: n != k)  # k first: most mistakes fail to explain it
+        fits = lambda lines: all(self._fits(n, lines) for n in ks)  # noqa: E731
+        return updates.named((*fa1, *known), fits, alone=self._estimated(k, r))
+
+    def _misplaced(self):
+        """Return what is wrong if what was yielded is right elsewhere."""
+        ks, swapped = range(len(self.steps)), [(step.j, step.i) for step in self.steps]
+        if all(_are_same(self.steps[k], self._before(k, self.true)) for k in ks):
+            return "the Step is yielded before m, l and O_acc are updated: yield it after"
+        if all(i < len(self.run.rows) and j < len(self.run.cols) for i, j in swapped):
+            if all(map(_are_same, self.steps, self._truth(swapped))):
+                return "i and j are exchanged: Step(i, j, ...), i the number of the row block"
         return ""
 
-    def _state_before(self, recording, k):
-        i = recording.steps[k].i
-        earlier = [n for n in range(k) if recording.steps[n].i == i]
-        if earlier:
-            step = recording.steps[earlier[-1]]
-            return step.m, step.l, step.O_acc
-        n_r, d = recording.steps[k].O_acc.shape
-        return np.full(n_r, -np.inf), np.zeros(n_r), np.zeros((n_r, d))
+    def _before(self, k, states):
+        """Return that of `states` which the row block of step k had before, as the steps came."""
+        earlier = [n for n in range(k) if self.steps[n].i == self.steps[k].i]
+        return states[earlier[-1]] if earlier else updates.start(*self.steps[k].O_acc.shape)
 
-    def _scores(self, step):
-        """Yield (what is wrong with them, the scores) of the tile of a step; the right ones come last."""
-        raw = self.Q[step.rows] @ self.K[step.cols].T
-        past = len(self.K) - len(self.Q)
-        mask = tiled.is_visible(step.rows, step.cols, past)
+    def _estimated(self, k, r):
+        """Return mistakes whose number is read off row r of step k: a wrong scale, a wrong start of m."""
+        step = self.steps[k]
+        m, raw = step.m[r], (self.run.Q[step.rows] @ self.run.K[step.cols].T)[r]
+        if not np.isfinite(m):
+            return ()
+        times = m / raw.max() / SCALE
+        scaled = {"S_ij": lambda s: np.where(s.seen, s.raw * s.scale * times, -np.inf)}
+        start = {"m_old": lambda s: np.where(s.before.m == -np.inf, m, s.before.m)}
+        return (
+            updates.Slip(f"the scores are {times:.3g} times as large as Q_i @ K_j.T * scale", scaled),
+            updates.Slip(f"m starts at {m:g}: it starts at -inf, or lower scores are not counted", start),
+        )
+
+    def _fits(self, k, lines):
+        """Return whether `lines` lead from the State that the answer had before step k to the one it gave."""
+        step, run = self.steps[k], self.run
+        before = self._before(k, self.steps)
+        first = not isinstance(before, Step)
+        last = self.steps[k - 1] if first and k else before
         r, c = np.ogrid[step.rows, step.cols]
-        seen = mask if self.sizes.causal else np.ones_like(mask)
-        hide = lambda S, visible: np.where(visible, S, -np.inf)  # noqa: E731
-        S = raw * self.scale
-        yield "the scale is missing: S_ij = Q_i @ K_j.T * scale", hide(raw, seen)
-        yield "the scale is applied twice", hide(S * self.scale, seen)
-        if self.sizes.causal:
-            yield "the causal mask is missing", S
-            yield "the causal mask is aligned top left: query r sees keys up to r + N_k - N_q", hide(S, c <= r)
-            yield "a query must see its own key too: the mask is c <= r + N_k - N_q", hide(S, c < r + past)
-            yield (
-                "the causal mask is upside down: hidden scores are kept, visible ones become -inf",
-                hide(S, ~mask),
+        try:
+            after = updates.update(
+                lines,
+                **{"Q_i": run.Q[step.rows], "K_j": run.K[step.cols], "V_j": run.V[step.cols], "scale": SCALE},
+                **{"before": before, "last": last, "first": first},
+                **{"seen": self.seen[step.rows, step.cols], "r": r, "c": c, "past": len(run.K) - len(run.Q)},
+                **{"K": run.K, "V": run.V, "j": step.j},
             )
-            yield (
-                "hidden scores become 0: they must become -inf, since exp(0 - m) is a weight",
-                np.where(mask, S, 0),
-            )
-            yield (
-                "-1e6 is added to hidden scores: a row that sees no key then sees them all",
-                np.where(mask, S, S - 1e6),
-            )
-            yield "hidden scores become -1e6: a row that sees no key then sees them all", np.where(mask, S, -1e6)
-        else:
-            yield "a causal mask is applied though causal is False", hide(S, mask)
-        yield "", hide(S, seen)
+        except ValueError:  # shapes that do not fit
+            return False
+        return _are_same(step, after)
 
-    def _about_tiles(self, recording):
-        visited = [(step.i, step.j) for step in recording.steps]
-        right = [(step.i, step.j) for step in tiled.steps(self.Q, self.K, self.V, **self.setting)]
-        T_c = -(-self.sizes.N_k // self.sizes.B_c)
-        T_r = -(-self.sizes.N_q // self.sizes.B_r)
-        if recording.remark:
-            return self._named(recording.remark)
+    def _about_tiles(self):
+        """Return what is wrong with the tiles that were visited, or ""."""
+        right, visited = self.run.right, [(step.i, step.j) for step in self.steps]
         if missed := sorted(set(right) - set(visited)):
-            i, j = missed[0]
-            if all(j == T_c - 1 for _, j in missed) and self.sizes.N_k % self.sizes.B_c:
-                return f"the last, shorter block of keys is dropped: tile ({i}, {j}) is never computed"
-            if all(i == T_r - 1 for i, _ in missed) and self.sizes.N_q % self.sizes.B_r:
-                return f"the last, shorter block of queries is dropped: tile ({i}, {j}) is never computed"
-            return f"tile ({i}, {j}) is never computed; some of its scores are visible"
+            return self._about_missed(missed)
         if extra := sorted(set(visited) - set(right)):
             return f"tile {extra[0]} is computed though the mask hides all of it: skip it"
         if len(visited) > len(right):
             twice = next(tile for tile in visited if visited.count(tile) > 1)
             return f"tile {twice} is computed twice"
         if visited != right:
-            outside = {"fa2": "rows of Q outside, keys inside", "fa1": "keys outside, rows of Q inside"}[
-                self.order
-            ]
-            return f"the tiles come in another order than asked for, which is {outside}: {visited[:4]} ..."
+            other = sorted(right, key=lambda tile: tile[::-1] if self.run.order == "fa2" else tile)
+            what = "the loops are the other way round" if visited == other else "the tiles come in another order"
+            return f"{what}: the outer one is {OUTER[self.run.order]}, each from its first block on"
         return ""
 
-    def _about_O(self, recording):
-        exact = naive.attention(self.Q, self.K, self.V, causal=self.sizes.causal)
-        O_acc = np.zeros_like(self.O)
-        for step in recording.steps:
-            O_acc[step.rows] = step.O_acc
-        if same(self.O, exact.O, TOLERANCE):
-            return self._about_loads()
+    def _about_missed(self, missed):
+        (i, j), last_i, last_j = missed[0], len(self.run.rows) - 1, len(self.run.cols) - 1
+        never = f"tile ({i}, {j}) is never computed"
+        if all(j == last_j for _, j in missed) and self.sizes.N_k % self.sizes.B_c:
+            return f"the last, shorter block of keys is dropped: {never}"
+        if all(i == last_i for i, _ in missed) and self.sizes.N_q % self.sizes.B_r:
+            return f"the last, shorter block of queries is dropped: {never}"
+        hidden = [(i, j) for i in range(last_i + 1) for j in range(last_j + 1) if (i, j) not in self.run.right]
+        if self.run.order == "fa1" and all(any(h < i and k == j for h, k in hidden) for i, j in missed):
+            return f"the inner loop ends at a hidden tile: use continue, a later block may see its keys; {never}"
+        if hidden and missed == [tile for tile in self.run.right if tile > min(hidden)]:
+            return f"all ends at the first hidden tile: leave the inner loop alone, with break; {never}"
+        if hidden and self.sizes.causal:
+            return f"{never}, though some of its scores are visible: is_hidden(rows, cols, past), past = N_k - N_q"
+        return never
+
+    def _about_O(self):
+        """Return the Verdict if O is wrong though all steps are right, or None."""
+        run = self.run
+        exact = naive.attention(run.Q, run.K, run.V, causal=self.sizes.causal, scale=SCALE)
+        if same(run.O, exact.O):
+            return self._wrong(UNNORMALISED) if self._is_stored_unnormalised() else None
+        apart = np.array([not same(*rows) for rows in zip(run.O, exact.O, strict=True)])
+        row = int(np.flatnonzero(apart)[0])
+        rows = ("first wrong", f"O, row {row}"), ("expected", show(exact.O[row])), ("given", show(run.O[row]))
+        return self._wrong(self._reason_of_O(apart, exact), *rows)
+
+    def _reason_of_O(self, apart, exact):
+        O, nan = self.run.O, np.isnan(self.run.O).all(axis=1)
+        l, O_acc = np.zeros(len(O)), np.zeros_like(O)
+        for step in self.steps:
+            l[step.rows], O_acc[step.rows] = step.l, step.O_acc
+        if nan.all():
+            return "O is not filled: O[rows] = O_acc / l[:, None]"
         unseen = exact.lse == -np.inf
-        if np.isnan(self.O).all():
-            return "O is not filled: after the last tile of a row block, O[rows] = O_acc / l"
-        if same(self.O, O_acc, TOLERANCE):
-            return "the final division by l is missing: O is O_acc / l"
-        if same(self.O[~unseen], exact.O[~unseen], TOLERANCE):
-            what = "nan" if np.isnan(self.O[unseen]).any() else "not 0"
-            return f"O is {what} in a row that sees no key: divide by 1 where l is 0, and write row blocks without a tile"
-        row = int(np.flatnonzero(~np.isclose(self.O, exact.O).all(axis=1))[0])
-        return f"the steps are right, but row {row} of O is not"
+        if not (apart & ~unseen).any():
+            return self._about_unseen(apart, nan)
+        with np.errstate(all="ignore"):
+            l = np.where(l == 0, 1, l)
+            for sentence, wrong in (
+                ("the final division by l is missing: O is O_acc / l", O_acc),
+                ("O is divided by l twice", O_acc / (l * l)[:, None]),
+                ("O is multiplied by l: O is O_acc / l", O_acc * l[:, None]),
+                ("O is divided by the sum of all l: each row has its own", O_acc / l.sum()),
+            ):
+                if same(O[~unseen], wrong[~unseen]):
+                    return sentence
+        if nan[apart].all():
+            return f"row {np.flatnonzero(apart)[0]} of O is not filled: every row block must be written"
+        return "the steps are right, but O is not O_acc / l in all rows"
+
+    def _about_unseen(self, apart, nan):
+        """Return what is wrong with O in rows that see no key."""
+        with_tile = np.zeros_like(apart)
+        for step in self.steps:
+            with_tile[step.rows] = True
+        if not nan[apart].all():
+            return "O is not 0 in a row that sees no key"
+        if (apart & with_tile).any():
+            return "O is nan in a row that sees no key: divide by 1 where l is 0"
+        where = {"fa1": "O[:] = 0 comes before the loops", "fa2": "write it after the inner loop in any case"}
+        return f"O is not filled in a row block without a tile: {where[self.run.order]}"
+
+    def _is_stored_unnormalised(self):
+        """Return whether O held O_acc between the tiles of the order FA1, and was divided at the end."""
+        for n, step in enumerate(self.steps[:-1]):
+            if self.run.order == "fa1" and self.steps[n + 1].i != step.i:  # else it may be a tile further by then
+                O = self.run.stored[n + 1][step.rows]
+                if same(O, step.O_acc) and not same(O, step.O_acc / np.where(step.l == 0, 1, step.l)[:, None]):
+                    return True
+        return False
 
     def _about_loads(self):
+        """Return the Verdict if more than a block is loaded at once, or None."""
         for name, B in (("K", "B_c"), ("V", "B_c"), ("Q", "B_r")):
-            if self.loaded[name] > self.setting[B] * self.sizes.d:
-                return f"more than {B} rows of {name} are loaded at once: take one block at a time"
-        return ""
-
-    def _wrong(self, sentence, details=()):
-        run = {"Q": self.Q, "K": self.K, "V": self.V, **self.setting}
-        return Verdict("", "wrong", sentence, details or (("run", str(self.sizes)),), run=run)
-
-    def _named(self, text):
-        return text.replace("_steps", getattr(self.answer, "__name__", "the function"))
+            if self.run.given[name].loads.most > self.run.setting[B] * self.sizes.d:
+                return self._wrong(f"more than {B} rows of {name} are loaded at once: take one block at a time")
+        return None
 
 
 def player(answer, run):
     """Return a FlashPlayer of the failing run of an answer."""
     from flashlib.widgets import FlashPlayer
 
-    def my_steps(Q, K, V, B_r, B_c, causal):  # as FlashPlayer takes a loop: without O
-        return answer(Q, K, V, np.full_like(Q, np.nan), B_r, B_c, causal, 1 / np.sqrt(Q.shape[1]))
+    def my_steps(Q, K, V, B_r, B_c, causal, scale):  # as FlashPlayer takes a loop: without O
+        return answer(Q, K, V, np.full(Q.shape, np.nan), B_r, B_c, causal, scale)
 
     return FlashPlayer.from_steps(my_steps, **run)
 
 
-def _fits(update, S_ij, V_j, before, given):
-    with np.errstate(all="ignore"):
-        guess = update(S_ij, V_j, *before)
-    return all(same(x, y, TOLERANCE) for x, y in zip(given, guess, strict=True))
+def same(x, y):
+    return same_to(x, y, 1e-6)
+
+
+def _are_same(state, other):
+    return all(same(getattr(state, name), getattr(other, name)) for name in NAMES)
+
+
+def _list(tiles):
+    return ", ".join(map(str, tiles))
+
+
+def _row(state, r):
+    return "  ".join(f"{name} = {show(getattr(state, name)[r])}" for name in NAMES)

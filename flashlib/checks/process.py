@@ -93,8 +93,8 @@ def _context():
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    slow = [name for name in ("flashlib.kernels", "flashlib.widgets") if name in sys.modules]
-    context.set_forkserver_preload(["flashlib.checks", *slow])  # no more than the notebook has imported itself
+    kernels = ["flashlib.kernels"] if "flashlib.kernels" in sys.modules else []  # torch takes seconds to import
+    context.set_forkserver_preload(["flashlib.checks", *kernels])
     return context
 
 

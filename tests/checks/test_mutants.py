@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("cloudpickle")
 
-import flashlib.widgets  # noqa: E402, F401  so that the processes that check have them from the start
 from flashlib import checks  # noqa: E402
 from flashlib.checks import solutions  # noqa: E402
 from flashlib.checks.mutants import all_mutants  # noqa: E402
@@ -32,6 +32,11 @@ def test_a_wrong_answer_is_named(mutant, matrix):
     assert verdict.outcome == "wrong", f"accepted as {verdict.outcome}:\n{mutant.source}"
     assert mutant.diagnosis in verdict.sentence, f"named otherwise:\n{verdict}\n\n{mutant.source}"
     matrix.rejected(mutant)
+
+
+def test_the_readme_shows_the_totals():
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"{len(checks.EXERCISES)} exercises, {len(all_mutants())} wrong answers" in text
 
 
 def test_wrong_answers_are_many_and_different():

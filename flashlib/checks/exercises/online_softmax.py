@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from flashlib.checks.examine import Case, Finding, Mistake, attempt, examine
+from flashlib.checks.examine import Case, Finding, Mistake, attempt, examine, same
 from flashlib.checks.exercise import exercise
+from flashlib.checks.verdict import Verdict
 from flashlib.memory import HBM
 from flashlib.softmax import State, logsumexp, safe, summarise
 
@@ -58,7 +59,20 @@ def _step_masked_counts(m, l, x_j):
     return m, l * np.exp(m_old - shift) + (1.0 if x_j == -np.inf else np.exp(x_j - shift))
 
 
+def _step_overflowing(m, l, x_j):
+    if x_j == -np.inf:
+        return m, l
+    m_old, m = m, max(m, x_j)
+    return m, (l + np.exp(x_j - m_old)) * np.exp(m_old - m)
+
+
 STEP_MISTAKES = [
+    Mistake("m and l come back as they were: the new score is not counted", lambda m, l, x: (m, l)),
+    Mistake("l and m are exchanged: return m first, then l", lambda *a: _step(*a)[::-1]),
+    Mistake(
+        "exp(x_j - m_old) is infinite at the first score: rescale l alone, then add exp(x_j - m)",
+        _step_overflowing,
+    ),
     Mistake(f"l is not rescaled when the maximum grows: {RESCALE}", lambda *a: _step(*a, alpha=lambda *_: 1.0)),
     Mistake(
         "alpha is upside down: it is exp(m_old - m), at most 1, and not exp(m - m_old)",
@@ -110,7 +124,34 @@ def merge(answer):
     a, b = (State(*(np.array(field) for field in zip(*some, strict=True))) for some in many)
     a.m[1], a.l[1], a.O_acc[1] = -np.inf, 0, 0
     cases.append(_merged("three rows at once, one of them empty in a", a, b))
-    return examine(_as_tuple(answer), cases, MERGE_MISTAKES, outputs=FIELDS)
+    verdict = examine(_as_tuple(answer), cases, MERGE_MISTAKES, outputs=FIELDS)
+    broken = _broken_law(answer) if verdict.right else ""
+    return Verdict("", "wrong", broken) if broken else verdict
+
+
+def _broken_law(answer):
+    """Return which law of a monoid does not hold for random parts of rows, or ""."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x, V = rng.normal(scale=30, size=9), rng.normal(size=(9, 2))
+        x[rng.random(9) < 0.3] = -np.inf
+        cuts = np.sort(rng.integers(0, 10, size=2))
+        parts = zip(np.split(x, cuts), np.split(V, cuts), strict=True)
+        states = [summarise(*part) for part in parts]
+        a, b, c = (State(s.m, s.l, np.zeros(2) + s.O_acc) for s in states)
+        ab, ba, bc = attempt(answer, a, b), attempt(answer, b, a), attempt(answer, b, c)
+        left, right = attempt(answer, ab, c), attempt(answer, a, bc)
+        if not all(hasattr(state, "O_acc") for state in (ab, ba, bc, left, right)):
+            return "it raises for a State that it has returned: m, l and O_acc must be as those of its arguments"
+        if not _are_same(ab, ba):
+            return "it is not commutative: merge(a, b) is not merge(b, a)"
+        if not _are_same(left, right):
+            return "it is not associative: merge(merge(a, b), c) is not merge(a, merge(b, c))"
+    return ""
+
+
+def _are_same(a, b):
+    return all(same(getattr(a, field), getattr(b, field), 1e-9) for field in FIELDS)
 
 
 def _merged(words, a, b):
@@ -151,7 +192,13 @@ def _merge_mean(a, b):
     return m, l, (O_a + O_b) / 2
 
 
+def _merge_other_side(a, b):
+    return _merge_one_side(b, a)
+
+
 MERGE_MISTAKES = [
+    Mistake("only b is rescaled: a may be the part with the smaller maximum", _merge_other_side),
+    Mistake("m is the smaller of the two: take the larger", lambda a, b: _merge(a, b, larger=np.minimum)),
     Mistake(
         "nothing is rescaled: multiply l and O_acc of each part by exp(its m - m)",
         lambda a, b: _merge(a, b, factor=lambda old, m: np.ones_like(old)),
@@ -184,10 +231,20 @@ MERGE_MISTAKES = [
 
 
 def _as_tuple(answer):
-    """Return answer, its State as a plain tuple with arrays, so that outputs are told apart."""
+    """Return answer on copies of its arguments, its State as a plain tuple, so that outputs are told apart."""
+    if not callable(answer):
+        return answer
 
     def f(a, b):
-        state = answer(a, b)
+        given = [State(*map(np.copy, s)) for s in (a, b)]  # arrays too where numbers were: [()] makes them numbers
+        given = [State(*(x[()] for x in s)) for s in given]
+        state = answer(*given)
+        for name, before, after in zip("ab", (a, b), given, strict=True):
+            for field, x, y in zip(FIELDS, before, after, strict=True):
+                if not np.array_equal(x, y):
+                    raise Finding(f"{field} of {name} is changed: make a new array, the part may be merged again")
+        if type(state) in (tuple, list) and len(state) == len(FIELDS):
+            raise Finding(f"returns a plain {type(state).__name__}: return State(m, l, O_acc)")
         if state is None or not hasattr(state, "O_acc"):
             return state
         O_acc = np.asarray(state.O_acc, dtype=float)
@@ -215,17 +272,17 @@ def stream_lse(answer):
 
 
 class _Stream:
-    """Gives scores one by one, once, and counts how often it was asked to."""
+    """Gives scores one by one, once, as a generator does, and counts how often it was asked at its end."""
 
     def __init__(self, x):
-        self.x, self.at, self.taken = x, 0, 0
+        self.x, self.at, self.ended = x, 0, 0
 
     def __iter__(self):
-        self.taken += 1
         return self
 
     def __next__(self):
         if self.at == len(self.x):
+            self.ended += 1
             raise StopIteration
         self.at += 1
         return float(self.x[self.at - 1])
@@ -237,9 +294,15 @@ def _streamed(answer):
 
     def f(stream):
         given = _Stream(stream)
-        result = answer(given)
-        if given.taken > 1:
-            raise Finding("the stream is gone through twice: the second time there is nothing left")
+        twice = Finding("the stream is gone through twice: the second time there is nothing left")
+        try:
+            result = answer(given)
+        except Exception:
+            if given.ended > 1:
+                raise twice from None
+            raise
+        if given.ended > 1 and not same(result, logsumexp(stream), 1e-6):
+            raise twice
         if not f.measured:
             f.measured, many = True, _Stream(np.zeros(20000))
             tracemalloc.start()
@@ -252,6 +315,12 @@ def _streamed(answer):
 
     f.measured = False
     return f
+
+
+def _until_masked(x):
+    """Return x up to its first score of -inf."""
+    masked = np.flatnonzero(x == -np.inf)
+    return x[: masked[0]] if len(masked) else x
 
 
 def _lse(x, *, start=-np.inf, skip=True, alpha=True, log_only=False, end=None):
@@ -275,6 +344,7 @@ STREAM_MISTAKES = [
     Mistake("m is missing: log-sum-exp is m + log(l)", lambda x: _lse(x, log_only=True, end=-np.inf)),
     Mistake("0 is returned where no score came: the log of an empty sum is -inf", lambda x: _lse(x, end=0.0)),
     Mistake("nan for masked scores, since -inf - (-inf) is nan: pass over them", lambda x: _lse(x, skip=False)),
+    Mistake("it stops at the first masked score: pass over it, with continue", lambda x: _lse(_until_masked(x))),
     Mistake("m starts at 0: scores far below it underflow, and l is 0", lambda x: _lse(x, start=0.0, end=-np.inf)),
     Mistake("the sum is returned: log-sum-exp is its logarithm", lambda x: np.exp(_lse(x))),
     Mistake("the maximum is returned: log-sum-exp is m + log(l)", lambda x: x.max(initial=-np.inf)),
@@ -337,6 +407,12 @@ OUTPUT_MISTAKES = [
         lambda O, lse: _weighted(O, lse, safe(lse), lse.max()),
     ),
     Mistake(
+        "the largest lse is missing in lse: it was subtracted, so add it to the logarithm",
+        lambda O, lse: _weighted(
+            O, lse, safe(lse), logsumexp(lse - lse.max()) if lse.max() > -np.inf else -np.inf
+        ),
+    ),
+    Mistake(
         "lse is the sum of those of the parts: it is the log-sum-exp of them",
         lambda O, lse: _weighted(O, lse, safe(lse), lse.sum()),
     ),
@@ -392,7 +468,11 @@ class _Single(HBM):
 
 
 def _metered(answer):
-    """Return answer with its arguments in metered memory; finds out if they are read twice, or a row at once."""
+    """Return answer with its arguments in metered memory; finds out if they are read twice, or a row is kept."""
+    import tracemalloc
+
+    if not callable(answer):
+        return answer
 
     def f(x, v):
         placed = {"x": _Single.put(x)[0], "v": _Single.put(v)[0]}
@@ -402,8 +482,24 @@ def _metered(answer):
                 raise Finding(f"{name} is read {X.traffic.read / X.nbytes:.1f} times: read each number once")
             if X.most[0] > 1 and len(X) > 4:
                 raise Finding(f"{X.most[0]} numbers of {name} are loaded at once: take one at a time")
+        if not same(result, safe(x) @ v, 1e-6):
+            return result
+        for name, X in placed.items():
+            if X.traffic.read < X.nbytes:
+                raise Finding(
+                    f"{name} is read past the meter, as by np.asarray: take {name}[j], or loop over {name}"
+                )
+        if not f.measured and len(x) > 4:
+            f.measured, many = True, _Single.put(np.zeros(8000), np.zeros(8000))
+            tracemalloc.start()
+            attempt(answer, *many)
+            held = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            if held > 40_000:
+                raise Finding(f"8000 scores take {held / 1000:.0f} kB of memory: keep m, l and one sum, no row")
         return result
 
+    f.measured = False
     return f
 
 

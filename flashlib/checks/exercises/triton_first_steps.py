@@ -7,6 +7,87 @@ from flashlib.checks.exercise import exercise
 
 CHAPTER = "09_triton_first_steps"
 NOT_WRITTEN = "nan, or not written"
+INF = np.inf
+BLOCK = 32  # of the vectors
+B_C = 16  # of the scores in row_lse
+
+
+@exercise(chapter=CHAPTER, title="A masked vector add", minutes=10, difficulty="easy", triton=True)
+def add(answer):
+    from flashlib.checks.launches import Out, Strided, in_turn, launched
+
+    rng = np.random.default_rng(0)
+    cases = []
+    for N, step_x, step_y, step_out in (
+        (1, 1, 1, 1),
+        (3, 1, 1, 1),
+        (3, 2, 1, 1),
+        (3, 1, 3, 1),
+        (32, 1, 1, 1),
+        (33, 1, 1, 1),
+        (100, 3, 2, 1),
+        (3, 1, 1, 2),
+        (33, 2, 1, 3),
+    ):
+        x, y = rng.integers(1, 99, (2, N)) / 4
+        arguments = Strided(x, (step_x,)), Strided(y, (step_y,)), Out((N,), (step_out,))
+        cases.append(Case(f"N = {N}, strides {step_x}, {step_y} and {step_out}", arguments, x + y, 1e-6))
+    return in_turn(launched(answer), (cases[:-2], cases[-2:]), ADD, nan=NOT_WRITTEN)
+
+
+def _add(x, y, out, *, value=np.add, steps=lambda *steps: steps, programs=None, first=None):
+    """Return what a launch writes, nan where it writes nothing; a part that is exchanged makes it wrong.
+
+    steps: the strides that it uses for x and y. programs: how many it starts for N. first: where a program starts.
+    """
+    from flashlib.checks.launches import memory, strides_of
+
+    N, given = out.shape[0], [strides_of(z)[0] for z in (x, y)]
+    step_x, step_y = steps(*given)
+    written = np.full(N, np.nan)
+    for program in range(programs(N) if programs else -(-N // BLOCK)):
+        n = (first(program) if first else program * BLOCK) + np.arange(BLOCK)
+        n = n[n < N]
+        written[n] = value(memory(x)(n * step_x), memory(y)(n * step_y))
+    return written
+
+
+def _wrong_add(sentence, **exchanged):
+    return Mistake(sentence, lambda *arguments: _add(*arguments, **exchanged))
+
+
+ADD = (
+    _wrong_add(
+        "the stride of x is not used: its element n lies at x_ptr + n * x.stride(0)",
+        steps=lambda x, y: (1, y),
+    ),
+    _wrong_add(
+        "the stride of y is not used: its element n lies at y_ptr + n * y.stride(0)",
+        steps=lambda x, y: (x, 1),
+    ),
+    _wrong_add(
+        "the strides of x and y are not used: element n of x lies at x_ptr + n * x.stride(0)",
+        steps=lambda x, y: (1, 1),
+    ),
+    _wrong_add("the stride of x is used for y too: each vector has its own", steps=lambda x, y: (x, x)),
+    _wrong_add("the strides of x and y are exchanged", steps=lambda x, y: (y, x)),
+    _wrong_add("y is added to itself: load x from x_ptr", value=lambda x, y: y + y),
+    _wrong_add("x is added to itself: load y from y_ptr", value=lambda x, y: x + x),
+    _wrong_add("y is left out: out = x + y", value=lambda x, y: x),
+    _wrong_add("x is left out: out = x + y", value=lambda x, y: y),
+    _wrong_add("x and y are multiplied: out = x + y", value=np.multiply),
+    _wrong_add("y is subtracted: out = x + y", value=np.subtract),
+    _wrong_add("nothing is written", programs=lambda N: 0),
+    _wrong_add(
+        "the last elements are not written: the grid must round up, triton.cdiv(N, BLOCK)",
+        programs=lambda N: N // BLOCK,
+    ),
+    _wrong_add(
+        "only the first block is written: cdiv(N, BLOCK) programs, each with its block from program_id * BLOCK on",
+        programs=lambda N: 1,
+    ),
+    _wrong_add("the blocks overlap: program p starts at p * BLOCK, not at p", first=lambda program: program),
+)
 
 
 @exercise(chapter=CHAPTER, title="Scale and exponentiate", minutes=10, difficulty="easy", triton=True)
@@ -17,26 +98,291 @@ def scale_exp(answer):
     for N in (1, 3, 32, 33, 100):
         x = np.linspace(-3, 3, N).round(2)
         cases.append(Case(f"{N} elements", (x, Out((N,)), 0.5), np.exp(0.5 * x), 1e-5))
-    mistakes = [
-        Mistake("the scale is missing: y = exp(x * scale)", lambda x, y, scale: np.exp(x)),
-        Mistake("the exponential is missing: y = exp(x * scale)", lambda x, y, scale: x * scale),
-        Mistake(
-            "the scale is applied after the exponential: y = exp(x * scale)",
-            lambda x, y, scale: np.exp(x) * scale,
-        ),
-        Mistake(
-            "the last elements are not written: the grid must round up, triton.cdiv(N, BLOCK)",
-            lambda x, y, scale: _first(np.exp(x * scale), len(x) // 32 * 32),
-        ),
-        Mistake(
-            "only the first block is written: each program has its own block, from program_id * BLOCK on",
-            lambda x, y, scale: _first(np.exp(x * scale), 32),
-        ),
-        Mistake("nothing is written", lambda x, y, scale: _first(x, 0)),
-    ]
-    return examine(launched(answer), cases, mistakes, nan=NOT_WRITTEN)
+    return examine(launched(answer), cases, SCALE_EXP, nan=NOT_WRITTEN)
 
 
 def _first(y, n):
     """Return y with nan from the n-th element on, as if it had not been written."""
     return np.where(np.arange(len(y)) < n, y, np.nan)
+
+
+SCALE_EXP = (
+    Mistake("the scale is missing: y = exp(x * scale)", lambda x, y, scale: np.exp(x)),
+    Mistake("the exponential is missing: y = exp(x * scale)", lambda x, y, scale: x * scale),
+    Mistake("x is divided by scale: y = exp(x * scale)", lambda x, y, scale: np.exp(x / scale)),
+    Mistake("the power is one of 2: y = exp(x * scale), tl.exp", lambda x, y, scale: np.exp2(x * scale)),
+    Mistake(
+        "the scale is applied after the exponential: y = exp(x * scale)",
+        lambda x, y, scale: np.exp(x) * scale,
+    ),
+    Mistake(
+        "the last elements are not written: the grid must round up, triton.cdiv(N, BLOCK)",
+        lambda x, y, scale: _first(np.exp(x * scale), len(x) // BLOCK * BLOCK),
+    ),
+    Mistake(
+        "only the first block is written: cdiv(N, BLOCK) programs, each with its block from program_id * BLOCK on",
+        lambda x, y, scale: _first(np.exp(x * scale), BLOCK),
+    ),
+    Mistake("nothing is written", lambda x, y, scale: _first(x, 0)),
+)
+
+
+@exercise(chapter=CHAPTER, title="A causal softmax", minutes=20, difficulty="medium", triton=True)
+def causal_softmax(answer):
+    from flashlib.checks.launches import Out, Strided, launched
+
+    rng = np.random.default_rng(0)
+    cases = []
+    for words, N, size, S_apart, P_apart in (
+        ("one row", 1, 1, 0, 0),
+        ("two rows", 2, 1, 0, 0),
+        ("four rows", 4, 1, 0, 0),
+        ("five rows", 5, 1, 0, 0),
+        ("five rows with scores far below 0", 5, -100, 0, 0),
+        ("five rows with large scores", 5, 100, 0, 0),
+        ("rows of S that lie apart", 3, 1, 4, 0),
+        ("rows of P that lie apart", 3, 1, 0, 4),
+        ("33 rows that lie apart", 33, 100, 5, 2),
+    ):
+        S = rng.integers(-16, 17, (N, N)) / 8 * abs(size)
+        S += min(size, 0) * 10
+        if N > 1:
+            S[0, 1] = S.max() + abs(size)  # hidden, and the largest
+        arguments = Strided(S, (N + S_apart, 1)), Out((N, N), (N + P_apart, 1))
+        cases.append(Case(words, arguments, _softmax(np.where(np.tri(N) > 0, S, -INF)), 1e-5))
+    return examine(launched(answer), cases, CAUSAL_SOFTMAX, nan=NOT_WRITTEN)
+
+
+def _softmax(S):
+    p = np.exp(S - S.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _no_maximum(S):
+    p = np.exp(S)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _causal(
+    S,
+    P,
+    *,
+    seen=lambda r, c, N: c <= r,
+    other=-INF,
+    softmax=_softmax,
+    after=lambda p, visible: p,
+    written=lambda r, c: c == c,
+    stride=lambda stride, N: stride,
+):
+    """Return what a kernel with a program for each row writes; a part that is exchanged makes it wrong.
+
+    seen: which columns of a block it takes. other: what the rest become. softmax: of the rows of the block.
+    after: what it does to the result. written: which columns it stores. stride: that of S as it uses it.
+    """
+    from flashlib.checks.launches import memory, strides_of
+
+    N = P.shape[0]
+    r, c = np.ogrid[:N, : 1 << (N - 1).bit_length()]
+    block = memory(S)(r * stride(strides_of(S)[0], N) + c).astype(np.float32)  # as wide as in the kernel
+    visible = seen(r, c, N)
+    p = after(softmax(np.where(visible, block, other)), visible)
+    return np.where(written(r, c), p, np.nan)[:, :N]
+
+
+def _wrong_softmax(sentence, **exchanged):
+    return Mistake(sentence, lambda *arguments: _causal(*arguments, **exchanged))
+
+
+def _everywhere(r, c, N):
+    return (c < N) & (r == r)
+
+
+def _weights(S):
+    return np.exp(S - S.max(axis=1, keepdims=True))
+
+
+def _masked(p, visible):
+    r, c = np.ogrid[: p.shape[0], : p.shape[1]]
+    return np.where(c <= r, p, 0)
+
+
+def _masked_and_divided(p, visible):
+    p = _masked(p, visible)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _row_0_of_zeros(S):
+    p = np.exp(S - np.where(S.max(axis=1) == -INF, 0, S.max(axis=1))[:, None])
+    l = p.sum(axis=1, keepdims=True)
+    return p / np.where(l == 0, 1, l)
+
+
+OWN_COLUMN = "a row must see its own column too: the mask is offs <= row"
+
+CAUSAL_SOFTMAX = (
+    _wrong_softmax("hidden scores become 0: exp(0 - m) is a weight too, so give -inf as other", other=0),
+    _wrong_softmax(
+        "the maximum is not subtracted: large scores overflow, exp(s - max) does not", softmax=_no_maximum
+    ),
+    _wrong_softmax("the causal mask is missing: row r sees columns c <= r", seen=_everywhere),
+    _wrong_softmax(
+        "there is no mask: row r sees columns c <= r, and what lies past the row is no score",
+        seen=lambda r, c, N: c == c + 0 * r,
+    ),
+    _wrong_softmax(OWN_COLUMN, seen=lambda r, c, N: c < r),
+    _wrong_softmax(OWN_COLUMN, seen=lambda r, c, N: c < r, softmax=_row_0_of_zeros),
+    _wrong_softmax("one column too many is seen: the mask is offs <= row", seen=lambda r, c, N: c <= r + 1),
+    _wrong_softmax("the mask is upside down: row r sees columns c <= r", seen=lambda r, c, N: (c >= r) & (c < N)),
+    _wrong_softmax("the division by the sum is missing: the weights of a row add up to 1", softmax=_weights),
+    _wrong_softmax(
+        "hidden columns are not written: P is 0 there, so store all columns offs < N",
+        written=lambda r, c: c <= r,
+    ),
+    _wrong_softmax(
+        "the mask comes after the softmax: hidden scores count in the sum; make them -inf before",
+        seen=_everywhere,
+        after=_masked,
+    ),
+    _wrong_softmax(
+        "hidden scores count in the maximum: large ones leave nothing of the others; make them -inf before",
+        seen=_everywhere,
+        softmax=_weights,
+        after=_masked_and_divided,
+    ),
+    _wrong_softmax(
+        "the rows of S lie S.stride(0) apart, not N: pass the stride to the kernel", stride=lambda stride, N: N
+    ),
+    _wrong_softmax(
+        "only row 0 is written: N programs, each with the row of its tl.program_id(0)",
+        written=lambda r, c: (r == 0) & (c == c),
+    ),
+    Mistake("nothing is written", lambda S, P: np.full(P.shape, np.nan)),
+    Mistake(
+        "the softmax goes down the columns: each row of S is normalised",
+        lambda S, P: _softmax(np.where(np.tri(len(S)) > 0, np.asarray(S), -INF).T).T,
+    ),
+    Mistake("the weights of a row are all equal: they are exp(s - m) / l", lambda S, P: _softmax(_hidden(len(S)))),
+    Mistake("the scores themselves are written: P is their softmax", lambda S, P: np.tril(np.asarray(S))),
+)
+
+
+def _hidden(N):
+    return np.where(np.tri(N) > 0, 0, -INF)
+
+
+@exercise(chapter=CHAPTER, title="Log-sum-exp of each row", minutes=20, difficulty="medium", triton=True)
+def row_lse(answer):
+    from flashlib.checks.launches import Out, Strided, launched
+
+    rng = np.random.default_rng(0)
+    cases = []
+    for words, rows, N, apart, change in (
+        ("one score", 1, 1, 0, lambda X: X),
+        ("rows of 3 scores", 2, 3, 0, lambda X: X),
+        ("rows of 16 scores", 2, 16, 0, lambda X: X),
+        ("rows of 17 scores", 3, 17, 0, lambda X: X),
+        ("scores far below 0", 2, 3, 0, lambda X: X - 500),
+        ("scores that grow", 2, 40, 0, lambda X: X + np.arange(40) // 16 * 4),
+        ("scores near 1000", 2, 40, 0, lambda X: 500 * X),
+        ("a row of -inf", 3, 5, 0, lambda X: np.where([[False], [True], [False]], -INF, X)),
+        ("first scores of -inf", 2, 23, 0, lambda X: np.where(np.arange(23) < 18, -INF, X)),
+        ("rows that lie apart", 3, 5, 7, lambda X: X),
+    ):
+        X = change(rng.integers(-16, 17, (rows, N)) / 8)
+        cases.append(Case(words, (Strided(X, (N + apart, 1)), Out((rows,))), _lse(X), 1e-6))
+    return examine(launched(answer), cases, ROW_LSE, nan=NOT_WRITTEN)
+
+
+def _lse(X, log=np.log):
+    with np.errstate(all="ignore"):
+        m = X.max(axis=1)
+        return m + log(np.exp(X - np.where(m == -INF, 0, m)[:, None]).sum(axis=1))
+
+
+def _online(
+    X,
+    lse,
+    *,
+    start=-INF,
+    other=-INF,
+    larger=np.maximum,
+    shift=lambda m: np.where(m == -INF, 0, m),
+    alpha=lambda m_old, shift: np.exp(m_old - shift),
+    term=lambda x, shift: np.exp(x - shift),
+    blocks=lambda N: -(-N // B_C),
+    end=None,
+    stride=lambda stride, N: stride,
+):
+    """Return what a kernel that goes over rows in blocks of 16 writes; a part that is exchanged makes it wrong."""
+    from flashlib.checks.launches import memory, strides_of
+
+    rows, N = X.shape
+    m, l = np.full(rows, start, np.float32), np.zeros(rows, np.float32)  # as wide as in the kernel
+    first = np.arange(rows)[:, None] * stride(strides_of(X)[0], N)
+    for j in range(blocks(N)):
+        c = j * B_C + np.arange(B_C)
+        x = np.where(c < N, memory(X)(first + c), other).astype(np.float32)
+        m_old, m = m, larger(m, x.max(axis=1))
+        safe = shift(m)
+        l = alpha(m_old, safe) * l + term(x, safe[:, None]).sum(axis=1)
+    return (end or _end)(m, l)
+
+
+def _wrong_lse(sentence, **exchanged):
+    return Mistake(sentence, lambda *arguments: _online(*arguments, **exchanged))
+
+
+def _end(m, l):
+    return m + np.log(l)
+
+
+def _guarded_end(m, l):
+    return m + np.log(np.where(l == 0, 1, l))
+
+
+def _one(m_old, shift):
+    return np.ones_like(shift)
+
+
+NO_MAXIMUM = "the maximum is not subtracted: large scores overflow, the terms of l are exp(x - m)"
+
+ROW_LSE = (
+    _wrong_lse("l is not rescaled when the maximum grows: multiply it by exp(m_old - m)", alpha=_one),
+    _wrong_lse("alpha is upside down: it is exp(m_old - m), at most 1", alpha=lambda m, shift: np.exp(shift - m)),
+    *(_wrong_lse(NO_MAXIMUM, term=lambda x, shift: np.exp(x), end=end) for end in (_end, _guarded_end)),
+    *(
+        _wrong_lse("m starts at 0: it starts at -inf, or scores far below 0 count for nothing", start=0, end=end)
+        for end in (_end, _guarded_end)
+    ),
+    _wrong_lse(NO_MAXIMUM, term=lambda x, shift: np.exp(x), alpha=_one, end=lambda m, l: np.log(l)),
+    _wrong_lse("lse is log(l) alone: lse = m + log(l)", end=lambda m, l: np.log(l)),
+    _wrong_lse("lse is log(l) alone: lse = m + log(l)", end=lambda m, l: np.log(np.where(l == 0, 1, l))),
+    _wrong_lse("lse is m alone: lse = m + log(l)", end=lambda m, l: m),
+    _wrong_lse("lse is l alone: lse = m + log(l)", end=lambda m, l: l),
+    _wrong_lse("lse is m + l: lse = m + log(l)", end=lambda m, l: m + l),
+    _wrong_lse("the logarithm is to base 2: lse = m + log(l), a natural one", end=lambda m, l: m + np.log2(l)),
+    _wrong_lse("the sign is exchanged: lse = m + log(l)", end=lambda m, l: m - np.log(l)),
+    _wrong_lse("places past the end count as scores of 0: give -inf as other", other=0),
+    _wrong_lse("m is that of the last block alone: take the larger of it and the m before", larger=lambda m, x: x),
+    _wrong_lse(
+        "a block of -inf gives nan, since -inf - (-inf) is nan: subtract 0 where m is -inf", shift=lambda m: m
+    ),
+    _wrong_lse(
+        "a row of -inf gives 0: its log-sum-exp is -inf",
+        end=lambda m, l: np.where(l == 0, 0, m + np.log(l)),
+    ),
+    _wrong_lse("the last, shorter block is dropped: range(0, N, BLOCK) reaches it", blocks=lambda N: N // B_C),
+    _wrong_lse("only the first block is read: go on to the end of the row", blocks=lambda N: 1),
+    _wrong_lse(
+        "the rows of X lie X.stride(0) apart, not N: pass the stride to the kernel", stride=lambda stride, N: N
+    ),
+    Mistake(
+        "only lse[0] is written: a program for each row, which stores to lse_ptr + row",
+        lambda X, lse: _first(_lse(np.asarray(X)), 1),
+    ),
+    Mistake(
+        "all rows are written to lse[0]: each program stores to lse_ptr + row",
+        lambda X, lse: _first(_lse(np.asarray(X))[::-1], 1),
+    ),
+    Mistake("nothing is written", lambda X, lse: np.full(lse.shape, np.nan)),
+)

@@ -1,7 +1,7 @@
 """Wrong answers, each with the diagnosis that it must get. A test holds that it does.
 
-A mutant is the solution with some of its text exchanged, so that one reads at once what is wrong with it, or a text
-of its own where that would hide it.
+A mutant is the solution with some of its text exchanged, so that one reads at once what is wrong with it, or a
+text of its own where that would hide it.
 """
 
 import importlib
@@ -32,8 +32,8 @@ class Mutant:
         """The text of the wrong answer."""
         text = self.text or solutions.text(self.exercise)
         for old, new in self.edits.items():
-            if text.count(old) != 1:
-                raise ValueError(f"{self.exercise}, {self.name}: {old!r} is there {text.count(old)} times, not once")
+            if (n := text.count(old)) != 1:
+                raise ValueError(f"{self.exercise}, {self.name}: {old!r} is there {n} times, not once")
             text = text.replace(old, new)
         return text.strip("\n")
 

@@ -208,4 +208,71 @@ def my_weighted_mean(x, v):
     return num / den
 """,
     ),
+    Mutant(
+        "online_step",
+        "score not counted",
+        "come back as they were",
+        {"m, l * np.exp(m_old - m) + np.exp(x_j - m)": "m_old, l"},
+    ),
+    Mutant(
+        "online_step",
+        "exchanged",
+        "l and m are exchanged",
+        text="""
+def my_online_step(m, l, x_j):
+    if x_j == -np.inf:
+        return l, m
+    new = max(m, x_j)
+    return np.exp(m - new) * l + np.exp(x_j - new), new
+""",
+    ),
+    Mutant(
+        "online_step",
+        "term before the rescale",
+        "infinite at the first score",
+        {"l * np.exp(m_old - m) + np.exp(x_j - m)": "(l + np.exp(x_j - m_old)) * np.exp(m_old - m)"},
+    ),
+    Mutant("merge", "only b rescaled", "only b is rescaled", {"np.exp(a.m - shift)": "np.ones_like(m)"}),
+    Mutant("merge", "smaller maximum", "m is the smaller", {"np.maximum": "np.minimum"}),
+    Mutant("merge", "a plain tuple", "returns a plain tuple", {"State(m, l, O_acc)": "(m, l, O_acc)"}),
+    Mutant(
+        "merge",
+        "O_acc of a changed",
+        "O_acc of a is changed",
+        text="""
+def my_merge(a, b):
+    m = np.maximum(a.m, b.m)
+    shift = np.where(np.isneginf(m), 0, m)
+    alpha_a, alpha_b = np.exp(a.m - shift), np.exp(b.m - shift)
+    O_acc = a.O_acc
+    O_acc *= alpha_a[..., None]
+    O_acc += alpha_b[..., None] * b.O_acc
+    return State(m, alpha_a * a.l + alpha_b * b.l, O_acc)
+""",
+    ),
+    Mutant("stream_lse", "stops at a masked score", "stops at the first masked", {"continue": "break"}),
+    Mutant("merge_outputs", "m missing", "the largest lse is missing", {"m + np.log(l)": "np.log(l)"}),
+    Mutant(
+        "weighted_mean",
+        "past the meter",
+        "read past the meter",
+        text="""
+def my_weighted_mean(x, v):
+    x, v = np.asarray(x), np.asarray(v)
+    p = np.exp(x - x.max())
+    return (p * v).sum() / p.sum()
+""",
+    ),
+    Mutant(
+        "weighted_mean",
+        "lists",
+        "keep m, l and one sum",
+        text="""
+def my_weighted_mean(x, v):
+    scores, values = list(x), list(v)
+    m = max(scores)
+    weights = [np.exp(s - m) for s in scores]
+    return sum(w * u for w, u in zip(weights, values)) / sum(weights)
+""",
+    ),
 ]

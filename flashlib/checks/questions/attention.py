@@ -1,3 +1,83 @@
 """The questions of chapter 04."""
 
-QUESTIONS = []
+import numpy as np
+
+from flashlib import cost, naive
+from flashlib.checks.prediction import Question
+from flashlib.memory import HBM
+
+N = 16384  # 16K
+
+
+def _moved():
+    """Return how often a matrix the size of S is written and read, metered where nearly all else is small."""
+    Q, K, V = HBM.put(*(np.ones((64, 1)) for _ in range(3)))
+    naive.attention(Q, K, V)
+    S = 64 * 64 * 8
+    return {"written": Q.traffic.written // S, "read": Q.traffic.read // S}
+
+
+def _without_a_key():
+    lse = naive.attention(np.ones((5, 1)), *np.ones((2, 2, 1)), causal=True).lse
+    return int((lse == -np.inf).sum())
+
+
+def _share(N, d):
+    return 4 * N * N * 2 / cost.standard_traffic(N, N, d, dtype="float16").total
+
+
+QUESTIONS = [
+    Question(
+        "size_of_S",
+        lambda: {"one_head": N * N * 4 / 1e9, "heads_32": 32 * N * N * 4 / 1e9},
+        "16384 * 16384 scores of 4 bytes are 1.07 GB, and each head has its own: 34.36 GB for 32 of them.",
+        wrong={0.0336: "that are Q, K, V and O together", 0.268: "each item has 4 bytes"},
+        tolerance=0.05,
+    ),
+    Question(
+        "shapes",
+        lambda: {"S": (5, 7), "P": (5, 7), "O": (5, 16)},
+        "S and P have a row for each query and a column for each key; O has a row per query and the width of V.",
+        wrong={(7, 5): "a row for each query, a column for each key", (7, 16): "O has a row for each query"},
+    ),
+    Question(
+        "std_unscaled",
+        lambda: float(np.sqrt(64)),
+        "the variances of d independent terms add up to d = 64, so the standard deviation is its root, 8.",
+        wrong={64: "that is the variance", 1: "that is what the scale makes of it"},
+        tolerance=0.05,
+    ),
+    Question(
+        "rows_without_a_key",
+        _without_a_key,
+        "aligned bottom right, the last query sees both keys, the one before it one, and the first 3 none.",
+        wrong={0: "that is how a mask aligned top left would have it: there each query sees key 0"},
+    ),
+    Question(
+        "trips_of_N2",
+        _moved,
+        "S is written by the first pass and read by the second; P is written by the second and read by the third.",
+        wrong={1: "both S and P are written and read", 3: "Q, K and V are no N x N matrices"},
+    ),
+    Question(
+        "share_of_S_and_P",
+        lambda: 100 * _share(4096, 64),
+        "4 N^2 items against 4 N d + N: for N = 4096 and d = 64, S and P have 64 times as many.",
+        wrong={50: "they would have half where N = d, and N is 64 times as large"},
+        tolerance=0.02,
+    ),
+    Question(
+        "doubling_d",
+        lambda: {
+            "flops": cost.flops(4096, 4096, 128) / cost.flops(4096, 4096, 64),
+            "traffic": round(_traffic(128) / _traffic(64), 2),
+        },
+        "the FLOPs are 4 N^2 d; of the bytes only Q, K, V and O, under 2%, have anything to do with d.",
+        wrong={2: "nearly all bytes are those of S and P, whose size has no d in it"},
+        tolerance=0.05,
+    ),
+]
+
+
+def _traffic(d):
+    return cost.standard_traffic(4096, 4096, d, dtype="float16").total

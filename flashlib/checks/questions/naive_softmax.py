@@ -1,13 +1,141 @@
 """The questions of chapter 01."""
 
-import math
+import numpy as np
 
 from flashlib.checks.prediction import Question
+from flashlib.softmax import naive
+
+FORMATS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64}
+LAB = (-2, -1, 0)  # the offsets of the scores in the lab
+
+
+def _count(x, step, holds):
+    """Return the first of x, x + step, x + 2 step, ... for which `holds` is no longer true."""
+    with np.errstate(all="ignore"):
+        while holds(x):
+            x += step
+    return x
+
+
+def _first_overflow():
+    return {name: _count(0, 1, lambda x, of=of: np.isfinite(np.exp(of(x)))) for name, of in FORMATS.items()}
+
+
+def _nans():
+    with np.errstate(all="ignore"):
+        return int(np.isnan(naive(np.array([1, 2, 12], np.float16))).sum())
+
+
+def _sum_overflow():
+    limit = np.log(float(np.finfo(np.float16).max) / 1024)
+    with np.errstate(all="ignore"):
+        weights = naive(np.full(1024, limit + 0.05, np.float16))
+    kinds = {"0": 0, "1/1024": 1 / 1024}
+    kind = next((name for name, p in kinds.items() if np.allclose(weights, p, atol=1e-5)), "nan")
+    return {"limit": round(float(limit), 2), "weights": kind}
+
+
+def _stands_still(bits):
+    """Return where a running sum of ones stops in a format that keeps this many binary digits."""
+    s = 1
+    while _rounded(s + 1, bits) != s:
+        s = _rounded(s + 1, bits)
+    return s
+
+
+def _rounded(n, bits):
+    """Return the whole number n rounded to `bits` binary digits, a tie to the even one."""
+    unit = 2 ** max(n.bit_length() - bits, 0)
+    return round(n / unit) * unit
+
+
+def _lab():
+    offsets = np.array(LAB, np.float16)
+
+    def sum_of_exps(x, copies):
+        return np.tile(np.exp(np.float16(x) + offsets), copies).sum()
+
+    with np.errstate(all="ignore"):
+        right = bool(np.allclose(naive(np.float16(11) + offsets), [0.09, 0.245, 0.665], atol=0.01))
+    step = float(np.spacing(np.float16(11)))
+    nan = _count(11.0, step, lambda x: np.isfinite(np.exp(np.float16(x))))
+    fails = _count(0.0, float(np.spacing(np.float16(0.9))), lambda x: np.isfinite(sum_of_exps(x, 16384)))
+    return {"right": right, "nan": nan, "copies": round(fails, 2)}
+
 
 QUESTIONS = [
     Question(
         "first_overflow",
-        lambda: {"fp16": math.floor(math.log(65504)) + 1, "fp32": 89, "fp64": 710},
-        "the exponential passes the largest number at its logarithm: 11.09, 88.72 and 709.78.",
+        _first_overflow,
+        "exp passes the largest number at its logarithm: 11.09, 88.72 and 709.78. A range so many times as large "
+        "moves the limit only by a sum, as log(a b) is log(a) + log(b).",
+        wrong={
+            11: "log(65504) is 11.09: the exponential of 11 is finite",
+            16: "log2(65504) is 16: exp is a power of e, not of 2",
+            65505: "that is where x itself overflows, not its exponential",
+            88: "log(3.4e38) is 88.72: the exponential of 88 is finite",
+            709: "log(1.8e308) is 709.78: the exponential of 709 is finite",
+        },
+    ),
+    Question(
+        "nans_of_an_overflow",
+        _nans,
+        "the sum is inf. finite / inf is 0, and only inf / inf is nan.",
+        wrong={
+            3: "the first two terms are finite, and finite / inf is 0",
+            2: "finite / inf is 0",
+            0: "the exponential of 12 is inf, and inf / inf has no value",
+        },
+    ),
+    Question(
+        "sum_overflow",
+        _sum_overflow,
+        "1024 exp(x) passes 65504 at x = log(65504 / 1024), about log(64). Each term stays finite, "
+        "and finite / inf is 0.",
+        choices=("0", "1/1024", "nan"),
+        wrong={
+            11.09: "that is where a single exponential overflows",
+            64: "that is the exponential: x is its logarithm",
+            6: "log2(64) is 6: exp is a power of e",
+            "nan": "no term is inf, so there is no inf / inf",
+            "1/1024": "that would be right, but the sum is inf",
+        },
+        tolerance=0.005,
+    ),
+    Question(
+        "first_underflow",
+        lambda: _count(0, -1, lambda x: np.exp(np.float16(x)) > 0),
+        "the logarithm of 2^-24 is -16.64. Down to half of 2^-24, at -17.33, an exponential is rounded up to it.",
+        wrong={
+            -17: "the exponential of -17 is 0.69 times the smallest number: it is rounded up",
+            -12: "the range is not the same at both ends: 65504 is about 2^16",
+            -24: "the smallest number is a power of 2, and exp is a power of e: 24 log(2) is 16.6",
+            18: "the exponential of a positive number is larger than 1",
+            17: "the exponential of a positive number is larger than 1",
+        },
+    ),
+    Question(
+        "running_sum",
+        lambda: {"fp16": _stands_still(np.finfo(np.float16).nmant + 1), "bf16": _stands_still(8)},
+        "with t binary digits the numbers above 2^t lie 2 apart, and 2^t + 1 is rounded to 2^t: 2^11 and 2^8.",
+        wrong={
+            65504: "that is the largest number: the sum stops long before it",
+            1024: "from 1024 on the neighbours are still 1 apart",
+            128: "from 128 on the neighbours are still 1 apart",
+            4096: "from 2048 on the neighbours are already 2 apart",
+            512: "from 256 on the neighbours are already 2 apart",
+        },
+    ),
+    Question(
+        "overflow_lab",
+        _lab,
+        "the exponentials of (9, 10, 11) add up to 90003, so all weights are 0. nan needs a term that is inf, "
+        "and the first x is 11.09375. 16384 copies add up to 24628 exp(x), which passes 65504 at x = 0.98.",
+        wrong={
+            True: "each exponential is finite, but their sum is about 90000",
+            12: "between 11 and 12 fp16 has 127 numbers",
+            1.39: "that is log(65504 / 16384), for a row of equal scores: here each copy weighs 1.503 exp(x)",
+        },
+        tolerance=0.005,
     ),
 ]

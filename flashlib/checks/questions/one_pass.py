@@ -1,3 +1,205 @@
 """The questions of chapter 05."""
 
-QUESTIONS = []
+import numpy as np
+
+from flashlib import softmax, tiled
+from flashlib.checks.prediction import Question
+from flashlib.memory import HBM
+
+X = np.array([1.0, 2.0, 4.0, 3.0])  # the scores and values of section 3
+V4 = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
+SAME = {"right": "the right output", "nan": "nan", "zeros": "zeros", "mean": "the mean of the values"}
+
+
+def _random(N, d):
+    """Return Q, K, V as the chapter draws them."""
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(N, d)) for _ in range(3)]
+
+
+def _stream():
+    """Return how many numbers a query keeps, and whether the order of the blocks changes them."""
+    Q, K, V = _random(12, 4)
+    blocks = list(tiled.blocks(12, 3))
+    kept = [sum(np.exp(Q @ K[cols].T) @ V[cols] for cols in order) for order in (blocks, blocks[::-1])]
+    return {"numbers": kept[0].shape[1], "order": not np.allclose(*kept)}
+
+
+def _nan_rows():
+    Q, K, V = _random(12, 4)
+    with np.errstate(all="ignore"):
+        E = np.exp(1e5 * Q @ K.T / np.sqrt(4))
+        return int(np.isnan(E @ V / E.sum(axis=1, keepdims=True)).any(axis=1).sum())
+
+
+def _other_order():
+    first, second = (softmax.summarise(X[keys], V4[keys]) for keys in (slice(2, 4), slice(0, 2)))
+    ab, ba = softmax.merge(first, second), softmax.merge(second, first)
+    different = sum(
+        not np.allclose(a, b) for a, b in zip((*ab, ab.O_acc / ab.l), (*ba, ba.O_acc / ba.l), strict=True)
+    )
+    return {"alpha": float(np.exp(first.m - ab.m)), "different": different}
+
+
+def _divisions(N_k=4096, d=64, B_c=64):
+    return {"unnormalised": d, "normalised": N_k // B_c * (d + 1)}
+
+
+def _row_without_keys():
+    with np.errstate(invalid="ignore"):
+        alpha = np.exp(np.array(-np.inf) - np.array(-np.inf))
+    return f"{alpha:g}"
+
+
+def _rescaled():
+    """Return the rows of row block 0 in the player that are rescaled last, and twice."""
+    rows = [
+        (step.j, r)
+        for step in tiled.steps(*_random(8, 4), B_r=4, B_c=2)
+        for r in range(4)
+        if step.i == 0 and 0 < step.alpha[r] < 1
+    ]
+    counted = [r for _, r in rows]
+    return {"last": max(rows)[1], "twice": next(r for r in counted if counted.count(r) == 2)}
+
+
+def _first_wrong():
+    """Return where a loop that does not rescale O_acc first goes wrong: the first tile that rescales."""
+    for k, step in enumerate(tiled.steps(*_random(8, 4), B_r=4, B_c=2)):
+        rescaled = np.flatnonzero((0 < step.alpha) & (step.alpha < 1))
+        if len(rescaled):
+            return {"step": k + 1, "row": step.rows.start + int(rescaled[0]), "l_wrong": False}
+    raise AssertionError("no row is rescaled")
+
+
+def _passes():
+    Q, K, V = _random(64, 8)
+    passes = {}
+    for B_r in (64, 16, 1):
+        (K_hbm,) = HBM.put(K)
+        tiled.attention(Q, K_hbm, V, B_r=B_r, B_c=16)
+        passes[f"B_r_{B_r}"] = K_hbm.traffic.read // K.nbytes
+    return passes
+
+
+def _row(x, m, rescale=True, divide=True):
+    """Return the output of a row in blocks of two with some of the mistakes of section 10."""
+    l, O_acc = 0.0, np.zeros(2)
+    for cols in tiled.blocks(len(x), 2):
+        m_old, m = m, max(m, x[cols].max())
+        alpha, p = np.exp(m_old - m), np.exp(x[cols] - m)
+        l, O_acc = alpha * l + p.sum(), (alpha if rescale else 1) * O_acc + p @ V4[cols]
+    with np.errstate(invalid="ignore"):
+        return O_acc / l if divide else O_acc
+
+
+def _right_mistakes():
+    right = softmax.safe(X) @ V4
+    outputs = _row(X, -np.inf, rescale=False), _row(X, -np.inf, divide=False), _row(X, 0.0)
+    (number,) = [n for n, O in enumerate(outputs, start=1) if np.allclose(O, right)]
+    return number
+
+
+def _after_1000():
+    O = _row(X - 1000, 0.0)
+    known = {
+        "right": softmax.safe(X) @ V4,
+        "nan": np.full(2, np.nan),
+        "zeros": np.zeros(2),
+        "mean": V4.mean(axis=0),
+    }
+    return next(SAME[name] for name, value in known.items() if np.allclose(O, value, equal_nan=True))
+
+
+QUESTIONS = [
+    Question(
+        "stream_state",
+        _stream,
+        "a query keeps its row of A, d = 4 numbers, and adds to it; a sum is the same in any order.",
+        wrong={
+            12: "the scores of the 12 keys need not be kept: each is used at once",
+            3: "a block of 3 keys is used and forgotten",
+            16: "each key adds to the same 4 numbers",
+            48: "that is all of A; the question is about one query",
+        },
+    ),
+    Question(
+        "two_sums_nan",
+        _nan_rows,
+        "each row has a score far above 709, where exp becomes inf in fp64; l is inf too, and inf / inf is nan.",
+        wrong={0: "exp of a score above 709 is inf in fp64, and inf / inf is nan"},
+    ),
+    Question(
+        "other_order",
+        _other_order,
+        "no score of the second block is above 4, so m stays and alpha = exp(4 - 4) = 1; the end is the same.",
+        tolerance=1e-3,
+        wrong={
+            0: "alpha is 0 in the first block, which comes from m = -inf",
+            float(np.exp(-2)): "exp(2 - 4) was the factor of the old order: now the maximum does not grow",
+            float(np.exp(2)): "alpha is never above 1: m does not fall",
+        },
+    ),
+    Question(
+        "divisions",
+        _divisions,
+        "unnormalised: d, once; normalised: d + 1 in each of the 64 blocks, d for PV and one for the factor of o.",
+        wrong={
+            4096: "the factor alpha * l_old / l is a division too: d + 1 in each block",
+            1: "O_acc / l divides each of its d numbers",
+            65: "that is one block; there are 64",
+            4160 * 64: "the divisions come once a block, not once a key",
+        },
+    ),
+    Question(
+        "row_without_keys",
+        _row_without_keys,
+        "both are exp(-inf - (-inf)), and -inf - (-inf) is nan.",
+        choices=("0", "1", "inf", "nan"),
+        wrong={
+            "0": "it ought to be 0, but -inf - (-inf) is nan, not -inf",
+            "1": "-inf - (-inf) is nan, not 0",
+        },
+    ),
+    Question(
+        "rescaled_rows",
+        _rescaled,
+        "a row is rescaled by each tile after its first that holds a score larger than all before it.",
+    ),
+    Question(
+        "first_wrong_step",
+        _first_wrong,
+        "O_acc goes wrong where a row is first rescaled, by tile (0, 1), the second step; l has its alpha.",
+        wrong={
+            1: "in the first tile alpha is 0, and so is O_acc: nothing is lost",
+        },
+    ),
+    Question(
+        "passes_over_K",
+        _passes,
+        "each row block reads all of K once, and there are 64 / B_r row blocks.",
+        wrong={
+            16: "a pass for each row block: count these",
+            4: "a pass for each row block, not for each block of keys",
+        },
+    ),
+    Question(
+        "harmless_mistake",
+        _right_mistakes,
+        "exp(-m) cancels in O_acc / l, whatever m is, as long as m does not lie far from the scores.",
+        wrong={
+            1: "keys seen before the maximum grew get too much weight",
+            2: "O_acc is the output times l",
+        },
+    ),
+    Question(
+        "m_stuck_at_0",
+        _after_1000,
+        "m stays 0, all weights are exp(-996) or less, which is 0 in fp64, and 0 / 0 is nan.",
+        choices=tuple(SAME.values()),
+        wrong={
+            SAME["right"]: "with m = 0 the weights are exp(-996) and less, which is 0 in fp64",
+            SAME["zeros"]: "O_acc is 0, but l is 0 too, and 0 / 0 is nan",
+        },
+    ),
+]

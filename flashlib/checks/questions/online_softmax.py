@@ -92,7 +92,7 @@ QUESTIONS = [
             {name: _changed(name) for name in ("order", "cuts", "identity")}
             | {"plain_mean": _mean_depends_on_order()}
         ),
-        "merge is associative and commutative and has an identity, so the State of the whole is the same but for the "
-        "last digits; a plain mean of means gives the parts merged last more weight.",
+        "merge is associative and commutative and has an identity, so the State of the whole is the same but "
+        "for the last digits; a plain mean of means gives the parts merged last more weight.",
     ),
 ]

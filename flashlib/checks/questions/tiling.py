@@ -1,3 +1,207 @@
 """The questions of chapter 06."""
 
-QUESTIONS = []
+import numpy as np
+
+from flashlib import cost, tiled
+from flashlib.checks.prediction import Question
+
+POWERS = [2**p for p in range(4, 11)]
+WORDS = ("standard", "FA1", "FA2")
+
+
+def _grid():
+    rows, cols = list(tiled.blocks(10, 4)), list(tiled.blocks(7, 3))
+    last = rows[-1].stop - rows[-1].start, cols[-1].stop - cols[-1].start
+    return {"tiles": len(rows) * len(cols), "last": last}
+
+
+def _ones(N_q, N_k):
+    return np.ones((N_q, 1)), *np.ones((2, N_k, 1))
+
+
+def _causal_tiles():
+    steps = list(tiled.steps(*_ones(16, 16), B_r=4, B_c=4, causal=True))
+    return {"computed": len(steps), "masked": sum(bool(np.isinf(step.S_ij).any()) for step in steps)}
+
+
+def _more_queries():
+    steps = list(tiled.steps(*_ones(5, 2), B_r=2, B_c=2, causal=True))
+    without = any(bool(np.isinf(step.S_ij).all(axis=1).any()) for step in steps)
+    return {"tiles": {(step.i, step.j) for step in steps}, "row_without_key": without}
+
+
+def _padding():
+    """Return which of l and O_acc two rows of zeros change, as in section 7."""
+    rng = np.random.default_rng(0)
+    Q, K, V = rng.normal(size=(3, 4)) + 1, rng.normal(size=(10, 4)), rng.normal(size=(10, 4))
+    padded = [np.vstack([X, np.zeros((2, 4))]) for X in (K, V)]
+    *_, right = tiled.steps(Q, K, V, B_r=3, B_c=4)
+    *_, wrong = tiled.steps(Q, *padded, B_r=3, B_c=4)
+    same = np.allclose(wrong.l, right.l), np.allclose(wrong.O_acc, right.O_acc)
+    return {(False, False): "both", (False, True): "l", (True, False): "O_acc", (True, True): "neither"}[same]
+
+
+def _moved(N, d, B_r, B_c, dtype, causal=False):
+    """Return {what: bytes moved}."""
+    tile = {"B_r": B_r, "B_c": B_c, "dtype": dtype, "causal": causal}
+    return {
+        "standard": cost.standard_traffic(N, N, d, dtype=dtype).total,
+        "FA1": cost.fa1_traffic(N, N, d, **tile).total,
+        "FA2": cost.fa2_traffic(N, N, d, **tile).total,
+    }
+
+
+def _small_example():
+    moved = _moved(12, 4, 4, 3, "float64", causal=True)
+    return {"fewest": min(moved, key=moved.get), "FA1_below_standard": moved["FA1"] < moved["standard"]}
+
+
+def _three_traffics():
+    moved = _moved(4096, 64, 64, 64, "float16")
+    factor = max(moved.values()) / min(moved.values())
+    nearest = min((2, 10, 100), key=lambda x: abs(np.log(x / factor)))
+    return {"fewest": min(moved, key=moved.get), "most": max(moved, key=moved.get), "factor": nearest}
+
+
+def _sliders():
+    """Return which block size changes what each order moves without a mask."""
+    start = _moved(4096, 64, 64, 64, "float16")
+    by_rows, by_cols = _moved(4096, 64, 128, 64, "float16"), _moved(4096, 64, 64, 128, "float16")
+    return {
+        order: {(True, False): "B_r", (False, True): "B_c"}[
+            by_rows[order] != start[order], by_cols[order] != start[order]
+        ]
+        for order in ("FA1", "FA2")
+    }
+
+
+def _break_even():
+    """Return the first sizes with which the orders move no more than standard attention, d = 128."""
+    sizes = range(1, 512)
+    return {
+        "FA2": next(
+            B for B in sizes if (moved := _moved(4096, 128, B, 64, "float16"))["FA2"] <= moved["standard"]
+        ),
+        "FA1": next(
+            B for B in sizes if (moved := _moved(4096, 128, 64, B, "float16"))["FA1"] <= moved["standard"]
+        ),
+    }
+
+
+def _shorter():
+    without, causal = (_moved(4096, 64, 64, 64, "float16", causal=causal) for causal in (False, True))
+    without["standard"] = causal["standard"]  # it stores all of S, causal or not
+    return {name: causal[name] < without[name] for name in WORDS}
+
+
+def _best(d, order):
+    """Return (bytes moved over those of standard attention, tile) of the best tile that fits into 99 KB."""
+    tiles = [(r, c) for r in POWERS for c in POWERS if cost.sram_bytes(r, c, d, "float16") <= 99 * 1024]
+    moved = {tile: _moved(4096, d, *tile, "float16") for tile in tiles}
+    best = min(tiles, key=lambda tile: moved[tile][order])
+    return moved[best][order] / moved[best]["standard"], best
+
+
+def _best_tiles():
+    nothing_gained = any(_best(d, "FA2")[0] > 1 and _best(d, "FA1")[0] > 1 for d in (32, 64, 128, 256))
+    return {"FA2_B_r": _best(64, "FA2")[1][0], "FA1_B_c": _best(64, "FA1")[1][1], "none_helps": nothing_gained}
+
+
+QUESTIONS = [
+    Question(
+        "grid",
+        _grid,
+        "ceil(10 / 4) = 3 row blocks by ceil(7 / 3) = 3 column blocks; the last holds rows 8 and 9 and column 6.",
+        wrong={
+            4: "sizes round up: the shorter blocks at the edges are tiles too",
+            6: "sizes round up: the shorter blocks at the edges are tiles too",
+        },
+    ),
+    Question(
+        "causal_tiles",
+        _causal_tiles,
+        "row block i computes i + 1 tiles, 1 + 2 + 3 + 4; the last of each lies on the diagonal and needs a mask.",
+        wrong={
+            8: "half of the 16 leaves out the half of the diagonal",
+            6: "these lie below the diagonal; those on it hold seen scores too",
+            10: "below the diagonal everything is seen: those tiles need no mask",
+            16: "tiles above the diagonal hold no score that is seen",
+        },
+    ),
+    Question(
+        "more_queries",
+        _more_queries,
+        "past is -3, so rows 0 to 2 see nothing: block 0 has no tile, and row 2 shares tile (1, 0) with row 3.",
+        wrong={
+            False: "row 2 sees nothing, and lies in one block with row 3, which sees key 0",
+        },
+    ),
+    Question(
+        "padded_keys",
+        _padding,
+        "a key of zeros has the score 0 and adds exp(0 - m) to l; to O_acc it adds that times a row of zeros.",
+        choices=("l", "O_acc", "both", "neither"),
+        wrong={
+            "both": "V is 0 there too, so nothing is added to O_acc as long as m is the same",
+            "neither": "the score of a key of zeros is 0, and exp(0 - m) is not 0",
+        },
+    ),
+    Question(
+        "small_traffic",
+        _small_example,
+        "FA1 moves O, m and l again for every tile, FA2 writes O once; by chance FA1 moves as much as standard.",
+        choices=WORDS,
+        wrong={
+            "FA1": "reading K and V once is outweighed by O, m and l, which go to memory and back for every tile",
+            True: "it moves exactly as much here, a coincidence of these small sizes",
+        },
+    ),
+    Question(
+        "three_traffics",
+        _three_traffics,
+        "about 4 N^2 items for standard, 3 N^2 d / B_c for FA1, 2 N^2 d / B_r for FA2, and here B_r = B_c = d.",
+        choices=WORDS,
+        wrong={
+            10: "K and V are read again for each row block, which with B_r = 64 is 64 times",
+            100: "K and V are read again for each row block, which with B_r = 64 is 64 times",
+        },
+    ),
+    Question(
+        "fits_48_KB",
+        lambda: cost.sram_bytes(64, 64, 64, "float16") <= 48 * 1024,
+        "Q_i, K_j and V_j take 24 KB, and O_acc and S_ij 16 KB each in fp32; with m and l it is 56.5 KB.",
+        wrong={True: "O_acc and S_ij are fp32, 16 KB each"},
+    ),
+    Question(
+        "lab_sliders",
+        _sliders,
+        "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times.",
+        choices=("B_r", "B_c"),
+    ),
+    Question(
+        "lab_break_even",
+        _break_even,
+        "2 d / B_r = 4 at B_r = d / 2 = 64, and 3 d / B_c = 4 at B_c = 3 d / 4 = 96, or 98 with m and l counted.",
+        tolerance=0.03,
+        wrong={
+            32: "that is d / 2 for d = 64",
+            48: "that is 3 d / 4 for d = 64",
+            128: "the break-even size is below d",
+        },
+    ),
+    Question(
+        "lab_causal",
+        _shorter,
+        "the tiled orders skip tiles under a mask; this standard attention stores all of S, masked or not.",
+        wrong={True: "this standard attention stores all of S, masked or not"},
+    ),
+    Question(
+        "lab_best",
+        _best_tiles,
+        "the size that the bytes depend on is made large; at d = 256 no size that would pay fits.",
+        wrong={
+            64: "the other block size can be made smaller, to make room",
+            512: "that does not fit into 99 KB with any tile",
+        },
+    ),
+]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flashlib import cost
 from flashlib.state import Step
 from flashlib.tiled import blocks, is_hidden, is_visible
 
@@ -50,3 +51,43 @@ def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
             O[rows] = O_acc / np.where(l == 0, 1, l)[:, None]
             m_hbm[rows], l_hbm[rows] = m, l
             yield Step(i, j, m, l, O_acc)
+
+
+# exercise: best_tile
+def my_best_tile(N, d, capacity, dtype):
+    powers = [2**p for p in range(4, 11)]
+    fitting = []
+    for B_r in powers:
+        for B_c in powers:
+            if cost.sram_bytes(B_r, B_c, d, dtype) <= capacity:
+                moved = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype).total
+                fitting.append((moved, -B_c, B_r))
+    _, minus_B_c, B_r = min(fitting)
+    return B_r, -minus_B_c
+
+
+# exercise: skipped_tiles
+def my_skipped_tiles(N_q, N_k, B_r, B_c):
+    T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)
+    skipped = set()
+    for i in range(T_r):
+        last_row = min((i + 1) * B_r, N_q) - 1
+        for j in range(T_c):
+            if j * B_c > last_row + N_k - N_q:
+                skipped.add((i, j))
+    return skipped
+
+
+# exercise: last_tile
+def my_last_tile(Q_i, K_j, V_j, n, m, l, O_acc, scale):
+    S_ij = Q_i @ K_j.T * scale
+    S_ij = np.where(np.arange(len(K_j)) < n, S_ij, -np.inf)
+    m_old, m = m, np.maximum(m, S_ij.max(axis=1))
+    alpha, P_ij = np.exp(m_old - m), np.exp(S_ij - m[:, None])
+    return m, alpha * l + P_ij.sum(axis=1), alpha[:, None] * O_acc + P_ij @ V_j
+
+
+# exercise: finish
+def my_finish(m, l, O_acc):
+    divisor = np.where(l == 0, 1, l)
+    return O_acc / divisor[:, None], m + np.log(divisor)
