@@ -65,5 +65,7 @@ def _answered(source, question):
 
 
 def _written(value):
-    """Return a right answer as text, a float to four digits."""
+    """Return a right answer as text, a float to four digits, a set in order."""
+    if isinstance(value, set | frozenset) and value:
+        return f"{{{', '.join(map(repr, sorted(value)))}}}"
     return f"{value:.4g}" if isinstance(value, float) and not value.is_integer() else repr(value)

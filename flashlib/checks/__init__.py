@@ -15,6 +15,7 @@ from flashlib.checks.exercises import (  # noqa: F401
     naive_softmax,
     safe_softmax,
     online_softmax,
+    merging,
     attention,
     one_pass,
     tiling,

@@ -165,9 +165,7 @@ class _Placed:
         if not len(at):
             return ""
         if self.is_output and self.tensor.isnan().any():
-            return (
-                f"{name} is not filled, but memory beside its elements is: make its offsets with its own strides"
-            )
+            return f"{name} is not filled, but memory beside its elements is: its offsets take its own strides"
         past = int((at >= self.extent).sum())
         if past == len(at):
             if past == 1:

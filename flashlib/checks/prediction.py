@@ -3,9 +3,9 @@
 import difflib
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -94,10 +94,8 @@ def _wrong_kind(question, given, right):
         fits = isinstance(given, tuple | list) and len(given) == len(right) and all(map(_is_number, given))
         return "" if fits else f"{given!r} is no tuple of {len(right)} numbers, such as {(1,) * len(right)}"
     if isinstance(right, set | frozenset):
-        fits = isinstance(given, set | frozenset | tuple | list) and all(
-            isinstance(x, type(min(right))) for x in given
-        )
-        return "" if fits else f"{given!r} is no set like {{{min(right)!r}}}"
+        fits = isinstance(given, set | frozenset | tuple | list) and all(isinstance(x, Hashable) for x in given)
+        return "" if fits else f"{given!r} is no set, such as {{1, 2}}"
     return "" if _is_number(given) else f"{given!r} is no number"
 
 
@@ -106,10 +104,11 @@ def _is_number(x):
 
 
 def _equal(given, right, tolerance):
-    if isinstance(right, set | frozenset):
+    """Return whether two values of any kinds are equal; numbers to the relative tolerance."""
+    if _is_number(right) and _is_number(given):
+        return abs(given - right) <= tolerance * abs(right) if math.isfinite(right) else given == right
+    if isinstance(right, tuple) and isinstance(given, tuple | list):
+        return len(given) == len(right) and all(map(partial(_equal, tolerance=tolerance), given, right))
+    if isinstance(right, set | frozenset) and isinstance(given, set | frozenset | tuple | list):
         return set(given) == right
-    if isinstance(right, tuple):
-        return len(given) == len(right) and all(_equal(x, y, tolerance) for x, y in zip(given, right, strict=True))
-    if _is_number(right) and _is_number(given) and math.isfinite(right):
-        return abs(given - right) <= tolerance * abs(right)
-    return given == right
+    return type(given) is type(right) and given == right

@@ -69,6 +69,6 @@ class Verdict:
         """Return the failing run in a FlashPlayer; the verdict itself if there is none."""
         if self.run is None:
             return self
-        from flashlib.checks import loops  # here: it imports the widgets
+        from flashlib.checks import loops  # here: loops makes verdicts
 
         return loops.player(self.answer, self.run)

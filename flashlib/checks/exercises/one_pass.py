@@ -8,7 +8,7 @@ import numpy as np
 from flashlib.checks import updates
 from flashlib.checks.examine import Case, Finding, Mistake, examine
 from flashlib.checks.exercise import exercise
-from flashlib.checks.loops import Watched
+from flashlib.checks.recorded import Watched
 from flashlib.tiled import blocks
 
 CHAPTER = "05_one_pass"

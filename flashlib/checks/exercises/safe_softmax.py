@@ -2,25 +2,28 @@
 
 import math
 from functools import wraps
-from itertools import product
 
 import numpy as np
 
 from flashlib.checks.examine import Case, Finding, Mistake, attempt, describe, examine, not_callable, show
 from flashlib.checks.exercise import exercise
-from flashlib.checks.process import announce
 from flashlib.checks.verdict import Verdict
 from flashlib.memory import HBM
 
 CHAPTER = "02_safe_softmax"
 INF = np.inf
+NO_KEYS = [
+    ("it raises for N_k = 0: S.max(axis=1, initial=-np.inf) is the maximum of an empty row", lambda S: 1 / 0)
+]
 
 
-def _rows(function, S, out):
-    """Fill `out`, a row or a number for each row of S, with what `function` makes of the row's scores in fp64."""
-    for r, row in enumerate(np.asarray(S, np.float64)):
-        out[r] = function(row)
-    return out
+def _in_stages(answer, stages):
+    """Return the Verdict of the first stage that the answer fails; one is the cases, and mistakes to know in them."""
+    for cases, mistakes in stages:
+        verdict = examine(answer, cases, [Mistake(*mistake) for mistake in mistakes])
+        if not verdict.right:
+            return verdict
+    return Verdict("", "right", f"in all {sum(len(cases) for cases, _ in stages)} cases")
 
 
 def _weights(row):
@@ -29,7 +32,7 @@ def _weights(row):
     if not seen:
         return np.zeros(len(row))
     total = math.fsum(math.exp(x - max(seen)) for x in seen)
-    return [math.exp(x - max(seen)) / total for x in row.tolist()]
+    return np.array([math.exp(x - max(seen)) / total for x in row.tolist()])
 
 
 def _lse(row):
@@ -39,70 +42,49 @@ def _lse(row):
 
 
 def _matrices():
-    """Return (words, matrix of scores), from small to large."""
+    """Return three lists of (words, matrix of scores), each from small to large: plain, masked, without keys."""
     rng = np.random.default_rng(0)
-    some = rng.normal(size=(11, 13)).round(2) * 1000
-    some[rng.random(some.shape) < 0.3] = -INF
-    some[[3, 8]] = -INF
-    return [
+    plain = [
         ("one row of two scores", np.array([[0.0, 1.0]])),
         ("two rows", rng.normal(size=(2, 3)).round(2)),
         ("large scores", np.array([[1000.0, 999.0, 998.5]])),
         ("large negative scores", np.array([[-1000.0, -1001.0, -1000.5]])),
         ("rows of very different size", np.array([[1e4, 9999.0], [-1e4, -9999.5], [0.0, 1.0]])),
+        ("float32", (rng.normal(size=(5, 7)) * 100).astype(np.float32)),
+    ]
+    large = rng.normal(size=(11, 13)).round(2) * 1000
+    large[rng.random(large.shape) < 0.3] = -INF
+    large[[3, 8]] = -INF
+    masked = [
         ("a masked score", np.array([[0.5, -INF, 1.5], [-INF, -1.0, -2.0]])),
         ("a row that is wholly masked", np.array([[-INF, -INF, -INF], [0.0, 1.0, 2.0]])),
         ("rows that are all wholly masked", np.full((2, 3), -INF)),
-        ("no keys, N_k = 0", np.zeros((3, 0))),
-        ("float32", (rng.normal(size=(5, 7)) * 100).astype(np.float32)),
-        ("masked and large scores", some),
+        ("masked and large scores", large),
     ]
+    return plain, masked, [("no keys, N_k = 0", np.zeros((3, 0)))]
 
 
-def _cases(oracle, shape):
-    """Return the Cases of a function of each row; shape: that of its result for a matrix."""
-    return [
-        Case(words, (S,), _rows(oracle, S, np.zeros(shape(S))), 1e-5 if S.dtype == np.float32 else 1e-9)
-        for words, S in _matrices()
-    ]
-
-
-def _variants(mistakes, nothing):
-    """Return Mistakes: each with wholly masked rows as they come, right or nan, and with N_k = 0 right or raising.
-
-    nothing: what is right for a row without scores. Of two mistakes in one answer the first in the list is named.
-    """
-
-    def variant(wrong, masked, raises):
-        def f(S):
-            if S.shape[1] == 0:
-                if raises:
-                    raise ValueError("zero-size array to reduction operation")
-                return np.full(S.shape if nothing == 0 else len(S), nothing)
-            result = wrong(np.asarray(S, np.float64))
-            if masked is not None:
-                result[(S == -INF).all(axis=1)] = masked
-            return result
-
-        return f
-
-    kinds = list(product((None, nothing, np.nan), (False, True)))
-    return [Mistake(sentence, variant(wrong, *kind)) for sentence, wrong in mistakes for kind in kinds]
+def _cases(oracle, matrices):
+    """Return the Cases of a function of each row that gives what `oracle` gives in fp64."""
+    cases = []
+    for words, S in matrices:
+        expected = np.array([oracle(row) for row in S.astype(np.float64)])
+        cases.append(Case(words, (S,), expected, 1e-5 if S.dtype == np.float32 else 1e-9))
+    return cases
 
 
 # ---- softmax of each row
 
-UNGUARDED = "a wholly masked row is nan: -inf - (-inf) is nan, so shift it by 0, and divide by 1 where l is 0"
 SLIGHTLY_OFF = "the weights are slightly off: add nothing to l (divide by 1 where it is 0), in the dtype of S"
-NO_KEYS = "it raises for N_k = 0: S.max(axis=1, initial=-np.inf) knows the maximum of an empty row"
-NO_MAXIMUM = "the maximum is not subtracted: large scores overflow, take np.exp(S - m)"
 ONE_MAXIMUM = "one maximum is taken for the whole matrix: a row far below it underflows, each row has its own"
 LARGEST_SIZE = "the largest absolute value is subtracted: the exponentials of negative scores then underflow"
 
 
 @exercise(chapter=CHAPTER, title="Safe softmax of a matrix", minutes=10, difficulty="medium")
 def safe_softmax(answer):
-    verdict = examine(answer, _cases(_weights, np.shape), _variants(_softmax_mistakes(), 0.0))
+    plain, masked, empty = (_cases(_weights, matrices) for matrices in _matrices())
+    mistakes = [m for guard in (np.copy, _guarded, np.nan_to_num) for m in _softmax_mistakes(guard)]
+    verdict = _in_stages(answer, [(plain, mistakes), (masked, _mask_mistakes()), (empty, NO_KEYS)])
     if verdict.right or verdict.sentence == SLIGHTLY_OFF:
         for dtype in (np.float32, np.float64):
             S = np.array([[0.0, 1.0], [2.0, 1.0]], dtype)
@@ -113,6 +95,11 @@ def safe_softmax(answer):
     return verdict
 
 
+def _guarded(P):
+    """Return P as it is when 0/0 is avoided by a guard of l."""
+    return np.where(np.isnan(P).all(axis=1, keepdims=True), 0, P)
+
+
 def _softmax(S, m=None, axis=1, eps=0.0):
     """Return softmax of each row of S with m subtracted, the maximum of the row by default."""
     m = S.max(axis=1, keepdims=True) if m is None else m
@@ -121,45 +108,46 @@ def _softmax(S, m=None, axis=1, eps=0.0):
     return P / (np.where((l == 0) & (m == -INF), 1, l) + eps)
 
 
-def _softmax_mistakes():
-    """Return (sentence, function) of each known mistake in safe_softmax."""
-    columns = {"axis": 1, "keepdims": True}
-
-    def masked(S, value):
-        return np.where((S == -INF).all(**columns), value, _softmax(S))
-
-    def guard_of_the_whole(S):
-        return masked(S, np.nan if (S > -INF).any() else 0)
-
-    def all_if_any(S):
-        return np.zeros_like(S) if (S == -INF).all(axis=1).any() else _softmax(S)
-
-    def without_infinity(S):
-        return np.where(S == -INF, 0, S)
-
-    mean = "the mean is subtracted: only the maximum keeps every exponential at 1 or below"
+def _softmax_mistakes(guard):
+    """Return (sentence, function) of each known mistake; guard: what is done to weights that are nan."""
+    rows = {"axis": 1, "keepdims": True}
+    none = "the maximum is not subtracted: large scores overflow, take np.exp(S - m)"
     down = "the maximum is taken down each column: it is one for each row, S.max(axis=1, keepdims=True)"
     whole = "the sum runs over the whole matrix: each row has its own l, sum(axis=1)"
-    return [
-        (UNGUARDED, lambda S: masked(S, np.nan)),
-        (UNGUARDED, guard_of_the_whole),
-        (NO_KEYS, _softmax),
-        ("one wholly masked row makes all rows 0: look at each row by itself", all_if_any),
-        ("a wholly masked row gets equal weights: it gets 0", lambda S: masked(S, 1 / S.shape[1])),
-        *((SLIGHTLY_OFF, lambda S, e=e: _softmax(S, eps=e)) for e in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)),
-        (NO_MAXIMUM, lambda S: _softmax(S, np.zeros(1))),
+    mean = "the mean is subtracted: only the maximum keeps every exponential at 1 or below"
+    known = [
+        (none, lambda S: _softmax(S, np.zeros(1))),
         (ONE_MAXIMUM, lambda S: _softmax(S, S.max())),
         (down, lambda S: _softmax(S, S.max(axis=0))),
         ("softmax is taken down each column: a row is along the last axis, axis=1", lambda S: _softmax(S.T).T),
         (whole, lambda S: _softmax(S, axis=None)),
         ("the sum runs down each column: each row has its own l, sum(axis=1)", lambda S: _softmax(S, axis=0)),
-        ("the exponentials are not divided by their sum l", lambda S: np.exp(S - S.max(**columns))),
+        ("the exponentials are not divided by their sum l", lambda S: np.exp(S - S.max(**rows))),
         ("the logarithms of the weights are returned: return the weights", lambda S: np.log(_softmax(S))),
-        (LARGEST_SIZE, lambda S: _softmax(S, np.abs(S).max(**columns))),
-        (LARGEST_SIZE, lambda S: _softmax(S, np.abs(without_infinity(S)).max(**columns))),
-        (mean, lambda S: _softmax(S, S.mean(**columns))),
-        ("the minimum is subtracted: take the maximum", lambda S: _softmax(S, S.min(**columns))),
-        ("a masked score counts as 0: leave it at -inf", lambda S: _softmax(without_infinity(S))),
+        (LARGEST_SIZE, lambda S: _softmax(S, np.abs(S).max(**rows))),
+        (mean, lambda S: _softmax(S, S.mean(**rows))),
+        ("the minimum is subtracted: take the maximum", lambda S: _softmax(S, S.min(**rows))),
+        *((SLIGHTLY_OFF, lambda S, e=e: _softmax(S, eps=e)) for e in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)),
+    ]
+    return [(sentence, lambda S, wrong=wrong: guard(wrong(S.astype(np.float64)))) for sentence, wrong in known]
+
+
+def _mask_mistakes():
+    """Return (sentence, function) of each known mistake with masked scores."""
+
+    def masked(S, value):
+        return np.where((S == -INF).all(axis=1, keepdims=True), value, _softmax(S))
+
+    def all_if_any(S):
+        return np.zeros_like(S) if (S == -INF).all(axis=1).any() else _softmax(S)
+
+    nan = "a wholly masked row is nan: -inf - (-inf) is nan, so shift it by 0, and divide by 1 where l is 0"
+    return [
+        (nan, lambda S: masked(S, np.nan)),
+        (nan, lambda S: masked(S, np.nan if (S > -INF).any() else 0)),  # the guard looks at all rows at once
+        ("one wholly masked row makes all rows 0: look at each row by itself", all_if_any),
+        ("a wholly masked row gets equal weights: it gets 0", lambda S: masked(S, 1 / S.shape[1])),
+        ("a masked score counts as 0: leave it at -inf", lambda S: _softmax(np.where(S == -INF, 0, S))),
     ]
 
 
@@ -168,46 +156,61 @@ def _softmax_mistakes():
 
 @exercise(chapter=CHAPTER, title="Log-sum-exp of each row", minutes=10, difficulty="easy")
 def logsumexp(answer):
-    return examine(answer, _cases(_lse, len), _variants(_logsumexp_mistakes(), -INF))
+    plain, masked, empty = (_cases(_lse, matrices) for matrices in _matrices())
+    mistakes = [m for log in (np.log, _guarded_log) for m in _lse_mistakes(log)]
+    return _in_stages(answer, [(plain, mistakes), (masked, _masked_lse_mistakes()), (empty, NO_KEYS)])
 
 
-def _logsumexp_mistakes():
-    """Return (sentence, function) of each known mistake in logsumexp."""
+def _guarded_log(l):
+    return np.log(np.where(l == 0, 1, l))
+
+
+def _rows_lse(S):
+    return np.array([_lse(row) for row in S])
+
+
+def _lse_mistakes(log):
+    """Return (sentence, function) of each known mistake; log: the logarithm that is taken."""
 
     def of(f):
-        """Return the function of S that f is of m and l of its rows, and of N_k."""
-
-        def of_rows(S):
-            m = S.max(axis=1)
-            return f(m, np.exp(S - np.where(m == -INF, 0, m)[:, None]).sum(axis=1), S.shape[1])
-
-        return of_rows
+        """Return the function of S that f is of m and l of its rows."""
+        return lambda S: f(S.max(axis=1), np.exp(S - S.max(axis=1, keepdims=True)).sum(axis=1))
 
     def shifted(S, m):
-        return m + np.log(np.exp(S - np.reshape(m, (-1, 1))).sum(axis=1))
+        return m + log(np.exp(S - np.reshape(m, (-1, 1))).sum(axis=1))
+
+    overflows = "it is computed as written, log(sum(exp)), and overflows: subtract m, and add it at the end"
+    mean = "the mean of the exponentials is taken: take their sum"
+    return [
+        (overflows, lambda S: shifted(S, np.zeros(1))),
+        ("m is not added again: l is the sum of exp(S - m), lse = m + log(l)", of(lambda m, l: log(l))),
+        ("it returns the maximum alone: lse = m + log(l)", of(lambda m, l: m)),
+        ("the logarithm of l is missing: lse = m + log(l)", of(lambda m, l: m + l)),
+        ("it returns the sum l: lse = m + log(l)", of(lambda m, l: l)),
+        ("m is subtracted once more: it must be added, lse = m + log(l)", of(lambda m, l: log(l) - m)),
+        (ONE_MAXIMUM, lambda S: shifted(S, S.max())),
+        (LARGEST_SIZE, lambda S: shifted(S, np.abs(S).max(axis=1))),
+        (mean, lambda S: _rows_lse(S) - np.log(S.shape[1])),
+        ("the logarithm is to base 2: take np.log", of(lambda m, l: m + np.log2(l))),
+        ("np.log1p takes the logarithm of 1 + l: take that of l", of(lambda m, l: m + np.log1p(l))),
+    ]
+
+
+def _masked_lse_mistakes():
+    """Return (sentence, function) of each known mistake with rows that are wholly masked."""
+
+    def masked(value):
+        return lambda S: np.where((S == -INF).all(axis=1), value(S), _rows_lse(S))
 
     nan = "a wholly masked row gives nan: -inf - (-inf) is nan, so shift it by 0"
     finite = "a wholly masked row gives a finite number: it weighs nothing, and log(0) is -inf"
-    large = [0.0, -1e4, -1e5, -1e6, -1e9, -1e10, -1e30, np.finfo(np.float64).min]
-    small = [np.log(x) for x in (1e-6, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 1e-16, 1e-20, 1e-30, 1e-300)]
-    overflows = "it is computed as written, log(sum(exp)), and overflows: subtract m, and add it at the end"
-    log1p = "np.log1p takes the logarithm of 1 + l: take that of l"
+    values = [0.0, -1e4, -1e5, -1e6, -1e9, -1e10, -1e30, np.finfo(np.float64).min]
+    values += [np.log(x) for x in (1e-6, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 1e-16, 1e-20, 1e-30, 1e-300)]
     return [
-        (nan, of(lambda m, l, N_k: np.where(m == -INF, np.nan, m + np.log(l)))),
-        *((finite, of(lambda m, l, N_k, x=x: np.where(m == -INF, x, m + np.log(l)))) for x in large + small),
-        (finite, of(lambda m, l, N_k: np.where(m == -INF, np.log(N_k), m + np.log(l)))),
-        (NO_KEYS, of(lambda m, l, N_k: m + np.log(l))),
-        (overflows, lambda S: shifted(S, np.zeros(1))),
-        ("m is not added again: l is the sum of exp(S - m), lse = m + log(l)", of(lambda m, l, N_k: np.log(l))),
-        ("it returns the maximum alone: lse = m + log(l)", of(lambda m, l, N_k: m)),
-        ("the logarithm of l is missing: lse = m + log(l)", of(lambda m, l, N_k: m + l)),
-        ("it returns the sum l: lse = m + log(l)", of(lambda m, l, N_k: l)),
-        ("m is subtracted once more: it must be added, lse = m + log(l)", of(lambda m, l, N_k: np.log(l) - m)),
-        (ONE_MAXIMUM, lambda S: shifted(S, S.max())),
-        (LARGEST_SIZE, lambda S: shifted(S, np.abs(S).max(axis=1))),
-        ("the mean of the exponentials is taken: take their sum", of(lambda m, l, N_k: m + np.log(l / N_k))),
-        ("the logarithm is to base 2: take np.log", of(lambda m, l, N_k: m + np.log2(l))),
-        (log1p, of(lambda m, l, N_k: m + np.log1p(l))),
+        (nan, masked(lambda S: np.nan)),
+        (finite, masked(lambda S: np.log(S.shape[1]))),
+        *((finite, masked(lambda S, x=x: x)) for x in values),
+        ("a masked score counts as 0: leave it at -inf", lambda S: _rows_lse(np.where(S == -INF, 0, S))),
     ]
 
 
@@ -225,7 +228,7 @@ def log_softmax(answer):
         "scores up to 10000": [1e4, 9999.0, -1e4, 3.0, 9998.5],
     }
     cases = [Case(words, (x := np.array(row),), x - _lse(x)) for words, row in rows.items()]
-    return examine(answer, cases, [Mistake(*mistake) for mistake in _log_softmax_mistakes()])
+    return _in_stages(answer, [(cases, _log_softmax_mistakes())])
 
 
 def _log_softmax_mistakes():
@@ -240,7 +243,7 @@ def _log_softmax_mistakes():
     overflows = "exp(x) and its sum overflow as written: subtract m + log(l)"
     unshifted = "only log(l) is subtracted, with l the sum of exp(x - m): m is missing, lse = m + log(l)"
     late = "it takes the logarithm of a weight that has become 0: subtract lse from x instead"
-    quotient = "x is divided by lse: a quotient of exponentials is a difference of scores, x - lse"
+    quotient = "x is divided by lse: subtract it, a quotient of exponentials is a difference of scores"
     return [
         (late, of(lambda z, m, l: np.log(np.exp(z) / l))),
         *((small, of(lambda z, m, l, e=e: np.log(np.exp(z) / l + e))) for e in sizes),
@@ -256,7 +259,6 @@ def _log_softmax_mistakes():
         ("the sign is turned round: it is x - lse, at most 0", of(lambda z, m, l: np.log(l) - z)),
         ("the weights are returned: return their logarithms", of(lambda z, m, l: np.exp(z) / l)),
         ("the logarithm is to base 2: it is natural, x - lse", of(lambda z, m, l: (z - np.log(l)) / np.log(2))),
-        ("lse is returned: subtract it from every score, x - lse", of(lambda z, m, l: m + np.log(l))),
     ]
 
 
@@ -264,84 +266,53 @@ def _log_softmax_mistakes():
 
 
 class _Counted(HBM):
-    """Slow memory that knows how often each of its items was read and written."""
+    """A row in slow memory that knows how often each of its items was read and written."""
 
     def __array_finalize__(self, parent):
         super().__array_finalize__(parent)
-        self.reads = getattr(parent, "reads", None)
-        self.writes = getattr(parent, "writes", None)
-
-    @classmethod
-    def of(cls, x):
-        """Return the row x in slow memory, nothing read or written yet."""
-        (X,) = cls.put(x)
-        X.reads, X.writes = np.zeros(x.shape, int), np.zeros(x.shape, int)
-        return X
+        self.reads = getattr(parent, "reads", np.zeros(self.shape, int))
+        self.writes = getattr(parent, "writes", np.zeros(self.shape, int))
 
     def __getitem__(self, key):
-        item = super().__getitem__(key)
-        if self.reads is not None and self.reads.shape == self.shape:
-            np.add.at(self.reads, key, 1)
-        return item
+        np.add.at(self.reads, key, 1)
+        return super().__getitem__(key)
 
     def __setitem__(self, key, value):
         super().__setitem__(key, value)
-        if self.writes is not None and self.writes.shape == self.shape:
-            np.add.at(self.writes, key, 1)
+        np.add.at(self.writes, key, 1)
 
     def _store(self):
         self.writes += 1
         return super()._store()
 
 
-class _Empty:
-    """Stands for the array p that an answer is given to fill."""
-
-    def __init__(self, N):
-        self.N = N
-
-    def __repr__(self):
-        return f"an array of {self.N} nan, to be filled"
-
-
 @exercise(chapter=CHAPTER, title="Read only what counts", minutes=10, difficulty="medium")
 def causal_row_passes(answer):
     if problem := not_callable(answer):
         return Verdict("", "wrong", problem)
-    rng = np.random.default_rng(0)
     rows = {
         "one score": ([2.0], 1),
         "a visible and a hidden score": ([0.5, 1.5], 1),
         "no hidden score": ([0.0, 1.0, -0.5], 3),
-        "no visible score, n = 0": ([0.5, -1.0, 2.0], 0),
         "large scores": ([1000.0, 999.0, 1001.0, 500.0, 998.0], 3),
         "large negative scores": ([-1000.0, -1001.0, -999.5, 0.0], 3),
         "hidden scores far above the visible ones": ([1.0, 2.0, 3.0, 1e4, 5e3], 3),
-        "50 scores": (rng.normal(scale=30, size=50), 20),
+        "50 scores": (np.random.default_rng(0).normal(scale=30, size=50), 20),
+        "no visible score, n = 0": ([0.5, -1.0, 2.0], 0),
     }
     cases = []
     for words, (row, n) in rows.items():
-        x = np.array(row)
-        p = np.append(_weights(x[:n]), np.zeros(len(x) - n))
-        cases.append(Case(words, (x, n, _Empty(len(x))), p))
-    mistakes = [Mistake(*mistake) for mistake in _row_mistakes()]
-    verdict = examine(_filled(answer), cases, mistakes, nan="nan, or not written")
-    if not verdict.right:
-        return verdict
-    for case in cases:
-        x, n, p = case.arguments
-        announce(describe(answer, case.arguments))
-        sentence, given = _about_traffic(*_run(answer, x, n), n)
-        if sentence:
-            expected = f"each of the first {n} scores read 3 times, {len(x)} weights written once"
-            details = (("input", describe(answer, case.arguments)), ("expected", expected), ("given", given))
-            return Verdict("", "wrong", sentence, details)
-    return Verdict("", "right", f"the weights, 3 n reads and N writes, in all {len(cases)} cases")
+        p = np.append(_weights(np.array(row[:n])), np.zeros(len(row) - n))
+        cases.append(Case(words, (np.array(row), n, np.full(len(row), np.nan)), p))
+    nothing = "for n = 0 nothing is visible: write 0 to all of p, and do not divide by l = 0"
+    none = [(nothing, lambda x, n, p: p), (nothing, lambda x, n, p: 1 / 0)]
+    verdict = _in_stages(_filled(answer), [(cases[:-1], _row_mistakes()), (cases[-1:], none)])
+    return _with_traffic(answer, cases) if verdict.right else verdict
 
 
 def _run(answer, x, n):
     """Return x and p in slow memory after answer(x, n, p)."""
-    x, p = _Counted.of(x.copy()), _Counted.of(np.full(len(x), np.nan))
+    x, p = x.copy().view(_Counted), np.full(len(x), np.nan).view(_Counted)
     answer(x, n, p)
     return x, p
 
@@ -354,38 +325,51 @@ def _filled(answer):
         x, p = _run(answer, x, n)
         if x.writes.any():
             raise Finding("x is written to: leave it as it is, and skip the hidden scores instead")
-        if not p.writes.any():
+        if n and not p.writes.any():
             raise Finding("nothing is written to p: assign to p[j]; an array that is returned is not looked at")
         return p.view(np.ndarray)
 
     return run
 
 
-def _about_traffic(x, p, n):
-    """Return what is wrong with the reads of x and the writes of p, "" if nothing is, and the counts as text."""
-    given = f"reads of x {show(x.reads)}, writes of p {show(p.writes)}"
-    hidden = x.reads[n:].max(initial=0)
-    if hidden >= 3:
-        return "the hidden scores are read too, 3 N items in all: go over range(n), or x[:n]", given
-    if hidden and n == 0:
-        return "a score is read though n = 0: start m at -inf, not at x[0]", given
-    if hidden:
-        return f"the hidden scores are read in {hidden} of the passes: go over range(n), or x[:n]", given
-    if n and x.reads[0] == 4 and (x.reads[1:n] == 3).all():
-        return "x[0] is read once more than the others: start m at -inf, not at x[0]", given
-    if (x.reads[:n] > 3).any():
-        return "a score is read more than once in a pass: keep x[j] in a variable, or use max(m, x[j])", given
-    if (x.reads[:n] < 3).any():
-        times = f"{x.reads[:n].min()} times, not 3"
+def _with_traffic(answer, cases):
+    """Return the Verdict on what is read and written: the sentence is that of the longest row, if it fails there."""
+    sentences = []
+    for case in cases:
+        x, n, _ = case.arguments
+        x, p = _run(answer, x, n)
+        if sentence := _about_traffic(x.reads[:n], x.reads[n:], p):
+            given = f"reads of x {show(x.reads)}, writes of p {show(p.writes)}"
+            expected = f"each of the first {n} scores read 3 times, {len(x)} weights written once"
+            details = ("input", describe(answer, case.arguments)), ("expected", expected), ("given", given)
+            sentences.append((len(x), sentence, details))
+    if not sentences:
+        return Verdict("", "right", f"weights, 3 n reads and N writes, in all {len(cases)} cases")
+    return Verdict("", "wrong", max(sentences)[1], sentences[0][2])
+
+
+def _about_traffic(visible, hidden, p):
+    """Return what is wrong with the reads of the visible and hidden scores and with p, or ""."""
+    most = hidden.max(initial=0)
+    if most >= 3:
+        return "the hidden scores are read too, 3 N items in all: go over range(n), or x[:n]"
+    if most and not len(visible):
+        return "a score is read though n = 0: start m at -inf, not at x[0]"
+    if most:
+        return f"hidden scores are read, in {most} of the passes: go over range(n), or x[:n]"
+    if len(visible) and visible[0] == 4 and (visible[1:] == 3).all():
+        return "x[0] is read once more than the others: start m at -inf, not at x[0]"
+    if (visible > 3).any():
+        return "a score is read more than once in a pass: keep x[j] in a variable, or use max(m, x[j])"
+    if (visible < 3).any():
         return (
-            f"visible scores are read {times}: a row is too long to be kept on chip, read it in each pass",
-            given,
+            f"scores are read {visible.min()} times, not 3: a row is too long for the chip, read it in each pass"
         )
     if p.reads.any():
-        return "p is read back: it lies in slow memory too, write each weight when it is complete", given
+        return "p is read back: it lies in slow memory too, write each weight when it is complete"
     if (p.writes > 1).any():
-        return "a weight is written more than once: write each p[j] once, when it is complete", given
-    return "", given
+        return "a weight is written more than once: write each p[j] once, when it is complete"
+    return ""
 
 
 def _row_mistakes():
@@ -397,38 +381,28 @@ def _row_mistakes():
 
     def weights(x, n, m=None, l=None):
         """Return the terms of x[:n] with m subtracted, divided by l."""
-        m = x[:n].max(initial=-INF) if m is None else m
-        terms = np.exp(x[:n] - m)
+        terms = np.exp(x[:n] - (x[:n].max(initial=-INF) if m is None else m))
         return terms / (terms.sum() if l is None else l)
 
-    def sum_of_all(x, n):
-        return np.exp(x - x[:n].max(initial=-INF)).sum()
+    def l_of(x, n, over):
+        return np.exp(x[:over] - x[:n].max()).sum()
 
-    many = "one score too many is visible: the first n are x[0] to x[n - 1]"
-    few = "one visible score is missing: the first n are x[0] to x[n - 1]"
-    overflow = "the maximum is not subtracted: large scores overflow, take np.exp(x[j] - m)"
-    zero = "m starts at 0, which is no maximum of negative scores: start at -inf"
     over_all = "the maximum runs over the hidden scores too: visible terms may all underflow"
-    sum_all = "the sum runs over the hidden scores too: l adds up the first n terms"
+    zero = "m starts at 0, which is no maximum of negative scores: start at -inf"
     apart = "the sum is taken without the maximum: l adds up np.exp(x[j] - m)"
-    known = [
+    counted = "the hidden scores get weights too: p[j] = 0 for j >= n"
+    too_many = "one score too many is visible: the first n are x[0] to x[n - 1]"
+    return [
         ("the hidden weights are not written: p[j] = 0 for j >= n", row(weights, np.nan)),
         ("the hidden scores count: only the first n are visible", lambda x, n, p: weights(x, len(x))),
-        (many, row(lambda x, n: weights(x, n + 1))),
-        (few, row(lambda x, n: np.append(weights(x, max(n - 1, 0)), 0) if n else [])),
-        (overflow, row(lambda x, n: weights(x, n, m=0.0))),
-        (zero, row(lambda x, n: weights(x, n, m=x[:n].max(initial=0.0)))),
-        (over_all, row(lambda x, n: weights(x, n, m=x.max()))),
-        (sum_all, row(lambda x, n: weights(x, n, l=sum_of_all(x, n)))),
-        (apart, row(lambda x, n: weights(x, n, l=np.exp(x[:n]).sum()))),
-        ("the terms are not divided by their sum l", row(lambda x, n: weights(x, n, l=1.0))),
+        (too_many, row(lambda x, n: weights(x, n + 1))),
+        (too_many, row(lambda x, n: weights(x, n + 1, x[:n].max(), l_of(x, n, n)))),
+        ("one visible score is missing: x[n - 1]", row(lambda x, n: weights(x, n - 1).tolist() + [0])),
+        (counted, lambda x, n, p: weights(x, len(x), x[:n].max(), l_of(x, n, n))),
+        ("the maximum is not subtracted: large scores overflow", row(lambda x, n: weights(x, n, 0.0))),
+        (zero, row(lambda x, n: weights(x, n, x[:n].max(initial=0.0)))),
+        (over_all, row(lambda x, n: weights(x, n, x.max()))),
+        ("the sum runs over the hidden scores too", row(lambda x, n: weights(x, n, None, l_of(x, n, len(x))))),
+        (apart, row(lambda x, n: weights(x, n, None, np.exp(x[:n]).sum()))),
+        ("the terms are not divided by their sum l", row(lambda x, n: weights(x, n, None, 1.0))),
     ]
-
-    def with_none(wrong, none):
-        """Return `wrong`, but `none` for n = 0."""
-        return lambda x, n, p: wrong(x, n, p) if n else none(x)
-
-    nan, raising = (lambda x: np.full(len(x), np.nan)), (lambda x: 1 / 0)
-    divided = "for n = 0 nothing is visible: write 0 to all of p, and do not divide by l = 0"
-    known += [(sentence, with_none(wrong, none)) for sentence, wrong in known for none in (nan, raising)]
-    return [(divided, with_none(row(weights), none)) for none in (nan, raising)] + known

@@ -9,6 +9,7 @@ from flashlib import cost
 from flashlib.checks import loops, updates
 from flashlib.checks.examine import Case, Finding, Mistake, describe_value, examine
 from flashlib.checks.exercise import exercise
+from flashlib.checks.recorded import Watched
 
 CHAPTER = "06_tiling"
 INF = np.inf
@@ -236,7 +237,7 @@ def _loaded_whole(answer):
 
     @wraps(answer)
     def run(Q_i, K_j, V_j, *arguments):
-        K, V = loops.Watched.put(K_j)[0], loops.Watched.put(V_j)[0]
+        K, V = Watched.put(K_j)[0], Watched.put(V_j)[0]
         after = answer(Q_i, K, V, *arguments)
         for name, X in (("K_j", K), ("V_j", V)):
             if X.loads.least < X.size:

@@ -299,6 +299,14 @@ def _lse(X, log=np.log):
         return m + log(np.exp(X - np.where(m == -INF, 0, m)[:, None]).sum(axis=1))
 
 
+def _end(m, l):
+    return m + np.log(l)
+
+
+def _guarded_end(m, l):
+    return m + np.log(np.where(l == 0, 1, l))
+
+
 def _online(
     X,
     lse,
@@ -310,7 +318,7 @@ def _online(
     alpha=lambda m_old, shift: np.exp(m_old - shift),
     term=lambda x, shift: np.exp(x - shift),
     blocks=lambda N: -(-N // B_C),
-    end=None,
+    end=_end,
     stride=lambda stride, N: stride,
 ):
     """Return what a kernel that goes over rows in blocks of 16 writes; a part that is exchanged makes it wrong."""
@@ -325,19 +333,11 @@ def _online(
         m_old, m = m, larger(m, x.max(axis=1))
         safe = shift(m)
         l = alpha(m_old, safe) * l + term(x, safe[:, None]).sum(axis=1)
-    return (end or _end)(m, l)
+    return end(m, l)
 
 
 def _wrong_lse(sentence, **exchanged):
     return Mistake(sentence, lambda *arguments: _online(*arguments, **exchanged))
-
-
-def _end(m, l):
-    return m + np.log(l)
-
-
-def _guarded_end(m, l):
-    return m + np.log(np.where(l == 0, 1, l))
 
 
 def _one(m_old, shift):

@@ -146,7 +146,9 @@ def my_logsumexp(S):
     Mutant("log_softmax", "wrong sign", "the sign is turned round", {"x - logsumexp(x)": "logsumexp(x) - x"}),
     Mutant("log_softmax", "divided", "x is divided by lse", {"x - logsumexp(x)": "x / logsumexp(x)"}),
     Mutant("log_softmax", "weights", "the weights are returned", {"x - logsumexp(x)": "safe(x)"}),
-    Mutant("log_softmax", "x changed", "x is changed", {"return": "x -= logsumexp(x)\n    return x + 0 *"}),
+    Mutant(
+        "log_softmax", "x changed", "x is changed", {"return x - logsumexp(x)": "x -= logsumexp(x)\n    return x"}
+    ),
     Mutant(
         "log_softmax",
         "l without its logarithm",
@@ -176,8 +178,8 @@ def my_log_softmax(x):
         text="""
 def my_causal_row_passes(x, n, p):
     m, l = -np.inf, 0.0
-    for j in range(len(x)):
-        m = max(m, x[j] if np.isfinite(x[j] * 0) and j < n else -np.inf) if j < n else max(m, -np.inf * abs(x[j]))
+    for j, x_j in enumerate(x):
+        m = max(m, x_j) if j < n else m
     for j, x_j in enumerate(x):
         l = l + (np.exp(x_j - m) if j < n else 0)
     for j, x_j in enumerate(x):
@@ -185,8 +187,15 @@ def my_causal_row_passes(x, n, p):
 """,
     ),
     Mutant("causal_row_passes", "output reads all", "in 1 of the passes", {OUTPUT: f"x[j] * 0 + ({OUTPUT})"}),
-    Mutant("causal_row_passes", "hidden scores visible", "the hidden scores count", {"if j < n": "if l"}),
-    Mutant("causal_row_passes", "one too many", "one score too many", {"if j < n": "if j <= n"}),
+    Mutant(
+        "causal_row_passes",
+        "hidden scores visible",
+        "the hidden scores count",
+        {"m, l =": "n = len(x)\n    m, l ="},
+    ),
+    Mutant(
+        "causal_row_passes", "one too many", "one score too many", {"m, l =": "n = min(n + 1, len(x))\n    m, l ="}
+    ),
     Mutant(
         "causal_row_passes", "no maximum", "the maximum is not subtracted", {"m = max(m, x[j])": "m = 0 * x[j]"}
     ),
@@ -202,7 +211,7 @@ def my_causal_row_passes(x, n, p):
         "causal_row_passes",
         "0 / 0 for n = 0",
         "for n = 0 nothing is visible",
-        {"if j < n else 0.0": "if j < max(n, 1) else l"},
+        {OUTPUT: "np.exp((x[j] if j < n else -np.inf) - m) / l"},
     ),
     Mutant(
         "causal_row_passes",
