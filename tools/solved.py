@@ -5,6 +5,7 @@ is tagged `stub:name`.
 """
 
 import copy
+import json
 import re
 
 from flashlib.checks import solutions
@@ -65,7 +66,9 @@ def _answered(source, question):
 
 
 def _written(value):
-    """Return a right answer as text, a float to four digits, a set in order."""
+    """Return a right answer as ruff would have it: a float to four digits, a set in order."""
     if isinstance(value, set | frozenset) and value:
-        return f"{{{', '.join(map(repr, sorted(value)))}}}"
+        return f"{{{', '.join(map(_written, sorted(value)))}}}"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
     return f"{value:.4g}" if isinstance(value, float) and not value.is_integer() else repr(value)

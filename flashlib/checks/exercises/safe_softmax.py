@@ -1,7 +1,7 @@
 """The exercises of chapter 02."""
 
 import math
-from functools import wraps
+from functools import partial, wraps
 
 import numpy as np
 
@@ -18,7 +18,7 @@ NO_KEYS = [
 
 
 def _in_stages(answer, stages):
-    """Return the Verdict of the first stage that the answer fails; one is the cases, and mistakes to know in them."""
+    """Return the Verdict of the first stage, (cases, mistakes to know in them), that the answer fails."""
     for cases, mistakes in stages:
         verdict = examine(answer, cases, [Mistake(*mistake) for mistake in mistakes])
         if not verdict.right:
@@ -42,15 +42,15 @@ def _lse(row):
 
 
 def _matrices():
-    """Return three lists of (words, matrix of scores), each from small to large: plain, masked, without keys."""
+    """Return the stages, lists of (words, matrix of scores): plain, masked, without keys, and in fp32."""
     rng = np.random.default_rng(0)
     plain = [
         ("one row of two scores", np.array([[0.0, 1.0]])),
         ("two rows", rng.normal(size=(2, 3)).round(2)),
         ("large scores", np.array([[1000.0, 999.0, 998.5]])),
         ("large negative scores", np.array([[-1000.0, -1001.0, -1000.5]])),
+        ("scores far apart", np.array([[-3000.0, 0.0, 2000.0]])),
         ("rows of very different size", np.array([[1e4, 9999.0], [-1e4, -9999.5], [0.0, 1.0]])),
-        ("float32", (rng.normal(size=(5, 7)) * 100).astype(np.float32)),
     ]
     large = rng.normal(size=(11, 13)).round(2) * 1000
     large[rng.random(large.shape) < 0.3] = -INF
@@ -61,7 +61,8 @@ def _matrices():
         ("rows that are all wholly masked", np.full((2, 3), -INF)),
         ("masked and large scores", large),
     ]
-    return plain, masked, [("no keys, N_k = 0", np.zeros((3, 0)))]
+    fp32 = (rng.normal(size=(5, 7)) * 100).astype(np.float32)
+    return plain, masked, [("no keys, N_k = 0", np.zeros((3, 0)))], [("float32", fp32)]
 
 
 def _cases(oracle, matrices):
@@ -77,14 +78,18 @@ def _cases(oracle, matrices):
 
 SLIGHTLY_OFF = "the weights are slightly off: add nothing to l (divide by 1 where it is 0), in the dtype of S"
 ONE_MAXIMUM = "one maximum is taken for the whole matrix: a row far below it underflows, each row has its own"
+LIMITS = 10, 20, 50, 80, 88, 100, 500, 700, 709
+FROM_0 = "m starts at 0, which is no maximum of negative scores: start at -inf"
 LARGEST_SIZE = "the largest absolute value is subtracted: the exponentials of negative scores then underflow"
 
 
 @exercise(chapter=CHAPTER, title="Safe softmax of a matrix", minutes=10, difficulty="medium")
 def safe_softmax(answer):
-    plain, masked, empty = (_cases(_weights, matrices) for matrices in _matrices())
-    mistakes = [m for guard in (np.copy, _guarded, np.nan_to_num) for m in _softmax_mistakes(guard)]
-    verdict = _in_stages(answer, [(plain, mistakes), (masked, _mask_mistakes()), (empty, NO_KEYS)])
+    plain, masked, empty, fp32 = (_cases(_weights, matrices) for matrices in _matrices())
+    mistakes = _softmax_mistakes(_softmax) + _softmax_mistakes(partial(_softmax, guarded=True))
+    mistakes += [(sentence, lambda S, wrong=wrong: np.nan_to_num(wrong(S))) for sentence, wrong in mistakes]
+    stages = [(plain, mistakes), (masked, _mask_mistakes()), (empty, NO_KEYS), (fp32, [])]
+    verdict = _in_stages(answer, stages)
     if verdict.right or verdict.sentence == SLIGHTLY_OFF:
         for dtype in (np.float32, np.float64):
             S = np.array([[0.0, 1.0], [2.0, 1.0]], dtype)
@@ -95,41 +100,38 @@ def safe_softmax(answer):
     return verdict
 
 
-def _guarded(P):
-    """Return P as it is when 0/0 is avoided by a guard of l."""
-    return np.where(np.isnan(P).all(axis=1, keepdims=True), 0, P)
-
-
-def _softmax(S, m=None, axis=1, eps=0.0):
-    """Return softmax of each row of S with m subtracted, the maximum of the row by default."""
+def _softmax(S, m=None, axis=1, eps=0.0, guarded=False):
+    """Return softmax of each row of S with m, by default its maximum, subtracted; guarded: 0 / 0 is 0."""
     m = S.max(axis=1, keepdims=True) if m is None else m
     P = np.exp(S - np.where(m == -INF, 0, m))
     l = P.sum(axis=axis, keepdims=True)
-    return P / (np.where((l == 0) & (m == -INF), 1, l) + eps)
+    return P / (np.where((l == 0) & (guarded | (m == -INF)), 1, l) + eps)
 
 
-def _softmax_mistakes(guard):
-    """Return (sentence, function) of each known mistake; guard: what is done to weights that are nan."""
+def _softmax_mistakes(softmax):
+    """Return (sentence, function) of each known mistake in safe_softmax."""
     rows = {"axis": 1, "keepdims": True}
     none = "the maximum is not subtracted: large scores overflow, take np.exp(S - m)"
     down = "the maximum is taken down each column: it is one for each row, S.max(axis=1, keepdims=True)"
     whole = "the sum runs over the whole matrix: each row has its own l, sum(axis=1)"
+    cut = "scores are cut off at a limit, which changes the weights: subtract the maximum instead"
     mean = "the mean is subtracted: only the maximum keeps every exponential at 1 or below"
-    known = [
-        (none, lambda S: _softmax(S, np.zeros(1))),
-        (ONE_MAXIMUM, lambda S: _softmax(S, S.max())),
-        (down, lambda S: _softmax(S, S.max(axis=0))),
-        ("softmax is taken down each column: a row is along the last axis, axis=1", lambda S: _softmax(S.T).T),
-        (whole, lambda S: _softmax(S, axis=None)),
-        ("the sum runs down each column: each row has its own l, sum(axis=1)", lambda S: _softmax(S, axis=0)),
+    return [
+        (none, lambda S: softmax(S, np.zeros(1))),
+        (ONE_MAXIMUM, lambda S: softmax(S, S.max())),
+        (down, lambda S: softmax(S, S.max(axis=0))),
+        ("softmax is taken down each column: a row is along the last axis, axis=1", lambda S: softmax(S.T).T),
+        (whole, lambda S: softmax(S, axis=None)),
+        ("the sum runs down each column: each row has its own l, sum(axis=1)", lambda S: softmax(S, axis=0)),
         ("the exponentials are not divided by their sum l", lambda S: np.exp(S - S.max(**rows))),
-        ("the logarithms of the weights are returned: return the weights", lambda S: np.log(_softmax(S))),
-        (LARGEST_SIZE, lambda S: _softmax(S, np.abs(S).max(**rows))),
-        (mean, lambda S: _softmax(S, S.mean(**rows))),
-        ("the minimum is subtracted: take the maximum", lambda S: _softmax(S, S.min(**rows))),
-        *((SLIGHTLY_OFF, lambda S, e=e: _softmax(S, eps=e)) for e in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)),
+        ("the logarithms of the weights are returned: return the weights", lambda S: np.log(softmax(S))),
+        (LARGEST_SIZE, lambda S: softmax(S, np.abs(S).max(**rows))),
+        (FROM_0, lambda S: softmax(S, S.max(**rows, initial=0))),
+        (mean, lambda S: softmax(S, S.mean(**rows))),
+        *((cut, lambda S, c=c: _softmax(np.clip(S, -c, c), np.zeros(1))) for c in LIMITS),
+        ("the minimum is subtracted: take the maximum", lambda S: softmax(S, S.min(**rows))),
+        *((SLIGHTLY_OFF, lambda S, e=e: softmax(S, eps=e)) for e in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)),
     ]
-    return [(sentence, lambda S, wrong=wrong: guard(wrong(S.astype(np.float64)))) for sentence, wrong in known]
 
 
 def _mask_mistakes():
@@ -156,13 +158,10 @@ def _mask_mistakes():
 
 @exercise(chapter=CHAPTER, title="Log-sum-exp of each row", minutes=10, difficulty="easy")
 def logsumexp(answer):
-    plain, masked, empty = (_cases(_lse, matrices) for matrices in _matrices())
-    mistakes = [m for log in (np.log, _guarded_log) for m in _lse_mistakes(log)]
-    return _in_stages(answer, [(plain, mistakes), (masked, _masked_lse_mistakes()), (empty, NO_KEYS)])
-
-
-def _guarded_log(l):
-    return np.log(np.where(l == 0, 1, l))
+    plain, masked, empty, fp32 = (_cases(_lse, matrices) for matrices in _matrices())
+    guarded = lambda l: np.log(np.where(l == 0, 1, l))  # noqa: E731
+    mistakes = _lse_mistakes(np.log) + _lse_mistakes(guarded)
+    return _in_stages(answer, [(plain, mistakes), (masked, _masked_lse_mistakes()), (empty, NO_KEYS), (fp32, [])])
 
 
 def _rows_lse(S):
@@ -172,14 +171,14 @@ def _rows_lse(S):
 def _lse_mistakes(log):
     """Return (sentence, function) of each known mistake; log: the logarithm that is taken."""
 
-    def of(f):
-        """Return the function of S that f is of m and l of its rows."""
+    def of(f):  # of m and l
         return lambda S: f(S.max(axis=1), np.exp(S - S.max(axis=1, keepdims=True)).sum(axis=1))
 
     def shifted(S, m):
         return m + log(np.exp(S - np.reshape(m, (-1, 1))).sum(axis=1))
 
     overflows = "it is computed as written, log(sum(exp)), and overflows: subtract m, and add it at the end"
+    cut = "scores are cut off at a limit, which changes the sum: subtract the maximum instead"
     mean = "the mean of the exponentials is taken: take their sum"
     return [
         (overflows, lambda S: shifted(S, np.zeros(1))),
@@ -190,6 +189,8 @@ def _lse_mistakes(log):
         ("m is subtracted once more: it must be added, lse = m + log(l)", of(lambda m, l: log(l) - m)),
         (ONE_MAXIMUM, lambda S: shifted(S, S.max())),
         (LARGEST_SIZE, lambda S: shifted(S, np.abs(S).max(axis=1))),
+        (FROM_0, lambda S: shifted(S, S.max(axis=1, initial=0))),
+        *((cut, lambda S, c=c: shifted(np.clip(S, -c, c), np.zeros(1))) for c in LIMITS),
         (mean, lambda S: _rows_lse(S) - np.log(S.shape[1])),
         ("the logarithm is to base 2: take np.log", of(lambda m, l: m + np.log2(l))),
         ("np.log1p takes the logarithm of 1 + l: take that of l", of(lambda m, l: m + np.log1p(l))),
@@ -234,8 +235,7 @@ def log_softmax(answer):
 def _log_softmax_mistakes():
     """Return (sentence, function) of each known mistake in log_softmax."""
 
-    def of(f):
-        """Return the function of x that f is of the shifted scores z = x - m, of m and of l."""
+    def of(f):  # of z = x - m, m and l
         return lambda x: f(x - x.max(), x.max(), np.exp(x - x.max()).sum())
 
     small = "a small number is added to the weights, or they are cut off at one: subtract lse from x instead"
@@ -362,14 +362,10 @@ def _about_traffic(visible, hidden, p):
     if (visible > 3).any():
         return "a score is read more than once in a pass: keep x[j] in a variable, or use max(m, x[j])"
     if (visible < 3).any():
-        return (
-            f"scores are read {visible.min()} times, not 3: a row is too long for the chip, read it in each pass"
-        )
+        return f"scores are read {visible.min()} times, not 3: for the maximum, the sum, the output; none kept on chip"
     if p.reads.any():
         return "p is read back: it lies in slow memory too, write each weight when it is complete"
-    if (p.writes > 1).any():
-        return "a weight is written more than once: write each p[j] once, when it is complete"
-    return ""
+    return "a weight is written twice: write p[j] once, when it is complete" if (p.writes > 1).any() else ""
 
 
 def _row_mistakes():
@@ -388,7 +384,6 @@ def _row_mistakes():
         return np.exp(x[:over] - x[:n].max()).sum()
 
     over_all = "the maximum runs over the hidden scores too: visible terms may all underflow"
-    zero = "m starts at 0, which is no maximum of negative scores: start at -inf"
     apart = "the sum is taken without the maximum: l adds up np.exp(x[j] - m)"
     counted = "the hidden scores get weights too: p[j] = 0 for j >= n"
     too_many = "one score too many is visible: the first n are x[0] to x[n - 1]"
@@ -400,7 +395,7 @@ def _row_mistakes():
         ("one visible score is missing: x[n - 1]", row(lambda x, n: weights(x, n - 1).tolist() + [0])),
         (counted, lambda x, n, p: weights(x, len(x), x[:n].max(), l_of(x, n, n))),
         ("the maximum is not subtracted: large scores overflow", row(lambda x, n: weights(x, n, 0.0))),
-        (zero, row(lambda x, n: weights(x, n, x[:n].max(initial=0.0)))),
+        (FROM_0, row(lambda x, n: weights(x, n, x[:n].max(initial=0.0)))),
         (over_all, row(lambda x, n: weights(x, n, x.max()))),
         ("the sum runs over the hidden scores too", row(lambda x, n: weights(x, n, None, l_of(x, n, len(x))))),
         (apart, row(lambda x, n: weights(x, n, None, np.exp(x[:n]).sum()))),

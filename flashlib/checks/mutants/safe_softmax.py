@@ -234,7 +234,7 @@ def my_causal_row_passes(x, n, p):
     Mutant(
         "causal_row_passes",
         "the row kept on chip",
-        "1 times, not 3",
+        "none kept on chip",
         text="""
 def my_causal_row_passes(x, n, p):
     row = x[:n]
