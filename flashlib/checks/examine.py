@@ -2,7 +2,7 @@
 
 This runs in a process of its own (see `exercise`). A case that fails shows that an answer is wrong. Which mistake
 it is, is found by hypothesis: each known mistake is a function too, and it is named if it gives what the answer
-gave in every case, the right ones included, or at least in all that failed.
+gave in every case, the right ones included (but see `name_mistake`).
 """
 
 import inspect
@@ -112,6 +112,8 @@ def raised(error) -> Raised:
     name, said = type(error).__name__, str(error).strip().splitlines()
     if not said:
         return Raised(name, line)
+    if said[0].startswith("CUDA error"):
+        return Raised(said[0], line, sentence=f"the GPU ended it, as for memory that is not its own ({said[0]})")
     return Raised(f"{name}: {said[-1] if 'Compilation' in name else said[0]}", line)  # Triton's starts with code
 
 
@@ -163,22 +165,38 @@ def same(given, expected, tolerance):
 def name_mistake(mistakes, cases, given, outputs=("result",)):
     """Return the sentence of the first mistake that gives what was given, or "".
 
-    In every case; or else in those that failed, since an answer may have, beside a mistake, a guard that the
-    mistake as we know it has not.
+    In every case; or else in every case that failed, and in the others unless it gives no numbers there: an answer
+    may have, beside the mistake, a guard that the mistake as we know it has not.
     """
     pairs = list(zip(cases, given, strict=True))
-    failed = [(case, result) for case, result in pairs if find_problem(result, case, outputs)]
-    for some in (pairs, failed):
-        for mistake in mistakes:
-            if all(_same_outcome(mistake.wrong, case, result) for case, result in some):
+    failed = [bool(find_problem(result, case, outputs)) for case, result in pairs]
+    guesses = [[_guess(mistake, case) for case in cases] for mistake in mistakes]
+    for guarded in (False, True):
+        for mistake, made in zip(mistakes, guesses, strict=True):
+            if all(
+                _same_outcome(guess, result, case) or (guarded and not wrong and not _has_numbers(guess))
+                for guess, wrong, (case, result) in zip(made, failed, pairs, strict=True)
+            ):
                 return mistake.sentence
     return ""
 
 
-def _same_outcome(wrong, case, result):
-    guess = attempt(wrong, *(_copy(x) for x in case.arguments))
+def _guess(mistake, case):
+    return attempt(mistake.wrong, *(_copy(x) for x in case.arguments))
+
+
+def _has_numbers(guess):
+    """Return whether a mistake gives numbers, all of them finite."""
+    try:
+        return all(np.isfinite(as_numbers(x)).all() for x in (guess if isinstance(guess, tuple) else (guess,)))
+    except (TypeError, ValueError):
+        return False
+
+
+def _same_outcome(guess, result, case):
     if isinstance(guess, Raised) or isinstance(result, Raised):
-        return isinstance(guess, Raised) and isinstance(result, Raised)
+        both = isinstance(guess, Raised) and isinstance(result, Raised)
+        return both and not result.sentence and guess.error.split(":")[0] == result.error.split(":")[0]
     if isinstance(case.expected, tuple):
         if not (isinstance(result, tuple | list) and len(result) == len(guess)):
             return False
@@ -202,6 +220,8 @@ def as_numbers(x):
 
 def _copy(x):
     """Return a copy of an array, inside a border of nan, so that its neighbours in memory are no numbers."""
+    if isinstance(x, tuple) and hasattr(x, "_fields"):  # a State
+        return type(x)(*map(_copy, x)) if type(x).__name__ == "State" else x
     if not isinstance(x, np.ndarray) or x.ndim == 0 or x.dtype.kind != "f":
         return x.copy() if isinstance(x, np.ndarray) else x
     bordered = np.full([n + 2 for n in x.shape], np.nan, x.dtype)

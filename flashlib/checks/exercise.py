@@ -7,7 +7,7 @@ from flashlib.checks import process, progress_file
 from flashlib.checks.verdict import Verdict
 
 LIMIT = 4.0  # seconds for an answer in NumPy or in Triton's interpreter
-COMPILED_LIMIT = 90.0  # seconds where kernels are compiled for a GPU
+COMPILED_LIMIT = 60.0  # seconds where kernels are compiled for a GPU
 
 EXERCISES: dict[str, "Exercise"] = {}
 """All exercises by name, in the order of the chapters."""

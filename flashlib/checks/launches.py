@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from flashlib.checks.examine import Finding, examine, not_callable, show
+from flashlib.checks.examine import Case, Finding, examine, not_callable, show
 from flashlib.checks.verdict import Verdict
 from flashlib.kernels import DEVICE
 import triton
@@ -183,6 +183,44 @@ class _Placed:
         return "" if same else f"the input {name} is written to"
 
 
+# --- tensors (B, H, N, d) ---
+
+
+def heads(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1, transposed=False) -> Case:
+    """Return the Case of Q, K and V for a shape (B, H, N_q, N_k, d), and of others.
+
+    exact: takes Q, K and V of a head in fp64, and others, and returns its O. size: how many times larger Q is.
+    transposed: whether the tensors are stored as (B, N, H, d). Without a scale, scores are exact in fp32.
+    """
+    rng = np.random.default_rng(0)
+    B, H, N_q, N_k, d = shape
+    Q, K, V = (rng.integers(-6, 7, (B, H, N, d)) / 4 for N in (N_q, N_k, N_k))
+    Q *= size
+    O = [[exact(Q[b, h], K[b, h], V[b, h], *others) for h in range(H)] for b in range(B)]
+    given = [X.astype(dtype) for X in (Q, K, V)]
+    if transposed:
+        given = [Strided(X, (X.shape[2] * H * d, d, H * d, 1)) for X in given]
+    return Case(words, (*given, *others), np.array(O), tolerance)
+
+
+def one_O(answer, names):
+    """Return answer, a function with parameters of these names; raises Finding if it returns no O like Q."""
+    if not callable(answer):
+        return answer
+
+    def run(Q, *others):
+        O = answer(Q, *others)
+        if isinstance(O, tuple):
+            raise Finding(f"returns {len(O)} values: return O alone")
+        if getattr(O, "dtype", Q.dtype) != Q.dtype:
+            raise Finding(f"O has the dtype {O.dtype}; expected {Q.dtype}, that of Q")
+        return O
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    run.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    return run
+
+
 # --- parts of kernels ---
 
 
@@ -192,6 +230,9 @@ def part_problem(answer, outputs):
         name = getattr(answer, "__name__", "")
         plain = f"{name} is a plain function: a kernel calls only functions marked @triton.jit"
         return Verdict("", "wrong", plain if callable(answer) else not_callable(answer))
+    answer.fn.__globals__.setdefault(
+        "tl", tl
+    )  # the interpreter wants it, and what a body does not use is not sent
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", "not solved yet", "")
     returned = [node.value for node in ast.walk(_tree(answer)) if isinstance(node, ast.Return) and node.value]

@@ -93,8 +93,9 @@ def _context():
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    kernels = ["flashlib.kernels"] if "flashlib.kernels" in sys.modules else []  # torch takes seconds to import
-    context.set_forkserver_preload(["flashlib.checks", *kernels])
+    # torch takes seconds to import; flashlib.kernels would ask for a GPU, which no fork could use after it
+    slow = ["torch", "triton"] if "flashlib.kernels" in sys.modules else []
+    context.set_forkserver_preload(["flashlib.checks", *slow])
     return context
 
 

@@ -13,7 +13,7 @@ from flashlib.memory import HBM
 CHAPTER = "02_safe_softmax"
 INF = np.inf
 NO_KEYS = [
-    ("it raises for N_k = 0: S.max(axis=1, initial=-np.inf) is the maximum of an empty row", lambda S: 1 / 0)
+    ("it raises for N_k = 0: the maximum of nothing is S.max(axis=1, initial=-np.inf)", lambda S: S.max(axis=1))
 ]
 
 
@@ -88,8 +88,7 @@ def safe_softmax(answer):
     plain, masked, empty, fp32 = (_cases(_weights, matrices) for matrices in _matrices())
     mistakes = _softmax_mistakes(_softmax) + _softmax_mistakes(partial(_softmax, guarded=True))
     mistakes += [(sentence, lambda S, wrong=wrong: np.nan_to_num(wrong(S))) for sentence, wrong in mistakes]
-    stages = [(plain, mistakes), (masked, _mask_mistakes()), (empty, NO_KEYS), (fp32, [])]
-    verdict = _in_stages(answer, stages)
+    verdict = _in_stages(answer, [(plain, mistakes), (masked, _mask_mistakes()), (empty, NO_KEYS), (fp32, [])])
     if verdict.right or verdict.sentence == SLIGHTLY_OFF:
         for dtype in (np.float32, np.float64):
             S = np.array([[0.0, 1.0], [2.0, 1.0]], dtype)
@@ -113,15 +112,15 @@ def _softmax_mistakes(softmax):
     rows = {"axis": 1, "keepdims": True}
     none = "the maximum is not subtracted: large scores overflow, take np.exp(S - m)"
     down = "the maximum is taken down each column: it is one for each row, S.max(axis=1, keepdims=True)"
-    whole = "the sum runs over the whole matrix: each row has its own l, sum(axis=1)"
     cut = "scores are cut off at a limit, which changes the weights: subtract the maximum instead"
     mean = "the mean is subtracted: only the maximum keeps every exponential at 1 or below"
     return [
         (none, lambda S: softmax(S, np.zeros(1))),
+        (none, lambda S: np.exp(S - np.log(np.exp(S).sum(**rows)))),
         (ONE_MAXIMUM, lambda S: softmax(S, S.max())),
         (down, lambda S: softmax(S, S.max(axis=0))),
         ("softmax is taken down each column: a row is along the last axis, axis=1", lambda S: softmax(S.T).T),
-        (whole, lambda S: softmax(S, axis=None)),
+        ("the sum runs over the whole matrix: each row has its own l", lambda S: softmax(S, axis=None)),
         ("the sum runs down each column: each row has its own l, sum(axis=1)", lambda S: softmax(S, axis=0)),
         ("the exponentials are not divided by their sum l", lambda S: np.exp(S - S.max(**rows))),
         ("the logarithms of the weights are returned: return the weights", lambda S: np.log(softmax(S))),
@@ -129,7 +128,6 @@ def _softmax_mistakes(softmax):
         (FROM_0, lambda S: softmax(S, S.max(**rows, initial=0))),
         (mean, lambda S: softmax(S, S.mean(**rows))),
         *((cut, lambda S, c=c: _softmax(np.clip(S, -c, c), np.zeros(1))) for c in LIMITS),
-        ("the minimum is subtracted: take the maximum", lambda S: softmax(S, S.min(**rows))),
         *((SLIGHTLY_OFF, lambda S, e=e: softmax(S, eps=e)) for e in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)),
     ]
 
@@ -179,21 +177,17 @@ def _lse_mistakes(log):
 
     overflows = "it is computed as written, log(sum(exp)), and overflows: subtract m, and add it at the end"
     cut = "scores are cut off at a limit, which changes the sum: subtract the maximum instead"
-    mean = "the mean of the exponentials is taken: take their sum"
     return [
         (overflows, lambda S: shifted(S, np.zeros(1))),
         ("m is not added again: l is the sum of exp(S - m), lse = m + log(l)", of(lambda m, l: log(l))),
         ("it returns the maximum alone: lse = m + log(l)", of(lambda m, l: m)),
         ("the logarithm of l is missing: lse = m + log(l)", of(lambda m, l: m + l)),
-        ("it returns the sum l: lse = m + log(l)", of(lambda m, l: l)),
-        ("m is subtracted once more: it must be added, lse = m + log(l)", of(lambda m, l: log(l) - m)),
         (ONE_MAXIMUM, lambda S: shifted(S, S.max())),
         (LARGEST_SIZE, lambda S: shifted(S, np.abs(S).max(axis=1))),
         (FROM_0, lambda S: shifted(S, S.max(axis=1, initial=0))),
         *((cut, lambda S, c=c: shifted(np.clip(S, -c, c), np.zeros(1))) for c in LIMITS),
-        (mean, lambda S: _rows_lse(S) - np.log(S.shape[1])),
+        ("the mean of the exponentials is taken, not their sum", lambda S: _rows_lse(S) - np.log(S.shape[1])),
         ("the logarithm is to base 2: take np.log", of(lambda m, l: m + np.log2(l))),
-        ("np.log1p takes the logarithm of 1 + l: take that of l", of(lambda m, l: m + np.log1p(l))),
     ]
 
 
@@ -211,7 +205,6 @@ def _masked_lse_mistakes():
         (nan, masked(lambda S: np.nan)),
         (finite, masked(lambda S: np.log(S.shape[1]))),
         *((finite, masked(lambda S, x=x: x)) for x in values),
-        ("a masked score counts as 0: leave it at -inf", lambda S: _rows_lse(np.where(S == -INF, 0, S))),
     ]
 
 
@@ -241,9 +234,7 @@ def _log_softmax_mistakes():
     small = "a small number is added to the weights, or they are cut off at one: subtract lse from x instead"
     sizes = [1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 1e-16, 1e-20, 1e-30, 1e-45, 1e-100, 1e-300]
     overflows = "exp(x) and its sum overflow as written: subtract m + log(l)"
-    unshifted = "only log(l) is subtracted, with l the sum of exp(x - m): m is missing, lse = m + log(l)"
     late = "it takes the logarithm of a weight that has become 0: subtract lse from x instead"
-    quotient = "x is divided by lse: subtract it, a quotient of exponentials is a difference of scores"
     return [
         (late, of(lambda z, m, l: np.log(np.exp(z) / l))),
         *((small, of(lambda z, m, l, e=e: np.log(np.exp(z) / l + e))) for e in sizes),
@@ -252,10 +243,10 @@ def _log_softmax_mistakes():
         (overflows, lambda x: np.log(np.exp(x) / np.exp(x).sum())),
         (overflows, lambda x: x - np.log(np.exp(x).sum())),
         ("only the maximum is subtracted: log(l) is missing, lse = m + log(l)", of(lambda z, m, l: z)),
-        (unshifted, of(lambda z, m, l: z + m - np.log(l))),
+        ("only log(l) is subtracted: m is missing, lse = m + log(l)", of(lambda z, m, l: z + m - np.log(l))),
         ("l is subtracted without its logarithm: subtract m + log(l)", of(lambda z, m, l: z - l)),
         ("log(l) is added: subtract it, as m is, x - (m + log(l))", of(lambda z, m, l: z + np.log(l))),
-        (quotient, of(lambda z, m, l: (z + m) / (m + np.log(l)))),
+        ("x is divided by lse: subtract it", of(lambda z, m, l: (z + m) / (m + np.log(l)))),
         ("the sign is turned round: it is x - lse, at most 0", of(lambda z, m, l: np.log(l) - z)),
         ("the weights are returned: return their logarithms", of(lambda z, m, l: np.exp(z) / l)),
         ("the logarithm is to base 2: it is natural, x - lse", of(lambda z, m, l: (z - np.log(l)) / np.log(2))),
@@ -303,9 +294,9 @@ def causal_row_passes(answer):
     cases = []
     for words, (row, n) in rows.items():
         p = np.append(_weights(np.array(row[:n])), np.zeros(len(row) - n))
-        cases.append(Case(words, (np.array(row), n, np.full(len(row), np.nan)), p))
+        cases.append(Case(words, (np.array(row), n, np.full(len(row), np.nan)), p, 1e-7))
     nothing = "for n = 0 nothing is visible: write 0 to all of p, and do not divide by l = 0"
-    none = [(nothing, lambda x, n, p: p), (nothing, lambda x, n, p: 1 / 0)]
+    none = [(nothing, lambda x, n, p: p), (nothing, lambda x, n, p: 1 / 0), (nothing, lambda x, n, p: x[:n].max())]
     verdict = _in_stages(_filled(answer), [(cases[:-1], _row_mistakes()), (cases[-1:], none)])
     return _with_traffic(answer, cases) if verdict.right else verdict
 
@@ -333,16 +324,16 @@ def _filled(answer):
 
 
 def _with_traffic(answer, cases):
-    """Return the Verdict on what is read and written: the sentence is that of the longest row, if it fails there."""
+    """Return the Verdict on reads and writes: of the smallest failure, with the sentence for the longest row."""
     sentences = []
     for case in cases:
         x, n, _ = case.arguments
         x, p = _run(answer, x, n)
         if sentence := _about_traffic(x.reads[:n], x.reads[n:], p):
-            given = f"reads of x {show(x.reads)}, writes of p {show(p.writes)}"
-            expected = f"each of the first {n} scores read 3 times, {len(x)} weights written once"
-            details = ("input", describe(answer, case.arguments)), ("expected", expected), ("given", given)
-            sentences.append((len(x), sentence, details))
+            counts = f"reads of x {show(x.reads)}, writes of p {show(p.writes)}"
+            sentences.append(
+                (len(x), sentence, (("input", describe(answer, case.arguments)), ("counted", counts)))
+            )
     if not sentences:
         return Verdict("", "right", f"weights, 3 n reads and N writes, in all {len(cases)} cases")
     return Verdict("", "wrong", max(sentences)[1], sentences[0][2])
@@ -362,7 +353,7 @@ def _about_traffic(visible, hidden, p):
     if (visible > 3).any():
         return "a score is read more than once in a pass: keep x[j] in a variable, or use max(m, x[j])"
     if (visible < 3).any():
-        return f"scores are read {visible.min()} times, not 3: for the maximum, the sum, the output; none kept on chip"
+        return f"scores are read {visible.min()} times, not 3: for maximum, sum and output, none kept on chip"
     if p.reads.any():
         return "p is read back: it lies in slow memory too, write each weight when it is complete"
     return "a weight is written twice: write p[j] once, when it is complete" if (p.writes > 1).any() else ""
@@ -386,6 +377,7 @@ def _row_mistakes():
     over_all = "the maximum runs over the hidden scores too: visible terms may all underflow"
     apart = "the sum is taken without the maximum: l adds up np.exp(x[j] - m)"
     counted = "the hidden scores get weights too: p[j] = 0 for j >= n"
+    small = "a small number is added to l: the weights no longer add up to 1"
     too_many = "one score too many is visible: the first n are x[0] to x[n - 1]"
     return [
         ("the hidden weights are not written: p[j] = 0 for j >= n", row(weights, np.nan)),
@@ -400,4 +392,8 @@ def _row_mistakes():
         ("the sum runs over the hidden scores too", row(lambda x, n: weights(x, n, None, l_of(x, n, len(x))))),
         (apart, row(lambda x, n: weights(x, n, None, np.exp(x[:n]).sum()))),
         ("the terms are not divided by their sum l", row(lambda x, n: weights(x, n, None, 1.0))),
+        *(
+            (small, row(lambda x, n, e=e: weights(x, n, None, l_of(x, n, n) + e)))
+            for e in (1e-3, 1e-4, 1e-5, 1e-6)
+        ),
     ]

@@ -1,13 +1,13 @@
 """The exercises of chapter 10. Triton is imported by the checks, not here: it is missing on macOS and Windows."""
 
 import math
-from functools import wraps
+from types import SimpleNamespace
 
 import numpy as np
 
 from flashlib import naive, tiled
 from flashlib.checks import updates
-from flashlib.checks.examine import Case, Finding, Mistake, describe_value, examine
+from flashlib.checks.examine import Case, Mistake, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.verdict import Verdict
 
@@ -23,16 +23,16 @@ def inner_loop(answer):
 
     if problem := part_problem(answer, STATE):
         return problem
-    in_fp32 = [
+    square = [
         _tiles("one tile", 16, 16),
         _tiles("two tiles", 32, 16),
         _tiles("two tiles, a part of which is visible", 32, 16, hidden=0.4),
         _tiles("large scores", 32, 16, size=64),
         _tiles("rows that see nothing in the first tile, or at all", 32, 16, hidden=0.4, blind=True),
-        _tiles("two tiles of 16 x 32", 64, 32, hidden=0.4),
     ]
+    wide = [_tiles("two tiles of 16 x 32", 64, 32, hidden=0.4)]
     in_fp16 = [_tiles("q, k and v in fp16", 32, 16, dtype=np.float16, tolerance=2e-3)]
-    verdict = in_turn(looped(answer), (in_fp32, in_fp16), INNER_LOOP, outputs=STATE)
+    verdict = in_turn(looped(answer), (square, wide, in_fp16), INNER_LOOP, outputs=STATE)
     return Verdict("", "wrong", TF32) if verdict.right and rounds_dots(answer) else verdict
 
 
@@ -50,11 +50,16 @@ def _tiles(words, N_k, B_c, *, size=1, hidden=0.0, blind=False, dtype=np.float32
     return Case(words, arguments, tuple(expected), tolerance)
 
 
+def _start(Q_i):
+    """Return the State of a row block that has seen no key, in fp32, as wide as in a kernel."""
+    return updates.State(*(x.astype(np.float32) for x in updates.start(*Q_i.shape)))
+
+
 def _looped(lines):
     """Return the function of a row block that goes over its tiles with `lines` exchanged in the update."""
 
     def run(Q_i, K, V, visible, scale, B_c):
-        state = updates.start(*Q_i.shape)
+        state = _start(Q_i)
         for cols in tiled.blocks(len(K), B_c):
             given = {"Q_i": Q_i, "K_j": K[cols], "V_j": V[cols], "scale": scale, "seen": visible[:, cols]}
             state = updates.update(lines, before=state, **given)
@@ -71,6 +76,10 @@ def _where_seen(s, X):
     return np.where(s.seen, X, 0)
 
 
+def _power_of_2(s):
+    return np.exp2(s.S_ij - s.shift[:, None])
+
+
 BASE_2 = "the powers are of base 2, tl.exp2: here they are of base e, tl.exp"
 
 VISIBLE = (
@@ -79,42 +88,24 @@ VISIBLE = (
         "hidden scores become 0: they must become -inf, since exp(0 - m) is a weight",
         {"S_ij": lambda s: _where_seen(s, _all_scores(s))},
     ),
-    (
-        "visible is upside down: scores where it is False become -inf",
-        {"S_ij": lambda s: np.where(s.seen, -INF, _all_scores(s))},
-    ),
+    ("visible is upside down: -inf where it is False", {"S_ij": lambda s: np.where(s.seen, -INF, _all_scores(s))}),
     (
         "m counts hidden scores: mask S before its maximum is taken, not P after",
         {"S_ij": _all_scores, "P_ij": lambda s: _where_seen(s, np.exp(s.S_ij - s.shift[:, None]))},
-    ),
-    (
-        "m and l count hidden scores: mask S before its maximum is taken",
-        {
-            "S_ij": _all_scores,
-            "O_acc": lambda s: s.alpha[:, None] * s.O_acc_old + _where_seen(s, s.P_ij) @ s.V_j,
-        },
     ),
     *(
         (
             f"{value:g} {how} hidden scores: a row that sees no key then sees them all; use -inf",
             {"S_ij": lambda s, x=value, k=keep: np.where(s.seen, _all_scores(s), k * _all_scores(s) + x)},
         )
-        for value in (-1e4, -1e5, -1e6, -1e9, -1e10, -1e30)
+        for value in (-1e4, -1e6, -1e9, -1e30)
         for how, keep in (("takes the place of", 0), ("is added to", 1))
     ),
-    (
-        BASE_2,
-        {
-            "alpha": lambda s: np.exp2(s.m_old - s.shift),
-            "P_ij": lambda s: np.exp2(s.S_ij - s.shift[:, None]),
-        },
-    ),
-    (BASE_2, {"P_ij": lambda s: np.exp2(s.S_ij - s.shift[:, None])}),
+    ("k is not transposed: S = tl.dot(q, k.T)", {"raw": lambda s: s.Q_i @ s.K_j}),
+    (BASE_2, {"alpha": lambda s: np.exp2(s.m_old - s.shift), "P_ij": _power_of_2}),
+    (BASE_2, {"P_ij": _power_of_2}),
     ("m and l are exchanged: return m, l, O_acc", {"after": lambda s: updates.State(s.l, s.m, s.O_acc)}),
-    (
-        "the m from before the tile is returned: return the new one",
-        {"after": lambda s: updates.State(s.m_old, s.l, s.O_acc)},
-    ),
+    ("the old m is returned: return the new one", {"after": lambda s: updates.State(s.m_old, s.l, s.O_acc)}),
 )
 
 INNER_LOOP = [Mistake(words, _looped(lines)) for words, lines in (*VISIBLE, *updates.SCORES, *updates.UPDATES)]
@@ -128,23 +119,16 @@ def causal_split(answer):
         return problem
     cases = [
         Case("N_q = {}, N_k = {}, tiles of {} x {}".format(*sizes), sizes, _split_of_mask(*sizes))
-        for sizes in (
-            (2, 2, 2, 2),
-            (4, 4, 2, 2),
-            (6, 6, 3, 2),
-            (5, 5, 2, 4),
-            (3, 8, 2, 2),
-            (2, 7, 1, 3),
-            (8, 3, 2, 2),
-            (13, 5, 4, 4),
-            (9, 9, 8, 2),
-            (7, 19, 4, 3),
-            (40, 56, 16, 16),
-            (48, 48, 32, 16),
-            (72, 88, 16, 32),
-        )
+        for sizes in SPLIT_SIZES
     ]
     return examine(_same_loops(split(answer)), cases, CAUSAL_SPLIT, outputs=("full", "end"))
+
+
+SPLIT_SIZES = (
+    *((2, 2, 2, 2), (4, 4, 2, 2), (6, 6, 3, 2), (5, 5, 2, 4), (9, 9, 8, 2), (48, 48, 32, 16)),
+    *((3, 8, 2, 2), (2, 7, 1, 3), (7, 19, 4, 3), (40, 56, 16, 16), (72, 88, 16, 32)),
+    *((8, 3, 2, 2), (13, 5, 4, 4)),  # fewer keys than queries
+)
 
 
 def _split_of_mask(N_q, N_k, B_r, B_c):
@@ -176,156 +160,84 @@ def _same_loops(f):
     return run
 
 
-def _full(first, last, N_k, B_c):
-    return np.clip(first, 0, N_k) // B_c * B_c
+def _rounded(n, s):
+    return np.clip(n, 0, s.N_k) // s.B_c * s.B_c
 
 
-def _end(first, last, N_k, B_c):
-    return np.minimum(last, N_k)
+def _full(s):
+    return _rounded(s.first, s)
 
 
-def _wrong_split(sentence, full=_full, end=_end, past=lambda past: past):
+def _end(s):
+    return np.minimum(s.last, s.N_k)
+
+
+def _wrong_split(sentence, past=lambda past: past, full=_full, end=_end):
     """Return the Mistake of a wrong full or end, given how many keys the first row sees, and the last."""
 
     def bounds(N_q, N_k, B_r, B_c):
-        i = np.arange(-(-N_q // B_r))
-        sees = i * B_r + past(N_k - N_q) + 1, (i + 1) * B_r + past(N_k - N_q), N_k, B_c
-        both = full(*sees), end(*sees)
-        return tuple(np.broadcast_to(x, i.shape).astype(int) for x in both)
+        i, shift = np.arange(-(-N_q // B_r)), past(N_k - N_q)
+        s = SimpleNamespace(first=i * B_r + shift + 1, last=(i + 1) * B_r + shift, N_k=N_k, B_c=B_c)
+        return tuple(np.broadcast_to(line(s), i.shape).astype(int) for line in (full, end))
 
     return Mistake(sentence, _same_loops(bounds))
 
 
 PAST = "past is N_k - N_q, so the first row sees i * B_R + past + 1 keys"
+FULL = "round the number of keys that the first row sees down to a multiple of B_C"
+FIRST = "the first row sees its own key too, i * B_R + past + 1 keys"
+LAST = "the last row sees (i + 1) * B_R + past keys"
+TILES = "full counts tiles: it is the number of a key, the number of tiles times B_C"
+NOT_CAUSAL = "the causal mask is left out: both numbers depend on i"
 NOT_CLIPPED = "end is not clipped: no key comes after N_k, so take tl.minimum(..., N_k)"
 
 CAUSAL_SPLIT = (
     _wrong_split(f"the mask is aligned top left: {PAST}", past=lambda past: 0),
     _wrong_split(f"past has the wrong sign: {PAST}", past=lambda past: -past),
-    _wrong_split(
-        "full is off by one: the first row sees its own key too, i * B_R + past + 1 keys",
-        full=lambda first, *others: _full(first - 1, *others),
-    ),
-    _wrong_split(
-        "full is off by one: the first row sees i * B_R + past + 1 keys",
-        full=lambda first, *others: _full(first + 1, *others),
-    ),
-    _wrong_split(
-        "the unmasked loop goes through cut tiles: its end is what the first row sees, not the last",
-        full=lambda first, last, *others: _full(last, last, *others),
-    ),
-    _wrong_split(
-        "full is no multiple of B_C: round it down, // B_C * B_C",
-        full=lambda first, last, N_k, B_c: np.clip(first, 0, N_k),
-    ),
-    _wrong_split(
-        "full is rounded up: the tile that the first row sees a part of is cut, so round down",
-        full=lambda first, last, N_k, B_c: -(-np.clip(first, 0, N_k) // B_c) * B_c,
-    ),
-    _wrong_split("full is always 0: the tiles that all rows see whole need no mask", full=lambda *_: 0),
-    *(
-        _wrong_split(
-            "full counts tiles: it is the number of a key, the number of tiles times B_C",
-            full=lambda first, last, N_k, B_c: _full(first, last, N_k, B_c) // B_c,
-            end=end,
-        )
-        for end in (_end, lambda first, last, N_k, B_c: -(-np.minimum(last, N_k) // B_c))
-    ),
+    _wrong_split(f"full is too small: {FIRST}", full=lambda s: _rounded(s.first - 1, s)),
+    _wrong_split(f"full is too large: {FIRST}", full=lambda s: _rounded(s.first + 1, s)),
+    _wrong_split(f"the unmasked loop goes through cut tiles: {FULL}", full=lambda s: _rounded(s.last, s)),
+    _wrong_split("full is not rounded down to a multiple of B_C", full=lambda s: np.clip(s.first, 0, s.N_k)),
+    _wrong_split(f"full is rounded up: {FULL}", full=lambda s: -(-np.maximum(s.first, 0) // s.B_c) * s.B_c),
+    _wrong_split("full is always 0: the tiles that all rows see whole need no mask", full=lambda s: 0),
+    _wrong_split(TILES, full=lambda s: _full(s) // s.B_c),
+    _wrong_split(TILES, full=lambda s: _full(s) // s.B_c, end=lambda s: -(-_end(s) // s.B_c)),
     _wrong_split(
         "full is negative where the first row sees no key: tl.maximum(..., 0) before it is rounded",
-        full=lambda first, last, N_k, B_c: np.fix(np.minimum(first, N_k) / B_c) * B_c,
+        full=lambda s: np.fix(s.first / s.B_c) * s.B_c,
     ),
-    _wrong_split(
-        "the masked loop ends at what the first row sees: the last row sees the most, (i + 1) * B_R + past keys",
-        end=lambda first, last, N_k, B_c: np.minimum(first, N_k),
-    ),
-    _wrong_split(
-        "end is too small by one: the last row sees (i + 1) * B_R + past keys",
-        end=lambda first, last, N_k, B_c: np.minimum(last - 1, N_k),
-    ),
-    _wrong_split(
-        "end is too large by one: the last row sees (i + 1) * B_R + past keys",
-        end=lambda first, last, N_k, B_c: np.minimum(last + 1, N_k),
-    ),
-    _wrong_split(
-        "tiles that no row sees are computed: end is what the last row sees", end=lambda f, l, N_k, B_c: N_k
-    ),
-    _wrong_split(NOT_CLIPPED, end=lambda first, last, N_k, B_c: last),
-    _wrong_split(
-        "end is rounded down: the last tile may be cut",
-        end=lambda first, last, N_k, B_c: np.minimum(last, N_k) // B_c * B_c,
-    ),
-    _wrong_split(
-        "one cut tile is taken for granted: a row block can have more, or none",
-        end=lambda *sees: _full(*sees) + sees[3],
-    ),
-    _wrong_split(
-        "the causal mask is left out: both numbers depend on i",
-        full=lambda first, last, N_k, B_c: N_k // B_c * B_c,
-        end=lambda first, last, N_k, B_c: N_k,
-    ),
-    Mistake(
-        "full and end are exchanged: return full, end", _same_loops(lambda *sizes: _split_of_mask(*sizes)[::-1])
-    ),
+    _wrong_split(f"the masked loop ends at what the first row sees: {LAST}", end=lambda s: s.first),
+    _wrong_split(f"end is too small by one: {LAST}", end=lambda s: np.minimum(s.last - 1, s.N_k)),
+    _wrong_split(f"end is too large by one: {LAST}", end=lambda s: np.minimum(s.last + 1, s.N_k)),
+    _wrong_split("tiles that no row sees are computed: end is what the last row sees", end=lambda s: s.N_k),
+    _wrong_split(NOT_CLIPPED, end=lambda s: s.last),
+    _wrong_split(NOT_CLIPPED, end=lambda s: -(-s.last // s.B_c) * s.B_c),
+    _wrong_split("end is rounded down: the last tile may be cut", end=lambda s: _end(s) // s.B_c * s.B_c),
+    _wrong_split("one cut tile is taken for granted: there may be more, or none", end=lambda s: _full(s) + s.B_c),
+    _wrong_split(NOT_CAUSAL, full=lambda s: _rounded(s.N_k, s), end=lambda s: s.N_k),
+    _wrong_split("full and end are exchanged: return full, end", full=_end, end=_full),
 )
 
 
 @exercise(chapter=CHAPTER, title="Any head dimension", minutes=10, difficulty="easy", triton=True)
 def padded(answer):
-    from flashlib.checks.launches import in_turn, launched
+    from flashlib.checks.launches import heads, in_turn, launched, one_O
 
-    stages = [
-        [_heads(f"d = {d}", (1, 2, 5, 7, d)) for d in (16, 20, 1, 80)],
-        [_heads("fp16 tensors and d = 20", (1, 2, 5, 7, 20), dtype=np.float16, tolerance=2e-3)],
-    ]
-    return in_turn(launched(_returns_O(answer)), stages, PADDED)
-
-
-def _heads(words, shape, *others, dtype=np.float32, tolerance=1e-5, exact=None, size=1, transposed=False):
-    """Return the Case of Q, K and V of the shape (B, H, N_q, N_k, d), others being further arguments."""
-    from flashlib.checks.launches import Strided
-
-    rng = np.random.default_rng(0)
-    B, H, N_q, N_k, d = shape
-    Q, K, V = (rng.integers(-6, 7, (B, H, N, d)) / 4 for N in (N_q, N_k, N_k))
-    Q *= size
-    expected = np.array(
-        [[(exact or _naive)(Q[b, h], K[b, h], V[b, h], *others) for h in range(H)] for b in range(B)]
-    )
-    given = [X.astype(dtype) for X in (Q, K, V)]
-    if transposed:
-        given = [Strided(X, (X.shape[2] * H * d, d, H * d, 1)) for X in given]
-    return Case(words, (*given, *others), expected, tolerance)
+    in_fp32 = [heads(f"d = {d}", (1, 2, 5, 7, d), _naive) for d in (16, 20, 1, 80)]
+    in_fp16 = [heads("fp16 tensors and d = 20", (1, 2, 5, 7, 20), _naive, dtype=np.float16, tolerance=2e-3)]
+    return in_turn(launched(one_O(answer, "QKV")), (in_fp32, in_fp16), PADDED)
 
 
 def _naive(Q, K, V, **options):
     return naive.attention(Q, K, V, **options).O
 
 
-def _returns_O(answer):
-    """Return answer, a function of Q and others; raises Finding if it returns anything but O in the dtype of Q."""
-    if not callable(answer):
-        return answer
-
-    @wraps(answer)
-    def run(Q, *others):
-        O = answer(Q, *others)
-        if isinstance(O, tuple):
-            raise Finding(f"returns {describe_value(O)}: return O alone")
-        if getattr(O, "dtype", Q.dtype) != Q.dtype:
-            raise Finding(f"O has the dtype {O.dtype}; expected {Q.dtype}, that of Q")
-        return O
-
-    return run
-
-
-def _each_head(f):
-    """Return f, a function of the Q, K and V of one head, as a function of all heads, in fp64."""
+def _each_head(f, dtype=np.float64):
+    """Return f, a function of the Q, K and V of one head, as a function of all heads."""
 
     def run(Q, K, V, *others):
-        Q, K, V = (np.asarray(X).astype(np.float64) for X in (Q, K, V))
-        heads = np.ndindex(*Q.shape[:2])
-        O = np.array([f(Q[at], K[at], V[at], *others) for at in heads])
+        Q, K, V = (np.asarray(X).astype(dtype) for X in (Q, K, V))
+        O = np.array([f(Q[at], K[at], V[at], *others) for at in np.ndindex(*Q.shape[:2])])
         return O.reshape(*Q.shape[:2], *O.shape[1:])
 
     return run
@@ -336,56 +248,70 @@ def _power(d):
     return max(16, 1 << (d - 1).bit_length())
 
 
-def _uncut(Q, K, V):
-    return np.pad(_naive(Q, K, V), ((0, 0), (0, _power(Q.shape[1]) - Q.shape[1])))
+def _at_scale(times_d):
+    """Return attention of one head whose scale is 1 / sqrt(times_d(d))."""
+    return lambda Q, K, V: _naive(Q, K, V, scale=1 / math.sqrt(times_d(Q.shape[1])))
 
 
-PADDED = tuple(
+def _padded_O(Q, K, V, before=0):
+    """Return O with the columns of zeros that come of padding, of which some lie before it."""
+    more = _power(Q.shape[1]) - Q.shape[1]
+    return np.pad(_naive(Q, K, V), ((0, 0), (before * more, more)))
+
+
+SCALE = "pass scale=1 / math.sqrt(d) with the d of Q"
+
+PADDED = [
     Mistake(sentence, _each_head(wrong))
     for sentence, wrong in (
-        (
-            "the scale is that of the padded d: pass scale=1 / math.sqrt(d) with the d of Q",
-            lambda Q, K, V: _naive(Q, K, V, scale=1 / math.sqrt(_power(Q.shape[1]))),
-        ),
-        ("the scale is 1: pass scale=1 / math.sqrt(d)", lambda Q, K, V: _naive(Q, K, V, scale=1.0)),
-        ("the scale is 1 / d: pass scale=1 / math.sqrt(d)", lambda Q, K, V: _naive(Q, K, V, scale=1 / Q.shape[1])),
-        (
-            "the scale is applied twice: leave Q as it is and pass scale=1 / math.sqrt(d)",
-            lambda Q, K, V: _naive(Q, K, V, scale=1 / math.sqrt(Q.shape[1] * _power(Q.shape[1]))),
-        ),
-        ("the scale is applied twice: pass it once", lambda Q, K, V: _naive(Q, K, V, scale=1 / Q.shape[1])),
-        ("the padded columns are still there: cut O to the first d, O[..., :d]", _uncut),
+        (f"the scale is that of the padded d: {SCALE}", _at_scale(_power)),
+        (f"the scale is that of the padded d: {SCALE}", _at_scale(lambda d: 128)),
+        (f"the scale is 1: {SCALE}", _at_scale(lambda d: 1)),
+        (f"the scale is 1 / d: {SCALE}", _at_scale(lambda d: d * d)),
+        (f"the scale is applied twice: leave Q as it is and {SCALE}", _at_scale(lambda d: d * _power(d))),
+        ("the padded columns are still there: cut O to the first d, O[..., :d]", _padded_O),
         (
             "the columns of O are not the first d: zeros come after the d columns, and O[..., :d] is cut out",
-            lambda Q, K, V: _padded_before(_naive(Q, K, V)),
+            lambda Q, K, V: _padded_O(Q, K, V, before=1)[:, : Q.shape[1]],
         ),
         ("a causal mask is applied: every query sees every key", lambda Q, K, V: _naive(Q, K, V, causal=True)),
         ("K is passed for V", lambda Q, K, V: _naive(Q, K, K)),
     )
-)
-
-
-def _padded_before(O):
-    d = O.shape[1]
-    return np.pad(O, ((0, 0), (_power(d) - d, 0)))[:, :d]
+]
 
 
 @exercise(chapter=CHAPTER, title="A penalty for distance", minutes=30, difficulty="hard", triton=True)
 def alibi(answer):
-    from flashlib.checks.launches import launched
+    from flashlib.checks.launches import heads, launched, one_O
 
     cases = [
-        _heads("a slope of 0", (1, 1, 16, 16, 16), 0.0, exact=_alibi),
-        _heads("one tile", (1, 1, 16, 16, 16), 0.5, exact=_alibi),
-        _heads("two tiles", (1, 1, 16, 32, 16), 0.5, exact=_alibi),
-        _heads("tiles of 16 that N does not fill", (1, 1, 21, 21, 16), 0.5, exact=_alibi),
-        _heads("fewer queries than keys", (1, 1, 3, 21, 16), 0.5, exact=_alibi),
-        _heads("more queries than keys", (1, 1, 21, 3, 16), 0.5, exact=_alibi),
-        _heads("two sequences of two heads", (2, 2, 5, 7, 16), 0.25, exact=_alibi),
-        _heads("large scores and d = 32", (1, 1, 5, 37, 32), 2.0, exact=_alibi, size=64),
-        _heads("two heads that are stored as (B, N, H, d)", (1, 2, 5, 7, 16), 0.5, exact=_alibi, transposed=True),
+        heads(words, shape, _alibi, slope, **options)
+        for words, shape, slope, options in (
+            ("a slope of 0", (1, 1, 16, 16, 16), 0.0, {}),
+            ("one tile", (1, 1, 16, 16, 16), 0.5, {}),
+            ("two tiles", (1, 1, 16, 32, 16), 0.5, {}),
+            ("tiles of 16 that N does not fill", (1, 1, 21, 21, 16), 0.5, {}),
+            ("fewer queries than keys", (1, 1, 3, 21, 16), 0.5, {}),
+            ("more queries than keys", (1, 1, 21, 3, 16), 0.5, {}),
+            ("two sequences of two heads", (2, 2, 5, 7, 16), 0.25, {}),
+            ("large scores and d = 64", (1, 1, 5, 37, 64), 2.0, {"size": 64}),
+            ("two heads that are stored as (B, N, H, d)", (1, 2, 5, 7, 16), 0.5, {"transposed": True}),
+        )
     ]
-    return examine(launched(_returns_O(answer)), cases, ALIBI)
+    return examine(launched(one_O(answer, ("Q", "K", "V", "slope"))), cases, ALIBI)
+
+
+def _distance(s):
+    return s.r + s.past - s.c
+
+
+def _lowered(by=lambda s: s.slope * _distance(s), seen=lambda s: s.seen, scaled=lambda s: s.raw * s.scale):
+    """Return the line of the scores of a tile, lowered by a penalty and masked."""
+    return {"S_ij": lambda s: np.where(seen(s), scaled(s) - by(s), -INF)}
+
+
+def _divided(O_acc, l):
+    return O_acc / np.where(l == 0, 1, l)[:, None]
 
 
 def _alibi(Q, K, V, slope):
@@ -393,109 +319,80 @@ def _alibi(Q, K, V, slope):
     distance = np.arange(len(Q))[:, None] + len(K) - len(Q) - np.arange(len(K))
     S = Q @ K.T / math.sqrt(Q.shape[1]) - slope * distance
     m, l, O_acc = updates.state(np.where(distance >= 0, S, -INF), V)
-    return O_acc / np.where(l == 0, 1, l)[:, None]
+    return _divided(O_acc, l)
 
 
-def _alibi_tiles(lines, divided=lambda O_acc, l: O_acc / np.where(l == 0, 1, l)[:, None]):
-    """Return the function of one head that goes over tiles of 16 x 16 with `lines` exchanged in the update."""
+def _alibi_tiles(sentence, lines, divided=_divided):
+    """Return the Mistake that goes over tiles of 16 x 16 with `lines` exchanged in the update."""
 
     def run(Q, K, V, slope):
-        past, O = len(K) - len(Q), np.zeros_like(Q)
+        past, O = len(K) - len(Q), np.zeros(Q.shape)
         for rows in tiled.blocks(len(Q), 16):
-            state = updates.start(*Q[rows].shape)
+            state = _start(Q[rows])
             for cols in tiled.blocks(len(K), 16):
                 r, c = np.ogrid[rows, cols]
                 given = {"Q_i": Q[rows], "K_j": K[cols], "V_j": V[cols], "scale": 1 / math.sqrt(Q.shape[1])}
                 given |= {"r": r, "c": c, "past": past, "slope": slope, "start": cols.start}
-                state = updates.update(PENALTY | lines, before=state, seen=c <= r + past, **given)
+                state = updates.update(_lowered() | lines, before=state, seen=c <= r + past, **given)
             with np.errstate(all="ignore"):
                 O[rows] = divided(state.O_acc, state.l)
         return O
 
+    return Mistake(sentence, _each_head(run, np.float32))
+
+
+def _strides_ignored(like_Q):
+    """Return attention that takes the strides for those of contiguous tensors; like_Q: O has those of Q."""
+
+    def run(Q, K, V, slope):
+        from flashlib.checks.launches import memory
+
+        as_read = (memory(X)(np.arange(np.prod(X.shape))).reshape(X.shape) for X in (Q, K, V))
+        O = _each_head(_alibi)(*as_read, slope)
+        if isinstance(Q, np.ndarray) or not like_Q:
+            return O
+        B, H, N_q, d = O.shape
+        return O.reshape(B, N_q, H, d).transpose(0, 2, 1, 3)
+
     return run
 
 
-def _scores(s, seen=None, distance=None):
-    distance = s.r + s.past - s.c if distance is None else distance
-    return np.where(s.seen if seen is None else seen, s.raw * s.scale - s.slope * distance, -INF)
+def _first_head(own_Q):
+    def run(Q, K, V, slope):
+        first = [np.broadcast_to(np.asarray(X)[:1, :1], X.shape) for X in (Q, K, V)]
+        return _each_head(_alibi)(Q if own_Q else first[0], *first[1:], slope)
+
+    return run
 
 
-PENALTY = {"S_ij": _scores}
-
-
-def _as_contiguous(X):
-    """Return what is read of X when its strides are taken for those of a contiguous tensor."""
-    from flashlib.checks.launches import memory
-
-    return memory(X)(np.arange(np.prod(X.shape))).reshape(X.shape)
-
-
-def _strides_ignored(Q, K, V, slope, *, like_Q):
-    O = _each_head(_alibi)(*map(_as_contiguous, (Q, K, V)), slope)
-    if like_Q and not isinstance(Q, np.ndarray):
-        B, H, N_q, d = O.shape
-        O = O.reshape(B, N_q, H, d).transpose(0, 2, 1, 3)
-    return O
-
-
-def _head_0(Q, K, V, slope):
-    first = (np.broadcast_to(np.asarray(X)[:1, :1], X.shape) for X in (Q, K, V))
-    return _each_head(_alibi)(*first, slope)
-
-
+SEES = "query r sees keys c <= r + N_k - N_q"
 DISTANCE = "slope * (r + N_k - N_q - c)"
+NO_KEY = "O is nan in a row that sees no key: shift by 0 where m is -inf, and divide by 1 where l is 0"
+HEADS = "all heads read the first one: the rows of a head begin at head * N"
+STRIDES = "the strides are not used: the offsets are those of contiguous tensors, so call .contiguous() first"
 
 ALIBI = (
-    *(
-        Mistake(sentence, _each_head(_alibi_tiles(lines)))
-        for sentence, lines in (
-            (f"the penalty is missing: S is lowered by {DISTANCE}", {"S_ij": lambda s: _scores(s, distance=0)}),
-            (
-                f"the penalty has the wrong sign: S is lowered by {DISTANCE}, far keys count less",
-                {"S_ij": lambda s: _scores(s, distance=s.c - s.r - s.past)},
-            ),
-            (
-                "the penalty is multiplied by scale too: subtract it after S has been scaled",
-                {"S_ij": lambda s: _scores(s, distance=(s.r + s.past - s.c) * s.scale)},
-            ),
-            (
-                "the distance is taken within the tile: c is offs_n, which begins at start, not tl.arange alone",
-                {"S_ij": lambda s: _scores(s, distance=s.r + s.past - (s.c - s.start))},
-            ),
-            (
-                "slope is not used: S is lowered by slope times the distance",
-                {"S_ij": lambda s: np.where(s.seen, s.raw * s.scale - (s.r + s.past - s.c), -INF)},
-            ),
-            ("the causal mask is missing", {"S_ij": lambda s: _scores(s, seen=s.c == s.c + 0 * s.r)}),
-            (
-                "the causal mask is aligned top left: query r sees keys c <= r + N_k - N_q",
-                {"S_ij": lambda s: _scores(s, seen=s.c <= s.r)},
-            ),
-            (
-                "a query must see its own key too: the mask is c <= r + N_k - N_q",
-                {"S_ij": lambda s: _scores(s, seen=s.c < s.r + s.past)},
-            ),
-            (
-                "the scale is missing: S = Q K^T * scale - penalty",
-                {"S_ij": lambda s: np.where(s.seen, s.raw - s.slope * (s.r + s.past - s.c), -INF)},
-            ),
-            *updates.UPDATES,
-        )
+    _alibi_tiles(f"the penalty is missing: S is lowered by {DISTANCE}", _lowered(lambda s: 0)),
+    _alibi_tiles(
+        f"the penalty has the wrong sign: S is lowered by {DISTANCE}, far keys count less",
+        _lowered(lambda s: -s.slope * _distance(s)),
     ),
-    Mistake(
-        "the final division by l is missing: O is O_acc / l",
-        _each_head(_alibi_tiles({}, lambda O_acc, l: O_acc)),
+    _alibi_tiles(
+        "the penalty is multiplied by scale too: subtract it after S has been scaled",
+        _lowered(lambda s: s.slope * _distance(s) * s.scale),
     ),
-    Mistake(
-        "O is nan in a row that sees no key, since 0 / 0 is nan: divide by 1 where l is 0",
-        _each_head(_alibi_tiles({}, lambda O_acc, l: O_acc / l[:, None])),
+    _alibi_tiles(
+        "the distance is taken within the tile: c is offs_n, which begins at start, not tl.arange alone",
+        _lowered(lambda s: s.slope * (_distance(s) + s.start)),
     ),
-    *(
-        Mistake(
-            "the strides are not used: the offsets are those of contiguous tensors, so call .contiguous() first",
-            lambda *arguments, like_Q=like_Q: _strides_ignored(*arguments, like_Q=like_Q),
-        )
-        for like_Q in (True, False)
-    ),
-    Mistake("all heads read the first one: the rows of a head begin at head * N", _head_0),
+    _alibi_tiles("slope is not used: S is lowered by slope times the distance", _lowered(_distance)),
+    _alibi_tiles("the causal mask is missing", _lowered(seen=lambda s: s.c > -1 + 0 * s.r)),
+    _alibi_tiles(f"the causal mask is aligned top left: {SEES}", _lowered(seen=lambda s: s.c <= s.r)),
+    _alibi_tiles(f"a query must see its own key too: {SEES}", _lowered(seen=lambda s: s.c < s.r + s.past)),
+    _alibi_tiles("the scale is missing: S = Q K^T * scale - penalty", _lowered(scaled=lambda s: s.raw)),
+    _alibi_tiles("the final division by l is missing: O is O_acc / l", {}, lambda O_acc, l: O_acc),
+    _alibi_tiles(NO_KEY, {}, lambda O_acc, l: O_acc / l[:, None]),
+    *(Mistake(STRIDES, _strides_ignored(like_Q)) for like_Q in (True, False)),
+    *(Mistake(HEADS, _first_head(own_Q)) for own_Q in (True, False)),
+    *(_alibi_tiles(*mistake) for mistake in updates.UPDATES),
 )

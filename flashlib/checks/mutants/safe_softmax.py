@@ -11,6 +11,13 @@ OUTPUT = "np.exp(x[j] - m) / l if j < n else 0.0"
 MUTANTS = [
     Mutant("safe_softmax", "no maximum", "the maximum is not subtracted", {"np.exp(S - shift)": "np.exp(S)"}),
     Mutant("safe_softmax", "one maximum", "one maximum is taken", {MAX: "S.max(initial=-np.inf)"}),
+    Mutant("safe_softmax", "m starts at 0", "m starts at 0", {"initial=-np.inf": "initial=0"}),
+    Mutant(
+        "safe_softmax",
+        "mean",
+        "the mean is subtracted",
+        {MAX: "S.sum(axis=1, keepdims=True) / max(S.shape[1], 1)"},
+    ),
     Mutant(
         "safe_softmax",
         "maximum of columns",
@@ -101,6 +108,7 @@ def my_safe_softmax(S):
 """,
     ),
     Mutant("logsumexp", "as written", "as written, log(sum(exp))", {"S - shift[:, None]": "S", "m + ": ""}),
+    Mutant("logsumexp", "m starts at 0", "m starts at 0", {"initial=-np.inf": "initial=0"}),
     Mutant("logsumexp", "m not added", "m is not added again", {"m + ": ""}),
     Mutant("logsumexp", "no logarithm", "the logarithm of l is missing", {f"np.log({L})": "l"}),
     Mutant("logsumexp", "m not guarded", "a wholly masked row gives nan", {SHIFT: "m"}),

@@ -23,7 +23,7 @@ WRONG = {
         (
             "nothing rescaled",
             "neither l nor O_acc",
-            {"alpha = tl.exp(m_old - shift)": "alpha = 1.0 + 0.0 * m_old"},
+            {"alpha * l": "l", "alpha[:, None] * O_acc": "O_acc"},
         ),
         ("alpha upside down", "alpha is upside down", {"tl.exp(m_old - shift)": "tl.exp(m - m_old)"}),
         (
@@ -34,7 +34,7 @@ WRONG = {
         ("no maximum", "the maximum is not subtracted", {"tl.exp(S - shift[:, None])": "tl.exp(S)"}),
         ("no guard", "has seen only -inf gives nan", {GUARD: "m"}),
         ("maximum of the columns", "the maximum is taken over axis 0", {"tl.max(S, axis=1)": "tl.max(S, axis=0)"}),
-        ("k not transposed", "K_j is not transposed", {"k.T": "k"}),
+        ("k not transposed", "k is not transposed", {"k.T": "k"}),
         (
             "divided in each tile",
             "divided by l in every step",
@@ -83,14 +83,14 @@ def my_inner_loop(q, k, v, m, l, O_acc, visible, scale):
     "causal_split": [
         ("top left", "aligned top left", {"N_k - N_q  #": "0  #"}),
         ("past with the wrong sign", "past has the wrong sign", {"N_k - N_q  #": "N_q - N_k  #"}),
-        ("full one too small", "sees its own key too", {"past + 1, N_k": "past, N_k"}),
-        ("full one too large", "full is off by one", {"past + 1, N_k": "past + 2, N_k"}),
+        ("full one too small", "full is too small", {"past + 1, N_k": "past, N_k"}),
+        ("full one too large", "full is too large", {"past + 1, N_k": "past + 2, N_k"}),
         (
             "full of the last row",
             "goes through cut tiles",
             {"tl.minimum(i * B_R + past + 1,": "tl.minimum((i + 1) * B_R + past,"},
         ),
-        ("full not rounded", "full is no multiple of B_C", {" // B_C * B_C": ""}),
+        ("full not rounded", "full is not rounded down", {" // B_C * B_C": ""}),
         (
             "full rounded up",
             "full is rounded up",
@@ -192,7 +192,7 @@ def my_padded(Q, K, V):
         ),
         (
             "always 128, the default scale",
-            "",
+            "that of the padded d",
             {},
             """
 def my_padded(Q, K, V):
@@ -223,14 +223,18 @@ def my_padded(Q, K, V):
         ("l not rescaled", "l is not rescaled", {"alpha * l +": "l +"}),
         ("O_acc not rescaled", "O_acc is not rescaled", {"alpha[:, None] * O_acc": "O_acc"}),
         ("no division", "the final division by l is missing", {" / tl.where(l == 0.0, 1.0, l)[:, None]": ""}),
-        ("no guard of l", "0 / 0 is nan", {"tl.where(l == 0.0, 1.0, l)": "l"}),
-        ("no guard of m", "has seen only -inf gives nan", {GUARD: "m"}),
+        ("no guard of l", "O is nan in a row that sees no key", {"tl.where(l == 0.0, 1.0, l)": "l"}),
+        ("no guard of m", "O is nan in a row that sees no key", {GUARD: "m"}),
         (
             "strides ignored",
             "the strides are not used",
             {"    Q, K, V = Q.contiguous(), K.contiguous(), V.contiguous()\n": ""},
         ),
-        ("head forgotten", "all heads read the first", {"tl.program_id(1).to(tl.int64)": "0"}),
+        (
+            "K and V of head 0",
+            "all heads read the first",
+            {"cols = (head * N_k + offs_n[:, None])": "cols = offs_n[:, None]"},
+        ),
         ("O not returned", "returns nothing", {"    return O": ""}),
         (
             "PyTorch, a matrix of penalties, causal top-left",

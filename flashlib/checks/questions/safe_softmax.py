@@ -1,3 +1,159 @@
 """The questions of chapter 02."""
 
-QUESTIONS = []
+import numpy as np
+
+from flashlib.checks.prediction import Question
+from flashlib.memory import HBM
+from flashlib.softmax import logsumexp, naive, safe
+
+FP16 = np.float16
+SHIFTS = (-800, -300, -5, 0.1, 7, 300, 800)  # those of the chapter's cell
+X = np.log([1.0, 2.0, 1.0, 4.0])
+
+
+def _largest_score():
+    """Return the largest finite fp16 score for which softmax is right after subtracting the maximum."""
+    x = np.finfo(FP16).max
+    assert abs(naive(np.array([x, 0], FP16) - x).sum() - 1) < 0.01
+    return int(x)
+
+
+def _shifts():
+    with np.errstate(all="ignore"):
+        return {c for c in SHIFTS if not np.allclose(naive(X - c), naive(X))}
+
+
+def _range_of_l():
+    far_apart, equal = np.append(0.0, np.full(999, -np.inf)), np.zeros(1000)
+    sums = [np.exp(x - x.max()).sum() for x in (far_apart, equal)]
+    return {"smallest": int(sums[0]), "largest": int(sums[1])}
+
+
+def _is_right(softmax, x):
+    """Return whether the weights of 65536 equal fp16 scores x add up to 1."""
+    with np.errstate(all="ignore"):
+        return bool(abs(softmax(np.full(65536, x, FP16)).sum(dtype=float) - 1) < 0.01)
+
+
+def _row_of_equal_scores():
+    tried = np.linspace(-2, 2, 17)
+    return {name: any(_is_right(f, x) for x in tried) for name, f in (("naive", naive), ("safe", safe))}
+
+
+def _masked_row():
+    x = np.array([0.3, 1.1, 0.7])
+    rows = {
+        "inf": np.full(3, -np.inf),
+        "overwritten": np.full(3, -1e6),
+        "added": x.astype(np.float32) + np.float32(-1e6),
+    }
+    kinds = {"zeros": np.zeros(3), "equal": np.full(3, 1 / 3), "unmasked": safe(x)}
+    return {
+        name: min(kinds, key=lambda kind, row=row: abs(safe(row) - kinds[kind]).max())
+        for name, row in rows.items()
+    }
+
+
+def _reads():
+    """Return how often x is read, in units of N, by the loops of the two definitions."""
+
+    def of_naive(x):
+        l = np.exp(x[:]).sum()
+        return np.exp(x[:]) / l
+
+    def of_safe(x):
+        m = x[:].max()
+        l = np.exp(x[:] - m).sum()
+        return np.exp(x[:] - m) / l
+
+    found = {}
+    for name, passes in (("naive", of_naive), ("safe", of_safe)):
+        (x,) = HBM.put(X)
+        passes(x)
+        found[name] = x.traffic.read // X.nbytes
+    return found
+
+
+QUESTIONS = [
+    Question(
+        "largest_safe_score",
+        _largest_score,
+        "after the subtraction the largest score is 0 and all others are below it, so no exponential is above 1.",
+        wrong={
+            11.09: "that is the limit without the subtraction",
+            22.18: "the subtraction does not double the range: it takes the size of the scores away",
+            65536: "fp16 ends at 65504",
+        },
+        tolerance=0.0003,
+    ),
+    Question(
+        "shifts_that_fail",
+        _shifts,
+        "in fp64 exp overflows above 709.78 and becomes 0 below -745.13. Subtracting -800 makes scores near 800, "
+        "subtracting 800 makes scores near -800.",
+        wrong={
+            frozenset({-800}): "for c = 800 all terms become 0, and 0 / 0 is nan too",
+            frozenset({800}): "for c = -800 the terms become inf, and inf / inf is nan too",
+            frozenset({-800, -300, 300, 800}): "exp(300) is about 1e130, and fp64 reaches from 1e-323 to 1e308",
+            frozenset({-800, -300}): "exp(300) is about 1e130, and fp64 reaches up to 1e308",
+        },
+    ),
+    Question(
+        "range_of_l",
+        _range_of_l,
+        "the largest score gives the term exp(0) = 1, and every other one a term from 0 to 1.",
+        wrong={
+            0: "the largest score itself gives the term exp(0) = 1",
+            1001: "there are 1000 terms, each at most 1",
+            999: "all 1000 terms can be 1, if all scores are equal",
+        },
+    ),
+    Question(
+        "equal_scores_in_the_lab",
+        _row_of_equal_scores,
+        "the safe softmax subtracts x, so its l is 65536 wherever the scores are. The naive one has "
+        "l = 65536 exp(x), which fp16 holds when x is a little below 0.",
+    ),
+    Question(
+        "masked_row",
+        _masked_row,
+        "safe guards only -inf. Equal scores have equal weights, at -1e6 as at 0. Adding -1e6 to all is a "
+        "shift, and a shift cancels.",
+        choices=("zeros", "equal", "unmasked", "nan"),
+        wrong={"nan": "safe returns zeros before -inf - (-inf) can happen, and -1e6 is a finite number"},
+    ),
+    Question(
+        "large_logsumexp",
+        lambda: round(float(logsumexp(np.full(4, 1000.0))) - 1000, 4),
+        "m is 1000 and l is 4, so lse = 1000 + log(4): four equal scores weigh a little more than one.",
+        wrong={
+            0: "that is m alone: log(l) is added to it, and l is 4",
+            4: "l is 4, and its logarithm is added",
+            3000: "exponentials are added, not scores",
+            2: "that is log2(4): the logarithm is the natural one",
+        },
+        tolerance=0.005,
+    ),
+    Question(
+        "empty_logsumexp",
+        lambda: f"{logsumexp(np.full(3, -np.inf)):g}",
+        "the sum of no terms is 0, and log(0) is -inf: this row weighs nothing beside any other.",
+        choices=("-inf", "0", "nan"),
+        wrong={
+            "0": "that would be a row of one score 0, which weighs exp(0) = 1",
+            "nan": "-inf - (-inf) would be nan, but log(0) has a limit",
+        },
+    ),
+    Question(
+        "passes",
+        _reads,
+        "the first weight needs the finished sum, and in the safe softmax the first term of the sum needs the "
+        "finished maximum. So naive reads x for l and for p, safe for m, for l and for p.",
+        wrong={
+            2: "that leaves out one of the maximum, the sum and the output",
+            3: "the naive softmax has no maximum to look for",
+            1: "the first weight can be written only when the sum is complete",
+            4: "the write of p is no read of x",
+        },
+    ),
+]

@@ -1,3 +1,117 @@
 """The questions of chapter 10."""
 
-QUESTIONS = []
+import math
+
+import numpy as np
+
+from flashlib import naive, tiled
+from flashlib.checks.prediction import Question
+from flashlib.softmax import summarise
+
+
+def _grid(H, N_q, N_k, B_r, B_c):
+    """Return programs, tiles of each, and how often a row of K is read."""
+    T_r, T_c = len(list(tiled.blocks(N_q, B_r))), len(list(tiled.blocks(N_k, B_c)))
+    return {"programs": T_r * H, "tiles": T_c, "reads": T_r}
+
+
+def _rows_of_zeros(m, n):
+    """Return by how much m and l of a row grow by n keys of score 0."""
+    before, after = summarise(np.array([m])), summarise(np.array([m] + [0.0] * n))
+    return {"m": float(after.m - before.m), "l": float(after.l - before.l)}
+
+
+def _final_rows(N_q, N_k, c):
+    """Return how many rows of O are with the first c keys, under a causal mask, what they are with all."""
+    rng = np.random.default_rng(0)
+    Q, K, V = (rng.normal(size=(N, 4)) for N in (N_q, N_k, N_k))
+    whole, cut = (naive.attention(Q, K[:n], V[:n], causal=True).O for n in (N_k, c))
+    return int(np.isclose(whole, cut).all(axis=1).sum())
+
+
+def _kinds(N, B_r, B_c):
+    """Return how many tiles of a causal mask are full, cut and skipped, told by the mask."""
+    kinds = {"full": 0, "cut": 0, "skipped": 0}
+    for rows in tiled.blocks(N, B_r):
+        for cols in tiled.blocks(N, B_c):
+            seen = tiled.is_visible(rows, cols, 0)
+            kinds["full" if seen.all() else "cut" if seen.any() else "skipped"] += 1
+    return kinds
+
+
+def _unseeing(N_q, N_k):
+    """Return how many rows see no key."""
+    return int((~tiled.is_visible(slice(0, N_q), slice(0, N_k), N_k - N_q).any(axis=1)).sum())
+
+
+QUESTIONS = [
+    Question(
+        "flash_grid",
+        lambda: _grid(2, 40, 56, 16, 16),
+        "3 row blocks of each of 2 heads make 6 programs; each goes over all 56 keys, in 4 tiles; and each of the 3 "
+        "row blocks of a head reads all of its K.",
+        wrong={
+            12: "those are the tiles of a head; a program computes all tiles of its row block",
+            24: "those are the tiles of both heads",
+            1: "programs share nothing: each row block reads all of K for itself",
+        },
+    ),
+    Question(
+        "flash_zero_rows",
+        lambda: _rows_of_zeros(2.0, 8),
+        "a score of 0 is below the maximum 2, so m stays; but each of the 8 rows adds e^(0 - 2) = 0.1353 to l.",
+        wrong={
+            8: "each adds e^(0 - m), which is 1 only if m is 0",
+            -2: "the maximum does not fall: 0 is smaller than 2",
+            math.exp(-2): "that is one of the eight rows",
+        },
+        tolerance=0.02,
+    ),
+    Question(
+        "flash_final_rows",
+        lambda: _final_rows(40, 56, 32),
+        "the mask is aligned with the end of K: with N_k = 32 query r sees keys up to r - 8, and with all keys it "
+        "sees those up to r + 16.",
+        wrong={
+            16: "so it would be if the queries were cut too, so that N_k - N_q stays",
+            32: "that is the number of keys; the mask moves when K is cut",
+            40: "under the causal mask most queries have keys among those that are cut off",
+        },
+    ),
+    Question(
+        "flash_no_key",
+        lambda: _unseeing(24, 20),
+        "query r sees keys up to r + 20 - 24, and for r below 4 that is negative.",
+        wrong={5: "query 4 sees key 0", 0: "the mask is aligned bottom right: the last query sees the last key"},
+    ),
+    Question(
+        "flash_base_2",
+        lambda: {"m_2": math.log2(16), "l": float(summarise(np.log([16.0, 4.0, 4.0])).l)},
+        "in base 2 the scores are 4, 2 and 2, so m_2 = 4 and l = 2^0 + 2^-2 + 2^-2.",
+        wrong={
+            math.log(16): "that is m, in base e: log2(16) is a whole number",
+            1.25: "there are two scores of log 4",
+            24: "that is l e^m; l is measured against the maximum",
+        },
+        tolerance=1e-3,
+    ),
+    Question(
+        "flash_kinds_square",
+        lambda: _kinds(96, 16, 16),
+        "the 6 tiles on the diagonal are cut, the 15 below it full, the 15 above it skipped.",
+        wrong={
+            21: "the diagonal does not belong to them: its tiles are cut",
+            18: "the two halves of 36 have the diagonal between them",
+        },
+    ),
+    Question(
+        "flash_kinds_tall",
+        lambda: _kinds(96, 32, 16),
+        "each of the 3 row blocks has 2 cut tiles, since the mask moves on by 32 keys within it; before them lie "
+        "0, 2 and 4 full ones.",
+        wrong={
+            3: "the edge of the mask goes through two tiles of each row block",
+            9: "the cut tiles are no full ones",
+        },
+    ),
+]
