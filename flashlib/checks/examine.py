@@ -168,17 +168,21 @@ def name_mistake(mistakes, cases, given, outputs=("result",)):
     In every case; or else in every case that failed, and in the others unless it gives no numbers there: an answer
     may have, beside the mistake, a guard that the mistake as we know it has not.
     """
-    pairs = list(zip(cases, given, strict=True))
-    failed = [bool(find_problem(result, case, outputs)) for case, result in pairs]
+    failed = [bool(find_problem(result, case, outputs)) for case, result in zip(cases, given, strict=True)]
     guesses = [[_guess(mistake, case) for case in cases] for mistake in mistakes]
     for guarded in (False, True):
         for mistake, made in zip(mistakes, guesses, strict=True):
-            if all(
-                _same_outcome(guess, result, case) or (guarded and not wrong and not _has_numbers(guess))
-                for guess, wrong, (case, result) in zip(made, failed, pairs, strict=True)
-            ):
+            each = zip(made, given, cases, failed, strict=True)
+            if all(_explains(*one, guarded, outputs) for one in each):
                 return mistake.sentence
     return ""
+
+
+def _explains(guess, result, case, failed, guarded, outputs):
+    """Return whether what a mistake gives in a case explains what was given."""
+    if failed:
+        return _same_outcome(guess, result, case) and bool(find_problem(guess, case, outputs))
+    return _same_outcome(guess, result, case) or (guarded and not _has_numbers(guess))
 
 
 def _guess(mistake, case):
@@ -194,14 +198,16 @@ def _has_numbers(guess):
 
 
 def _same_outcome(guess, result, case):
+    """Return whether a mistake gives in a case what was given; to 1e-6, or exactly where the case is exact."""
+    tolerance = 1e-6 if case.tolerance else 0.0
     if isinstance(guess, Raised) or isinstance(result, Raised):
         both = isinstance(guess, Raised) and isinstance(result, Raised)
         return both and not result.sentence and guess.error.split(":")[0] == result.error.split(":")[0]
     if isinstance(case.expected, tuple):
         if not (isinstance(result, tuple | list) and len(result) == len(guess)):
             return False
-        return all(same(x, y, 1e-6) for x, y in zip(result, guess, strict=True))
-    return same(result, guess, 1e-6)
+        return all(same(x, y, tolerance) for x, y in zip(result, guess, strict=True))
+    return same(result, guess, tolerance)
 
 
 def _parts(result, outputs):
