@@ -5,7 +5,6 @@ it is, is found by hypothesis: each known mistake is a function too, and it is n
 gave in every case, the right ones included (but see `name_mistake`).
 """
 
-import inspect
 import linecache
 import traceback
 from collections.abc import Callable, Sequence
@@ -14,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib.checks.process import announce
+from flashlib.checks.values import SHOWN, argument_names, as_numbers, describe, describe_value, show, show_outputs
 from flashlib.checks.verdict import Verdict
-
-SHOWN = 24  # numbers of an array that are printed in full
 
 
 class Case(NamedTuple):
@@ -132,7 +130,7 @@ def find_problem(result, case, outputs, nan="nan"):
     for name, x, right in zip(outputs, _parts(result, outputs), expected, strict=True):
         it = "the result" if name == "result" else name
         if not isinstance(right, np.ndarray | float | int | np.generic | bool):
-            if x != right:
+            if not (type(x) is type(right) and x == right):
                 return f"wrong for {case.words}"
             continue
         try:
@@ -214,16 +212,6 @@ def _parts(result, outputs):
     return result if len(outputs) > 1 else (result,)
 
 
-def as_numbers(x):
-    """Return x as an array of fp64; raises TypeError or ValueError if it is no number and no array of numbers."""
-    if hasattr(x, "detach"):  # a torch tensor
-        x = x.detach().cpu().double().numpy()
-    X = np.asarray(x)
-    if X.dtype.kind not in "biuf":
-        raise TypeError(f"{X.dtype} is no number")
-    return X.astype(np.float64)
-
-
 def _copy(x):
     """Return a copy of an array, inside a border of nan, so that its neighbours in memory are no numbers."""
     if isinstance(x, tuple) and hasattr(x, "_fields"):  # a State
@@ -243,15 +231,6 @@ def _changed(answer, case, arguments):
             sentence = f"the result is right, but its argument {name} is changed: make a copy"
             return {"sentence": sentence, "details": (("before", show(before)), ("after", show(after)))}
     return {}
-
-
-def argument_names(answer, arguments):
-    """Return the names of the answer's parameters, or numbers if they do not fit the arguments."""
-    try:
-        names = list(inspect.signature(answer).parameters)
-    except (TypeError, ValueError):
-        names = []
-    return names if len(names) == len(arguments) else [f"argument {n}" for n in range(1, len(arguments) + 1)]
 
 
 def _details(answer, case, result, outputs):
@@ -282,50 +261,3 @@ def _first_difference(result, case, outputs):
             index = ", ".join(map(str, at))
             return f"{name}[{index}]: expected {show(right[at])}, given {show(x[at])}"
     return ""
-
-
-def describe(answer, arguments):
-    """Return the arguments of a case as text, one to a line."""
-    names = argument_names(answer, arguments)
-    return "\n".join(f"{name} = {show(x)}" for name, x in zip(names, arguments, strict=True))
-
-
-def show_outputs(result, outputs):
-    """Return a result as text, each output with its name if there are several."""
-    if len(outputs) > 1 and isinstance(result, tuple | list) and len(result) == len(outputs):
-        return "\n".join(f"{name} = {show(x)}" for name, x in zip(outputs, result, strict=True))
-    return show(result)
-
-
-def show(x):
-    """Return x as text, to four digits; of a large array the shape and the first numbers."""
-    if isinstance(x, type):
-        return x.__name__
-    if isinstance(x, bool | int | str | set | dict) or x is None:
-        return repr(x)
-    if hasattr(x, "_fields") and hasattr(x, "m"):  # a State
-        return ", ".join(f"{name} = {show(value)}" for name, value in x._asdict().items())
-    try:
-        if not isinstance(x, np.ndarray | np.generic | float | list) and not hasattr(x, "detach"):
-            raise TypeError("no array")
-        X = as_numbers(x)
-    except (TypeError, ValueError):
-        return repr(x) if len(repr(x)) < 200 else f"{repr(x)[:200]} ..."
-    if X.ndim == 0:
-        return np.array2string(X, precision=4) if abs(X) < 1e5 or not np.isfinite(X) else f"{X:.9g}"
-    text = np.array2string(X, precision=4, suppress_small=np.abs(X[np.isfinite(X)]).max(initial=0) < 1e4)
-    if X.size <= SHOWN:
-        return " ".join(text.split()) if X.ndim > 1 and X.size <= 8 else text
-    first = np.array2string(X.ravel()[:4], precision=4).rstrip("]")
-    return f"shape {X.shape}, {first} ...]"
-
-
-def describe_value(x):
-    """Return what kind of thing x is, in a few words."""
-    if isinstance(x, np.ndarray):
-        return f"an array of shape {x.shape} and dtype {x.dtype}"
-    if isinstance(x, bool | int | float | np.generic):
-        return f"the number {show(x)}"
-    if isinstance(x, tuple | list):
-        return f"a {type(x).__name__} of {len(x)}"
-    return f"a {type(x).__name__}"

@@ -10,13 +10,15 @@ import ast
 import inspect
 import textwrap
 from dataclasses import replace
-from functools import wraps
+from functools import cache, wraps
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from flashlib.checks.examine import Case, Finding, examine, not_callable, show
+from flashlib import tiled
+from flashlib.checks.examine import Case, Finding, examine, not_callable
+from flashlib.checks.values import show
 from flashlib.checks.verdict import Verdict
 from flashlib.kernels import DEVICE
 import triton
@@ -124,11 +126,12 @@ def _unwrapped(f, *arguments):
         if DEVICE == "cuda":
             torch.cuda.synchronize()
         return result
-    except triton.errors.TritonError as error:
-        inner = error
-        while type(inner).__name__ == "InterpreterError" and inner.__cause__ is not None:
-            inner = inner.__cause__
-        raise inner from None
+    except Exception as error:
+        while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:
+            error = error.__cause__
+        if "grid_idx" in str(error) or "scope of a kernel" in str(error):
+            raise Finding("a kernel is called without a grid: kernel[grid](...)") from None
+        raise error from None
 
 
 class _Placed:
@@ -310,15 +313,45 @@ def _loop_kernel(
 
 
 def split(answer):
-    """Return a function of sizes that gives what `answer`, for a kernel, returns for each row block: full, end."""
+    """Return a function of sizes that gives what `answer`, for a kernel, returns for each row block: full, end.
+
+    Where these bounds make the two loops of the mask, those of the mask are given in their place.
+    """
 
     def run(N_q, N_k, B_r, B_c):
         T_r = triton.cdiv(N_q, B_r)
         bounds = torch.zeros((2, T_r), dtype=torch.int32, device=DEVICE)
         _unwrapped(lambda: _split_kernel[(T_r,)](*bounds, N_q, N_k, answer, B_R=B_r, B_C=B_c))
-        return tuple(bounds.cpu().numpy().astype(int))
+        return same_loops(bounds.cpu().numpy(), N_q, N_k, B_r, B_c)
 
     return run
+
+
+@cache
+def split_of_mask(N_q, N_k, B_r, B_c):
+    """Return full and end of each row block, found by looking at its tiles."""
+    found = []
+    for rows in tiled.blocks(N_q, B_r):
+        full, end = 0, 0
+        for cols in tiled.blocks(N_k, B_c):
+            seen = tiled.is_visible(rows, cols, N_k - N_q)
+            if seen.all() and seen.shape[1] == B_c:
+                full = cols.stop
+            if seen.any():
+                end = cols.start + 1 + int(np.flatnonzero(seen.any(axis=0))[-1])
+        found.append((full, end))
+    return tuple(np.array(found).T)
+
+
+def same_loops(bounds, *sizes):
+    """Return full and end of each row block, replaced by those of the mask where both make the same two loops."""
+
+    def loops(full, end):
+        return *range(0, full, sizes[3]), None, *range(full, end, sizes[3])
+
+    given, exact = np.transpose(bounds).astype(int), np.transpose(split_of_mask(*sizes))
+    same = [loops(*a) == loops(*b) for a, b in zip(given, exact, strict=True)]
+    return tuple(np.where(np.array(same)[:, None], exact, given).T)
 
 
 @triton.jit

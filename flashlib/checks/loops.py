@@ -4,10 +4,11 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks import updates
-from flashlib.checks.examine import not_callable, show
+from flashlib.checks.examine import not_callable
 from flashlib.checks.examine import same as same_to
 from flashlib.checks.process import announce
 from flashlib.checks.recorded import NAMES, SCALE, Run, Sizes
+from flashlib.checks.values import show
 from flashlib.checks.verdict import Verdict
 from flashlib.state import Step
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks.examine import Finding, Raised, attempt, describe_value, find_problem, show
+from flashlib.checks.examine import Finding, Raised, attempt, find_problem
+from flashlib.checks.values import describe_value, show
 from flashlib.memory import HBM
 from flashlib.state import Step
 

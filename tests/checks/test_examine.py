@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks.examine import Case, Mistake, examine, same, show  # noqa: E402
+from flashlib.checks.examine import Case, Mistake, examine, same  # noqa: E402
+from flashlib.checks.values import show  # noqa: E402
 
 x = np.array([1.0, 2.0, 4.0])
 CASES = [Case("one number", (x[:1],), 1.0), Case("three numbers", (x,), 7.0)]

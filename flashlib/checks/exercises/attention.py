@@ -8,8 +8,9 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks import examine
-from flashlib.checks.examine import Case, Mistake, describe_value
+from flashlib.checks.examine import Case, Mistake
 from flashlib.checks.exercise import exercise
+from flashlib.checks.values import describe, describe_value
 from flashlib.checks.verdict import Verdict
 
 CHAPTER = "04_attention"
@@ -38,7 +39,7 @@ def _examine(answer, cases, mistakes, form):
     def run(*arguments):
         result = answer(*arguments)
         if result is not None and (problem := form(result, *arguments)):
-            found.append((problem, examine.describe(answer, arguments)))
+            found.append((problem, describe(answer, arguments)))
         return result
 
     verdict = examine.examine(run, cases, mistakes)

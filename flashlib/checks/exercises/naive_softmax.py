@@ -4,9 +4,10 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.examine import Case, Mistake, as_numbers, attempt, examine, find_problem, not_callable, show
+from flashlib.checks.examine import Case, Mistake, attempt, examine, find_problem, not_callable
 from flashlib.checks.exercise import exercise
 from flashlib.checks.process import announce
+from flashlib.checks.values import as_numbers, show
 from flashlib.checks.verdict import Verdict
 from flashlib.softmax import naive
 

@@ -5,8 +5,9 @@ from functools import partial, wraps
 
 import numpy as np
 
-from flashlib.checks.examine import Case, Finding, Mistake, attempt, describe, examine, not_callable, show
+from flashlib.checks.examine import Case, Finding, Mistake, attempt, examine, not_callable
 from flashlib.checks.exercise import exercise
+from flashlib.checks.values import describe, show
 from flashlib.checks.verdict import Verdict
 from flashlib.memory import HBM
 

@@ -7,9 +7,10 @@ import numpy as np
 
 from flashlib import cost
 from flashlib.checks import loops, updates
-from flashlib.checks.examine import Case, Finding, Mistake, describe_value, examine
+from flashlib.checks.examine import Case, Finding, Mistake, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.recorded import Watched
+from flashlib.checks.values import describe_value
 
 CHAPTER = "06_tiling"
 INF = np.inf

@@ -1,6 +1,7 @@
 """The exercises of chapter 10. Triton is imported by the checks, not here: it is missing on macOS and Windows."""
 
 import math
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -104,24 +105,39 @@ VISIBLE = (
     ("k is not transposed: S = tl.dot(q, k.T)", {"raw": lambda s: s.Q_i @ s.K_j}),
     (BASE_2, {"alpha": lambda s: np.exp2(s.m_old - s.shift), "P_ij": _power_of_2}),
     (BASE_2, {"P_ij": _power_of_2}),
+    *(
+        (
+            "O_acc is returned divided by l: it stays as it is until the last tile",
+            {
+                "O_acc_old": lambda s: s.before.O_acc * s.before.l[:, None],
+                "after": lambda s, x=x: updates.State(s.m, s.l, s.O_acc / np.where(s.l == 0, x, s.l)[:, None]),
+            },
+        )
+        for x in (0, 1)
+    ),
+    ("alpha is always 1: it is exp(m_old - m), with m_old from before", {"alpha": lambda s: np.exp(s.m - s.m)}),
     ("m and l are exchanged: return m, l, O_acc", {"after": lambda s: updates.State(s.l, s.m, s.O_acc)}),
     ("the old m is returned: return the new one", {"after": lambda s: updates.State(s.m_old, s.l, s.O_acc)}),
 )
 
-INNER_LOOP = [Mistake(words, _looped(lines)) for words, lines in (*VISIBLE, *updates.SCORES, *updates.UPDATES)]
+INNER_LOOP = [
+    Mistake(words, _looped(lines | unguarded))
+    for unguarded in ({}, {"shift": lambda s: s.m})
+    for words, lines in (*VISIBLE, *updates.SCORES, *updates.UPDATES)
+]
 
 
 @exercise(chapter=CHAPTER, title="The causal split", minutes=15, difficulty="hard", triton=True)
 def causal_split(answer):
-    from flashlib.checks.launches import part_problem, split
+    from flashlib.checks.launches import part_problem, split, split_of_mask
 
     if problem := part_problem(answer, ("full", "end")):
         return problem
     cases = [
-        Case("N_q = {}, N_k = {}, tiles of {} x {}".format(*sizes), sizes, _split_of_mask(*sizes))
+        Case("N_q = {}, N_k = {}, tiles of {} x {}".format(*sizes), sizes, split_of_mask(*sizes))
         for sizes in SPLIT_SIZES
     ]
-    return examine(_same_loops(split(answer)), cases, CAUSAL_SPLIT, outputs=("full", "end"))
+    return examine(split(answer), cases, CAUSAL_SPLIT, outputs=("full", "end"))
 
 
 SPLIT_SIZES = (
@@ -129,35 +145,6 @@ SPLIT_SIZES = (
     *((3, 8, 2, 2), (2, 7, 1, 3), (7, 19, 4, 3), (40, 56, 16, 16), (72, 88, 16, 32)),
     *((8, 3, 2, 2), (13, 5, 4, 4)),  # fewer keys than queries
 )
-
-
-def _split_of_mask(N_q, N_k, B_r, B_c):
-    """Return full and end of each row block, found by looking at its tiles."""
-    found = []
-    for rows in tiled.blocks(N_q, B_r):
-        full, end = 0, 0
-        for cols in tiled.blocks(N_k, B_c):
-            seen = tiled.is_visible(rows, cols, N_k - N_q)
-            if seen.all() and seen.shape[1] == B_c:
-                full = cols.stop
-            if seen.any():
-                end = cols.start + 1 + int(np.flatnonzero(seen.any(axis=0))[-1])
-        found.append((full, end))
-    return tuple(np.array(found).T)
-
-
-def _same_loops(f):
-    """Return f, its bounds replaced by those of the mask in row blocks where both give the same two loops."""
-
-    def run(N_q, N_k, B_r, B_c):
-        def loops(full, end):
-            return *range(0, full, B_c), None, *range(full, end, B_c)
-
-        given, exact = np.transpose(f(N_q, N_k, B_r, B_c)), np.transpose(_split_of_mask(N_q, N_k, B_r, B_c))
-        same = [loops(*a) == loops(*b) for a, b in zip(given, exact, strict=True)]
-        return tuple(np.where(np.array(same)[:, None], exact, given).T)
-
-    return run
 
 
 def _rounded(n, s):
@@ -172,15 +159,17 @@ def _end(s):
     return np.minimum(s.last, s.N_k)
 
 
-def _wrong_split(sentence, past=lambda past: past, full=_full, end=_end):
-    """Return the Mistake of a wrong full or end, given how many keys the first row sees, and the last."""
+def _split(past=lambda past: past, full=_full, end=_end):
+    """Return a wrong split, whose parts are given how many keys the first row sees, and how many the last."""
 
     def bounds(N_q, N_k, B_r, B_c):
+        from flashlib.checks.launches import same_loops
+
         i, shift = np.arange(-(-N_q // B_r)), past(N_k - N_q)
         s = SimpleNamespace(first=i * B_r + shift + 1, last=(i + 1) * B_r + shift, N_k=N_k, B_c=B_c)
-        return tuple(np.broadcast_to(line(s), i.shape).astype(int) for line in (full, end))
+        return same_loops([np.broadcast_to(line(s), i.shape) for line in (full, end)], N_q, N_k, B_r, B_c)
 
-    return Mistake(sentence, _same_loops(bounds))
+    return bounds
 
 
 PAST = "past is N_k - N_q, so the first row sees i * B_R + past + 1 keys"
@@ -191,32 +180,41 @@ TILES = "full counts tiles: it is the number of a key, the number of tiles times
 NOT_CAUSAL = "the causal mask is left out: both numbers depend on i"
 NOT_CLIPPED = "end is not clipped: no key comes after N_k, so take tl.minimum(..., N_k)"
 
-CAUSAL_SPLIT = (
-    _wrong_split(f"the mask is aligned top left: {PAST}", past=lambda past: 0),
-    _wrong_split(f"past has the wrong sign: {PAST}", past=lambda past: -past),
-    _wrong_split(f"full is too small: {FIRST}", full=lambda s: _rounded(s.first - 1, s)),
-    _wrong_split(f"full is too large: {FIRST}", full=lambda s: _rounded(s.first + 1, s)),
-    _wrong_split(f"the unmasked loop goes through cut tiles: {FULL}", full=lambda s: _rounded(s.last, s)),
-    _wrong_split("full is not rounded down to a multiple of B_C", full=lambda s: np.clip(s.first, 0, s.N_k)),
-    _wrong_split(f"full is rounded up: {FULL}", full=lambda s: -(-np.maximum(s.first, 0) // s.B_c) * s.B_c),
-    _wrong_split("full is always 0: the tiles that all rows see whole need no mask", full=lambda s: 0),
-    _wrong_split(TILES, full=lambda s: _full(s) // s.B_c),
-    _wrong_split(TILES, full=lambda s: _full(s) // s.B_c, end=lambda s: -(-_end(s) // s.B_c)),
-    _wrong_split(
+SPLITS = (
+    (f"the mask is aligned top left: {PAST}", {"past": lambda past: 0}),
+    (f"past has the wrong sign: {PAST}", {"past": lambda past: -past}),
+    ("past is clipped: it is negative if there are fewer keys than queries", {"past": lambda past: max(past, 0)}),
+    (f"full is too small: {FIRST}", {"full": lambda s: _rounded(s.first - 1, s)}),
+    (f"full is too large: {FIRST}", {"full": lambda s: _rounded(s.first + 1, s)}),
+    (f"the unmasked loop goes through cut tiles: {FULL}", {"full": lambda s: _rounded(s.last, s)}),
+    ("full is not rounded down to a multiple of B_C", {"full": lambda s: np.clip(s.first, 0, s.N_k)}),
+    (f"full is rounded up: {FULL}", {"full": lambda s: -(-np.maximum(s.first, 0) // s.B_c) * s.B_c}),
+    ("full is always 0: the tiles that all rows see whole need no mask", {"full": lambda s: 0}),
+    (TILES, {"full": lambda s: _full(s) // s.B_c}),
+    (TILES, {"full": lambda s: _full(s) // s.B_c, "end": lambda s: -(-_end(s) // s.B_c)}),
+    ("end counts tiles: it is the number of a key", {"end": lambda s: -(-_end(s) // s.B_c)}),
+    (
         "full is negative where the first row sees no key: tl.maximum(..., 0) before it is rounded",
-        full=lambda s: np.fix(s.first / s.B_c) * s.B_c,
+        {"full": lambda s: np.fix(s.first / s.B_c) * s.B_c},
     ),
-    _wrong_split(f"the masked loop ends at what the first row sees: {LAST}", end=lambda s: s.first),
-    _wrong_split(f"end is too small by one: {LAST}", end=lambda s: np.minimum(s.last - 1, s.N_k)),
-    _wrong_split(f"end is too large by one: {LAST}", end=lambda s: np.minimum(s.last + 1, s.N_k)),
-    _wrong_split("tiles that no row sees are computed: end is what the last row sees", end=lambda s: s.N_k),
-    _wrong_split(NOT_CLIPPED, end=lambda s: s.last),
-    _wrong_split(NOT_CLIPPED, end=lambda s: -(-s.last // s.B_c) * s.B_c),
-    _wrong_split("end is rounded down: the last tile may be cut", end=lambda s: _end(s) // s.B_c * s.B_c),
-    _wrong_split("one cut tile is taken for granted: there may be more, or none", end=lambda s: _full(s) + s.B_c),
-    _wrong_split(NOT_CAUSAL, full=lambda s: _rounded(s.N_k, s), end=lambda s: s.N_k),
-    _wrong_split("full and end are exchanged: return full, end", full=_end, end=_full),
+    (f"the masked loop ends at what the first row sees: {LAST}", {"end": lambda s: s.first}),
+    (f"end is too small by one: {LAST}", {"end": lambda s: np.minimum(s.last - 1, s.N_k)}),
+    (f"end is too large by one: {LAST}", {"end": lambda s: np.minimum(s.last + 1, s.N_k)}),
+    ("tiles that no row sees are computed: end is what the last row sees", {"end": lambda s: s.N_k}),
+    (NOT_CLIPPED, {"end": lambda s: s.last}),
+    (NOT_CLIPPED, {"end": lambda s: -(-s.last // s.B_c) * s.B_c}),
+    ("end is rounded down: the last tile may be cut", {"end": lambda s: _end(s) // s.B_c * s.B_c}),
+    ("end is counted from full on: count it from 0", {"end": lambda s: _end(s) - _full(s)}),
+    ("one cut tile is taken for granted: there may be more, or none", {"end": lambda s: _full(s) + s.B_c}),
+    (NOT_CAUSAL, {"full": lambda s: _rounded(s.N_k, s), "end": lambda s: s.N_k}),
+    ("full and end are exchanged: return full, end", {"full": _end, "end": _full}),
 )
+
+CAUSAL_SPLIT = [Mistake(words, _split(**parts)) for words, parts in SPLITS] + [
+    Mistake(f"{words}; and {others}", _split(**parts, **more))
+    for (words, parts), (others, more) in combinations(SPLITS, 2)
+    if not parts.keys() & more.keys()
+]
 
 
 @exercise(chapter=CHAPTER, title="Any head dimension", minutes=10, difficulty="easy", triton=True)
@@ -225,7 +223,7 @@ def padded(answer):
 
     in_fp32 = [heads(f"d = {d}", (1, 2, 5, 7, d), _naive) for d in (16, 20, 1, 80)]
     in_fp16 = [heads("fp16 tensors and d = 20", (1, 2, 5, 7, 20), _naive, dtype=np.float16, tolerance=2e-3)]
-    return in_turn(launched(one_O(answer, "QKV")), (in_fp32, in_fp16), PADDED)
+    return in_turn(launched(one_O(answer, "QKV")), (in_fp32, in_fp16), PADDED, outputs=("O",))
 
 
 def _naive(Q, K, V, **options):
@@ -298,7 +296,7 @@ def alibi(answer):
             ("two heads that are stored as (B, N, H, d)", (1, 2, 5, 7, 16), 0.5, {"transposed": True}),
         )
     ]
-    return examine(launched(one_O(answer, ("Q", "K", "V", "slope"))), cases, ALIBI)
+    return examine(launched(one_O(answer, ("Q", "K", "V", "slope"))), cases, ALIBI, outputs=("O",))
 
 
 def _distance(s):
@@ -308,6 +306,10 @@ def _distance(s):
 def _lowered(by=lambda s: s.slope * _distance(s), seen=lambda s: s.seen, scaled=lambda s: s.raw * s.scale):
     """Return the line of the scores of a tile, lowered by a penalty and masked."""
     return {"S_ij": lambda s: np.where(seen(s), scaled(s) - by(s), -INF)}
+
+
+def _everything(s):
+    return s.c > -1 + 0 * s.r
 
 
 def _divided(O_acc, l):
@@ -385,10 +387,20 @@ ALIBI = (
         "the distance is taken within the tile: c is offs_n, which begins at start, not tl.arange alone",
         _lowered(lambda s: s.slope * (_distance(s) + s.start)),
     ),
+    _alibi_tiles(
+        "the distance of tiles is taken, not that of a query and a key",
+        _lowered(lambda s: s.slope * (s.r // 16 - s.start // 16)),
+    ),
+    _alibi_tiles(
+        "S is multiplied by the penalty: subtract it",
+        _lowered(lambda s: 0, scaled=lambda s: s.raw * s.scale * s.slope * _distance(s)),
+    ),
     _alibi_tiles("slope is not used: S is lowered by slope times the distance", _lowered(_distance)),
-    _alibi_tiles("the causal mask is missing", _lowered(seen=lambda s: s.c > -1 + 0 * s.r)),
+    _alibi_tiles("the causal mask is missing", _lowered(seen=_everything)),
+    _alibi_tiles("the causal mask is missing", _lowered(lambda s: s.slope * abs(_distance(s)), seen=_everything)),
     _alibi_tiles(f"the causal mask is aligned top left: {SEES}", _lowered(seen=lambda s: s.c <= s.r)),
     _alibi_tiles(f"a query must see its own key too: {SEES}", _lowered(seen=lambda s: s.c < s.r + s.past)),
+    _alibi_tiles("the scale is 1 / d: it is 1 / sqrt(d)", _lowered(scaled=lambda s: s.raw * s.scale**2)),
     _alibi_tiles("the scale is missing: S = Q K^T * scale - penalty", _lowered(scaled=lambda s: s.raw)),
     _alibi_tiles("the final division by l is missing: O is O_acc / l", {}, lambda O_acc, l: O_acc),
     _alibi_tiles(NO_KEY, {}, lambda O_acc, l: O_acc / l[:, None]),

@@ -61,7 +61,7 @@ def my_add(x, y, out):
     "scale_exp": [
         ("no scale", "the scale is missing", {"tl.exp(x * scale)": "tl.exp(x)"}),
         ("no exp", "the exponential is missing", {"tl.exp(x * scale)": "x * scale"}),
-        ("scaled after exp", "after the exponential", {"tl.exp(x * scale)": "tl.exp(x) * scale"}),
+        ("scaled after exp", "the scale comes after the exponential", {"tl.exp(x * scale)": "tl.exp(x) * scale"}),
         ("base 2", "one of 2", {"tl.exp(x * scale)": "tl.exp2(x * scale)"}),
         ("grid rounds down", "round up", {"triton.cdiv(len(x), 32)": "len(x) // 32"}),
         ("same block in all programs", "only the first block", {"tl.program_id(0) * BLOCK": "0"}),
@@ -73,7 +73,7 @@ def my_add(x, y, out):
         ("a new tensor", "nothing is written", {"    scale_exp": "    y = torch.empty_like(x)\n    scale_exp"}),
         (
             "two kernels, the scale in the second",
-            "after the exponential",
+            "the scale comes after the exponential",
             {},
             """
 @triton.jit
