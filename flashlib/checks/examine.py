@@ -55,8 +55,6 @@ def examine(answer, cases: Sequence[Case], mistakes: Sequence[Mistake] = (), *, 
 
     outputs: names of what it returns, more than one for a tuple. nan: what a nan in the result is called.
     """
-    if problem := not_callable(answer):
-        return Verdict("", "wrong", problem)
     given, changed = [], {}
     for case in cases:
         announce(describe(answer, case.arguments))
@@ -79,13 +77,6 @@ def examine(answer, cases: Sequence[Case], mistakes: Sequence[Mistake] = (), *, 
     if changed:
         return Verdict("", "wrong", **changed)
     return Verdict("", "right", f"in all {len(cases)} cases")
-
-
-def not_callable(answer):
-    """Return what to say of an answer that is no function, or ""."""
-    if callable(answer):
-        return ""
-    return f"a {type(answer).__name__} was passed; pass the function itself, without parentheses"
 
 
 def attempt(answer, *arguments):

@@ -32,6 +32,9 @@ class Exercise:
 
     def __call__(self, answer) -> Verdict:
         """Return the Verdict on an answer, and keep in the progress file that it was right."""
+        if not callable(answer):
+            given = f"a {type(answer).__name__} was passed"
+            return Verdict(self.name, "wrong", f"{given}; pass the function itself, without parentheses")
         try:
             verdict, printed = process.call(_examine, self.name, answer, limit=self._limit())
             verdict = replace(verdict, exercise=self.name, printed=printed, answer=answer)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from flashlib import tiled
-from flashlib.checks.examine import Case, Finding, examine, not_callable
+from flashlib.checks.examine import Case, Finding, examine
 from flashlib.checks.values import show
 from flashlib.checks.verdict import Verdict
 from flashlib.kernels import DEVICE
@@ -88,8 +88,6 @@ def launched(answer):
     One output is returned as it is, several as a tuple; without an Out, what the answer returns. float16 stays
     float16, other numbers are float32. Raises Finding if the launch wrote where it may not.
     """
-    if not callable(answer):
-        return answer
 
     @wraps(answer)
     def run(*arguments):
@@ -208,8 +206,6 @@ def heads(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1
 
 def one_O(answer, names):
     """Return answer, a function with parameters of these names; raises Finding if it returns no O like Q."""
-    if not callable(answer):
-        return answer
 
     def run(Q, *others):
         O = answer(Q, *others)
@@ -232,7 +228,7 @@ def part_problem(answer, outputs):
     if not _is_kernel(answer):
         name = getattr(answer, "__name__", "")
         plain = f"{name} is a plain function: a kernel calls only functions marked @triton.jit"
-        return Verdict("", "wrong", plain if callable(answer) else not_callable(answer))
+        return Verdict("", "wrong", plain)
     answer.fn.__globals__.setdefault(
         "tl", tl
     )  # the interpreter wants it, and what a body does not use is not sent

@@ -4,7 +4,6 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks import updates
-from flashlib.checks.examine import not_callable
 from flashlib.checks.examine import same as same_to
 from flashlib.checks.process import announce
 from flashlib.checks.recorded import NAMES, SCALE, Run, Sizes
@@ -33,8 +32,6 @@ def examine(answer, order) -> Verdict:
 
     order: "fa2" or "fa1", the order in which it must visit the tiles.
     """
-    if problem := not_callable(answer):
-        return Verdict("", "wrong", problem)
     for sizes in RUNS:
         announce(str(sizes))
         if found := _Examined(Run(answer, order, sizes)).verdict():

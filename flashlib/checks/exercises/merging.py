@@ -142,8 +142,6 @@ MERGE_MISTAKES = [
 
 def _as_tuple(answer):
     """Return answer on copies of its arguments, its State as a plain tuple, so that outputs are told apart."""
-    if not callable(answer):
-        return answer
 
     def f(a, b):
         given = [State(*map(np.copy, s)) for s in (a, b)]  # arrays too where numbers were: [()] makes them numbers

@@ -4,7 +4,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.examine import Case, Mistake, attempt, examine, find_problem, not_callable
+from flashlib.checks.examine import Case, Mistake, attempt, examine, find_problem
 from flashlib.checks.exercise import exercise
 from flashlib.checks.process import announce
 from flashlib.checks.values import as_numbers, show
@@ -20,8 +20,6 @@ DTYPES = (np.float16, np.float32, np.float64)
 
 @exercise(chapter=CHAPTER, title="Softmax backwards", minutes=5, difficulty="easy")
 def scores_for(answer):
-    if problem := not_callable(answer):
-        return Verdict("", "wrong", problem)
     rows = {
         "a single weight": [1.0],
         "two weights": [0.25, 0.75],
@@ -94,8 +92,6 @@ def _up_to_a_shift(answer):
 
 @exercise(chapter=CHAPTER, title="The last finite exponential", minutes=10, difficulty="easy")
 def overflow_threshold(answer):
-    if problem := not_callable(answer):
-        return Verdict("", "wrong", problem)
     given = []
     for dtype in DTYPES:
         announce(f"dtype = {dtype.__name__}")
@@ -202,8 +198,6 @@ def _next(x, towards):
 
 @exercise(chapter=CHAPTER, title="Which scores are safe?", minutes=10, difficulty="medium")
 def safe_bound(answer):
-    if problem := not_callable(answer):
-        return Verdict("", "wrong", problem)
     runs = [(dtype, n) for n in (1, 3, 100, 1000, 16384) for dtype in DTYPES]
     given = []
     for dtype, n in runs:

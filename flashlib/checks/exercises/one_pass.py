@@ -49,8 +49,6 @@ def _read_once(answer, names, at_most=lambda *arguments: None):
 
     at_most: takes the arguments, returns how many rows may be loaded at once.
     """
-    if not callable(answer):
-        return answer
 
     @wraps(answer)
     def run(*arguments):

@@ -231,9 +231,6 @@ def _metered(answer):
     """Return answer with its arguments in metered memory; finds out if they are read twice, or a row is kept."""
     import tracemalloc
 
-    if not callable(answer):
-        return answer
-
     def f(x, v):
         placed = {"x": _Single.put(x)[0], "v": _Single.put(v)[0]}
         result = answer(*placed.values())

@@ -5,7 +5,7 @@ from functools import partial, wraps
 
 import numpy as np
 
-from flashlib.checks.examine import Case, Finding, Mistake, attempt, examine, not_callable
+from flashlib.checks.examine import Case, Finding, Mistake, attempt, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.values import describe, show
 from flashlib.checks.verdict import Verdict
@@ -280,8 +280,6 @@ class _Counted(HBM):
 
 @exercise(chapter=CHAPTER, title="Read only what counts", minutes=10, difficulty="medium")
 def causal_row_passes(answer):
-    if problem := not_callable(answer):
-        return Verdict("", "wrong", problem)
     rows = {
         "one score": ([2.0], 1),
         "a visible and a hidden score": ([0.5, 1.5], 1),

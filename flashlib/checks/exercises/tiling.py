@@ -147,8 +147,6 @@ def _tiles(hidden, floor=False):
 
 def _returns_a_set(answer):
     """Return answer with what it returns made a set of tuples of int; raises Finding if it is none."""
-    if not callable(answer):
-        return answer
 
     @wraps(answer)
     def run(*sizes):
@@ -233,8 +231,6 @@ def last_tile(answer):
 
 def _loaded_whole(answer):
     """Return answer with K_j and V_j in memory that raises Finding if a part of one is loaded."""
-    if not callable(answer):
-        return answer
 
     @wraps(answer)
     def run(Q_i, K_j, V_j, *arguments):

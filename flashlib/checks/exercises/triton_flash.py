@@ -104,7 +104,6 @@ VISIBLE = (
     ),
     ("k is not transposed: S = tl.dot(q, k.T)", {"raw": lambda s: s.Q_i @ s.K_j}),
     (BASE_2, {"alpha": lambda s: np.exp2(s.m_old - s.shift), "P_ij": _power_of_2}),
-    (BASE_2, {"P_ij": _power_of_2}),
     *(
         (
             "O_acc is returned divided by l: it stays as it is until the last tile",
@@ -303,7 +302,11 @@ def _distance(s):
     return s.r + s.past - s.c
 
 
-def _lowered(by=lambda s: s.slope * _distance(s), seen=lambda s: s.seen, scaled=lambda s: s.raw * s.scale):
+def _penalty(s):
+    return s.slope * _distance(s)
+
+
+def _lowered(by=_penalty, seen=lambda s: s.seen, scaled=lambda s: s.raw * s.scale):
     """Return the line of the scores of a tile, lowered by a penalty and masked."""
     return {"S_ij": lambda s: np.where(seen(s), scaled(s) - by(s), -INF)}
 
@@ -375,29 +378,24 @@ STRIDES = "the strides are not used: the offsets are those of contiguous tensors
 
 ALIBI = (
     _alibi_tiles(f"the penalty is missing: S is lowered by {DISTANCE}", _lowered(lambda s: 0)),
-    _alibi_tiles(
-        f"the penalty has the wrong sign: S is lowered by {DISTANCE}, far keys count less",
-        _lowered(lambda s: -s.slope * _distance(s)),
-    ),
+    _alibi_tiles(f"the penalty has the wrong sign: subtract {DISTANCE}", _lowered(lambda s: -_penalty(s))),
     _alibi_tiles(
         "the penalty is multiplied by scale too: subtract it after S has been scaled",
-        _lowered(lambda s: s.slope * _distance(s) * s.scale),
+        _lowered(lambda s: _penalty(s) * s.scale),
     ),
     _alibi_tiles(
         "the distance is taken within the tile: c is offs_n, which begins at start, not tl.arange alone",
         _lowered(lambda s: s.slope * (_distance(s) + s.start)),
     ),
     _alibi_tiles(
-        "the distance of tiles is taken, not that of a query and a key",
-        _lowered(lambda s: s.slope * (s.r // 16 - s.start // 16)),
+        "the distance of tiles is taken, not of keys", _lowered(lambda s: s.slope * (s.r // 16 - s.start // 16))
     ),
     _alibi_tiles(
-        "S is multiplied by the penalty: subtract it",
-        _lowered(lambda s: 0, scaled=lambda s: s.raw * s.scale * s.slope * _distance(s)),
+        "S is multiplied by the penalty", _lowered(lambda s: 0, scaled=lambda s: s.raw * s.scale * _penalty(s))
     ),
     _alibi_tiles("slope is not used: S is lowered by slope times the distance", _lowered(_distance)),
     _alibi_tiles("the causal mask is missing", _lowered(seen=_everything)),
-    _alibi_tiles("the causal mask is missing", _lowered(lambda s: s.slope * abs(_distance(s)), seen=_everything)),
+    _alibi_tiles("the causal mask is missing", _lowered(lambda s: abs(_penalty(s)), seen=_everything)),
     _alibi_tiles(f"the causal mask is aligned top left: {SEES}", _lowered(seen=lambda s: s.c <= s.r)),
     _alibi_tiles(f"a query must see its own key too: {SEES}", _lowered(seen=lambda s: s.c < s.r + s.past)),
     _alibi_tiles("the scale is 1 / d: it is 1 / sqrt(d)", _lowered(scaled=lambda s: s.raw * s.scale**2)),
