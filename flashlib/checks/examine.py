@@ -187,8 +187,8 @@ def _has_numbers(guess):
 
 
 def _same_outcome(guess, result, case):
-    """Return whether a mistake gives in a case what was given; to 1e-6, or exactly where the case is exact."""
-    tolerance = 1e-6 if case.tolerance else 0.0
+    """Return whether a mistake gives in a case what was given; to 1e-6 or as the case has it, 0 too."""
+    tolerance = max(1e-6, case.tolerance) if case.tolerance else 0.0
     if isinstance(guess, Raised) or isinstance(result, Raised):
         both = isinstance(guess, Raised) and isinstance(result, Raised)
         return both and not result.sentence and guess.error.split(":")[0] == result.error.split(":")[0]

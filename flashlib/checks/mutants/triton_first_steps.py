@@ -69,7 +69,7 @@ def my_add(x, y, out):
         ("load far outside", "memory", {"x_ptr + offs, mask=offs < N": "x_ptr + offs * 100000000"}),
         ("writes to x", "input x is written to", {"tl.store(y_ptr": "tl.store(x_ptr"}),
         ("does not compile", "power of 2", {"tl.arange(0, BLOCK)": "tl.arange(0, BLOCK - 2)"}),
-        ("does not end", "did not end", {"    x = tl": "    while True:\n        offs += 0\n    x = tl"}),
+        ("does not end", "did not end", {"    scale_exp": "    while True:\n        pass\n    scale_exp"}),
         ("a new tensor", "nothing is written", {"    scale_exp": "    y = torch.empty_like(x)\n    scale_exp"}),
         (
             "two kernels, the scale in the second",

@@ -48,8 +48,8 @@ QUESTIONS = [
     Question(
         "flash_grid",
         lambda: _grid(2, 40, 56, 16, 16),
-        "3 row blocks of each of 2 heads make 6 programs; each goes over all 56 keys, in 4 tiles; each row block of a "
-        "head reads all of its K.",
+        "3 row blocks of each of 2 heads make 6 programs; each goes over all 56 keys, in 4 tiles; so each of the "
+        "3 row blocks of a head reads all of its K.",
         wrong={
             12: "those are the tiles of a head; a program computes all tiles of its row block",
             24: "those are the tiles of both heads",
