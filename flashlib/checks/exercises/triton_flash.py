@@ -11,7 +11,6 @@ from flashlib import naive, tiled
 from flashlib.checks import updates
 from flashlib.checks.examine import Case, Mistake, examine
 from flashlib.checks.exercise import exercise
-from flashlib.checks.verdict import Verdict
 
 CHAPTER = "10_triton_flash"
 INF = np.inf
@@ -29,7 +28,7 @@ def inner_loop(answer):
         _tiles("one tile", 16, 16),
         _tiles("two tiles", 32, 16),
         _tiles("two tiles, a part of which is visible", 32, 16, hidden=0.4),
-        _tiles("large scores", 32, 16, size=64),
+        _tiles("large scores", 32, 16, size=4096),
         _tiles("rows that see nothing in the first tile, or at all", 32, 16, hidden=0.4, blind=True),
     ]
     wide = [_tiles("two tiles of 16 x 32", 64, 32, hidden=0.4)]

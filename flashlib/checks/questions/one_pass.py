@@ -119,6 +119,8 @@ QUESTIONS = [
         wrong={
             12: "the scores of the 12 keys need not be kept: each is used at once",
             3: "a block of 3 keys is used and forgotten",
+            5: "nothing is divided, so no sum of the weights is kept",
+            6: "neither a maximum nor a sum of the weights is kept: nothing is divided",
             16: "each key adds to the same 4 numbers",
             48: "that is all of A; the question is about one query",
         },
@@ -138,6 +140,8 @@ QUESTIONS = [
             0: "alpha is 0 in the first block, which comes from m = -inf",
             float(np.exp(-2)): "exp(2 - 4) was the factor of the old order: now the maximum does not grow",
             float(np.exp(2)): "alpha is never above 1: m does not fall",
+            2: "m is 4 at the end in both orders, and with the same m l and O_acc are the same sums",
+            3: "m is 4 at the end in both orders, and with the same m l and O_acc are the same sums",
         },
     ),
     Question(
@@ -145,9 +149,9 @@ QUESTIONS = [
         _divisions,
         "unnormalised: d, once; normalised: d + 1 in each of the 64 blocks, d for PV and one for the factor of o.",
         wrong={
-            4096: "the factor alpha * l_old / l is a division too: d + 1 in each block",
+            4096: "that is d in each block; O_acc is divided once, at the end, and o takes d + 1 in each block",
             1: "O_acc / l divides each of its d numbers",
-            65: "that is one block; there are 64",
+            65: "that is one block of the normalised version; there are 64",
             4160 * 64: "the divisions come once a block, not once a key",
         },
     ),
@@ -159,19 +163,27 @@ QUESTIONS = [
         wrong={
             "0": "it ought to be 0, but -inf - (-inf) is nan, not -inf",
             "1": "-inf - (-inf) is nan, not 0",
+            "inf": "-inf - (-inf) is nan, not inf",
         },
     ),
     Question(
         "rescaled_rows",
         _rescaled,
-        "a row is rescaled by each tile after its first that holds a score larger than all before it.",
+        "row 3 is rescaled by tiles (0, 1) and (0, 2), row 2 by (0, 3): each holds a new largest score.",
+        wrong={
+            0: "it is rescaled once, by tile (0, 1)",
+            1: "it is rescaled once, by tile (0, 1)",
+            2: "it is rescaled once, by tile (0, 3)",
+            3: "it is rescaled by tiles (0, 1) and (0, 2), and row 2 by tile (0, 3)",
+        },
     ),
     Question(
         "first_wrong_step",
         _first_wrong,
         "O_acc goes wrong where a row is first rescaled, by tile (0, 1), the second step; l has its alpha.",
         wrong={
-            1: "in the first tile alpha is 0, and so is O_acc: nothing is lost",
+            1: "in step 1 alpha is 0 and nothing is lost; in step 2 rows 0, 1 and 3 go wrong, row 0 the lowest",
+            3: "in step 2 rows 0, 1 and 3 go wrong already, row 0 the lowest",
         },
     ),
     Question(
@@ -179,14 +191,16 @@ QUESTIONS = [
         _passes,
         "each row block reads all of K once, and there are 64 / B_r row blocks.",
         wrong={
-            16: "a pass for each row block: count these",
-            4: "a pass for each row block, not for each block of keys",
+            1: "one pass is enough only for one row block",
+            4: "a pass for each row block: count these",
+            16: "B_r is the size of a row block, not their number",
+            64: "the larger the row blocks, the fewer there are",
         },
     ),
     Question(
         "harmless_mistake",
         _right_mistakes,
-        "exp(-m) cancels in O_acc / l, whatever m is, as long as m does not lie far from the scores.",
+        "after the first block m is max(0, 2) = 2, as it should be; and exp(-m) cancels in O_acc / l in any case.",
         wrong={
             1: "keys seen before the maximum grew get too much weight",
             2: "O_acc is the output times l",
@@ -200,6 +214,7 @@ QUESTIONS = [
         wrong={
             SAME["right"]: "with m = 0 the weights are exp(-996) and less, which is 0 in fp64",
             SAME["zeros"]: "O_acc is 0, but l is 0 too, and 0 / 0 is nan",
+            SAME["mean"]: "that is what equal weights give; here every weight is 0",
         },
     ),
 ]

@@ -20,7 +20,7 @@ def _ones(N_q, N_k):
 
 
 def _causal_tiles():
-    steps = list(tiled.steps(*_ones(16, 16), B_r=4, B_c=4, causal=True))
+    steps = list(tiled.steps(*_ones(32, 32), B_r=4, B_c=4, causal=True))
     return {"computed": len(steps), "masked": sum(bool(np.isinf(step.S_ij).any()) for step in steps)}
 
 
@@ -104,7 +104,7 @@ def _best(d, order):
 
 def _best_tiles():
     nothing_gained = any(_best(d, "FA2")[0] > 1 and _best(d, "FA1")[0] > 1 for d in (32, 64, 128, 256))
-    return {"FA2_B_r": _best(64, "FA2")[1][0], "FA1_B_c": _best(64, "FA1")[1][1], "none_helps": nothing_gained}
+    return {"FA1_B_c": _best(64, "FA1")[1][1], "none_helps": nothing_gained}
 
 
 QUESTIONS = [
@@ -115,17 +115,20 @@ QUESTIONS = [
         wrong={
             4: "sizes round up: the shorter blocks at the edges are tiles too",
             6: "sizes round up: the shorter blocks at the edges are tiles too",
+            (4, 3): "that is a whole tile; the last one has what is left of rows and columns",
+            (1, 2): "rows come first",
+            (8, 6): "that is where it starts; its shape is what is left from there",
         },
     ),
     Question(
         "causal_tiles",
         _causal_tiles,
-        "row block i computes i + 1 tiles, 1 + 2 + 3 + 4; the last of each lies on the diagonal and needs a mask.",
+        "row block i computes i + 1 tiles, 1 + 2 + ... + 8; the last of each is cut by the mask.",
         wrong={
-            8: "half of the 16 leaves out the half of the diagonal",
-            6: "these lie below the diagonal; those on it hold seen scores too",
-            10: "below the diagonal everything is seen: those tiles need no mask",
-            16: "tiles above the diagonal hold no score that is seen",
+            32: "half of the 64 leaves out the half of the diagonal",
+            28: "these lie below the diagonal, where all is seen; those on it hold scores of both kinds",
+            36: "below the diagonal everything is seen: those tiles need no mask",
+            64: "tiles above the diagonal hold no score that is seen",
         },
     ),
     Question(
@@ -134,6 +137,8 @@ QUESTIONS = [
         "past is -3, so rows 0 to 2 see nothing: block 0 has no tile, and row 2 shares tile (1, 0) with row 3.",
         wrong={
             False: "row 2 sees nothing, and lies in one block with row 3, which sees key 0",
+            frozenset({(0, 0), (1, 0), (2, 0)}): "rows 0 and 1 see nothing, so tile (0, 0) is skipped",
+            frozenset({(2, 0)}): "row 3 sees key 0, so tile (1, 0) is computed",
         },
     ),
     Question(
@@ -143,6 +148,7 @@ QUESTIONS = [
         choices=("l", "O_acc", "both", "neither"),
         wrong={
             "both": "V is 0 there too, so nothing is added to O_acc as long as m is the same",
+            "O_acc": "V is 0 there, so O_acc gains nothing; l gains exp(0 - m) for each key",
             "neither": "the score of a key of zeros is 0, and exp(0 - m) is not 0",
         },
     ),
@@ -153,15 +159,17 @@ QUESTIONS = [
         choices=WORDS,
         wrong={
             "FA1": "reading K and V once is outweighed by O, m and l, which go to memory and back for every tile",
+            "standard": "S and P, written and read, are more than FA2 reads of K and V",
             True: "it moves exactly as much here, a coincidence of these small sizes",
         },
     ),
     Question(
         "three_traffics",
         _three_traffics,
-        "about 4 N^2 items for standard, 3 N^2 d / B_c for FA1, 2 N^2 d / B_r for FA2, and here B_r = B_c = d.",
+        "about 4 N^2 items for standard, and since B_r = B_c = d here, 3 N^2 for FA1 and 2 N^2 for FA2.",
         choices=WORDS,
         wrong={
+            "FA1": "its 3 N^2 items lie between the 2 N^2 of FA2 and the 4 N^2 of standard attention",
             10: "K and V are read again for each row block, which with B_r = 64 is 64 times",
             100: "K and V are read again for each row block, which with B_r = 64 is 64 times",
         },
@@ -177,6 +185,10 @@ QUESTIONS = [
         _sliders,
         "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times.",
         choices=("B_r", "B_c"),
+        wrong={
+            "B_r": "B_r decides how often K and V are read, and FA1 reads them once",
+            "B_c": "B_c decides how often Q and O are moved, and FA2 moves them once",
+        },
     ),
     Question(
         "lab_break_even",
@@ -186,6 +198,7 @@ QUESTIONS = [
         wrong={
             32: "that is d / 2 for d = 64",
             48: "that is 3 d / 4 for d = 64",
+            64: "that is d / 2; FA1 moves 3 N d items for each column block, not 2",
             128: "the break-even size is below d",
         },
     ),
@@ -193,15 +206,20 @@ QUESTIONS = [
         "lab_causal",
         _shorter,
         "the tiled orders skip tiles under a mask; this standard attention stores all of S, masked or not.",
-        wrong={True: "this standard attention stores all of S, masked or not"},
+        wrong={
+            True: "this standard attention stores all of S, masked or not",
+            False: "tiles that are all hidden are neither loaded nor computed",
+        },
     ),
     Question(
         "lab_best",
         _best_tiles,
-        "the size that the bytes depend on is made large; at d = 256 no size that would pay fits.",
+        "beside the smallest B_r, 16, the largest B_c that fits is 256; at d = 256 no size that would pay fits.",
         wrong={
-            64: "the other block size can be made smaller, to make room",
-            512: "that does not fit into 99 KB with any tile",
+            64: "B_r can be made smaller, to make room",
+            128: "B_r can be made smaller, to make room",
+            512: "that does not fit into 99 KB, whatever B_r is",
+            False: "at d = 256 the sizes that would pay do not fit",
         },
     ),
 ]
