@@ -1,4 +1,4 @@
-"""The chapters with widgets, in JupyterLab, in a real browser."""
+"""The chapters, in JupyterLab, in a real browser."""
 
 import pytest
 
@@ -11,13 +11,16 @@ CHAPTERS = [
     "01_naive_softmax",
     "02_safe_softmax",
     "03_online_softmax",
+    "04_attention",
     "05_one_pass",
     "06_tiling",
+    "09_triton_first_steps",
+    "10_triton_flash",
 ]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_runs_and_its_widgets_are_drawn(open_lab, name):
+def test_a_chapter_runs_and_what_widgets_it_has_are_drawn(open_lab, name):
     with open_lab(f"{name}.ipynb") as lab:
         lab.page.locator(".jp-Notebook h1").first.wait_for()
         assert lab.run_all() == []

@@ -1,0 +1,51 @@
+"""Verdicts as a learner sees them, in JupyterLab, in both themes."""
+
+import pytest
+
+pytest.importorskip("anywidget")
+from flashlib.checks import solutions  # noqa: E402
+from tests.browser.contrast import too_low  # noqa: E402
+
+pytestmark = pytest.mark.browser
+
+IMPORTS = "import numpy as np\nfrom flashlib import checks"
+STUB = "def my_online_step(m, l, x_j):\n    raise NotImplementedError"
+WRONG = solutions.text("online_step").replace("l * np.exp(m_old - m)", "l")
+CHECK = "checks.online_step(my_online_step)"
+CELLS = [
+    *(IMPORTS, STUB, CHECK, WRONG, CHECK, solutions.text("online_step"), CHECK),
+    *('checks.predict("fourth_score", ...)', 'checks.predict("fourth_score", 3)', "checks.progress()"),
+]
+SHOWN = [
+    "Not solved yet",
+    "Wrong: l is not rescaled",
+    "Right: in all",
+    "Not answered yet:",
+    "Wrong: not 3, but 2.0",
+]
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_verdicts_are_shown_and_readable(open_lab, theme):
+    with open_lab("exercises.ipynb", CELLS) as lab:
+        lab.theme(theme)
+        assert lab.run_all() == []
+        outputs = lab.page.locator(".jp-OutputArea-output.jp-RenderedHTML")
+        outputs.nth(len(SHOWN)).wait_for()
+        for text, output in zip(SHOWN, outputs.all(), strict=False):
+            assert text in " ".join(output.inner_text().split())
+            assert too_low(output) == []
+        assert "exercises solved" in outputs.nth(len(SHOWN)).inner_text()
+        assert too_low(outputs.nth(len(SHOWN))) == []
+
+
+def test_a_wrong_loop_is_played(open_lab):
+    wrong = solutions.text("fa2").replace("l = alpha * l +", "l = l +")
+    imports = (
+        f"{IMPORTS}\nfrom flashlib.state import Step\nfrom flashlib.tiled import blocks, is_hidden, is_visible"
+    )
+    with open_lab("play.ipynb", [imports, wrong, "checks.fa2(my_fa2).play()"]) as lab:
+        assert lab.run_all() == []
+        player = lab.page.locator(".flash-widget")
+        player.wait_for()
+        assert "error of each step" in player.inner_text()
