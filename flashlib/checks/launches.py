@@ -230,9 +230,6 @@ def part_problem(answer, outputs):
         name = getattr(answer, "__name__", "")
         plain = f"{name} is a plain function: a kernel calls only functions marked @triton.jit"
         return Verdict("", "wrong", plain)
-    answer.fn.__globals__.setdefault(
-        "tl", tl
-    )  # the interpreter wants it, and what a body does not use is not sent
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", "not solved yet", "")
     returned = [node.value for node in ast.walk(_tree(answer)) if isinstance(node, ast.Return) and node.value]

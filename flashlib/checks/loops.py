@@ -64,8 +64,8 @@ class _Examined:
             return self._wrong(found, ("expected", _list(run.right)), ("given", _list(visited)))
         return self._about_O() or self._about_loads()
 
-    def _wrong(self, sentence, *details):
-        setting = {name: getattr(self.run, name) for name in "QKV"} | self.run.setting
+    def _wrong(self, sentence, *details, opens_at=None):
+        setting = {name: getattr(self.run, name) for name in "QKV"} | self.run.setting | {"opens_at": opens_at}
         run = setting if self.steps else None  # without a step there is nothing to play
         return Verdict("", "wrong", sentence, (("run", f"{self.sizes}, scale = {SCALE}"), *details), run=run)
 
@@ -97,6 +97,7 @@ class _Examined:
             ("first wrong", f"step {k + 1}, {tile}, row {step.rows.start + r}: {name}"),
             ("expected", _row(self.true[k], r)),
             ("given", _row(step, r)),
+            opens_at=k,
         )
 
     def _reason(self, k, r):
@@ -246,10 +247,18 @@ class _Examined:
         return False
 
     def _about_loads(self):
-        """Return the Verdict if more than a block is loaded at once, or None."""
-        for name, B in (("K", "B_c"), ("V", "B_c"), ("Q", "B_r")):
-            if self.run.given[name].loads.most > self.run.setting[B] * self.sizes.d:
+        """Return the Verdict if Q, K or V is not loaded block by block, or None."""
+        for name, B, block in (("K", "B_c", "cols"), ("V", "B_c", "cols"), ("Q", "B_r", "rows")):
+            given = self.run.given[name]
+            if given.loads.most > self.run.setting[B] * self.sizes.d:
                 return self._wrong(f"more than {B} rows of {name} are loaded at once: take one block at a time")
+            if not given.loads.read:
+                return self._wrong(f"{name} is copied as a whole: take a block at a time, {name}[{block}]")
+            often = given.loads.times > 2 * len(
+                self.run.cols
+            )  # twice is once, for whoever asks K[cols] for its shape
+            if self.run.order == "fa1" and name != "Q" and often:
+                return self._wrong(f"{name}_j is loaded for each tile: load it once, before the inner loop")
         return None
 
 

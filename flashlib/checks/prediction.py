@@ -23,7 +23,7 @@ class Question:
 
     answer: returns the right value, computed: a number, bool, text (one of `choices`), tuple or set; or a dict of
     these for a question of several parts, which are answered by keyword. reason: why, said with every answer.
-    wrong: {a wrong value: what it overlooks}. tolerance: relative, for numbers.
+    wrong: {a wrong value, or (part, value): what it overlooks}. tolerance: relative, for numbers.
     """
 
     name: str
@@ -54,33 +54,44 @@ def predict(name, answer=..., **parts) -> Verdict:
     question = questions()[name]
     right = question.answer()
     expected = right if isinstance(right, dict) else {"": right}
-    given = parts if isinstance(right, dict) else {"": answer, **parts}
-    if unknown := given.keys() - expected.keys():
-        accepted = ", ".join(f"{part}=..." for part in expected if part) or "..."
-        return Verdict(name, "not checked", f"there is no part {min(unknown)!r}: predict({name!r}, {accepted})")
-    given = {part: x for part, x in given.items() if x is not ...}
+    given = {part: _plain(x) for part, x in {"": answer, **parts}.items() if x is not ...}
+    if unknown := sorted(given.keys() - expected.keys()):
+        accepted = ", ".join(f"{part}=..." if part else "..." for part in expected)
+        what = f"there is no part {unknown[0]!r}" if unknown[0] else "it has several parts"
+        return Verdict(name, "not checked", f"{what}: checks.predict({name!r}, {accepted})")
     if not given:
         return Verdict(name, UNANSWERED, "put what you expect in place of the dots, then run this cell")
-    graded = [_grade(question, part, x, expected[part]) for part, x in given.items()]
-    problems = [problem for problem in graded if problem]
-    if problems:
-        return Verdict(name, "wrong", "; ".join(problems) + ".", (("why", question.reason),))
-    if len(given) < len(expected):
-        left = ", ".join(part for part in expected if part not in given)
-        return Verdict(name, UNANSWERED, f"right so far; {left} is left")
+    if slips := [
+        _named(part, kind) for part, x in given.items() if (kind := _wrong_kind(question, x, expected[part]))
+    ]:
+        return Verdict(name, UNANSWERED, "; ".join(slips))  # no answer yet, so it does not cost the reason
+    graded = [_named(part, _grade(question, part, x, expected[part])) for part, x in given.items()]
+    problem = "; ".join(filter(None, graded))
+    if left := [part for part in expected if part not in given]:
+        return Verdict(name, UNANSWERED, f"{problem or 'right so far'}; left: {', '.join(left)}")
+    if problem:
+        return Verdict(name, "wrong", f"{problem}.", (("why", question.reason),))
     return Verdict(name, "right", question.reason)
+
+
+def _plain(x):
+    return x.item() if isinstance(x, np.generic) else x
+
+
+def _named(part, problem):
+    return f"{part}: {problem}" if part and problem else problem
 
 
 def _grade(question, part, given, right):
     """Return what is wrong with one answer, or "" if it is right."""
-    name = f"{part}: " if part else ""
-    given = given.item() if isinstance(given, np.generic) else given
-    if problem := _wrong_kind(question, given, right):
-        return name + problem
     if _equal(given, right, question.tolerance):
         return ""
-    overlooked = [why for value, why in question.wrong.items() if _equal(given, value, question.tolerance)]
-    return f"{name}not {given!r}, but {right!r}" + (f" ({overlooked[0]})" if overlooked else "")
+    shown = f"{right:.4g}" if isinstance(right, float) else repr(right)
+    for value, why in question.wrong.items():
+        of_part = isinstance(value, tuple) and value[:1] == (part,) and bool(part)
+        if _equal(given, value[1] if of_part else value, question.tolerance):
+            return f"not {given!r}, but {shown} ({why})"
+    return f"not {given!r}, but {shown}"
 
 
 def _wrong_kind(question, given, right):

@@ -117,6 +117,7 @@ class _Pickler(cloudpickle.CloudPickler):
 def _jit(fn):
     from flashlib.kernels import triton  # imported there, where it is decided whether kernels are interpreted
 
+    fn.__globals__.setdefault("tl", triton.language)  # the interpreter wants it, and only what is used is sent
     return triton.jit(fn)
 
 

@@ -42,8 +42,8 @@ def inputs(sizes):
 class Watched(HBM):
     """Slow memory that counts loads, and whose slices are views, as those of any NumPy array are.
 
-    loads.read: numbers loaded; the same slice again, straight after, counts once. loads.most, loads.least: the
-    most and the fewest at once. What is allocated like it is a plain array.
+    loads.times: how many. loads.read: numbers loaded; the same slice again, straight after, counts once.
+    loads.most, loads.least: the most and the fewest at once. What is allocated like it is a plain array.
     """
 
     def __array_finalize__(self, parent):
@@ -63,9 +63,10 @@ class Watched(HBM):
 
 class _Loads:
     def __init__(self):
-        self.read, self.most, self.least, self.last = 0, 0, np.inf, "..."
+        self.times, self.read, self.most, self.least, self.last = 0, 0, 0, np.inf, "..."
 
     def add(self, key, size):
+        self.times += 1
         self.most, self.least = max(self.most, size), min(self.least, size)
         if key is Ellipsis or repr(key) != self.last:
             self.read += size

@@ -200,7 +200,7 @@ UPDATES = (
         {"m": lambda s: s.S_ij.max(axis=1)},
     ),
     Slip(
-        "one maximum is taken for all rows: each row has its own, S_ij.max(axis=1)",
+        "one maximum is taken for all rows: each row has its own, along axis 1",
         {"m": lambda s: np.maximum(s.m_old, s.S_ij.max())},
     ),
     Slip(f"the maximum is taken {AXIS}", {"m": lambda s: np.maximum(s.m_old, s.S_ij.max(axis=0))}),
@@ -241,7 +241,7 @@ UPDATES = (
     ),
     Slip(f"the sum is taken {AXIS}", {"l": lambda s: s.alpha * s.l_old + s.P_ij.sum(axis=0)}),
     Slip(
-        "one sum is taken for all rows: each row has its own, P_ij.sum(axis=1)",
+        "one sum is taken for all rows: each row has its own, along axis 1",
         {"l": lambda s: s.alpha * s.l_old + s.P_ij.sum()},
     ),
     Slip(

@@ -20,7 +20,8 @@ def as_numbers(x):
 def argument_names(answer, arguments):
     """Return the names of the answer's parameters, or numbers if they do not fit the arguments."""
     try:
-        names = list(inspect.signature(answer).parameters)
+        parameters = inspect.signature(answer).parameters.values()
+        names = [p.name for p in parameters][: len(arguments)]  # those after them have defaults
     except (TypeError, ValueError):
         names = []
     return names if len(names) == len(arguments) else [f"argument {n}" for n in range(1, len(arguments) + 1)]

@@ -66,9 +66,12 @@ class Verdict:
         return replace(self, details=(*self.details, *details))
 
     def play(self):
-        """Return the failing run in a FlashPlayer; the verdict itself if there is none."""
+        """Return the failing run in a FlashPlayer, below the verdict; the verdict itself if there is none."""
         if self.run is None:
             return self
+        from IPython.display import display
+
         from flashlib.checks import loops  # here: loops makes verdicts
 
+        display(self)
         return loops.player(self.answer, self.run)

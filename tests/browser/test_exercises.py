@@ -21,7 +21,7 @@ SHOWN = [
     "Wrong: l is not rescaled",
     "Right: in all",
     "Not answered yet:",
-    "Wrong: not 3, but 2.0",
+    "Wrong: not 3, but 2",
 ]
 
 
@@ -49,3 +49,5 @@ def test_a_wrong_loop_is_played(open_lab):
         player = lab.page.locator(".flash-widget")
         player.wait_for()
         assert "error of each step" in player.inner_text()
+        assert player.get_attribute("data-step") == "1", "it opens at the first wrong step"
+        assert "Wrong: l is not rescaled" in lab.page.locator(".jp-RenderedHTML").last.inner_text()

@@ -328,3 +328,11 @@ def test_no_source_no_lines():
     typed = {}
     exec("def f(Q, K, V):\n    for i in range(2):\n        S_ij = Q\n        yield S_ij", typed)
     assert not any(lines_of(typed["f"], causal=False).values())
+
+
+def test_it_opens_at_a_step_and_another_tiling_from_its_start():
+    player = FlashPlayer.from_steps(tiled.steps, B_r=4, B_c=2, opens_at=3)
+    assert player.frames["opens_at"] == 3
+    player.B_c = 4
+    assert player.frames["opens_at"] is None
+    assert FlashPlayer.from_steps(tiled.steps, B_r=4, B_c=2, opens_at=99).frames["opens_at"] is None

@@ -23,6 +23,7 @@ IN_BOTH_ORDERS = [
     ("last rows dropped", "queries is dropped", {"blocks(len(Q), B_r)": "blocks(len(Q) // B_r * B_r, B_r)"}),
     ("a tuple for a Step", "yields a tuple of 5", {"yield Step(i, j, m, l, O_acc)": "yield i, j, m, l, O_acc"}),
     ("i and j exchanged", "i and j are exchanged", {"Step(i, j,": "Step(j, i,"}),
+    ("K copied whole", "K is copied as a whole", {"K[cols], V[cols]": "np.array(K)[cols], V[cols]"}),
     ("K loaded whole", "rows of K are loaded at once", {"K[cols], V[cols]": "K[:][cols], V[cols]"}),
     ("m of shape (B_r, 1)", "m of tile (0, 0) has shape", {"Step(i, j, m,": "Step(i, j, m[:, None],"}),
 ]
@@ -149,6 +150,11 @@ def my_fa2(Q, K, V, O, B_r, B_c, causal, scale):
     ],
     "fa1": [
         *IN_BOTH_ORDERS,
+        (
+            "K_j loaded for each tile",
+            "K_j is loaded for each tile",
+            {"S_ij = Q[rows] @ K_j.T * scale": "S_ij = Q[rows] @ K[cols].T * scale"},
+        ),
         ("l not rescaled", "l is not rescaled", {"l = alpha * l_old": "l = l_old"}),
         ("O_acc not rescaled", "O_acc is not rescaled", {"(alpha * l_old)[": "l_old["}),
         ("O not un-normalised", "O is not un-normalised", {"(alpha * l_old)[:, None]": "alpha[:, None]"}),

@@ -51,9 +51,11 @@ QUESTIONS = [
         "3 row blocks of each of 2 heads make 6 programs; each goes over all 56 keys, in 4 tiles; so each of the "
         "3 row blocks of a head reads all of its K.",
         wrong={
-            12: "those are the tiles of a head; a program computes all tiles of its row block",
-            24: "those are the tiles of both heads",
-            1: "programs share nothing: each row block reads all of K for itself",
+            ("programs", 3): "there are two heads",
+            ("tiles", 12): "those are the tiles of a head; a program computes those of its row block",
+            ("tiles", 24): "those are the tiles of both heads",
+            ("reads", 1): "programs share nothing: each row block reads all of K for itself",
+            ("reads", 6): "a row of K belongs to one head, and only its 3 programs read it",
         },
     ),
     Question(
@@ -61,9 +63,9 @@ QUESTIONS = [
         lambda: _rows_of_zeros(2.0, 8),
         "a score of 0 is below the maximum 2, so m stays; but each of the 8 rows adds e^(0 - 2) = 0.1353 to l.",
         wrong={
-            8: "each adds e^(0 - m), which is 1 only if m is 0",
-            -2: "the maximum does not fall: 0 is smaller than 2",
-            math.exp(-2): "that is one of the eight rows",
+            ("l", 8): "each adds e^(0 - m), which is 1 only if m is 0",
+            ("m", -2): "the maximum does not fall: 0 is smaller than 2",
+            ("l", math.exp(-2)): "that is one of the eight rows",
         },
         tolerance=0.02,
     ),
@@ -89,9 +91,9 @@ QUESTIONS = [
         lambda: {"m_2": math.log2(16), "l": float(summarise(np.log([16.0, 4.0, 4.0])).l)},
         "in base 2 the scores are 4, 2 and 2, so m_2 = 4 and l = 2^0 + 2^-2 + 2^-2.",
         wrong={
-            math.log(16): "that is m, in base e: log2(16) is a whole number",
-            1.25: "there are two scores of log 4",
-            24: "that is l e^m; l is measured against the maximum",
+            ("m_2", math.log(16)): "that is m, in base e: log2(16) is a whole number",
+            ("l", 1.25): "there are two scores of log 4",
+            ("l", 24): "that is l e^m; l is measured against the maximum",
         },
         tolerance=1e-3,
     ),
@@ -100,8 +102,10 @@ QUESTIONS = [
         lambda: _kinds(96, 16, 16),
         "the 6 tiles on the diagonal are cut, the 15 below it full, the 15 above it skipped.",
         wrong={
-            21: "the diagonal does not belong to them: its tiles are cut",
-            18: "the two halves of 36 have the diagonal between them",
+            ("full", 21): "the tiles on the diagonal are cut",
+            ("skipped", 21): "the tiles on the diagonal are cut, and computed",
+            ("full", 18): "the two halves of 36 have the diagonal between them",
+            ("skipped", 18): "the two halves of 36 have the diagonal between them",
         },
     ),
     Question(
@@ -110,8 +114,8 @@ QUESTIONS = [
         "each of the 3 row blocks has 2 cut tiles, since the mask moves on by 32 keys within it; before them lie "
         "0, 2 and 4 full ones.",
         wrong={
-            3: "the edge of the mask goes through two tiles of each row block",
-            9: "the cut tiles are no full ones",
+            ("cut", 3): "the edge of the mask goes through two tiles of each row block",
+            ("full", 9): "the cut tiles are no full ones",
         },
     ),
 ]

@@ -58,6 +58,7 @@ class Player extends Widget {
     if (this.colour) this.#paintParts();
     else this.paint();
     this.transport.reset(frames.last);
+    if (sent.opens_at !== null) this.transport.seek(frames.frameOf[sent.opens_at + 1] - 1); // what the step gave
   }
 
   /** Take the colours of the theme, and paint what does not change from frame to frame. */

@@ -19,7 +19,7 @@ class FlashPlayer(TiledWidget):
 
     Without Q, K and V they are random, (N, d), normal, float64, the same for the same seed. B_r and B_c above N_q
     and N_k are taken as N_q and N_k. capacity: bytes of SRAM to hold a tile against; default: the next power of
-    two above what the first tile needs. my_steps: see `from_steps`.
+    two above what the first tile needs. my_steps: see `from_steps`. opens_at: the step to open at, at its end.
     Setting `B_r`, `B_c`, `order`, `causal`, and `N`, `d`, `seed` of random inputs later, from Python or on the
     page, computes the steps anew; a size out of range is then moved into it. What `tiled.steps` refuses, and more
     than can be drawn or played, is said in the player's place.
@@ -46,8 +46,9 @@ class FlashPlayer(TiledWidget):
         seed=0,
         capacity=None,
         my_steps=None,
+        opens_at=None,
     ):
-        self._my_steps = my_steps
+        self._my_steps, self._opens_at = my_steps, opens_at
         setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "order": order}
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, capacity=capacity, **setting)
 
@@ -83,6 +84,11 @@ class FlashPlayer(TiledWidget):
         k, name, row = self.frames["learner"]["first"]
         return f", wrong from step {k + 1} on, in {name} of row {row}"
 
+    def _opened(self):
+        """Return the step to open at, or None: once, since another tiling has other steps."""
+        at, self._opens_at = self._opens_at, None
+        return at if at is not None and at < len(self._recording.steps) else None
+
     def _frames(self, **setting):
         run = {**setting, "scale": self._scale}
         if self._my_steps is None:
@@ -96,4 +102,5 @@ class FlashPlayer(TiledWidget):
             **self._shown(controls, **setting),
             "lines": lines_of(source, causal=setting["causal"]),
             "learner": learner.verdict(self._recording) if self._my_steps else None,
+            "opens_at": self._opened(),
         }
