@@ -10,6 +10,7 @@ Read it in this order:
     kernels        Triton: row softmax and the FlashAttention-2 forward pass
     figures        a static picture of the tiles
     widgets        the player: every step of `tiled.steps`, moving
+    checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`
     bench          `python -m flashlib.bench`: ours and PyTorch's, verified and timed on a GPU
     state          what the others share: `Attention`, `Step`, `Traffic` and the checks of their input
 
