@@ -6,6 +6,8 @@ Read it in this order:
     naive          standard attention: S and P written to memory, three passes
     tiled          FlashAttention in NumPy, both loop orders, as a generator of `Step`s
     memory, cost   bytes moved: metered by an ndarray subclass, and as closed forms
+    gpus           sizes, bandwidth and peaks of five GPUs, a source beside each number
+    chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax and the FlashAttention-2 forward pass
     figures        a static picture of the tiles

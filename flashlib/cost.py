@@ -1,12 +1,15 @@
-"""Closed forms for one head's forward pass: FLOPs, bytes between HBM and SRAM, bytes of SRAM.
+"""Closed forms for one head's forward pass: operations, bytes between HBM and SRAM, bytes of SRAM, time at best.
 
 Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64"), or a
 dtype of NumPy or torch. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every
 function raises TypeError or ValueError for a size that is no whole number, a negative one, or another dtype.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from flashlib.gpus import GPU
 from flashlib.state import Traffic, check_block_sizes, check_causal, check_counts
 
 ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
@@ -20,6 +23,64 @@ def flops(N_q, N_k, d, *, causal=False) -> int:
     """
     N_q, N_k, d = _sizes(N_q, N_k, d, causal)
     return 4 * N_q * N_k * d // (2 if causal else 1)
+
+
+class Work(NamedTuple):
+    """Operations on numbers, counted one by one as the code does them.
+
+    matmul: multiplications and additions of the two matrix products. exp: exponentials and logarithms.
+    other: all else, such as scaling, maxima, sums, rescaling and divisions. A maximum or a sum over n numbers
+    counts n. The guards against -inf - (-inf) and division by 0 are not counted.
+    """
+
+    matmul: int
+    exp: int
+    other: int
+
+    @property
+    def total(self) -> int:
+        return sum(self)
+
+
+def standard_work(N_q, N_k, d) -> Work:
+    """Return the operations of `naive.attention`, causal or not, as all of S is computed.
+
+    Each score is scaled, compared, shifted, exponentiated, summed and divided. lse is made once a row.
+    """
+    N_q, N_k, d = _sizes(N_q, N_k, d)
+    scores = N_q * N_k
+    return Work(matmul=4 * scores * d, exp=scores + N_q, other=5 * scores + N_q)
+
+
+def fa1_work(N_q, N_k, d, *, B_r, B_c, causal=False) -> Work:
+    """Return the operations of `tiled.attention(order="fa1")`.
+
+    As `fa2_work`, but each tile also scales its Q_i, multiplies O by the old l and divides it by the new one.
+    Source: FlashAttention (2022), Algorithm 1, lines 9-13.
+    """
+    scores, visits = _computed(N_q, N_k, B_r, B_c, causal)
+    N_q, N_k, d = _sizes(N_q, N_k, d)
+    return Work(
+        matmul=4 * scores * d,
+        exp=scores + visits + N_q,
+        other=3 * scores + visits * (5 * d + 4) + N_q,
+    )
+
+
+def fa2_work(N_q, N_k, d, *, B_r, B_c, causal=False) -> Work:
+    """Return the operations of `tiled.attention(order="fa2")`: those of the computed tiles, rescaling included.
+
+    Each score is compared, shifted, exponentiated and summed. Each row of a tile has a new m, an alpha, and
+    rescales l and the d numbers of O_acc and adds to them. Each row of Q is scaled, divided and has an lse.
+    Source: FlashAttention-2, Algorithm 1, lines 8-13, and section 3.1.1 on operations outside matrix products.
+    """
+    scores, visits = _computed(N_q, N_k, B_r, B_c, causal)
+    N_q, N_k, d = _sizes(N_q, N_k, d)
+    return Work(
+        matmul=4 * scores * d,
+        exp=scores + visits + N_q,
+        other=3 * scores + visits * (2 * d + 4) + N_q * (2 * d + 1),
+    )
 
 
 def standard_traffic(N_q, N_k, d, *, dtype) -> Traffic:
@@ -81,6 +142,20 @@ def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False):
     return np.clip(-(-keys_seen // B_c), 0, T_c)
 
 
+def intensity(flops, traffic: Traffic) -> float:
+    """Return FLOPs per byte moved; infinite if nothing is."""
+    return flops / traffic.total if traffic.total else float("inf")
+
+
+def roofline_seconds(flops, traffic: Traffic, gpu: GPU) -> float:
+    """Return the time of the FLOPs or of the bytes, whichever is longer: no kernel is faster.
+
+    The FLOPs are taken at the GPU's fp16 peak with fp32 accumulation, the bytes at the bandwidth of its HBM.
+    Source: Williams, Waterman and Patterson, Roofline (2009).
+    """
+    return max(flops / gpu.fp16, traffic.total / gpu.bandwidth)
+
+
 def sram_bytes(B_r, B_c, d, dtype) -> int:
     """Return the bytes one step holds on chip: Q_i, K_j, V_j in dtype; O_acc, S_ij, m and l accumulated.
 
@@ -89,6 +164,22 @@ def sram_bytes(B_r, B_c, d, dtype) -> int:
     check_block_sizes(B_r=B_r, B_c=B_c, d=d)
     size, acc = _itemsizes(dtype)
     return (B_r + 2 * B_c) * d * size + (B_r * d + B_r * B_c + 2 * B_r) * acc
+
+
+def largest_B_r(capacity, *, B_c, d, dtype) -> int:
+    """Return the largest B_r whose `sram_bytes` are at most `capacity` bytes; 0 if not even one row fits."""
+    check_counts(capacity=capacity)
+    check_block_sizes(B_c=B_c, d=d)
+    size, acc = _itemsizes(dtype)
+    keys, row = 2 * B_c * d * size, d * size + (d + B_c + 2) * acc
+    return max(0, (int(capacity) - keys) // row)
+
+
+def _computed(N_q, N_k, B_r, B_c, causal):
+    """Return how many scores the computed tiles hold, and how many rows, a row once for each of its tiles."""
+    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
+    rows = _rows_per_block(N_q, B_r)
+    return int(rows @ np.minimum(tiles * B_c, N_k)), int(rows @ tiles)
 
 
 def _rows_per_block(N_q, B_r):

@@ -68,15 +68,15 @@ def _fa2_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
     """FlashAttention-2, Algorithm 1: the row block stays, K and V stream past it."""
     past = len(K) - len(Q)  # keys before the first query's own
     for i, rows in enumerate(blocks(len(Q), B_r)):
-        Q_i = load(Q, rows)  # (B_r, d)
+        Q_i = load(Q, rows) * scale  # (B_r, d): scaled here, not in every S_ij
         m, l = np.full(len(Q_i), -np.inf, Q_i.dtype), np.zeros(len(Q_i), Q_i.dtype)  # (B_r,)
         O_acc = np.zeros_like(Q_i)  # (B_r, d)
         for j, cols in enumerate(blocks(len(K), B_c)):
             if causal and is_hidden(rows, cols, past):
                 break
             K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
-            S_ij = Q_i @ K_j.T * scale  # (B_r, B_c)
-            if causal:
+            S_ij = Q_i @ K_j.T  # (B_r, B_c)
+            if causal and is_cut(rows, cols, past):
                 S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
             m_old, l_old, O_acc_old = m, l, O_acc
             m = np.maximum(m_old, S_ij.max(axis=1))
@@ -101,10 +101,10 @@ def _fa1_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
         for i, rows in enumerate(blocks(len(Q), B_r)):
             if causal and is_hidden(rows, cols, past):
                 continue
-            Q_i, m_old, l_old = load(Q, rows), load(m_hbm, rows), load(l_hbm, rows)
+            Q_i, m_old, l_old = load(Q, rows) * scale, m_hbm[rows].copy(), l_hbm[rows].copy()
             O_acc_old = load(O, rows) * l_old[:, None]  # (B_r, d), un-normalised
-            S_ij = Q_i @ K_j.T * scale  # (B_r, B_c)
-            if causal:
+            S_ij = Q_i @ K_j.T  # (B_r, B_c)
+            if causal and is_cut(rows, cols, past):
                 S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
             m = np.maximum(m_old, S_ij.max(axis=1))
             shift = np.where(m == -np.inf, 0, m)  # -inf - (-inf) would be nan
@@ -126,13 +126,18 @@ def blocks(N, B):
 
 
 def load(X, rows):
-    """Return a copy of X[rows] in the accumulator's dtype: what is loaded does not change with memory."""
-    return X[rows].astype(_accumulator_dtype(X))
+    """Return X[rows] in the accumulator's dtype."""
+    return X[rows].astype(_accumulator_dtype(X), copy=False)
 
 
 def is_hidden(rows, cols, past):
     """Return whether the causal mask cuts all of a tile: its last row does not see its first key."""
     return cols.start > rows.stop - 1 + past
+
+
+def is_cut(rows, cols, past):
+    """Return whether the causal mask cuts some of a tile: its first row does not see its last key."""
+    return cols.stop - 1 > rows.start + past
 
 
 def is_visible(rows, cols, past):

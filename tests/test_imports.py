@@ -18,7 +18,9 @@ MODULES = {
 # only `state`: the lines that they have in common are the lesson, and sharing them would hide it.
 MAY_IMPORT = {
     r"flashlib(\.state)?": r"",
-    r"flashlib\.(softmax|naive|tiled|torch_ref|memory|cost)": r"flashlib\.state",
+    r"flashlib\.gpus": r"",
+    r"flashlib\.cost": r"flashlib\.(state|gpus)",
+    r"flashlib\.(softmax|naive|tiled|torch_ref|chunked|memory)": r"flashlib\.state",
     r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
     r"flashlib\.kernels(\..*)?": r"flashlib\.(state|kernels)",
     r"flashlib\.bench\.harness": r"flashlib\.(state|cost)",

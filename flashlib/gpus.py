@@ -1,0 +1,191 @@
+"""What some GPUs can do: sizes, bandwidth and peaks, each with the document that says so.
+
+Peaks are dense (no sparsity), of the tensor cores, at the boost clock: what a datasheet promises, not what a
+kernel reaches. A datasheet that counts sparsity, as those of the H100 and H200 do, shows twice these numbers.
+
+>>> GPUS["A100"].sram // KB, round(GPUS["A100"].ridge)
+(164, 201)
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+KB, MB = 1024, 1024**2  # memory on the chip is counted in powers of two, bandwidth in powers of ten
+
+
+class Latency(NamedTuple):
+    """Clock cycles until an answer arrives, for one thread on an idle GPU, so the least there is."""
+
+    sram: float
+    l2: float
+    hbm: float
+
+
+@dataclass(frozen=True)
+class GPU:
+    """One GPU. Sizes are in bytes, bandwidth in bytes per second, peaks in FLOP/s.
+
+    name        its key in `GPUS`
+    sms         streaming multiprocessors switched on
+    sram        shared memory of one multiprocessor, as much as can be set; the rest of that memory is L1 cache.
+                FlashAttention (2022), section 2.1, says 192 KB for the A100: both together
+    block_sram  how much of it one thread block can have: from the A100 on, 1 KB per block is the system's
+    l2          cache that all multiprocessors share
+    bandwidth   of the large memory, HBM or GDDR
+    fp16, bf16  peak of a matrix product that adds up in fp32; bf16 is None where tensor cores lack it
+    sources     for each of these, and for latency, the document and where in it
+    latency     Latency as measured, or None
+    """
+
+    name: str
+    sms: int
+    sram: int
+    block_sram: int
+    l2: int
+    bandwidth: float
+    fp16: float
+    bf16: float | None
+    sources: dict[str, str] = field(repr=False, compare=False)
+    latency: Latency | None = None
+
+    @property
+    def all_sram(self) -> int:
+        """Bytes of shared memory of all multiprocessors."""
+        return self.sms * self.sram
+
+    @property
+    def ridge(self) -> float:
+        """FLOPs per byte above which the fp16 peak, not the bandwidth, is the limit."""
+        return self.fp16 / self.bandwidth
+
+
+# The guide gives shared memory by compute capability: T4 7.5, A100 8.0, RTX 4090 8.9, H100 and H200 9.0.
+GUIDE = 'CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", column '
+UNIFIED = 'section "Unified Shared Memory/L1/Texture Cache"'
+TURING = f"{GUIDE}7.5; Turing Tuning Guide, {UNIFIED}"
+AMPERE = f"{GUIDE}8.0; NVIDIA Ampere GPU Architecture Tuning Guide, {UNIFIED}"
+ADA = f'{GUIDE}8.9; NVIDIA Ada GPU Architecture Tuning Guide, section "Occupancy"'
+HOPPER = f"{GUIDE}9.0; NVIDIA Hopper Tuning Guide, {UNIFIED}"
+
+# This table has a column for the A100 too, the one with 40 GB.
+H100_PAPER = (
+    "NVIDIA H100 Tensor Core GPU Architecture (whitepaper), "
+    'Table 3 "Comparison of NVIDIA A100 and H100 Data Center GPUs"'
+)
+ADA_PAPER = "NVIDIA Ada GPU Architecture (whitepaper), Appendix A, Table 2, column GeForce RTX 4090"
+T4_PAGE = "nvidia.com/en-us/data-center/tesla-t4, specifications"
+H200_SHEET = "NVIDIA H200 Tensor Core GPU datasheet, specifications, column H200 SXM"
+
+# Where no datasheet has the number, the GPU itself says it: torch.cuda.get_device_properties(0).
+ASKED = "the GPU's own answer (cudaDeviceProp, printed by deviceQuery): "
+
+LATENCIES = (
+    "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture (arXiv 2402.13499), Table IV"
+)
+
+_ALL = (
+    GPU(
+        name="T4",
+        sms=40,
+        sram=64 * KB,
+        block_sram=64 * KB,
+        l2=4 * MB,
+        bandwidth=320e9,
+        fp16=65e12,
+        bf16=None,
+        sources={
+            "sms": f"{ASKED}multiProcessorCount 40",
+            "sram": TURING,
+            "block_sram": TURING,
+            "l2": f"{ASKED}l2CacheSize 4194304",
+            "bandwidth": f"{T4_PAGE}: 320+ GB/s (256 bits at 10 Gbit/s are 320); the datasheet has 300",
+            "fp16": f"{T4_PAGE}: mixed precision (FP16/FP32) 65 TFLOPS",
+            "bf16": "CUDA C++ Programming Guide, warp matrix functions: bf16 needs compute capability 8.0",
+        },
+    ),
+    GPU(
+        name="A100",  # SXM4, 40 GB, 1.5 TB/s as in FlashAttention (2022); FlashAttention-2 has 80 GB, 2039 GB/s
+        sms=108,
+        sram=164 * KB,
+        block_sram=163 * KB,
+        l2=40 * MB,
+        bandwidth=1555e9,
+        fp16=312e12,
+        bf16=312e12,
+        sources={
+            "sms": H100_PAPER,
+            "sram": AMPERE,
+            "block_sram": AMPERE,
+            "l2": H100_PAPER,
+            "bandwidth": f"{H100_PAPER}: 1555 GB/sec",
+            "fp16": f"{H100_PAPER}, peak with FP32 accumulate: 312/624, the second with sparsity",
+            "bf16": f"{H100_PAPER}, peak with FP32 accumulate: 312/624, the second with sparsity",
+            "latency": f"{LATENCIES}, measured on the PCIe card with 40 GB",
+        },
+        latency=Latency(29.0, 261.5, 466.3),
+    ),
+    GPU(
+        name="H100",  # SXM5, 80 GB of HBM3; the PCIe card is slower, with 114 multiprocessors
+        sms=132,
+        sram=228 * KB,
+        block_sram=227 * KB,
+        l2=50 * MB,
+        bandwidth=3.35e12,
+        fp16=989.4e12,
+        bf16=989.4e12,
+        sources={
+            "sms": H100_PAPER,
+            "sram": HOPPER,
+            "block_sram": HOPPER,
+            "l2": H100_PAPER,
+            "bandwidth": "NVIDIA H100 Tensor Core GPU datasheet, column H100 SXM: 3.35 TB/s",
+            "fp16": f"{H100_PAPER}, peak with FP32 accumulate: 989.4/1978.9, the second with sparsity",
+            "bf16": f"{H100_PAPER}, peak with FP32 accumulate: 989.4/1978.9, the second with sparsity",
+            "latency": f"{LATENCIES}, measured on a Hopper PCIe card: the same chip, slower HBM and lower clocks",
+        },
+        latency=Latency(29.0, 263.0, 478.8),
+    ),
+    GPU(
+        name="H200",  # SXM, 141 GB of HBM3e: the H100's multiprocessors, more memory
+        sms=132,
+        sram=228 * KB,
+        block_sram=227 * KB,
+        # Not the H100's 50 MB: the whole chip has 60 and six stacks of HBM, of which the H100 uses five.
+        l2=60 * MB,
+        bandwidth=4.8e12,
+        fp16=989.4e12,
+        bf16=989.4e12,
+        sources={
+            "sms": f"{ASKED}multiProcessorCount 132",
+            "sram": HOPPER,
+            "block_sram": HOPPER,
+            "l2": f"{ASKED}l2CacheSize 62914560 (the datasheet has none)",
+            "bandwidth": f"{H200_SHEET}: 4.8TB/s",
+            "fp16": f"{H200_SHEET}: 1,979 TFLOPS with sparsity, the H100's 1978.9 rounded; dense is half",
+            "bf16": f"{H200_SHEET}: 1,979 TFLOPS with sparsity, the H100's 1978.9 rounded; dense is half",
+        },
+    ),
+    GPU(
+        name="RTX 4090",
+        sms=128,
+        sram=100 * KB,
+        block_sram=99 * KB,
+        l2=72 * MB,
+        bandwidth=1008e9,
+        fp16=165.2e12,  # the 330 also quoted is for sums in fp16
+        bf16=165.2e12,
+        sources={
+            "sms": ADA_PAPER,
+            "sram": ADA,
+            "block_sram": ADA,
+            "l2": f"{ADA_PAPER}: 73728 KB",
+            "bandwidth": f"{ADA_PAPER}: 1008 GB/sec",
+            "fp16": f"{ADA_PAPER}, peak with FP32 accumulate: 165.2/330.4, the second with sparsity",
+            "bf16": f"{ADA_PAPER}, peak with FP32 accumulate: 165.2/330.4, the second with sparsity",
+            "latency": LATENCIES,
+        },
+        latency=Latency(30.1, 273.0, 541.5),
+    ),
+)
+
+GPUS = {gpu.name: gpu for gpu in _ALL}
