@@ -28,7 +28,7 @@ PIP_FAILED := { echo; echo "The installation failed (see pip's message above): i
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test notebooks page check fix test-gpu measure clean moved
+.PHONY: help setup lab fresh test notebooks page check fix test-gpu bench measure clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -64,6 +64,9 @@ fix: setup ## repair what `make check` complains about, where a tool can
 test-gpu: setup ## run the tests that need a CUDA device
 	@$(PY) -c "import torch, sys; torch.cuda.is_available() or sys.exit('torch finds no CUDA device here')"
 	@$(PY) -m pytest -m gpu tests $(ARGS)
+
+bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on the CPU (ARGS="--quick")
+	@$(PY) -m flashlib.bench $(ARGS)
 
 measure: setup ## measure in Chromium how fast the widgets answer and play, against the limits
 	@$(PY) tools/measure_widgets.py

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     r"flashlib\.kernels(\..*)?": r"flashlib\.(state|kernels)",
     r"flashlib\.bench\.harness": r"flashlib\.(state|cost)",
     r"flashlib\.(figures|widgets|checks)(\..*)?": r"flashlib\.(?!bench).*",
-    r"flashlib\.bench(\.__main__)?": r"flashlib\..*",
+    r"flashlib\.bench(\..*)?": r"flashlib\..*",
 }
 
 

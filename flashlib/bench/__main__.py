@@ -1,4 +1,5 @@
-"""Time FlashAttention's forward pass in bf16, ours and PyTorch's, in one run on one GPU.
+"""Time FlashAttention's forward pass in bf16, ours and PyTorch's, in one run on one GPU; without one, see
+`flashlib.bench.cpu`, which times the NumPy version.
 
 The sizes keep B * N = 16384 tokens and H * d = 2048. TFLOP/s count 4 B H N^2 d operations, half of it if causal.
 """
@@ -6,14 +7,13 @@ The sizes keep B * N = 16384 tokens and H * d = 2048. TFLOP/s count 4 B H N^2 d 
 import argparse
 import itertools
 import math
-import sys
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from flashlib import cost, torch_ref
-from flashlib.bench import harness
+from flashlib.bench import cpu, harness
 
 TOKENS, WIDTH = 16384, 2048
 EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
@@ -64,11 +64,14 @@ def measure(d, causal, N) -> dict:
 
 
 def main():
+    if not torch.cuda.is_available():
+        print(
+            "No CUDA device here: NumPy is timed on the CPU. Recorded GPU runs are in notebooks/data.", flush=True
+        )
+        return cpu.main()
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     args = parser.parse_args()
-    if not torch.cuda.is_available():
-        sys.exit("The benchmark needs a CUDA device, and there is none. Recorded runs are in notebooks/data.")
 
     torch.manual_seed(0)
     record = {**harness.environment(), "dtype": "bfloat16", "rows": []}

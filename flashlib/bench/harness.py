@@ -1,18 +1,23 @@
 """Verify, time, record. Knows no algorithm: what is compared is decided in `__main__`."""
 
 import datetime
+import itertools
 import json
+import os
 import platform
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import torch
 
 
 def verify(name, given, exact, plain):
     """Raise AssertionError unless given's largest error is at most twice that of a plain implementation.
 
-    given, plain: tensors of one dtype; exact: the same in fp64. NaN never passes.
+    given, plain: tensors or arrays of one dtype; exact: the same in fp64. NaN never passes.
     """
+    given, plain, exact = map(torch.as_tensor, (given, plain, exact))
     error, bound = ((X.double() - exact).abs().max().item() for X in (given, plain))
     if not error <= 2 * bound:
         raise AssertionError(f"{name} is wrong: error {error:.3g}, at most {2 * bound:.3g} accepted")
@@ -25,8 +30,43 @@ def median_ms(run, *, rep_ms=200) -> float:
     return triton.testing.do_bench(run, warmup=50, rep=rep_ms, return_mode="median")
 
 
+def peak_bytes(run) -> int:
+    """Return the most bytes that NumPy's arrays held at once during run(), beyond those there before."""
+    tracemalloc.start()
+    run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def torch_peak_bytes(run) -> int:
+    """Return the most bytes that torch's tensors on the CPU held at once during run(), beyond those before."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler says that it starts and stops
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as prof:
+        run()
+    events = [e for e in prof.profiler.kineto_results.events() if e.name() == "[memory]"]
+    held = itertools.accumulate(e.nbytes() for e in sorted(events, key=lambda e: e.start_ns()))
+    return max(held, default=0)
+
+
+def cpu_environment() -> dict:
+    """Return what every number measured on a CPU stands on: its name, versions and date."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()  # Linux; elsewhere the platform has a name
+        cpu = next(line.partition(": ")[2] for line in text.splitlines() if line.startswith("model name"))
+    except (OSError, StopIteration):
+        cpu = platform.processor()
+    return {
+        "cpu": cpu,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "blas": np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"],
+        "date": datetime.date.today().isoformat(),
+    }
+
+
 def environment() -> dict:
-    """Return what every recorded number stands on: device, versions and date."""
+    """Return what every number measured on a GPU stands on: device, versions and date."""
     import triton
 
     return {
