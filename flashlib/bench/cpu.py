@@ -4,8 +4,8 @@
 
 Every result is verified before it is timed. Plain NumPy is the usual three lines, `plain` in this file. Both run
 with one thread: NumPy uses more for matrix products only, and how well is a matter of the library it was built
-with. Time is the median of several runs, taken by turns. Memory is the most that NumPy held at once,
-without Q, K and V.
+with. Time is the median of several runs, taken by turns, and `system_ms` of it was spent in the operating system,
+most of that for fresh memory. Memory is the most that NumPy held at once, without Q, K and V.
 """
 
 import argparse
@@ -46,10 +46,11 @@ def exact(Q, K, V, causal, rows=1024):
     return np.concatenate(parts)
 
 
-def seconds(run):
-    start = time.perf_counter()
+def milliseconds(run):
+    """Return the time of run(), and how much of it was spent in the operating system."""
+    start, system = time.perf_counter(), os.times().system
     run()
-    return time.perf_counter() - start
+    return 1e3 * (time.perf_counter() - start), 1e3 * (os.times().system - system)
 
 
 def measure(N, causal, turns) -> dict:
@@ -62,10 +63,10 @@ def measure(N, causal, turns) -> dict:
     O, O_plain = exact(Q, K, V, causal), runs[None]()
     for blocks, run in runs.items():
         harness.verify(f"tiled.attention with B_r, B_c = {blocks}, N = {N}, causal = {causal}", run(), O, O_plain)
-    times = [[seconds(run) for run in runs.values()] for _ in range(turns)]
-    ms = [round(t * 1e3, 2) for t in np.median(times, axis=0)]
+    times = [[milliseconds(run) for run in runs.values()] for _ in range(turns)]
     plain_row, *rows = (
-        {"ms": t, "peak_bytes": harness.peak_bytes(run)} for t, run in zip(ms, runs.values(), strict=True)
+        {"ms": round(ms, 2), "system_ms": round(system_ms), "peak_bytes": harness.peak_bytes(run)}
+        for (ms, system_ms), run in zip(np.median(times, axis=0), runs.values(), strict=True)
     )
     tiles = [{"B_r": B_r, "B_c": B_c} | row for (B_r, B_c), row in zip(BLOCKS, rows, strict=True)]
     return {"N": N, "causal": causal, "plain": plain_row, "tiled": tiles}
@@ -73,7 +74,7 @@ def measure(N, causal, turns) -> dict:
 
 def show(row):
     """Print the row of one size: plain NumPy, then each block size with its ratios to it."""
-    plain_ms, plain_bytes = row["plain"].values()
+    plain_ms, plain_bytes = row["plain"]["ms"], row["plain"]["peak_bytes"]
     print(f"{row['N']:6}  {row['causal']!s:6}  plain      {plain_ms:9.1f}{plain_bytes / 1e6:15.1f}")
     for tile in row["tiled"]:
         ratios = f"{tile['ms'] / plain_ms:5.2f}", f"{tile['peak_bytes'] / plain_bytes:6.1%}"

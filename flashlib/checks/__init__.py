@@ -19,6 +19,7 @@ from flashlib.checks.exercises import (  # noqa: F401
     attention,
     one_pass,
     tiling,
+    counting_bytes,
     triton_first_steps,
     triton_flash,
 )

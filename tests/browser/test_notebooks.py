@@ -14,6 +14,7 @@ CHAPTERS = [
     "04_attention",
     "05_one_pass",
     "06_tiling",
+    "07_counting_bytes",
     "09_triton_first_steps",
     "10_triton_flash",
 ]
