@@ -1,8 +1,9 @@
 """Memory-efficient attention in plain PyTorch, chunk by chunk: O(N) memory without a kernel of one's own.
 
 It came half a year before FlashAttention, and has the same (m, l, O_acc) for each chunk of keys. But each of its
-lines is a kernel that reads and writes HBM, so it saves memory, not traffic; and as in the paper, the
-chunks' results are kept and merged at the end, where FlashAttention merges each into the one before.
+lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores; and as
+in the paper, the chunks' results are kept and merged at the end, where FlashAttention merges each into the one
+before.
 
 Source: Rabe and Staats, Self-attention Does Not Need O(n^2) Memory (2021), Figure 1.
 """

@@ -148,9 +148,10 @@ def intensity(flops, traffic: Traffic) -> float:
 
 
 def roofline_seconds(flops, traffic: Traffic, gpu: GPU) -> float:
-    """Return the time of the FLOPs or of the bytes, whichever is longer: no kernel is faster.
+    """Return the time of the FLOPs or of the bytes, whichever is longer.
 
-    The FLOPs are taken at the GPU's fp16 peak with fp32 accumulation, the bytes at the bandwidth of its HBM.
+    No kernel is faster that moves these bytes to and from HBM. The FLOPs are taken at the GPU's fp16 peak with
+    fp32 accumulation, the bytes at its bandwidth.
     Source: Williams, Waterman and Patterson, Roofline (2009).
     """
     return max(flops / gpu.fp16, traffic.total / gpu.bandwidth)

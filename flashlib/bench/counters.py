@@ -6,7 +6,8 @@ Three places are read. At the SMs: what arrives from the L2 cache and what leave
 is asked for by the SMs, where one answer may go to several. At DRAM: what HBM delivers and takes. Registers that
 spill to local memory, where a tile was too large for them, are counted by themselves too: what is stored of them
 leaves the SM. Each call is counted twice: with the caches emptied before every kernel ("cold"), and as the
-kernels before it leave them ("warm"). Needs a CUDA device, `ncu` on the path, and the right to read the counters.
+kernels before it, and the profiler's work, leave them ("warm"). Needs a CUDA device, `ncu` on the path, and the
+right to read the counters.
 """
 
 import argparse

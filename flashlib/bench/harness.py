@@ -42,7 +42,9 @@ def peak_bytes(run) -> int:
 def torch_peak_bytes(run) -> int:
     """Return the most bytes that torch's tensors on the CPU held at once during run(), beyond those before."""
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler says that it starts and stops
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as prof:
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True
+    ) as prof:
         run()
     events = [e for e in prof.profiler.kineto_results.events() if e.name() == "[memory]"]
     held = itertools.accumulate(e.nbytes() for e in sorted(events, key=lambda e: e.start_ns()))

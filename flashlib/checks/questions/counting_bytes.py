@@ -23,9 +23,12 @@ def _scores_share():
     return round(100 * 4 * N * N * cost.ITEMSIZE["float16"] / _standard())
 
 
-def _order():
-    fa1, fa2 = _tiled(cost.fa1_traffic), _tiled(cost.fa2_traffic)
-    return "equal" if fa1 == fa2 else "fa1" if fa1 > fa2 else "fa2"
+def _written():
+    """Return how many times as many bytes FA1 writes as FA2, at the size of the chapter's ledger."""
+    fa1, fa2 = (
+        form(512, 512, d, B_r=64, B_c=64, dtype="float16").written for form in (cost.fa1_traffic, cost.fa2_traffic)
+    )
+    return min((2, 9, 60), key=lambda factor: abs(factor - fa1 / fa2))
 
 
 def _nearest(ratio):
@@ -54,12 +57,6 @@ def _bound():
     }
 
 
-def _dram():
-    """Return what DRAM delivers: what all programs read again stays in L2 if K and V of the 16 heads fit there."""
-    K_and_V = 16 * 2 * 8192 * 64 * cost.ITEMSIZE["float16"]
-    return DRAM[2] if K_and_V <= H200.l2 else DRAM[0]
-
-
 QUESTIONS = [
     Question(
         "traffic_share",
@@ -75,13 +72,12 @@ QUESTIONS = [
     ),
     Question(
         "traffic_order",
-        _order,
-        "FA1 reads Q, and reads and writes O, for each column block: 3 N^2 d / B_c numbers. FA2 reads K and V for "
-        "each row block: 2 N^2 d / B_r.",
-        choices=("fa1", "fa2", "equal"),
+        _written,
+        "FA1 stores O, m and l first as zeros and then again for each of 8 column blocks, so nine times. "
+        "FA2 stores O once.",
         wrong={
-            "fa2": "it reads two matrices again, FA1 moves three: Q and O are read, and O is written",
-            "equal": "what FA1 keeps for later, O, is written too, not read alone as K and V are in FA2",
+            2: "O is stored again for every column block, of which there are 8",
+            60: "there are 64 tiles, but each stores only its own 64 rows of O",
         },
     ),
     Question(
@@ -131,9 +127,9 @@ QUESTIONS = [
     ),
     Question(
         "counter_dram",
-        _dram,
-        "K and V of a head are 2 MB, those of all 16 heads 32 MB. They stay in the L2 cache of 60 MB, which "
-        "serves all but the first read.",
+        lambda: DRAM[2],
+        "K and V of a head are 2 MB. The row blocks of a head run at about the same time, so only a few heads are "
+        "read at once. Their K and V stay in the L2 cache, which serves all but the first read.",
         choices=DRAM,
         wrong={
             DRAM[0]: "the formula counts what the programs ask for; the L2 cache lies between them and DRAM",
@@ -143,9 +139,9 @@ QUESTIONS = [
     Question(
         "chunked_traffic",
         lambda: "no",
-        "each line is a kernel of its own, which writes S_ij or P_ij to HBM, and the next reads it back: what is "
-        "saved is the room that they take, not the bytes that are moved.",
+        "each line is a kernel of its own, which stores its S_ij or P_ij, and the next loads it again: what is "
+        "saved is the room that they take, not the loads and stores.",
         choices=("yes", "no"),
-        wrong={"yes": "S and P are never whole, but every tile of them is still written to HBM and read again"},
+        wrong={"yes": "S and P are never whole, but every tile of them is still stored and loaded again"},
     ),
 ]

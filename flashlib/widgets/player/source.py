@@ -21,8 +21,9 @@ PARTS = {
 def lines_of(function, *, causal) -> dict:
     """Return the source lines of each part of a step, {part: [line, ...]}; no lines where no source can be read.
 
-    What stands under `if causal:` counts only if causal. A line belongs to the part whose name it assigns first.
-    Outside the loop that yields only loads and stores count: there, m, l and O_acc are set to their first values.
+    What stands under `if causal:` or `if causal and ...:` counts only if causal. A line belongs to the part whose
+    name it assigns first. Outside the loop that yields only loads and stores count: there, m, l and O_acc are set
+    to their first values.
     """
     found = {part: [] for part in PARTS}
     try:
@@ -54,7 +55,11 @@ def _inside(node, causal, depth=0):
 
 
 def _asks_for_causal(node):
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "causal"
+    """Return whether a node is `if causal:` or `if causal and ...:`."""
+    if not isinstance(node, ast.If):
+        return False
+    conditions = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    return any(isinstance(part, ast.Name) and part.id == "causal" for part in conditions)
 
 
 def _names(assignment):
