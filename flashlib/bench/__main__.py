@@ -1,6 +1,7 @@
 """Time FlashAttention's forward pass in bf16 on one GPU, ours and PyTorch's in one run; without a GPU, NumPy's.
 
-What is timed without one is said in `flashlib.bench.cpu`. The sizes keep B * N = 16384 tokens and H * d = 2048. TFLOP/s count 4 B H N^2 d operations, half of it if causal.
+What is timed without one is said in `flashlib.bench.cpu`. The sizes keep B * N = 16384 tokens and H * d = 2048.
+TFLOP/s count 4 B H N^2 d operations, half of it if causal.
 """
 
 import argparse
