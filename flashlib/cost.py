@@ -1,4 +1,4 @@
-"""Closed forms for one head's forward pass: operations, bytes between HBM and SRAM, bytes of SRAM, time at best.
+"""Closed forms for one head: operations, bytes between HBM and SRAM, bytes of SRAM, time at best.
 
 Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64"), or a
 dtype of NumPy or torch. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every
@@ -23,6 +23,14 @@ def flops(N_q, N_k, d, *, causal=False) -> int:
     """
     N_q, N_k, d = _sizes(N_q, N_k, d, causal)
     return 4 * N_q * N_k * d // (2 if causal else 1)
+
+
+def backward_flops(N_q, N_k, d, *, causal=False) -> int:
+    """Return the FLOPs of the backward pass by the convention: five matrix products, 2.5 times the forward's two.
+
+    Source: FlashAttention-2, section 4.1. What a pass does beyond these, as making P once more, is not counted.
+    """
+    return flops(N_q, N_k, d, causal=causal) * 5 // 2
 
 
 class Work(NamedTuple):
@@ -126,6 +134,39 @@ def fa2_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
     size, acc = _itemsizes(dtype)
     visits = int(np.minimum(tiles * B_c, N_k).sum())  # rows of K loaded, over all row blocks
     return Traffic(read=N_q * d * size + visits * 2 * d * size, written=N_q * (d * size + acc))
+
+
+def standard_backward_traffic(N_q, N_k, d, *, dtype) -> Traffic:
+    """Return the bytes `naive.backward` moves, causal or not: Theta(N d + N^2).
+
+    P and dS are written and read twice, dP is written and read; each pass reads its other operands and writes its
+    gradient. Source: FlashAttention (2022), Algorithm 3 and Theorem 5; here P is made again from lse.
+    """
+    N_q, N_k, d = _sizes(N_q, N_k, d)
+    size, acc = _itemsizes(dtype)
+    S, q, k = (n * size for n in (N_q * N_k, N_q * d, N_k * d))
+    return Traffic(
+        read=(q + k + N_q * acc) + (S + q) + (q + k) + (2 * q + 2 * S) + (S + k) + (S + q),
+        written=S + k + S + S + q + k,
+    )
+
+
+def fa2_backward_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
+    """Return the bytes `tiled.backward` moves: without a mask about 2 N_q d T_c + 2 N_k d T_r items.
+
+    delta reads O and dO. For dK and dV, K and V are read once, and each tile reads Q_i, dO_i, lse and delta. For
+    dQ, Q, dO, lse and delta are read once, and each tile reads K_j and V_j. Each gradient is written once.
+    """
+    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
+    N_q, N_k, d = _sizes(N_q, N_k, d)
+    size, acc = _itemsizes(dtype)
+    q_visits = int(_rows_per_block(N_q, B_r) @ tiles)  # rows of Q loaded for dK and dV, over all tiles
+    k_visits = int(np.minimum(tiles * B_c, N_k).sum())  # rows of K loaded for dQ, over all row blocks
+    row = 2 * d * size + 2 * acc  # of Q, dO, lse and delta
+    return Traffic(
+        read=2 * N_q * d * size + (2 * N_k * d * size + q_visits * row) + (N_q * row + k_visits * 2 * d * size),
+        written=N_q * acc + 2 * N_k * d * size + N_q * d * size,
+    )
 
 
 def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False):

@@ -1,11 +1,19 @@
-"""Standard attention in NumPy: S and P are written to memory, in three passes as three GPU kernels would.
+"""Standard attention in NumPy, forward and backward: S, P and their gradients are written to memory.
 
-Source: FlashAttention (2022), Algorithm 0.
+Each pass loads, computes and stores, as a GPU kernel would. Source: FlashAttention (2022), Algorithms 0 and 3.
 """
 
 import numpy as np
 
-from flashlib.state import Attention, check_causal, check_floating, check_shapes, resolve_scale
+from flashlib.state import (
+    Attention,
+    Grads,
+    check_causal,
+    check_floating,
+    check_gradient_inputs,
+    check_shapes,
+    resolve_scale,
+)
 
 
 def attention(Q, K, V, *, causal=False, scale=None) -> Attention:
@@ -47,3 +55,45 @@ def _attention(Q, K, V, S, P, O, lse, causal, scale):
     lse[:] = m + np.log(l)
 
     O[:] = P[:].astype(dtype) @ V[:].astype(dtype)
+
+
+def backward(Q, K, V, O, lse, dO, *, causal=False, scale=None) -> Grads:
+    """Return the gradients of sum(dO * O) with respect to Q, K and V, for one head.
+
+    Q, O, dO: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. O, lse: what `attention` returned for the
+    same Q, K, V, causal and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as is all arithmetic. P, dP and dS
+    are stored in the dtype of Q. P is made again from lse, as nothing of the size N_q x N_k was kept.
+    Raises TypeError or ValueError for other shapes, dtypes, causal or scale.
+    """
+    check_floating(Q=Q, K=K, V=V, O=O, dO=dO)
+    check_floating(lse=lse)
+    check_shapes(Q, K, V, axes="(N, d)")
+    check_gradient_inputs(Q, O, lse, dO, np.promote_types(Q.dtype, np.float32))
+    check_causal(causal)
+    scale = resolve_scale(scale, Q.shape[-1])
+    P, dP, dS = (np.empty_like(Q, shape=(len(Q), len(K))) for _ in range(3))
+    grads = Grads(np.empty_like(Q), np.empty_like(K), np.empty_like(V))
+    _backward(Q, K, V, O, lse, dO, P, dP, dS, *grads, causal, scale)
+    return grads
+
+
+def _backward(Q, K, V, O, lse, dO, P, dP, dS, dQ, dK, dV, causal, scale):
+    """Fill P, dP, dS, dQ, dK and dV: each pass loads from memory, computes, and stores to memory."""
+    dtype = lse.dtype
+    S_ = Q[:].astype(dtype) @ K[:].astype(dtype).T * scale  # (N_q, N_k)
+    if causal:
+        past = len(K) - len(Q)
+        S_[~np.tri(len(Q), len(K), k=past, dtype=bool)] = -np.inf
+    lse_ = lse[:]
+    P[:] = np.exp(S_ - np.where(lse_ == -np.inf, 0, lse_)[:, None])
+
+    dV[:] = P[:].astype(dtype).T @ dO[:].astype(dtype)
+
+    dP[:] = dO[:].astype(dtype) @ V[:].astype(dtype).T
+
+    delta = (dO[:].astype(dtype) * O[:].astype(dtype)).sum(axis=1)  # (N_q,)
+    dS[:] = P[:].astype(dtype) * (dP[:].astype(dtype) - delta[:, None])
+
+    dQ[:] = dS[:].astype(dtype) @ K[:].astype(dtype) * scale
+
+    dK[:] = dS[:].astype(dtype).T @ Q[:].astype(dtype) * scale

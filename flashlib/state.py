@@ -5,7 +5,8 @@ tensors, `Q_i K_j V_j S_ij P_ij` their tiles, `B_r B_c` the block sizes, `T_r T_
 `N_q N_k d` the sizes. Of each row, `m` is the running maximum, `l` the running sum of exponentials and
 `alpha = exp(m_old - m)` the factor that rescales what was summed under the old maximum. `O_acc` is always
 the unnormalised accumulator, `O` only the finished output. `lse = m + log(l)` is a natural logarithm;
-a base-2 one is called `lse2`.
+a base-2 one is called `lse2`. `dX` is the gradient of a scalar with respect to `X`, and
+`delta = rowsum(dO * O)` is the paper's D, renamed because `d` is the head dimension.
 """
 
 import math
@@ -49,6 +50,34 @@ class Step(NamedTuple):
     alpha: Any = None  # (B_r,), exp(m_old - m)
     l_old: Any = None
     O_acc_old: Any = None
+
+
+class Grads(NamedTuple):
+    """What every `backward` returns: the gradients of Q, K and V, each of the shape and dtype of its tensor."""
+
+    dQ: Any
+    dK: Any
+    dV: Any
+
+
+class BackwardStep(NamedTuple):
+    """One tile of the backward pass, computed: the gradients that its loop accumulates, after it.
+
+    A snapshot, as a Step is. A loop over row blocks inside accumulates dK_j and dV_j, one over column blocks dQ_i;
+    what a loop does not accumulate is None.
+    """
+
+    i: int  # row block
+    j: int  # column block
+    dQ_i: Any = None  # (B_r, d), not yet multiplied by scale
+    dK_j: Any = None  # (B_c, d)
+    dV_j: Any = None  # (B_c, d)
+    rows: slice | None = None  # of Q, O, dO and dQ
+    cols: slice | None = None  # of K, V, dK and dV
+    S_ij: Any = None  # (B_r, B_c), scaled and masked
+    P_ij: Any = None  # (B_r, B_c), exp(S_ij - lse)
+    dP_ij: Any = None  # (B_r, B_c), dO_i V_j^T
+    dS_ij: Any = None  # (B_r, B_c), P_ij * (dP_ij - delta)
 
 
 @dataclass
@@ -116,6 +145,18 @@ def check_shapes(Q, K, V, axes: str):
     if Q.shape[-1] != K.shape[-1] or Q.shape[-1] == 0:
         raise ValueError(
             f"Q has shape {tuple(Q.shape)} and K {tuple(K.shape)}; the last axis, d, must be equal and at least 1"
+        )
+
+
+def check_gradient_inputs(Q, O, lse, dO, lse_dtype):
+    """Raise ValueError unless O and dO have Q's shape, and lse that of its rows and the dtype it was made with."""
+    for name, X in (("O", O), ("dO", dO)):
+        if tuple(X.shape) != tuple(Q.shape):
+            raise ValueError(f"{name} has shape {tuple(X.shape)} and Q {tuple(Q.shape)}; they must be equal")
+    if tuple(lse.shape) != tuple(Q.shape[:-1]) or lse.dtype != lse_dtype:
+        raise ValueError(
+            f"lse has shape {tuple(lse.shape)} and dtype {lse.dtype}; expected {tuple(Q.shape[:-1])} and "
+            f"{lse_dtype}: pass the lse that attention(Q, K, V) returned"
         )
 
 

@@ -1,4 +1,4 @@
-"""FlashAttention's forward pass in NumPy, in both loop orders, for one head.
+"""FlashAttention in NumPy, for one head: the forward pass in both loop orders, and the backward pass.
 
 `steps` is the algorithm, tile by tile; `attention` runs it to its end. Whatever shows, checks or meters the
 algorithm consumes the same steps. Both orders keep `m`, `l` and `O_acc` per row and never hold more of S than
@@ -6,6 +6,9 @@ one tile; they differ in which block stays on chip:
 
     "fa2"  Q outside: the state of a row block stays on chip, K and V stream past, O is written once.
     "fa1"  K/V outside: K_j and V_j stay, and m, l and O of every row block are re-read and re-written.
+
+`backward_steps` and `backward` are the same for the gradients. P is not stored: a tile of it is made again from
+Q_i, K_j and lse.
 """
 
 from collections import deque
@@ -15,10 +18,13 @@ import numpy as np
 
 from flashlib.state import (
     Attention,
+    BackwardStep,
+    Grads,
     Step,
     check_block_sizes,
     check_causal,
     check_floating,
+    check_gradient_inputs,
     check_shapes,
     resolve_scale,
 )
@@ -119,6 +125,102 @@ def _fa1_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
     lse[:] = m + np.log(np.where(l == 0, 1, l))
 
 
+def backward(Q, K, V, O, lse, dO, *, B_r=64, B_c=64, causal=False, scale=None) -> Grads:
+    """Return the gradients of sum(dO * O) with respect to Q, K and V without ever holding S, P or their gradients.
+
+    O, lse: what `attention` returned for the same Q, K, V, causal and scale. Two passes over the tiles, each of
+    which makes P_ij again: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
+    nothing depends on the order in which blocks run; the price is seven matrix products a tile in place of five.
+    The other arguments and what is raised: see `backward_steps`.
+    """
+    _check_backward(Q, K, V, O, lse, dO, B_r, B_c, causal)
+    scale = resolve_scale(scale, Q.shape[-1])
+    delta = _delta(O, dO, lse, B_r)
+    dQ, dK, dV = np.empty_like(Q), np.empty_like(K), np.empty_like(V)
+    for trace in (
+        _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, causal, scale),
+        _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, causal, scale),
+    ):
+        deque(trace, maxlen=0)  # run to the end, keep nothing
+    return Grads(dQ, dK, dV)
+
+
+def backward_steps(
+    Q, K, V, O, lse, dO, *, wrt, B_r=64, B_c=64, causal=False, scale=None, dQ=None, dK=None, dV=None
+) -> Iterator[BackwardStep]:
+    """Return a generator of the BackwardSteps of one of the two passes, one for each tile that is computed.
+
+    Q, O, dO: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. lse: (N_q,), as `attention` returned it.
+    wrt: the gradients with respect to "kv" (dK and dV, column blocks outside) or "q" (dQ, row blocks outside).
+    B_r, B_c, causal, scale: as in `steps`. dQ: (N_q, d); dK, dV: (N_k, d): written as the generator runs, those
+    that wrt names; allocated if not given. delta, the row sums of dO * O, is made at the call.
+    Raises TypeError or ValueError, at the call and before any work, for arguments other than these.
+    Source: FlashAttention-2, Algorithm 2; the pass for dQ stands in place of its additions to dQ in HBM.
+    """
+    _check_backward(Q, K, V, O, lse, dO, B_r, B_c, causal)
+    if wrt not in ("kv", "q"):
+        raise ValueError(f'wrt is {wrt!r}; accepted are "kv" (for dK and dV) and "q" (for dQ)')
+    scale = resolve_scale(scale, Q.shape[-1])
+    if wrt == "q":
+        dQ = _output("dQ", dQ, Q, Q.shape, Q.dtype)
+        return _dq_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dQ, B_r, B_c, causal, scale)
+    dK, dV = _output("dK", dK, K, K.shape, K.dtype), _output("dV", dV, V, V.shape, V.dtype)
+    return _dkv_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dK, dV, B_r, B_c, causal, scale)
+
+
+def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, causal, scale):
+    """dK and dV: the column block stays and sums, the row blocks pass by."""
+    past = len(K) - len(Q)  # keys before the first query's own
+    for j, cols in enumerate(blocks(len(K), B_c)):
+        K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
+        dK_j, dV_j = np.zeros_like(K_j), np.zeros_like(V_j)  # (B_c, d)
+        for i, rows in enumerate(blocks(len(Q), B_r)):
+            if causal and is_hidden(rows, cols, past):
+                continue
+            Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
+            lse_i, delta_i = load(lse, rows)[:, None], load(delta, rows)[:, None]  # (B_r, 1)
+            S_ij = Q_i @ K_j.T  # (B_r, B_c)
+            if causal and is_cut(rows, cols, past):
+                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # as the forward pass had it
+            dP_ij = dO_i @ V_j.T  # (B_r, B_c)
+            dS_ij = P_ij * (dP_ij - delta_i)
+            dV_j = dV_j + P_ij.T @ dO_i
+            dK_j = dK_j + dS_ij.T @ Q_i  # scale is in Q_i
+            yield BackwardStep(i, j, None, dK_j, dV_j, rows, cols, S_ij, P_ij, dP_ij, dS_ij)
+        dK[cols], dV[cols] = dK_j, dV_j
+
+
+def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, causal, scale):
+    """dQ: the row block stays and sums, K and V stream past it, as in the forward pass."""
+    past = len(K) - len(Q)  # keys before the first query's own
+    for i, rows in enumerate(blocks(len(Q), B_r)):
+        Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
+        lse_i, delta_i = load(lse, rows)[:, None], load(delta, rows)[:, None]  # (B_r, 1)
+        dQ_i = np.zeros_like(Q_i)  # (B_r, d)
+        for j, cols in enumerate(blocks(len(K), B_c)):
+            if causal and is_hidden(rows, cols, past):
+                break
+            K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
+            S_ij = Q_i @ K_j.T  # (B_r, B_c)
+            if causal and is_cut(rows, cols, past):
+                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # as the forward pass had it
+            dP_ij = dO_i @ V_j.T  # (B_r, B_c)
+            dS_ij = P_ij * (dP_ij - delta_i)
+            dQ_i = dQ_i + dS_ij @ K_j
+            yield BackwardStep(i, j, dQ_i, None, None, rows, cols, S_ij, P_ij, dP_ij, dS_ij)
+        dQ[rows] = dQ_i * scale
+
+
+def _delta(O, dO, lse, B_r):
+    """Return the row sums of dO * O, (N_q,): with them no row of dS needs more than its own tile."""
+    delta = np.empty_like(lse)
+    for rows in blocks(len(O), B_r):
+        delta[rows] = (load(dO, rows) * load(O, rows)).sum(axis=1)
+    return delta
+
+
 def blocks(N, B):
     """Yield the slices that cut N rows into blocks of B, the last one shorter if B does not divide N."""
     for start in range(0, N, B):
@@ -148,6 +250,15 @@ def is_visible(rows, cols, past):
 
 def _accumulator_dtype(X):
     return np.promote_types(X.dtype, np.float32)
+
+
+def _check_backward(Q, K, V, O, lse, dO, B_r, B_c, causal):
+    check_floating(Q=Q, K=K, V=V, O=O, dO=dO)
+    check_floating(lse=lse)
+    check_shapes(Q, K, V, axes="(N, d)")
+    check_gradient_inputs(Q, O, lse, dO, _accumulator_dtype(Q))
+    check_block_sizes(B_r=B_r, B_c=B_c)
+    check_causal(causal)
 
 
 def _output(name, X, like, shape, dtype):
