@@ -3,8 +3,8 @@
 Read it in this order:
 
     softmax        naive, safe and online softmax of one row; the (m, l[, O_acc]) monoid and its `merge`
-    naive          standard attention: S and P written to memory, three passes
-    tiled          FlashAttention in NumPy, both loop orders, as a generator of `Step`s
+    naive          standard attention, S and P written to memory, in three passes; its gradients
+    tiled          FlashAttention in NumPy, both loop orders, as a generator of `Step`s; its gradients
     memory, cost   bytes moved: metered by an ndarray subclass, and as closed forms
     gpus           sizes, bandwidth and peaks of five GPUs, a source beside each number
     chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
@@ -13,7 +13,7 @@ Read it in this order:
     figures        a static picture of the tiles
     widgets        the player: every step of `tiled.steps`, moving
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`
-    bench          `python -m flashlib.bench`: ours and PyTorch's, verified and timed on a GPU
+    bench          verified and timed: our kernels beside PyTorch's, NumPy on a CPU; a GPU's counters
     state          what the others share: `Attention`, `Step`, `Traffic` and the checks of their input
 
 `naive`, `tiled`, `torch_ref` and `kernels.forward` have the same function, and the module is the selector:
