@@ -20,6 +20,7 @@ from flashlib.checks.exercises import (  # noqa: F401
     one_pass,
     tiling,
     counting_bytes,
+    backward,
     triton_first_steps,
     triton_flash,
 )

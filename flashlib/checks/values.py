@@ -46,6 +46,8 @@ def show(x):
         return x.__name__
     if isinstance(x, bool | int | str | set | dict) or x is None:
         return repr(x)
+    if isinstance(x, list) and len(x) <= SHOWN and all(type(n) is int for n in x):
+        return repr(x)
     if hasattr(x, "_fields") and hasattr(x, "m"):  # a State
         return ", ".join(f"{name} = {show(value)}" for name, value in x._asdict().items())
     try:
