@@ -69,6 +69,7 @@ PLAYER = ["frames", "setting", "B_c"]
 CASES = [
     ("FlashPlayer()", slider("B_c", (3, 4), PLAYER)),
     (LARGE, slider("B_c", (9, 8), PLAYER)),
+    ("BackwardPlayer()", slider("B_c", (3, 4), PLAYER)),
     ("ComparePlayers()", slider("B_c", (3, 4), PLAYER)),
     ("OverflowLab()", slider("x", (8, 9), ["result", "asked", "x"], ".flash-settings input.flash-overflow-range")),
     ("OverflowLab()", copies()),

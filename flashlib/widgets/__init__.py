@@ -1,14 +1,24 @@
 """Widgets that play what the algorithms compute.
 
 Each widget is one class in one .py, with a .js and a .css of its name, in a folder of its own; FlashPlayer and
-ComparePlayers, which play the same recorded steps, share one. What all have in common is in widget.py, shared.js
-and shared.css. Python computes what is shown and sends it once; JavaScript plays it without asking again.
+ComparePlayers, which play the same recorded steps, share one, and BackwardPlayer takes its places from there. What
+all have in common is in widget.py, shared.js and shared.css. Python computes what is shown and sends it once;
+JavaScript plays it without asking again.
 """
 
+from flashlib.widgets.backward import BackwardPlayer
 from flashlib.widgets.merge import MergeTree
 from flashlib.widgets.online import OnlineSoftmaxLab
 from flashlib.widgets.overflow import OverflowLab
 from flashlib.widgets.player import ComparePlayers, FlashPlayer
 from flashlib.widgets.tiling import TilingLab
 
-__all__ = ["ComparePlayers", "FlashPlayer", "MergeTree", "OnlineSoftmaxLab", "OverflowLab", "TilingLab"]
+__all__ = [
+    "BackwardPlayer",
+    "ComparePlayers",
+    "FlashPlayer",
+    "MergeTree",
+    "OnlineSoftmaxLab",
+    "OverflowLab",
+    "TilingLab",
+]

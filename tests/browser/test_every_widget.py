@@ -19,6 +19,7 @@ NAMES = widgets.__all__
 THEMES = ["JupyterLab Light", "JupyterLab Dark"]
 SIZE = {"width": 1440, "height": 1000}
 WRONG = {  # for each class, one argument that is wrong for it
+    "BackwardPlayer": {"wrt": "v"},
     "ComparePlayers": {"N": 0},
     "FlashPlayer": {"B_r": 0},
     "MergeTree": {"cuts": (99,)},

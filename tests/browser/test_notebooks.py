@@ -15,6 +15,7 @@ CHAPTERS = [
     "05_one_pass",
     "06_tiling",
     "07_counting_bytes",
+    "08_backward",
     "09_triton_first_steps",
     "10_triton_flash",
 ]

@@ -2,7 +2,6 @@
 
 import base64
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +10,24 @@ pytest.importorskip("anywidget")
 
 from flashlib import tiled
 from flashlib.widgets.player.frames import PACKED
+from tests.browser.playing import (
+    active_cell,
+    assert_announces,
+    assert_drawing_fits_into_a_frame,
+    assert_line_at_work_is_lit,
+    assert_meters_count,
+    assert_nothing_jumps,
+    assert_whole_steps_are_one_frame_each,
+    cells,
+    data,
+    four_digits,
+    press,
+    seek,
+    timeline,
+    two_decimals,
+    value,
+    wait_for,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -70,21 +87,6 @@ def at_start(lab, n):
     return player
 
 
-def data(player, name):
-    return player.get_attribute(f"data-{name}")
-
-
-def seek(player, frame):
-    player.evaluate("(player, frame) => player.flashWidget.transport.seek(frame)", frame)
-
-
-def wait_for(player, condition):
-    """Wait until a condition on the player's dataset, `data`, holds."""
-    player.page.wait_for_function(
-        f"player => {{ const data = player.dataset; return {condition}; }}", arg=player.element_handle()
-    )
-
-
 def received(player):
     """What the page holds: the frames without their buffer, and the numbers in it."""
     frames, text = player.evaluate(
@@ -109,36 +111,10 @@ def steps_of(frames, sent):
     return list(tiled.steps(*inputs, **setting))
 
 
-def timeline(player):
-    """[step, part] of every frame but the last."""
-    return player.evaluate("player => player.flashWidget.frames.timeline")
-
-
-def value(text):
-    """The number that a text shows."""
-    return float(text.removesuffix(" ↑").replace("−", "-").replace("∞", "inf"))
-
-
-def four_digits(x):
-    return float(f"{x:.3e}")
-
-
-def two_decimals(x):
-    """What is left of a number in a cell of a tile."""
-    if abs(x) in (0, math.inf) or 0.005 <= abs(x) < 9.995:
-        return float(f"{x:.2f}")
-    return float(f"{x:.0e}" if abs(x) < 0.005 else f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0f}")
-
-
 def shown(player, name):
     """The numbers in a column of the state table; None where it is blank."""
     cells = player.locator(f'.flash-rows tbody tr:not(.flash-unused) [data-name="{name}"] > span:first-child')
     return [value(text) if text else None for text in cells.all_inner_texts()]
-
-
-def cells(player, name):
-    found = player.locator(f'.flash-matrix[data-name="{name}"] .flash-cell:not(.flash-empty)')
-    return [value(text) for text in found.all_inner_texts()]
 
 
 def test_the_buffer_is_tiled_steps_bit_for_bit(player):
@@ -184,29 +160,12 @@ def test_each_step_is_played_in_its_parts(player):
 
 
 def test_the_line_at_work_is_lit_and_is_of_the_source(player):
-    source = Path(tiled.__file__).read_text(encoding="utf-8")
-    for frame, (_, part) in enumerate(timeline(player)[:14]):
-        seek(player, frame)
-        lit = player.locator(".flash-lines tr[aria-current]")
-        assert lit.count() == 1 and lit.get_attribute("data-part") == part
-        lines = lit.locator("code").all_inner_texts()
-        assert lines and all(line in source for line in lines)
+    assert_line_at_work_is_lit(player)
 
 
 def test_meters_count_with_the_frames(player):
     frames, _ = received(player)
-    moved = player.locator(".flash-moved")
-    count = lambda: [int("".join(filter(str.isdigit, part))) for part in moved.inner_text().split(",")]  # noqa: E731
-    before = [0, 0]
-    for frame, (k, part) in enumerate(timeline(player)):
-        seek(player, frame)
-        now = count()
-        assert now[0] == frames["steps"][k][6] and all(a >= b for a, b in zip(now, before, strict=True))
-        if part == "store":
-            assert now[1] == frames["steps"][k][7]
-        before = now
-    seek(player, len(timeline(player)))
-    assert count() == frames["all"]
+    assert_meters_count(player, frames)
     standard = f"{sum(frames['standard']):,} B".replace(",", "\u202f")
     assert standard in player.locator(".flash-meters").inner_text()
 
@@ -255,30 +214,18 @@ def test_it_plays_and_stops(first):
 
 
 def test_whole_steps_are_one_frame_each(first):
-    first.evaluate("player => player.flashWidget.seekStep(3)")
-    first.get_by_text("whole steps", exact=True).click()
-    assert len(timeline(first)) == int(data(first, "tiles"))
-    assert data(first, "step") == "3"
-    first.get_by_text("whole steps", exact=True).click()
-    assert len(timeline(first)) > 6 * int(data(first, "tiles"))
-    assert data(first, "step") == "3"
+    assert_whole_steps_are_one_frame_each(first)
 
 
 def test_drawing_a_frame_fits_into_a_frame(first):
-    times = first.evaluate(
-        """player => Array.from({ length: 60 }, (_, k) => {
-            player.flashWidget.transport.seek(k % player.flashWidget.frames.last);
-            return player.flashWidget.drawTime;
-        })"""
-    )
-    assert sorted(times)[30] < 1000 / 60
+    assert_drawing_fits_into_a_frame(first)
 
 
 def test_keyboard(lab, first):
     page = lab.page
     first.focus()  # makes its cell the active one
     before = active_cell(lab)
-    for key, name, expected in (
+    keys = [
         ("ArrowRight", "frame", "1"),
         ("ArrowRight", "frame", "2"),
         ("ArrowLeft", "frame", "1"),
@@ -290,18 +237,13 @@ def test_keyboard(lab, first):
         ("ArrowUp", "row", "1"),
         ("End", "step", data(first, "tiles")),
         ("Home", "frame", "0"),
-    ):
-        page.keyboard.press(key)
-        assert data(first, name) == expected, key
+    ]
+    press(first, keys)
     page.keyboard.press("Space")
     wait_for(first, "data.frame === '1'")
     page.keyboard.press("Space")
     assert active_cell(lab) == before
     assert page.evaluate("() => document.activeElement.matches('.flash-player')")
-
-
-def active_cell(lab):
-    return lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
 
 
 def test_the_row_under_the_pointer_is_told(first):
@@ -426,28 +368,9 @@ def test_it_fits_into_its_width(lab, first, width):
 
 def test_nothing_jumps_as_it_plays(lab, first):
     lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-    lab.page.set_viewport_size({"width": 1300, "height": 1000})
-    lab.page.wait_for_timeout(500)  # the notebook follows
-    places = lambda: first.evaluate(  # noqa: E731
-        """player => [...player.querySelectorAll(
-            ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, th, button"
-        )].map((e) => {
-            const [box, own] = [e, player].map((x) => x.getBoundingClientRect());
-            return [box.x - own.x, box.y - own.y, box.height].map(Math.round).join();
-        })"""
-    )
-    before = places()
-    for frame in range(len(timeline(first)) + 1):
-        seek(first, frame)
-        moved = [pair for pair in zip(before, places(), strict=True) if pair[0] != pair[1]]
-        assert not moved, frame
-    lab.page.set_viewport_size({"width": 1440, "height": 1000})
+    assert_nothing_jumps(first, 1100)
 
 
 def test_announces_the_frame(first):
     seek(first, 1)
-    said = "step 1 of 8 · tile (0, 0), 2 of 6"
-    first.page.wait_for_function(
-        "([player, said]) => player.querySelector('[aria-live=polite]').textContent.startsWith(said)",
-        arg=[first.element_handle(), said],
-    )
+    assert_announces(first, "step 1 of 8 · tile (0, 0), 2 of 6")

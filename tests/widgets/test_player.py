@@ -208,7 +208,7 @@ def test_picture_for_viewers_without_a_kernel(rng):
         (dict(scale=-1), "scale is -1"),
         (dict(capacity=0), "capacity is 0"),
         (dict(Q=None, K=None, V=None, seed=-1), "seed is -1"),
-        (dict(K=None, V=None), "pass all three"),
+        (dict(K=None, V=None), "pass all, or none"),
         (dict(Q=None, K=None, V=None, N=0), "N is 0"),
         (dict(Q=None, K=None, V=None, d=1.5), "d is 1.5"),
         (dict(Q=np.ones((300, 2)), K=np.ones((300, 2)), V=np.ones((300, 2))), "90000 cells.*65536"),

@@ -1,7 +1,5 @@
 // SRAM: the tiles held now, what they take of it, and the state of each row of the block.
 
-const cellOf = (cols) => ({ width: cols > 4 ? 28 : 30, height: 20 }); // of a tile shown with its numbers
-const NUMBERS = { cols: 8, cells: 32 }; // a larger tile is drawn without them
 const TABLE = { rows: 16, cols: 4 }; // of O_acc, with its numbers
 
 class Chip {
@@ -50,19 +48,12 @@ class Tiles {
   constructor(frames) {
     this.frames = frames;
     const { B_r, B_c, d } = frames;
-    const make = (name, rows, cols) => {
-      const numbers = cols <= NUMBERS.cols && rows * cols <= NUMBERS.cells;
-      const heat = { width: between(1, 80 / cols, 10), height: between(1, 80 / rows, 10) };
-      const matrix = new Matrix({ name, rows, cols, ...(numbers ? cellOf(cols) : heat), numbers });
-      const size = note();
-      return { matrix, size, element: h("div", {}, div("flash-name", symbol(name), " ", size), matrix.element) };
-    };
     this.tiles = {
-      Q_i: make("Q_i", B_r, d),
-      K_j: make("K_j", B_c, d),
-      V_j: make("V_j", B_c, d),
-      S_ij: make("S_ij", B_r, B_c),
-      P_ij: make("P_ij", B_r, B_c),
+      Q_i: namedTile("Q_i", B_r, d),
+      K_j: namedTile("K_j", B_c, d),
+      V_j: namedTile("V_j", B_c, d),
+      S_ij: namedTile("S_ij", B_r, B_c),
+      P_ij: namedTile("P_ij", B_r, B_c),
     };
     this.element = h("div", {}, this.#arranged(), this.#caveat());
   }

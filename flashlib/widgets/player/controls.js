@@ -7,10 +7,22 @@ const SLIDERS = {
   d: "d, columns of Q, K and V",
 };
 
-const ORDERS = [
-  ["fa1", "FA1", "FlashAttention: K and V outside"],
-  ["fa2", "FA2", "FlashAttention-2: Q outside"],
-];
+const CHOICES = {
+  order: [
+    "loop order",
+    [
+      ["fa1", "FA1", "FlashAttention: K and V outside"],
+      ["fa2", "FA2", "FlashAttention-2: Q outside"],
+    ],
+  ],
+  wrt: [
+    "gradients that are summed",
+    [
+      ["kv", "dK, dV: column blocks stay", "K_j and V_j stay, the row blocks pass by"],
+      ["q", "dQ: row blocks stay", "Q_i and dO_i stay, the column blocks pass by"],
+    ],
+  ],
+};
 
 class TilingControls {
   constructor(widget) {
@@ -20,8 +32,8 @@ class TilingControls {
     this.controls = {};
     for (const [name, label] of Object.entries(SLIDERS))
       if (has(name)) this.controls[name] = slider(name, label, (value) => widget.ask({ [name]: value }));
-    if (has("order"))
-      this.controls.order = choice("order", "loop order", ORDERS, (order) => widget.ask({ order }));
+    for (const [name, [label, options]] of Object.entries(CHOICES))
+      if (has(name)) this.controls[name] = choice(name, label, options, (value) => widget.ask({ [name]: value }));
     if (has("causal")) this.controls.causal = toggle("causal", (causal) => widget.ask({ causal }));
     this.elements = Object.values(this.controls).map((control) => control.element);
     const again = () => widget.ask({ seed: this.model.get("frames").setting.seed + 1 });

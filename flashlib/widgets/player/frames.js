@@ -1,6 +1,6 @@
 // What frames.py packed, unpacked: the steps and their numbers, and the frames that they are played as.
 
-/** The parts of a step. Each is a frame of its own; `store` only where a step stores. */
+/** The parts of a step of the forward pass. Each is a frame of its own; `store` only where a step stores. */
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
 
 /** "row 4" or "rows 4–7", from the first and the last + 1. */
@@ -9,13 +9,16 @@ const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}`
 /** "1 step" or "5 steps". */
 const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 
+/** x as it stands after a minus sign. */
+const inBrackets = (x) => (x < 0 ? `(${number(x)})` : number(x));
+
 /** A count of bytes, every digit of it: 12 345 B. */
 const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 
-/** What Python sent: sizes, the steps with the offset of each array in `numbers`, and the writes of O. */
-class Frames {
-  constructor(raw) {
-    Object.assign(this, raw);
+/** What Python sent: sizes, the steps with the offset of each array in `numbers`, and the writes of what is stored. */
+class Trace {
+  constructor(raw, parts) {
+    Object.assign(this, raw, { parts });
     const { buffer, byteOffset, byteLength } = raw.buffer;
     this.numbers = new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength)); // aligned to 8 bytes
     this.steps = raw.steps.map(([i, j, r0, r1, c0, c1, read, written, ...offsets]) => {
@@ -25,8 +28,6 @@ class Frames {
     });
     this.T = this.steps.length;
     for (const [after] of this.writes) if (after >= 0) this.steps[after].stores = true;
-    this.lastOf = new Map(this.steps.map((step, k) => [step.i, k])); // of each row block
-    this.peaks = this.#peaks();
     this.setDetail(true);
   }
 
@@ -37,7 +38,7 @@ class Frames {
     this.frameOf = []; // the first frame of each step
     this.steps.forEach((step, k) => {
       this.frameOf.push(this.timeline.length);
-      const parts = detail ? PARTS.filter((part) => part !== "store" || step.stores) : ["add"];
+      const parts = detail ? this.parts.filter((part) => part !== "store" || step.stores) : ["add"];
       for (const part of parts) this.timeline.push([k, part]);
     });
     this.last = this.timeline.length; // the frame after the last one: all is done
@@ -47,7 +48,7 @@ class Frames {
   /** What a frame shows: the index of its step, T at the end; the step; its part; whether it stores. */
   at(frame) {
     const [k, part] = this.timeline[frame] ?? [this.T, "end"];
-    const reached = (name) => part === "end" || PARTS.indexOf(part) >= PARTS.indexOf(name);
+    const reached = (name) => part === "end" || this.parts.indexOf(part) >= this.parts.indexOf(name);
     const step = this.steps[k];
     const storing = Boolean(step?.stores) && (part === "store" || !this.detail);
     return { frame, k, step, part, storing, reached };
@@ -74,31 +75,49 @@ class Frames {
     return read + written;
   }
 
-  #peaks() {
-    const over = (name, size) =>
-      this.steps.reduce((most, step) => Math.max(most, this.#peak(step[name], step.n_r * size(step))), 0);
-    const { inputs, N_q, N_k, d } = this;
-    const one = () => 1;
-    return {
-      Q: this.#peak(inputs.Q, N_q * d),
-      K: this.#peak(inputs.K, N_k * d),
-      V: this.#peak(inputs.V, N_k * d),
-      S: over("S_ij", (step) => step.n_c),
-      P: 1,
-      m: over("m", one),
-      l: over("l", one),
-      O_acc: over("O_acc", () => d),
-      O: this.writes.reduce((most, [, start, stop, at]) => Math.max(most, this.#peak(at, (stop - start) * d)), 0),
-    };
+  /** What was moved is compared with these: [words, { read, written }] of each. */
+  baselines() {
+    return [["standard attention, in all", this.standardMoved()]];
   }
 
-  #peak(offset, length) {
+  /** The largest size of a finite number in an array of the steps; size: how many numbers it has at a step. */
+  peakOf(name, size) {
+    return this.steps.reduce((most, step) => Math.max(most, this.peak(step[name], size(step))), 0);
+  }
+
+  /** The same of what is stored of the output `name`; undefined where there is one output. */
+  peakStored(name) {
+    const own = this.writes.filter((write) => write[4] === name);
+    return own.reduce((most, [, start, stop, at]) => Math.max(most, this.peak(at, (stop - start) * this.d)), 0);
+  }
+
+  peak(offset, length) {
     let most = 0;
     for (let k = offset; k < offset + length; k++) {
       const size = Math.abs(this.numbers[k]);
       if (size > most && size < Infinity) most = size;
     }
     return most;
+  }
+}
+
+/** The frames of the forward pass. */
+class Frames extends Trace {
+  constructor(raw) {
+    super(raw, PARTS);
+    const { inputs, N_q, N_k, d } = this;
+    this.lastOf = new Map(this.steps.map((step, k) => [step.i, k])); // of each row block
+    this.peaks = {
+      Q: this.peak(inputs.Q, N_q * d),
+      K: this.peak(inputs.K, N_k * d),
+      V: this.peak(inputs.V, N_k * d),
+      S: this.peakOf("S_ij", (step) => step.n_r * step.n_c),
+      P: 1,
+      m: this.peakOf("m", (step) => step.n_r),
+      l: this.peakOf("l", (step) => step.n_r),
+      O_acc: this.peakOf("O_acc", (step) => step.n_r * d),
+      O: this.peakStored(),
+    };
   }
 
   /** The numbers of one row of a step, O_acc as offsets. */

@@ -17,11 +17,12 @@ TRUE = ("m_true", "l_true", "O_acc_true")
 
 
 class Write(NamedTuple):
-    """Rows of O that memory holds anew."""
+    """Rows of an output that memory holds anew."""
 
     after: int  # the step that stored them, 0 .. T - 1; -1 for before the first one
     rows: slice
-    O: np.ndarray  # (rows, d)
+    X: np.ndarray  # (rows, d)
+    name: str = "O"
 
 
 class Recording(NamedTuple):
@@ -50,11 +51,11 @@ class Recording(NamedTuple):
         O = np.full(self.O.shape, np.nan)
         for write in self.writes:
             if write.after < position:
-                O[write.rows] = write.O
+                O[write.rows] = write.X
         return O
 
 
-class _Store(HBM):
+class Store(HBM):
     """An array in slow memory that keeps a list, `stored`: (rows, their values, bytes written before)."""
 
     def __array_finalize__(self, parent):
@@ -70,27 +71,40 @@ class _Store(HBM):
 def record(Q, K, V, *, order, **setting) -> Recording:
     """Run tiled.steps(Q, K, V, order=order, ...), metered, and return its Recording; raises what it raises."""
     Q, K, V = HBM.put(Q, K, V)
-    O = np.empty_like(Q).view(_Store)
+    O = np.empty_like(Q).view(Store)
     lse = np.empty_like(Q, shape=Q.shape[:1], dtype=np.promote_types(Q.dtype, np.float32))
+    trace = tiled.steps(Q, K, V, order=order, **setting, O=O, lse=lse)
+    followed = follow(trace, {"O": O}, stores_first=order == "fa1")
+    return Recording(*followed, O.view(np.ndarray), lse.view(np.ndarray))
+
+
+def follow(trace, outputs, *, stores_first=False):
+    """Run a trace that writes to outputs, {name: Store}; return steps, writes, read and written of a Recording.
+
+    stores_first: every step stores to the one output before it is yielded; else what a step stores is stored when
+    the trace goes on.
+    """
+    moved = next(iter(outputs.values())).traffic
     steps, writes, read, written = [], [], [], []
-    moved = Q.traffic
-    for step in tiled.steps(Q, K, V, order=order, **setting, O=O, lse=lse):
+
+    def take(after):
+        for name, output in outputs.items():
+            writes.extend(Write(after, rows, X, name) for rows, X, _ in output.stored)
+            output.stored.clear()
+
+    for step in trace:
         k = len(steps)
-        own = O.stored.pop() if order == "fa1" else None  # what is left was stored before this step
-        writes += [Write(k - 1, rows, X) for rows, X, _ in O.stored]
+        own = [output.stored.pop() for output in outputs.values() if stores_first]
+        take(k - 1)
         written.append(moved.written)
-        if own:
-            rows, X, written[k] = own
+        for rows, X, written[k] in own:
             writes.append(Write(k, rows, X))
-        O.stored.clear()
         steps.append(step)
         read.append(moved.read)
         after_step = moved.written
-    writes += [Write(len(steps) - 1, rows, X) for rows, X, _ in O.stored]
-    written.append(after_step if steps and order == "fa1" else moved.written)
-    return Recording(
-        steps, writes, [*read, moved.read], [*written, moved.written], O.view(np.ndarray), lse.view(np.ndarray)
-    )
+    take(len(steps) - 1)
+    written.append(after_step if steps and stores_first else moved.written)
+    return steps, writes, [*read, moved.read], [*written, moved.written]
 
 
 def pack(recording, Q, K, V) -> dict:
@@ -101,34 +115,49 @@ def pack(recording, Q, K, V) -> dict:
     offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; what steps share is in the
     buffer once.
     """
-    arrays, n, known = [], 0, {}
-
-    def put(X):
-        nonlocal n
-        if id(X) not in known:
-            known[id(X)] = n
-            arrays.append(X)
-            n += X.size
-        return known[id(X)]
-
-    inputs = {"Q": put(Q), "K": put(K), "V": put(V), "lse": put(recording.lse)}
+    buffer = Buffer()
     truths = recording.true or [()] * len(recording.steps)
-    steps = []
-    for k, (step, truth) in enumerate(zip(recording.steps, truths, strict=True)):
-        offsets = map(put, (*(getattr(step, name) for name in PACKED), *_rescaled(step), *truth))
-        rows, cols = step.rows, step.cols
-        moved = recording.read[k], recording.written[k + 1]
-        steps.append([step.i, step.j, rows.start, rows.stop, cols.start, cols.stop, *moved, *offsets])
-    writes = [[w.after, w.rows.start, w.rows.stop, put(w.O)] for w in recording.writes]
+    arrays = [
+        (*(getattr(step, name) for name in PACKED), *_rescaled(step), *truth)
+        for step, truth in zip(recording.steps, truths, strict=True)
+    ]
     return {
         "packed": PACKED + RESCALED + (TRUE if recording.true else ()),
-        "inputs": inputs,
-        "steps": steps,
-        "writes": writes,
-        "start": recording.written[0],
-        "all": [recording.read[-1], recording.written[-1]],
-        "buffer": np.concatenate([X.ravel() for X in arrays], dtype="<f8", casting="safe").tobytes(),
+        "inputs": {"Q": buffer.put(Q), "K": buffer.put(K), "V": buffer.put(V), "lse": buffer.put(recording.lse)},
+        **pack_steps(recording, arrays, buffer),
+        "writes": [[w.after, w.rows.start, w.rows.stop, buffer.put(w.X)] for w in recording.writes],
+        "buffer": buffer.bytes(),
     }
+
+
+def pack_steps(recording, arrays, buffer) -> dict:
+    """Return the steps of a recording with the offsets of their arrays, and the bytes moved before and in all."""
+    steps = []
+    for k, (step, own) in enumerate(zip(recording.steps, arrays, strict=True)):
+        rows, cols = step.rows, step.cols
+        moved = recording.read[k], recording.written[k + 1]
+        offsets = map(buffer.put, own)
+        steps.append([step.i, step.j, rows.start, rows.stop, cols.start, cols.stop, *moved, *offsets])
+    moved = [recording.read[-1], recording.written[-1]]
+    return {"steps": steps, "start": recording.written[0], "all": moved}
+
+
+class Buffer:
+    """Arrays one after another, each once, in one buffer of float64."""
+
+    def __init__(self):
+        self._arrays, self._offsets, self._size = [], {}, 0
+
+    def put(self, X):
+        """Return the offset of X, an array that stays as it is."""
+        if id(X) not in self._offsets:
+            self._offsets[id(X)] = self._size
+            self._arrays.append(X)
+            self._size += X.size
+        return self._offsets[id(X)]
+
+    def bytes(self):
+        return np.concatenate([X.ravel() for X in self._arrays], dtype="<f8", casting="safe").tobytes()
 
 
 def _rescaled(step):

@@ -1,5 +1,20 @@
 // Matrices as heat maps, with their numbers where there is room.
 
+const cellOf = (cols) => ({ width: cols > 4 ? 28 : 30, height: 20 }); // of a tile shown with its numbers
+const NUMBERS = { rows: 8, cols: 8, cells: 32 }; // a larger tile is drawn without them
+const HEAT = { size: 80, cell: 10 }; // of one without, in pixels
+
+/** A tile under its name, and beside the name room for its size; a column can be drawn like the tile `beside` it. */
+function namedTile(name, rows, cols, { title = symbol(name), beside } = {}) {
+  const few = rows <= NUMBERS.rows && cols <= NUMBERS.cols && rows * cols <= NUMBERS.cells;
+  const numbers = beside ? beside.matrix.numbers : few;
+  const height = between(1, HEAT.size / rows, HEAT.cell);
+  const width = beside ? 2 * HEAT.cell : between(1, HEAT.size / cols, HEAT.cell);
+  const matrix = new Matrix({ name, rows, cols, ...(numbers ? cellOf(cols) : { width, height }), numbers });
+  const size = note();
+  return { matrix, size, element: h("div", {}, div("flash-name", title, " ", size), matrix.element) };
+}
+
 /**
  * A matrix drawn as a heat map: with its numbers where they are few enough (cells are elements then), else as a
  * canvas, or one row as a gradient. The full value is told under the pointer. It has room for rows x cols; what is drawn may be smaller.

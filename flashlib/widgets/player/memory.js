@@ -2,30 +2,34 @@
 
 const STRIP = { width: 48, height: 240, cell: 12 }; // of a matrix, in pixels
 
-class Memory {
-  static key = ({ N_q, N_k, d, order, dtype }) => [N_q, N_k, d, order, dtype];
-
-  constructor(frames) {
-    const { N_q, N_k, d, order } = frames;
+/**
+ * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; of each [name, rows, columns].
+ * A subclass says which rows a step uses (`inUse`), holds what was stored (`fill`), and tells of it in words (`told`).
+ */
+class Hbm {
+  constructor(frames, { read, written, remark, room = STRIP.width }) {
+    const { N_q, N_k, d } = frames;
     const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell);
-    const width = Math.min(STRIP.width / d, STRIP.cell, Math.max(4 * height, 3));
-    const strip = (name, rows, cols, width) => {
-      const matrix = new Matrix({ name, rows, cols, width, height, numbers: false });
-      const here = h("div", { class: "flash-here", hidden: true });
-      const title = div("flash-name", symbol(name), cols > 1 && [" ", note(`${rows}×${cols}`)]);
-      const element = div("flash-strip", title, div("flash-strip-cells", matrix.element, here));
-      return { matrix, here, rows, cols, element };
-    };
-    this.strips = { Q: strip("Q", N_q, d, width), K: strip("K", N_k, d, width), V: strip("V", N_k, d, width) };
-    this.strips.O = strip("O", N_q, d, width);
-    if (order === "fa1") for (const name of ["m", "l"]) this.strips[name] = strip(name, N_q, 1, 10);
-    this.held = {}; // what memory holds of O, m and l
-    for (const name of ["O", "m", "l"]) this.held[name] = new Float64Array(N_q * (name === "O" ? d : 1));
+    const width = Math.min(room / d, STRIP.cell, Math.max(4 * height, 3));
+    this.read = read.map(([name]) => name);
+    this.strips = {};
+    this.held = {}; // what memory holds of what is written
+    for (const [name, rows, cols] of [...read, ...written])
+      this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? 10 : width, height);
+    for (const [name, rows, cols] of written) this.held[name] = new Float64Array(rows * cols);
     this.note = h("p", { class: "flash-note" });
     this.meter = new Meter(frames);
     const elements = Object.values(this.strips).map((strip) => strip.element);
-    const never = h("span", { class: "flash-accent" }, "S and P: never here");
+    const never = h("span", { class: "flash-accent" }, remark);
     this.element = panel("memory", "HBM", never, div("flash-strips", elements), this.note, this.meter.element);
+  }
+
+  #strip(name, rows, cols, width, height) {
+    const matrix = new Matrix({ name, rows, cols, width, height, numbers: false });
+    const here = h("div", { class: "flash-here", hidden: true });
+    const title = div("flash-name", symbol(name), cols > 1 && [" ", note(`${rows}×${cols}`)]);
+    const element = div("flash-strip", title, div("flash-strip-cells", matrix.element, here));
+    return { matrix, here, rows, cols, element };
   }
 
   take(frames) {
@@ -35,62 +39,34 @@ class Memory {
 
   /** Draw what does not change from step to step. */
   paint(colour) {
-    const { inputs, numbers, peaks, d } = this.frames;
-    for (const name of ["Q", "K", "V"])
-      this.strips[name].matrix.draw(numbers, inputs[name], this.strips[name].rows, d, peaks[name], colour);
+    const { inputs, numbers, peaks } = this.frames;
+    for (const name of this.read) {
+      const { matrix, rows, cols } = this.strips[name];
+      matrix.draw(numbers, inputs[name], rows, cols, peaks[name], colour);
+    }
     this.done = null;
   }
 
   draw(at, colour) {
     const { step, part, storing, k } = at;
-    this.#fill(part === "end" || storing ? k : k - 1, colour);
-    const now = step ? this.#inUse(step, part, storing) : {};
+    const done = part === "end" || storing ? k : k - 1; // the last step that has stored
+    this.#hold(done, colour);
+    const now = step ? this.inUse(step, part, storing) : {};
     for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
-    setText(this.note, this.#told(part === "end" || storing ? k : k - 1, storing && step.rows));
+    setText(this.note, this.told(done, storing && step));
     this.meter.draw(at);
   }
 
-  /** How much of O is final after step `done`, in words. */
-  #told(done, stored) {
-    const { N_q, B_r, T_r, lastOf, learner } = this.frames;
-    let final = 0;
-    for (let i = 0; i < T_r; i++)
-      if ((lastOf.get(i) ?? -1) <= done) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
-    const how = learner ? " (taken as O_acc / l)" : stored ? `, ${span("row", stored)} written now` : "";
-    return `O: ${final} of ${N_q} rows final${how}`;
-  }
-
-  /** The rows that are loaded, outlined as long as the step works on them, and those that it stores. */
-  #inUse({ rows, cols }, part, storing) {
-    const loads = this.frames.order === "fa1" && part === "load";
-    const state = storing || loads ? rows : undefined;
-    const inputs = part === "store" ? {} : { Q: rows, K: cols, V: cols };
-    return { ...inputs, O: state, m: state, l: state };
-  }
-
   /** Hold what was stored after step `done`, T for the end. */
-  #fill(done, colour) {
+  #hold(done, colour) {
     if (this.done === done) return;
-    const { writes, numbers, steps, d, N_q, order, peaks, T } = this.frames;
     const ahead = this.done !== null && done > this.done;
-    const first = ahead ? this.done + 1 : -1;
-    if (!ahead) {
-      this.held.O.fill(NaN);
-      this.held.m.fill(-Infinity);
-      this.held.l.fill(0);
-    }
-    for (const [after, start, stop, offset] of writes) {
-      if (after < first || after > done) continue;
-      this.held.O.set(numbers.subarray(offset, offset + (stop - start) * d), start * d);
-    }
-    if (order === "fa1")
-      for (const step of steps.slice(Math.max(first, 0), Math.min(done + 1, T)))
-        for (const name of ["m", "l"])
-          this.held[name].set(numbers.subarray(step[name], step[name] + step.n_r), step.rows[0]);
+    this.fill(ahead ? this.done + 1 : -1, done);
     this.done = done;
-    for (const name of ["O", "m", "l"])
-      if (this.strips[name])
-        this.strips[name].matrix.draw(this.held[name], 0, N_q, this.strips[name].cols, peaks[name], colour);
+    for (const [name, X] of Object.entries(this.held)) {
+      const { matrix, rows, cols } = this.strips[name];
+      matrix.draw(X, 0, rows, cols, this.frames.peaks[name], colour);
+    }
   }
 
   #outline(name, rows) {
@@ -102,30 +78,89 @@ class Memory {
   }
 }
 
-/** Bytes read and written so far, beside what standard attention moves in all. */
+/** The memory of the forward pass: O, and m and l too in the FA1 order, are written. */
+class Memory extends Hbm {
+  static key = ({ N_q, N_k, d, order, dtype }) => [N_q, N_k, d, order, dtype];
+
+  constructor(frames) {
+    const { N_q, N_k, d, order } = frames;
+    const read = [
+      ["Q", N_q, d],
+      ["K", N_k, d],
+      ["V", N_k, d],
+    ];
+    const state = ["m", "l"].map((name) => [name, N_q, 1]);
+    super(frames, {
+      read,
+      written: [["O", N_q, d], ...(order === "fa1" ? state : [])],
+      remark: "S and P: never here",
+    });
+  }
+
+  /** How much of O is final after step `done`, in words. */
+  told(done, stored) {
+    const { N_q, B_r, T_r, lastOf, learner } = this.frames;
+    let final = 0;
+    for (let i = 0; i < T_r; i++)
+      if ((lastOf.get(i) ?? -1) <= done) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
+    const how = learner ? " (taken as O_acc / l)" : stored ? `, ${span("row", stored.rows)} written now` : "";
+    return `O: ${final} of ${N_q} rows final${how}`;
+  }
+
+  /** The rows that are loaded, outlined as long as the step works on them, and those that it stores. */
+  inUse({ rows, cols }, part, storing) {
+    const loads = this.frames.order === "fa1" && part === "load";
+    const state = storing || loads ? rows : undefined;
+    const inputs = part === "store" ? {} : { Q: rows, K: cols, V: cols };
+    return { ...inputs, O: state, m: state, l: state };
+  }
+
+  /** Take what was stored from step `first` to step `done`; -1 for all from the beginning. */
+  fill(first, done) {
+    const { writes, numbers, steps, d, order, T } = this.frames;
+    if (first < 0) {
+      this.held.O.fill(NaN);
+      this.held.m?.fill(-Infinity);
+      this.held.l?.fill(0);
+    }
+    for (const [after, start, stop, offset] of writes) {
+      if (after < first || after > done) continue;
+      this.held.O.set(numbers.subarray(offset, offset + (stop - start) * d), start * d);
+    }
+    if (order === "fa1")
+      for (const step of steps.slice(Math.max(first, 0), Math.min(done + 1, T)))
+        for (const name of ["m", "l"])
+          this.held[name].set(numbers.subarray(step[name], step[name] + step.n_r), step.rows[0]);
+  }
+}
+
+/** Bytes read and written so far, beside what they are compared with. */
 class Meter {
   constructor(frames) {
-    const standard = frames.sum(frames.standardMoved());
     const bar = () => {
       const parts = [h("i", { class: "flash-read" }), h("i", { class: "flash-written" })];
       return { parts, element: h("span", { class: "flash-meter", "aria-hidden": "true" }, parts) };
     };
-    [this.bar, this.standard] = [bar(), bar()];
+    this.bar = bar();
+    this.others = frames.baselines().map(() => ({ bar: bar(), text: h("span") }));
     this.text = h("span", { class: "flash-moved" });
     this.element = div(
       "flash-meters flash-note",
       h("span", {}, "so far ", this.text),
       this.bar.element,
-      h("span", {}, `standard attention, in all: ${bytes(standard)}`),
-      this.standard.element,
+      this.others.map(({ bar, text }) => [text, bar.element]),
     );
   }
 
   take(frames) {
     this.frames = frames;
-    const totals = [frames.total(), frames.standardMoved()].map(frames.sum);
+    const others = frames.baselines();
+    const totals = [frames.total(), ...others.map(([, moved]) => moved)].map(frames.sum);
     this.most = frames.most ?? Math.max(...totals, 1); // bytes that fill a bar
-    this.#fill(this.standard, ...frames.standard);
+    others.forEach(([words, moved], k) => {
+      setText(this.others[k].text, `${words}: ${bytes(frames.sum(moved))}`);
+      this.#fill(this.others[k].bar, moved.read, moved.written);
+    });
   }
 
   draw(at) {

@@ -9,7 +9,7 @@ from flashlib.widgets.player.source import lines_of
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
 from flashlib.widgets.widget import join
 
-SCRIPTS = "chip", "lines", "bars", "words", "learner", "legend", "player"
+SCRIPTS = "chip", "lines", "bars", "words", "learner", "legend", "stepped", "player"
 SETTING = ("B_r", "B_c", "causal", "order")
 SOURCES = {"fa1": tiled._fa1_steps, "fa2": tiled._fa2_steps}
 
@@ -26,7 +26,7 @@ class FlashPlayer(TiledWidget):
     """
 
     _esm = join("shared.js", *PLACES, *(f"player/{name}.js" for name in SCRIPTS))
-    _css = join("shared.css", "player/places.css", "player/player.css")
+    _css = join("shared.css", "player/places.css", "player/stepped.css", "player/player.css")
 
     order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)
 
@@ -84,11 +84,6 @@ class FlashPlayer(TiledWidget):
         k, name, row = self.frames["learner"]["first"]
         return f", wrong from step {k + 1} on, in {name} of row {row}"
 
-    def _opened(self):
-        """Return the step to open at, or None: once, since another tiling has other steps."""
-        at, self._opens_at = self._opens_at, None
-        return at if at is not None and at < len(self._recording.steps) else None
-
     def _frames(self, **setting):
         run = {**setting, "scale": self._scale}
         if self._my_steps is None:
@@ -102,5 +97,5 @@ class FlashPlayer(TiledWidget):
             **self._shown(controls, **setting),
             "lines": lines_of(source, causal=setting["causal"]),
             "learner": learner.verdict(self._recording) if self._my_steps else None,
-            "opens_at": self._opened(),
+            "opens_at": self._opened(len(self._recording.steps)),
         }

@@ -17,30 +17,40 @@ PARTS = {
 """The parts of a step, in their order, and the names that each assigns."""
 
 
-@lru_cache(maxsize=8)
-def lines_of(function, *, causal) -> dict:
+def lines_of(function, *, causal, parts=PARTS) -> dict:
     """Return the source lines of each part of a step, {part: [line, ...]}; no lines where no source can be read.
 
     What stands under `if causal:` or `if causal and ...:` counts only if causal. A line belongs to the part whose
-    name it assigns first. Outside the loop that yields only loads and stores count: there, m, l and O_acc are set
-    to their first values.
+    name it assigns first. Outside the loop that yields only loads and stores count: there, what is summed is set
+    to its first value.
     """
-    found = {part: [] for part in PARTS}
+    found = {part: [] for part in parts}
+    for assigned, inside, lines in _assignments(function, causal):
+        part = next((part for name in assigned for part, names in parts.items() if name in names), None)
+        if part and (inside or part in ("load", "store")):
+            found[part] += [line for line in lines if line not in found[part]]
+    return found
+
+
+@lru_cache(maxsize=8)
+def _assignments(function, causal):
+    """Return the names, whether it is in the loop that yields, and the lines of each assignment in a loop."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
         tree = ast.parse(text)
     except (OSError, TypeError, SyntaxError):  # built in, typed into a shell, a lambda in the middle of a line
-        return found
+        return []
     lines = text.splitlines()
     at_step = max((depth for node, depth in _inside(tree, causal) if isinstance(node, ast.Yield)), default=0)
-    for node, depth in _inside(tree, causal):
-        if not isinstance(node, ast.Assign | ast.AugAssign):
-            continue
-        part = next((part for name in _names(node) for part, names in PARTS.items() if name in names), None)
-        if part and (depth >= max(at_step, 1) or depth and part in ("load", "store")):
-            statement = [line.split("  #")[0].strip() for line in lines[node.lineno - 1 : node.end_lineno]]
-            found[part] += [line for line in statement if line not in found[part]]
-    return found
+    return [
+        (
+            _names(node),
+            depth >= at_step,
+            [line.split("  #")[0].strip() for line in lines[node.lineno - 1 : node.end_lineno]],
+        )
+        for node, depth in _inside(tree, causal)
+        if isinstance(node, ast.Assign | ast.AugAssign) and depth
+    ]
 
 
 LOOPS = ast.For | ast.While

@@ -19,8 +19,13 @@ class TiledWidget(Widget):
     """A widget that shows the steps of a tiling of Q (N_q, d), K and V (N_k, d), given or random.
 
     A subclass has `_frames(**setting)`, which runs the steps and returns what the page is sent; `setting` holds
-    B_r, B_c, causal and what else the subclass names in `_setting_of_steps`.
+    B_r, B_c, causal and what else the subclass adds to it. One that takes more than Q, K and V names all in
+    `_names`, and has a `_check` and a `_numbers` of its own.
     """
+
+    _names = ("Q", "K", "V")
+    _relief = "a larger B_c"  # makes fewer numbers
+    _opens_at = None
 
     B_r = traitlets.Int().tag(sync=True)
     B_c = traitlets.Int().tag(sync=True)
@@ -35,7 +40,7 @@ class TiledWidget(Widget):
         self._random = all(X is None for X in inputs)
         try:
             self._take(inputs, N, d, seed)
-            tiled.steps(*self._inputs, **setting, scale=scale)  # raises if one is wrong
+            self._check(*self._inputs, **setting, scale=scale)
             if capacity is not None:
                 check_counts(capacity=capacity, at_least=1)
             blocks = {name: int(setting[name]) for name in ("B_r", "B_c")}
@@ -51,6 +56,14 @@ class TiledWidget(Widget):
 
     def _frames(self, **setting):
         raise NotImplementedError
+
+    def _check(self, *inputs, **setting):
+        """Raise TypeError or ValueError where inputs or setting are not accepted, before any work."""
+        tiled.steps(*inputs, **setting)
+
+    def _numbers(self, N_q, N_k, d, T_r, T_c):
+        """Return how many numbers the page would be sent, at most."""
+        return 2 * N_q * N_k + (T_c + 1) * N_q * (4 * d + 8) + 2 * N_k * d  # S, P; states and O; K, V
 
     def _shown(self, controls, **setting):
         """Return what the page is told of the setting: its values, which can be changed, and within what."""
@@ -70,20 +83,32 @@ class TiledWidget(Widget):
         self._capacity = self._capacity or 1 << held.bit_length()
         return {
             **pack(recording, *self._inputs),
-            **{"N_q": N_q, "N_k": N_k, "d": d, "T_r": -(-N_q // B_r), "T_c": -(-N_k // B_c)},
-            **{"B_r": B_r, "B_c": B_c, **setting, "dtype": dtype, "scale": resolve_scale(self._scale, d)},
+            **self._tiled(B_r, B_c, **setting),
             "standard": [standard.read, standard.written],
             "sram": [held, self._capacity],
         }
 
+    def _opened(self, T):
+        """Return the step of T to open at, or None: once, since another tiling has other steps."""
+        at, self._opens_at = self._opens_at, None
+        return at if at is not None and at < T else None
+
+    def _tiled(self, B_r, B_c, **setting):
+        """Return the sizes of all that is tiled, and the setting."""
+        N_q, N_k, d = sizes_of(self._inputs)
+        sizes = {"N_q": N_q, "N_k": N_k, "d": d, "T_r": -(-N_q // B_r), "T_c": -(-N_k // B_c)}
+        setting |= {"dtype": self._inputs[0].dtype.name, "scale": resolve_scale(self._scale, d)}
+        return {**sizes, "B_r": B_r, "B_c": B_c, **setting}
+
     def _take(self, inputs, N, d, seed):
         """Keep a copy of the inputs, or random ones; raise TypeError or ValueError if they do not fit together."""
         if self._random:
-            self._inputs = random_inputs(N, d, seed)
+            self._inputs = random_inputs(N, d, seed, len(self._names))
         elif any(X is None for X in inputs):
-            raise TypeError("Q, K and V are given in part; pass all three, or none of them for random ones")
+            names = f"{', '.join(self._names[:-1])} and {self._names[-1]}"
+            raise TypeError(f"{names} are given in part; pass all, or none of them for random ones")
         else:
-            tiled.steps(*inputs)  # raises if they do not fit
+            self._check(*inputs)
             self._inputs = tuple(np.array(X) for X in inputs)  # what the learner does to theirs is theirs
         self._seed = int(seed)
 
@@ -121,16 +146,37 @@ class TiledWidget(Widget):
             blocks[name] = min(max(blocks[name], 1), largest)
         if changed in blocks:
             blocks[changed] = max(blocks[changed], self._smallest(changed, **blocks))
-        if problem := too_much(*sizes_of(self._inputs), **blocks):
+        if problem := self._too_much(**blocks):
             raise ValueError(problem)
         return blocks
 
     def _smallest(self, name, **blocks):
         """Return the smallest B_r, or B_c, that can be played while the other one stays."""
-        sizes = sizes_of(self._inputs)
         largest = dict(zip(("B_r", "B_c"), self._largest(), strict=True))[name]
         candidates = range(1, largest + 1)
-        return next((n for n in candidates if not too_much(*sizes, **{**blocks, name: n})), largest)
+        return next((n for n in candidates if not self._too_much(**{**blocks, name: n})), largest)
+
+    def _too_much(self, B_r, B_c):
+        """Return a sentence on why these block sizes are too much to draw or play, or None."""
+        N_q, N_k, d = sizes_of(self._inputs)
+        T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)
+        if N_q * N_k > MAX_CELLS:
+            rows = ", ".join(f"{name}[:64]" for name in self._names)
+            return (
+                f"S would have {N_q} x {N_k} = {N_q * N_k} cells; the player draws at most {MAX_CELLS}: "
+                f"pass fewer rows, e.g. {rows}"
+            )
+        if T_r * T_c > MAX_TILES:
+            return (
+                f"B_r={B_r} and B_c={B_c} cut S into {T_r} x {T_c} = {T_r * T_c} tiles; the player plays at most "
+                f"{MAX_TILES}: pass larger blocks or fewer rows"
+            )
+        if (numbers := self._numbers(N_q, N_k, d, T_r, T_c)) > MAX_NUMBERS:
+            return (
+                f"With d={d}, B_r={B_r} and B_c={B_c} the steps hold up to {numbers} numbers; the player takes at "
+                f"most {MAX_NUMBERS}: pass {self._relief}, a smaller d or fewer rows"
+            )
+        return None
 
     def _sized(self, name, value):
         """Return N or d of random inputs, moved into what the page offers, or up to what there is."""
@@ -145,37 +191,15 @@ class TiledWidget(Widget):
         return ranges | {name: [low, max(high, {"N": N, "d": d}[name])] for name, (low, high) in RANDOM.items()}
 
 
-def random_inputs(N, d, seed):
-    """Return Q, K and V, each (N, d), normal, float64; raises TypeError or ValueError for sizes below 1."""
+def random_inputs(N, d, seed, count):
+    """Return Q, K, V, ..., each (N, d), normal, float64; raises TypeError or ValueError for sizes below 1."""
     check_counts(at_least=1, N=N, d=d)
     check_counts(seed=seed)
     rng = np.random.default_rng(seed)
-    return tuple(rng.normal(size=(N, d)) for _ in range(3))
+    return tuple(rng.normal(size=(N, d)) for _ in range(count))
 
 
 def sizes_of(inputs):
     """Return N_q, N_k and d."""
-    Q, K, _ = inputs
+    Q, K, *_ = inputs
     return len(Q), len(K), Q.shape[1]
-
-
-def too_much(N_q, N_k, d, B_r, B_c):
-    """Return a sentence on why these sizes are too much to draw or play, or None."""
-    if N_q * N_k > MAX_CELLS:
-        return (
-            f"S would have {N_q} x {N_k} = {N_q * N_k} cells; the player draws at most {MAX_CELLS}: "
-            "pass fewer rows, e.g. Q[:64], K[:64], V[:64]"
-        )
-    T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)
-    if T_r * T_c > MAX_TILES:
-        return (
-            f"B_r={B_r} and B_c={B_c} cut S into {T_r} x {T_c} = {T_r * T_c} tiles; the player plays at most "
-            f"{MAX_TILES}: pass larger blocks or fewer rows"
-        )
-    numbers = 2 * N_q * N_k + (T_c + 1) * N_q * (4 * d + 8) + 2 * N_k * d  # S, P; states and O; K, V
-    if numbers > MAX_NUMBERS:
-        return (
-            f"With d={d}, B_r={B_r} and B_c={B_c} the steps hold up to {numbers} numbers; the player takes at "
-            f"most {MAX_NUMBERS}: pass a larger B_c, a smaller d or fewer rows"
-        )
-    return None

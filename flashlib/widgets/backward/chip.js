@@ -1,0 +1,133 @@
+// SRAM in the backward pass: from the tiles that are loaded through S, P, dP and dS to the sums that are kept.
+
+class GradientChip {
+  static key = ({ B_r, B_c, d, wrt }) => [B_r, B_c, d, wrt];
+
+  /** pressed is called with the row of Q under the pointer. */
+  constructor(frames, pressed) {
+    const { B_r, B_c, d, gradients, pass } = frames;
+    this.where = note();
+    this.tiles = {};
+    this.marks = [];
+    const tile = (name, rows, cols, options) => {
+      this.tiles[name] = namedTile(name, rows, cols, options);
+      return this.tiles[name].element;
+    };
+    const marker = () => {
+      this.marks.push(h("span", { class: "flash-mark" }));
+      return div("flash-marker", this.marks.at(-1));
+    };
+    const arrow = (text) => h("span", { class: "flash-sign", "aria-hidden": "true" }, text);
+    const row = (of, less) => [
+      marker(),
+      tile(of, B_r, B_c),
+      arrow("−"),
+      tile(less, B_r, 1, { beside: this.tiles[of] }),
+      arrow("→"),
+      tile(of === "S_ij" ? "P_ij" : "dS_ij", B_r, B_c),
+    ];
+    const rows = pass.index === "j" ? B_c : B_r;
+    const sum = (name) => [
+      tile(`${name}_added`, rows, d, { title: equation(pass.added[name]) }),
+      arrow("→"),
+      tile(`${name}_sum`, rows, d, { title: symbol(`${name}_${pass.index}`) }),
+    ];
+    const inputs = [
+      [tile("Q_i", B_r, d), tile("K_j", B_c, d)],
+      [tile("dO_i", B_r, d), tile("V_j", B_c, d)],
+    ];
+    const group = (title, lanes) => {
+      const columns = `grid-template-columns: repeat(${lanes[0].length}, auto)`;
+      return h("div", { class: "flash-lanes", style: columns }, note(title), ...lanes);
+    };
+    this.summed = h("span", {});
+    const parts = div(
+      "flash-parts",
+      group(pass.loaded, inputs),
+      group("the tile, made again", [row("S_ij", "lse_i"), row("dP_ij", "delta_i")]),
+      group(this.summed, gradients.map(sum)),
+    );
+    for (const name of ["Q_i", "dO_i", "S_ij", "P_ij", "dP_ij", "dS_ij", "lse_i", "delta_i"])
+      this.#listen(this.tiles[name].matrix, pressed);
+    const highest = Math.max(...Object.values(this.tiles).map(({ matrix }) => matrix.rows * matrix.height));
+    parts.style.setProperty("--lane", `${highest + 21}px`); // all lanes as high as each other
+    const large = Object.values(this.tiles).some(({ matrix }) => !matrix.numbers);
+    const caveat = "Larger tiles are drawn without numbers: point at a cell to read it.";
+    const more = large && h("p", { class: "flash-note" }, caveat);
+    this.element = panel("chip", "SRAM", this.where, parts, ...[more].filter(Boolean));
+  }
+
+  take(frames) {
+    this.frames = frames;
+  }
+
+  #listen(matrix, pressed) {
+    matrix.element.addEventListener("pointermove", (event) => {
+      const box = matrix.element.getBoundingClientRect();
+      const r = Math.floor(((event.clientY - box.top) / box.height) * matrix.rows);
+      if (r < (this.rows?.[1] ?? 0) - (this.rows?.[0] ?? 0)) pressed(this.rows[0] + r);
+    });
+  }
+
+  draw(at, selected, colour) {
+    this.#mark(at, selected);
+    const { step, part, reached } = at;
+    const { pass, gradients, d } = this.frames;
+    setText(this.where, step ? `${span("row", step.rows)}, ${span("column", step.cols)}` : "empty");
+    setText(this.summed, `summed for ${pass.block} block ${step ? step[pass.index] : ""}`);
+    const dropped = part === "store";
+    for (const name of ["Q", "dO", "K", "V"]) {
+      const rows = name === "Q" || name === "dO" ? "rows" : "cols";
+      const shown = step && !(dropped && !pass.stays.includes(name));
+      this.#draw(`${name}_${rows === "rows" ? "i" : "j"}`, name, shown, step, rows, colour);
+    }
+    for (const name of ["lse", "delta"]) this.#draw(`${name}_i`, name, step && !dropped, step, "rows", colour, 1);
+    for (const [name, since] of [
+      ["S", "scores"],
+      ["P", "weights"],
+      ["dP", "dP"],
+      ["dS", "dS"],
+    ])
+      this.#put(
+        `${name}_ij`,
+        step && reached(since) && !dropped,
+        step?.[`${name}_ij`],
+        step?.n_r,
+        step?.n_c,
+        name,
+        colour,
+      );
+    for (const name of gradients) {
+      const [start, stop] = step?.[pass.rows] ?? [0, 0];
+      const [added, peak] = [step && reached("add") && !dropped, `${name}_sum`];
+      this.#put(`${name}_added`, added, step?.[`${name}_added`], stop - start, d, peak, colour);
+      const sum = step?.[`${name}_${step && reached("add") ? "sum" : "old"}`];
+      this.#put(`${name}_sum`, Boolean(step), sum, stop - start, d, peak, colour);
+    }
+  }
+
+  /** Mark the row that is told in words. */
+  #mark({ step, part }, selected) {
+    this.rows = step?.rows;
+    const { matrix } = this.tiles.S_ij;
+    for (const element of this.marks) {
+      element.hidden = !step || part === "store";
+      if (element.hidden) continue;
+      setText(element, `${selected} ▸`);
+      element.style.top = `${(selected - step.rows[0] + 0.5) * matrix.height}px`;
+    }
+  }
+
+  /** Draw a block of an input, with its size. */
+  #draw(tile, name, shown, step, rows, colour, cols = this.frames.d) {
+    const [start, stop] = step?.[rows] ?? [0, 0];
+    if (cols > 1 || this.frames.d === 1) setText(this.tiles[tile].size, step ? `${stop - start} × ${cols}` : "");
+    this.#put(tile, shown, this.frames.inputs[name] + start * cols, stop - start, cols, name, colour);
+  }
+
+  #put(tile, shown, offset, rows, cols, peak, colour) {
+    const { matrix } = this.tiles[tile];
+    if (shown) matrix.draw(this.frames.numbers, offset, rows, cols, this.frames.peaks[peak], colour);
+    else matrix.clear();
+  }
+}

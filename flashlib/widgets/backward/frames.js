@@ -1,0 +1,76 @@
+// The frames of a pass of the backward: its parts, its numbers, its errors.
+
+/** Of the two passes: which blocks stay and sum, the tensors that stay and that pass by, the matrices of a step. */
+const PASSES = {
+  kv: {
+    block: "column",
+    index: "j",
+    rows: "cols",
+    stays: ["K", "V"],
+    passes: ["Q", "dO"],
+    loaded: "loaded; K and V stay",
+    added: { dV: "P_ij^T dO_i", dK: "dS_ij^T Q_i · scale" },
+  },
+  q: {
+    block: "row",
+    index: "i",
+    rows: "rows",
+    stays: ["Q", "dO"],
+    passes: ["K", "V"],
+    loaded: "loaded; Q and dO stay",
+    added: { dQ: "dS_ij K_j" },
+  },
+};
+
+class BackwardFrames extends Trace {
+  constructor(raw) {
+    super(raw, ["load", "scores", "weights", "dP", "dS", "add", "store"]);
+    const { inputs, N_q, N_k, d, steps, pass } = this;
+    const own = (size) => (step) => (step[pass.rows][1] - step[pass.rows][0]) * size;
+    const tile = (step) => step.n_r * step.n_c;
+    steps.forEach((step, k) => (step.first = steps[k - 1]?.[pass.index] !== step[pass.index]));
+    this.lastOf = new Map(steps.map((step, k) => [step[pass.index], k])); // of each block that stays
+    this.peaks = {
+      ...{ Q: this.peak(inputs.Q, N_q * d), dO: this.peak(inputs.dO, N_q * d) },
+      ...{ K: this.peak(inputs.K, N_k * d), V: this.peak(inputs.V, N_k * d) },
+      ...{ lse: this.peak(inputs.lse, N_q), delta: this.peak(inputs.delta, N_q) },
+      ...{ S: this.peakOf("S_ij", tile), P: 1, dP: this.peakOf("dP_ij", tile), dS: this.peakOf("dS_ij", tile) },
+    };
+    for (const name of this.gradients) {
+      this.peaks[name] = this.peakStored(name);
+      const parts = ["added", "sum"].map((part) => this.peakOf(`${name}_${part}`, own(d)));
+      this.peaks[`${name}_sum`] = Math.max(...parts);
+    }
+    this.peaks.error = Math.max(this.peak(this.errors.whole, this.T + 1), this.peak(this.errors.after, this.T));
+  }
+
+  get pass() {
+    return PASSES[this.wrt];
+  }
+
+  baselines() {
+    const [both, standard] = [this.both, this.standard].map(([read, written]) => ({ read, written }));
+    return [
+      ["dQ, dK and dV, both passes", both],
+      ["standard attention, all three", standard],
+    ];
+  }
+
+  /** The error of the block that is summed, undefined at the end, and of the whole, at a frame. */
+  error({ k, step, reached }) {
+    const { before, after, whole } = this.errors;
+    const added = step && reached("add");
+    return {
+      block: step && this.numbers[(added ? after : before) + k],
+      whole: this.numbers[whole + k + (added ? 1 : 0)],
+      tiles: k + (added ? 1 : 0), // added by now
+    };
+  }
+
+  /** The numbers of one row of a tile. */
+  row(step, r) {
+    const cells = (name) => this.numbers.subarray(step[name] + r * step.n_c, step[name] + (r + 1) * step.n_c);
+    const [lse, delta] = ["lse", "delta"].map((name) => this.numbers[this.inputs[name] + step.rows[0] + r]);
+    return { lse, delta, S: cells("S_ij"), P: cells("P_ij"), dP: cells("dP_ij"), dS: cells("dS_ij") };
+  }
+}

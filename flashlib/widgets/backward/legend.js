@@ -1,0 +1,21 @@
+// What each mark of the backward player means; only the marks that can be there.
+
+class GradientLegend {
+  static key = ({ causal, T, T_r, T_c }) => [causal, T < T_r * T_c];
+
+  constructor({ causal, T, T_r, T_c }) {
+    this.element = legendOf(
+      mark("now", "in SRAM now"),
+      mark("done", "made again and dropped"),
+      mark("pending", "to come, or not written yet"),
+      T < T_r * T_c && mark("skipped", "skipped: the mask cuts all of it"),
+      causal && mark("cut", "cut by the mask: score −∞"),
+      scaleMark(),
+      h("span", {}, "▸ the row told in words: up and down arrows"),
+      mark("read", "bytes read"),
+      mark("written", "bytes written"),
+    );
+  }
+
+  take() {}
+}

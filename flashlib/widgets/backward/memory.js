@@ -1,0 +1,41 @@
+// HBM in the backward pass: what it reads, and the gradients as they are stored.
+
+class GradientMemory extends Hbm {
+  static key = ({ N_q, N_k, d, wrt, dtype }) => [N_q, N_k, d, wrt, dtype];
+
+  constructor(frames) {
+    const { N_q, N_k, d, gradients } = frames;
+    const rows = { Q: N_q, dO: N_q, K: N_k, V: N_k };
+    const read = Object.entries(rows).map(([name, N]) => [name, N, d]);
+    super(frames, {
+      read: [...read, ["lse", N_q, 1], ["delta", N_q, 1]],
+      written: [...gradients].sort().map((name) => [name, rows[name[1]], d]),
+      remark: "S, P, dP and dS: never here",
+      room: 36,
+    });
+  }
+
+  told(done, stored) {
+    const { N_q, N_k, B_r, B_c, pass, lastOf, gradients } = this.frames;
+    const [N, B] = pass.index === "j" ? [N_k, B_c] : [N_q, B_r];
+    let final = 0;
+    for (let k = 0; k * B < N; k++) if ((lastOf.get(k) ?? -1) <= done) final += Math.min((k + 1) * B, N) - k * B;
+    const names = [...gradients].sort().join(" and ");
+    return `${names}: ${final} of ${N} rows written${stored ? `, ${span("row", stored[pass.rows])} now` : ""}`;
+  }
+
+  inUse({ rows, cols }, part, storing) {
+    const { pass, gradients } = this.frames;
+    const own = pass.index === "j" ? cols : rows;
+    const stored = Object.fromEntries(gradients.map((name) => [name, storing ? own : undefined]));
+    return part === "store" ? stored : { Q: rows, dO: rows, lse: rows, delta: rows, K: cols, V: cols, ...stored };
+  }
+
+  fill(first, done) {
+    const { writes, numbers, d } = this.frames;
+    if (first < 0) for (const X of Object.values(this.held)) X.fill(NaN);
+    for (const [after, start, stop, offset, name] of writes)
+      if (after >= first && after <= done)
+        this.held[name].set(numbers.subarray(offset, offset + (stop - start) * d), start * d);
+  }
+}

@@ -1,0 +1,71 @@
+// What a frame of the backward pass does, as an equation, and to one row in words.
+
+/** What each part of a step does, in a word or two, and as an equation. */
+const backwardEquations = ({ wrt }) => ({
+  load: [
+    "load",
+    wrt === "kv"
+      ? "Q_i , dO_i , lse_i , delta_i come; K_j , V_j stay"
+      : "K_j , V_j come; Q_i , dO_i , lse_i , delta_i stay",
+  ],
+  scores: ["scores", "S_ij = Q_i K_j^T · scale"],
+  weights: ["P, made again", "P_ij = exp( S_ij − lse_i )"],
+  dP: ["gradient of P", "dP_ij = dO_i V_j^T"],
+  dS: ["gradient of S", "dS_ij = P_ij ∘ ( dP_ij − delta_i )"],
+  add: ["add", wrt === "kv" ? "dV_j += P_ij^T dO_i ;  dK_j += dS_ij^T Q_i · scale" : "dQ_i += dS_ij K_j"],
+  store: ["store", wrt === "kv" ? "dK_j and dV_j go to HBM" : "dQ_i · scale goes to HBM"],
+});
+
+/** By part of a step. c: the key that the row gives most weight to in this tile. */
+const TOLD = {
+  load: ({ i, j, wrt, first }) => {
+    const kept = "lse and delta: one number each for a row";
+    if (wrt === "kv") {
+      const start = `Block ${j} of K and V comes from HBM and stays; dK_${j} and dV_${j} begin at 0. Then b`;
+      return `${first ? start : "B"}lock ${i} of Q and dO comes${first ? "" : " from HBM"}, with ${kept}.`;
+    }
+    const start = `Block ${i} of Q and dO comes from HBM and stays, with ${kept}; dQ_${i} begins at 0. Then b`;
+    return `${first ? start : "B"}lock ${j} of K and V comes${first ? "" : " from HBM"}.`;
+  },
+  scores: ({ row, key, S }) =>
+    `${row}: the products with the keys, as in the forward pass; ${number(S)} for ${key}.`,
+  weights: ({ row, key, S, P, lse }) =>
+    `${row}: P = exp(${number(S)} − ${inBrackets(lse)}) = ${number(P)} for ${key}, as in the forward pass. ` +
+    "lse is of the whole row: there is no maximum to wait for and nothing to rescale.",
+  dP: ({ row, key, dP }) =>
+    `${row}: its dO times the row of V is ${number(dP)} for ${key}: how fast the loss grows with this weight.`,
+  dS: ({ row, key, P, dP, dS, delta }) => {
+    const product = `${number(P)} · (${number(dP)} − ${inBrackets(delta)}) = ${number(dS)}`;
+    const side = dP > delta ? "above" : dP < delta ? "below" : "at";
+    return `${row}, ${key}: P · (dP − delta) = ${product}. Its dP is ${side} delta, the row's mean of dP weighted by P.`;
+  },
+  add: ({ row, wrt, i, j, before, after }) => {
+    const terms =
+      wrt === "kv"
+        ? `dV_${j} gains P_ij^T dO_i and dK_${j} gains dS_ij^T Q_i · scale.`
+        : `dQ_${i} gains dS_ij K_j.`;
+    return `${terms.replaceAll("^T", "ᵀ")} Largest error of the block: ${number(before)} before, ${number(after)} now.`;
+  },
+  store: ({ i, j, wrt }) =>
+    wrt === "kv"
+      ? `Column block ${j} has met all its row blocks: dK_${j} and dV_${j} go to HBM, once. S, P, dP and dS are dropped.`
+      : `Row block ${i} has met all its column blocks: dQ_${i} · scale goes to HBM, once. S, P, dP and dS are dropped.`,
+};
+
+function backwardSentence(frames, at, selected) {
+  const { k, step, part } = at;
+  const { numbers, errors, wrt } = frames;
+  const { lse, delta, ...cells } = frames.row(step, selected - step.rows[0]);
+  const row = `Row ${selected}`;
+  if (!["load", "add", "store"].includes(part)) {
+    if (lse === -Infinity)
+      return `${row} sees no key: its lse is −∞, and 0 is taken in its place, so that P = exp(−∞) = 0. It adds nothing.`;
+    if (cells.S.every((s) => s === -Infinity))
+      return `${row} sees no key of this tile: its P is exp(−∞) = 0 here, and so is its dS. It adds nothing.`;
+  }
+  const c = cells.P.reduce((best, p, c) => (p > cells.P[best] ? c : best), 0);
+  const own = Object.fromEntries(Object.entries(cells).map(([name, X]) => [name, X[c]]));
+  const [before, after] = ["before", "after"].map((name) => numbers[errors[name] + k]);
+  const key = `key ${step.cols[0] + c}`;
+  return TOLD[part]({ ...step, ...own, wrt, row, key, lse, delta, before, after });
+}

@@ -1,0 +1,138 @@
+"""What the tests of the players have in common: to move one, and to read what it shows."""
+
+import math
+from pathlib import Path
+
+from flashlib import tiled
+
+
+def data(player, name):
+    return player.get_attribute(f"data-{name}")
+
+
+def seek(player, frame):
+    player.evaluate("(player, frame) => player.flashWidget.transport.seek(frame)", frame)
+
+
+def wait_for(player, condition):
+    """Wait until a condition on the player's dataset, `data`, holds."""
+    player.page.wait_for_function(
+        f"player => {{ const data = player.dataset; return {condition}; }}", arg=player.element_handle()
+    )
+
+
+def value(text):
+    """The number that a text shows."""
+    return float(text.removesuffix(" ↑").replace("−", "-").replace("∞", "inf"))
+
+
+def four_digits(x):
+    return float(f"{x:.3e}")
+
+
+def two_decimals(x):
+    """What is left of a number in a cell of a tile."""
+    if abs(x) in (0, math.inf) or 0.005 <= abs(x) < 9.995:
+        return float(f"{x:.2f}")
+    return float(f"{x:.0e}" if abs(x) < 0.005 else f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0f}")
+
+
+def cells(player, name):
+    found = player.locator(f'.flash-matrix[data-name="{name}"] .flash-cell:not(.flash-empty)')
+    return [value(text) for text in found.all_inner_texts()]
+
+
+def timeline(player):
+    """[step, part] of every frame but the last."""
+    return player.evaluate("player => player.flashWidget.frames.timeline")
+
+
+def active_cell(lab):
+    return lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+
+
+def places(player):
+    """Where in the player each of its parts is, and how high, in whole pixels."""
+    return player.evaluate(
+        """player => [...player.querySelectorAll(
+            ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, th, button"
+        )].map((e) => {
+            const [box, own] = [e, player].map((x) => x.getBoundingClientRect());
+            return [box.x - own.x, box.y - own.y, box.height].map(Math.round).join();
+        })"""
+    )
+
+
+def press(player, keys):
+    """Press each key, (key, name, expected), and see what the player says of itself then."""
+    for key, name, expected in keys:
+        player.page.keyboard.press(key)
+        assert data(player, name) == expected, key
+
+
+def assert_line_at_work_is_lit(player):
+    """For two steps: the line of the part is lit, and is in the source."""
+    source = Path(tiled.__file__).read_text(encoding="utf-8")
+    for frame, (_, part) in enumerate(timeline(player)[:14]):
+        seek(player, frame)
+        lit = player.locator(".flash-lines tr[aria-current]")
+        assert lit.count() == 1 and lit.get_attribute("data-part") == part
+        lines = lit.locator("code").all_inner_texts()
+        assert lines and all(line in source for line in lines)
+
+
+def assert_meters_count(player, frames):
+    """At every frame: bytes read and written so far, as Python counted them."""
+    moved = player.locator(".flash-moved")
+    count = lambda: [int("".join(filter(str.isdigit, part))) for part in moved.inner_text().split(",")]  # noqa: E731
+    before = [0, 0]
+    for frame, (k, part) in enumerate(timeline(player)):
+        seek(player, frame)
+        now = count()
+        assert now[0] == frames["steps"][k][6] and all(a >= b for a, b in zip(now, before, strict=True))
+        if part == "store":
+            assert now[1] == frames["steps"][k][7]
+        before = now
+    seek(player, len(timeline(player)))
+    assert count() == frames["all"]
+
+
+def assert_whole_steps_are_one_frame_each(player):
+    player.evaluate("player => player.flashWidget.seekStep(3)")
+    player.get_by_text("whole steps", exact=True).click()
+    assert len(timeline(player)) == int(data(player, "tiles")) and data(player, "step") == "3"
+    player.get_by_text("whole steps", exact=True).click()
+    assert len(timeline(player)) > 6 * int(data(player, "tiles")) and data(player, "step") == "3"
+
+
+def assert_drawing_fits_into_a_frame(player):
+    times = player.evaluate(
+        """player => Array.from({ length: 60 }, (_, k) => {
+            player.flashWidget.transport.seek(k % player.flashWidget.frames.last);
+            return player.flashWidget.drawTime;
+        })"""
+    )
+    assert sorted(times)[30] < 1000 / 60
+
+
+def assert_nothing_jumps(player, width):
+    """At this width of the player, no part of it moves from frame to frame."""
+    page = player.page
+    beside = page.viewport_size["width"] - player.evaluate("player => player.clientWidth")
+    page.set_viewport_size({"width": width + beside, "height": 1000})
+    page.wait_for_function(
+        "([player, width]) => Math.abs(player.clientWidth - width) < 2", arg=[player.element_handle(), width]
+    )
+    before = places(player)
+    for frame in range(len(timeline(player)) + 1):
+        seek(player, frame)
+        moved = [pair for pair in zip(before, places(player), strict=True) if pair[0] != pair[1]]
+        assert not moved, frame
+    page.set_viewport_size({"width": 1440, "height": 1000})
+
+
+def assert_announces(player, said):
+    player.page.wait_for_function(
+        "([player, said]) => player.querySelector('[aria-live=polite]').textContent.startsWith(said)",
+        arg=[player.element_handle(), said],
+    )

@@ -1,0 +1,292 @@
+"""BackwardPlayer in JupyterLab, in a real browser: what it shows is what Python computed, frame by frame."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("anywidget")
+
+from flashlib.widgets import BackwardPlayer
+from tests.browser.playing import (
+    active_cell,
+    assert_announces,
+    assert_drawing_fits_into_a_frame,
+    assert_line_at_work_is_lit,
+    assert_meters_count,
+    assert_nothing_jumps,
+    assert_whole_steps_are_one_frame_each,
+    cells,
+    data,
+    four_digits,
+    press,
+    seek,
+    timeline,
+    two_decimals,
+    value,
+    wait_for,
+)
+
+pytestmark = pytest.mark.browser
+
+ARRAYS = "np.random.default_rng(1).normal(size=(4, 10, 4))"
+CELLS = [
+    "import numpy as np\nfrom flashlib.widgets import BackwardPlayer\nBackwardPlayer(N=7, d=3, B_r=4, B_c=2)",
+    f"Q, K, V, dO = {ARRAYS}\nBackwardPlayer(Q, K[:7], V[:7], dO, B_r=4, B_c=3, causal=True, wrt='q')",
+    "BackwardPlayer(N=64, d=16, B_r=8, B_c=8, causal=True, opens_at=10)",
+    "BackwardPlayer(np.ones((4, 2)), np.ones((4, 2)), np.ones((4, 2)), np.ones((3, 2)))",
+]
+PARTS = ["load", "scores", "weights", "dP", "dS", "add", "store"]
+TILES = {"S_ij": "scores", "P_ij": "weights", "dP_ij": "dP", "dS_ij": "dS"}
+FIRST = {"N": 7, "d": 3, "B_r": 4, "B_c": 2}
+
+
+def second():
+    """The second player of the page: its first three rows see no key."""
+    Q, K, V, dO = np.random.default_rng(1).normal(size=(4, 10, 4))
+    return BackwardPlayer(Q, K[:7], V[:7], dO, B_r=4, B_c=3, causal=True, wrt="q")
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab):
+    with open_lab("backward_player.ipynb", cells=CELLS) as lab:
+        assert lab.run_all() == []
+        lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+        yield lab
+
+
+@pytest.fixture(params=[0, 1], ids=["kv", "q, causal, N_q > N_k"])
+def player(lab, request):
+    return at_start(lab, request.param)
+
+
+@pytest.fixture
+def first(lab):
+    return at_start(lab, 0)
+
+
+@pytest.fixture
+def recording(player):
+    """The steps, sums and errors that Python has for the player on the page."""
+    return BackwardPlayer(**FIRST) if data(player, "tr") == "2" else second()
+
+
+def at_start(lab, n):
+    """The n-th player of the page, at its first frame."""
+    player = lab.page.locator(".flash-backward").nth(n)
+    player.scroll_into_view_if_needed()
+    seek(player, 0)
+    return player
+
+
+def shown_error(player, name):
+    text = player.locator(f'output[data-name="error-{name}"]').inner_text()
+    return value(text.replace("e−", "e-")) if text else None
+
+
+def test_every_frame_shows_the_numbers_of_its_part(player, recording):
+    steps, sums = recording._recording.steps, recording._recording.sums
+    names = recording.frames["gradients"]
+    for frame, (k, part) in enumerate(timeline(player)):
+        seek(player, frame)
+        step = steps[k]
+        done = lambda name: PARTS.index(part) >= PARTS.index(name)  # noqa: B023, E731
+        for name, since in TILES.items():
+            X = getattr(step, name).ravel() if done(since) and part != "store" else []
+            assert cells(player, name) == [two_decimals(x) for x in X], (frame, part, name)
+        for name, X in (("lse_i", recording._recording.lse), ("delta_i", recording._recording.delta)):
+            X = [] if part == "store" else X[step.rows]
+            assert cells(player, name) == [two_decimals(x) for x in X], (frame, part, name)
+        for name, (old, added, total) in zip(names, sums[k], strict=True):
+            X = total if done("add") else old
+            assert cells(player, f"{name}_sum") == [two_decimals(x) for x in X.ravel()], (frame, part, name)
+            X = added.ravel() if part == "add" else []
+            assert cells(player, f"{name}_added") == [two_decimals(x) for x in X], (frame, part, name)
+        assert data(player, "part") == part and data(player, "step") == str(k)
+
+
+def test_the_error_of_every_frame_is_told_and_marked(player, recording):
+    errors, T = recording._errors, len(recording._recording.steps)
+    chart = player.locator(".flash-chart .flash-curve").bounding_box()
+    for frame, (k, part) in enumerate([*timeline(player), [T, "end"]]):
+        seek(player, frame)
+        added = part in ("add", "store")
+        block = None if part == "end" else four_digits((errors.after if added else errors.before)[k])
+        assert shown_error(player, "block") == block
+        assert shown_error(player, "whole") == four_digits(errors.whole[k + added])
+        now = player.locator(".flash-chart .flash-now").bounding_box()
+        middle = chart["x"] + chart["width"] * (k + added) / T
+        assert abs(now["x"] + now["width"] / 2 - middle) < 2
+
+
+def test_each_step_is_played_in_its_parts(player, recording):
+    stores = {after for after, *_ in recording.frames["writes"]}
+    T = len(recording.frames["steps"])
+    expected = [[k, part] for k in range(T) for part in PARTS if part != "store" or k in stores]
+    assert timeline(player) == expected
+
+
+def test_memory_fills_as_blocks_are_stored(player, recording):
+    frames, d = recording.frames, recording.frames["d"]
+    for frame, (k, part) in enumerate([*timeline(player), [len(frames["steps"]), "end"]]):
+        seek(player, frame)
+        filled = player.evaluate(
+            "player => Object.entries(player.flashWidget.memory.held).map("
+            "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])"
+        )
+        stored = k if part in ("store", "end") else k - 1
+        expected = dict.fromkeys(frames["gradients"], 0)
+        for after, start, stop, _, name in frames["writes"]:
+            expected[name] += (stop - start) * d * (after <= stored)
+        assert dict(filled) == expected
+        rows = next(iter(expected.values())) // d
+        assert f": {rows} of " in player.locator(".flash-memory > p").inner_text()
+        outlined = player.evaluate(
+            "player => Object.entries(player.flashWidget.memory.strips).filter("
+            "([, { here }]) => !here.hidden).map(([name]) => name)"
+        )
+        inputs = [] if part in ("store", "end") else ["Q", "dO", "K", "V", "lse", "delta"]
+        assert outlined == [*inputs, *(sorted(frames["gradients"]) if part == "store" else [])]
+
+
+def test_meters_count_with_the_frames(player, recording):
+    assert_meters_count(player, recording.frames)
+    text = player.locator(".flash-meters").inner_text()
+    for name in ("both", "standard"):
+        assert f"{sum(recording.frames[name]):,} B".replace(",", "\u202f") in text
+
+
+def test_the_line_at_work_is_lit_and_is_of_the_source(player):
+    assert_line_at_work_is_lit(player)
+
+
+def test_the_row_is_told_in_words(player, recording):
+    steps, lse = recording._recording.steps, recording._recording.lse
+    for frame, (k, part) in enumerate(timeline(player)):
+        seek(player, frame)
+        step, row = steps[k], int(data(player, "row"))
+        text = player.locator(".flash-sentence").inner_text()
+        assert not any(word in text for word in ("undefined", "object", "NaN"))
+        r = row - step.rows.start
+        if part == "dS" and lse[row] > -math.inf and step.S_ij[r].max() > -math.inf:
+            c = int(np.argmax(step.P_ij[r]))
+            assert text.startswith(f"Row {row}, key {step.cols.start + c}: P · (dP − delta) = ")
+            told = value(text.partition(" = ")[2].partition(" = ")[2].split(". ")[0].replace("e−", "e-"))
+            assert told == four_digits(step.dS_ij[r, c])
+        elif part in ("scores", "weights", "dP", "dS") and lse[row] == -math.inf:
+            assert "sees no key: its lse is −∞" in text
+    seek(player, len(timeline(player)))
+    assert "none was stored" in player.locator(".flash-sentence").inner_text()
+
+
+def test_a_row_is_chosen_by_pointer_and_by_key(lab, first):
+    seek(first, 4)
+    first.locator('.flash-matrix[data-name="dS_ij"] .flash-cell').nth(4).hover()
+    assert data(first, "row") == "2"
+    assert first.locator(".flash-sentence").inner_text().startswith("Row 2")
+    assert first.locator(".flash-mark").all_inner_texts() == ["2 ▸", "2 ▸"]
+    first.focus()
+    lab.page.keyboard.press("ArrowUp")
+    assert data(first, "row") == "1"
+
+
+def test_keyboard(lab, first):
+    page = lab.page
+    first.focus()  # makes its cell the active one
+    before = active_cell(lab)
+    keys = [
+        ("ArrowRight", "frame", "1"),
+        ("ArrowLeft", "frame", "0"),
+        ("PageDown", "step", "1"),
+        ("PageUp", "step", "0"),
+        ("End", "step", data(first, "tiles")),
+        ("Home", "frame", "0"),
+    ]
+    press(first, keys)
+    page.keyboard.press("Space")
+    wait_for(first, "data.frame === '1'")
+    page.keyboard.press("Space")
+    assert active_cell(lab) == before
+
+
+def test_whole_steps_are_one_frame_each(first):
+    assert_whole_steps_are_one_frame_each(first)
+
+
+def test_a_click_on_a_tile_goes_there(first):
+    field = first.locator(".flash-field")
+    box = field.bounding_box()
+    first.page.mouse.click(box["x"] + 5, box["y"] + box["height"] - 5)
+    assert data(first, "step") == "1"  # the column block stays
+
+
+def test_sliders_and_switches_compute_anew(lab, first):
+    page = lab.page
+    has = lambda text: page.wait_for_function(  # noqa: E731
+        f"player => {{ const f = player.flashWidget.frames; return {text}; }}", arg=first.element_handle()
+    )
+    change = lambda name, key: (first.locator(f'input[data-name="{name}"]').focus(), page.keyboard.press(key))  # noqa: E731
+    change("B_c", "ArrowRight")
+    wait_for(first, "data.tc === '3'")
+    first.get_by_text("dQ: row blocks stay", exact=True).click()
+    has("f.wrt === 'q' && f.gradients.join() === 'dQ'")
+    assert first.locator('.flash-strip .flash-matrix[data-name="dQ"]').count() == 1
+    assert first.locator('.flash-strip .flash-matrix[data-name="dK"]').count() == 0
+    assert "dQ[rows] = dQ_i * scale" in first.locator('.flash-lines tr[data-part="store"]').inner_text()
+    first.get_by_text("causal", exact=True).click()
+    wait_for(first, "Number(data.tiles) < 6")
+    for name, key in (("N", "ArrowLeft"), ("d", "ArrowRight"), ("B_r", "ArrowLeft")):
+        change(name, key)
+    has("f.N_q === 6 && f.d === 4 && f.B_r === 3")
+    first.get_by_text("new numbers").click()
+    has("f.setting.seed === 1")
+    expected = BackwardPlayer(N=6, d=4, B_r=3, B_c=3, wrt="q", causal=True, seed=1)
+    seek(first, len(timeline(first)))
+    assert shown_error(first, "whole") == four_digits(expected._errors.whole[-1])
+    first.get_by_text("dK, dV: column blocks stay", exact=True).click()
+    first.get_by_text("causal", exact=True).click()
+    changes = [("N", "ArrowRight"), ("d", "ArrowLeft"), ("B_r", "ArrowRight"), ("B_c", "ArrowLeft")]
+    for name, key in changes:
+        change(name, key)
+    has("f.N_q === 7 && f.d === 3 && f.B_r === 4 && f.B_c === 2 && !f.causal && f.wrt === 'kv'")
+    first.evaluate(
+        "player => { const { model } = player.flashWidget; model.set('seed', 0); model.save_changes(); }"
+    )
+    has("f.setting.seed === 0")
+
+
+def test_large_tiles_are_drawn_without_numbers_and_it_opens_at_a_step(lab):
+    player = lab.page.locator(".flash-backward").nth(2)
+    player.scroll_into_view_if_needed()
+    load = player.evaluate("player => player.flashWidget.frames.frameOf[11] - 1")
+    seek(player, load)
+    assert data(player, "step") == "10" and data(player, "part") in ("add", "store")
+    assert player.locator('.flash-chip .flash-matrix[data-name="S_ij"]').evaluate("e => e.tagName") == "CANVAS"
+    heights = [
+        player.locator(f'.flash-chip .flash-matrix[data-name="{name}"]').bounding_box()["height"]
+        for name in ("S_ij", "lse_i", "P_ij")
+    ]
+    assert len(set(heights)) == 1  # rows beside each other
+    assert "Larger tiles are drawn without numbers" in player.locator(".flash-chip").inner_text()
+
+
+def test_drawing_a_frame_fits_into_a_frame(lab):
+    assert_drawing_fits_into_a_frame(at_start(lab, 2))
+
+
+@pytest.mark.parametrize("width", [700, 1000])
+@pytest.mark.parametrize("n", [0, 1])
+def test_nothing_jumps_as_it_plays(lab, n, width):
+    assert_nothing_jumps(at_start(lab, n), width)
+
+
+def test_what_cannot_be_played_is_said_in_its_place(lab):
+    player = lab.page.locator(".flash-backward").nth(3)
+    player.scroll_into_view_if_needed()
+    assert "dO has shape (3, 2) and Q (4, 2)" in player.locator(".flash-problem").inner_text()
+    assert player.locator("button").count() == 0
+
+
+def test_announces_the_frame(first):
+    seek(first, 2)
+    assert_announces(first, "step 1 of 8 · tile (0, 0), 3 of 6 · P, made again")
