@@ -182,7 +182,7 @@ def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, causal, scale):
             S_ij = Q_i @ K_j.T  # (B_r, B_c)
             if causal and is_cut(rows, cols, past):
                 S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
-            P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # as the forward pass had it
+            P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # a tile of P, divided by l
             dP_ij = dO_i @ V_j.T  # (B_r, B_c)
             dS_ij = P_ij * (dP_ij - delta_i)
             dV_j = dV_j + P_ij.T @ dO_i
@@ -205,7 +205,7 @@ def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, causal, scale):
             S_ij = Q_i @ K_j.T  # (B_r, B_c)
             if causal and is_cut(rows, cols, past):
                 S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
-            P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # as the forward pass had it
+            P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # a tile of P, divided by l
             dP_ij = dO_i @ V_j.T  # (B_r, B_c)
             dS_ij = P_ij * (dP_ij - delta_i)
             dQ_i = dQ_i + dS_ij @ K_j
