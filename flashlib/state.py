@@ -130,15 +130,22 @@ def check_tensors(dtypes, **tensors):
             )
 
 
-def check_shapes(Q, K, V, axes: str):
-    """Raise ValueError unless Q, K, V fit together, `axes` naming the axes of each, e.g. "(B, H, N, d)"."""
+def check_shapes(Q, K, V, axes: str, *, grouped=False):
+    """Raise ValueError unless Q, K, V fit together, `axes` naming the axes of each, e.g. "(B, H, N, d)".
+
+    grouped: whether Q may have more heads than K and V, a multiple of theirs.
+    """
     n_axes = axes.count(",") + 1
     for name, X in (("Q", Q), ("K", K), ("V", V)):
         if X.ndim != n_axes:
             raise ValueError(f"{name} has shape {tuple(X.shape)}; expected {n_axes} axes {axes}")
     if tuple(V.shape) != tuple(K.shape):
         raise ValueError(f"K has shape {tuple(K.shape)} and V {tuple(V.shape)}; they must be equal")
-    if tuple(Q.shape[:-2]) != tuple(K.shape[:-2]):
+    if grouped and Q.shape[0] == K.shape[0] and Q.shape[1] != K.shape[1]:
+        H_q, H_k = Q.shape[1], K.shape[1]
+        if H_k == 0 or H_q % H_k:
+            raise ValueError(f"Q has {H_q} heads and K and V have {H_k}; H_q must be a multiple of H_k")
+    elif tuple(Q.shape[:-2]) != tuple(K.shape[:-2]):
         raise ValueError(
             f"Q has shape {tuple(Q.shape)} and K {tuple(K.shape)}; all axes before the last two must be equal"
         )

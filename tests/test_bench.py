@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from flashlib import chunked, torch_ref
-from flashlib.bench import counters, cpu, harness
+from flashlib.bench import counters, cpu, harness, peers
 from flashlib.state import Attention
 from tests import oracle
 
@@ -66,6 +66,27 @@ def test_what_the_cpu_benchmark_verifies_with_is_attention(causal, rng):
     O, _ = oracle.attention(*arrays, causal=causal)
     oracle.assert_close(cpu.exact(*arrays, causal, rows=16), O, rounding=1e-13)
     oracle.assert_close(cpu.plain(*arrays, causal), O, rounding=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_peers_are_attention(causal, rng):
+    """Those that run on a CPU; the others are verified in every benchmark."""
+    arrays = [rng.standard_normal((1, 1, 37, 16)) for _ in range(3)]
+    O, _ = oracle.attention(*(X[0, 0] for X in arrays), causal=causal)
+    Q, K, V = map(torch.from_numpy, arrays)
+    for given in (peers.eager(Q, K, V, causal), peers.sdpa(torch.nn.attention.SDPBackend.MATH, Q, K, V, causal)):
+        oracle.assert_close(given[0, 0].numpy(), O, rounding=1e-12)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize(
+    "module, words", [("tune", "no CUDA device to tune for"), ("ladder", "timed on a CUDA device")]
+)
+def test_without_a_gpu_what_needs_one_says_so(module, words):
+    run = subprocess.run(
+        [sys.executable, "-m", f"flashlib.bench.{module}"], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 1 and words in run.stderr and "Traceback" not in run.stderr
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

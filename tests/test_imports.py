@@ -22,6 +22,8 @@ MAY_IMPORT = {
     r"flashlib\.cost": r"flashlib\.(state|gpus)",
     r"flashlib\.(softmax|naive|tiled|torch_ref|chunked|memory)": r"flashlib\.state",
     r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
+    r"flashlib\.kernels\.(compiled|compiling)": r"flashlib\.(state|gpus|kernels(\..*)?)",
+    r"flashlib\.kernels\.forward": r"flashlib\.(state|kernels|kernels\.tuned)",
     r"flashlib\.kernels(\..*)?": r"flashlib\.(state|kernels)",
     r"flashlib\.bench\.harness": r"flashlib\.(state|cost)",
     r"flashlib\.(figures|widgets|checks)(\..*)?": r"flashlib\.(?!bench).*",

@@ -51,6 +51,17 @@ def torch_peak_bytes(run) -> int:
     return max(held, default=0)
 
 
+def cuda_peak_bytes(run) -> int:
+    """Return the most bytes that torch held on the GPU during run(), beyond those before and what it returns."""
+    run()  # what a first call keeps, such as handles and workspaces, is not its own
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    out = run()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before - out.untyped_storage().nbytes()
+
+
 def cpu_environment() -> dict:
     """Return what every number measured on a CPU stands on: its name, versions and date."""
     try:
@@ -81,10 +92,13 @@ def environment() -> dict:
 
 
 def write(path, record):
-    """Write a record as JSON, one row a line, so that a new run is a readable diff."""
-    head = {key: value for key, value in record.items() if key != "rows"}
-    rows = ",\n".join("  " + json.dumps(row) for row in record["rows"])
-    text = json.dumps(head, indent=1).rstrip("}\n") + ',\n "rows": [\n' + rows + "\n ]\n}\n"
-    json.loads(text)
+    """Write a record as JSON, each row of its lists on a line, so that a new run is a readable diff."""
+
+    def text(value):
+        if not isinstance(value, list):
+            return json.dumps(value)
+        return "[\n" + ",\n".join("  " + json.dumps(row) for row in value) + "\n ]"
+
+    members = ",\n".join(f" {json.dumps(key)}: {text(value)}" for key, value in record.items())
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
+    Path(path).write_text("{\n" + members + "\n}\n", encoding="utf-8")

@@ -5,6 +5,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
 
     softmax    row softmax
     forward    FlashAttention-2, forward pass
+    tuned      its tiles, warps and stages for each GPU
     ladder     numbered, frozen teaching versions of the forward pass, one idea more in each
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
@@ -62,15 +63,20 @@ def check_no_gradient(**tensors):
             )
 
 
-def check_attention(Q, K, V, causal):
-    """Raise TypeError or ValueError unless the kernels take these Q, K, V and this mask."""
+def check_attention(Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False):
+    """Raise TypeError or ValueError unless the kernels take these Q, K, V and this mask.
+
+    head_dims: the accepted d. grouped: whether Q may have more heads than K and V, a multiple of theirs.
+    """
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_device(Q=Q)
     check_no_gradient(Q=Q, K=K, V=V)
-    check_shapes(Q, K, V, axes="(B, H, N, d)")
+    check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=grouped)
     check_causal(causal)
-    if Q.shape[-1] not in HEAD_DIMS:
-        raise ValueError(f"d is {Q.shape[-1]}; the kernel takes {', '.join(map(str, HEAD_DIMS))}: pad Q, K and V")
+    if Q.shape[-1] not in head_dims:
+        one_by_one = isinstance(head_dims, tuple)
+        accepted = ", ".join(map(str, head_dims)) if one_by_one else f"{head_dims[0]} to {head_dims[-1]}"
+        raise ValueError(f"d is {Q.shape[-1]}; the kernel takes {accepted}: pad Q, K and V")
 
 
 def check_powers_of_two(low, high, **sizes):

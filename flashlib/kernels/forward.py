@@ -7,6 +7,7 @@ parts: whole tiles that every row of the block sees, without a mask, then the ti
 the end of K.
 """
 
+import contextlib
 import math
 
 import torch
@@ -21,10 +22,12 @@ from flashlib.kernels import (
     check_kernel_blocks,
     check_powers_of_two,
     on_device_of,
+    tuned,
 )
 from flashlib.state import Attention, check_counts, resolve_scale
 
 LOG2_E = tl.constexpr(math.log2(math.e))
+MIN_D, MAX_D = 16, 256
 
 
 def attention(
@@ -32,41 +35,46 @@ def attention(
 ) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
-    Q: (B, H, N_q, d); K, V: (B, H, N_k, d); all float16, bfloat16 or float32, any N_q and N_k, any strides, d one
-    of 16, 32, 64, 128. O: the shape and dtype of Q; lse: (B, H, N_q), fp32. fp32 products are IEEE, not tf32.
+    Q: (B, H_q, N_q, d); K, V: (B, H_k, N_k, d); all float16, bfloat16 or float32, any N_q and N_k, any strides, d
+    from 16 to 256. H_q is a multiple of H_k: query head h reads head h // (H_q / H_k) of K and V (GQA; MQA if
+    H_k = 1). O: the shape and dtype of Q; lse: (B, H_q, N_q), fp32. fp32 products are IEEE, not tf32.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf.
-    B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `default_config`.
+    B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tuned.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA and their alignment allows it.
-    Raises TypeError or ValueError for anything else, before any work.
-    Source: FlashAttention-2, Algorithm 1.
+    Raises TypeError or ValueError for anything else, before any work, and ValueError where tiles that were asked
+    for do not fit the GPU.
+    Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
-    check_attention(Q, K, V, causal)
+    check_attention(Q, K, V, causal, head_dims=range(MIN_D, MAX_D + 1), grouped=True)
     scale = resolve_scale(scale, Q.shape[-1])
     check_kernel_blocks(**_given(B_r=B_r, B_c=B_c))
     check_powers_of_two(1, 16, **_given(num_warps=num_warps))
     check_counts(at_least=1, **_given(num_stages=num_stages))
     q, k, v = map(as_launched, (Q, K, V))
     descriptors = _resolve_descriptors(descriptors, q, k, v)
-    config = default_config(Q.shape[-1], Q.dtype, descriptors)
+    B, H, N_q, d = q.shape
+    D = max(16, triton.next_power_of_2(d))
+    sizes = {"causal": bool(causal), "N_q": N_q, "N_k": K.shape[2], "heads": B * H}
+    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes)._asdict()
     given = _given(B_R=B_r, B_C=B_c, num_warps=num_warps, num_stages=num_stages)
     config |= {name: int(value) for name, value in given.items()}  # Triton takes no NumPy integer
 
-    B, H, N_q, d = q.shape
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
     if q.numel():
         strides = [X.stride()[:3] for X in (q, k, v, o)]
+        group, N_k = H // max(K.shape[1], 1), K.shape[2]
         o_out = o
         if descriptors:
-            q, o_out = (_describe(X, config["B_R"]) for X in (q, o))
-            k, v = (_describe(X, config["B_C"]) for X in (k, v))
+            q, o_out = (_describe(X, config["B_R"], D) for X in (q, o))
+            k, v = (_describe(X, config["B_C"], D) for X in (k, v))
         grid = (triton.cdiv(N_q, config["B_R"]) * B * H,)
-        with on_device_of(lse):
+        with on_device_of(lse), _told_what_fits(config):
             _forward[grid](
-                q, k, v, o_out, lse, *strides, H, N_q, K.shape[2], scale * LOG2_E.value,
-                D=d, CAUSAL=bool(causal), DESCRIPTORS=descriptors, **config,
+                q, k, v, o_out, lse, *strides, H, group, N_q, N_k, scale * LOG2_E.value,
+                d=d, D=D, CAUSAL=bool(causal), DESCRIPTORS=descriptors, **config,
             )  # fmt: skip
     return Attention(o.to(Q.dtype), lse)
 
@@ -76,15 +84,17 @@ def _given(**options) -> dict:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def default_config(d, dtype, descriptors) -> dict:
-    """Return tile, warps and pipeline stages; chosen on an H200, and they fit an A100 or later."""
-    if dtype == torch.float32:  # IEEE products use no tensor cores: small tiles, or registers spill
-        return {"B_R": 32, "B_C": 32 if d <= 64 else 16, "num_warps": 4, "num_stages": 2}
-    if descriptors and d <= 64:
-        return {"B_R": 64, "B_C": 128, "num_warps": 4, "num_stages": 2}
-    if descriptors:
-        return {"B_R": 64, "B_C": 64, "num_warps": 4, "num_stages": 3}
-    return {"B_R": 128, "B_C": 64, "num_warps": 4 if d <= 64 else 8, "num_stages": 3}
+@contextlib.contextmanager
+def _told_what_fits(config):
+    """Say which options are too large where Triton says which resource."""
+    try:
+        yield
+    except triton.OutOfResources as error:
+        options = ", ".join(f"{name}={value}" for name, value in config.items())
+        raise ValueError(
+            f"{options} take {error.required} of {error.name}, and this GPU has {error.limit}: "
+            "pass smaller B_r or B_c, or fewer num_stages"
+        ) from None
 
 
 def _resolve_descriptors(descriptors, *tensors) -> bool:
@@ -99,19 +109,20 @@ def _resolve_descriptors(descriptors, *tensors) -> bool:
         return possible and tensors[0].dtype != torch.float32 and _has_tma(tensors[0].device)
     if descriptors and not possible:
         raise ValueError(
-            "descriptors=True takes tensors that start at a multiple of 16 bytes and have strides of multiples of "
-            f"16 bytes; strides of Q, K, V are {[X.stride() for X in tensors]}: use .contiguous()"
+            "descriptors=True takes tensors that start at a multiple of 16 bytes and have rows and strides of "
+            f"multiples of 16 bytes; of Q, K, V shapes are {[tuple(X.shape) for X in tensors]} and strides "
+            f"{[X.stride() for X in tensors]}: use .contiguous(), or pad d"
         )
     return descriptors
 
 
-def _describe(X, rows):
-    return TensorDescriptor(X, X.shape, X.stride(), [1, 1, rows, X.shape[-1]])
+def _describe(X, rows, D):
+    return TensorDescriptor(X, X.shape, X.stride(), [1, 1, rows, D])  # columns past d are read as 0, not stored
 
 
 def _describable(X) -> bool:
-    """Return whether TMA can address X: its base and all strides but the last are multiples of 16 bytes."""
-    strides = [stride * X.element_size() for stride in X.stride()[:3]]
+    """Return whether TMA can address X, and a contiguous O: base, rows and strides are multiples of 16 bytes."""
+    strides = [stride * X.element_size() for stride in (*X.stride()[:3], X.shape[-1])]
     return X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
 
 
@@ -123,16 +134,20 @@ def _has_tma(device) -> bool:
 def _forward(
     Q, K, V, O, Lse_ptr,  # Q, K, V, O: pointers, or tensor descriptors
     strides_q, strides_k, strides_v, strides_o,  # of batch, head and row; of the last axis it is 1
-    H, N_q, N_k, scale_log2e,
-    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    H, group, N_q, N_k, scale_log2e,
+    d: tl.constexpr, D: tl.constexpr,  # D: d rounded up to a power of two
+    B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
     T_r = tl.cdiv(N_q, B_R)
     i = tl.program_id(0) % T_r
+    if CAUSAL:
+        i = T_r - 1 - i  # the longest rows first: short ones fill the gaps at the end
     b = tl.program_id(0) // T_r // H
     h = tl.program_id(0) // T_r % H
+    h_k = h // group  # the head of K and V
     offs_m = i * B_R + tl.arange(0, B_R)
 
-    q = _load(Q, strides_q, b, h, i * B_R, N_q, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    q = _load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     m = tl.full((B_R,), -float("inf"), tl.float32)
     l = tl.zeros((B_R,), tl.float32)
     O_acc = tl.zeros((B_R, D), tl.float32)
@@ -143,15 +158,15 @@ def _forward(
     full = tl.maximum(seen_by_all, 0) // B_C * B_C
     m, l, O_acc = _stream(
         q, K, V, m, l, O_acc, 0, full, offs_m + past,
-        strides_k, strides_v, b, h, N_k, scale_log2e, D, B_C, False, CAUSAL, DESCRIPTORS,
+        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, False, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
     m, l, O_acc = _stream(
         q, K, V, m, l, O_acc, full, seen_by_any, offs_m + past,
-        strides_k, strides_v, b, h, N_k, scale_log2e, D, B_C, True, CAUSAL, DESCRIPTORS,
+        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
 
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
-    _store(O, O_acc / divisor[:, None], strides_o, b, h, i * B_R, N_q, D, B_R, DESCRIPTORS)
+    _store(O, O_acc / divisor[:, None], strides_o, b, h, i * B_R, N_q, d, D, B_R, DESCRIPTORS)
     lse = (m + tl.log2(divisor)) / LOG2_E
     tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
 
@@ -160,11 +175,15 @@ def _forward(
 def _stream(
     q, K, V, m, l, O_acc, start_k, end_k, last_visible,
     strides_k, strides_v, b, h, N_k, scale_log2e,
-    D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    d: tl.constexpr, D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
     """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
     for start in range(start_k, end_k, B_C):
-        k = _load(K, strides_k, b, h, start, N_k, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        k = _load(K, strides_k, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        v = _load(
+            V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS
+        )  # here, to be awaited once with k
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
         if MASKED:
             offs_n = start + tl.arange(0, B_C)
@@ -178,41 +197,44 @@ def _stream(
         alpha = tl.exp2(m_old - shift)
         P = tl.exp2(S * scale_log2e - shift[:, None])
         l = alpha * l + tl.sum(P, axis=1)
-        v = _load(V, strides_v, b, h, start, N_k, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         O_acc = tl.dot(P.to(v.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
     return m, l, O_acc
 
 
 @triton.jit
 def _load(
-    X, strides, b, h, start, N, D: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr,
+    X, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr,
     DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """Return rows start to start + ROWS of head (b, h) of X, (ROWS, D); rows past N are 0 if MASKED."""
+    """Return rows start to start + ROWS of head (b, h) of X, (ROWS, D); 0 past d and, if MASKED, past N."""
     if DESCRIPTORS:
         tile = X.load([b, h, start, 0]).reshape(ROWS, D)
     else:
-        ptrs, inside = _tile(X, strides, b, h, start, N, D, ROWS)
-        tile = tl.load(ptrs, mask=inside, other=0.0) if MASKED else tl.load(ptrs)
+        ptrs, inside = _tile(X, strides, b, h, start, N, d, D, ROWS)
+        tile = tl.load(ptrs, mask=inside, other=0.0) if MASKED or d < D else tl.load(ptrs)
     return tile
 
 
 @triton.jit
 def _store(
-    X, tile, strides, b, h, start, N, D: tl.constexpr, ROWS: tl.constexpr, DESCRIPTORS: tl.constexpr
+    X, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, those past N left out."""
+    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, what is past N and d left out."""
     if DESCRIPTORS:
         X.store([b, h, start, 0], tile.to(X.dtype).reshape(1, 1, ROWS, D))
     else:
-        ptrs, inside = _tile(X, strides, b, h, start, N, D, ROWS)
+        ptrs, inside = _tile(X, strides, b, h, start, N, d, D, ROWS)
         tl.store(ptrs, tile.to(X.dtype.element_ty), mask=inside)
 
 
 @triton.jit
-def _tile(X_ptr, strides, b, h, start, N, D: tl.constexpr, ROWS: tl.constexpr):
-    """Return the pointers to a tile, (ROWS, D), and which of its rows lie inside, (ROWS, 1)."""
-    offs = start + tl.arange(0, ROWS)
+def _tile(X_ptr, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
+    """Return the pointers to a tile, (ROWS, D), and which of them lie inside."""
+    offs, cols = start + tl.arange(0, ROWS), tl.arange(0, D)
     head = X_ptr + b.to(tl.int64) * strides[0] + h.to(tl.int64) * strides[1]
-    ptrs = head + offs.to(tl.int64)[:, None] * strides[2] + tl.arange(0, D)[None, :]
-    return ptrs, (offs < N)[:, None]
+    ptrs = head + offs.to(tl.int64)[:, None] * strides[2] + cols[None, :]
+    inside = (offs < N)[:, None]
+    if d < D:
+        inside &= (cols < d)[None, :]
+    return ptrs, inside

@@ -5,6 +5,8 @@ from importlib.util import find_spec
 import pytest
 import torch
 
+from tests.kernels.poison import poison
+
 collect_ignore_glob = [] if find_spec("triton") else ["test_*"]  # no packages for macOS and Windows
 
 
@@ -21,6 +23,4 @@ def device(request):
 @pytest.fixture
 def poisoned(monkeypatch):
     """Fill whatever a launch allocates with NaN, so that an element it does not write shows."""
-    for name in ("empty", "empty_like"):
-        allocate = getattr(torch, name)
-        monkeypatch.setattr(torch, name, lambda *a, _allocate=allocate, **k: _allocate(*a, **k).fill_(torch.nan))
+    poison(monkeypatch)

@@ -1,55 +1,50 @@
 """What the interpreter accepts the compiler may refuse: every kernel compiled for two GPUs that are not here."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import itertools
 
 import pytest
 
-SHARED_MEMORY = {
-    80: 163 * 1024,
-    90: 227 * 1024,
-}  # bytes; CUDA C++ Programming Guide, compute capabilities
+from flashlib.kernels import HEAD_DIMS, compiled
+
+CAPABILITIES = (80, 90)
+DTYPES = ("float16", "bfloat16", "float32")
+BOTH = (False, True)
+RUNGS = sorted(set(compiled.kernels()) - {"forward", "softmax"})
 
 
 @pytest.fixture(scope="module")
 def reports():
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.kernels.compile_only"],
-        cwd=Path(__file__).parents[2],
-        env=os.environ | {"TRITON_INTERPRET": "0"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    asked = [dict(kernel="softmax", d=1000, dtype="float32")]
+    sizes = itertools.product(RUNGS, (64, 128), BOTH)
+    asked += [dict(kernel=rung, d=d, dtype="float16", causal=causal) for rung, d, causal in sizes]
+    asked = [request | {"capability": capability} for capability in CAPABILITIES for request in asked]
+    for capability, dtype, d, causal in itertools.product(CAPABILITIES, DTYPES, (*HEAD_DIMS, 256), BOTH):
+        by_default = capability >= 90 and dtype != "float32"
+        also = d == 64 and causal  # allowed everywhere, so it must compile everywhere
+        for descriptors in BOTH if by_default or also else (False,):
+            asked.append(dict(d=d, dtype=dtype, causal=causal, descriptors=descriptors, capability=capability))
+    return [compiled.report(**request, sass=False) for request in asked]
 
 
 def test_every_kernel_compiles_and_fits(reports):
-    kernels = {(r["kernel"], r["capability"]) for r in reports}
-    names = ["softmax", "_flash", "_flash_exp2", "_flash_causal", "forward"]
-    assert kernels == {(name, capability) for name in names for capability in (80, 90)}
-    for report in reports:
-        assert report["shared"] <= SHARED_MEMORY[report["capability"]], report
+    names = {"forward", "softmax", *RUNGS}
+    assert {"r3_flash", "r4_exp2", "r5_causal"} <= names
+    assert {(r.kernel, r.capability) for r in reports} == set(itertools.product(names, CAPABILITIES))
+    assert [r for r in reports if not r.fits] == []
 
 
 def test_nothing_spills_by_default_in_16_bit(reports):
-    forward = [r for r in reports if r["kernel"] == "forward" and r["dtype"] != "float32"]
-    checked = [r for r in forward if r["capability"] == 90 or not r["descriptors"]]
-    assert {(r["d"], r["dtype"]) for r in checked} >= {(d, t) for d in (64, 128) for t in ("float16", "bfloat16")}
-    assert not [r for r in checked if r["spilled"]]
+    forward = [r for r in reports if r.kernel == "forward" and r.dtype != "float32"]
+    checked = [r for r in forward if r.capability == 90 or not r.descriptors]
+    assert {(r.d, r.dtype) for r in checked} >= {(d, t) for d in (64, 128) for t in ("float16", "bfloat16")}
+    assert [r for r in checked if r.spilled] == []
 
 
 def test_hopper_multiplies_with_wgmma(reports):
-    checked = [
-        r for r in reports if r["kernel"] == "forward" and r["dtype"] != "float32" and r["capability"] == 90
-    ]
-    assert checked and all(r["wgmma"] for r in checked)
+    checked = [r for r in reports if r.kernel == "forward" and r.dtype != "float32" and r.capability == 90]
+    assert checked and all(r.counts("ptx")["wgmma"] for r in checked)
 
 
 def test_fp32_products_are_ieee(reports):
-    checked = [r for r in reports if r["kernel"] == "forward" and r["dtype"] == "float32"]
-    assert checked and not any(r["tf32"] for r in checked)
+    checked = [r for r in reports if r.kernel == "forward" and r.dtype == "float32"]
+    assert checked and not any("tf32" in r.ptx for r in checked)

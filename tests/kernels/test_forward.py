@@ -39,9 +39,11 @@ def check(kernel, Q, K, V, **options):
     plain_fp32 = torch_ref.attention(*(X.float() for X in (Q, K, V)), **problem)  # what lse is computed in
     fp32 = 2.0**-23 * largest(exact.lse)
     O, O_exact, O_plain = (X.O.cpu().double() for X in (given, exact, plain))
-    oracle.assert_close(O, O_exact, plain=O_plain, rounding=fp32 * largest(V), what="O")
+    in_turn = 2.0**-24 * K.shape[2] ** 0.5  # keys are added one after the other, where plain attention adds blocks
+    oracle.assert_close(O, O_exact, plain=O_plain, rounding=max(fp32, in_turn) * largest(V), what="O")
     lse, lse_exact, lse_plain = (X.lse.cpu() for X in (given, exact, plain_fp32))
-    oracle.assert_close(lse, lse_exact, plain=lse_plain, rounding=fp32, what="lse")
+    to_base_2_and_back = 2 * fp32  # four roundings: log2(e) in scale, the score, its inverse, the quotient
+    oracle.assert_close(lse, lse_exact, plain=lse_plain, rounding=to_base_2_and_back, what="lse")
     return given
 
 
@@ -53,11 +55,41 @@ def test_equals_fp64(kernel, dtype, causal, N_q, N_k, device, poisoned):
     check(kernel, *tensors(device, N_q, N_k, 16, dtype), causal=causal, **SMALL)
 
 
-@pytest.mark.parametrize("d", [16, 32, 64, 128])
+@pytest.mark.parametrize("d", [16, 17, 40, 64, 96, 128, 200, 256])
 @pytest.mark.parametrize("dtype", [*HALF, torch.float32])
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_head_dimension_with_the_default_tiles(d, dtype, causal, device, poisoned):
     check(forward.attention, *tensors(device, 150, 201, d, dtype), causal=causal)
+
+
+@pytest.mark.parametrize("name", ["pointers", "descriptors"])
+@pytest.mark.parametrize("d", [24, 40, 72])
+@pytest.mark.parametrize("causal", [False, True])
+def test_head_dimensions_that_are_no_power_of_two_inside_nan(name, d, causal, device, poisoned):
+    borders = [torch.full((2, 3, n, 2 * d), torch.nan, device=device, dtype=torch.float16) for n in (37, 53, 53)]
+    Q, K, V = (X[..., :d].copy_(torch.randn(X[..., :d].shape)) for X in borders)
+    check(KERNELS[name], Q, K, V, causal=causal, **SMALL)
+
+
+@pytest.mark.parametrize("name", ["pointers", "descriptors"])
+@pytest.mark.parametrize("H_q, H_k", [(6, 2), (4, 1), (3, 3)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_grouped_heads_read_their_head_of_K_and_V(name, H_q, H_k, causal, device, poisoned):
+    Q, K, V = tensors(device, 37, 53, 16, torch.float32, heads=(2, H_q))
+    K, V = K[:, :H_k], V[:, :H_k]
+    given = KERNELS[name](Q, K, V, causal=causal, **SMALL)
+    repeated = [X.repeat_interleave(H_q // H_k, dim=1) for X in (K, V)]
+    expected = check(KERNELS[name], Q, *repeated, causal=causal, **SMALL)
+    assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
+
+
+@pytest.mark.parametrize("H_q, H_k", [(5, 2), (2, 4), (3, 0)])
+def test_heads_that_cannot_be_grouped_are_refused(H_q, H_k):
+    Q, K = torch.zeros(1, H_q, 5, 16), torch.zeros(1, H_k, 5, 16)
+    with pytest.raises(ValueError, match=f"Q has {H_q} heads and K and V have {H_k}; H_q must be a multiple"):
+        forward.attention(Q, K, K)
+    with pytest.raises(ValueError, match="all axes before the last two must be equal"):
+        r5_causal.attention(Q, K, K)
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -143,7 +175,7 @@ def test_nan_is_not_hidden(kernel, device):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("d", [16, 32, 64, 128])
+@pytest.mark.parametrize("d", [16, 64, 80, 128, 256])
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("N_q, N_k", [(1024, 1024), (1021, 2047), (2047, 1021), (1, 4099)])
@@ -152,6 +184,13 @@ def test_long_sequences_on_a_gpu(d, dtype, causal, N_q, N_k, descriptors, poison
     torch.manual_seed(0)
     Q, K, V = tensors("cuda", N_q, N_k, d, dtype, heads=(2, 3))
     check(forward.attention, Q, K, V, causal=causal, descriptors=descriptors)
+
+
+@pytest.mark.gpu
+def test_tiles_that_do_not_fit_are_told():
+    Q, K, V = tensors("cuda", 300, 300, 128, torch.float16)
+    with pytest.raises(ValueError, match="B_R=256, B_C=256, .* take .* of shared memory, and this GPU has"):
+        forward.attention(Q, K, V, B_r=256, B_c=256, num_warps=8, num_stages=3)
 
 
 @pytest.mark.gpu
@@ -184,7 +223,7 @@ X = torch.zeros(1, 2, 32, 16)
         (X, X.to("meta"), X, {}, ValueError, "K is on meta and Q on cpu"),
         (X[0], X[0], X[0], {}, ValueError, r"Q has shape \(2, 32, 16\); expected 4 axes"),
         (X, X, X[:, :, :3], {}, ValueError, "they must be equal"),
-        (X[..., :12], X[..., :12], X[..., :12], {}, ValueError, "d is 12; the kernel takes 16, 32, 64, 128"),
+        (X[..., :12], X[..., :12], X[..., :12], {}, ValueError, "d is 12; the kernel takes 16"),
         (X, X, X, {"causal": None}, TypeError, "causal is None"),
         (X, X, X, {"scale": -1}, ValueError, "scale is -1"),
         (X, X, X, {"B_r": 0}, ValueError, "B_r is 0; the kernel takes 16, 32, 64, 128, 256"),
@@ -245,6 +284,6 @@ def test_descriptors_are_the_default_where_they_pay(monkeypatch):
 
 def test_descriptors_are_refused_where_they_cannot_be(device):
     odd = torch.zeros(1, 1, 33, 17, device=device)[..., 1:]  # rows 68 bytes apart
-    with pytest.raises(ValueError, match="strides of multiples of 16 bytes"):
+    with pytest.raises(ValueError, match="rows and strides of multiples of 16 bytes"):
         forward.attention(odd, odd, odd, descriptors=True)
     forward.attention(odd, odd, odd)

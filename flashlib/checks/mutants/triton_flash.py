@@ -174,7 +174,7 @@ def my_causal_split(i, N_q, N_k, B_R: tl.constexpr, B_C: tl.constexpr):
             "O has the dtype",
             {"Q, K, V = (torch.nn.functional.pad(X,": "Q, K, V = (torch.nn.functional.pad(X.float(),"},
         ),
-        ("nothing returned", "returns nothing", {"return forward": "forward"}),
+        ("nothing returned", "returns nothing", {"return r5": "r5"}),
         (
             "Q scaled in place, and the default scale",
             "the input Q is written to",
@@ -187,7 +187,7 @@ def my_padded(Q, K, V):
     big = [torch.zeros(*X.shape[:-1], n, dtype=X.dtype, device=X.device) for X in (Q, K, V)]
     for new, X in zip(big, (Q, K, V)):
         new[..., :d] = X
-    return forward.attention(*big).O[..., :d]
+    return r5_causal.attention(*big).O[..., :d]
 """,
         ),
         (
@@ -198,7 +198,7 @@ def my_padded(Q, K, V):
 def my_padded(Q, K, V):
     d = Q.shape[-1]
     zeros = lambda X: torch.cat([X, X.new_zeros(*X.shape[:3], 128 - d)], dim=-1)
-    return forward.attention(zeros(Q), zeros(K), zeros(V)).O.narrow(-1, 0, d)
+    return r5_causal.attention(zeros(Q), zeros(K), zeros(V)).O.narrow(-1, 0, d)
 """,
         ),
     ],

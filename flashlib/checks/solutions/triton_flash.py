@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import forward
+from flashlib.kernels.ladder import r5_causal
 
 
 # exercise: inner_loop
@@ -41,7 +41,7 @@ def my_padded(Q, K, V):
     d = Q.shape[-1]
     padded = max(16, triton.next_power_of_2(d))
     Q, K, V = (torch.nn.functional.pad(X, (0, padded - d)) for X in (Q, K, V))
-    return forward.attention(Q, K, V, scale=1 / math.sqrt(d)).O[..., :d]
+    return r5_causal.attention(Q, K, V, scale=1 / math.sqrt(d)).O[..., :d]
 
 
 # exercise: alibi

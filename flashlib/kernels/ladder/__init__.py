@@ -1,30 +1,55 @@
 """Numbered, frozen versions of the forward kernel, one idea more in each; chapters show them line by line.
 
-Rungs 1 and 2, eager attention and a fused softmax, are plain PyTorch and `kernels.softmax`.
+     r1_eager        standard attention in PyTorch, S and P stored
+     r2_softmax      scale, mask and softmax in one kernel; S and P still stored
+     r3_flash        the loop of `tiled` in Triton, every tile masked; nothing of size N_q x N_k is stored
+     r4_exp2         scores in base 2, the scale folded in
+     r5_causal       hidden tiles skipped, the mask applied only where it cuts
+     6 and 7         no files: r5 with larger tiles and more warps, then with more pipeline stages
+     r8_descriptors  tiles loaded through tensor descriptors, by TMA where the GPU has it
+     9               for use: `kernels.forward`
 
-    r3_flash     the loop of `tiled` in Triton, every tile masked
-    r4_exp2      scores in base 2, the scale folded in
-    r5_causal    hidden tiles skipped, the mask applied only where it cuts
+Beside r5, each of FlashAttention-2's three ideas taken back, so that its gain can be measured:
 
-Each has `attention(Q, K, V, *, causal, scale, B_r, B_c)` and a kernel to read. For use: `kernels.forward`.
+    without_late_division  O divided by l in every step
+    without_parallel_rows  one program for all row blocks of a head
+    without_split_rows     warps share a tile by its keys
+
+Each has `attention(Q, K, V, *, causal, scale)`, from rung 3 on with `B_r, B_c, num_warps, num_stages` too, and a
+kernel to read. `python -m flashlib.bench.ladder` times them all.
 """
 
 import torch
 import triton
 
-from flashlib.kernels import as_launched, check_attention, check_kernel_blocks, on_device_of
-from flashlib.state import Attention, resolve_scale
+from flashlib.kernels import (
+    as_launched,
+    check_attention,
+    check_kernel_blocks,
+    check_powers_of_two,
+    on_device_of,
+)
+from flashlib.state import Attention, check_counts, resolve_scale
 
 MAX_HEADS = 65535  # the grid's second axis
 
 
-def launch(kernel, Q, K, V, *, causal, scale, B_r, B_c) -> Attention:
+def launch(
+    kernel, Q, K, V, *, causal, scale, B_r, B_c, num_warps=4, num_stages=1,
+    parallel_rows=True, describe=lambda X, rows: X,
+) -> Attention:  # fmt: skip
     """Check the inputs, run a rung's kernel with one program for each row block of each head, return O and lse.
 
-    Shapes, dtypes and errors as in `kernels.forward.attention`; inputs that are not contiguous are copied.
+    Shapes, dtypes and errors as in `kernels.forward.attention`, but d is one of 16, 32, 64, 128, and K and V have
+    the heads of Q. Inputs that are not contiguous are copied.
+    num_stages: tiles of K and V in flight; 1, so that pipelining is a rung of its own.
+    parallel_rows=False: one program for each head. describe: what the kernel gets for a tensor X that it takes
+    `rows` rows at a time.
     """
     check_attention(Q, K, V, causal)
     check_kernel_blocks(B_r=B_r, B_c=B_c)
+    check_powers_of_two(1, 16, num_warps=num_warps)
+    check_counts(at_least=1, num_stages=num_stages)
     scale = resolve_scale(scale, Q.shape[-1])
     B, H, N_q, d = Q.shape
     if B * H > MAX_HEADS:
@@ -33,8 +58,10 @@ def launch(kernel, Q, K, V, *, causal, scale, B_r, B_c) -> Attention:
     o = torch.empty_like(q)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
     if q.numel():
-        grid = (triton.cdiv(N_q, B_r), B * H)
-        sizes = {"D": d, "B_R": int(B_r), "B_C": int(B_c)}
+        tensors = (describe(X, int(rows)) for X, rows in ((q, B_r), (k, B_c), (v, B_c), (o, B_r)))
+        grid = (triton.cdiv(N_q, B_r) if parallel_rows else 1, B * H)
+        sizes = {"D": d, "B_R": int(B_r), "B_C": int(B_c), "CAUSAL": bool(causal)}
+        options = {"num_warps": int(num_warps), "num_stages": int(num_stages)}
         with on_device_of(q):
-            kernel[grid](q, k, v, o, lse, N_q, K.shape[2], scale, **sizes, CAUSAL=bool(causal))
+            kernel[grid](*tensors, lse, N_q, K.shape[2], scale, **sizes, **options)
     return Attention(o.to(Q.dtype), lse)

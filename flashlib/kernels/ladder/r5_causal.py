@@ -10,9 +10,10 @@ from flashlib.kernels.ladder import launch
 LOG2_E = tl.constexpr(math.log2(math.e))
 
 
-def attention(Q, K, V, *, causal=False, scale=None, B_r=64, B_c=64):
+def attention(Q, K, V, *, causal=False, scale=None, B_r=64, B_c=64, num_warps=4, num_stages=1):
     """Return Attention(O, lse); see `ladder.launch`. Source: FlashAttention-2, section 3.1 (causal masking)."""
-    return launch(_flash_causal, Q, K, V, causal=causal, scale=scale, B_r=B_r, B_c=B_c)
+    options = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    return launch(_flash_causal, Q, K, V, causal=causal, scale=scale, **options)
 
 
 @triton.jit

@@ -1,0 +1,232 @@
+"""Time the ladder on one GPU in one run: every rung of `kernels.ladder`, the tuned kernel, its peers, the ceiling.
+
+    python -m flashlib.bench.ladder --out notebooks/data/h200_ladder.json
+
+Forward pass in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. Each call is verified on one head before it is
+timed. Rungs 6 to 8 try several launch options, 7 and 8 those among them that were fastest a rung below; the
+fastest is marked. After the ladder and the peers come, one by one, kernels without one of FlashAttention-2's three
+ideas, and beside them rung 5 with the same options: a small tile, with which none spills registers on an H200.
+"""
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+import torch
+
+from flashlib import cost, torch_ref
+from flashlib.bench import harness
+from flashlib.bench.peers import PEERS
+
+TOKENS, WIDTH, N = 16384, 2048, 4096
+FEW_HEADS = 16  # of one long sequence: too few programs for a large GPU, unless rows are parallel
+CEILING = 8192
+SMALL = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 1}
+TILES = [
+    {"B_r": r, "B_c": c, "num_warps": w} for r, c, w in ((64, 128, 4), (128, 64, 4), (128, 64, 8), (128, 128, 8))
+]
+STAGES = (2, 3, 4)
+PIPELINED = SMALL | {"num_stages": 2}
+
+
+class Problem:
+    """One size: its tensors, and one head's exact and plain result."""
+
+    def __init__(self, B, H, N, d, causal, device="cuda"):
+        self.size = {"B": B, "H": H, "N": N, "d": d, "causal": causal}
+        self.N, self.d, self.causal = N, d, causal
+        self.flops = B * H * cost.flops(N, N, d, causal=causal)
+        self.tensors = [torch.randn(B, H, N, d, device=device, dtype=torch.bfloat16) for _ in "QKV"]
+        head = [X[-1:, -1:] for X in self.tensors]
+        self.exact = torch_ref.attention(*(X.double() for X in head), causal=causal).O
+        self.plain = torch_ref.attention(*head, causal=causal).O
+
+
+class Rung(NamedTuple):
+    """What is timed: run(Q, K, V, causal, **options) -> O.
+
+    choices(problem, tried): the launch options to try; tried: rows of the rung before, the fastest first.
+    traffic(problem, **options): what one head moves to and from HBM by the closed form; None: not known.
+    """
+
+    name: str
+    idea: str
+    run: Callable
+    choices: Callable = lambda problem, tried: [{}]
+    traffic: Callable | None = None
+
+
+def kernel(module):
+    """Return a run of a rung; imported when it is called, as Triton may not be installed."""
+    return lambda Q, K, V, causal, **options: (
+        _module(f"ladder.{module}").attention(Q, K, V, causal=causal, **options).O
+    )
+
+
+def _module(name):
+    return import_module(f"flashlib.kernels.{name}")
+
+
+def eager(Q, K, V, causal):
+    return _module("ladder.r1_eager").output(Q, K, V, causal)[0]
+
+
+def ours(Q, K, V, causal, **options):
+    return _module("forward").attention(Q, K, V, causal=causal, **options).O
+
+
+def small(problem, tried):
+    return [SMALL]
+
+
+def pipelined(problem, tried):
+    return [PIPELINED]
+
+
+def tiles(problem, tried):
+    return [SMALL | tile for tile in TILES]
+
+
+def stages(problem, tried):
+    return [row["options"] | {"num_stages": n} for row in tried[:2] for n in STAGES]
+
+
+def again(problem, tried):
+    """The best of the rung before; and smaller tiles, since without pointers more of them fit."""
+    found = [row["options"] for row in tried[:2]]
+    return found + [SMALL | {"B_c": c, "num_stages": n} for c, n in ((64, 3), (128, 2))]
+
+
+def tuned(problem, tried):
+    Q = problem.tensors[0]
+    descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
+    heads = problem.size["B"] * problem.size["H"]
+    sizes = {"causal": problem.causal, "N_q": problem.N, "N_k": problem.N, "heads": heads}
+    config = _module("tuned").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
+    return [
+        dict(zip(("B_r", "B_c", "num_warps", "num_stages"), config, strict=True)) | {"descriptors": descriptors}
+    ]
+
+
+def stored(problem):
+    return cost.standard_traffic(problem.N, problem.N, problem.d, dtype="bfloat16")
+
+
+def tiled(problem, B_r, B_c, **_):
+    sizes = {"B_r": B_r, "B_c": B_c, "causal": problem.causal}
+    return cost.fa2_traffic(problem.N, problem.N, problem.d, **sizes, dtype="bfloat16")
+
+
+def every_tile(problem, B_r, B_c, **_):
+    return cost.fa2_traffic(problem.N, problem.N, problem.d, B_r=B_r, B_c=B_c, dtype="bfloat16")
+
+
+RUNGS = [
+    Rung("r1_eager", "standard attention, S and P in HBM", eager, traffic=stored),
+    Rung("r2_softmax", "scale, mask and softmax in one kernel", kernel("r2_softmax"), traffic=stored),
+    Rung("r3_flash", "one kernel, S and P stay on the chip", kernel("r3_flash"), small, every_tile),
+    Rung("r4_exp2", "exp2, the scale folded in", kernel("r4_exp2"), small, every_tile),
+    Rung("r5_causal", "hidden tiles skipped, others masked only where cut", kernel("r5_causal"), small, tiled),
+    Rung("r6_tiles", "larger tiles, more warps", kernel("r5_causal"), tiles, tiled),
+    Rung("r7_stages", "tiles loaded ahead", kernel("r5_causal"), stages, tiled),
+    Rung("r8_descriptors", "tensor descriptors in place of pointers", kernel("r8_descriptors"), again, tiled),
+    Rung("ours", "the tuned kernel, kernels.forward", ours, tuned, tiled),
+]
+OTHERS = [Rung(name, "a peer", run) for name, run in PEERS.items() if name not in ("ours", "eager")]
+PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", kernel("r5_causal"), pipelined, tiled)
+WITHOUT = [
+    Rung(f"without_{name}", idea, kernel(f"without_{name}"), pipelined, tiled)
+    for name, idea in (
+        ("late_division", "O normalised in every step"),
+        ("parallel_rows", "one program for each head"),
+        ("split_rows", "warps split over the keys"),
+    )
+]
+
+
+def time(rung, problem, options, part) -> dict:
+    """Return the row of one call: verified, then timed. ms is None where the GPU or a library cannot; then why."""
+    row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.size, "options": options}
+    row |= {"ms": None, "tflops": None, "flop_per_byte": None}
+    if rung.traffic:
+        head = cost.flops(problem.N, problem.N, problem.d, causal=problem.causal)
+        row["flop_per_byte"] = round(cost.intensity(head, rung.traffic(problem, **options)), 1)
+
+    def run():
+        return rung.run(*problem.tensors, problem.causal, **options)
+
+    try:
+        given = run()
+    except Exception as error:  # whatever a compiler, a driver or a library has to say
+        return row | {"reason": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+    harness.verify(f"{rung.name} at {problem.size} with {options}", given[-1:, -1:], problem.exact, problem.plain)
+    ms = harness.median_ms(run)
+    return row | {"ms": round(ms, 4), "tflops": round(problem.flops / ms / 1e9, 1)}
+
+
+def climb(problem, rungs, part, report=print) -> list:
+    """Return the rows of these rungs, one below the other; `best` marks the fastest of each."""
+    rows, tried = [], []
+    for rung in rungs:
+        here = [time(rung, problem, options, part) for options in rung.choices(problem, tried)]
+        tried = sorted((row for row in here if row["ms"]), key=lambda row: row["ms"]) or tried
+        for row in here:
+            row["best"] = bool(row["ms"]) and row is tried[0]
+            report(line(row))
+        rows += here
+    return rows
+
+
+def ceiling() -> dict:
+    """Return the row of a matrix product, the most that attention could reach."""
+    A, B = (torch.randn(CEILING, CEILING, device="cuda", dtype=torch.bfloat16) for _ in "AB")
+    exact, plain = A[:64].double() @ B.double(), (A[:64].float() @ B.float()).bfloat16()
+    harness.verify("matrix product", (A @ B)[:64], exact, plain)
+    ms = harness.median_ms(lambda: A @ B)
+    row = {"part": "ceiling", "rung": "matmul", "idea": f"a matrix product, {CEILING} x {CEILING} x {CEILING}"}
+    row |= {"d": None, "causal": None, "N": CEILING, "options": {}, "flop_per_byte": None, "best": True}
+    return row | {"ms": round(ms, 4), "tflops": round(2 * CEILING**3 / ms / 1e9, 1)}
+
+
+def line(row) -> str:
+    size = f"d={row['d']:<4}{'causal' if row['causal'] else '':7}N={row['N']:<6}"
+    options = " ".join(str(value) for name, value in row["options"].items() if name != "descriptors")
+    result = f"{row['tflops']:8.1f}{' *' if row['best'] else ''}" if row["ms"] else f"       - {row['reason']}"
+    return f"{size}{row['rung']:22}{options:14}{result}"
+
+
+def measure(ds=(64, 128)) -> list:
+    """Return all rows: of each size the ladder, the peers, and FlashAttention-2's ideas one by one."""
+    rows = [ceiling()]
+    print(f"matrix product {rows[0]['tflops']}\nTFLOP/s with B_r B_c num_warps num_stages; * the best of a rung")
+    for d, causal in itertools.product(ds, (False, True)):
+        problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
+        rows += climb(problem, RUNGS, "ladder")
+        rows += climb(problem, OTHERS, "peer")
+        rows += climb(problem, [PARTNER, *WITHOUT], "fa2")
+        del problem  # its memory, before the next one's
+        few = Problem(1, FEW_HEADS, TOKENS, d, causal)
+        rows += climb(few, [PARTNER, WITHOUT[1]], "fa2")
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.ladder", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    parser.add_argument("--quick", action="store_true", help="d = 128 only")
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("The ladder is timed on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
+    torch.manual_seed(0)
+    record = {**harness.environment(), "dtype": "bfloat16"}
+    print(", ".join(f"{key} {value}" for key, value in record.items()))
+    record["rows"] = measure((128,) if args.quick else (64, 128))
+    if args.out:
+        harness.write(args.out, record)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Attention as others compute it on a GPU, all with one signature: run(Q, K, V, causal) -> O.
+
+Tensors are (B, H, N, d) with N_q = N_k, so torch's top-left causal mask is the bottom-right one.
+"""
+
+import functools
+import importlib.util
+import math
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
+
+EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
+
+
+def ours(Q, K, V, causal):
+    from flashlib.kernels import forward  # only where there is a GPU: Triton may not be installed
+
+    return forward.attention(Q, K, V, causal=causal).O
+
+
+def eager(Q, K, V, causal):
+    S = Q @ K.mT / math.sqrt(Q.shape[-1])
+    if causal:
+        S = S.masked_fill(torch.ones(S.shape[-2:], dtype=torch.bool, device=S.device).triu(1), -torch.inf)
+    return S.softmax(dim=-1) @ V
+
+
+def sdpa(backend, Q, K, V, causal):
+    with sdpa_kernel(backend):
+        return scaled_dot_product_attention(Q, K, V, is_causal=causal)
+
+
+@functools.cache
+def _flex():
+    torch._dynamo.config.recompile_limit = 100  # one compilation for each shape, and no silent way back to eager
+    return torch.compile(flex_attention, dynamic=False, fullgraph=True)
+
+
+@functools.lru_cache(maxsize=1)
+def _causal_blocks(N, device):
+    return create_block_mask(lambda b, h, q, k: q >= k, None, None, N, N, device=device)
+
+
+def flex(Q, K, V, causal):
+    mask = _causal_blocks(Q.shape[2], Q.device) if causal else None
+    return _flex()(Q, K, V, block_mask=mask)
+
+
+def fa4(Q, K, V, causal):
+    from flash_attn.cute import flash_attn_func
+
+    O = flash_attn_func(*(X.transpose(1, 2) for X in (Q, K, V)), causal=causal)  # takes (B, N, H, d)
+    return (O[0] if isinstance(O, tuple) else O).transpose(1, 2)
+
+
+PEERS = {
+    "ours": ours,
+    "sdpa_flash": functools.partial(sdpa, SDPBackend.FLASH_ATTENTION),
+    "sdpa_cudnn": functools.partial(sdpa, SDPBackend.CUDNN_ATTENTION),
+    "sdpa_efficient": functools.partial(sdpa, SDPBackend.EFFICIENT_ATTENTION),
+    "flex": flex,
+    "eager": eager,
+}
+if importlib.util.find_spec("flash_attn") and importlib.util.find_spec("flash_attn.cute"):
+    PEERS["fa4"] = fa4

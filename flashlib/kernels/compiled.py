@@ -1,0 +1,309 @@
+"""What the compiler makes of a kernel, for a GPU that need not be there.
+
+>>> from flashlib.kernels import compiled
+>>> compiled.report(d=64, dtype="float16", B_r=64, B_c=64, num_warps=4).registers  # doctest: +SKIP
+128
+"""
+
+import atexit
+import contextlib
+import functools
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import triton
+
+from flashlib.gpus import GPU, GPUS
+from flashlib.kernels import DTYPES, check_kernel_blocks, check_powers_of_two, forward, ladder, listings, softmax
+from flashlib.state import check_causal, check_counts
+
+TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
+MAX_STAGES = 8
+ROOT = Path(__file__).parents[2]
+
+
+class Multiprocessor(NamedTuple):
+    """What the programs on one multiprocessor share, beside 64K registers, by compute capability.
+
+    Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (gpus, warps,
+    programs: the most there can be at a time); cuda_occupancy.h of the CUDA toolkit (unit: bytes, shared memory is
+    handed out in multiples of it).
+    """
+
+    gpus: tuple[str, ...]
+    warps: int
+    programs: int
+    unit: int
+
+    @property
+    def gpu(self) -> GPU:
+        return GPUS[self.gpus[0]]
+
+
+MULTIPROCESSORS = {
+    75: Multiprocessor(("T4",), warps=32, programs=16, unit=256),
+    80: Multiprocessor(("A100",), warps=64, programs=32, unit=128),
+    89: Multiprocessor(("RTX 4090",), warps=48, programs=24, unit=128),
+    90: Multiprocessor(("H100", "H200"), warps=64, programs=32, unit=128),
+}
+REGISTERS = 64 * 1024  # of a multiprocessor, 32 bits each
+MAX_REGISTERS = 255  # of a thread
+
+
+class CompileError(RuntimeError):
+    """The request was in order, and the compiler could not do it."""
+
+
+class Programs(NamedTuple):
+    """How many programs a multiprocessor can hold at a time, by each of what they share."""
+
+    registers: int
+    shared: int
+    warps: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled kernel.
+
+    kernel, d, dtype, causal, capability  as asked for
+    B_r, B_c, num_warps, num_stages, descriptors  as asked for or as the kernel chose; None where it has no such
+    registers  of a thread, 32 bits each
+    spilled    bytes of a thread for which no register was left: they move to memory and back
+    shared     bytes of shared memory that a program takes
+    notes      what ptxas, which makes SASS from PTX, says about performance
+    ttgir, ptx, sass  the listings, see `listings`; sass is "" if not asked for, or without a disassembler
+    """
+
+    kernel: str
+    d: int
+    dtype: str
+    causal: bool
+    capability: int
+    B_r: int | None
+    B_c: int | None
+    num_warps: int
+    num_stages: int
+    descriptors: bool | None
+    registers: int
+    spilled: int
+    shared: int
+    notes: tuple[str, ...] = field(repr=False)
+    ttgir: str = field(repr=False)
+    ptx: str = field(repr=False)
+    sass: str = field(repr=False)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the GPU has the shared memory that a program takes."""
+        return self.shared <= MULTIPROCESSORS[self.capability].gpu.block_sram
+
+    @property
+    def room(self) -> Programs:
+        """How many programs fit on a multiprocessor by registers, shared memory and warps."""
+        return programs(self.registers, self.shared, self.num_warps, self.capability)
+
+    @property
+    def programs(self) -> int:
+        """How many programs one multiprocessor can hold at a time."""
+        return min(self.room)
+
+    def loop(self, kind) -> str:
+        """Return the loop over tiles in the listing `kind`, "ttgir", "ptx" or "sass"; "" if there is none."""
+        return listings.inner_loop(kind, getattr(self, kind))
+
+    def counts(self, kind, *, loop=False) -> dict[str, int]:
+        """Return how often each of listings.INSTRUCTIONS stands in "ptx" or "sass", or in its loop over tiles."""
+        return listings.counts(kind, self.loop(kind) if loop else getattr(self, kind))
+
+
+def programs(registers, shared, num_warps, capability) -> Programs:
+    """Return how many programs fit on one multiprocessor.
+
+    registers: of a thread; shared: bytes of a program. A warp gets registers in multiples of 256, from one of the
+    four parts of the multiprocessor, and each program takes what the system keeps of shared memory, too.
+    Source: cuda_occupancy.h of the CUDA toolkit.
+    """
+    limits = MULTIPROCESSORS[capability]
+    gpu = limits.gpu
+    of_warp = _up(registers * 32, 256)
+    warps = REGISTERS // 4 // of_warp * 4
+    taken = _up(shared + gpu.sram - gpu.block_sram, limits.unit)
+    return Programs(
+        registers=warps // _up(num_warps, 4),
+        shared=0
+        if shared > gpu.block_sram
+        else min(gpu.sram // taken if taken else limits.programs, limits.programs),
+        warps=min(limits.warps // num_warps, limits.programs),
+    )
+
+
+def _up(n, unit):
+    return -(-n // unit) * unit
+
+
+@functools.cache
+def kernels() -> dict:
+    """Return the modules whose kernel can be compiled, by name: forward, softmax, and the rungs that have one."""
+    found = {"forward": forward, "softmax": softmax}
+    for rung in pkgutil.iter_modules(ladder.__path__):
+        module = importlib.import_module(f"{ladder.__name__}.{rung.name}")
+        if any(isinstance(value, triton.runtime.KernelInterface) for value in vars(module).values()):
+            found[rung.name] = module
+    return found
+
+
+def options_of(kernel) -> frozenset[str]:
+    """Return which of causal, B_r, B_c, num_warps, num_stages and descriptors a kernel takes."""
+    module = kernels()[kernel]
+    taken = inspect.signature(module.softmax if module is softmax else module.attention).parameters
+    return frozenset(taken) & {"causal", "B_r", "B_c", "num_warps", "num_stages", "descriptors"}
+
+
+def report(
+    *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
+    num_stages=None, descriptors=None, capability=90, sass=True,
+) -> Compiled:  # fmt: skip
+    """Compile a kernel for a GPU, and say what became of it; takes a second, the first time three.
+
+    kernel: one of `kernels()`. d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16"
+    or "float32". B_r, B_c: rows and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's
+    `attention`; None, the default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75,
+    80, 89 or 90. sass: whether to disassemble what the GPU would run.
+    Raises TypeError or ValueError for what the kernel does not take, before any work where that can be known, and
+    CompileError where the compiler cannot do it or takes longer than a minute.
+    """
+    options = {
+        "B_r": B_r,
+        "B_c": B_c,
+        "num_warps": num_warps,
+        "num_stages": num_stages,
+        "descriptors": descriptors,
+    }
+    options = {name: value for name, value in options.items() if value is not None}
+    _check(kernel, d, dtype, causal, capability, options)
+    options = tuple((name, value if name == "descriptors" else int(value)) for name, value in options.items())
+    return _report(kernel, int(d), dtype, bool(causal), int(capability), options, bool(sass))
+
+
+def _check(kernel, d, dtype, causal, capability, options):
+    _check_choice(kernel=(kernel, kernels()))
+    _check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
+    _check_choice(capability=(capability, MULTIPROCESSORS))
+    check_counts(at_least=1, d=d)
+    check_causal(causal)
+    taken = options_of(kernel)
+    for name in options:
+        if name not in taken:
+            raise ValueError(f"{name} is {options[name]!r}; {kernel} has no such option: leave it out")
+    if causal and "causal" not in taken:
+        raise ValueError(f"causal is {causal}; {kernel} has no mask: leave it out")
+    check_kernel_blocks(**{name: options[name] for name in ("B_r", "B_c") if name in options})
+    if "num_warps" in options:
+        check_powers_of_two(1, 16, num_warps=options["num_warps"])
+    if "num_stages" in options:
+        check_counts(at_least=1, num_stages=options["num_stages"])
+        if options["num_stages"] > MAX_STAGES:
+            raise ValueError(f"num_stages is {options['num_stages']}; at most {MAX_STAGES} are compiled here")
+    if not isinstance(options.get("descriptors", True), bool):
+        raise TypeError(f"descriptors is {options['descriptors']!r}; pass True or False, or None to choose")
+
+
+def _check_choice(**choices):
+    for name, (value, accepted) in choices.items():
+        if isinstance(value, bool) or value not in list(accepted):
+            raise ValueError(f"{name} is {value!r}; accepted are {', '.join(map(str, accepted))}")
+
+
+@functools.lru_cache(maxsize=64)
+def _report(kernel, d, dtype, causal, capability, options, sass):
+    asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
+    room = MULTIPROCESSORS[capability].gpu.block_sram
+    rest = {"module": kernels()[kernel].__name__, "options": dict(options), "room": room, "sass": sass}
+    became = _compiler.ask(asked | rest)
+    if "error" in became:
+        name, sentence = became["error"]
+        raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)
+    return Compiled(**asked, **became | {"notes": tuple(became["notes"])})
+
+
+class _Compiler:
+    """The process `flashlib.kernels.compiling`, started when first asked and kept: starting takes longest."""
+
+    def __init__(self):
+        self.process, self.lock = None, threading.Lock()
+        atexit.register(self.stop)
+
+    def ask(self, request) -> dict:
+        """Return the answer to one request; raise CompileError if none comes."""
+        with self.lock:
+            if self.process is None or self.process.poll() is not None:
+                self.start()
+            late = threading.Event()
+            timer = threading.Timer(TIME_LIMIT, lambda: (late.set(), self.kill()))
+            timer.start()
+            try:
+                self.process.stdin.write(json.dumps(request) + "\n")
+                self.process.stdin.flush()
+                line = self.process.stdout.readline()
+            except BrokenPipeError:
+                line = ""
+            except BaseException:  # an answer that nobody waits for would be taken for the next one
+                self.kill()
+                raise
+            finally:
+                timer.cancel()
+            return json.loads(line) if line else self._ended(late.is_set())
+
+    def start(self):
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        # Triton shall compile; and where there is a GPU, this process shall not see it.
+        env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
+        self.stop()
+        self.log = tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "flashlib.kernels.compiling"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env,
+            start_new_session=True,  # an interrupt of the notebook is not for it, and ptxas ends with it
+        )  # fmt: skip
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+
+    def stop(self):
+        if self.process:
+            if self.process.poll() is None:
+                self.kill()
+            self.process.communicate()
+            self.log.close()
+            self.process = None
+
+    def _ended(self, late):
+        self.process.wait()
+        self.log.seek(0)
+        lines = self.log.read().split("\n")
+        self.stop()
+        if late:
+            raise CompileError(
+                f"the compiler took longer than {TIME_LIMIT} seconds: choose smaller tiles or more warps"
+            )
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
+        raise CompileError(f"the compiler ended without an answer; it last said: {said}")
+
+
+_compiler = _Compiler()

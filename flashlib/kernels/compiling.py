@@ -1,0 +1,141 @@
+"""The process that compiles kernels for GPUs that are not there: `python -m flashlib.kernels.compiling`.
+
+Started by `compiled`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
+request as a line of JSON from stdin and writes the answer as a line of JSON to stdout, until stdin ends. The
+launch code of the kernels runs as it is, on tensors in the computer's memory, under a driver that knows a GPU's
+capability and has no GPU; only the launch is left out.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.runtime.jit import JITFunction
+
+from flashlib import kernels
+from flashlib.kernels import listings
+
+SHAPE = 2, 2, 4096  # B, H, N of the tensors: a long sequence, and a multiple of 16, which Triton makes use of
+INTERNAL = "Triton's compiler gave up"
+
+
+class NoDevice:
+    """What Triton asks of a driver while it compiles."""
+
+    def __init__(self, capability):
+        self.capability = capability
+
+    def get_current_device(self):
+        return self.capability  # the key of Triton's kernels in memory
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_current_target(self):
+        return GPUTarget("cuda", self.capability, 32)
+
+
+class Launches:
+    """Stands in for every launch: compiles, and keeps what was compiled and with which arguments."""
+
+    def __init__(self):
+        run, self.compiled = JITFunction.run, None
+
+        def compile_only(kernel, *args, grid, warmup, **options):
+            kernel.device_caches.clear()  # what is not compiled again, ptxas says nothing about
+            self.compiled, self.options = run(kernel, *args, grid=grid, warmup=True, **options), options
+
+        JITFunction.run = compile_only
+
+
+def answer(launches, request) -> dict:
+    """Return what became of a request, which `compiled` checked; raise what the kernel's own checks raise."""
+    capability, room = request["capability"], request["room"]
+    triton.runtime.driver.set_active(NoDevice(capability))
+    torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
+    kernels.tuned._room = lambda device: kernels.tuned.Room(room, 0, tensor_cores=capability >= 80)
+    launches.compiled = None
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):  # Triton prints what ptxas says
+        _launch(request)
+    if launches.compiled is None:
+        raise ValueError(f"{request['kernel']} launched no kernel")
+    compiled, log = launches.compiled, told.getvalue()
+    asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
+    return {
+        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+        "notes": re.findall(r"Potential Performance Loss: (.*)", log),
+        "shared": compiled.metadata.shared,
+        "num_warps": compiled.metadata.num_warps,
+        "num_stages": compiled.metadata.num_stages,
+        "B_r": launches.options.get("B_R"),
+        "B_c": launches.options.get("B_C"),
+        "descriptors": launches.options.get("DESCRIPTORS"),
+        **asm,
+        "sass": _sass(compiled) if request["sass"] else "",
+    }
+
+
+def _launch(request):
+    attention = importlib.import_module(request["module"])
+    dtype = getattr(torch, request["dtype"])
+    if request["kernel"] == "softmax":
+        attention.softmax(torch.empty(4, request["d"], dtype=dtype))
+    else:
+        X = torch.zeros(*SHAPE, request["d"], dtype=dtype)
+        attention.attention(X, X, X, causal=request["causal"], **request["options"])
+
+
+def _sass(compiled):
+    """Return the listing of the code the GPU would run, "" where the disassembler is missing."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(compiled.asm["cubin"])
+        file.flush()
+        try:  # not asm["sass"]: that ends after 4096 instructions
+            command = [triton.knobs.nvidia.nvdisasm.path, "-c", file.name]
+            text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (RuntimeError, OSError, subprocess.CalledProcessError):
+            return ""
+    return listings.readable("sass", text)
+
+
+def _sentence(error):
+    """Return the name of the exception that the asker shall raise, and its text."""
+    if isinstance(error, (TypeError, ValueError)) and not isinstance(error, triton.TritonError):
+        return type(error).__name__, str(error)
+    text = str(error)
+    if fatal := re.search(r"ptxas fatal\s*:\s*(?:\(\w+\) )?(.*)", text):
+        return "CompileError", f"ptxas, which makes the GPU's code from PTX, refused it: {fatal[1]}"
+    lines = [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    return "CompileError", f"{INTERNAL}: {lines[-1].strip()}"
+
+
+def main():
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what else is printed shall not come between the answers
+    triton.knobs.compilation.always_compile = True  # Triton's cache does not keep what ptxas says
+    triton.knobs.nvidia.dump_ptxas_log = True
+    kernels.check_device = lambda **_: None  # before the kernels import it
+    importlib.import_module("flashlib.kernels.tuned")
+    launches = Launches()
+    for line in sys.stdin:
+        try:
+            became = answer(launches, json.loads(line))
+        except Exception as error:
+            became = {"error": _sentence(error)}
+        out.write(json.dumps(became) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""What the compiler wrote, made readable: the listings of a kernel, the loop inside, and what is counted in them.
+
+A kernel becomes TTGIR (tiles, and where they lie), then PTX (one thread, unlimited registers), then SASS (what the
+GPU runs). Below, `kind` is "ttgir", "ptx" or "sass".
+"""
+
+import re
+from typing import NamedTuple
+
+
+class Instruction(NamedTuple):
+    """How an instruction is written in PTX and in SASS (regular expressions), and what it does."""
+
+    ptx: str
+    sass: str
+    meaning: str
+
+
+NEVER = r"(?!)"
+INSTRUCTIONS = {
+    "wgmma": Instruction(
+        r"\bwgmma\.mma_async", r"\bHGMMA", "product of tiles by four warps, tiles in shared memory"
+    ),
+    "wgmma wait": Instruction(r"\bwgmma\.wait_group", r"\bWARPGROUP\.DEPBAR", "wait for such products"),
+    "mma.sync": Instruction(r"\bmma\.sync", r"\bHMMA", "product of tiles by one warp, tiles in registers"),
+    "ldmatrix": Instruction(r"\bldmatrix", r"\bLDSM", "tile from shared memory to registers"),
+    "cp.async": Instruction(r"\bcp\.async\.c[ag]\b", r"\bLDGSTS", "global to shared memory, in the background"),
+    "TMA": Instruction(r"\bcp\.async\.bulk\.tensor", r"\bUTMA(LDG|STG)", "copy of a whole tile by the copy unit"),
+    "ex2": Instruction(r"\bex2\.approx", r"\bMUFU\.EX2", "2 to the power of x"),
+    "fma": Instruction(r"\bfma\.rn\.(\w+\.)?f32", r"\bFFMA", "a * b + c in fp32"),
+    "spill": Instruction(NEVER, r"\b(STL|LDL)\b", "register to local memory, or back"),
+}
+
+# What makes a loop the one over tiles: products of tiles or, where there are none, a * b + c or exp.
+PRODUCTS = {
+    "ttgir": (r"\b(tt\.dot|ttng\.warp_group_dot|ttng\.tc_gen5_mma) ", r"\bmath\.exp"),
+    "ptx": (rf"{INSTRUCTIONS['wgmma'].ptx}|{INSTRUCTIONS['mma.sync'].ptx}", INSTRUCTIONS["fma"].ptx),
+    "sass": (rf"{INSTRUCTIONS['wgmma'].sass}|{INSTRUCTIONS['mma.sync'].sass}", INSTRUCTIONS["fma"].sass),
+}
+LABEL = {"ptx": re.compile(r"(\$L__BB\w+):"), "sass": re.compile(r"(\.L_x_\d+):")}
+BRANCH = {"ptx": re.compile(r"\bbra\S*\s+(\$L__BB\w+)"), "sass": re.compile(r"\bBRA\S*\s.*?(\.L_x_\d+)")}
+
+LOCATION = re.compile(r" loc\((?:[^()]|\([^()]*\))*\)")  # nested at most once
+SASS = re.compile(r"\s*/\*[0-9a-f]+\*/\s*(.*;)|(\.L_x_\d+:)")
+DEBUG = re.compile(r"\s*(\.loc|\.file|\.b\d+ |\$L__(tmp|func)|// (begin|end) inline asm)|\s*$")
+
+
+def readable(kind, text) -> str:
+    """Return a listing, as Triton or for SASS `nvdisasm -c` gives it, without what only debuggers read."""
+    if kind == "ttgir":
+        lines = (LOCATION.sub("", line) for line in text.splitlines() if not line.startswith("#loc"))
+    elif kind == "ptx":
+        code = text.partition("\t.section\t.debug")[0]
+        lines = (line.partition("//")[0].rstrip() for line in code.splitlines() if not DEBUG.match(line))
+        lines = (line for line in lines if line)
+    else:
+        found = filter(None, map(SASS.match, text.splitlines()))
+        lines = (
+            line[2] or "    " + line[1].replace("`(", "").replace(") ;", ";").replace(" ;", ";") for line in found
+        )
+    return "\n".join(lines)
+
+
+def inner_loop(kind, text) -> str:
+    """Return the loop over tiles, "" if there is none; of two, without and with a mask, the first."""
+    lines = text.splitlines()
+    first, second = PRODUCTS[kind]
+    loops = []  # (products, the rest if there are none, from, to)
+    for start, stop in _loops_by_indent(lines) if kind == "ttgir" else _loops_by_label(kind, lines):
+        loop = "\n".join(lines[start:stop])
+        products = _count(first, loop)
+        loops.append((products, 0 if products else _count(second, loop), start, stop))
+    loops = [a for a in loops if any(a[:2]) and not any(_is_inside(b, a) for b in loops)]
+    *_, start, stop = max(loops, key=lambda loop: (*loop[:2], -loop[2]), default=(0, 0))
+    return "\n".join(lines[start:stop])
+
+
+def _is_inside(a, b):
+    return a != b and any(a[:2]) and b[2] <= a[2] and a[3] <= b[3]
+
+
+def _loops_by_indent(lines):
+    for start, line in enumerate(lines):
+        if "scf.for " in line:
+            end = " " * (len(line) - len(line.lstrip())) + "}"
+            yield start, next(n for n in range(start, len(lines)) if lines[n].startswith(end)) + 1
+
+
+def _loops_by_label(kind, lines):
+    """Yield from where to where a branch leads back."""
+    seen = {}
+    for n, line in enumerate(lines):
+        if label := LABEL[kind].match(line):
+            seen[label[1]] = n
+        elif (branch := BRANCH[kind].search(line)) and branch[1] in seen:
+            yield seen[branch[1]], n + 1
+
+
+def counts(kind, text) -> dict[str, int]:
+    """Return how often each of INSTRUCTIONS stands in a listing of PTX or SASS."""
+    return {name: _count(getattr(forms, kind), text) for name, forms in INSTRUCTIONS.items()}
+
+
+def _count(pattern, text):
+    return sum(1 for _ in re.finditer(pattern, text))

@@ -1,0 +1,37 @@
+"""The fuzzer draws what the kernel must take, and finds a kernel that is wrong."""
+
+import pytest
+import torch
+
+from flashlib.kernels import forward
+from tests.kernels import fuzz
+
+SEEDS = range(25)
+
+
+def test_random_problems_are_right(device, poisoned):
+    if device == "cpu":
+        for seed in SEEDS:
+            fuzz.run(seed, device)
+
+
+def test_what_is_drawn_is_varied():
+    drawn = [fuzz.draw(seed, "cpu") for seed in range(200)]
+    assert {Q.dtype for Q, *_ in drawn} == set(fuzz.DTYPES)
+    assert {options["causal"] for *_, options in drawn} == {False, True}
+    assert any(Q.shape[1] > K.shape[1] for Q, K, *_ in drawn), "no grouped heads"
+    assert any(not Q.is_contiguous() for Q, *_ in drawn) and any(K.shape[2] == 0 for _, K, *_ in drawn)
+    assert any(Q.shape[3] & (Q.shape[3] - 1) for Q, *_ in drawn), "only powers of two"
+    assert any(options["causal"] and Q.shape[2] > K.shape[2] > 0 for Q, K, _, options in drawn), "no masked rows"
+
+
+def test_a_wrong_kernel_is_found_with_its_seed(monkeypatch, device):
+    right = forward.attention
+
+    def without_last_key(Q, K, V, **options):
+        return right(Q, K[:, :, :-1], V[:, :, :-1], **options)
+
+    monkeypatch.setattr(forward, "attention", without_last_key)
+    with pytest.raises(AssertionError, match=r"seed \d+: \[\("):
+        for seed in SEEDS:
+            fuzz.run(seed, torch.device(device).type)

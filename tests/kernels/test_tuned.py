@@ -1,0 +1,69 @@
+"""The tuned table fits every GPU, and what does not fit is made smaller and not more than it must."""
+
+import pytest
+import torch
+
+from flashlib.kernels import tuned
+from flashlib.kernels.tuned import Config
+
+KB = 1024
+TABLES = {
+    "hopper": (tuned.HOPPER, 227 * KB),
+    "ampere": (tuned.AMPERE, 163 * KB),
+    "no tensor cores": (tuned.NO_TENSOR_CORES, 99 * KB),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("D", [32, 64, 128, 256])
+def test_the_table_fits_the_gpus_it_was_made_for(name, D):
+    table, room = TABLES[name]
+    for config in table[D]:
+        assert tuned.fitted(config, D, 4 if name == "no tensor cores" else 2, room) == config
+
+
+@pytest.mark.parametrize("room", [64 * KB, 99 * KB, 163 * KB])
+@pytest.mark.parametrize("D", [16, 64, 128, 256])
+@pytest.mark.parametrize("itemsize", [2, 4])
+def test_a_fitted_config_fits_and_keeps_what_it_can(room, D, itemsize):
+    config = Config(128, 128, 8, 4)
+    fitted = tuned.fitted(config, D, itemsize, room)
+    assert tuned.shared_bytes(fitted, D, itemsize) <= room
+    assert fitted.num_warps == config.num_warps and min(fitted.B_R, fitted.B_C) >= 16
+    if fitted.num_stages < config.num_stages:
+        one_more = fitted._replace(num_stages=fitted.num_stages + 1)
+        assert tuned.shared_bytes(one_more, D, itemsize) > room
+    else:
+        assert fitted == config
+
+
+def default(D, dtype, descriptors, *, causal=False, N_q=4096, N_k=4096, heads=64):
+    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": heads}
+    return tuned.default(D, dtype, descriptors, torch.device("cpu"), **sizes)
+
+
+def test_the_default_is_that_of_the_table():
+    assert default(128, torch.float16, False) == tuned.AMPERE[128][0]
+    assert default(128, torch.float32, True) == tuned.NO_TENSOR_CORES[128][0]
+    assert default(16, torch.bfloat16, True) == tuned.HOPPER[32][0]
+
+
+def test_the_default_is_fitted_to_the_device(monkeypatch):
+    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(99 * KB, 40))  # an RTX 4090 has as much
+    small = default(128, torch.float16, False)
+    assert tuned.shared_bytes(small, 128, 2) <= 99 * KB < tuned.shared_bytes(tuned.AMPERE[128][0], 128, 2)
+
+
+def test_a_gpu_without_tensor_cores_takes_small_tiles(monkeypatch):
+    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(64 * KB, 40, tensor_cores=False))  # a T4
+    assert default(128, torch.float16, False) == tuned.NO_TENSOR_CORES[128][0]
+
+
+def test_short_sequences_have_tiles_of_their_own(monkeypatch):
+    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(227 * KB, 132))
+    rule, short = tuned.HOPPER[128]
+    assert default(128, torch.float16, True, N_q=rule.B_R * 2, heads=66) == rule
+    assert default(128, torch.float16, True, N_q=rule.B_R * 2, heads=65) == short
+    assert default(128, torch.float16, True, causal=True, N_k=tuned.SHORT * rule.B_C) == short
+    assert default(128, torch.float16, True, causal=True, N_k=tuned.SHORT * rule.B_C + 1) == rule
+    assert default(128, torch.float16, True, causal=False, N_k=tuned.SHORT * rule.B_C) == rule
