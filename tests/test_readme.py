@@ -1,15 +1,10 @@
 """The speed table of the README is the recorded run's."""
 
-import importlib.util
 import json
 
 import pytest
 
-from tests.test_notebooks import ROOT
-
-spec = importlib.util.spec_from_file_location("speed_table", ROOT / "tools" / "speed_table.py")
-speed_table = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(speed_table)
+from tools import speed_table
 
 
 def test_the_speed_table_is_the_recorded_run():

@@ -180,10 +180,9 @@ def _stream(
 ):  # fmt: skip
     """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
     for start in range(start_k, end_k, B_C):
+        # Loaded together, the two tiles are awaited once. To await v again after the softmax costs up to a tenth.
         k = _load(K, strides_k, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
-        v = _load(
-            V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS
-        )  # here, to be awaited once with k
+        v = _load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
         if MASKED:
             offs_n = start + tl.arange(0, B_C)
