@@ -48,3 +48,9 @@ def test_hopper_multiplies_with_wgmma(reports):
 def test_fp32_products_are_ieee(reports):
     checked = [r for r in reports if r.kernel == "forward" and r.dtype == "float32"]
     assert checked and not any("tf32" in r.ptx for r in checked)
+
+
+@pytest.mark.parametrize("d", [64, 128, 256])
+def test_the_default_fits_a_gpu_whose_tensor_cores_triton_does_not_use(d):
+    report = compiled.report(d=d, dtype="float16", causal=True, capability=75, sass=False)
+    assert report.fits and report.spilled == 0
