@@ -71,14 +71,6 @@ def _module(name):
     return import_module(f"flashlib.kernels.{name}")
 
 
-def eager(Q, K, V, causal):
-    return _module("ladder.r1_eager").output(Q, K, V, causal)[0]
-
-
-def ours(Q, K, V, causal, **options):
-    return _module("forward").attention(Q, K, V, causal=causal, **options).O
-
-
 def small(problem, tried):
     return [SMALL]
 
@@ -126,7 +118,7 @@ def every_tile(problem, B_r, B_c, **_):
 
 
 RUNGS = [
-    Rung("r1_eager", "standard attention, S and P in HBM", eager, traffic=stored),
+    Rung("r1_eager", "standard attention, S and P in HBM", PEERS["eager"], traffic=stored),
     Rung("r2_softmax", "scale, mask and softmax in one kernel", kernel("r2_softmax"), traffic=stored),
     Rung("r3_flash", "one kernel, S and P stay on the chip", kernel("r3_flash"), small, every_tile),
     Rung("r4_exp2", "exp2, the scale folded in", kernel("r4_exp2"), small, every_tile),
@@ -134,7 +126,7 @@ RUNGS = [
     Rung("r6_tiles", "larger tiles, more warps", kernel("r5_causal"), tiles, tiled),
     Rung("r7_stages", "tiles loaded ahead", kernel("r5_causal"), stages, tiled),
     Rung("r8_descriptors", "tensor descriptors in place of pointers", kernel("r8_descriptors"), again, tiled),
-    Rung("ours", "the tuned kernel, kernels.forward", ours, tuned, tiled),
+    Rung("ours", "the tuned kernel, kernels.forward", PEERS["ours"], tuned, tiled),
 ]
 OTHERS = [Rung(name, "a peer", run) for name, run in PEERS.items() if name not in ("ours", "eager")]
 PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", kernel("r5_causal"), pipelined, tiled)

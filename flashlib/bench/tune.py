@@ -8,6 +8,7 @@ can be given to `forward.attention` as B_r, B_c, num_warps and num_stages, or wr
 
 import argparse
 import itertools
+import math
 import sys
 
 import torch
@@ -55,7 +56,7 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("There is no CUDA device to tune for.")
     ranked = rank(args.d, args.N, args.causal, getattr(torch, args.dtype))
-    n_choices = len(list(itertools.product(*CHOICES.values())))
+    n_choices = math.prod(map(len, CHOICES.values()))
     print(f"{harness.environment()['gpu']}, d={args.d}, N={args.N}, causal={args.causal}, {args.dtype}")
     print("".join(f"{name:>11}" for name in CHOICES) + "    TFLOP/s")
     for tflops, options in ranked[:12]:

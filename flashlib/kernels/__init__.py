@@ -6,6 +6,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     softmax    row softmax
     forward    FlashAttention-2, forward pass
     tuned      its tiles, warps and stages for each GPU
+    compiled   what the compiler makes of a kernel, for a GPU that need not be there
     ladder     numbered, frozen teaching versions of the forward pass, one idea more in each
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
@@ -35,7 +36,7 @@ except ModuleNotFoundError as error:
     system = platform.system()
     reason = "run make setup" if system == "Linux" else f"it has packages for Linux, and this is {system}"
     raise ImportError(
-        f"Triton is not installed: {reason}. The chapters up to 06 run without it; "
+        f"Triton is not installed: {reason}. The chapters up to 08 run without it; "
         "in the kernel chapters read on with the results stored in the notebook"
     ) from error
 

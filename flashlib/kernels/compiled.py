@@ -140,11 +140,10 @@ def programs(registers, shared, num_warps, capability) -> Programs:
     of_warp = _up(registers * 32, 256)
     warps = REGISTERS // 4 // of_warp * 4
     taken = _up(shared + gpu.sram - gpu.block_sram, limits.unit)
+    by_shared = gpu.sram // taken if taken else limits.programs
     return Programs(
         registers=warps // _up(num_warps, 4),
-        shared=0
-        if shared > gpu.block_sram
-        else min(gpu.sram // taken if taken else limits.programs, limits.programs),
+        shared=min(by_shared, limits.programs) if shared <= gpu.block_sram else 0,
         warps=min(limits.warps // num_warps, limits.programs),
     )
 

@@ -22,7 +22,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
 from flashlib import kernels
-from flashlib.kernels import listings
+from flashlib.kernels import listings, tuned
 
 SHAPE = 2, 2, 4096  # B, H, N of the tensors: a long sequence, and a multiple of 16, which Triton makes use of
 INTERNAL = "Triton's compiler gave up"
@@ -62,7 +62,7 @@ def answer(launches, request) -> dict:
     capability, room = request["capability"], request["room"]
     triton.runtime.driver.set_active(NoDevice(capability))
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
-    kernels.tuned._room = lambda device: kernels.tuned.Room(room, 0, tensor_cores=capability >= 80)
+    tuned._room = lambda device: tuned.Room(room, 0, tensor_cores=capability >= 80)
     launches.compiled = None
     told = io.StringIO()
     with contextlib.redirect_stdout(told):  # Triton prints what ptxas says
@@ -126,7 +126,6 @@ def main():
     triton.knobs.compilation.always_compile = True  # Triton's cache does not keep what ptxas says
     triton.knobs.nvidia.dump_ptxas_log = True
     kernels.check_device = lambda **_: None  # before the kernels import it
-    importlib.import_module("flashlib.kernels.tuned")
     launches = Launches()
     for line in sys.stdin:
         try:

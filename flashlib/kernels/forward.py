@@ -57,9 +57,9 @@ def attention(
     B, H, N_q, d = q.shape
     D = max(16, triton.next_power_of_2(d))
     sizes = {"causal": bool(causal), "N_q": N_q, "N_k": K.shape[2], "heads": B * H}
-    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes)._asdict()
     given = _given(B_R=B_r, B_C=B_c, num_warps=num_warps, num_stages=num_stages)
-    config |= {name: int(value) for name, value in given.items()}  # Triton takes no NumPy integer
+    given = {name: int(value) for name, value in given.items()}  # Triton takes no NumPy integer
+    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes, **given)._asdict()
 
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)

@@ -52,8 +52,10 @@ class Room(NamedTuple):
     tensor_cores: bool = True
 
 
-def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads) -> Config:
+def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, **given) -> Config:
     """Return the tuned Config, made smaller until it fits the shared memory that a program has on this device.
+
+    given: numbers of the Config that are asked for; only the others are made smaller.
 
     heads: B * H_q. A sequence is short if its row blocks would be fewer than the multiprocessors, or if it is
     causal and has few tiles, since those that the mask cuts, half of them in vain, are then many.
@@ -65,17 +67,20 @@ def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads) -> Config
     too_few = triton.cdiv(N_q, config.B_R) * heads < room.multiprocessors
     if too_few or (causal and N_k <= SHORT * config.B_C):
         config = for_short
-    return fitted(config, D, dtype.itemsize, room.shared)
+    return fitted(config._replace(**given), D, dtype.itemsize, room.shared, keep=given)
 
 
-def fitted(config, D, itemsize, room) -> Config:
-    """Return config with fewer stages, then fewer keys, then fewer rows, so that it takes at most `room` bytes."""
+def fitted(config, D, itemsize, room, *, keep=()) -> Config:
+    """Return config with fewer stages, then keys, then rows, so that it takes at most `room` bytes if it can.
+
+    keep: the names of what stays as it is.
+    """
     while shared_bytes(config, D, itemsize) > room:
-        if config.num_stages > 1:
+        if config.num_stages > 1 and "num_stages" not in keep:
             config = config._replace(num_stages=config.num_stages - 1)
-        elif config.B_C > 16:
+        elif config.B_C > 16 and "B_C" not in keep:
             config = config._replace(B_C=config.B_C // 2)
-        elif config.B_R > 16:
+        elif config.B_R > 16 and "B_R" not in keep:
             config = config._replace(B_R=config.B_R // 2)
         else:
             break

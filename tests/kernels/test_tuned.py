@@ -67,3 +67,14 @@ def test_short_sequences_have_tiles_of_their_own(monkeypatch):
     assert default(128, torch.float16, True, causal=True, N_k=tuned.SHORT * rule.B_C) == short
     assert default(128, torch.float16, True, causal=True, N_k=tuned.SHORT * rule.B_C + 1) == rule
     assert default(128, torch.float16, True, causal=False, N_k=tuned.SHORT * rule.B_C) == rule
+
+
+def test_what_is_asked_for_stays_and_the_rest_gives_way(monkeypatch):
+    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(163 * KB, 108))  # an A100
+    sizes = {"causal": False, "N_q": 4096, "N_k": 4096, "heads": 64}
+    cpu = torch.device("cpu")
+    config = tuned.default(128, torch.float16, False, cpu, **sizes, B_R=128, B_C=128)
+    assert (config.B_R, config.B_C) == (128, 128) and config.num_stages < tuned.AMPERE[128][0].num_stages
+    assert tuned.shared_bytes(config, 128, 2) <= 163 * KB
+    stages = tuned.default(128, torch.float16, False, cpu, **sizes, num_stages=8)
+    assert stages.num_stages == 8 and stages.B_C < tuned.AMPERE[128][0].B_C

@@ -85,9 +85,8 @@ class BackwardPlayer(TiledWidget):
         tiled.backward_steps(Q[:0], K[:0], V[:0], Q[:0], lse[:0], Q[:0], wrt=wrt)  # of no rows: for wrt alone
 
     def _numbers(self, N_q, N_k, d, T_r, T_c):
-        sums = (
-            max(4 * (T_r + 1) * N_k, 2 * (T_c + 1) * N_q) * d
-        )  # of dK and dV, or of dQ: added, sum; first, stored
+        # Of dK and dV, or of dQ: what each step adds and the sum, the first sum and what is stored.
+        sums = max(4 * (T_r + 1) * N_k, 2 * (T_c + 1) * N_q) * d
         inputs = 2 * (N_q + N_k) * d + 2 * N_q
         return 4 * N_q * N_k + sums + inputs + 3 * T_r * T_c + 1  # S, P, dP, dS; errors
 

@@ -87,7 +87,10 @@ def exact_gradients(Q, K, V, dO, **setting):
 def errors(recording, exact, *, wrt, scale) -> Errors:
     """Return the Errors of a recording; exact: Grads; scale: a number."""
     stored = {(w.after, w.name, w.rows.start): w.X for w in recording.writes}
-    off = lambda name, block, X: np.abs(X - getattr(exact, name)[block]).max(initial=0)  # noqa: E731
+
+    def off(name, block, X):
+        return np.abs(X - getattr(exact, name)[block]).max(initial=0)
+
     left = {}  # by the first row of a block: how far off it is by now
     for write in recording.writes:
         start = write.rows.start
