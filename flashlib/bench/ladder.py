@@ -6,6 +6,7 @@ Forward pass in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. Each call is
 timed. Rungs 6 to 8 try several launch options, 7 and 8 those among them that were fastest a rung below; the
 fastest is marked. After the ladder and the peers come, one by one, kernels without one of FlashAttention-2's three
 ideas, and beside them rung 5 with the same options: a small tile, with which none spills registers on an H200.
+Last comes rung 8 with one wait in each step and with two.
 """
 
 import argparse
@@ -137,6 +138,16 @@ RUNGS = [
 ]
 OTHERS = [Rung(name, "a peer", run) for name, run in PEERS.items() if name not in ("ours", "eager")]
 PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", kernel("r5_causal"), pipelined, tiled)
+LARGE = {64: (64, 128, 4, 2), 128: (128, 128, 8, 3)}  # the tuned choices for an H200
+
+
+def large(problem, tried):
+    choice = LARGE.get(problem.d, (64, 64, 4, 2))
+    return [dict(zip(SMALL, choice, strict=True))]
+
+
+ONE_WAIT = Rung("r8_descriptors", "K_j and V_j awaited together", kernel("r8_descriptors"), large, tiled)
+TWO_WAITS = Rung("without_common_wait", "V_j awaited by itself", kernel("without_common_wait"), large, tiled)
 WITHOUT = [
     Rung(f"without_{name}", idea, kernel(f"without_{name}"), pipelined, tiled)
     for name, idea in (
@@ -207,6 +218,7 @@ def measure(ds=(64, 128)) -> list:
         rows += climb(problem, RUNGS, "ladder")
         rows += climb(problem, OTHERS, "peer")
         rows += climb(problem, [PARTNER, *WITHOUT], "fa2")
+        rows += climb(problem, [ONE_WAIT, TWO_WAITS], "wait")
         del problem  # its memory, before the next one's
         few = Problem(1, FEW_HEADS, TOKENS, d, causal)
         rows += climb(few, [PARTNER, WITHOUT[1]], "fa2")

@@ -40,12 +40,16 @@ def clock(monkeypatch):
 def test_the_climb_goes_through_every_rung(causal, problem, clock, tmp_path):
     rows = ladder.climb(problem(causal), ladder.RUNGS, "ladder")
     rows += ladder.climb(problem(causal), [ladder.PARTNER, *ladder.WITHOUT], "fa2")
+    rows += ladder.climb(problem(causal), [ladder.ONE_WAIT, ladder.TWO_WAITS], "wait")
     assert list(dict.fromkeys(row["rung"] for row in rows if row["part"] == "ladder")) == NAMES
     fa2 = [row["rung"] for row in rows if row["part"] == "fa2"]
     assert fa2 == ["r5_causal", "without_late_division", "without_parallel_rows", "without_split_rows"]
+    one, two = (row for row in rows if row["part"] == "wait")
+    assert (one["rung"], two["rung"]) == ("r8_descriptors", "without_common_wait")
+    assert one["options"] == two["options"]
     for row in rows:
         assert row["ms"] and row["tflops"] >= 0 and row["flop_per_byte"] > 0, row
-    assert sum(row["best"] for row in rows) == len(NAMES) + len(fa2)
+    assert sum(row["best"] for row in rows) == len(NAMES) + len(fa2) + 2
 
     by_rung = {name: [row for row in rows if row["rung"] == name and row["part"] == "ladder"] for name in NAMES}
     best = [row["options"] for row in by_rung["r6_tiles"]][:-3:-1]  # on this clock the last two
@@ -98,8 +102,9 @@ def test_every_size_has_the_ladder_the_peers_and_the_three_ideas(monkeypatch, ca
     ladder.measure((128,))
     size, few = (4, 16, 4096, 128, True), (1, 16, 16384, 128, True)
     n_others = len(ladder.OTHERS)
-    assert climbed[4:] == [(size, "ladder", 9), (size, "peer", n_others), (size, "fa2", 4), (few, "fa2", 2)]
-    assert len(climbed) == 8 and {rung.name for rung in ladder.OTHERS} >= {"sdpa_flash", "sdpa_cudnn", "flex"}
+    at_size = [(size, "ladder", 9), (size, "peer", n_others), (size, "fa2", 4), (size, "wait", 2)]
+    assert climbed[5:] == [*at_size, (few, "fa2", 2)]
+    assert len(climbed) == 10 and {rung.name for rung in ladder.OTHERS} >= {"sdpa_flash", "sdpa_cudnn", "flex"}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -12,6 +12,7 @@ from flashlib.kernels.ladder import (
     r2_softmax,
     r5_causal,
     r8_descriptors,
+    without_common_wait,
     without_late_division,
     without_parallel_rows,
     without_split_rows,
@@ -20,7 +21,13 @@ from tests import oracle
 from tests.kernels.test_forward import HALF, SMALL, check, tensors
 
 # Rungs 3 to 5 go through all that `test_forward` asks of the kernel for use.
-TILED = [r8_descriptors, without_late_division, without_parallel_rows, without_split_rows]
+TILED = [
+    r8_descriptors,
+    without_common_wait,
+    without_late_division,
+    without_parallel_rows,
+    without_split_rows,
+]
 STORED = [r1_eager, r2_softmax]  # S and P are stored, there are no tiles
 SKIPPING = [r5_causal, *TILED]
 PROBLEMS = {

@@ -59,7 +59,7 @@ def test_the_listing_is_the_loop_with_all_of_it_in_a_fold(kind):
 
 
 def test_a_kernel_that_does_not_fit_is_marked():
-    lab = CompilerLab(B_r=128, B_c=128, num_stages=4)
+    lab = CompilerLab(B_r=128, B_c=128, num_warps=4, num_stages=4)
     assert "does not fit" in lab._result.value and "flash-compiler-over" in lab._result.value
     assert "serialized" in lab._result.value, "ptxas says so"
 

@@ -15,6 +15,10 @@ Beside r5, each of FlashAttention-2's three ideas taken back, so that its gain c
     without_parallel_rows  one program for all row blocks of a head
     without_split_rows     warps share a tile by its keys
 
+And beside r8 what no paper names, a second wait in each step:
+
+    without_common_wait    V_j loaded after the softmax, not together with K_j
+
 Each has `attention(Q, K, V, *, causal, scale)`, from rung 3 on with `B_r, B_c, num_warps, num_stages` too, and a
 kernel to read. `python -m flashlib.bench.ladder` times them all.
 """
