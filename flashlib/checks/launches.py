@@ -95,7 +95,7 @@ def launched(answer):
         if _is_kernel(answer):
             raise Finding("a kernel was passed; pass the function that launches it")
         placed = [_Placed(x) for x in arguments]
-        result = _unwrapped(answer, *(p.tensor for p in placed))
+        result = unwrapped(answer, *(p.tensor for p in placed))
         names = list(inspect.signature(answer).parameters)
         for finding in (_Placed.written_outside, _Placed.changed):
             for name, p in zip(names, placed, strict=False):
@@ -118,7 +118,7 @@ def in_turn(answer, stages, mistakes, **options):
     return replace(verdict, sentence=f"in all {sum(map(len, stages))} cases")
 
 
-def _unwrapped(f, *arguments):
+def unwrapped(f, *arguments):
     """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
     try:
         result = f(*arguments)
@@ -232,7 +232,7 @@ def part_problem(answer, outputs):
         return Verdict("", "wrong", plain)
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", "not solved yet", "")
-    returned = [node.value for node in ast.walk(_tree(answer)) if isinstance(node, ast.Return) and node.value]
+    returned = [node.value for node in ast.walk(tree(answer)) if isinstance(node, ast.Return) and node.value]
     given = {len(value.elts) if isinstance(value, ast.Tuple) else len(outputs) for value in returned}
     if given == {len(outputs)}:
         return None
@@ -242,7 +242,7 @@ def part_problem(answer, outputs):
 
 def rounds_dots(kernel):
     """Return whether a tl.dot of a kernel takes fp32 inputs in tf32 on a GPU, told by its source."""
-    calls = [node for node in ast.walk(_tree(kernel)) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(tree(kernel)) if isinstance(node, ast.Call)]
     dots = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "dot"]
     return not all({"input_precision", "allow_tf32"} & {word.arg for word in call.keywords} for call in dots)
 
@@ -251,7 +251,7 @@ def _is_kernel(answer):
     return type(answer).__name__ in ("JITFunction", "InterpretedFunction")
 
 
-def _tree(kernel):
+def tree(kernel):
     """Return the syntax tree of a kernel."""
     return ast.parse(textwrap.dedent(inspect.getsource(kernel.fn)))
 
@@ -270,7 +270,7 @@ def looped(answer):
         O_acc = torch.full((B_r, d), torch.nan, device=DEVICE)
         arguments = q, k, v, seen.to(torch.int8), m, l, O_acc, in_fp32, N_k, scale, answer
         try:
-            _unwrapped(lambda: _loop_kernel[(1,)](*arguments, B_R=B_r, B_C=B_c, D=d))
+            unwrapped(lambda: _loop_kernel[(1,)](*arguments, B_R=B_r, B_C=B_c, D=d))
         except Exception as error:
             if "same dtype" in str(error):
                 dtypes = "P is fp32 and v is not: both inputs of tl.dot have one dtype, P.to(v.dtype)"
@@ -318,7 +318,7 @@ def split(answer):
     def run(N_q, N_k, B_r, B_c):
         T_r = triton.cdiv(N_q, B_r)
         bounds = torch.zeros((2, T_r), dtype=torch.int32, device=DEVICE)
-        _unwrapped(lambda: _split_kernel[(T_r,)](*bounds, N_q, N_k, answer, B_R=B_r, B_C=B_c))
+        unwrapped(lambda: _split_kernel[(T_r,)](*bounds, N_q, N_k, answer, B_R=B_r, B_C=B_c))
         return same_loops(bounds.cpu().numpy(), N_q, N_k, B_r, B_c)
 
     return run

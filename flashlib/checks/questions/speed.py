@@ -1,0 +1,138 @@
+"""The questions of chapter 12."""
+
+from flashlib import cost
+from flashlib.checks.prediction import Question
+from flashlib.gpus import GPUS, KB
+
+FLOP_PER_CLOCK = 4096  # of the tensor cores of a multiprocessor of the H100, for 16-bit numbers
+EXP_PER_CLOCK = 16
+
+
+def _clocks(B_r, B_c, d):
+    """Return the clocks that the products and the exponentials of a tile take at best."""
+    return {"products": cost.flops(B_r, B_c, d) // FLOP_PER_CLOCK, "exponentials": B_r * B_c // EXP_PER_CLOCK}
+
+
+def _shared(B_r, B_c, d, stages, itemsize):
+    """Return the KB of Q_i and of the stages' K_j and V_j."""
+    return (B_r + 2 * stages * B_c) * d * itemsize // KB
+
+
+def _ceiling(N, d, B_r, B_c, gpu):
+    """Return FLOP for each byte that programs ask for, and what would limit them if HBM answered each time."""
+    traffic = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype="bfloat16")
+    intensity = cost.intensity(cost.flops(N, N, d), traffic)
+    return {"intensity": intensity, "limit": "bandwidth" if intensity < GPUS[gpu].ridge else "arithmetic"}
+
+
+def _by_registers(registers, num_warps):
+    """Return how many programs the registers of a multiprocessor hold; registers is a multiple of 8."""
+    return 64 * 1024 // (registers * 32 * num_warps)
+
+
+def _launches(n, kernel, launch):
+    """Return the microseconds of n kernels in turn, each launched by the CPU, and in a graph."""
+    started = done = 0
+    for _ in range(n):
+        started += launch
+        done = max(started, done) + kernel
+    return {"launched": done, "graph": n * kernel}
+
+
+def _share(N, *tiles):
+    """Return the percentage of tiles that are computed under a causal mask."""
+    shares = []
+    for B in tiles:
+        each, every = (cost.tiles_per_row_block(N, N, B_r=B, B_c=B, causal=causal) for causal in (True, False))
+        shares.append(float(100 * each.sum() / every.sum()))
+    return dict(zip(("large", "small"), shares, strict=True))
+
+
+QUESTIONS = [
+    Question(
+        "speed_exp",
+        lambda: _clocks(128, 128, 64),
+        "the two products take 4 * 128 * 128 * 64 FLOP, at 4096 a clock; the tile has 128 * 128 exponentials, "
+        "at 16 a clock. At d = 64 they take equally long, so a kernel is fast only if both go on at the same "
+        "time.",
+        wrong={
+            ("products", 512): "there are two products, or a multiplication and an addition count as two",
+            ("products", 256): "there are two products, and a multiplication and an addition count as two",
+            ("exponentials", 16): "a tile has 128 * 128 scores: each has its exponential",
+            ("exponentials", 8): "a tile has 128 * 128 scores: each has its exponential",
+            ("exponentials", 16384): "that is how many there are: 16 of them are made in a clock",
+        },
+    ),
+    Question(
+        "speed_stages",
+        lambda: _shared(128, 128, 128, 3, 2),
+        "a tile of 128 x 128 in bf16 takes 32 KB. Q_i is there once, K_j and V_j once for each stage: 1 + 2 * "
+        "3 tiles. A program of the H100 can have 227 KB, so a fourth stage does not fit.",
+        wrong={
+            192: "Q_i stays in shared memory too",
+            96: "a stage holds K_j and V_j, and Q_i stays there too",
+            128: "a stage holds both K_j and V_j",
+            288: "Q_i does not change, and is there once",
+            448: "a number in bf16 takes 2 bytes",
+            64: "that is one stage, without Q_i",
+        },
+    ),
+    Question(
+        "speed_ceiling",
+        lambda: _ceiling(4096, 128, 64, 64, "H200"),
+        "each row block reads all of K and V, 4 N d bytes, for 4 * 64 * N * d FLOP: about B_r for each byte. "
+        "The H200 needs 206, so HBM would allow 64 * 4.8 = 307 TFLOP/s. A kernel that is faster has its K and "
+        "V from the L2 cache, which many programs share.",
+        choices=("bandwidth", "arithmetic"),
+        wrong={
+            ("intensity", 2048): "that is if K and V were read once: each of the 64 row blocks reads them again",
+            ("intensity", 1024): "that is if K and V were read once: each of the 64 row blocks reads them again",
+            ("intensity", 128): "a number in bf16 takes 2 bytes, and both K and V are read",
+            ("intensity", 32): "for a row of K and one of V, 4 d bytes, there are 4 d FLOP for each of 64 queries",
+        },
+        tolerance=0.05,
+    ),
+    Question(
+        "speed_programs",
+        lambda: _by_registers(168, 4),
+        "a program has 4 * 32 = 128 threads, and 128 * 168 = 21504 registers: three times that is 64512, and "
+        "65536 are there.",
+        wrong={
+            390: "each of the 128 threads has 168 registers",
+            12: "that is how many warps fit: a program has four",
+            97: "a warp has 32 threads",
+            4: "four programs take 86016 registers",
+            2: "64K registers are 65536: three programs fit",
+        },
+    ),
+    Question(
+        "speed_launch",
+        lambda: _launches(100, 5, 115),
+        "the GPU is done with a kernel long before the CPU has launched the next one, so the launches take "
+        "the time: 100 * 115, and 5 for the last kernel. A graph is launched once, and then the kernels take "
+        "100 * 5.",
+        wrong={
+            ("launched", 500): "the GPU waits for each launch, which takes 115 microseconds",
+            ("launched", 12000): "the CPU does not wait for the kernel: it launches the next one meanwhile",
+            ("launched", 615): "the CPU launches each of the 100",
+            ("graph", 11500): "the CPU launches the graph, not each kernel",
+            ("graph", 5): "the graph holds 100 kernels, one after the other",
+        },
+        tolerance=0.01,
+    ),
+    Question(
+        "speed_causal",
+        lambda: _share(1024, 128, 64),
+        "with T tiles in a row T (T + 1) / 2 of T^2 are computed: 36 of 64, and 136 of 256. What is above one "
+        "half are the tiles on the diagonal, half of each computed in vain.",
+        wrong={
+            ("large", 50): "the tiles on the diagonal are computed whole",
+            ("small", 50): "the tiles on the diagonal are computed whole",
+            ("large", 43.75): "the tiles on the diagonal are cut by the mask, and computed",
+            ("small", 46.875): "the tiles on the diagonal are cut by the mask, and computed",
+            ("large", 53.125): "that is with tiles of 64 x 64: larger tiles compute more in vain",
+            ("small", 56.25): "that is with tiles of 128 x 128: smaller tiles compute less in vain",
+        },
+        tolerance=0.005,
+    ),
+]
