@@ -18,6 +18,7 @@ CHAPTERS = [
     "08_backward",
     "09_triton_first_steps",
     "10_triton_flash",
+    "12_speed",
 ]
 
 
