@@ -309,7 +309,7 @@ def my_tail(q, K_ptr, V_ptr, m, l, O_acc, N_k, scale_log2e, update, D: tl.conste
         ),
     ],
     "programs": [
-        ("registers of a warp", "registers do not limit it", {"registers * 32 //": "registers //"}),
+        ("registers of a warp", "registers limit it more", {"registers * 32 //": "registers //"}),
         (
             "shared of a warp",
             "shared is that of a program already",
@@ -329,7 +329,7 @@ def my_tail(q, K_ptr, V_ptr, m, l, O_acc, N_k, scale_log2e, update, D: tl.conste
         ("227 and 1", "taken off twice", {"228": "227"}),
         ("KB of 1000", "a KB of shared memory is 1024", {"228 * 1024": "228_000"}),
         ("no shared", "shared memory is left out", {"min(by_registers, by_shared, ": "min(by_registers, "}),
-        ("no registers", "registers do not limit it", {"min(by_registers, ": "min("}),
+        ("no registers", "registers limit it more", {"min(by_registers, ": "min("}),
         ("no warps", "warps are left out", {", by_warps)": ")"}),
         ("threads for warps", "it is always 0", {"64 // num_warps": "64 // (32 * num_warps)"}),
         ("the largest", "the largest of the three", {"min(": "max("}),
