@@ -239,7 +239,7 @@ SYSTEM = "228 KB hold 228 * 1024 // (shared + 1024) programs"
 
 ROOMS = (
     (
-        "registers limit it more: each thread has as many, a warp has 32 threads, and a program has num_warps warps",
+        "registers limit it more: each thread has as many, a warp 32 threads, and a program num_warps warps",
         "of_warp = -(-registers // 256) * 256",
         "of_warp = registers",
         "by_registers = 65536 // registers",
