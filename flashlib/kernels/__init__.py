@@ -5,7 +5,10 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
 
     softmax    row softmax
     forward    FlashAttention-2, forward pass
-    tuned      its tiles, warps and stages for each GPU
+    backward   its gradients, with P made again tile by tile
+    autograd   both as one operation of PyTorch
+    tuned      their tiles, warps and stages for each GPU
+    tiles      what they share: how tiles are loaded and stored
     compiled   what the compiler makes of a kernel, for a GPU that need not be there
     ladder     numbered, frozen teaching versions of the forward pass, one idea more in each
 
@@ -60,7 +63,7 @@ def check_no_gradient(**tensors):
         if X.requires_grad and torch.is_grad_enabled():
             raise ValueError(
                 f"{name} requires a gradient, and this kernel has no backward: pass {name}.detach(), "
-                "or call it under torch.no_grad()"
+                "or call flashlib.kernels.autograd.attention"
             )
 
 
@@ -74,10 +77,12 @@ def check_attention(Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False):
     check_no_gradient(Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=grouped)
     check_causal(causal)
-    if Q.shape[-1] not in head_dims:
-        one_by_one = isinstance(head_dims, tuple)
+    d, one_by_one = Q.shape[-1], isinstance(head_dims, tuple)
+    if not (
+        d in head_dims if one_by_one else head_dims[0] <= d <= head_dims[-1]
+    ):  # torch.compile knows no `in` here
         accepted = ", ".join(map(str, head_dims)) if one_by_one else f"{head_dims[0]} to {head_dims[-1]}"
-        raise ValueError(f"d is {Q.shape[-1]}; the kernel takes {accepted}: pad Q, K and V")
+        raise ValueError(f"d is {d}; the kernel takes {accepted}: pad Q, K and V")
 
 
 def check_powers_of_two(low, high, **sizes):

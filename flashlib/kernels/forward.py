@@ -7,27 +7,18 @@ parts: whole tiles that every row of the block sees, without a mask, then the ti
 the end of K.
 """
 
-import contextlib
 import math
 
 import torch
 import triton
 import triton.language as tl
-from triton.tools.tensor_descriptor import TensorDescriptor
 
-from flashlib.kernels import (
-    INTERPRETED,
-    as_launched,
-    check_attention,
-    check_kernel_blocks,
-    check_powers_of_two,
-    on_device_of,
-    tuned,
-)
-from flashlib.state import Attention, check_counts, resolve_scale
+from flashlib.kernels import as_launched, check_attention, on_device_of, tuned
+from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
+from flashlib.state import Attention, resolve_scale
 
 LOG2_E = tl.constexpr(math.log2(math.e))
-MIN_D, MAX_D = 16, 256
+HEAD_DIMS = range(16, 257)
 
 
 def attention(
@@ -47,19 +38,15 @@ def attention(
     for do not fit the GPU.
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
-    check_attention(Q, K, V, causal, head_dims=range(MIN_D, MAX_D + 1), grouped=True)
+    check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True)
     scale = resolve_scale(scale, Q.shape[-1])
-    check_kernel_blocks(**_given(B_r=B_r, B_c=B_c))
-    check_powers_of_two(1, 16, **_given(num_warps=num_warps))
-    check_counts(at_least=1, **_given(num_stages=num_stages))
+    asked = launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(as_launched, (Q, K, V))
-    descriptors = _resolve_descriptors(descriptors, q, k, v)
+    descriptors = resolve_descriptors(descriptors, q, k, v)
     B, H, N_q, d = q.shape
     D = max(16, triton.next_power_of_2(d))
     sizes = {"causal": bool(causal), "N_q": N_q, "N_k": K.shape[2], "heads": B * H}
-    given = _given(B_R=B_r, B_C=B_c, num_warps=num_warps, num_stages=num_stages)
-    given = {name: int(value) for name, value in given.items()}  # Triton takes no NumPy integer
-    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes, **given)._asdict()
+    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes, **asked)._asdict()
 
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
@@ -68,66 +55,15 @@ def attention(
         group, N_k = H // max(K.shape[1], 1), K.shape[2]
         o_out = o
         if descriptors:
-            q, o_out = (_describe(X, config["B_R"], D) for X in (q, o))
-            k, v = (_describe(X, config["B_C"], D) for X in (k, v))
+            q, o_out = (describe(X, config["B_R"], D) for X in (q, o))
+            k, v = (describe(X, config["B_C"], D) for X in (k, v))
         grid = (triton.cdiv(N_q, config["B_R"]) * B * H,)
-        with on_device_of(lse), _told_what_fits(config):
+        with on_device_of(lse), told_what_fits(config):
             _forward[grid](
                 q, k, v, o_out, lse, *strides, H, group, N_q, N_k, scale * LOG2_E.value,
                 d=d, D=D, CAUSAL=bool(causal), DESCRIPTORS=descriptors, **config,
             )  # fmt: skip
     return Attention(o.to(Q.dtype), lse)
-
-
-def _given(**options) -> dict:
-    """Return the options that are not None."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-@contextlib.contextmanager
-def _told_what_fits(config):
-    """Say which options are too large where Triton says which resource."""
-    try:
-        yield
-    except triton.OutOfResources as error:
-        options = ", ".join(f"{name}={value}" for name, value in config.items())
-        raise ValueError(
-            f"{options} take {error.required} of {error.name}, and this GPU has {error.limit}: "
-            "pass smaller B_r or B_c, or fewer num_stages"
-        ) from None
-
-
-def _resolve_descriptors(descriptors, *tensors) -> bool:
-    """Return whether to use descriptors: as asked, or where they pay; raise if asked for and impossible."""
-    if descriptors is not None and not isinstance(descriptors, bool):
-        raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
-    if any(X.numel() == 0 for X in tensors):  # nothing to load, and TMA describes no empty tensor
-        return False
-    possible = all(map(_describable, tensors))
-    if descriptors is None:
-        # not in fp32, where they spill registers
-        return possible and tensors[0].dtype != torch.float32 and _has_tma(tensors[0].device)
-    if descriptors and not possible:
-        raise ValueError(
-            "descriptors=True takes tensors that start at a multiple of 16 bytes and have rows and strides of "
-            f"multiples of 16 bytes; of Q, K, V shapes are {[tuple(X.shape) for X in tensors]} and strides "
-            f"{[X.stride() for X in tensors]}: use .contiguous(), or pad d"
-        )
-    return descriptors
-
-
-def _describe(X, rows, D):
-    return TensorDescriptor(X, X.shape, X.stride(), [1, 1, rows, D])  # columns past d are read as 0, not stored
-
-
-def _describable(X) -> bool:
-    """Return whether TMA can address X, and a contiguous O: base, rows and strides are multiples of 16 bytes."""
-    strides = [stride * X.element_size() for stride in (*X.stride()[:3], X.shape[-1])]
-    return X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
-
-
-def _has_tma(device) -> bool:
-    return not INTERPRETED and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 @triton.jit
@@ -147,7 +83,7 @@ def _forward(
     h_k = h // group  # the head of K and V
     offs_m = i * B_R + tl.arange(0, B_R)
 
-    q = _load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     m = tl.full((B_R,), -float("inf"), tl.float32)
     l = tl.zeros((B_R,), tl.float32)
     O_acc = tl.zeros((B_R, D), tl.float32)
@@ -166,7 +102,7 @@ def _forward(
     )  # fmt: skip
 
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
-    _store(O, O_acc / divisor[:, None], strides_o, b, h, i * B_R, N_q, d, D, B_R, DESCRIPTORS)
+    store(O, O_acc / divisor[:, None], strides_o, b, h, i * B_R, N_q, d, D, B_R, DESCRIPTORS)
     lse = (m + tl.log2(divisor)) / LOG2_E
     tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
 
@@ -181,8 +117,8 @@ def _stream(
     """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
     for start in range(start_k, end_k, B_C):
         # Loaded together, the two tiles are awaited once. To await v again after the softmax costs up to a tenth.
-        k = _load(K, strides_k, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
-        v = _load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        k = load(K, strides_k, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        v = load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
         if MASKED:
             offs_n = start + tl.arange(0, B_C)
@@ -198,42 +134,3 @@ def _stream(
         l = alpha * l + tl.sum(P, axis=1)
         O_acc = tl.dot(P.to(v.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
     return m, l, O_acc
-
-
-@triton.jit
-def _load(
-    X, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr,
-    DESCRIPTORS: tl.constexpr,
-):  # fmt: skip
-    """Return rows start to start + ROWS of head (b, h) of X, (ROWS, D); 0 past d and, if MASKED, past N."""
-    if DESCRIPTORS:
-        tile = X.load([b, h, start, 0]).reshape(ROWS, D)
-    else:
-        ptrs, inside = _tile(X, strides, b, h, start, N, d, D, ROWS)
-        tile = tl.load(ptrs, mask=inside, other=0.0) if MASKED or d < D else tl.load(ptrs)
-    return tile
-
-
-@triton.jit
-def _store(
-    X, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr,
-    DESCRIPTORS: tl.constexpr,
-):  # fmt: skip
-    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, what is past N and d left out."""
-    if DESCRIPTORS:
-        X.store([b, h, start, 0], tile.to(X.dtype).reshape(1, 1, ROWS, D))
-    else:
-        ptrs, inside = _tile(X, strides, b, h, start, N, d, D, ROWS)
-        tl.store(ptrs, tile.to(X.dtype.element_ty), mask=inside)
-
-
-@triton.jit
-def _tile(X_ptr, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
-    """Return the pointers to a tile, (ROWS, D), and which of them lie inside."""
-    offs, cols = start + tl.arange(0, ROWS), tl.arange(0, D)
-    head = X_ptr + b.to(tl.int64) * strides[0] + h.to(tl.int64) * strides[1]
-    ptrs = head + offs.to(tl.int64)[:, None] * strides[2] + cols[None, :]
-    inside = (offs < N)[:, None]
-    if d < D:
-        inside &= (cols < d)[None, :]
-    return ptrs, inside

@@ -1,10 +1,10 @@
-"""Tiles, warps and pipeline stages of the forward kernel, by GPU generation and head size.
+"""Tiles, warps and pipeline stages of the attention kernels, by GPU generation and head size.
 
 `python -m flashlib.bench.tune` times the candidates on your GPU. Only Hopper's rows were chosen by timing, on an
-H200; those of the other generations are choices that compile without spilled registers.
+H200; those of the other generations are choices that compile, the forward ones without spilled registers.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import torch
@@ -12,7 +12,7 @@ import triton
 
 
 class Config(NamedTuple):
-    """Rows of Q and of K/V in a tile, warps of a program, and how many tiles of K and V are in flight."""
+    """Rows of Q and of K/V in a tile, warps of a program, and how many tiles of what is streamed are in flight."""
 
     B_R: int
     B_C: int
@@ -52,30 +52,78 @@ class Room(NamedTuple):
     tensor_cores: bool = True
 
 
-def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, **given) -> Config:
-    """Return the tuned Config, made smaller until it fits the shared memory that a program has on this device.
+class Backward(NamedTuple):
+    """Of the pass for dK and dV, of the pass for dQ, and of one pass for all three."""
 
-    given: numbers of the Config that are asked for; only the others are made smaller.
+    dkv: Config
+    dq: Config
+    fused: Config
 
+
+# {D: Backward}
+HOPPER_BACKWARD = {
+    32: Backward(Config(128, 64, 4, 3), Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
+    64: Backward(Config(32, 64, 4, 4), Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
+    128: Backward(Config(64, 64, 4, 2), Config(128, 64, 8, 3), Config(64, 128, 8, 2)),
+    256: Backward(Config(32, 64, 8, 2), Config(128, 32, 8, 1), Config(32, 64, 8, 2)),
+}
+AMPERE_BACKWARD = {
+    32: Backward(Config(64, 64, 4, 2), Config(64, 64, 4, 2), Config(64, 64, 4, 2)),
+    64: Backward(Config(64, 64, 4, 2), Config(64, 64, 4, 2), Config(64, 64, 4, 2)),
+    128: Backward(Config(32, 64, 8, 2), Config(64, 32, 8, 2), Config(32, 64, 8, 2)),
+    256: Backward(Config(32, 32, 8, 1), Config(32, 32, 8, 1), Config(32, 32, 8, 1)),
+}
+NO_TENSOR_CORES_BACKWARD = {
+    32: Backward(Config(16, 32, 4, 1), Config(32, 16, 4, 1), Config(16, 32, 4, 1)),
+    64: Backward(Config(16, 32, 4, 1), Config(32, 16, 4, 1), Config(16, 32, 4, 1)),
+    128: Backward(Config(16, 16, 8, 1), Config(16, 16, 8, 1), Config(16, 16, 8, 1)),
+    256: Backward(Config(16, 16, 8, 1), Config(16, 16, 8, 1), Config(16, 16, 8, 1)),
+}
+
+
+def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, **asked) -> Config:
+    """Return the Config of the forward pass, made smaller until it fits what a program has on this device.
+
+    asked: numbers of the Config that are asked for; only the others are made smaller.
     heads: B * H_q. A sequence is short if its row blocks would be fewer than the multiprocessors, or if it is
     causal and has few tiles, since those that the mask cuts, half of them in vain, are then many.
     """
     room = _room(device)
-    with_tensor_cores = HOPPER if descriptors else AMPERE
-    table = with_tensor_cores if room.tensor_cores and dtype != torch.float32 else NO_TENSOR_CORES
-    config, for_short = table[max(D, 32)]
+    config, for_short = _table(room, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
     too_few = triton.cdiv(N_q, config.B_R) * heads < room.multiprocessors
     if too_few or (causal and N_k <= SHORT * config.B_C):
         config = for_short
-    return fitted(config._replace(**given), D, dtype.itemsize, room.shared, keep=given)
+    shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize)
+    return fitted(config._replace(**asked), shared, room.shared, keep=asked)
 
 
-def fitted(config, D, itemsize, room, *, keep=()) -> Config:
+def backward(D, dtype, descriptors, device, **asked) -> Backward:
+    """Return the Configs of the backward passes, made smaller until each fits, as `default` does."""
+    room = _room(device)
+    passes = _table(room, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
+    taken = Backward(shared_bytes_dkv, shared_bytes_dq, partial(shared_bytes_dkv, with_dq=True))
+    return Backward(
+        *(
+            fitted(
+                config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), room.shared, keep=asked
+            )
+            for config, shared in zip(passes[max(D, 32)], taken, strict=True)
+        )
+    )
+
+
+def _table(room, dtype, descriptors, hopper, ampere, no_tensor_cores):
+    if not room.tensor_cores or dtype == torch.float32:
+        return no_tensor_cores
+    return hopper if descriptors else ampere
+
+
+def fitted(config, shared, room, *, keep=()) -> Config:
     """Return config with fewer stages, then keys, then rows, so that it takes at most `room` bytes if it can.
 
-    keep: the names of what stays as it is.
+    shared(config): the bytes of shared memory that it takes. keep: the names of what stays as it is.
     """
-    while shared_bytes(config, D, itemsize) > room:
+    while shared(config) > room:
         if config.num_stages > 1 and "num_stages" not in keep:
             config = config._replace(num_stages=config.num_stages - 1)
         elif config.B_C > 16 and "B_C" not in keep:
@@ -87,9 +135,24 @@ def fitted(config, D, itemsize, room, *, keep=()) -> Config:
     return config
 
 
+BARRIERS = 1024  # bytes, and the like
+
+
 def shared_bytes(config, D, itemsize) -> int:
     """Return the bytes of shared memory a program takes at most: Q_i, and each stage's K_j and V_j."""
-    return (config.B_R + 2 * config.num_stages * config.B_C) * D * itemsize + 1024  # barriers and the like
+    return (config.B_R + 2 * config.num_stages * config.B_C) * D * itemsize + BARRIERS
+
+
+def shared_bytes_dkv(config, D, itemsize, *, with_dq=False) -> int:
+    """Return the same of the pass for dK and dV: K_j and V_j, each stage's Q_i and dO_i; with dQ, dS and dQ_i."""
+    streamed = 2 * config.num_stages * config.B_R * (D * itemsize + 8)  # lse and delta too
+    for_dq = (config.B_C * itemsize + D * 4) * config.B_R if with_dq else 0
+    return 2 * config.B_C * D * itemsize + streamed + for_dq + BARRIERS
+
+
+def shared_bytes_dq(config, D, itemsize) -> int:
+    """Return the same of the pass for dQ: Q_i and dO_i, and each stage's K_j and V_j."""
+    return 2 * (config.B_R + config.num_stages * config.B_C) * D * itemsize + BARRIERS
 
 
 @cache  # the driver takes a millisecond to answer

@@ -1,4 +1,4 @@
-"""Random problems for the forward kernel, for as long as you like: python -m tests.kernels.fuzz --seconds 60
+"""Random problems for the kernels, for as long as you like: python -m tests.kernels.fuzz --seconds 60 [--backward]
 
 Each is verified as the tests do: error at most twice that of plain attention in the same dtype, both against fp64,
 outputs poisoned, inputs inside borders of NaN. A failure prints its seed; `--seed N --seconds 0` runs it again.
@@ -12,6 +12,7 @@ import torch
 
 from flashlib import kernels
 from flashlib.kernels import forward
+from tests.kernels.gradients import check as check_gradients
 from tests.kernels.poison import poison
 from tests.kernels.test_forward import check
 
@@ -58,8 +59,8 @@ def inside(B, H, N, d, dtype, layout, device):
     return X.copy_(torch.randn(B, H, N, d))
 
 
-def run(seed, device):
-    """Verify one problem; raise AssertionError with its seed and sizes if the kernel is wrong."""
+def run(seed, device, *, backward=False):
+    """Verify one problem, or its gradients; raise AssertionError with its seed and sizes if a kernel is wrong."""
     Q, K, V, options = draw(seed, device)
     group = Q.shape[1] // K.shape[1]
     repeated = [X.repeat_interleave(group, dim=1) for X in (K, V)]
@@ -68,22 +69,34 @@ def run(seed, device):
         return forward.attention(Q, K, V, **options)
 
     try:
-        check(kernel, Q, *repeated, **options)
+        if backward:
+            check_gradients(Q, K, V, *gradients_of(Q), deterministic=seed % 3 > 0, **options)
+        else:
+            check(kernel, Q, *repeated, **options)
     except Exception as error:
         shapes = [tuple(X.shape) for X in (Q, K, V)]
         raise AssertionError(f"seed {seed}: {shapes}, {Q.dtype}, strides {Q.stride()}, {options}") from error
+
+
+def gradients_of(Q):
+    """Return a random dO, in one of its layouts, and dlse or None."""
+    dO = torch.randn(Q.shape).to(Q)
+    if torch.rand(()) < 0.3:
+        dO = dO[..., :1].expand_as(dO)  # as the gradient of a sum
+    return dO, torch.randn(Q.shape[:-1]).to(Q.device) if torch.rand(()) < 0.3 else None
 
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.kernels.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0, help="the first")
+    parser.add_argument("--backward", action="store_true", help="the gradients")
     args = parser.parse_args()
     end, seed = time.monotonic() + args.seconds, args.seed
     with pytest.MonkeyPatch.context() as patch:
         poison(patch)
         while True:
-            run(seed, kernels.DEVICE)
+            run(seed, kernels.DEVICE, backward=args.backward)
             seed += 1
             if time.monotonic() >= end:
                 break

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from flashlib.kernels import forward
+from flashlib.kernels import backward, forward
+from flashlib.state import Grads
 from tests.kernels import fuzz
 
 SEEDS = range(25)
@@ -13,6 +14,12 @@ def test_random_problems_are_right(device, poisoned):
     if device == "cpu":
         for seed in SEEDS:
             fuzz.run(seed, device)
+
+
+def test_gradients_of_random_problems_are_right(device, poisoned):
+    if device == "cpu":
+        for seed in SEEDS[:6]:
+            fuzz.run(seed, device, backward=True)
 
 
 def test_what_is_drawn_is_varied():
@@ -35,3 +42,16 @@ def test_a_wrong_kernel_is_found_with_its_seed(monkeypatch, device):
     with pytest.raises(AssertionError, match=r"seed \d+: \[\("):
         for seed in SEEDS:
             fuzz.run(seed, torch.device(device).type)
+
+
+def test_a_wrong_gradient_is_found_with_its_seed(monkeypatch, device):
+    right = backward.backward
+
+    def without_scale(Q, *others, **options):
+        dQ, dK, dV = right(Q, *others, **options)
+        return Grads(dQ * Q.shape[-1] ** 0.5, dK, dV)
+
+    monkeypatch.setattr(backward, "backward", without_scale)
+    with pytest.raises(AssertionError, match=r"seed \d+: \[\("):
+        for seed in SEEDS:
+            fuzz.run(seed, torch.device(device).type, backward=True)

@@ -1,5 +1,7 @@
 """The tuned table fits every GPU, and what does not fit is made smaller and not more than it must."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -19,7 +21,8 @@ TABLES = {
 def test_the_table_fits_the_gpus_it_was_made_for(name, D):
     table, room = TABLES[name]
     for config in table[D]:
-        assert tuned.fitted(config, D, 4 if name == "no tensor cores" else 2, room) == config
+        shared = partial(tuned.shared_bytes, D=D, itemsize=4 if name == "no tensor cores" else 2)
+        assert tuned.fitted(config, shared, room) == config
 
 
 @pytest.mark.parametrize("room", [64 * KB, 99 * KB, 163 * KB])
@@ -27,7 +30,7 @@ def test_the_table_fits_the_gpus_it_was_made_for(name, D):
 @pytest.mark.parametrize("itemsize", [2, 4])
 def test_a_fitted_config_fits_and_keeps_what_it_can(room, D, itemsize):
     config = Config(128, 128, 8, 4)
-    fitted = tuned.fitted(config, D, itemsize, room)
+    fitted = tuned.fitted(config, partial(tuned.shared_bytes, D=D, itemsize=itemsize), room)
     assert tuned.shared_bytes(fitted, D, itemsize) <= room
     assert fitted.num_warps == config.num_warps and min(fitted.B_R, fitted.B_C) >= 16
     if fitted.num_stages < config.num_stages:
@@ -78,3 +81,29 @@ def test_what_is_asked_for_stays_and_the_rest_gives_way(monkeypatch):
     assert tuned.shared_bytes(config, 128, 2) <= 163 * KB
     stages = tuned.default(128, torch.float16, False, cpu, **sizes, num_stages=8)
     assert stages.num_stages == 8 and stages.B_C < tuned.AMPERE[128][0].B_C
+
+
+BACKWARD_TABLES = {
+    "hopper": (tuned.HOPPER_BACKWARD, 227 * KB, torch.bfloat16, True),
+    "ampere": (tuned.AMPERE_BACKWARD, 163 * KB, torch.float16, False),
+    "no tensor cores": (tuned.NO_TENSOR_CORES_BACKWARD, 99 * KB, torch.float32, False),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARD_TABLES)
+@pytest.mark.parametrize("D", [32, 64, 128, 256])
+def test_the_backward_table_fits_the_gpus_it_was_made_for(name, D, monkeypatch):
+    table, room, dtype, descriptors = BACKWARD_TABLES[name]
+    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(room, 100))
+    assert tuned.backward(D, dtype, descriptors, torch.device("cuda")) == table[D]
+
+
+@pytest.mark.parametrize("D", [16, 64, 256])
+def test_backward_passes_are_made_smaller_and_what_is_asked_for_stays(D, monkeypatch):
+    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(64 * KB, 40))
+    passes = tuned.backward(D, torch.float16, False, torch.device("cuda"))
+    shared = tuned.shared_bytes_dkv, tuned.shared_bytes_dq, partial(tuned.shared_bytes_dkv, with_dq=True)
+    for config, of in zip(passes, shared, strict=True):
+        assert of(config, D, 2) <= 64 * KB
+    asked = tuned.backward(D, torch.float16, False, torch.device("cuda"), B_R=16, num_warps=2)
+    assert all((config.B_R, config.num_warps) == (16, 2) for config in asked)
