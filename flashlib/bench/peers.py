@@ -20,6 +20,12 @@ def ours(Q, K, V, causal, **options):
     return forward.attention(Q, K, V, causal=causal, **options).O
 
 
+def differentiable(deterministic, Q, K, V, causal):
+    from flashlib.kernels import autograd
+
+    return autograd.attention(Q, K, V, causal=causal, deterministic=deterministic).O
+
+
 def eager(Q, K, V, causal):
     from flashlib.kernels.ladder import r1_eager
 
@@ -62,5 +68,10 @@ PEERS = {
     "flex": flex,
     "eager": eager,
 }
+BACKWARD_PEERS = {
+    "ours": functools.partial(differentiable, True),
+    "ours_fused": functools.partial(differentiable, False),
+    **{name: peer for name, peer in PEERS.items() if name != "ours"},
+}
 if importlib.util.find_spec("flash_attn") and importlib.util.find_spec("flash_attn.cute"):
-    PEERS["fa4"] = fa4
+    PEERS["fa4"] = BACKWARD_PEERS["fa4"] = fa4

@@ -1,0 +1,38 @@
+"""The backward pass: dQ, dK and dV from what the forward pass of each peer kept, with 2.5 times its FLOPs."""
+
+import torch
+
+from flashlib import cost, torch_ref
+from flashlib.bench import harness
+from flashlib.bench.peers import BACKWARD_PEERS, EAGER_LIMIT
+
+
+def measure(B, H, N, d, causal, device="cuda") -> dict:
+    """Return TFLOP/s and memory of every peer at one size, its gradients verified on one head before."""
+    Q, K, V, dO = (torch.randn(B, H, N, d, device=device, dtype=torch.bfloat16) for _ in range(4))
+    Q, K, V = (X.requires_grad_() for X in (Q, K, V))
+    head = [X.detach()[-1:, -1:] for X in (Q, K, V, dO)]
+    exact, plain = reference(*(X.double() for X in head), causal), reference(*head, causal)
+    tflops, mb = {}, {}
+    for name, peer in BACKWARD_PEERS.items():
+        if name == "eager" and N > EAGER_LIMIT:
+            tflops[name] = mb[name] = None
+            continue
+        O = peer(Q, K, V, causal)
+
+        def run(O=O):
+            return torch.autograd.grad(O, (Q, K, V), dO, retain_graph=True)
+
+        for which, X, *others in zip(("dQ", "dK", "dV"), run(), exact, plain, strict=True):
+            what = f"{which} of {name} at d={d}, causal={causal}, N={N}"
+            harness.verify(what, X[-1:, -1:], *others)
+        flops = B * H * cost.backward_flops(N, N, d, causal=causal)
+        tflops[name] = round(flops / harness.median_ms(run) / 1e9, 1)
+        mb[name] = round(harness.cuda_peak_bytes(run) / 1e6, 1)
+    return {"d": d, "causal": causal, "N": N, "tflops": tflops, "mb": mb}
+
+
+def reference(Q, K, V, dO, causal):
+    """Return the gradients by autograd of standard attention, in the dtype of Q."""
+    leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
+    return torch.autograd.grad(torch_ref.attention(*leaves, causal=causal).O, leaves, dO)
