@@ -152,3 +152,15 @@ def test_without_a_gpu_the_counters_say_so():
     command = [sys.executable, "-m", "flashlib.bench.counters"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert run.returncode == 1 and run.stderr.startswith("The counters need a CUDA device")
+
+
+@pytest.mark.gpu
+def test_steps_are_watched_on_a_gpu():
+    def steps():
+        for k in range(3):
+            held = torch.zeros(10**7, device="cuda")  # 40 MB
+            yield k
+            del held
+
+    results, ms, held = harness.watch(steps())
+    assert results == [0, 1, 2] and len(ms) == 3 and min(ms) > 0 and held >= 4 * 10**7

@@ -52,14 +52,18 @@ def torch_peak_bytes(run) -> int:
 
 
 def cuda_peak_bytes(run) -> int:
-    """Return the most bytes that torch held on the GPU during run(), beyond those before and what it returns."""
+    """Return the most bytes that torch held on the GPU during run(), beyond those before and what it returns.
+
+    run returns a tensor, or a tuple of them.
+    """
     run()  # what a first call keeps, such as handles and workspaces, is not its own
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     out = run()
     torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated() - before - out.untyped_storage().nbytes()
+    returned = sum(X.untyped_storage().nbytes() for X in (out if isinstance(out, tuple) else (out,)))
+    return torch.cuda.max_memory_allocated() - before - returned
 
 
 def cpu_environment() -> dict:
@@ -89,6 +93,20 @@ def environment() -> dict:
         "triton": triton.__version__,
         "date": datetime.date.today().isoformat(),
     }
+
+
+def watch(steps) -> tuple[list, list, int]:
+    """Return what a generator yields, the GPU's milliseconds for each, and the most bytes that torch held."""
+    torch.cuda.reset_peak_memory_stats()
+    results, events = [], [torch.cuda.Event(enable_timing=True)]
+    events[0].record()
+    for result in steps:
+        results.append(result)
+        events.append(torch.cuda.Event(enable_timing=True))
+        events[-1].record()
+    torch.cuda.synchronize()
+    ms = [start.elapsed_time(end) for start, end in itertools.pairwise(events)]
+    return results, ms, torch.cuda.max_memory_allocated()
 
 
 def write(path, record):

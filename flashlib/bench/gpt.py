@@ -1,0 +1,174 @@
+"""Train the same small GPT with our attention and with others, on one CUDA device, in bf16.
+
+    python -m flashlib.bench.gpt --out notebooks/data/h200_gpt.json
+
+Weights and batches are the same in every run. Each model is verified before it is trained, its logits on the first
+batch against those in fp32; the loss of its first step is compared too. Our attention and SDPA's flash are trained
+to the end, as their curves are compared. The others take only the first steps by the same schedule, which suffices
+for time and memory: standard attention, and ours with activation checkpointing and in `torch.compile`.
+ms is the median of a step on the GPU's clock, the first ones left out; MB are all that torch held at once.
+The text, in the public domain, is the start of Shakespeare's plays as they stand in data/tinyshakespeare of
+github.com/karpathy/char-rnn.
+"""
+
+import argparse
+import functools
+import itertools
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint
+
+from flashlib import gpt
+from flashlib.bench import harness
+from flashlib.bench.peers import PEERS
+
+TEXT = Path(__file__).resolve().parents[2] / "notebooks" / "data" / "shakespeare.txt"
+SIZES = {"layers": 6, "width": 512, "heads": 8, "kv_heads": 8, "context": 4096}
+BATCH, STEPS, SHORT, WARMUP, LR = 8, 400, 60, 10, 1e-3
+WINDOW = 20  # steps that a smoothed curve takes the mean of
+BF16 = 2**-9  # the largest relative error of rounding to it
+
+
+def ours(Q, K, V, causal):
+    from flashlib.kernels import autograd  # only when called: Triton may not be installed
+
+    return autograd.attention(Q, K, V, causal=causal).O
+
+
+def checkpointed(model):
+    """Keep only what goes into each block; its inside is computed again in the backward pass."""
+    options = {"use_reentrant": False, "preserve_rng_state": False}  # nothing in a block is random
+    for block in model.blocks:
+        block.forward = functools.partial(checkpoint, block.forward, **options)
+    return model
+
+
+def compiled(model):
+    return torch.compile(model, fullgraph=True)
+
+
+class Run(NamedTuple):
+    """A model to train. whole: to the end; else SHORT steps. needed: whether the script stops where it fails."""
+
+    name: str
+    attention: Callable
+    prepare: Callable = lambda model: model
+    whole: bool = False
+    needed: bool = True
+
+
+RUNS = [
+    Run("ours", ours, whole=True),
+    Run("sdpa_flash", PEERS["sdpa_flash"], whole=True),
+    Run("eager", PEERS["eager"]),
+    Run("ours_checkpointed", ours, checkpointed, needed=False),
+    Run("ours_compiled", ours, compiled, needed=False),
+]
+
+
+class Problem:
+    """One model and text: its tokens, its first batch, and the logits of standard attention for it.
+
+    exact: in fp32; plain: in bf16.
+    """
+
+    def __init__(self, text, sizes, batch, steps, device="cuda"):
+        tokens, alphabet = gpt.encode(text)
+        self.config = gpt.Config(vocab=len(alphabet), **sizes)
+        self.tokens, self.batch, self.steps = tokens.to(device), batch, steps
+        self.X, self.Y = next(gpt.batches(self.tokens, self.config.context, batch))
+        model = self.model(PEERS["eager"])
+        with torch.no_grad():
+            self.exact, self.plain = model(self.X), self.logits(model)
+            self.loss = cross_entropy(self.exact.flatten(0, 1), self.Y.flatten()).item()
+
+    def model(self, attention):
+        return gpt.GPT(self.config, attention).to(self.tokens.device)
+
+    def logits(self, model):
+        with torch.autocast(self.tokens.device.type, torch.bfloat16):
+            return model(self.X).detach()
+
+
+def train(run, problem) -> dict:
+    """Return the row of one run. ms is None where one that is not needed failed; then why."""
+    row = {"run": run.name, "ms": None, "mb": None, "loss": []}
+    try:
+        return row | verified_and_trained(run, problem)
+    except Exception as error:  # whatever a compiler, a driver or a library has to say
+        if run.needed:
+            raise
+        return row | {"reason": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+
+
+def verified_and_trained(run, problem) -> dict:
+    model = run.prepare(problem.model(run.attention))
+    harness.verify(f"{run.name}'s model", problem.logits(model), problem.exact.double(), problem.plain)
+    steps = gpt.train(model, problem.tokens, problem.steps, batch=problem.batch, lr=LR)
+    losses, ms, held = harness.watch(steps if run.whole else itertools.islice(steps, SHORT))
+    losses = [loss.item() for loss in losses]
+    if not abs(losses[0] - problem.loss) <= BF16 * problem.loss:
+        raise AssertionError(f"{run.name} is wrong: its first loss is {losses[0]:.4f}, in fp32 {problem.loss:.4f}")
+    losses = [round(loss, 4) for loss in losses]
+    return {"ms": round(statistics.median(ms[WARMUP:] or ms), 2), "mb": round(held / 1e6), "loss": losses}
+
+
+def smooth(losses):
+    """Return the mean of every WINDOW losses that follow each other."""
+    window = min(WINDOW, len(losses))
+    return np.convolve(losses, np.full(window, 1 / window), mode="valid")
+
+
+def difference(one, other) -> float:
+    """Return the largest difference of two smoothed curves, as far as both go."""
+    n = min(len(one["loss"]), len(other["loss"]))
+    return float(np.abs(smooth(one["loss"][:n]) - smooth(other["loss"][:n])).max())
+
+
+def measure(problem, report=print) -> list:
+    """Return the rows of all runs."""
+    rows = []
+    for run in RUNS:
+        rows.append(train(run, problem))
+        report(line(rows[-1]))
+    for row in rows[1:]:
+        if row["ms"]:
+            n = len(row["loss"])
+            report(f"curves of ours and {row['run']}, {n} steps: at most {difference(rows[0], row):.4f} apart")
+    return rows
+
+
+def line(row) -> str:
+    if not row["ms"]:
+        return f"{row['run']:18}  - {row['reason']}"
+    first, last = row["loss"][0], smooth(row["loss"])[-1]
+    speed = f"{row['ms']:9.2f} ms a step{row['mb']:8} MB"
+    return f"{row['run']:18}{speed}{len(row['loss']):6} steps, loss {first:.4f} to {last:.4f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.gpt", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    parser.add_argument("--steps", type=int, default=STEPS, help=f"of the runs to the end; default {STEPS}")
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("The GPT is trained on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
+    record = {**harness.environment(), "dtype": "bfloat16", **SIZES, "batch": BATCH, "lr": LR}
+    print(", ".join(f"{key} {value}" for key, value in record.items()), flush=True)
+    problem = Problem(TEXT.read_text(encoding="utf-8"), SIZES, BATCH, args.steps)
+    weights = sum(W.numel() for W in problem.model(None).parameters())
+    record |= {"vocab": problem.config.vocab, "weights": weights, "steps": args.steps}
+    record["runs"] = measure(problem, functools.partial(print, flush=True))
+    if args.out:
+        harness.write(args.out, record)
+
+
+if __name__ == "__main__":
+    main()
