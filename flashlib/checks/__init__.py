@@ -23,6 +23,7 @@ from flashlib.checks.exercises import (  # noqa: F401
     backward,
     triton_first_steps,
     triton_flash,
+    triton_backward,
     speed,
 )
 

@@ -224,14 +224,21 @@ def one_O(answer, names):
 # --- parts of kernels ---
 
 
-def part_problem(answer, outputs):
-    """Return the Verdict on what is no function for a kernel that returns these outputs, or None."""
+def kernel_problem(answer):
+    """Return the Verdict on what is no kernel, or none yet, or None."""
     if not _is_kernel(answer):
         name = getattr(answer, "__name__", "")
-        plain = f"{name} is a plain function: a kernel calls only functions marked @triton.jit"
+        plain = f"{name} is a plain function: a kernel, and what it calls, is marked @triton.jit"
         return Verdict("", "wrong", plain)
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", "not solved yet", "")
+    return None
+
+
+def part_problem(answer, outputs):
+    """Return the Verdict on what is no function for a kernel that returns these outputs, or None."""
+    if problem := kernel_problem(answer):
+        return problem
     returned = [node.value for node in ast.walk(tree(answer)) if isinstance(node, ast.Return) and node.value]
     given = {len(value.elts) if isinstance(value, ast.Tuple) else len(outputs) for value in returned}
     if given == {len(outputs)}:

@@ -65,7 +65,24 @@ def masks_one_load(kernel):
     """Return whether one load alone of a kernel has a mask, and no offsets are kept inside, told by its source."""
     names = [call.func.attr for call in _calls(tree(kernel)) if isinstance(call.func, ast.Attribute)]
     bounded = {"minimum", "clamp"} & set(names) or names.count("where") > 1 or _calls_others(kernel)
-    return not bounded and sum(map(_masked, _loads(tree(kernel)))) == 1
+    return not bounded and count_masked_loads(kernel) == 1
+
+
+def reads_unmasked(kernel):
+    """Return whether a load of a kernel has no mask, and no offsets are kept inside, told by its source."""
+    names = {call.func.attr for call in _calls(tree(kernel)) if isinstance(call.func, ast.Attribute)}
+    bounded = {"minimum", "clamp", "where", "make_block_ptr", "make_tensor_descriptor"} & names
+    return not (bounded or _calls_others(kernel) or masks_all_loads(kernel))
+
+
+def count_masked_loads(kernel):
+    """Return how many loads of a kernel have a mask, told by its source."""
+    return sum(map(_masked, _loads(tree(kernel))))
+
+
+def masks_all_loads(kernel):
+    """Return whether each load of a kernel has a mask, told by its source."""
+    return all(map(_masked, _loads(tree(kernel))))
 
 
 def _calls(node):

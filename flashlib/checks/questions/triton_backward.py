@@ -1,0 +1,138 @@
+"""The questions of chapter 11."""
+
+from flashlib import cost
+from flashlib.checks.prediction import Question
+from flashlib.gpus import KB
+
+DKV, DQ = {"S", "dP", "dV", "dK"}, {"S", "dP", "dQ"}  # the matrix products of the two passes
+FORWARD = {"S", "O"}
+
+
+def _products():
+    """Return the matrix products a tile of the two ways back, and of the forward pass."""
+    return {"two_passes": len(DKV) + len(DQ), "fused": len(DKV | DQ), "forward": len(FORWARD)}
+
+
+def _by_convention(speed):
+    """Return the TFLOP/s by the convention of two passes whose products run at `speed`."""
+    counted = cost.backward_flops(4096, 4096, 128) * len(FORWARD) / cost.flops(4096, 4096, 128)
+    return speed * counted / _products()["two_passes"]
+
+
+def _registers(B_c, d, num_warps):
+    """Return the registers of a thread that dK_j and dV_j take in fp32, of four bytes as a register."""
+    return 2 * B_c * d // (32 * num_warps)
+
+
+def _additions(N, B):
+    """Return how often a number of dQ is added to: without a mask, and in the first and the last row block."""
+    each, causal = (cost.tiles_per_row_block(N, N, B_r=B, B_c=B, causal=causal) for causal in (False, True))
+    return {"no_mask": int(each[-1]), "first": int(causal[0]), "last": int(causal[-1])}
+
+
+def _kept(N, d):
+    """Return the KB of Q, K, V, O and lse of one head in bf16, and those of P."""
+    itemsize = cost.ITEMSIZE["bfloat16"]
+    return {"kept": (4 * N * d * itemsize + 4 * N) // KB, "P": N * N * itemsize // KB}
+
+
+def _differ():
+    """Return the gradients that several programs of the fused kernel add to, in whatever order they come.
+
+    A program has one column block: what it sums over its own loop is in order, a sum over column blocks is not.
+    """
+    summed_over = {"dQ": "keys", "dK": "queries", "dV": "queries"}
+    found = [name for name, over in summed_over.items() if over == "keys"]
+    return {("dQ",): "dQ", ("dK", "dV"): "dK and dV"}[tuple(found)]
+
+
+QUESTIONS = [
+    Question(
+        "grads_products",
+        _products,
+        "one pass makes S, dP, dV and dK, the other S, dP and dQ: seven. Fused, S and dP are made once, so there "
+        "are five. The forward pass has S and O.",
+        wrong={
+            ("two_passes", 5): "S and dP are made in both passes",
+            ("two_passes", 6): "both passes need S and dP",
+            ("two_passes", 8): "the pass for dQ has three: S, dP and dQ",
+            ("fused", 4): "P is not kept, so S = Q K^T is made again too",
+            ("fused", 3): "S and dP come before dV, dK and dQ",
+            ("fused", 7): "S and dP are made once for all three gradients",
+            ("forward", 1): "S = Q K^T and O = P V",
+            ("forward", 3): "S = Q K^T and O = P V; the softmax is no matrix product",
+        },
+    ),
+    Question(
+        "grads_speed_limit",
+        lambda: _by_convention(560),
+        "the time is that of seven products, and five are counted: 560 * 5 / 7.",
+        wrong={
+            560: "that is the speed of all seven products, of which the convention counts five",
+            784: "five are counted and seven are made, so the number becomes smaller, not larger",
+            320: "that is with four products counted: S, made again, is counted too",
+            160: "that is two of seven, as in the forward pass: five are counted",
+            240: "that is three of seven: S and dP, made once, are counted too",
+            224: "5 / 2 is the ratio of the backward to the forward pass; five of seven are counted",
+        },
+        tolerance=0.001,
+    ),
+    Question(
+        "grads_registers",
+        lambda: _registers(128, 128, 8),
+        "dK_j and dV_j have 2 * 128 * 128 numbers of one register each, and 8 warps have 256 threads. A thread "
+        "may have 255, and q, do, S^T, dP^T and addresses are not there yet.",
+        wrong={
+            64: "that is dK_j alone, or both in 16 bits: two sums in fp32",
+            256: "that is with 4 warps: 8 warps have 256 threads",
+            512: "a register holds the 4 bytes of a number in fp32",
+            4096: "a warp has 32 threads",
+            32768: "that is for the whole program, which has 256 threads",
+        },
+    ),
+    Question(
+        "grads_writes",
+        lambda: _additions(4096, 128),
+        "each of the 4096 / 128 = 32 column blocks adds its part. Under a causal mask the first rows see the "
+        "first column block alone, and the last rows see all of them.",
+        wrong={
+            ("no_mask", 1): "that is how often dK and dV are written: each column block adds its part of dQ",
+            ("no_mask", 128): "128 keys are summed in one tile, before the addition",
+            ("no_mask", 4096): "128 keys are summed in one tile, before the addition",
+            ("no_mask", 1024): "that counts the tiles of all row blocks: a row block has 32",
+            ("first", 32): "the first rows see the first column block alone",
+            ("first", 0): "the first rows see keys of the first column block, their own",
+            ("last", 1): "the last rows see all keys",
+            ("last", 16): "that is the average: the last rows see all keys",
+        },
+    ),
+    Question(
+        "grads_memory",
+        lambda: _kept(4096, 64),
+        "Q, K, V and O have 4 * 4096 * 64 numbers of 2 bytes, lse has 4096 of 4: 2048 + 16 KB. P has 4096 * 4096 "
+        "numbers of 2 bytes.",
+        wrong={
+            ("kept", 2048): "lse is kept too, 4 bytes a row",
+            ("kept", 1536): "O and lse are kept too, for delta and for P",
+            ("kept", 1552): "one of the four, such as O, is left out",
+            ("kept", 2056): "lse is kept in fp32, 4 bytes a row",
+            ("kept", 4112): "a number in bf16 takes 2 bytes",
+            ("kept", 1032): "a number in bf16 takes 2 bytes, not one",
+            ("kept", 2080): "m and l are not kept: lse holds both",
+            ("P", 65536): "a number in bf16 takes 2 bytes",
+            ("P", 16384): "a number in bf16 takes 2 bytes, not one",
+        },
+        tolerance=0.0005,
+    ),
+    Question(
+        "grads_order",
+        _differ,
+        "a program sums dK_j and dV_j on its own, in the order of its loop, and writes them once. All programs "
+        "add to dQ, in the order in which they get there, and sums in fp32 depend on the order.",
+        choices=("dQ", "dK and dV", "all three"),
+        wrong={
+            "dK and dV": "these are summed by one program, in the order of its loop",
+            "all three": "dK_j and dV_j are summed by one program, in the order of its loop",
+        },
+    ),
+]
