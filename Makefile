@@ -44,8 +44,8 @@ lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (A
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
 
-test: setup ## run every test and every notebook (ARGS="-k tiled" for some)
-	@$(PY) -m pytest $(NBVAL) tests notebooks $(ARGS)
+test: setup ## run every test and every chapter (ARGS="-k tiled" for some)
+	@$(PY) -m pytest $(NBVAL) tests notebooks --ignore=notebooks/solutions $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)

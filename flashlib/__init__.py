@@ -10,6 +10,7 @@ Read it in this order:
     chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax and the FlashAttention-2 forward pass
+    gpt            a small language model in plain PyTorch, which takes any attention
     figures        a static picture of the tiles
     widgets        the player: every step of `tiled.steps`, moving
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`
