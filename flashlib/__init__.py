@@ -9,7 +9,7 @@ Read it in this order:
     gpus           sizes, bandwidth and peaks of five GPUs, a source beside each number
     chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
     torch_ref      the same attention on torch tensors (B, H, N, d)
-    kernels        Triton: row softmax and the FlashAttention-2 forward pass
+    kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch
     gpt            a small language model in plain PyTorch, which takes any attention
     figures        a static picture of the tiles
     widgets        the player: every step of `tiled.steps`, moving

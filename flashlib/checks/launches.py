@@ -25,6 +25,7 @@ import triton
 import triton.language as tl
 
 BORDER = 512  # elements
+DTYPES = "P is fp32 and v is not: both inputs of tl.dot have one dtype, P.to(v.dtype)"
 SIXTEEN_BITS = "O_acc is returned in 16 bits: m, l and O_acc stay in fp32, whatever q, k and v are in"
 UNTOUCHED = 1e38  # lies around an output
 
@@ -273,23 +274,28 @@ def looped(answer):
     def run(Q_i, K, V, visible, scale, B_c):
         (B_r, d), N_k = Q_i.shape, len(K)
         q, k, v, seen = (torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE) for X in (Q_i, K, V, visible))
-        m, l, in_fp32 = torch.full((3, B_r), torch.nan, device=DEVICE)
-        O_acc = torch.full((B_r, d), torch.nan, device=DEVICE)
-        arguments = q, k, v, seen.to(torch.int8), m, l, O_acc, in_fp32, N_k, scale, answer
-        try:
-            unwrapped(lambda: _loop_kernel[(1,)](*arguments, B_R=B_r, B_C=B_c, D=d))
-        except Exception as error:
-            if "same dtype" in str(error):
-                dtypes = "P is fp32 and v is not: both inputs of tl.dot have one dtype, P.to(v.dtype)"
-                raise Finding(dtypes) from None
-            if "Loop-carried variable" in str(error):  # so the compiler, of a state that changes its type
-                raise Finding(SIXTEEN_BITS) from None
-            raise
-        if not in_fp32[0]:
-            raise Finding(SIXTEEN_BITS)
-        return tuple(X.cpu().numpy() for X in (m, l, O_acc))
+        inputs = q, k, v, seen.to(torch.int8)
+        return state_of(_loop_kernel, inputs, B_r, d, N_k, scale, answer, B_c)
 
     return run
+
+
+def state_of(kernel, inputs, B_r, d, N_k, scale, answer, B_C):
+    """Return m, l and O_acc that a kernel writes in one program."""
+    m, l, in_fp32 = torch.full((3, B_r), torch.nan, device=DEVICE)
+    O_acc = torch.full((B_r, d), torch.nan, device=DEVICE)
+    arguments = *inputs, m, l, O_acc, in_fp32, N_k, scale, answer
+    try:
+        unwrapped(lambda: kernel[(1,)](*arguments, B_R=B_r, B_C=B_C, D=d))
+    except Exception as error:
+        if "same dtype" in str(error):
+            raise Finding(DTYPES) from None
+        if "Loop-carried variable" in str(error):  # so the compiler, of a state that changes its type
+            raise Finding(SIXTEEN_BITS) from None
+        raise
+    if not in_fp32[0]:
+        raise Finding(SIXTEEN_BITS)
+    return tuple(X.cpu().numpy() for X in (m, l, O_acc))
 
 
 @triton.jit

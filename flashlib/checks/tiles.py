@@ -10,13 +10,11 @@ import ast
 import numpy as np
 import torch
 
-from flashlib.checks.examine import Finding
-from flashlib.checks.launches import SIXTEEN_BITS, tree, unwrapped
+from flashlib.checks.launches import state_of, tree
 from flashlib.kernels import DEVICE
 import triton
 import triton.language as tl
 
-DTYPES = "P is fp32 and v is not: both inputs of tl.dot have one dtype, P.to(v.dtype)"
 POISON = 64  # rows of nan before and after K and V
 
 
@@ -29,7 +27,7 @@ def updates_in_base_2(answer):
 
     def run(S, V, scale_log2e, B_C):
         tensors = [torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE) for X in (S, V)]
-        return _state_of(_update_kernel, tensors, len(S), V.shape[1], S.shape[1], scale_log2e, answer, B_C)
+        return state_of(_update_kernel, tensors, len(S), V.shape[1], S.shape[1], scale_log2e, answer, B_C)
 
     return run
 
@@ -43,7 +41,7 @@ def over_all_keys(answer):
 
     def run(q, K, V, scale_log2e, B_C):
         Q_i = torch.from_numpy(np.ascontiguousarray(q)).to(DEVICE)
-        return _state_of(
+        return state_of(
             _loop_kernel, (Q_i, _poisoned(K), _poisoned(V)), *q.shape, len(K), scale_log2e, answer, B_C
         )
 
@@ -108,24 +106,6 @@ def _poisoned(X):
     rows = np.full((len(X) + 2 * POISON, X.shape[1]), np.nan, X.dtype)
     rows[POISON : POISON + len(X)] = X
     return torch.from_numpy(rows).to(DEVICE)[POISON:]
-
-
-def _state_of(kernel, inputs, B_r, d, N_k, scale_log2e, answer, B_C):
-    """Return m, l and O_acc that a kernel writes in one program."""
-    m, l, in_fp32 = torch.full((3, B_r), torch.nan, device=DEVICE)
-    O_acc = torch.full((B_r, d), torch.nan, device=DEVICE)
-    arguments = *inputs, m, l, O_acc, in_fp32, N_k, scale_log2e, answer
-    try:
-        unwrapped(lambda: kernel[(1,)](*arguments, B_R=B_r, B_C=B_C, D=d))
-    except Exception as error:
-        if "same dtype" in str(error):
-            raise Finding(DTYPES) from None
-        if "Loop-carried variable" in str(error):  # so the compiler, of a state that changes its type
-            raise Finding(SIXTEEN_BITS) from None
-        raise
-    if not in_fp32[0]:
-        raise Finding(SIXTEEN_BITS)
-    return tuple(X.cpu().numpy() for X in (m, l, O_acc))
 
 
 @triton.jit
