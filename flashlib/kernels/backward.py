@@ -232,6 +232,10 @@ def _dq(
     offs_m = i * B_R + tl.arange(0, B_R)
     q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     do = load(dO, strides_do, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    if D <= 128:  # else there is no room
+        # What was loaded stays in shared memory, and every product would read it there. A sum is in registers.
+        q += 0.0
+        do += 0.0
     rows = head.to(tl.int64) * N_padded + offs_m
     lse2, delta = tl.load(Lse2_ptr + rows), tl.load(Delta_ptr + rows)  # (B_R,)
     dq = tl.zeros((B_R, D), tl.float32)
