@@ -33,7 +33,7 @@ def _as_autocast_has_it(X):
     if not isinstance(X, torch.Tensor) or not X.is_floating_point() or X.dtype == torch.float64:
         return X
     kind = X.device.type
-    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
+    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
         return X
     return X.to(torch.get_autocast_dtype(kind))
 

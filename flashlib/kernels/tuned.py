@@ -62,10 +62,10 @@ class Backward(NamedTuple):
 
 # {D: Backward}
 HOPPER_BACKWARD = {
-    32: Backward(Config(64, 64, 4, 3), Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
+    32: Backward(Config(128, 64, 4, 3), Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
     64: Backward(Config(64, 64, 4, 3), Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
     128: Backward(Config(64, 64, 4, 2), Config(64, 64, 4, 3), Config(64, 128, 8, 2)),
-    256: Backward(Config(32, 64, 8, 2), Config(64, 64, 8, 2), Config(32, 64, 8, 2)),
+    256: Backward(Config(32, 64, 8, 2), Config(64, 32, 4, 2), Config(32, 64, 8, 2)),
 }
 AMPERE_BACKWARD = {
     32: Backward(Config(64, 64, 4, 2), Config(64, 64, 4, 2), Config(64, 64, 4, 2)),

@@ -70,7 +70,10 @@ def run(seed, device, *, backward=False):
 
     try:
         if backward:
-            check_gradients(Q, K, V, *gradients_of(Q), deterministic=seed % 3 > 0, **options)
+            deterministic = seed % 3 > 0
+            if not deterministic and "B_r" in options:
+                options["B_r"] = min(options["B_r"], 64)  # 128 rows of dQ, in fp32, do not fit beside the rest
+            check_gradients(Q, K, V, *gradients_of(Q), deterministic=deterministic, **options)
         else:
             check(kernel, Q, *repeated, **options)
     except Exception as error:

@@ -5,10 +5,10 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from flashlib import torch_ref
-from flashlib.kernels import autograd, forward
+from flashlib.kernels import DEVICE, autograd, forward
 from tests.kernels.gradients import reference, rounding
 
-X = torch.zeros(1, 2, 8, 16)
+X = torch.zeros(1, 2, 8, 16, device=DEVICE)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_second_derivative_is_refused_in_words(leaves):
 def test_bad_input_is_refused_as_by_the_kernel(arguments, error, message):
     with pytest.raises(error, match=message):
         autograd.attention(*arguments)
-    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises((TypeError, ValueError)):
+    with torch.autocast(DEVICE, dtype=torch.bfloat16), pytest.raises((TypeError, ValueError)):
         autograd.attention(X, X, X.int())
     with pytest.raises(TypeError, match="deterministic is 0"):
         autograd.attention(X, X, X, deterministic=0)

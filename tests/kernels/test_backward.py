@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from flashlib import tiled, torch_ref
-from flashlib.kernels import backward, forward
+from flashlib.kernels import DEVICE, backward, forward
 from tests.kernels.gradients import check
 from tests.kernels.test_forward import HALF
 
@@ -16,8 +16,8 @@ WAYS = [
 ]
 SMALL = {"B_r": 16, "B_c": 32, "num_warps": 4, "num_stages": 1}
 ways = pytest.mark.parametrize("way", WAYS, ids=["pointers", "descriptors", "fused"])
-X = torch.zeros(2, 3, 8, 16)
-LSE = torch.zeros(2, 3, 8)
+X = torch.zeros(2, 3, 8, 16, device=DEVICE)
+LSE = torch.zeros(2, 3, 8, device=DEVICE)
 
 
 def tensors(device, N_q, N_k, d, dtype, heads=(1, 2, 2)):
@@ -144,7 +144,7 @@ def test_autograd_of_the_reference_agrees_with_finite_differences():
         ({"lse": LSE.half()}, TypeError, "lse has dtype torch.float16; accepted are torch.float32"),
         ({"dlse": LSE[0]}, ValueError, r"dlse has shape \(3, 8\) and lse \(2, 3, 8\)"),
         ({"dO": None}, TypeError, "dO is a NoneType; pass a torch tensor"),
-        ({"lse": LSE.to("meta")}, ValueError, "lse is on meta and Q on cpu; move them to one device"),
+        ({"lse": LSE.to("meta")}, ValueError, f"lse is on meta and Q on {X.device}; move them to one device"),
         ({"deterministic": 1}, TypeError, "deterministic is 1; pass True for two passes"),
         ({"B_r": 48}, ValueError, "B_r is 48; the kernel takes 16, 32"),
         ({"num_stages": 0}, ValueError, "num_stages is 0"),

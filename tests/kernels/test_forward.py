@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from flashlib import torch_ref
-from flashlib.kernels import forward, tiles
+from flashlib.kernels import DEVICE, forward, tiles
 from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal
 from tests import oracle
 
@@ -99,7 +99,7 @@ def test_grouped_heads_read_their_head_of_K_and_V(name, H_q, H_k, causal, device
 
 @pytest.mark.parametrize("H_q, H_k", [(5, 2), (2, 4), (3, 0)])
 def test_heads_that_cannot_be_grouped_are_refused(H_q, H_k):
-    Q, K = torch.zeros(1, H_q, 5, 16), torch.zeros(1, H_k, 5, 16)
+    Q, K = (torch.zeros(1, H, 5, 16, device=DEVICE) for H in (H_q, H_k))
     with pytest.raises(ValueError, match=f"Q has {H_q} heads and K and V have {H_k}; H_q must be a multiple"):
         forward.attention(Q, K, K)
     with pytest.raises(ValueError, match="all axes before the last two must be equal"):

@@ -35,7 +35,7 @@ PROBLEMS = {
     "causal": (37, 53, 16, {"causal": True}),
     "more queries than keys": (53, 37, 16, {"causal": True}),
     "rows that see no key": (83, 21, 16, {"causal": True}),
-    "one query": (1, 70, 32, {"causal": True}),
+    "one query": (1, 70, 64, {"causal": True}),
     "one token": (1, 1, 16, {}),
     "whole tiles": (64, 64, 64, {"causal": True}),
     "no query": (0, 5, 16, {}),

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from flashlib.kernels import DEVICE
 from flashlib.kernels import softmax as kernel
 from tests import oracle
 
@@ -48,7 +49,7 @@ def test_nan_is_not_hidden(device):
     [
         ([1.0], TypeError, "x is a list; pass a torch tensor"),
         (torch.zeros(3, dtype=torch.float64), TypeError, "x has dtype torch.float64; accepted are"),
-        (torch.tensor(1.0), ValueError, r"expected at least one axis"),
+        (torch.tensor(1.0, device=DEVICE), ValueError, r"expected at least one axis"),
     ],
 )
 def test_bad_input_is_refused(x, error, words):
