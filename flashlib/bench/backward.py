@@ -12,7 +12,7 @@ def measure(B, H, N, d, causal, device="cuda") -> dict:
     Q, K, V, dO = (torch.randn(B, H, N, d, device=device, dtype=torch.bfloat16) for _ in range(4))
     Q, K, V = (X.requires_grad_() for X in (Q, K, V))
     head = [X.detach()[-1:, -1:] for X in (Q, K, V, dO)]
-    exact, plain = reference(*(X.double() for X in head), causal), reference(*head, causal)
+    exact, plain = reference(*head, causal)
     tflops, mb = {}, {}
     for name, peer in BACKWARD_PEERS.items():
         if name == "eager" and N > EAGER_LIMIT:
@@ -33,6 +33,11 @@ def measure(B, H, N, d, causal, device="cuda") -> dict:
 
 
 def reference(Q, K, V, dO, causal):
-    """Return the gradients by autograd of standard attention, in the dtype of Q."""
-    leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
-    return torch.autograd.grad(torch_ref.attention(*leaves, causal=causal).O, leaves, dO)
+    """Return the gradients by autograd, in fp64 and, of standard attention as people write it, in the dtype of Q."""
+
+    def gradients(attention, *tensors):
+        leaves = [X.detach().requires_grad_() for X in tensors]
+        return torch.autograd.grad(attention(*leaves), leaves, dO.to(leaves[0].dtype))
+
+    exact = gradients(lambda *X: torch_ref.attention(*X, causal=causal).O, Q.double(), K.double(), V.double())
+    return exact, gradients(lambda *X: BACKWARD_PEERS["eager"](*X, causal), Q, K, V)
