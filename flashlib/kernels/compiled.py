@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,16 @@ from typing import NamedTuple
 import triton
 
 from flashlib.gpus import GPU, GPUS
-from flashlib.kernels import DTYPES, check_kernel_blocks, check_powers_of_two, forward, ladder, listings, softmax
+from flashlib.kernels import (
+    DTYPES,
+    backward,
+    check_kernel_blocks,
+    check_powers_of_two,
+    forward,
+    ladder,
+    listings,
+    softmax,
+)
 from flashlib.state import check_causal, check_counts
 
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
@@ -152,21 +162,38 @@ def _up(n, unit):
     return -(-n // unit) * unit
 
 
+class Kernel(NamedTuple):
+    """How a kernel comes to be launched.
+
+    call: the function of its module that launches it. launched: its name there, where the call launches others
+    too. options: with which the call launches it.
+    """
+
+    call: Callable
+    launched: str | None = None
+    options: dict = {}
+
+
 @functools.cache
-def kernels() -> dict:
-    """Return the modules whose kernel can be compiled, by name: forward, softmax, and the rungs that have one."""
-    found = {"forward": forward, "softmax": softmax}
+def kernels() -> dict[str, Kernel]:
+    """Return what can be compiled: the forward pass, the backward passes, softmax, and the rungs with a kernel."""
+    found = {
+        "forward": Kernel(forward.attention),
+        "backward_dkv": Kernel(backward.backward, "_dkv"),
+        "backward_dq": Kernel(backward.backward, "_dq"),
+        "backward_fused": Kernel(backward.backward, "_dkv", {"deterministic": False}),
+        "softmax": Kernel(softmax.softmax),
+    }
     for rung in pkgutil.iter_modules(ladder.__path__):
         module = importlib.import_module(f"{ladder.__name__}.{rung.name}")
         if any(isinstance(value, triton.runtime.KernelInterface) for value in vars(module).values()):
-            found[rung.name] = module
+            found[rung.name] = Kernel(module.attention)
     return found
 
 
 def options_of(kernel) -> frozenset[str]:
     """Return which of causal, B_r, B_c, num_warps, num_stages and descriptors a kernel takes."""
-    module = kernels()[kernel]
-    taken = inspect.signature(module.softmax if module is softmax else module.attention).parameters
+    taken = inspect.signature(kernels()[kernel].call).parameters
     return frozenset(taken) & {"causal", "B_r", "B_c", "num_warps", "num_stages", "descriptors"}
 
 
@@ -176,10 +203,12 @@ def report(
 ) -> Compiled:  # fmt: skip
     """Compile a kernel for a GPU, and say what became of it; takes a second, the first time three.
 
-    kernel: one of `kernels()`. d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16"
-    or "float32". B_r, B_c: rows and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's
-    `attention`; None, the default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75,
-    80, 89 or 90. sass: whether to disassemble what the GPU would run.
+    kernel: one of `kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that `backward` makes
+    by default, or "backward_fused", the one in their place if deterministic=False; "softmax"; a rung of `ladder`.
+    d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
+    and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
+    default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90. sass:
+    whether to disassemble what the GPU would run. Q has as many heads as K and V, which the compiler makes use of.
     Raises TypeError or ValueError for what the kernel does not take, before any work where that can be known, and
     CompileError where the compiler cannot do it or takes longer than a minute.
     """
@@ -229,8 +258,10 @@ def _check_choice(**choices):
 def _report(kernel, d, dtype, causal, capability, options, sass):
     asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
     room = MULTIPROCESSORS[capability].gpu.block_sram
-    rest = {"module": kernels()[kernel].__name__, "options": dict(options), "room": room, "sass": sass}
-    became = _compiler.ask(asked | rest)
+    call, launched, fixed = kernels()[kernel]
+    launch = {"module": call.__module__, "call": call.__name__, "launched": launched}
+    rest = {"options": dict(options) | fixed, "room": room, "sass": sass}
+    became = _compiler.ask(asked | launch | rest)
     if "error" in became:
         name, sentence = became["error"]
         raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)

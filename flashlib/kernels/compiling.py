@@ -45,12 +45,17 @@ class NoDevice:
 
 
 class Launches:
-    """Stands in for every launch: compiles, and keeps what was compiled and with which arguments."""
+    """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
+
+    name: of the one kernel that is compiled, since a call may launch several; None where it launches but one.
+    """
 
     def __init__(self):
-        run, self.compiled = JITFunction.run, None
+        run, self.compiled, self.name = JITFunction.run, None, None
 
         def compile_only(kernel, *args, grid, warmup, **options):
+            if self.name not in (None, kernel.__name__):
+                return
             kernel.device_caches.clear()  # what is not compiled again, ptxas says nothing about
             self.compiled, self.options = run(kernel, *args, grid=grid, warmup=True, **options), options
 
@@ -63,7 +68,7 @@ def answer(launches, request) -> dict:
     triton.runtime.driver.set_active(NoDevice(capability))
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     tuned._room = lambda device: tuned.Room(room, 0, tensor_cores=capability >= 80)
-    launches.compiled = None
+    launches.compiled, launches.name = None, request["launched"]
     told = io.StringIO()
     with contextlib.redirect_stdout(told):  # Triton prints what ptxas says
         _launch(request)
@@ -87,13 +92,14 @@ def answer(launches, request) -> dict:
 
 
 def _launch(request):
-    attention = importlib.import_module(request["module"])
+    call = getattr(importlib.import_module(request["module"]), request["call"])
     dtype = getattr(torch, request["dtype"])
-    if request["kernel"] == "softmax":
-        attention.softmax(torch.empty(4, request["d"], dtype=dtype))
+    if request["call"] == "softmax":
+        call(torch.empty(4, request["d"], dtype=dtype))
     else:
-        X = torch.zeros(*SHAPE, request["d"], dtype=dtype)
-        attention.attention(X, X, X, causal=request["causal"], **request["options"])
+        X, lse = torch.zeros(*SHAPE, request["d"], dtype=dtype), torch.zeros(SHAPE)
+        inputs = {"attention": (X, X, X), "backward": (X, X, X, X, lse, X)}[request["call"]]
+        call(*inputs, causal=request["causal"], **request["options"])
 
 
 def _sass(compiled):

@@ -26,6 +26,14 @@ INSTRUCTIONS = {
     "ldmatrix": Instruction(r"\bldmatrix", r"\bLDSM", "tile from shared memory to registers"),
     "cp.async": Instruction(r"\bcp\.async\.c[ag]\b", r"\bLDGSTS", "global to shared memory, in the background"),
     "TMA": Instruction(r"\bcp\.async\.bulk\.tensor", r"\bUTMA(LDG|STG)", "copy of a whole tile by the copy unit"),
+    "TMA add": Instruction(
+        r"\bcp\.reduce\.async\.bulk\.tensor", r"\bUTMAREDG", "whole tile added to global memory by the copy unit"
+    ),
+    "atomic add": Instruction(
+        r"\b(atom|red)\.global\.\S*\badd\b",
+        r"\b(REDG?|ATOMG?)\.\S*\bADD\b",
+        "1 to 4 numbers added to global memory",
+    ),
     "ex2": Instruction(r"\bex2\.approx", r"\bMUFU\.EX2", "2 to the power of x"),
     "fma": Instruction(r"\bfma\.rn\.(\w+\.)?f32", r"\bFFMA", "a * b + c in fp32"),
     "spill": Instruction(NEVER, r"\b(STL|LDL)\b", "register to local memory, or back"),
@@ -62,7 +70,7 @@ def readable(kind, text) -> str:
 
 
 def inner_loop(kind, text) -> str:
-    """Return the loop over tiles, "" if there is none; of two, without and with a mask, the first."""
+    """Return the loop over tiles, "" if there is none; of two, with and without a mask, the shorter: without."""
     lines = text.splitlines()
     first, second = PRODUCTS[kind]
     loops = []  # (products, the rest if there are none, from, to)
@@ -71,7 +79,7 @@ def inner_loop(kind, text) -> str:
         products = _count(first, loop)
         loops.append((products, 0 if products else _count(second, loop), start, stop))
     loops = [a for a in loops if any(a[:2]) and not any(_is_inside(b, a) for b in loops)]
-    *_, start, stop = max(loops, key=lambda loop: (*loop[:2], -loop[2]), default=(0, 0))
+    *_, start, stop = max(loops, key=lambda loop: (*loop[:2], loop[2] - loop[3]), default=(0, 0))
     return "\n".join(lines[start:stop])
 
 

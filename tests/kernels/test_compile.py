@@ -9,7 +9,18 @@ from flashlib.kernels import HEAD_DIMS, compiled
 CAPABILITIES = (80, 90)
 DTYPES = ("float16", "bfloat16", "float32")
 BOTH = (False, True)
-RUNGS = sorted(set(compiled.kernels()) - {"forward", "softmax"})
+PASSES = ("backward_dkv", "backward_dq", "backward_fused")
+RUNGS = sorted(set(compiled.kernels()) - {"forward", *PASSES, "softmax"})
+
+# Bytes of a thread, of the default tiles in 16 bit under a causal mask; the larger of Triton 3.6.0 and 3.7.1. The
+# other passes compiled below spill none.
+SPILLED = {
+    (80, "backward_dkv", 64): 16,
+    (90, "backward_dkv", 128): 76,
+    (90, "backward_dkv", 256): 24,
+    (90, "backward_fused", 128): 296,
+    (90, "backward_fused", 256): 248,
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +39,14 @@ def reports():
         for descriptors in BOTH if by_default or also else (False,):
             asked.append(dict(d=d, dtype=dtype, causal=causal, descriptors=descriptors, capability=capability))
     return [compiled.report(**request, sass=False) for request in asked]
+
+
+@pytest.fixture(scope="module")
+def passes():
+    sizes = [*itertools.product(CAPABILITIES, (64, 128)), (80, 16), (90, 256)]
+    asked = [dict(dtype="float16", d=d, capability=capability) for capability, d in sizes]
+    asked.append(dict(dtype="float32", d=64, capability=90))
+    return [compiled.report(kernel=name, causal=True, **r, sass=False) for r in asked for name in PASSES]
 
 
 def test_every_kernel_compiles_and_fits(reports):
@@ -52,6 +71,28 @@ def test_hopper_multiplies_with_wgmma(reports):
 def test_fp32_products_are_ieee(reports):
     checked = [r for r in reports if r.kernel == "forward" and r.dtype == "float32"]
     assert checked and not any("tf32" in r.ptx for r in checked)
+
+
+def test_every_backward_pass_compiles_and_fits(passes):
+    assert {(r.kernel, r.capability) for r in passes} == set(itertools.product(PASSES, CAPABILITIES))
+    assert [r for r in passes if not r.fits] == []
+
+
+def test_backward_passes_spill_no_more_than_is_known(passes):
+    checked = {(r.capability, r.kernel, r.d): r.spilled for r in passes if r.dtype == "float16"}
+    assert checked.keys() > SPILLED.keys()
+    assert {key: spilled for key, spilled in checked.items() if spilled > SPILLED.get(key, 0)} == {}
+
+
+def test_backward_passes_multiply_with_wgmma_on_hopper_and_in_fp32_with_ieee_products(passes):
+    for r in passes:
+        assert bool(r.counts("ptx")["wgmma"]) is (r.capability == 90 and r.dtype == "float16")
+        assert "tf32" not in r.ptx
+
+
+@pytest.mark.parametrize("kernel", PASSES)
+def test_backward_passes_fit_a_gpu_whose_tensor_cores_triton_does_not_use(kernel):
+    assert compiled.report(kernel=kernel, d=256, dtype="float16", causal=True, capability=75, sass=False).fits
 
 
 @pytest.mark.parametrize("d", [64, 128, 256])

@@ -6,14 +6,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 
 from flashlib.gpus import GPUS
-from flashlib.kernels import compiled, listings
+from flashlib.kernels import compiled, listings, tuned
 
+PASSES = {"backward_dkv": 4, "backward_dq": 3, "backward_fused": 5}  # products of tiles in each
 TILE = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 2}
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +54,18 @@ def test_it_says_what_it_compiled():
     assert None not in (chosen.B_r, chosen.B_c, chosen.num_warps, chosen.num_stages, chosen.descriptors)
     named = {"B_r": chosen.B_r, "B_c": chosen.B_c, "num_warps": chosen.num_warps, "num_stages": chosen.num_stages}
     assert compiled.report(causal=True, **named, descriptors=chosen.descriptors) == chosen
+
+
+@pytest.mark.parametrize("kernel", PASSES)
+def test_of_the_backward_it_says_what_was_launched_for_this_pass(kernel):
+    asked = {"B_r": 32, "B_c": 64, "num_warps": 8, "num_stages": 1, "descriptors": False}
+    report = compiled.report(kernel=kernel, d=64, **asked, sass=False)
+    assert {name: getattr(report, name) for name in asked} == asked
+    assert compiled.options_of(kernel) == {"causal", *asked}
+    table = tuned.HOPPER_BACKWARD[128]._asdict()[kernel.removeprefix("backward_")]
+    chosen = compiled.report(kernel=kernel, d=128, sass=False)
+    assert (chosen.B_r, chosen.B_c, chosen.num_warps, chosen.num_stages) == table
+    assert chosen.descriptors is True
 
 
 @pytest.mark.parametrize("capability, by_default", [(80, False), (90, True)])
@@ -113,6 +126,32 @@ def test_the_inner_loop_is_the_one_without_a_mask(kind):
     assert loop.count(mask) < whole.count(mask)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("kernel", PASSES)
+def test_the_loop_of_a_backward_pass_makes_its_products_and_P_once(kernel, capability, causal):
+    report = compiled.report(kernel=kernel, d=64, causal=causal, capability=capability)
+    masked = {"ttgir": r"arith\.select .*tensor<\d+x\d+xi1", "ptx": "0fFF800000", "sass": "-INF"}
+    for kind, mask in masked.items():
+        assert not re.search(mask, report.loop(kind))
+        # Without a causal mask only dQ's pass has a loop with one, for the end of K: the N_k here is whole tiles.
+        assert bool(re.search(mask, getattr(report, kind))) is (causal or kernel == "backward_dq")
+    products, _ = listings.PRODUCTS["ttgir"]
+    assert len(re.findall(products, report.loop("ttgir"))) == PASSES[kernel]
+    for kind in ("ptx", "sass"):
+        assert report.counts(kind, loop=True)["ex2"] == report.B_r * report.B_c // (32 * report.num_warps)
+
+
+def test_only_the_fused_pass_adds_to_what_is_in_memory():
+    """A tile of dQ, 64 x 64: one number at a time by each of 128 threads, or all at once by the copy unit."""
+    expected = {(80, "backward_fused"): (0, 64 * 64 // 128), (90, "backward_fused"): (1, 0)}
+    for capability, kernel in product((80, 90), PASSES):
+        report = compiled.report(kernel=kernel, d=64, capability=capability)
+        for kind in ("ptx", "sass"):
+            counts = report.counts(kind, loop=True)
+            assert (counts["TMA add"], counts["atomic add"]) == expected.get((capability, kernel), (0, 0))
+
+
 def test_one_thread_does_its_share_of_every_score():
     """P = exp2(S - m) and alpha: of B_r x B_c scores and B_r rows, those of one of 128 threads, in the loop."""
     counts = compiled.report(**TILE, d=64).counts("ptx", loop=True)
@@ -160,7 +199,10 @@ def test_every_kernel_has_a_report(kernel):
 @pytest.mark.parametrize(
     "wrong, sentence",
     [
-        ({"kernel": "r9"}, r"kernel is 'r9'; accepted are forward, softmax, r2_softmax, r3_flash"),
+        (
+            {"kernel": "r9"},
+            r"kernel is 'r9'; accepted are forward, backward_dkv, backward_dq, backward_fused, softmax, r2",
+        ),
         ({"dtype": "int8"}, r"dtype is 'int8'; accepted are float16, bfloat16, float32"),
         ({"capability": 91}, r"capability is 91; accepted are 75, 80, 89, 90"),
         ({"B_r": 48}, r"B_r is 48; the kernel takes 16, 32, 64, 128, 256"),

@@ -49,6 +49,15 @@ def test_what_a_kernel_does_not_take_is_disabled_and_not_asked_for():
     assert lab.report == compiled.report(kernel="softmax", d=64)
 
 
+def test_the_passes_of_the_backward_are_shown():
+    lab = CompilerLab(d=64, kernel="backward_dkv")
+    assert f"CompilerLab(backward_dkv, d = 64, bfloat16, for H100 and H200; tile {lab.report.B_r} x" in repr(lab)
+    ask(lab, kernel="backward_fused", B_c=32)
+    assert lab.report == compiled.report(kernel="backward_fused", d=64, B_c=32)
+    assert "TMA add" in lab._result.value and "The loop over tiles" in lab._listing.value
+    assert not any(control.disabled for control in lab._controls.values())
+
+
 @pytest.mark.parametrize("kind", ["ttgir", "ptx", "sass"])
 def test_the_listing_is_the_loop_with_all_of_it_in_a_fold(kind):
     lab = CompilerLab(d=64)

@@ -39,8 +39,9 @@ class Keys(anywidget.AnyWidget):
 class CompilerLab(VBox):
     """Registers, spills, shared memory, instructions and listings of a kernel, compiled on this computer.
 
-    Keywords as those of `kernels.compiled.report`. report: the Compiled that is shown, or None. problem: a
-    sentence in place of everything, or "". refused: why there is no report for the present settings, or "".
+    Keywords as those of `kernels.compiled.report`; its kernels, the passes of the backward among them, are in a
+    list. report: the Compiled that is shown, or None. problem: a sentence in place of everything, or "". refused:
+    why there is no report for the present settings, or "".
     """
 
     def __init__(self, **settings):
