@@ -39,11 +39,23 @@ class Problem:
     def __init__(self, B, H, N, d, causal, device="cuda"):
         self.size = {"B": B, "H": H, "N": N, "d": d, "causal": causal}
         self.N, self.d, self.causal = N, d, causal
-        self.flops = B * H * cost.flops(N, N, d, causal=causal)
+        self.head_flops = cost.flops(N, N, d, causal=causal)
         self.tensors = [torch.randn(B, H, N, d, device=device, dtype=torch.bfloat16) for _ in "QKV"]
         head = [X[-1:, -1:] for X in self.tensors]
         self.exact = torch_ref.attention(*(X.double() for X in head), causal=causal).O
         self.plain = torch_ref.attention(*head, causal=causal).O
+
+    @property
+    def flops(self):
+        return self.size["B"] * self.size["H"] * self.head_flops
+
+    def ready(self, rung, options) -> Callable:
+        """Return what is timed, a function of no arguments."""
+        return lambda: rung.run(*self.tensors, self.causal, **options)
+
+    def verify(self, what, given):
+        """Raise AssertionError unless one head of what a call returned is right."""
+        harness.verify(what, given[-1:, -1:], self.exact, self.plain)
 
 
 class Rung(NamedTuple):
@@ -154,18 +166,15 @@ def time(rung, problem, options, part) -> dict:
     """Return the row of one call: verified, then timed. ms is None where the GPU or a library cannot; then why."""
     row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.size, "options": options}
     row |= {"ms": None, "tflops": None, "flop_per_byte": None}
-    if rung.traffic:
-        head = cost.flops(problem.N, problem.N, problem.d, causal=problem.causal)
-        row["flop_per_byte"] = round(cost.intensity(head, rung.traffic(problem, **options)), 1)
-
-    def run():
-        return rung.run(*problem.tensors, problem.causal, **options)
-
+    traffic = rung.traffic and rung.traffic(problem, **options)
+    if traffic:
+        row["flop_per_byte"] = round(cost.intensity(problem.head_flops, traffic), 1)
     try:
+        run = problem.ready(rung, options)
         given = run()
     except Exception as error:  # whatever a compiler, a driver or a library has to say
         return row | {"reason": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
-    harness.verify(f"{rung.name} at {problem.size} with {options}", given[-1:, -1:], problem.exact, problem.plain)
+    problem.verify(f"{rung.name} at {problem.size} with {options}", given)
     ms = harness.median_ms(run)
     return row | {"ms": round(ms, 4), "tflops": round(problem.flops / ms / 1e9, 1)}
 
@@ -196,9 +205,10 @@ def ceiling() -> dict:
 
 def line(row) -> str:
     size = f"d={row['d']:<4}{'causal' if row['causal'] else '':7}N={row['N']:<6}"
-    options = " ".join(str(value) for name, value in row["options"].items() if name != "descriptors")
+    values = (value for name, value in row["options"].items() if name != "descriptors")
+    options = " ".join(" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values)
     result = f"{row['tflops']:8.1f}{' *' if row['best'] else ''}" if row["ms"] else f"       - {row['reason']}"
-    return f"{size}{row['rung']:22}{options:14}{result}"
+    return f"{size}{row['rung']:22}{options:20}{result}"
 
 
 def measure(ds=(64, 128)) -> list:
@@ -217,8 +227,8 @@ def measure(ds=(64, 128)) -> list:
     return rows
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.ladder", description=__doc__)
+def main(name="ladder", description=__doc__, measure=measure):
+    parser = argparse.ArgumentParser(prog=f"python -m flashlib.bench.{name}", description=description)
     parser.add_argument("--out", help="a JSON file to record the run in")
     parser.add_argument("--quick", action="store_true", help="d = 128 only")
     args = parser.parse_args()

@@ -3,14 +3,15 @@
 Importing this package is the one place that decides, since Triton reads TRITON_INTERPRET as it is imported:
 import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1) and it is left alone.
 
-    softmax    row softmax
-    forward    FlashAttention-2, forward pass
-    backward   its gradients, with P made again tile by tile
-    autograd   both as one operation of PyTorch
-    tuned      their tiles, warps and stages for each GPU
-    tiles      what they share: how tiles are loaded and stored
-    compiled   what the compiler makes of a kernel, for a GPU that need not be there
-    ladder     numbered, frozen teaching versions of the forward pass, one idea more in each
+    softmax         row softmax
+    forward         FlashAttention-2, forward pass
+    backward        its gradients, with P made again tile by tile
+    backward_ideas  its passes, frozen, with a switch for each idea that takes it back
+    autograd        both as one operation of PyTorch
+    tuned           their tiles, warps and stages for each GPU
+    tiles           what they share: how tiles are loaded and stored
+    compiled        what the compiler makes of a kernel, for a GPU that need not be there
+    ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
 """

@@ -18,21 +18,26 @@ def reference(Q, K, V, dO, dlse=None, **problem):
 
 
 def check(Q, K, V, dO, dlse=None, **options):
-    """Hold the kernel's gradients against fp64: at most twice the error of standard attention in the same dtype.
+    """Hold the gradients of the kernel for use, see `hold`, and return them."""
+    problem = {name: options[name] for name in ("causal", "scale") if name in options}
+    O, lse = forward.attention(Q, K, V, **problem)
+    given = backward.backward(Q, K, V, O, lse, dO, dlse=dlse, **options)
+    hold(given, Q, K, V, dO, dlse, **problem)
+    return given
+
+
+def hold(given, Q, K, V, dO, dlse=None, **problem):
+    """Hold Grads against fp64: at most twice the error of standard attention in the same dtype.
 
     To that comes what fp32 rounds, since terms may cancel that standard attention never has.
     """
-    problem = {name: options[name] for name in ("causal", "scale") if name in options}
     exact = reference(*(X.double() for X in (Q, K, V)), dO, dlse, **problem)
     plain = reference(Q, K, V, dO, dlse, **problem)
-    O, lse = forward.attention(Q, K, V, **problem)
-    given = backward.backward(Q, K, V, O, lse, dO, dlse=dlse, **options)
     roundings = rounding(Q, K, V, dO, dlse, **problem)
     for name, *tensors, bound in zip(given._fields, given, exact, plain, roundings, strict=True):
         assert tensors[0].shape == tensors[1].shape and tensors[0].dtype == Q.dtype
         X, X_exact, X_plain = (X.cpu().double() for X in tensors)
         oracle.assert_close(X, X_exact, plain=X_plain, rounding=bound, what=name)
-    return given
 
 
 def rounding(Q, K, V, dO, dlse=None, *, causal=False, scale=None):

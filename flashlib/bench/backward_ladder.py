@@ -1,0 +1,200 @@
+"""Time the ladder of the backward pass on one GPU in one run: from autograd to the tuned passes, idea by idea.
+
+    python -m flashlib.bench.backward_ladder --out notebooks/data/h200_backward_ladder.json
+
+dQ, dK and dV in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. The forward pass is made once and not timed.
+Gradients of one head are verified before each timing. Rungs b4 to b6 try several launch options, b5 and b6 those
+that were fastest a rung below; the fastest is marked. TFLOP/s count five matrix products, whatever is computed.
+
+After the ladder and the peers comes each pass by itself, as it is and with one of its ideas taken back. What both
+passes need of each row is made once, outside of what is timed. There TFLOP/s count the products of that pass: four
+for dK and dV, and three for dQ. Both make S and dP, so the two together are seven products and not five.
+"""
+
+import copy
+import itertools
+from importlib import import_module
+
+import torch
+
+from flashlib import cost
+from flashlib.bench import harness, ladder
+from flashlib.bench.backward import reference
+from flashlib.bench.ladder import SMALL, TOKENS, WIDTH, N, Rung, small
+from flashlib.bench.peers import BACKWARD_PEERS
+
+PRODUCTS = 5  # that `cost.backward_flops` counts
+TILES = [
+    {"B_r": r, "B_c": c, "num_warps": w} for r, c, w in ((64, 64, 4), (32, 64, 4), (64, 128, 8), (128, 64, 8))
+]
+STAGES = (2, 3)
+
+
+class Problem(ladder.Problem):
+    """One size: its tensors, what the forward pass kept, and one head's exact and plain gradients.
+
+    A rung's run(problem, **options) returns the function that is timed; what it does before is not.
+    """
+
+    def __init__(self, B, H, N, d, causal, device="cuda"):
+        super().__init__(B, H, N, d, causal, device)
+        self.head_flops = cost.backward_flops(N, N, d, causal=causal)
+        self.dO = torch.randn_like(self.tensors[0])
+        self.O, self.lse = _kernels("forward").attention(*self.tensors, causal=causal)
+        head = [X[-1:, -1:] for X in (*self.tensors, self.dO)]
+        self.exact = self._named(reference(*(X.double() for X in head), causal))
+        self.plain = self._named(reference(*head, causal))
+
+    @staticmethod
+    def _named(gradients):
+        return dict(zip(("dQ", "dK", "dV"), gradients, strict=True))
+
+    def only(self, name, gradients, products):
+        """Return the problem of a pass that makes these gradients with so many products a tile."""
+        one = copy.copy(self)
+        one.size = self.size | {"pass": name}
+        one.exact = {gradient: self.exact[gradient] for gradient in gradients}
+        one.head_flops = self.head_flops * products // PRODUCTS
+        return one
+
+    def ready(self, rung, options):
+        return rung.run(self, **options)
+
+    def verify(self, what, given):
+        given = given if isinstance(given, tuple) else (given,)
+        for (name, exact), X in zip(self.exact.items(), given, strict=True):
+            harness.verify(f"{name} of {what}", X[-1:, -1:], exact, self.plain[name])
+
+
+def _kernels(name):
+    return import_module(f"flashlib.kernels.{name}")  # when it is called, as Triton may not be installed
+
+
+def peer(name):
+    """Return the run of a peer, by autograd. It chooses its tiles; those of its row are told, not asked for."""
+
+    def run(problem, **_):
+        leaves = [X.detach().requires_grad_() for X in problem.tensors]
+        O = BACKWARD_PEERS[name](*leaves, problem.causal)
+        return lambda: torch.autograd.grad(O, leaves, problem.dO, retain_graph=True)
+
+    return run
+
+
+def kernel(**fixed):
+    """Return the run of `backward.backward` with these options."""
+
+    def run(problem, **options):
+        given = *problem.tensors, problem.O, problem.lse, problem.dO
+        options = {"causal": problem.causal} | fixed | options
+        return lambda: _kernels("backward").backward(*given, **options)
+
+    return run
+
+
+def one_pass(name, **switches):
+    """Return the run of a pass of `backward_ideas` with these switches."""
+
+    def run(problem, **options):
+        ideas = _kernels("backward_ideas")
+        rows = ideas.prepare(problem.tensors[0], problem.O, problem.lse, problem.dO)
+        given = *problem.tensors, problem.dO, rows
+        return lambda: getattr(ideas, name)(*given, causal=problem.causal, **switches, **options)
+
+    return run
+
+
+def tiles(problem, tried):
+    return [tile | {"num_stages": 1} for tile in TILES]
+
+
+def stages(problem, tried):
+    return [row["options"] | {"num_stages": n} for row in tried[:2] for n in STAGES]
+
+
+def again(problem, tried):
+    return [row["options"] for row in tried[:2]]
+
+
+def chosen(problem, tried):
+    return [{name: list(getattr(_tuned(problem), name)) for name in ("dkv", "dq")}]
+
+
+def chosen_fused(problem, tried):
+    return [{"fused": list(_tuned(problem).fused)}]
+
+
+def of_its_own(problem, tried):
+    """The tuned tile of the pass that this problem is."""
+    return [dict(zip(SMALL, getattr(_tuned(problem), problem.size["pass"]), strict=True))]
+
+
+def _tuned(problem):
+    Q = problem.tensors[0]
+    descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
+    return _kernels("tuned").backward(problem.d, Q.dtype, descriptors, Q.device)
+
+
+def stored(problem):
+    return cost.standard_backward_traffic(problem.N, problem.N, problem.d, dtype="bfloat16")
+
+
+def tiled(problem, B_r, B_c, **_):
+    sizes = {"B_r": B_r, "B_c": B_c, "causal": problem.causal}
+    return cost.fa2_backward_traffic(problem.N, problem.N, problem.d, **sizes, dtype="bfloat16")
+
+
+def tiled_alike(problem, dkv, dq):
+    """The closed form knows one tile for both passes."""
+    return tiled(problem, *dkv[:2]) if dkv[:2] == dq[:2] else None
+
+
+ADDS = kernel(deterministic=False, descriptors=False)
+POINTERS = kernel(descriptors=False)
+DESCRIPTORS = kernel(descriptors=True)
+RUNGS = [
+    Rung("b1_eager", "autograd of standard attention, S and P in HBM", peer("eager"), traffic=stored),
+    Rung("b2_adds", "one pass, P from lse, dQ added to in HBM", ADDS, small),
+    Rung("b3_two_passes", "a pass for dQ, nothing is added in HBM", POINTERS, small, tiled),
+    Rung("b4_tiles", "other tiles and warps", POINTERS, tiles, tiled),
+    Rung("b5_stages", "tiles loaded ahead", POINTERS, stages, tiled),
+    Rung("b6_descriptors", "tensor descriptors in place of pointers", DESCRIPTORS, again, tiled),
+    Rung("ours", "a tile for each pass, kernels.backward", peer("ours"), chosen, tiled_alike),
+]
+FUSED = Rung("ours_fused", "one pass, tuned, dQ added to in HBM", peer("ours_fused"), chosen_fused)
+OTHERS = [name for name in BACKWARD_PEERS if name not in ("ours", "ours_fused", "eager")]
+PEERS = [FUSED, *(Rung(name, "a peer", peer(name)) for name in OTHERS)]
+
+
+def idea(name, taken_back, run):
+    return Rung(name, taken_back, run, of_its_own)
+
+
+DKV = [
+    idea("dkv", "as it is", one_pass("dkv")),
+    idea("dkv_not_prepared", "lse masked and brought to base 2 in every tile", one_pass("dkv", prepared=False)),
+    idea("dkv_not_transposed", "P and dS transposed in shared memory", one_pass("dkv", transposed=False)),
+    idea("dkv_late_dP", "dP made after the product for dV", one_pass("dkv", early_dP=False)),
+]
+DQ = [
+    idea("dq", "as it is", one_pass("dq")),
+    idea("dq_not_in_registers", "Q_i and dO_i read in shared memory", one_pass("dq", in_registers=False)),
+]
+
+
+def measure(ds=(64, 128)) -> list:
+    """Return all rows: of each size the ladder, the peers, and the ideas of each pass one by one."""
+    rows = []
+    print("TFLOP/s with B_r B_c num_warps num_stages, of ours for dK/dV, then for dQ; * the best of a rung")
+    for d, causal in itertools.product(ds, (False, True)):
+        problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
+        rows += ladder.climb(problem, RUNGS, "ladder")
+        rows += ladder.climb(problem, PEERS, "peer")
+        rows += ladder.climb(problem.only("dkv", ("dK", "dV"), 4), DKV, "ideas")
+        rows += ladder.climb(problem.only("dq", ("dQ",), 3), DQ, "ideas")
+        del problem  # its memory, before the next one's
+    return rows
+
+
+if __name__ == "__main__":
+    ladder.main("backward_ladder", __doc__, measure)

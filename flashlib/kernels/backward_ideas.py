@@ -1,0 +1,208 @@
+"""The two passes of `backward`, frozen, with each of their ideas as a switch that takes it back.
+
+So the gain of each can be measured. The pass for dK and dV has three:
+
+    prepared      lse in base 2 and delta are padded, and inf where a row sees no key: no tile masks or scales them
+    transposed    tiles are keys by queries: P^T and dS^T stand on the left of their products, in registers;
+                  else P and dS are transposed, through shared memory
+    early_dP      dP is made before the product for dV; else it is awaited together with that product
+
+and the pass for dQ has one:
+
+    in_registers  Q_i and dO_i are held in registers; else every product reads them in shared memory
+
+With all switches on, both do what `backward` does, to the bit. K and V have the heads of Q, and d is one of
+`HEAD_DIMS`. `python -m flashlib.bench.backward_ladder` times them.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from flashlib.kernels import MAX_BLOCK, as_launched, check_attention, on_device_of, tuned
+from flashlib.kernels.backward import _check_saved, _launch_prepare, _stream_keys
+from flashlib.kernels.forward import LOG2_E
+from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
+from flashlib.state import resolve_scale
+
+
+def prepare(Q, O, lse, dO) -> tuple:
+    """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
+    _check_saved(Q, O, dO, lse, None)
+    N_q, d = Q.shape[2:]
+    sizes = {"N_q": N_q, "N_padded": _padded(Q), "d": d, "D": max(16, triton.next_power_of_2(d))}
+    with on_device_of(O):
+        return lse.contiguous(), *_launch_prepare(as_launched(O), as_launched(dO), lse, None, sizes)
+
+
+def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **options) -> tuple:
+    """Return dK and dV.
+
+    rows: from `prepare`. options: causal, scale, B_r, B_c, num_warps, num_stages and descriptors, as in
+    `backward.backward`, which says too what is raised.
+    """
+    switches = {"PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}
+    return _launch(_dkv, Q, K, V, dO, rows, switches, **options)
+
+
+def dq(Q, K, V, dO, rows, *, in_registers=True, **options):
+    """Return dQ; arguments as in `dkv`."""
+    return _launch(_dq, Q, K, V, dO, rows, {"IN_REGISTERS": in_registers}, **options)[0]
+
+
+def _padded(Q):
+    return triton.cdiv(Q.shape[2], MAX_BLOCK) * MAX_BLOCK
+
+
+def _launch(
+    kernel, Q, K, V, dO, rows, switches, *, causal=False, scale=None,
+    B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
+):  # fmt: skip
+    """Return the gradients of the tensors that a program of the kernel holds: Q, or K and V."""
+    check_attention(Q, K, V, causal)
+    asked = launch_options(B_r, B_c, num_warps, num_stages)
+    q, k, v, do = map(as_launched, (Q, K, V, dO))
+    (B, H, N_q, D), N_k = q.shape, k.shape[2]
+    descriptors = resolve_descriptors(descriptors, q, k, v, do)
+    configs = tuned.backward(D, q.dtype, descriptors, q.device, **asked)
+    config, held, n_held = configs.dq, (q,), configs.dq.B_R
+    if kernel is _dkv:
+        config, held, n_held = configs.dkv, (k, v), configs.dkv.B_C
+        switches = switches | {"CUT": bool(causal) or N_k % n_held != 0}
+    grads = [torch.empty_like(X, memory_format=torch.contiguous_format) for X in held]
+    arguments = {
+        "H": H, "N_q": N_q, "N_k": N_k, "N_padded": _padded(Q), "scale": resolve_scale(scale, D), "D": D,
+        "CAUSAL": bool(causal), "DESCRIPTORS": descriptors, **config._asdict(), **switches,
+    }  # fmt: skip
+    if grads[0].numel():
+        tiles = [(q, config.B_R), (k, config.B_C), (v, config.B_C), (do, config.B_R)]
+        tiles += [(X, n_held) for X in grads]
+        strides = [X.stride()[:3] for X, _ in tiles]
+        given = [describe(X, n, D) if descriptors else X for X, n in tiles]
+        grid = (triton.cdiv(held[0].shape[2], n_held) * B * H,)
+        with on_device_of(q), told_what_fits(config._asdict()):
+            kernel[grid](*given, *rows, *strides, **arguments)
+    return tuple(X.to(Q.dtype) for X in grads)
+
+
+@triton.jit
+def _dkv(
+    Q, K, V, dO, dK, dV, Lse_ptr, Lse2_ptr, Delta_ptr,
+    strides_q, strides_k, strides_v, strides_do, strides_dk, strides_dv,
+    H, N_q, N_k, N_padded, scale,
+    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    CUT: tl.constexpr, PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr,
+):  # fmt: skip
+    T_c = tl.cdiv(N_k, B_C)
+    j = tl.program_id(0) % T_c
+    head = tl.program_id(0) // T_c
+    b, h = head // H, head % H
+    k = load(K, strides_k, b, h, j * B_C, N_k, D, D, B_C, True, DESCRIPTORS)  # (B_C, D)
+    v = load(V, strides_v, b, h, j * B_C, N_k, D, D, B_C, True, DESCRIPTORS)  # (B_C, D)
+    dk = tl.zeros((B_C, D), tl.float32)
+    dv = tl.zeros((B_C, D), tl.float32)
+    offs_n = j * B_C + tl.arange(0, B_C)
+    lse_ptr = (Lse2_ptr + head.to(tl.int64) * N_padded) if PREPARED else (Lse_ptr + head.to(tl.int64) * N_q)
+    delta_ptr = Delta_ptr + head.to(tl.int64) * N_padded
+
+    past = N_k - N_q  # keys before the first query's own
+    see_some = tl.maximum(j * B_C - past, 0) // B_R * B_R if CAUSAL else 0  # the first row that may see a key
+    see_all = tl.cdiv(tl.maximum((j + 1) * B_C - 1 - past, 0), B_R) * B_R if CAUSAL else 0
+    if (j + 1) * B_C > N_k:
+        see_all = N_q  # no row sees what is past the end of K
+    if CUT:
+        dk, dv = _stream_rows(
+            Q, dO, lse_ptr, delta_ptr, k, v, dk, dv, see_some, tl.minimum(see_all, N_q), offs_n,
+            strides_q, strides_do, b, h, N_q, N_k, scale, D, B_R, True, CAUSAL, DESCRIPTORS,
+            PREPARED, TRANSPOSED, EARLY_dP,
+        )  # fmt: skip
+    dk, dv = _stream_rows(
+        Q, dO, lse_ptr, delta_ptr, k, v, dk, dv, see_all, N_q, offs_n,
+        strides_q, strides_do, b, h, N_q, N_k, scale, D, B_R, False, CAUSAL, DESCRIPTORS,
+        PREPARED, TRANSPOSED, EARLY_dP,
+    )  # fmt: skip
+    store(dK, dk * scale, strides_dk, b, h, j * B_C, N_k, D, D, B_C, DESCRIPTORS)
+    store(dV, dv, strides_dv, b, h, j * B_C, N_k, D, D, B_C, DESCRIPTORS)
+
+
+@triton.jit
+def _stream_rows(
+    Q, dO, lse_ptr, delta_ptr, k, v, dk, dv, start_q, end_q, offs_n,
+    strides_q, strides_do, b, h, N_q, N_k, scale,
+    D: tl.constexpr, B_R: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr,
+):  # fmt: skip
+    """Add to dk and dv what rows start_q to end_q of head (b, h) of Q and dO contribute."""
+    EACH_ROW: tl.constexpr = 0 if TRANSPOSED else 1  # the axis that a number of each row of Q is spread over
+    for start in range(start_q, end_q, B_R):
+        offs_m = start + tl.arange(0, B_R)
+        q = load(Q, strides_q, b, h, start, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+        do = load(dO, strides_do, b, h, start, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+        if PREPARED:
+            lse2, delta = tl.load(lse_ptr + offs_m), tl.load(delta_ptr + offs_m)  # (B_R,)
+        else:
+            lse = tl.load(lse_ptr + offs_m, mask=offs_m < N_q, other=float("inf"))
+            lse2 = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
+            delta = tl.load(delta_ptr + offs_m, mask=offs_m < N_q, other=0.0)
+        S = _product(q, k, TRANSPOSED)  # (B_C, B_R) if transposed, else (B_R, B_C); so P, dP and dS
+        if EARLY_dP:
+            dP = _product(do, v, TRANSPOSED)
+        if MASKED:
+            keys = tl.expand_dims(offs_n, 1 - EACH_ROW)
+            visible = keys < N_k
+            if CAUSAL:
+                visible &= keys <= tl.expand_dims(offs_m + N_k - N_q, EACH_ROW)
+            S = tl.where(visible, S, -float("inf"))
+        P = tl.exp2(S * (scale * LOG2_E) - tl.expand_dims(lse2, EACH_ROW))
+        weights = P.to(do.dtype)
+        dv = tl.dot(weights if TRANSPOSED else weights.T, do, acc=dv, input_precision="ieee")
+        if not EARLY_dP:
+            dP = _product(do, v, TRANSPOSED)
+        dS = (P * (dP - tl.expand_dims(delta, EACH_ROW))).to(q.dtype)
+        dk = tl.dot(dS if TRANSPOSED else dS.T, q, acc=dk, input_precision="ieee")
+    return dk, dv
+
+
+@triton.jit
+def _product(rows, keys, TRANSPOSED: tl.constexpr):
+    """Return each row of a tile times each key, keys by rows if transposed."""
+    left, right = (keys, rows) if TRANSPOSED else (rows, keys)
+    return tl.dot(left, right.T, input_precision="ieee")
+
+
+@triton.jit
+def _dq(
+    Q, K, V, dO, dQ, Lse_ptr, Lse2_ptr, Delta_ptr, strides_q, strides_k, strides_v, strides_do, strides_dq,
+    H, N_q, N_k, N_padded, scale,
+    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    IN_REGISTERS: tl.constexpr,
+):  # fmt: skip
+    T_r = tl.cdiv(N_q, B_R)
+    i = tl.program_id(0) % T_r
+    if CAUSAL:
+        i = T_r - 1 - i  # the longest rows first
+    head = tl.program_id(0) // T_r
+    b, h = head // H, head % H
+    offs_m = i * B_R + tl.arange(0, B_R)
+    q = load(Q, strides_q, b, h, i * B_R, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    do = load(dO, strides_do, b, h, i * B_R, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    if IN_REGISTERS:
+        q += 0.0  # what was loaded stays in shared memory; a sum is in registers
+        do += 0.0
+    rows = head.to(tl.int64) * N_padded + offs_m
+    lse2, delta = tl.load(Lse2_ptr + rows), tl.load(Delta_ptr + rows)  # (B_R,)
+    dq = tl.zeros((B_R, D), tl.float32)
+
+    past = N_k - N_q  # keys before the first query's own
+    seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
+    seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
+    full = tl.maximum(seen_by_all, 0) // B_C * B_C
+    dq = _stream_keys(
+        q, do, K, V, lse2, delta, dq, 0, full, offs_m + past,
+        strides_k, strides_v, b, h, N_k, scale, D, D, B_C, False, CAUSAL, DESCRIPTORS,
+    )  # fmt: skip
+    dq = _stream_keys(
+        q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
+        strides_k, strides_v, b, h, N_k, scale, D, D, B_C, True, CAUSAL, DESCRIPTORS,
+    )  # fmt: skip
+    store(dQ, dq * scale, strides_dq, b, h, i * B_R, N_q, D, D, B_R, DESCRIPTORS)
