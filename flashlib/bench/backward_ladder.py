@@ -42,12 +42,9 @@ class Problem(ladder.Problem):
         self.dO = torch.randn_like(self.tensors[0])
         self.O, self.lse = _kernels("forward").attention(*self.tensors, causal=causal)
         head = [X[-1:, -1:] for X in (*self.tensors, self.dO)]
-        self.exact = self._named(reference(*(X.double() for X in head), causal))
-        self.plain = self._named(reference(*head, causal))
-
-    @staticmethod
-    def _named(gradients):
-        return dict(zip(("dQ", "dK", "dV"), gradients, strict=True))
+        self.exact, self.plain = (
+            dict(zip(("dQ", "dK", "dV"), gradients, strict=True)) for gradients in reference(*head, causal)
+        )
 
     def only(self, name, gradients, products):
         """Return the problem of a pass that makes these gradients with so many products a tile."""

@@ -38,7 +38,7 @@ def backward(
     Source: FlashAttention-2, Algorithm 2; the default replaces its additions to dQ by a pass for dQ.
     """
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True)
-    _check_saved(Q, O, dO, lse, dlse)
+    check_saved(Q, O, dO, lse, dlse)
     scale = resolve_scale(scale, Q.shape[-1])
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True for two passes, False for one that adds")
@@ -58,7 +58,7 @@ def backward(
     contiguous = {"memory_format": torch.contiguous_format}
     dk, dv = (torch.empty_like(X, **contiguous) for X in (k, v))
     with on_device_of(q):
-        lse2, delta = _launch_prepare(o, do, lse, dlse, problem)
+        lse2, delta = launch_prepare(o, do, lse, dlse, problem)
         if deterministic:
             dq = torch.empty_like(q, **contiguous)
             _launch_dkv(q, k, v, do, lse2, delta, dk, dv, None, problem, configs.dkv)
@@ -70,7 +70,7 @@ def backward(
     return Grads(dq.to(Q.dtype), dk.to(K.dtype), dv.to(V.dtype))
 
 
-def _check_saved(Q, O, dO, lse, dlse):
+def check_saved(Q, O, dO, lse, dlse):
     """Raise TypeError or ValueError unless these fit Q."""
     rows = {"lse": lse} if dlse is None else {"lse": lse, "dlse": dlse}
     check_tensors((Q.dtype,), Q=Q, O=O, dO=dO)
@@ -82,7 +82,7 @@ def _check_saved(Q, O, dO, lse, dlse):
         raise ValueError(f"lse is on {lse.device} and Q on {Q.device}; move them to one device")
 
 
-def _launch_prepare(o, do, lse, dlse, problem):
+def launch_prepare(o, do, lse, dlse, problem):
     """Return lse2 and delta, (B, H_q, N_padded): N_q rounded up to a multiple of every B_r."""
     B, H = o.shape[:2]
     sizes = {name: problem[name] for name in ("N_q", "N_padded", "d", "D")}

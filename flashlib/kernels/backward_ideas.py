@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 from flashlib.kernels import MAX_BLOCK, as_launched, check_attention, on_device_of, tuned
-from flashlib.kernels.backward import _check_saved, _launch_prepare, _stream_keys
+from flashlib.kernels.backward import check_saved, launch_prepare, _stream_keys
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
 from flashlib.state import resolve_scale
@@ -28,11 +28,11 @@ from flashlib.state import resolve_scale
 
 def prepare(Q, O, lse, dO) -> tuple:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
-    _check_saved(Q, O, dO, lse, None)
+    check_saved(Q, O, dO, lse, None)
     N_q, d = Q.shape[2:]
     sizes = {"N_q": N_q, "N_padded": _padded(Q), "d": d, "D": max(16, triton.next_power_of_2(d))}
     with on_device_of(O):
-        return lse.contiguous(), *_launch_prepare(as_launched(O), as_launched(dO), lse, None, sizes)
+        return lse.contiguous(), *launch_prepare(as_launched(O), as_launched(dO), lse, None, sizes)
 
 
 def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **options) -> tuple:
