@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 from flashlib.kernels import MAX_BLOCK, as_launched, check_attention, on_device_of, tuned
-from flashlib.kernels.backward import check_saved, launch_prepare, _stream_keys
+from flashlib.kernels.backward import _stream_keys, check_saved, launch_prepare
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
 from flashlib.state import resolve_scale
