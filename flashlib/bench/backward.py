@@ -33,7 +33,7 @@ def measure(B, H, N, d, causal, device="cuda") -> dict:
 
 
 def reference(Q, K, V, dO, causal):
-    """Return the gradients by autograd: in fp64, and of standard attention as people write it in the dtype of Q."""
+    """Return gradients by autograd: in fp64, and of standard attention as people write it in the dtype of Q."""
 
     def gradients(attention, *tensors):
         leaves = [X.detach().requires_grad_() for X in tensors]

@@ -56,9 +56,12 @@ def _attention_backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, scale: float, deterministic: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    tensors = (X.detach() for X in (Q, K, V, O, lse, dO))
+    return _launch_backward(*(X.detach() for X in (Q, K, V, O, lse, dO)), dlse, causal, scale, deterministic)
+
+
+def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic):
     options = {"causal": causal, "scale": scale, "deterministic": deterministic}
-    return tuple(backward.backward(*tensors, dlse=dlse, **options))
+    return tuple(backward.backward(Q, K, V, O, lse, dO, dlse=dlse, **options))
 
 
 @_attention_backward.register_fake
@@ -77,7 +80,10 @@ def _gradients(ctx, dO, dlse):
     if dO is None and dlse is None:
         return (None,) * 6
     dO = torch.zeros_like(O) if dO is None else dO
-    return *_attention_backward(Q, K, V, O, lse, dO, dlse, *ctx.options), None, None, None
+    # The operator is for what traces, with tensors of its own kind, and for what differentiates again. It takes time.
+    traced = type(dO) is not torch.Tensor or torch.is_grad_enabled()
+    run = _attention_backward if traced else _launch_backward
+    return *run(Q, K, V, O, lse, dO, dlse, *ctx.options), None, None, None
 
 
 def _refuse(ctx, *grads):

@@ -7,7 +7,8 @@ multiplies each tile of dS by K_j too and adds that to dQ in HBM. These are five
 order programs come.
 
 `_dkv` computes its tiles transposed, keys by queries, as then P^T and dS^T stand on the left of their products and
-need not leave the registers. Scores are in base 2, as in `forward`.
+need not leave the registers. Scores are in base 2, as in `forward`. A gradient is stored through pointers: that is
+done once, and to make a descriptor for it would take the CPU longer than the GPU gains.
 """
 
 import torch
@@ -50,7 +51,7 @@ def backward(
     (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
     problem = {
         "H_k": H_k, "group": H // max(H_k, 1), "N_q": N_q, "N_k": N_k,
-        "N_padded": triton.cdiv(N_q, MAX_BLOCK) * MAX_BLOCK, "scale": scale,
+        "N_padded": -(-N_q // MAX_BLOCK) * MAX_BLOCK, "scale": scale,
         "d": d, "D": max(16, triton.next_power_of_2(d)), "CAUSAL": bool(causal), "DESCRIPTORS": descriptors,
     }  # fmt: skip
     configs = tuned.backward(problem["D"], q.dtype, descriptors, q.device, **asked)
@@ -100,10 +101,10 @@ def _launch_dkv(q, k, v, do, lse2, delta, dk, dv, dq, problem, config):
     if not dk.numel():
         return
     strides = [X.stride()[:3] for X in (q, k, v, do, dk, dv, dk if dq is None else dq)]
-    grid = (triton.cdiv(k.shape[2], config.B_C) * k.shape[0] * k.shape[1],)
+    grid = (-(-k.shape[2] // config.B_C) * k.shape[0] * k.shape[1],)
     if problem["DESCRIPTORS"]:
         q, do, dq = (None if X is None else describe(X, config.B_R, problem["D"]) for X in (q, do, dq))
-        k, v, dk, dv = (describe(X, config.B_C, problem["D"]) for X in (k, v, dk, dv))
+        k, v = (describe(X, config.B_C, problem["D"]) for X in (k, v))
     cut = problem["CAUSAL"] or problem["N_k"] % config.B_C != 0
     config = config._asdict()
     with told_what_fits(config):
@@ -114,9 +115,9 @@ def _launch_dq(q, k, v, do, lse2, delta, dq, problem, config):
     if not dq.numel():
         return
     strides = [X.stride()[:3] for X in (q, k, v, do, dq)]
-    grid = (triton.cdiv(q.shape[2], config.B_R) * q.shape[0] * q.shape[1],)
+    grid = (-(-q.shape[2] // config.B_R) * q.shape[0] * q.shape[1],)
     if problem["DESCRIPTORS"]:
-        q, do, dq = (describe(X, config.B_R, problem["D"]) for X in (q, do, dq))
+        q, do = (describe(X, config.B_R, problem["D"]) for X in (q, do))
         k, v = (describe(X, config.B_C, problem["D"]) for X in (k, v))
     config = config._asdict()
     with told_what_fits(config):
@@ -182,8 +183,8 @@ def _dkv(
             Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, see_all, N_q, offs_n,
             strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, d, D, B_R, False, CAUSAL, DESCRIPTORS,
         )  # fmt: skip
-    store(dK, dk * scale, strides_dk, b, h_k, j * B_C, N_k, d, D, B_C, DESCRIPTORS)
-    store(dV, dv, strides_dv, b, h_k, j * B_C, N_k, d, D, B_C, DESCRIPTORS)
+    store(dK, dk * scale, strides_dk, b, h_k, j * B_C, N_k, d, D, B_C, False)
+    store(dV, dv, strides_dv, b, h_k, j * B_C, N_k, d, D, B_C, False)
 
 
 @triton.jit
@@ -252,7 +253,7 @@ def _dq(
         q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
         strides_k, strides_v, b, h // group, N_k, scale, d, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
-    store(dQ, dq * scale, strides_dq, b, h, i * B_R, N_q, d, D, B_R, DESCRIPTORS)
+    store(dQ, dq * scale, strides_dq, b, h, i * B_R, N_q, d, D, B_R, False)
 
 
 @triton.jit

@@ -9,7 +9,7 @@ So the gain of each can be measured. The pass for dK and dV has three:
 
 and the pass for dQ has one:
 
-    in_registers  Q_i and dO_i are held in registers; else every product reads them in shared memory
+    in_registers  Q_i and dO_i are held in registers; else every product reads them from shared memory
 
 With all switches on, both do what `backward` does, to the bit. K and V have the heads of Q, and d is one of
 `HEAD_DIMS`. `python -m flashlib.bench.backward_ladder` times them.
@@ -51,7 +51,7 @@ def dq(Q, K, V, dO, rows, *, in_registers=True, **options):
 
 
 def _padded(Q):
-    return triton.cdiv(Q.shape[2], MAX_BLOCK) * MAX_BLOCK
+    return -(-Q.shape[2] // MAX_BLOCK) * MAX_BLOCK
 
 
 def _launch(
@@ -76,12 +76,11 @@ def _launch(
     }  # fmt: skip
     if grads[0].numel():
         tiles = [(q, config.B_R), (k, config.B_C), (v, config.B_C), (do, config.B_R)]
-        tiles += [(X, n_held) for X in grads]
-        strides = [X.stride()[:3] for X, _ in tiles]
+        strides = [X.stride()[:3] for X in (q, k, v, do, *grads)]
         given = [describe(X, n, D) if descriptors else X for X, n in tiles]
-        grid = (triton.cdiv(held[0].shape[2], n_held) * B * H,)
+        grid = (-(-held[0].shape[2] // n_held) * B * H,)
         with on_device_of(q), told_what_fits(config._asdict()):
-            kernel[grid](*given, *rows, *strides, **arguments)
+            kernel[grid](*given, *grads, *rows, *strides, **arguments)
     return tuple(X.to(Q.dtype) for X in grads)
 
 
@@ -121,8 +120,8 @@ def _dkv(
         strides_q, strides_do, b, h, N_q, N_k, scale, D, B_R, False, CAUSAL, DESCRIPTORS,
         PREPARED, TRANSPOSED, EARLY_dP,
     )  # fmt: skip
-    store(dK, dk * scale, strides_dk, b, h, j * B_C, N_k, D, D, B_C, DESCRIPTORS)
-    store(dV, dv, strides_dv, b, h, j * B_C, N_k, D, D, B_C, DESCRIPTORS)
+    store(dK, dk * scale, strides_dk, b, h, j * B_C, N_k, D, D, B_C, False)
+    store(dV, dv, strides_dv, b, h, j * B_C, N_k, D, D, B_C, False)
 
 
 @triton.jit
@@ -205,4 +204,4 @@ def _dq(
         q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
         strides_k, strides_v, b, h, N_k, scale, D, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
-    store(dQ, dq * scale, strides_dq, b, h, i * B_R, N_q, D, D, B_R, DESCRIPTORS)
+    store(dQ, dq * scale, strides_dq, b, h, i * B_R, N_q, D, D, B_R, False)

@@ -57,7 +57,7 @@ def attention(
         if descriptors:
             q, o_out = (describe(X, config["B_R"], D) for X in (q, o))
             k, v = (describe(X, config["B_C"], D) for X in (k, v))
-        grid = (triton.cdiv(N_q, config["B_R"]) * B * H,)
+        grid = (-(-N_q // config["B_R"]) * B * H,)
         with on_device_of(lse), told_what_fits(config):
             _forward[grid](
                 q, k, v, o_out, lse, *strides, H, group, N_q, N_k, scale * LOG2_E.value,

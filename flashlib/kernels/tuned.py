@@ -90,7 +90,7 @@ def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, **asked) 
     """
     room = _room(device)
     config, for_short = _table(room, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
-    too_few = triton.cdiv(N_q, config.B_R) * heads < room.multiprocessors
+    too_few = -(-N_q // config.B_R) * heads < room.multiprocessors
     if too_few or (causal and N_k <= SHORT * config.B_C):
         config = for_short
     shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize)
