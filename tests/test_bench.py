@@ -164,3 +164,10 @@ def test_steps_are_watched_on_a_gpu():
 
     results, ms, held = harness.watch(steps())
     assert results == [0, 1, 2] and len(ms) == 3 and min(ms) > 0 and held >= 4 * 10**7
+
+
+def test_of_two_times_the_smaller_counts_and_the_second_is_in_the_opposite_order(monkeypatch):
+    order, told = [], iter([3.0, 1.0, 2.0, 2.0])
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: order.append(run()) or next(told))
+    assert harness.side_by_side({"ours": lambda: "ours", "flash": lambda: "flash"}) == {"ours": 2.0, "flash": 1.0}
+    assert order == ["ours", "flash", "flash", "ours"]

@@ -6,6 +6,7 @@ causal. MB are the most that a call holds beyond its inputs and outputs.
 """
 
 import argparse
+import functools
 import itertools
 import math
 
@@ -25,18 +26,14 @@ def measure(B, H, N, d, causal) -> dict:
     one_head = [X[-1:, -1:] for X in (Q, K, V)]
     exact = torch_ref.attention(*(X.double() for X in one_head), causal=causal).O
     plain = torch_ref.attention(*one_head, causal=causal).O
-    tflops, mb = {}, {}
+    runs = {}
     for name, peer in PEERS.items():
         if name == "eager" and N > EAGER_LIMIT:
-            tflops[name] = mb[name] = None
             continue
-
-        def run(peer=peer):
-            return peer(Q, K, V, causal)
-
-        harness.verify(f"{name} at d={d}, causal={causal}, N={N}", run()[-1:, -1:], exact, plain)
-        tflops[name] = round(B * H * cost.flops(N, N, d, causal=causal) / harness.median_ms(run) / 1e9, 1)
-        mb[name] = round(harness.cuda_peak_bytes(run) / 1e6, 1)
+        runs[name] = functools.partial(peer, Q, K, V, causal)
+        harness.verify(f"{name} at d={d}, causal={causal}, N={N}", runs[name]()[-1:, -1:], exact, plain)
+    numbers = harness.compare(runs, B * H * cost.flops(N, N, d, causal=causal))
+    tflops, mb = ({name: found.get(name) for name in PEERS} for found in numbers)
     return {"d": d, "causal": causal, "N": N, "tflops": tflops, "mb": mb}
 
 

@@ -13,10 +13,9 @@ def measure(B, H, N, d, causal, device="cuda") -> dict:
     Q, K, V = (X.requires_grad_() for X in (Q, K, V))
     head = [X.detach()[-1:, -1:] for X in (Q, K, V, dO)]
     exact, plain = reference(*head, causal)
-    tflops, mb = {}, {}
+    runs = {}
     for name, peer in BACKWARD_PEERS.items():
         if name == "eager" and N > EAGER_LIMIT:
-            tflops[name] = mb[name] = None
             continue
         O = peer(Q, K, V, causal)
 
@@ -26,9 +25,9 @@ def measure(B, H, N, d, causal, device="cuda") -> dict:
         for which, X, *others in zip(("dQ", "dK", "dV"), run(), exact, plain, strict=True):
             what = f"{which} of {name} at d={d}, causal={causal}, N={N}"
             harness.verify(what, X[-1:, -1:], *others)
-        flops = B * H * cost.backward_flops(N, N, d, causal=causal)
-        tflops[name] = round(flops / harness.median_ms(run) / 1e9, 1)
-        mb[name] = round(harness.cuda_peak_bytes(run) / 1e6, 1)
+        runs[name] = run
+    numbers = harness.compare(runs, B * H * cost.backward_flops(N, N, d, causal=causal))
+    tflops, mb = ({name: found.get(name) for name in BACKWARD_PEERS} for found in numbers)
     return {"d": d, "causal": causal, "N": N, "tflops": tflops, "mb": mb}
 
 

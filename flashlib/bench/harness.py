@@ -30,6 +30,23 @@ def median_ms(run, *, rep_ms=200) -> float:
     return triton.testing.do_bench(run, warmup=50, rep=rep_ms, return_mode="median")
 
 
+def side_by_side(runs) -> dict[str, float]:
+    """Return the time of each of these on the GPU, in milliseconds, by name.
+
+    They are timed in turn, and again in the opposite order. The smaller of the two medians counts: what the GPU
+    did just before, or its temperature, can only add to a time, and was seen to add a tenth.
+    """
+    forth = {name: median_ms(run, rep_ms=100) for name, run in runs.items()}
+    back = {name: median_ms(runs[name], rep_ms=100) for name in reversed(runs)}
+    return {name: min(forth[name], back[name]) for name in runs}
+
+
+def compare(runs, flops) -> tuple[dict, dict]:
+    """Return TFLOP/s and MB, see `cuda_peak_bytes`, of each of these, by name, if each does so many operations."""
+    tflops = {name: round(flops / ms / 1e9, 1) for name, ms in side_by_side(runs).items()}
+    return tflops, {name: round(cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
+
+
 def peak_bytes(run) -> int:
     """Return the most bytes that NumPy's arrays held at once during run(), beyond those there before."""
     tracemalloc.start()

@@ -80,7 +80,7 @@ def _gradients(ctx, dO, dlse):
     if dO is None and dlse is None:
         return (None,) * 6
     dO = torch.zeros_like(O) if dO is None else dO
-    # The operator is for what traces, with tensors of its own kind, and for what differentiates again. It takes time.
+    # The operator is for what traces, with tensors of its own kind, and for a second derivative. It costs time.
     traced = type(dO) is not torch.Tensor or torch.is_grad_enabled()
     run = _attention_backward if traced else _launch_backward
     return *run(Q, K, V, O, lse, dO, dlse, *ctx.options), None, None, None

@@ -13,7 +13,7 @@ HERE = ("ours", "ours_fused", "eager")  # the others need a GPU
 @pytest.fixture
 def measure(monkeypatch):
     torch.manual_seed(0)
-    monkeypatch.setattr(harness, "median_ms", lambda run: 1e-3)
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: 1e-3)
     monkeypatch.setattr(harness, "cuda_peak_bytes", lambda run: 2e6)
     here = {name: peer for name, peer in peers.BACKWARD_PEERS.items() if name in HERE}
     monkeypatch.setattr(backward, "BACKWARD_PEERS", here)

@@ -23,8 +23,8 @@ def problem():
 @pytest.fixture
 def clock(monkeypatch):
     """The first call of all takes 2 ms, each later one a tick less."""
-    told = iter(2 - i / 100 for i in range(100))
-    monkeypatch.setattr(harness, "median_ms", lambda run: next(told))
+    told = iter(2 - i / 200 for i in range(200))
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(told))
 
 
 def test_the_climb_goes_through_every_rung_and_idea(problem, clock, tmp_path):
@@ -36,7 +36,8 @@ def test_the_climb_goes_through_every_rung_and_idea(problem, clock, tmp_path):
     assert [row["pass"] for row in rows if row["part"] == "ideas"] == 4 * ["dkv"] + 2 * ["dq"]
     assert all(row["ms"] and row["tflops"] >= 0 for row in rows)
     assert sum(row["best"] for row in rows) == len(NAMES) + 1 + len(IDEAS)
-    assert {row["rung"] for row in rows if not row["flop_per_byte"]} == {"b2_adds", "ours_fused", *IDEAS}
+    unknown = {row["rung"] for row in rows if not row["flop_per_byte"]}
+    assert unknown - {"ours"} == {"b2_adds", "ours_fused", *IDEAS}  # of ours only if both passes have one tile
 
     tried = {name: [row["options"] for row in rows if row["rung"] == name] for name in NAMES}
     best = tried["b4_tiles"][:-3:-1]  # on this clock the last two

@@ -32,8 +32,8 @@ def problem():
 @pytest.fixture
 def clock(monkeypatch):
     """The first call of all takes 2 ms, each later one a tick less."""
-    told = iter(2 - i / 100 for i in range(100))
-    monkeypatch.setattr(harness, "median_ms", lambda run: next(told))
+    told = iter(2 - i / 200 for i in range(200))
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(told))
 
 
 @pytest.mark.parametrize("causal", [False, True])
