@@ -1,11 +1,12 @@
-"""Write the speed table of the README from the recorded run: python tools/speed_table.py"""
+"""Write the speed tables of the README from the recorded runs: python tools/speed_table.py"""
 
 import json
 import math
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = ROOT / "notebooks" / "data" / "h200_forward.json"
+DATA = ROOT / "notebooks" / "data"
+RECORDS = {"forward": DATA / "h200_forward.json", "backward": DATA / "h200_backward.json"}
 README = ROOT / "README.md"
 START, END = "<!-- speed: made by tools/speed_table.py -->\n", "<!-- end of speed -->"
 PEERS = {
@@ -17,10 +18,10 @@ PEERS = {
 }
 
 
-def table(record) -> str:
-    """Return the recorded forward pass as a table in Markdown: TFLOP/s, and ours over SDPA's flash."""
+def table(name, record) -> str:
+    """Return a recorded pass as a table in Markdown: TFLOP/s, and ours over SDPA's flash."""
     lines = [
-        f"TFLOP/s of the forward pass, {record['dtype']}, B N = 16384, H d = 2048, on an {record['gpu']} "
+        f"TFLOP/s of the {name} pass, {record['dtype']}, B N = 16384, H d = 2048, on an {record['gpu']} "
         f"(torch {record['torch']}, Triton {record['triton']}, {record['date']}):",
         "",
         "| d | causal | N | " + " | ".join(PEERS.values()) + " | ours / SDPA flash |",
@@ -37,15 +38,19 @@ def table(record) -> str:
     return "\n".join([*lines, "", f"The geometric mean of the last column is {mean:.2f}.\n"])
 
 
-def updated(readme, record) -> str:
-    """Return the README's text with the table in its place."""
+def updated(readme, records) -> str:
+    """Return the README's text with the tables in their place; records: by the name of the pass."""
     before, _, rest = readme.partition(START)
     _, end, after = rest.partition(END)
     if not end:
         raise ValueError(f"the README has no lines {START!r} and {END!r}")
-    return before + START + table(record) + END + after
+    tables = "\n".join(table(name, record) for name, record in records.items())
+    return before + START + tables + END + after
+
+
+def recorded() -> dict:
+    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in RECORDS.items()}
 
 
 if __name__ == "__main__":
-    text = updated(README.read_text(encoding="utf-8"), json.loads(RECORD.read_text(encoding="utf-8")))
-    README.write_text(text, encoding="utf-8")
+    README.write_text(updated(README.read_text(encoding="utf-8"), recorded()), encoding="utf-8")
