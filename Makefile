@@ -44,8 +44,15 @@ lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (A
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
 
+# Much of a browser test and of a notebook is waiting, so the other tests run beside them and are shown after them.
+# Pytest ends with 5 where ARGS selects nothing.
 test: setup ## run every test and every chapter (ARGS="-k tiled" for some)
-	@$(PY) -m pytest $(NBVAL) tests notebooks --ignore=notebooks/solutions $(ARGS)
+	@log=$$(mktemp); $(PY) -m pytest tests --ignore=tests/browser $(ARGS) >$$log 2>&1 & beside=$$!; \
+	trap 'exit 130' INT TERM; trap 'kill $$beside 2>/dev/null; rm -f $$log' EXIT; \
+	$(PY) -m pytest $(NBVAL) tests/browser notebooks --ignore=notebooks/solutions $(ARGS); browser=$$?; \
+	wait $$beside; others=$$?; beside=; cat $$log; \
+	for status in $$browser $$others; do [ $$status -eq 0 ] || [ $$status -eq 5 ] || exit $$status; done; \
+	[ $$browser -eq 0 ] || [ $$others -eq 0 ] || exit 5
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)

@@ -59,7 +59,7 @@ class Problem:
 
 
 class Rung(NamedTuple):
-    """What is timed: run(Q, K, V, causal, **options) -> O.
+    """What is timed: run(Q, K, V, causal, **options) -> O, called as `Problem.ready` says.
 
     choices(problem, tried): the launch options to try; tried: rows of the rung before, the fastest first.
     traffic(problem, **options): what one head moves to and from HBM by the closed form; None: not known.

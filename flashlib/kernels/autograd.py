@@ -79,11 +79,19 @@ def _gradients(ctx, dO, dlse):
     Q, K, V, O, lse = ctx.saved_tensors
     if dO is None and dlse is None:
         return (None,) * 6
+    # The operator, which costs time, is for what traces, for batches, and for a second derivative.
+    direct = not torch.is_grad_enabled() and all(_has_numbers(X) for X in (dO, dlse) if X is not None)
+    run = _launch_backward if direct else _attention_backward
     dO = torch.zeros_like(O) if dO is None else dO
-    # The operator is for what traces, with tensors of its own kind, and for a second derivative. It costs time.
-    traced = type(dO) is not torch.Tensor or torch.is_grad_enabled()
-    run = _attention_backward if traced else _launch_backward
     return *run(Q, K, V, O, lse, dO, dlse, *ctx.options), None, None, None
+
+
+def _has_numbers(X) -> bool:
+    """Return whether X is neither one of the tensors that stand in while torch traces, nor a batch of tensors."""
+    try:
+        return type(X) is torch.Tensor and X.untyped_storage() is not None
+    except NotImplementedError:
+        return False
 
 
 def _refuse(ctx, *grads):

@@ -29,7 +29,8 @@ def backward(
 ) -> Grads:  # fmt: skip
     """Return the gradients of sum(dO * O) + sum(dlse * lse) with respect to Q, K and V.
 
-    Q, K, V, causal, scale, descriptors: as in `forward.attention`, which returned O and lse for them.
+    Q, K, V, causal, scale, descriptors: as in `forward.attention`, which returned O and lse for them; in the
+    interpreter, one pass takes no descriptors.
     dO: the shape, dtype and device of Q and O. dlse: (B, H_q, N_q), fp32, as lse; None for zeros.
     dQ, dK, dV: the shape and dtype of Q, K and V; a head of K and V sums over the query heads that read it.
     deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32.
@@ -47,7 +48,12 @@ def backward(
     q, k, v, o, do = map(as_launched, (Q, K, V, O, dO))
     descriptors = resolve_descriptors(descriptors, q, k, v, do)
     if INTERPRETED and not deterministic:
-        descriptors = False  # the interpreter knows no addition through a descriptor
+        if descriptors:
+            raise ValueError(
+                "descriptors=True with deterministic=False: Triton's interpreter knows no addition through a "
+                "descriptor; leave descriptors out"
+            )
+        descriptors = False
     (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
     problem = {
         "H_k": H_k, "group": H // max(H_k, 1), "N_q": N_q, "N_k": N_k,
@@ -234,7 +240,7 @@ def _dq(
     q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     do = load(dO, strides_do, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     if D <= 128:  # else there is no room
-        # What was loaded stays in shared memory, and every product would read it there. A sum is in registers.
+        # Triton leaves a loaded left side in shared memory; each product reads it there. A sum is in registers.
         q += 0.0
         do += 0.0
     rows = head.to(tl.int64) * N_padded + offs_m
@@ -245,11 +251,11 @@ def _dq(
     seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
     seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
     full = tl.maximum(seen_by_all, 0) // B_C * B_C
-    dq = _stream_keys(
+    dq = stream_keys(
         q, do, K, V, lse2, delta, dq, 0, full, offs_m + past,
         strides_k, strides_v, b, h // group, N_k, scale, d, D, B_C, False, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
-    dq = _stream_keys(
+    dq = stream_keys(
         q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
         strides_k, strides_v, b, h // group, N_k, scale, d, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
@@ -257,7 +263,7 @@ def _dq(
 
 
 @triton.jit
-def _stream_keys(
+def stream_keys(
     q, do, K, V, lse2, delta, dq, start_k, end_k, last_visible,
     strides_k, strides_v, b, h_k, N_k, scale,
     d: tl.constexpr, D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,

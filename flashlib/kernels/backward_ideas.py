@@ -1,4 +1,4 @@
-"""The two passes of `backward`, frozen, with each of their ideas as a switch that takes it back.
+"""The two passes of `backward`, with each of their ideas as a switch that takes it back.
 
 So the gain of each can be measured. The pass for dK and dV has three:
 
@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 from flashlib.kernels import MAX_BLOCK, as_launched, check_attention, on_device_of, tuned
-from flashlib.kernels.backward import _stream_keys, check_saved, launch_prepare
+from flashlib.kernels.backward import check_saved, launch_prepare, stream_keys
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
 from flashlib.state import resolve_scale
@@ -196,11 +196,11 @@ def _dq(
     seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
     seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
     full = tl.maximum(seen_by_all, 0) // B_C * B_C
-    dq = _stream_keys(
+    dq = stream_keys(
         q, do, K, V, lse2, delta, dq, 0, full, offs_m + past,
         strides_k, strides_v, b, h, N_k, scale, D, D, B_C, False, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
-    dq = _stream_keys(
+    dq = stream_keys(
         q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
         strides_k, strides_v, b, h, N_k, scale, D, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip

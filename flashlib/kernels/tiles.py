@@ -54,7 +54,7 @@ def resolve_descriptors(descriptors, *tensors) -> bool:
     if descriptors and not possible:
         raise ValueError(
             "descriptors=True takes tensors that start at a multiple of 16 bytes and have rows and strides of "
-            f"multiples of 16 bytes; of Q, K, V shapes are {[tuple(X.shape) for X in tensors]} and strides "
+            f"multiples of 16 bytes; given are the shapes {[tuple(X.shape) for X in tensors]} and strides "
             f"{[X.stride() for X in tensors]}: use .contiguous(), or pad d"
         )
     return descriptors

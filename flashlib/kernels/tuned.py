@@ -145,7 +145,7 @@ def shared_bytes(config, D, itemsize) -> int:
 
 def shared_bytes_dkv(config, D, itemsize, *, with_dq=False) -> int:
     """Return the same of the pass for dK and dV: K_j and V_j, each stage's Q_i and dO_i; with dQ, dS and dQ_i."""
-    streamed = 2 * config.num_stages * config.B_R * (D * itemsize + 8)  # lse and delta too
+    streamed = 2 * config.num_stages * config.B_R * (D * itemsize + 4)  # lse and delta too, in fp32
     for_dq = (config.B_C * itemsize + D * 4) * config.B_R if with_dq else 0
     return 2 * config.B_C * D * itemsize + streamed + for_dq + BARRIERS
 

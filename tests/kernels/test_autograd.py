@@ -103,6 +103,17 @@ def test_the_operations_keep_torchs_rules(leaves):
         assert {*forward_check.values(), *backward_check.values()} == {"SUCCESS"}
 
 
+def test_gradients_in_batches(leaves):
+    outputs = autograd.attention(*leaves, causal=True)
+    for Y, given in zip(outputs, (leaves, leaves[:2]), strict=True):
+        dY = torch.randn(3, *Y.shape, device=Y.device)
+        options = {"retain_graph": True, "allow_unused": True}
+        batched = torch.autograd.grad(Y, given, dY, is_grads_batched=True, **options)
+        one_by_one = [torch.autograd.grad(Y, given, dy, **options) for dy in dY]
+        for X, *expected in zip(batched, *one_by_one, strict=True):
+            assert torch.equal(X, torch.stack(expected))
+
+
 def test_a_second_derivative_is_refused_in_words(leaves):
     (dQ,) = torch.autograd.grad(loss(*leaves), leaves[:1], create_graph=True)
     with pytest.raises(RuntimeError, match="cannot be differentiated again.*torch_ref.attention"):

@@ -109,7 +109,7 @@ def test_the_result_does_not_depend_on_the_tiles(B_r, B_c, causal, device, poiso
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_one_program_ends_with_the_state_of_the_numpy_loop(causal, device):
+def test_the_gradients_are_those_of_the_numpy_loop(causal, device):
     Q, K, V, dO = (X[0, 0] for X in tensors(device, 40, 56, 16, torch.float32))
     arrays = [X.cpu().numpy().astype(np.float64) for X in (Q, K, V)]
     O, lse = (torch.tensor(X, dtype=torch.float32, device=device) for X in tiled.attention(*arrays, causal=causal))
