@@ -6,7 +6,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     softmax         row softmax
     forward         FlashAttention-2, forward pass
     backward        its gradients, with P made again tile by tile
-    backward_ideas  its passes, frozen, with a switch for each idea that takes it back
+    backward_ideas  its passes, with a switch for each of their ideas that takes it back
     autograd        both as one operation of PyTorch
     tuned           their tiles, warps and stages for each GPU
     tiles           what they share: how tiles are loaded and stored

@@ -47,13 +47,11 @@ def backward(
     asked = launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v, o, do = map(as_launched, (Q, K, V, O, dO))
     descriptors = resolve_descriptors(descriptors, q, k, v, do)
-    if INTERPRETED and not deterministic:
-        if descriptors:
-            raise ValueError(
-                "descriptors=True with deterministic=False: Triton's interpreter knows no addition through a "
-                "descriptor; leave descriptors out"
-            )
-        descriptors = False
+    if INTERPRETED and descriptors and not deterministic:
+        raise ValueError(
+            "descriptors=True with deterministic=False: Triton's interpreter knows no addition through a "
+            "descriptor; leave descriptors out"
+        )
     (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
     problem = {
         "H_k": H_k, "group": H // max(H_k, 1), "N_q": N_q, "N_k": N_k,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from flashlib import tiled, torch_ref
-from flashlib.kernels import DEVICE, backward, forward
+from flashlib.kernels import DEVICE, INTERPRETED, backward, forward
 from tests.kernels.gradients import check
 from tests.kernels.test_forward import HALF
 
@@ -157,6 +157,12 @@ def test_bad_input_is_refused(changed, error, message):
     arguments = dict(Q=X, K=X, V=X, O=X, lse=LSE, dO=X) | changed
     with pytest.raises(error, match=message):
         backward.backward(**arguments)
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="a GPU adds through descriptors")
+def test_the_interpreter_refuses_to_add_through_descriptors():
+    with pytest.raises(ValueError, match="knows no addition through a descriptor; leave descriptors out"):
+        backward.backward(X, X, X, X, LSE, X, deterministic=False, descriptors=True)
 
 
 @pytest.mark.gpu
