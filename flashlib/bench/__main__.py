@@ -32,9 +32,8 @@ def measure(B, H, N, d, causal) -> dict:
             continue
         runs[name] = functools.partial(peer, Q, K, V, causal)
         harness.verify(f"{name} at d={d}, causal={causal}, N={N}", runs[name]()[-1:, -1:], exact, plain)
-    numbers = harness.compare(runs, B * H * cost.flops(N, N, d, causal=causal))
-    tflops, mb = ({name: found.get(name) for name in PEERS} for found in numbers)
-    return {"d": d, "causal": causal, "N": N, "tflops": tflops, "mb": mb}
+    flops = B * H * cost.flops(N, N, d, causal=causal)
+    return {"d": d, "causal": causal, "N": N, **harness.compare(PEERS, runs, flops)}
 
 
 def main():

@@ -26,9 +26,8 @@ def measure(B, H, N, d, causal, device="cuda") -> dict:
             what = f"{which} of {name} at d={d}, causal={causal}, N={N}"
             harness.verify(what, X[-1:, -1:], *others)
         runs[name] = run
-    numbers = harness.compare(runs, B * H * cost.backward_flops(N, N, d, causal=causal))
-    tflops, mb = ({name: found.get(name) for name in BACKWARD_PEERS} for found in numbers)
-    return {"d": d, "causal": causal, "N": N, "tflops": tflops, "mb": mb}
+    flops = B * H * cost.backward_flops(N, N, d, causal=causal)
+    return {"d": d, "causal": causal, "N": N, **harness.compare(BACKWARD_PEERS, runs, flops)}
 
 
 def reference(Q, K, V, dO, causal):

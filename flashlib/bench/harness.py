@@ -41,10 +41,14 @@ def side_by_side(runs) -> dict[str, float]:
     return {name: min(forth[name], back[name]) for name in runs}
 
 
-def compare(runs, flops) -> tuple[dict, dict]:
-    """Return TFLOP/s and MB, see `cuda_peak_bytes`, of each of these, by name, if each does so many operations."""
+def compare(names, runs, flops) -> dict:
+    """Return {"tflops": {name: ...}, "mb": {name: ...}}, None for names without a run.
+
+    runs: functions by name, each of which does `flops` operations. mb: see `cuda_peak_bytes`.
+    """
     tflops = {name: round(flops / ms / 1e9, 1) for name, ms in side_by_side(runs).items()}
-    return tflops, {name: round(cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
+    mb = {name: round(cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
+    return {"tflops": {name: tflops.get(name) for name in names}, "mb": {name: mb.get(name) for name in names}}
 
 
 def peak_bytes(run) -> int:

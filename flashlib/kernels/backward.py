@@ -52,12 +52,7 @@ def backward(
             "descriptors=True with deterministic=False: Triton's interpreter knows no addition through a "
             "descriptor; leave descriptors out"
         )
-    (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
-    problem = {
-        "H_k": H_k, "group": H // max(H_k, 1), "N_q": N_q, "N_k": N_k,
-        "N_padded": -(-N_q // MAX_BLOCK) * MAX_BLOCK, "scale": scale,
-        "d": d, "D": max(16, triton.next_power_of_2(d)), "CAUSAL": bool(causal), "DESCRIPTORS": descriptors,
-    }  # fmt: skip
+    problem = problem_of(q, k, causal, scale, descriptors)
     configs = tuned.backward(problem["D"], q.dtype, descriptors, q.device, **asked)
 
     contiguous = {"memory_format": torch.contiguous_format}
@@ -67,7 +62,7 @@ def backward(
         if deterministic:
             dq = torch.empty_like(q, **contiguous)
             _launch_dkv(q, k, v, do, lse2, delta, dk, dv, None, problem, configs.dkv)
-            _launch_dq(q, k, v, do, lse2, delta, dq, problem, configs.dq)
+            launch_dq(q, k, v, do, lse2, delta, dq, problem, configs.dq)
         else:
             dq = torch.zeros_like(q, dtype=torch.float32, **contiguous)
             _launch_dkv(q, k, v, do, lse2, delta, dk, dv, dq, problem, configs.fused)
@@ -85,6 +80,16 @@ def check_saved(Q, O, dO, lse, dlse):
         raise ValueError(f"dlse has shape {tuple(dlse.shape)} and lse {tuple(lse.shape)}; they must be equal")
     if lse.device != Q.device:
         raise ValueError(f"lse is on {lse.device} and Q on {Q.device}; move them to one device")
+
+
+def problem_of(q, k, causal, scale, descriptors) -> dict:
+    """Return what the kernels of both passes are told of a problem."""
+    (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
+    return {
+        "H_k": H_k, "group": H // max(H_k, 1), "N_q": N_q, "N_k": N_k,
+        "N_padded": -(-N_q // MAX_BLOCK) * MAX_BLOCK, "scale": scale,
+        "d": d, "D": max(16, triton.next_power_of_2(d)), "CAUSAL": bool(causal), "DESCRIPTORS": descriptors,
+    }  # fmt: skip
 
 
 def launch_prepare(o, do, lse, dlse, problem):
@@ -115,7 +120,8 @@ def _launch_dkv(q, k, v, do, lse2, delta, dk, dv, dq, problem, config):
         _dkv[grid](q, k, v, do, lse2, delta, dk, dv, dq, *strides, **problem, **config, CUT=cut)
 
 
-def _launch_dq(q, k, v, do, lse2, delta, dq, problem, config):
+def launch_dq(q, k, v, do, lse2, delta, dq, problem, config, in_registers=True):
+    """Write dQ. in_registers: whether Q_i and dO_i are held there where they fit; d = 256 leaves no room."""
     if not dq.numel():
         return
     strides = [X.stride()[:3] for X in (q, k, v, do, dq)]
@@ -125,7 +131,8 @@ def _launch_dq(q, k, v, do, lse2, delta, dq, problem, config):
         k, v = (describe(X, config.B_C, problem["D"]) for X in (k, v))
     config = config._asdict()
     with told_what_fits(config):
-        _dq[grid](q, k, v, do, lse2, delta, dq, *strides, **problem, **config)
+        in_registers = in_registers and problem["D"] <= 128
+        _dq[grid](q, k, v, do, lse2, delta, dq, *strides, **problem, **config, IN_REGISTERS=in_registers)
 
 
 @triton.jit
@@ -226,7 +233,7 @@ def _dq(
     Q, K, V, dO, Lse2_ptr, Delta_ptr, dQ, strides_q, strides_k, strides_v, strides_do, strides_dq,
     H_k, group, N_q, N_k, N_padded, scale,
     d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
-    DESCRIPTORS: tl.constexpr,
+    DESCRIPTORS: tl.constexpr, IN_REGISTERS: tl.constexpr,
 ):  # fmt: skip
     T_r = tl.cdiv(N_q, B_R)
     i = tl.program_id(0) % T_r
@@ -237,7 +244,7 @@ def _dq(
     offs_m = i * B_R + tl.arange(0, B_R)
     q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     do = load(dO, strides_do, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
-    if D <= 128:  # else there is no room
+    if IN_REGISTERS:
         # Triton leaves a loaded left side in shared memory; each product reads it there. A sum is in registers.
         q += 0.0
         do += 0.0
@@ -249,11 +256,11 @@ def _dq(
     seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
     seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
     full = tl.maximum(seen_by_all, 0) // B_C * B_C
-    dq = stream_keys(
+    dq = _stream_keys(
         q, do, K, V, lse2, delta, dq, 0, full, offs_m + past,
         strides_k, strides_v, b, h // group, N_k, scale, d, D, B_C, False, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
-    dq = stream_keys(
+    dq = _stream_keys(
         q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
         strides_k, strides_v, b, h // group, N_k, scale, d, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
@@ -261,7 +268,7 @@ def _dq(
 
 
 @triton.jit
-def stream_keys(
+def _stream_keys(
     q, do, K, V, lse2, delta, dq, start_k, end_k, last_visible,
     strides_k, strides_v, b, h_k, N_k, scale,
     d: tl.constexpr, D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,

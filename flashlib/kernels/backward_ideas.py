@@ -11,16 +11,16 @@ and the pass for dQ has one:
 
     in_registers  Q_i and dO_i are held in registers; else every product reads them from shared memory
 
-With all switches on, both do what `backward` does, to the bit. K and V have the heads of Q, and d is one of
-`HEAD_DIMS`. `python -m flashlib.bench.backward_ladder` times them.
+The pass for dQ is that of `backward`; the other one, with all switches on, gives the same bits. K and V have the
+heads of Q, and d is one of `HEAD_DIMS`. `python -m flashlib.bench.backward_ladder` times them.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import MAX_BLOCK, as_launched, check_attention, on_device_of, tuned
-from flashlib.kernels.backward import check_saved, launch_prepare, stream_keys
+from flashlib.kernels import as_launched, check_attention, on_device_of, tuned
+from flashlib.kernels.backward import check_saved, launch_dq, launch_prepare, problem_of
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
 from flashlib.state import resolve_scale
@@ -29,10 +29,9 @@ from flashlib.state import resolve_scale
 def prepare(Q, O, lse, dO) -> tuple:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
     check_saved(Q, O, dO, lse, None)
-    N_q, d = Q.shape[2:]
-    sizes = {"N_q": N_q, "N_padded": _padded(Q), "d": d, "D": max(16, triton.next_power_of_2(d))}
+    problem = problem_of(Q, Q, causal=False, scale=1.0, descriptors=False)  # only what concerns Q is used
     with on_device_of(O):
-        return lse.contiguous(), *launch_prepare(as_launched(O), as_launched(dO), lse, None, sizes)
+        return lse.contiguous(), *launch_prepare(as_launched(O), as_launched(dO), lse, None, problem)
 
 
 def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **options) -> tuple:
@@ -41,61 +40,57 @@ def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **o
     rows: from `prepare`. options: causal, scale, B_r, B_c, num_warps, num_stages and descriptors, as in
     `backward.backward`, which says too what is raised.
     """
-    switches = {"PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}
-    return _launch(_dkv, Q, K, V, dO, rows, switches, **options)
+    (q, k, v, do), problem, config = _given(Q, K, V, dO, "dkv", **options)
+    grads = [torch.empty_like(X, memory_format=torch.contiguous_format) for X in (k, v)]
+    strides = [X.stride()[:3] for X in (q, k, v, do, *grads)]
+    grid = (-(-k.shape[2] // config.B_C) * k.shape[0] * k.shape[1],)
+    if k.numel():
+        if problem["DESCRIPTORS"]:
+            q, do = (describe(X, config.B_R, problem["D"]) for X in (q, do))
+            k, v = (describe(X, config.B_C, problem["D"]) for X in (k, v))
+        cut = problem["CAUSAL"] or problem["N_k"] % config.B_C != 0
+        switches = {"CUT": cut, "PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}
+        with on_device_of(grads[0]), told_what_fits(config._asdict()):
+            _dkv[grid](q, k, v, do, *rows, *grads, *strides, **problem, **config._asdict(), **switches)
+    return tuple(X.to(Q.dtype) for X in grads)
 
 
 def dq(Q, K, V, dO, rows, *, in_registers=True, **options):
     """Return dQ; arguments as in `dkv`."""
-    return _launch(_dq, Q, K, V, dO, rows, {"IN_REGISTERS": in_registers}, **options)[0]
+    tensors, problem, config = _given(Q, K, V, dO, "dq", **options)
+    grad = torch.empty_like(tensors[0], memory_format=torch.contiguous_format)
+    with on_device_of(grad):
+        launch_dq(*tensors, *rows[1:], grad, problem, config, in_registers)
+    return grad.to(Q.dtype)
 
 
-def _padded(Q):
-    return -(-Q.shape[2] // MAX_BLOCK) * MAX_BLOCK
-
-
-def _launch(
-    kernel, Q, K, V, dO, rows, switches, *, causal=False, scale=None,
+def _given(
+    Q, K, V, dO, which, *, causal=False, scale=None,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
 ):  # fmt: skip
-    """Return the gradients of the tensors that a program of the kernel holds: Q, or K and V."""
+    """Return the tensors as a kernel takes them, what it is told of the problem, and the Config of this pass."""
     check_attention(Q, K, V, causal)
     asked = launch_options(B_r, B_c, num_warps, num_stages)
-    q, k, v, do = map(as_launched, (Q, K, V, dO))
-    (B, H, N_q, D), N_k = q.shape, k.shape[2]
-    descriptors = resolve_descriptors(descriptors, q, k, v, do)
-    configs = tuned.backward(D, q.dtype, descriptors, q.device, **asked)
-    config, held, n_held = configs.dq, (q,), configs.dq.B_R
-    if kernel is _dkv:
-        config, held, n_held = configs.dkv, (k, v), configs.dkv.B_C
-        switches = switches | {"CUT": bool(causal) or N_k % n_held != 0}
-    grads = [torch.empty_like(X, memory_format=torch.contiguous_format) for X in held]
-    arguments = {
-        "H": H, "N_q": N_q, "N_k": N_k, "N_padded": _padded(Q), "scale": resolve_scale(scale, D), "D": D,
-        "CAUSAL": bool(causal), "DESCRIPTORS": descriptors, **config._asdict(), **switches,
-    }  # fmt: skip
-    if grads[0].numel():
-        tiles = [(q, config.B_R), (k, config.B_C), (v, config.B_C), (do, config.B_R)]
-        strides = [X.stride()[:3] for X in (q, k, v, do, *grads)]
-        given = [describe(X, n, D) if descriptors else X for X, n in tiles]
-        grid = (-(-held[0].shape[2] // n_held) * B * H,)
-        with on_device_of(q), told_what_fits(config._asdict()):
-            kernel[grid](*given, *grads, *rows, *strides, **arguments)
-    return tuple(X.to(Q.dtype) for X in grads)
+    q, k, v, do = tensors = tuple(map(as_launched, (Q, K, V, dO)))
+    descriptors = resolve_descriptors(descriptors, *tensors)
+    problem = problem_of(q, k, causal, resolve_scale(scale, Q.shape[-1]), descriptors)
+    configs = tuned.backward(problem["D"], q.dtype, descriptors, q.device, **asked)
+    return tensors, problem, getattr(configs, which)
 
 
 @triton.jit
 def _dkv(
-    Q, K, V, dO, dK, dV, Lse_ptr, Lse2_ptr, Delta_ptr,
+    Q, K, V, dO, Lse_ptr, Lse2_ptr, Delta_ptr, dK, dV,
     strides_q, strides_k, strides_v, strides_do, strides_dk, strides_dv,
-    H, N_q, N_k, N_padded, scale,
-    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
-    CUT: tl.constexpr, PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr,
+    H_k, group, N_q, N_k, N_padded, scale,  # group: 1
+    d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
+    DESCRIPTORS: tl.constexpr, CUT: tl.constexpr,
+    PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr,
 ):  # fmt: skip
     T_c = tl.cdiv(N_k, B_C)
     j = tl.program_id(0) % T_c
     head = tl.program_id(0) // T_c
-    b, h = head // H, head % H
+    b, h = head // H_k, head % H_k
     k = load(K, strides_k, b, h, j * B_C, N_k, D, D, B_C, True, DESCRIPTORS)  # (B_C, D)
     v = load(V, strides_v, b, h, j * B_C, N_k, D, D, B_C, True, DESCRIPTORS)  # (B_C, D)
     dk = tl.zeros((B_C, D), tl.float32)
@@ -167,41 +162,3 @@ def _product(rows, keys, TRANSPOSED: tl.constexpr):
     """Return each row of a tile times each key, keys by rows if transposed."""
     left, right = (keys, rows) if TRANSPOSED else (rows, keys)
     return tl.dot(left, right.T, input_precision="ieee")
-
-
-@triton.jit
-def _dq(
-    Q, K, V, dO, dQ, Lse_ptr, Lse2_ptr, Delta_ptr, strides_q, strides_k, strides_v, strides_do, strides_dq,
-    H, N_q, N_k, N_padded, scale,
-    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
-    IN_REGISTERS: tl.constexpr,
-):  # fmt: skip
-    T_r = tl.cdiv(N_q, B_R)
-    i = tl.program_id(0) % T_r
-    if CAUSAL:
-        i = T_r - 1 - i  # the longest rows first
-    head = tl.program_id(0) // T_r
-    b, h = head // H, head % H
-    offs_m = i * B_R + tl.arange(0, B_R)
-    q = load(Q, strides_q, b, h, i * B_R, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
-    do = load(dO, strides_do, b, h, i * B_R, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
-    if IN_REGISTERS:
-        q += 0.0  # what was loaded stays in shared memory; a sum is in registers
-        do += 0.0
-    rows = head.to(tl.int64) * N_padded + offs_m
-    lse2, delta = tl.load(Lse2_ptr + rows), tl.load(Delta_ptr + rows)  # (B_R,)
-    dq = tl.zeros((B_R, D), tl.float32)
-
-    past = N_k - N_q  # keys before the first query's own
-    seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
-    seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
-    full = tl.maximum(seen_by_all, 0) // B_C * B_C
-    dq = stream_keys(
-        q, do, K, V, lse2, delta, dq, 0, full, offs_m + past,
-        strides_k, strides_v, b, h, N_k, scale, D, D, B_C, False, CAUSAL, DESCRIPTORS,
-    )  # fmt: skip
-    dq = stream_keys(
-        q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
-        strides_k, strides_v, b, h, N_k, scale, D, D, B_C, True, CAUSAL, DESCRIPTORS,
-    )  # fmt: skip
-    store(dQ, dq * scale, strides_dq, b, h, i * B_R, N_q, D, D, B_R, False)

@@ -20,13 +20,6 @@ def problem():
     return lambda causal: backward_ladder.Problem(1, 2, 48, 16, causal, device=kernels.DEVICE)
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """The first call of all takes 2 ms, each later one a tick less."""
-    told = iter(2 - i / 200 for i in range(200))
-    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(told))
-
-
 def test_the_climb_goes_through_every_rung_and_idea(problem, clock, tmp_path):
     whole = problem(True)
     whole.head_flops = 15 * 10**9  # so many that what a row says of them is not rounded to 0

@@ -29,13 +29,6 @@ def problem():
     return lambda causal: ladder.Problem(1, 2, 80, 16, causal, device=kernels.DEVICE)
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """The first call of all takes 2 ms, each later one a tick less."""
-    told = iter(2 - i / 200 for i in range(200))
-    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(told))
-
-
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_climb_goes_through_every_rung(causal, problem, clock, tmp_path):
     rows = ladder.climb(problem(causal), ladder.RUNGS, "ladder")
