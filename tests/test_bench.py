@@ -71,7 +71,7 @@ def test_what_the_cpu_benchmark_verifies_with_is_attention(causal, rng):
 @pytest.mark.parametrize("causal", [False, True])
 def test_peers_are_attention(causal, rng):
     """Those that run on a CPU; the others are verified in every benchmark."""
-    pytest.importorskip("triton")
+    pytest.importorskip("flashlib.kernels", exc_type=ImportError)  # not triton: that would come too early
     arrays = [rng.standard_normal((1, 1, 37, 16)) for _ in range(3)]
     O, _ = oracle.attention(*(X[0, 0] for X in arrays), causal=causal)
     Q, K, V = map(torch.from_numpy, arrays)

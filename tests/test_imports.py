@@ -24,9 +24,12 @@ MAY_IMPORT = {
     r"flashlib\.(softmax|naive|tiled|torch_ref|chunked|memory)": r"flashlib\.state",
     r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
     r"flashlib\.kernels\.(compiled|compiling)": r"flashlib\.(state|gpus|kernels(\..*)?)",
-    r"flashlib\.kernels\.forward": r"flashlib\.(state|kernels|kernels\.(tuned|tiles))",
-    r"flashlib\.kernels\.backward": r"flashlib\.(state|kernels|kernels\.(tuned|tiles|forward))",
-    r"flashlib\.kernels\.backward_ideas": r"flashlib\.(state|kernels|kernels\.(tuned|tiles|forward|backward))",
+    r"flashlib\.kernels\.launching": r"flashlib\.(state|kernels|kernels\.tuned)",
+    r"flashlib\.kernels\.forward": r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles))",
+    r"flashlib\.kernels\.backward": r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|forward))",
+    r"flashlib\.kernels\.backward_ideas": (
+        r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|forward|backward))"
+    ),
     r"flashlib\.kernels\.autograd": r"flashlib\.(state|kernels|kernels\.(forward|backward))",
     r"flashlib\.kernels(\..*)?": r"flashlib\.(state|kernels)",
     r"flashlib\.bench\.harness": r"flashlib\.(state|cost)",

@@ -3,37 +3,95 @@
 What is timed without one is said in `flashlib.bench.cpu`. The sizes keep B * N = 16384 tokens and H * d = 2048.
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, half of it if
 causal. MB are the most that a call holds beyond its inputs and outputs.
+
+What is recorded: `rows`, those sizes; `more`, other d, and heads that share K and V; of the forward pass `short`
+and `calls`, see `flashlib.bench.short`. Each row says in `kernels` what was compiled of ours, see
+`flashlib.bench.records`. A peer that cannot take a size has None there.
 """
 
 import argparse
 import functools
 import itertools
 import math
+from typing import NamedTuple
 
 import torch
 
 from flashlib import cost, torch_ref
-from flashlib.bench import backward, cpu, harness, short
-from flashlib.bench.peers import BACKWARD_PEERS, EAGER_LIMIT, PEERS
+from flashlib.bench import backward, cpu, harness, records, short
+from flashlib.bench.peers import BACKWARD_PEERS, EAGER_LIMIT, NEEDED, PEERS
 
 TOKENS, WIDTH = 16384, 2048
-SIZES = (1024, 4096, 16384)
+LENGTHS = (1024, 4096, 16384)
+QUICK = 4096
 
 
-def measure(B, H, N, d, causal) -> dict:
+class Size(NamedTuple):
+    """H_q is a multiple of H_k."""
+
+    B: int
+    H_q: int
+    H_k: int
+    N: int
+    d: int
+    causal: bool
+
+    @property
+    def compiled(self) -> dict:
+        """As `records` wants it."""
+        return {"d": self.d, "causal": self.causal, "shape": [self.B, self.H_q, self.H_k, self.N]}
+
+
+def usual(d, causal, N):
+    return Size(TOKENS // N, WIDTH // d, WIDTH // d, N, d, causal)
+
+
+SIZES = [usual(*size) for size in itertools.product((64, 128), (False, True), LENGTHS)]
+MORE = [
+    Size(TOKENS // QUICK, H_q, H_k, QUICK, d, causal)
+    for (d, H_q, H_k), causal in itertools.product(
+        ((80, 26, 26), (96, 21, 21), (256, 8, 8), (128, 32, 8)), (False, True)
+    )
+]
+FORWARD = {"forward": {}}
+BACKWARD = {"backward_dkv": {}, "backward_dq": {}, "backward_fused": {}}
+
+
+def measure(size, peers) -> dict:
     """Return TFLOP/s and memory of every peer at one size, each verified on one head before it is timed."""
-    Q, K, V = (torch.randn(B, H, N, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    B, H_q, H_k, N, d, causal = size
+    Q, K, V = (torch.randn(B, H, N, d, device="cuda", dtype=torch.bfloat16) for H in (H_q, H_k, H_k))
     one_head = [X[-1:, -1:] for X in (Q, K, V)]
     exact = torch_ref.attention(*(X.double() for X in one_head), causal=causal).O
     plain = torch_ref.attention(*one_head, causal=causal).O
     runs = {}
-    for name, peer in PEERS.items():
+    for name, peer in peers.items():
         if name == "eager" and N > EAGER_LIMIT:
             continue
-        runs[name] = functools.partial(peer, Q, K, V, causal)
-        harness.verify(f"{name} at d={d}, causal={causal}, N={N}", runs[name]()[-1:, -1:], exact, plain)
-    flops = B * H * cost.flops(N, N, d, causal=causal)
-    return {"d": d, "causal": causal, "N": N, **harness.compare(PEERS, runs, flops)}
+        run = functools.partial(peer, Q, K, V, causal)
+
+        def check(name=name, run=run):
+            harness.verify(f"{name} at {size}", run()[-1:, -1:], exact, plain)
+
+        if harness.works(name, check, needed=name in NEEDED):
+            runs[name] = run
+    return harness.compare(peers, runs, B * H_q * cost.flops(N, N, d, causal=causal))
+
+
+def table(sizes, measure, peers, kernels, notes) -> list:
+    """Return the rows of these sizes, and print each as it is known."""
+    names = "".join(f"{name:>15}" for name in peers)
+    harness.say(f"TFLOP/s\n  d  causal      N   heads{names}   ours / sdpa_flash")
+    rows = []
+    for size in sizes:
+        row = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
+        notes.add(row, size.compiled, kernels)
+        row |= measure(size, peers)
+        rows.append(row)
+        cells = "".join(f"{'-' if value is None else value:>15}" for value in row["tflops"].values())
+        heads = f"{size.H_q}/{size.H_k}"
+        harness.say(f"{size.d:3}  {size.causal!s:6} {size.N:6}{heads:>8}{cells}   {ratio(row, 'ours'):.2f}")
+    return rows
 
 
 def main():
@@ -47,30 +105,40 @@ def main():
     parser.add_argument("--quick", action="store_true", help="N = 4096 only")
     parser.add_argument("--backward", action="store_true", help="the backward pass")
     args = parser.parse_args()
-    peers, timed = (BACKWARD_PEERS, backward.measure) if args.backward else (PEERS, measure)
+    parts = (backward.measure, BACKWARD_PEERS, BACKWARD) if args.backward else (measure, PEERS, FORWARD)
+    passes, peers, kernels = parts
 
     torch.manual_seed(0)
-    record = {**harness.environment(), "dtype": "bfloat16", "rows": []}
-    print(", ".join(f"{key} {value}" for key, value in record.items() if key != "rows"))
-    print("TFLOP/s\n  d  causal      N" + "".join(f"{name:>15}" for name in peers) + "   ours / sdpa_flash")
-    for d, causal, N in itertools.product((64, 128), (False, True), (4096,) if args.quick else SIZES):
-        row = timed(TOKENS // N, WIDTH // d, N, d, causal)
-        record["rows"].append(row)
-        cells = "".join(f"{'-' if value is None else value:>15}" for value in row["tflops"].values())
-        print(f"{d:3}  {causal!s:6} {N:6}{cells}   {ratio(row, 'ours'):.2f}", flush=True)
-    print(summary(record["rows"]))
+    record = {**harness.environment(), "dtype": "bfloat16"}
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
+    save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
+    with records.Notes(harness.capability()) as notes:
+        with harness.stopwatch("the usual sizes"):
+            sizes = [size for size in SIZES if size.N == QUICK or not args.quick]
+            record["rows"] = table(sizes, passes, peers, kernels, notes)
+            harness.say(summary(record["rows"]))
+        if not args.quick:
+            with harness.stopwatch("other sizes"):
+                others = {name: peer for name, peer in peers.items() if name != "eager"}
+                record["more"] = table(MORE, passes, others, kernels, notes)
+        with harness.stopwatch("still compiling"):
+            notes.finish()
+    save()
     if not (args.quick or args.backward):
-        record["short"] = short.main()
-    if args.out:
-        harness.write(args.out, record)
+        with harness.stopwatch("short sequences"):
+            record["short"] = short.in_graphs()
+        with harness.stopwatch("calls"):
+            record["calls"] = short.calls()
+        save()
 
 
 def summary(rows) -> str:
     """Return geometric means over SDPA's flash, and what is held."""
     lines = []
     for name in ("ours", "ours_fused", "sdpa_cudnn", "flex"):
-        if name in rows[0]["tflops"]:
-            mean = math.exp(sum(math.log(ratio(row, name)) for row in rows) / len(rows))
+        ratios = [ratio(row, name) for row in rows if row["tflops"].get(name)]
+        if len(ratios) == len(rows):
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
             lines.append(f"geometric mean of {name} / sdpa_flash: {mean:.3f}")
     for name in ("ours", "sdpa_flash"):
         held = [row["mb"][name] for row in rows]

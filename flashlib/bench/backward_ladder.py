@@ -57,6 +57,11 @@ class Problem(ladder.Problem):
     def ready(self, rung, options):
         return rung.run(self, **options)
 
+    def launches(self, rung, options):
+        options = {} if rung == "ours" else options | {"descriptors": rung == "b6_descriptors"}
+        passes = ("fused",) if rung == "b2_adds" else ("dkv", "dq")
+        return {f"backward_{which}": options for which in passes}
+
     def verify(self, what, given):
         given = given if isinstance(given, tuple) else (given,)
         for (name, exact), X in zip(self.exact.items(), given, strict=True):
@@ -179,17 +184,18 @@ DQ = [
 ]
 
 
-def measure(ds=(64, 128)) -> list:
+def measure(ds=ladder.DS, notes=None) -> list:
     """Return all rows: of each size the ladder, the peers, and the ideas of each pass one by one."""
     rows = []
-    print("TFLOP/s with B_r B_c num_warps num_stages, of ours for dK/dV, then for dQ; * the best of a rung")
+    harness.say("TFLOP/s with B_r B_c num_warps num_stages, of ours for dK/dV, then for dQ; * the best of a rung")
     for d, causal in itertools.product(ds, (False, True)):
-        problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
-        rows += ladder.climb(problem, RUNGS, "ladder")
-        rows += ladder.climb(problem, PEERS, "peer")
-        rows += ladder.climb(problem.only("dkv", ("dK", "dV"), 4), DKV, "ideas")
-        rows += ladder.climb(problem.only("dq", ("dQ",), 3), DQ, "ideas")
-        del problem  # its memory, before the next one's
+        with harness.stopwatch(f"d = {d}, causal = {causal}"):
+            problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
+            rows += ladder.climb(problem, RUNGS, "ladder", notes)
+            rows += ladder.climb(problem, PEERS, "peer")
+            rows += ladder.climb(problem.only("dkv", ("dK", "dV"), 4), DKV, "ideas")
+            rows += ladder.climb(problem.only("dq", ("dQ",), 3), DQ, "ideas")
+            del problem  # its memory, before the next one's
     return rows
 
 

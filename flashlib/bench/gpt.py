@@ -3,10 +3,11 @@
     python -m flashlib.bench.gpt --out notebooks/data/h200_gpt.json
 
 Weights and batches are the same in every run. Each model is verified before it is trained, its logits on the first
-batch against those in fp32; the loss of its first step is compared too. Our attention and SDPA's flash are trained
-to the end, as their curves are compared, and SDPA's once more: it adds gradients up in an order that changes, so
-its two runs part by chance alone. The others take only the first steps by the same schedule, which suffices for
-time and memory: standard attention, and ours with activation checkpointing and in `torch.compile`.
+batch against those in fp32; the loss of its first step is compared too. Our attention is trained to the end, and
+SDPA's flash three times: it adds gradients up in an order that changes, so its runs part by chance alone. How far
+the smoothed curves of each two of these four are apart, at most, is in `apart`. The others take only the first
+steps by the same schedule, which suffices for time and memory: standard attention, and ours with activation
+checkpointing and in `torch.compile`.
 ms is the median of a step on the GPU's clock, the first ones left out; MB are all that torch held at once.
 The text, in the public domain, is the start of Shakespeare's plays as they stand in data/tinyshakespeare of
 github.com/karpathy/char-rnn.
@@ -27,12 +28,12 @@ from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
 from flashlib import gpt
-from flashlib.bench import harness
+from flashlib.bench import harness, records
 from flashlib.bench.peers import PEERS
 
 TEXT = Path(__file__).resolve().parents[2] / "notebooks" / "data" / "shakespeare.txt"
 SIZES = {"layers": 6, "width": 512, "heads": 8, "kv_heads": 8, "context": 4096}
-BATCH, STEPS, SHORT, WARMUP, LR = 8, 400, 60, 10, 1e-3
+BATCH, STEPS, SHORT, WARMUP, LR = 8, 300, 40, 10, 1e-3
 WINDOW = 20  # steps that a smoothed curve takes the mean of
 BF16 = 2**-9  # the largest relative error of rounding to it
 
@@ -56,7 +57,7 @@ def compiled(model):
 
 
 class Run(NamedTuple):
-    """A model to train. whole: to the end; else SHORT steps. needed: whether the script stops where it fails."""
+    """A model to train. whole: to the end; else SHORT steps. needed: whether a run is none where it fails."""
 
     name: str
     attention: Callable
@@ -68,7 +69,8 @@ class Run(NamedTuple):
 RUNS = [
     Run("ours", ours, whole=True),
     Run("sdpa_flash", PEERS["sdpa_flash"], whole=True),
-    Run("sdpa_flash_again", PEERS["sdpa_flash"], whole=True, needed=False),
+    Run("sdpa_flash_again", PEERS["sdpa_flash"], whole=True),
+    Run("sdpa_flash_third", PEERS["sdpa_flash"], whole=True),
     Run("eager", PEERS["eager"]),
     Run("ours_checkpointed", ours, checkpointed, needed=False),
     Run("ours_compiled", ours, compiled, needed=False),
@@ -107,7 +109,7 @@ def train(run, problem) -> dict:
     except Exception as error:  # whatever a compiler, a driver or a library has to say
         if run.needed:
             raise
-        return row | {"reason": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+        return row | {"reason": harness.reason(error)}
 
 
 def verified_and_trained(run, problem) -> dict:
@@ -134,18 +136,21 @@ def difference(one, other) -> float:
     return float(np.abs(smooth(one["loss"][:n]) - smooth(other["loss"][:n])).max())
 
 
-def measure(problem, report=print) -> list:
-    """Return the rows of all runs."""
+def measure(problem) -> tuple[list, list]:
+    """Return the rows of all runs, and of each two that were trained to the end how far they are apart."""
     rows = []
     for run in RUNS:
-        rows.append(train(run, problem))
-        report(line(rows[-1]))
-    ours, flash, again, *others = rows
-    for one, other in ((ours, flash), (flash, again), *((ours, row) for row in others)):
-        if other["ms"]:
-            names, n = f"{one['run']} and {other['run']}", len(other["loss"])
-            report(f"curves of {names}, {n} steps: at most {difference(one, other):.4f} apart")
-    return rows
+        with harness.stopwatch(run.name):
+            rows.append(train(run, problem))
+            harness.say(line(rows[-1]))
+    whole = [row for run, row in zip(RUNS, rows, strict=True) if run.whole]
+    apart = [
+        {"one": one["run"], "other": other["run"], "apart": round(difference(one, other), 4)}
+        for one, other in itertools.combinations(whole, 2)
+    ]
+    for pair in apart:
+        harness.say("{one} and {other}: smoothed curves at most {apart:.4f} apart".format(**pair))
+    return rows, apart
 
 
 def line(row) -> str:
@@ -164,11 +169,18 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("The GPT is trained on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
     record = {**harness.environment(), "dtype": "bfloat16", **SIZES, "batch": BATCH, "lr": LR}
-    print(", ".join(f"{key} {value}" for key, value in record.items()), flush=True)
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
     problem = Problem(TEXT.read_text(encoding="utf-8"), SIZES, BATCH, args.steps)
     weights = sum(W.numel() for W in problem.model(None).parameters())
     record |= {"vocab": problem.config.vocab, "weights": weights, "steps": args.steps}
-    record["runs"] = measure(problem, functools.partial(print, flush=True))
+    size = {"d": SIZES["width"] // SIZES["heads"], "causal": True}
+    size["shape"] = [BATCH, SIZES["heads"], SIZES["kv_heads"], SIZES["context"]]
+    with records.Notes(harness.capability()) as notes:
+        noted = {}
+        notes.add(noted, size, {"forward": {}, "backward_dkv": {}, "backward_dq": {}})
+        record["runs"], record["apart"] = measure(problem)
+        notes.finish()
+    record["runs"][0] |= noted
     if args.out:
         harness.write(args.out, record)
 

@@ -1,15 +1,28 @@
 """Verify, time, record. Knows no algorithm: what is compared is decided in `__main__`."""
 
+import contextlib
 import datetime
+import functools
 import itertools
 import json
 import os
 import platform
+import time
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import torch
+
+say = functools.partial(print, flush=True)  # a line at a time: a run that is cut off has told what it found
+
+
+@contextlib.contextmanager
+def stopwatch(what):
+    """Say how long it took."""
+    start = time.perf_counter()
+    yield
+    say(f"{what}: {time.perf_counter() - start:.0f} s")
 
 
 def verify(name, given, exact, plain):
@@ -21,6 +34,23 @@ def verify(name, given, exact, plain):
     error, bound = ((X.double() - exact).abs().max().item() for X in (given, plain))
     if not error <= 2 * bound:
         raise AssertionError(f"{name} is wrong: error {error:.3g}, at most {2 * bound:.3g} accepted")
+
+
+def works(name, check, *, needed) -> bool:
+    """Return whether check() goes through; if not, say why, or raise that if it is needed."""
+    try:
+        check()
+    except Exception as error:  # whatever a compiler, a driver or a library has to say
+        if needed:
+            raise
+        say(f"{name:>15}: none, {reason(error)}")
+        return False
+    return True
+
+
+def reason(error) -> str:
+    """Return what went wrong in a line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def median_ms(run, *, rep_ms=200) -> float:
@@ -112,8 +142,15 @@ def environment() -> dict:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "triton": triton.__version__,
+        "cudnn": torch.backends.cudnn.version(),
         "date": datetime.date.today().isoformat(),
     }
+
+
+def capability() -> int:
+    """Return ten times the number that NVIDIA calls the compute capability of the current GPU."""
+    major, minor = torch.cuda.get_device_capability()
+    return 10 * major + minor
 
 
 def watch(steps) -> tuple[list, list, int]:

@@ -19,9 +19,10 @@ from typing import NamedTuple
 import torch
 
 from flashlib import cost, torch_ref
-from flashlib.bench import harness
+from flashlib.bench import harness, records
 from flashlib.bench.peers import PEERS
 
+DS = 128, 64  # in this order, as of d = 128 it is noted what was compiled, which takes a while
 TOKENS, WIDTH, N = 16384, 2048, 4096
 FEW_HEADS = 16  # of one long sequence: too few programs for a large GPU, unless rows are parallel
 CEILING = 8192
@@ -48,6 +49,17 @@ class Problem:
     @property
     def flops(self):
         return self.size["B"] * self.size["H"] * self.head_flops
+
+    def compiled(self, row) -> tuple[dict, dict]:
+        """Return what `records` wants of a row: the size, and the kernels with what they are asked for."""
+        B, H, N = (self.size[name] for name in "BHN")
+        size = {"d": self.d, "causal": self.causal, "shape": [B, H, H, N]}
+        return size, self.launches(row["rung"], row["options"])
+
+    def launches(self, rung, options) -> dict:
+        if rung == "ours":
+            return {"forward": {}}
+        return {{"r6_tiles": "r5_causal", "r7_stages": "r5_causal"}.get(rung, rung): options}
 
     def ready(self, rung, options) -> Callable:
         """Return what is timed, a function of no arguments."""
@@ -142,11 +154,11 @@ RUNGS = [
 ]
 OTHERS = [Rung(name, "a peer", run) for name, run in PEERS.items() if name not in ("ours", "eager")]
 PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", kernel("r5_causal"), pipelined, tiled)
-LARGE = {64: (64, 128, 4, 2), 128: (128, 128, 8, 3)}  # the tuned choices for an H200
 
 
 def large(problem, tried):
-    choice = LARGE.get(problem.d, (64, 64, 4, 2))
+    """The tuned choice for a long sequence on Hopper."""
+    choice, _ = _module("tuned").HOPPER[max(problem.d, 32)]
     return [dict(zip(SMALL, choice, strict=True))]
 
 
@@ -173,34 +185,49 @@ def time(rung, problem, options, part) -> dict:
         run = problem.ready(rung, options)
         given = run()
     except Exception as error:  # whatever a compiler, a driver or a library has to say
-        return row | {"reason": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+        return row | {"reason": harness.reason(error)}
     problem.verify(f"{rung.name} at {problem.size} with {options}", given)
     ms = min(harness.median_ms(run, rep_ms=100) for _ in range(2))  # what else the GPU does can only add
     return row | {"ms": round(ms, 4), "tflops": round(problem.flops / ms / 1e9, 1)}
 
 
-def climb(problem, rungs, part, report=print) -> list:
-    """Return the rows of these rungs, one below the other; `best` marks the fastest of each."""
+def climb(problem, rungs, part, notes=None) -> list:
+    """Return the rows of these rungs, one below the other; `best` marks the fastest of each.
+
+    notes: gets those rows of which it is recorded what was compiled.
+    """
     rows, tried = [], []
     for rung in rungs:
         here = [time(rung, problem, options, part) for options in rung.choices(problem, tried)]
         tried = sorted((row for row in here if row["ms"]), key=lambda row: row["ms"]) or tried
         for row in here:
             row["best"] = bool(row["ms"]) and row is tried[0]
-            report(line(row))
+            harness.say(line(row))
+            if notes is not None and records.has_notes(row):
+                notes.add(row, *problem.compiled(row))
         rows += here
     return rows
 
 
-def ceiling() -> dict:
-    """Return the row of a matrix product, the most that attention could reach."""
+def ceiling() -> list:
+    """Return rows of what limits attention: a matrix product, reads that the L2 cache serves, a copy in DRAM."""
+    from flashlib.bench import bandwidth  # when it is called, as Triton may not be installed
+
     A, B = (torch.randn(CEILING, CEILING, device="cuda", dtype=torch.bfloat16) for _ in "AB")
     exact, plain = A[:64].double() @ B.double(), (A[:64].float() @ B.float()).bfloat16()
     harness.verify("matrix product", (A @ B)[:64], exact, plain)
     ms = harness.median_ms(lambda: A @ B)
     row = {"part": "ceiling", "rung": "matmul", "idea": f"a matrix product, {CEILING} x {CEILING} x {CEILING}"}
     row |= {"d": None, "causal": None, "N": CEILING, "options": {}, "flop_per_byte": None, "best": True}
-    return row | {"ms": round(ms, 4), "tflops": round(2 * CEILING**3 / ms / 1e9, 1)}
+    rows = [row | {"ms": round(ms, 4), "tflops": round(2 * CEILING**3 / ms / 1e9, 1)}]
+    for name, idea, run in (
+        ("l2_read", "reads that the L2 cache serves", bandwidth.l2_read),
+        ("dram_copy", "a copy from DRAM to DRAM, bytes read and written", bandwidth.dram_copy),
+    ):
+        n_bytes, ms = run()
+        speed = {"bytes": n_bytes, "ms": round(ms, 4), "tflops": None, "gb_per_s": round(n_bytes / ms / 1e6, 1)}
+        rows.append(row | {"rung": name, "idea": idea, "N": None} | speed)
+    return rows
 
 
 def line(row) -> str:
@@ -211,19 +238,23 @@ def line(row) -> str:
     return f"{size}{row['rung']:22}{options:20}{result}"
 
 
-def measure(ds=(64, 128)) -> list:
+def measure(ds=DS, notes=None) -> list:
     """Return all rows: of each size the ladder, the peers, and FlashAttention-2's ideas one by one."""
-    rows = [ceiling()]
-    print(f"matrix product {rows[0]['tflops']}\nTFLOP/s with B_r B_c num_warps num_stages; * the best of a rung")
+    rows = ceiling()
+    for row in rows:
+        speed = f"{row['gb_per_s']} GB/s" if row["tflops"] is None else f"{row['tflops']} TFLOP/s"
+        harness.say(f"{row['idea']}: {speed}")
+    harness.say("TFLOP/s with B_r B_c num_warps num_stages; * the best of a rung")
     for d, causal in itertools.product(ds, (False, True)):
-        problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
-        rows += climb(problem, RUNGS, "ladder")
-        rows += climb(problem, OTHERS, "peer")
-        rows += climb(problem, [PARTNER, *WITHOUT], "fa2")
-        rows += climb(problem, [ONE_WAIT, TWO_WAITS], "wait")
-        del problem  # its memory, before the next one's
-        few = Problem(1, FEW_HEADS, TOKENS, d, causal)
-        rows += climb(few, [PARTNER, WITHOUT[1]], "fa2")
+        with harness.stopwatch(f"d = {d}, causal = {causal}"):
+            problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
+            rows += climb(problem, RUNGS, "ladder", notes)
+            rows += climb(problem, OTHERS, "peer")
+            rows += climb(problem, [PARTNER, *WITHOUT], "fa2")
+            rows += climb(problem, [ONE_WAIT, TWO_WAITS], "wait", notes)
+            del problem  # its memory, before the next one's
+            few = Problem(1, FEW_HEADS, TOKENS, d, causal)
+            rows += climb(few, [PARTNER, WITHOUT[1]], "fa2")
     return rows
 
 
@@ -236,8 +267,12 @@ def main(name="ladder", description=__doc__, measure=measure):
         sys.exit("The ladder is timed on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
     torch.manual_seed(0)
     record = {**harness.environment(), "dtype": "bfloat16"}
-    print(", ".join(f"{key} {value}" for key, value in record.items()))
-    record["rows"] = measure((128,) if args.quick else (64, 128))
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
+    with records.Notes(harness.capability()) as notes:
+        rows = measure(DS[:1] if args.quick else DS, notes)
+        with harness.stopwatch("still compiling"):
+            notes.finish()
+    record["rows"] = sorted(rows, key=lambda row: row["d"] or 0)
     if args.out:
         harness.write(args.out, record)
 

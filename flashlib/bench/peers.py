@@ -1,6 +1,7 @@
 """Attention as others compute it on a GPU, all with one signature: run(Q, K, V, causal) -> O.
 
-Tensors are (B, H, N, d) with N_q = N_k, so torch's top-left causal mask is the bottom-right one.
+Tensors are (B, H, N, d) with N_q = N_k, so torch's top-left causal mask is the bottom-right one. Q may have a
+multiple of the heads of K and V, but for `eager`.
 """
 
 import functools
@@ -11,6 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
+NEEDED = ("ours", "ours_fused", "sdpa_flash")  # a run without these is none; without another it says why
 EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
 
 
@@ -34,11 +36,17 @@ def eager(Q, K, V, causal):
 
 def sdpa(backend, Q, K, V, causal):
     with sdpa_kernel(backend):
-        return scaled_dot_product_attention(Q, K, V, is_causal=causal)
+        return chosen_sdpa(Q, K, V, causal)
+
+
+def chosen_sdpa(Q, K, V, causal):
+    """SDPA by the backend that is chosen around it, which takes the CPU some time."""
+    return scaled_dot_product_attention(Q, K, V, is_causal=causal, enable_gqa=Q.shape[1] != K.shape[1])
 
 
 @functools.cache
 def _flex():
+    torch._functorch.config.donated_buffer = False  # its backward pass is run again and again
     torch._dynamo.config.recompile_limit = 100  # one compilation for each shape, and no silent way back to eager
     return torch.compile(flex_attention, dynamic=False, fullgraph=True)
 
@@ -50,7 +58,7 @@ def _causal_blocks(N, device):
 
 def flex(Q, K, V, causal):
     mask = _causal_blocks(Q.shape[2], Q.device) if causal else None
-    return _flex()(Q, K, V, block_mask=mask)
+    return _flex()(Q, K, V, block_mask=mask, enable_gqa=Q.shape[1] != K.shape[1])
 
 
 def fa4(Q, K, V, causal):
@@ -60,11 +68,14 @@ def fa4(Q, K, V, causal):
     return (O[0] if isinstance(O, tuple) else O).transpose(1, 2)
 
 
+BACKENDS = {
+    "sdpa_flash": SDPBackend.FLASH_ATTENTION,
+    "sdpa_cudnn": SDPBackend.CUDNN_ATTENTION,
+    "sdpa_efficient": SDPBackend.EFFICIENT_ATTENTION,
+}
 PEERS = {
     "ours": ours,
-    "sdpa_flash": functools.partial(sdpa, SDPBackend.FLASH_ATTENTION),
-    "sdpa_cudnn": functools.partial(sdpa, SDPBackend.CUDNN_ATTENTION),
-    "sdpa_efficient": functools.partial(sdpa, SDPBackend.EFFICIENT_ATTENTION),
+    **{name: functools.partial(sdpa, backend) for name, backend in BACKENDS.items()},
     "flex": flex,
     "eager": eager,
 }

@@ -1,20 +1,42 @@
-"""Short sequences and small batches: the time of the kernel alone, and what a launch costs on the CPU.
+"""Short sequences: the time of the kernel alone, what a launch costs on the CPU, and what a loop of calls sees.
 
-A CUDA graph replays a launch without Python, so its time is the GPU's. Launched from Python, a call takes as long
-as the CPU needs to prepare it, if that is longer: checks, choice of tiles, tensor descriptors, Triton's launcher.
+`in_graphs`, the record's `short`: 16 heads, d = 128, the forward pass.
+
+    graph_us  microseconds of one call in a CUDA graph, which replays launches without Python: the GPU's time
+    host_us   microseconds that the CPU needs for a call while the GPU is idle, and does not wait for it: checks,
+              choice of tiles, tensor descriptors, Triton's launcher
+
+`calls`, the record's `calls`: 8 heads, B = 1, no mask; "forward", and "both", the forward pass with its gradients
+by torch.autograd.grad.
+
+    host_us   as above
+    loop_us   of some rows: microseconds for each of many calls that follow each other, as in a user's loop, until
+              the GPU has done the last one: the CPU's time or the GPU's, whichever is longer
+
+SDPA's backend is chosen once around the calls, not in each.
 """
 
+import contextlib
+import functools
 import time
+from statistics import median
 
 import torch
+from torch.nn.attention import sdpa_kernel
 
 from flashlib import torch_ref
-from flashlib.bench import harness
-from flashlib.bench.peers import PEERS
+from flashlib.bench import backward, harness
+from flashlib.bench.peers import BACKENDS, BACKWARD_PEERS, PEERS, chosen_sdpa
 
 SHAPES = [(B, N) for N in (128, 256, 512) for B in (1, 4)]
 HEADS, D = 16, 128
 REPLAYS = 20  # of one graph: a single kernel of a few microseconds is shorter than what surrounds it
+NAMES = ("ours", "sdpa_flash", "sdpa_cudnn")
+
+CALL_HEADS = 8
+CALLS = [(which, d, N) for which in ("forward", "both") for d in (64, 128) for N in (128, 512)]
+IN_A_LOOP = {"d": 128, "N": 512}
+LOOP_NAMES = (*NAMES, "flex")
 
 
 def graph_us(run) -> float:
@@ -25,7 +47,7 @@ def graph_us(run) -> float:
     with torch.cuda.graph(graph):
         for _ in range(REPLAYS):
             run()
-    return harness.median_ms(graph.replay, rep_ms=100) * 1e3 / REPLAYS
+    return harness.median_ms(graph.replay, rep_ms=50) * 1e3 / REPLAYS
 
 
 def host_us(run, *, calls=200) -> float:
@@ -36,36 +58,106 @@ def host_us(run, *, calls=200) -> float:
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
-    return sorted(times)[calls // 2] * 1e6
+    return median(times) * 1e6
 
 
-def measure(B, N, causal) -> dict:
-    """Return microseconds of the kernel and of the CPU's part, ours and SDPA's flash."""
+def loop_us(run, *, calls=200, turns=5) -> float:
+    """Return the time of one of many calls of run() in a row, in microseconds, the GPU's work done: a median."""
+    times = []
+    for _ in range(turns):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            run()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) / calls)
+    return median(times) * 1e6
+
+
+def backend_of(name):
+    return sdpa_kernel(BACKENDS[name]) if name in BACKENDS else contextlib.nullcontext()
+
+
+def in_graphs() -> list:
+    """Measure all short shapes, print them and return their rows."""
+    harness.say(f"{HEADS} heads, d = {D}: microseconds in a CUDA graph, and of the CPU for a call")
+    harness.say("   B     N  causal" + "".join(f"{name:>24}" for name in NAMES))
+    rows = []
+    for B, N in SHAPES:
+        for causal in (False, True):
+            row = in_graph(B, N, causal)
+            rows.append(row)
+            cells = "".join(f"{row['graph_us'][name]!s:>12}{row['host_us'][name]!s:>12}" for name in NAMES)
+            harness.say(f"{B:4} {N:5}  {causal!s:6}{cells}")
+    return rows
+
+
+def in_graph(B, N, causal) -> dict:
+    """Return the row of one shape, each kernel verified before it is timed."""
     Q, K, V = (torch.randn(B, HEADS, N, D, device="cuda", dtype=torch.bfloat16) for _ in range(3))
     exact = torch_ref.attention(*(X.double() for X in (Q, K, V)), causal=causal).O
     plain = torch_ref.attention(Q, K, V, causal=causal).O
-    row = {"B": B, "H": HEADS, "N": N, "d": D, "causal": causal, "graph_us": {}, "host_us": {}}
-    for name in ("ours", "sdpa_flash"):
+    row = {"B": B, "H": HEADS, "N": N, "d": D, "causal": causal}
+    row |= {"graph_us": dict.fromkeys(NAMES), "host_us": dict.fromkeys(NAMES)}
+    for name in NAMES:
+        run = functools.partial(chosen_sdpa if name in BACKENDS else PEERS[name], Q, K, V, causal)
 
-        def run(run=PEERS[name]):
-            return run(Q, K, V, causal)
+        def times(name=name, run=run):
+            harness.verify(f"{name} at B={B}, N={N}, causal={causal}", run(), exact, plain)
+            row["graph_us"][name], row["host_us"][name] = round(graph_us(run), 2), round(host_us(run), 1)
 
-        harness.verify(f"{name} at B={B}, N={N}, causal={causal}", run(), exact, plain)
-        row["graph_us"][name], row["host_us"][name] = round(graph_us(run), 2), round(host_us(run), 1)
+        with backend_of(name):
+            harness.works(name, times, needed=name == "ours")
     return row
 
 
-def main() -> list:
-    """Measure all short shapes, print them and return their rows."""
-    print(f"short sequences, {HEADS} heads, d = {D}: microseconds in a CUDA graph, and of the CPU for a launch")
-    print("   B     N  causal    graph: ours  flash  ratio    launch: ours  flash")
-    rows = [measure(B, N, causal) for B, N in SHAPES for causal in (False, True)]
-    for row in rows:
-        graph, host = row["graph_us"], row["host_us"]
-        ratio = graph["ours"] / graph["sdpa_flash"]
-        print(
-            f"{row['B']:4} {row['N']:5}  {row['causal']!s:6}{graph['ours']:15.2f}{graph['sdpa_flash']:7.2f}"
-            f"{ratio:7.2f}{host['ours']:16.1f}{host['sdpa_flash']:7.1f}",
-            flush=True,
-        )
+def calls() -> list:
+    """Measure what calls take, print it and return the rows."""
+    harness.say(f"B = 1, {CALL_HEADS} heads: microseconds of the CPU for a call, and of one in a loop")
+    harness.say("            d     N" + "".join(f"{name:>24}" for name in LOOP_NAMES))
+    rows = []
+    for which, d, N in CALLS:
+        row = call(which, d, N)
+        rows.append(row)
+        loop = row.get("loop_us", {})
+        cells = "".join(f"{row['host_us'].get(name)!s:>12}{loop.get(name)!s:>12}" for name in LOOP_NAMES)
+        harness.say(f"{which:9}{d:4} {N:5}{cells}")
     return rows
+
+
+def call(which, d, N, device="cuda") -> dict:
+    """Return the row of one kind of call, each verified on one head before it is timed."""
+    leaves = [torch.randn(1, CALL_HEADS, N, d, device=device, dtype=torch.bfloat16) for _ in "QKV"]
+    dO = torch.randn_like(leaves[0])
+    head = [X[:, -1:] for X in leaves]
+    expected = (
+        [(torch_ref.attention(*(X.double() for X in head)).O,), (torch_ref.attention(*head).O,)]
+        if which == "forward"
+        else backward.reference(*head, dO[:, -1:], False)
+    )
+    for X in leaves:
+        X.requires_grad_(which == "both")
+    looped = {"d": d, "N": N} == IN_A_LOOP
+    row = {"pass": which, "B": 1, "H": CALL_HEADS, "N": N, "d": d, "causal": False}
+    row["host_us"] = dict.fromkeys(NAMES)
+    if looped:
+        row["loop_us"] = dict.fromkeys(LOOP_NAMES)
+    peers = PEERS if which == "forward" else BACKWARD_PEERS
+    for name in LOOP_NAMES if looped else NAMES:
+        attention = chosen_sdpa if name in BACKENDS else peers[name]
+
+        def run(attention=attention):
+            O = attention(*leaves, False)
+            return (O,) if which == "forward" else torch.autograd.grad(O, leaves, dO)
+
+        def times(name=name, run=run):
+            for X, exact, plain in zip(run(), *expected, strict=True):
+                harness.verify(f"{which} of {name} at d={d}, N={N}", X[:, -1:], exact, plain)
+            if name in NAMES:
+                row["host_us"][name] = round(host_us(run), 1)
+            if looped:
+                row["loop_us"][name] = round(loop_us(run), 1)
+
+        with backend_of(name):
+            harness.works(name, times, needed=name == "ours")
+    return row

@@ -9,6 +9,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     backward_ideas  its passes, with a switch for each of their ideas that takes it back
     autograd        both as one operation of PyTorch
     tuned           their tiles, warps and stages for each GPU
+    launching       how they are launched: options, descriptors, plans that are made once
     tiles           what they share: how tiles are loaded and stored
     compiled        what the compiler makes of a kernel, for a GPU that need not be there
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
@@ -20,9 +21,11 @@ import contextlib
 import os
 import platform
 import sys
+import warnings
 from numbers import Integral
 
 import torch
+from torch.autograd import forward_ad
 
 from flashlib.state import check_causal, check_shapes, check_tensors
 
@@ -59,23 +62,98 @@ def check_device(**tensors):
 
 
 def check_no_gradient(**tensors):
-    """Raise ValueError if a gradient is expected of a kernel that has no backward."""
+    """Raise ValueError or RuntimeError if derivatives are expected of a kernel, or batches of torch.func.vmap."""
     for name, X in tensors.items():
         if X.requires_grad and torch.is_grad_enabled():
             raise ValueError(
                 f"{name} requires a gradient, and this kernel has no backward: pass {name}.detach(), "
                 "or call flashlib.kernels.autograd.attention"
             )
+    check_readable(**tensors)
 
 
-def check_attention(Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False):
+def check_no_tangent(*tensors):
+    """Raise RuntimeError if a tensor carries a tangent, which a kernel would lose."""
+    if in_forward_mode() and any(X is not None and forward_ad.unpack_dual(X).tangent is not None for X in tensors):
+        refuse_tangents()
+
+
+def in_forward_mode() -> bool:
+    """Return whether tensors may carry tangents, inside of torch.func.jvp or torch.autograd.forward_ad."""
+    return forward_ad._current_level >= 0
+
+
+def refuse_tangents(*_):
+    """Raise RuntimeError: nothing here computes derivatives in forward mode."""
+    raise RuntimeError(
+        "there is no kernel for derivatives in forward mode (torch.func.jvp, jacfwd, hessian, forward_ad): "
+        "use flashlib.torch_ref.attention or SDPA's math backend"
+    )
+
+
+def in_memory(*tensors) -> bool:
+    """Return whether kernels can read the tensors: none is a batch of torch.func.vmap or stands in for another."""
+    try:
+        for X in tensors:
+            if X is not None and not X.data_ptr() and X.numel():
+                return False
+    except (AttributeError, RuntimeError):  # it has no pointer
+        return False
+    return True
+
+
+def check_readable(**tensors):
+    """Raise RuntimeError unless the tensors are numbers that kernels can read, and no more than that."""
+    check_no_tangent(*tensors.values())
+    for name, X in tensors.items():
+        if not in_memory(X):
+            raise RuntimeError(
+                f"{name} is a batch of torch.func.vmap, or stands in for a tensor while torch traces, and this "
+                "kernel reads numbers: call flashlib.kernels.autograd.attention"
+            )
+
+
+def check_deterministic(deterministic):
+    """Raise or warn, as torch.use_deterministic_algorithms has it, where sums may come in any order."""
+    if not isinstance(deterministic, bool):
+        raise TypeError(f"deterministic is {deterministic!r}; pass True for two passes, False for one that adds")
+    if deterministic or not torch.are_deterministic_algorithms_enabled():
+        return
+    message = (
+        "deterministic=False adds to dQ in any order, and torch.use_deterministic_algorithms(True) is set: "
+        "pass deterministic=True"
+    )
+    if not torch.is_deterministic_algorithms_warn_only_enabled():
+        raise RuntimeError(message)
+    warnings.warn(message, stacklevel=3)
+
+
+def as_autocast(*tensors):
+    """Return the tensors as torch.autocast casts what other operations take: floating tensors, but for fp64."""
+    if not (torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu")):
+        return tensors
+    return tuple(map(_as_autocast, tensors))
+
+
+def _as_autocast(X):
+    if not isinstance(X, torch.Tensor) or not X.is_floating_point() or X.dtype == torch.float64:
+        return X
+    kind = X.device.type
+    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
+        return X
+    return X.to(torch.get_autocast_dtype(kind))
+
+
+def check_attention(Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False, differentiable=False):
     """Raise TypeError or ValueError unless the kernels take these Q, K, V and this mask.
 
     head_dims: the accepted d. grouped: whether Q may have more heads than K and V, a multiple of theirs.
+    differentiable: whether the caller takes care of derivatives and of batches of torch.func.vmap.
     """
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_device(Q=Q)
-    check_no_gradient(Q=Q, K=K, V=V)
+    if not differentiable:
+        check_no_gradient(Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=grouped)
     check_causal(causal)
     d, one_by_one = Q.shape[-1], isinstance(head_dims, tuple)
@@ -107,12 +185,15 @@ def as_launched(X):
     Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards. A lazy
     negation (torch's "negative bit") is carried out: a pointer does not carry it.
     """
-    X = X.detach().resolve_neg()
-    if INTERPRETED and X.dtype == torch.bfloat16:
-        X = X.float()
+    if INTERPRETED:
+        X = X.detach()
+        X = X.float() if X.dtype == torch.bfloat16 else X
+    if X.is_neg():
+        X = X.resolve_neg()
     return X if X.stride(-1) == 1 else X.contiguous()
 
 
 def on_device_of(X):
     """Return a context in which Triton launches on the device of X, which need not be the current one."""
-    return torch.cuda.device(X.device) if X.is_cuda else contextlib.nullcontext()
+    here = not X.is_cuda or X.device.index == torch.cuda.current_device()
+    return contextlib.nullcontext() if here else torch.cuda.device(X.device)

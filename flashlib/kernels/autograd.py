@@ -1,12 +1,22 @@
 """FlashAttention as an operation of PyTorch that can be differentiated: `forward` with `backward` behind it.
 
-Both are custom operators of torch: `torch.compile` leaves their insides alone, and activation checkpointing takes
-them as any other operation.
+PyTorch calls it in three ways. Mostly nobody but autograd watches: `_Attention` launches the kernels. Where
+torch.func transforms the operation, `_Transformed` says what becomes of it. Where it is traced, by torch.compile
+for one, it is an operator whose insides are left alone. All three keep and compute the same.
 """
 
 import torch
 
-from flashlib.kernels import backward, check_attention, forward
+from flashlib.kernels import (
+    as_autocast,
+    backward,
+    check_attention,
+    check_deterministic,
+    forward,
+    in_forward_mode,
+    in_memory,
+    refuse_tangents,
+)
 from flashlib.state import Attention, resolve_scale
 
 
@@ -17,32 +27,134 @@ def attention(Q, K, V, *, causal=False, scale=None, deterministic=True) -> Atten
     cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes all three
     gradients, whichever are asked for.
     deterministic: as in `backward.backward`.
-    The gradients themselves cannot be differentiated: RuntimeError says so.
+    torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward
+    mode (jvp, jacfwd, hessian), second derivatives, and torch.func inside of torch.compile.
     """
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
-    Q, K, V = map(_as_autocast_has_it, (Q, K, V))
-    with torch.no_grad():  # gradients are taken care of
-        check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True)
+    Q, K, V = as_autocast(Q, K, V)
+    if in_forward_mode() or not _unwatched(Q, K, V):
+        check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True)
+        run = _attention if torch.compiler.is_compiling() else _Transformed.apply
+        if run is _attention and torch._C._are_functorch_transforms_active():
+            raise RuntimeError(
+                "torch.compile takes no torch.func around flashlib's attention: leave one of them out"
+            )
+        return Attention(*run(Q, K, V, bool(causal), resolve_scale(scale, Q.shape[-1]), deterministic))
+    plan = forward.plan_of(Q, K, V, causal)  # checks them, too
     scale = resolve_scale(scale, Q.shape[-1])
-    return Attention(*_attention(Q, K, V, bool(causal), scale, deterministic))
+    if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
+        return Attention(*_Attention.apply(plan, Q, K, V, bool(causal), scale, deterministic))
+    return forward.run(Q, K, V, scale, plan)
 
 
-def _as_autocast_has_it(X):
-    """Return X as torch.autocast casts what other operations take: floating tensors, but for fp64."""
-    if not isinstance(X, torch.Tensor) or not X.is_floating_point() or X.dtype == torch.float64:
-        return X
-    kind = X.device.type
-    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
-        return X
-    return X.to(torch.get_autocast_dtype(kind))
+def _unwatched(*tensors) -> bool:
+    """Return whether nothing traces or transforms the operation, so that it can be launched."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False
+    return not torch._C._len_torch_dispatch_stack() and in_memory(*tensors)
+
+
+def _launch(Q, K, V, causal, scale, deterministic):
+    return forward.run(Q, K, V, scale, forward.plan_of(Q, K, V, causal))
+
+
+def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic):
+    check_deterministic(deterministic)
+    plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, deterministic)
+    return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan)
+
+
+def _keep(ctx, inputs, output):
+    Q, K, V, *ctx.options = inputs
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(Q, K, V, *output)
+
+
+def _gradients(ctx, dO, dlse):
+    Q, K, V, O, lse = ctx.saved_tensors
+    if dO is None and dlse is None:
+        return (None,) * 6
+    dO = torch.zeros_like(O) if dO is None else dO
+    if torch.compiler.is_compiling():
+        run = _attention_backward
+    elif torch.is_grad_enabled() or in_forward_mode() or not _unwatched(O, dO, dlse):
+        run = _Gradients.apply
+    else:
+        run = _launch_backward
+    return *run(Q, K, V, O, lse, dO, dlse, *ctx.options), None, None, None
+
+
+def _refuse(ctx, *grads):
+    raise RuntimeError(
+        "the gradients of flashlib's attention cannot be differentiated again: there is no kernel for it; "
+        "for second derivatives use flashlib.torch_ref.attention or SDPA's math backend"
+    )
+
+
+class _Attention(torch.autograd.Function):
+    """Keeps in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
+
+    @staticmethod
+    def forward(ctx, plan, *inputs):
+        Q, K, V, _, scale, _ = inputs
+        output = forward.run(Q, K, V, scale, plan)
+        _keep(ctx, inputs, output)
+        return tuple(output)
+
+    @staticmethod
+    def backward(ctx, dO, dlse):
+        return None, *_gradients(ctx, dO, dlse)
+
+
+class _Transformed(torch.autograd.Function):
+    @staticmethod
+    def forward(*inputs):
+        return tuple((_launch if _unwatched(*inputs[:3]) else _attention)(*inputs))
+
+    @staticmethod
+    def vmap(info, in_dims, *inputs):
+        return _in_one_launch(_Transformed, info.batch_size, in_dims, inputs)
+
+    setup_context = staticmethod(_keep)
+    backward = staticmethod(_gradients)
+    jvp = staticmethod(refuse_tangents)
+
+
+class _Gradients(torch.autograd.Function):
+    @staticmethod
+    def forward(*inputs):
+        return tuple((_launch_backward if _unwatched(*inputs[:7]) else _attention_backward)(*inputs))
+
+    @staticmethod
+    def vmap(info, in_dims, *inputs):
+        return _in_one_launch(_Gradients, info.batch_size, in_dims, inputs)
+
+    setup_context = staticmethod(lambda ctx, inputs, output: None)
+    backward = staticmethod(_refuse)
+    jvp = staticmethod(refuse_tangents)
+
+
+def _in_one_launch(function, size, in_dims, inputs):
+    """Apply the function to a batch, which is axis in_dims[i] of inputs[i], or None: it becomes a part of B."""
+
+    def fold(X, dim):
+        if not isinstance(X, torch.Tensor):
+            return X
+        return (X.expand(size, *X.shape) if dim is None else X.movedim(dim, 0)).flatten(0, 1)
+
+    B = inputs[0].shape[1 if in_dims[0] == 0 else 0]
+    outputs = function.apply(*map(fold, inputs, in_dims))
+    return tuple(Y.unflatten(0, (size, B)) for Y in outputs), (0,) * len(outputs)
 
 
 @torch.library.custom_op("flashlib::attention", mutates_args=())
 def _attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, scale: float, deterministic: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    return tuple(forward.attention(Q.detach(), K.detach(), V.detach(), causal=causal, scale=scale))
+    if in_forward_mode():  # and which tensors carry a tangent is not to be seen here
+        refuse_tangents()
+    return tuple(_launch(Q, K, V, causal, scale, deterministic))
 
 
 @_attention.register_fake
@@ -56,49 +168,14 @@ def _attention_backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, scale: float, deterministic: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    return _launch_backward(*(X.detach() for X in (Q, K, V, O, lse, dO)), dlse, causal, scale, deterministic)
-
-
-def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic):
-    options = {"causal": causal, "scale": scale, "deterministic": deterministic}
-    return tuple(backward.backward(Q, K, V, O, lse, dO, dlse=dlse, **options))
+    if in_forward_mode():
+        refuse_tangents()
+    return tuple(_launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic))
 
 
 @_attention_backward.register_fake
 def _(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic):
     return tuple(torch.empty_like(X, memory_format=torch.contiguous_format) for X in (Q, K, V))
-
-
-def _keep(ctx, inputs, output):
-    Q, K, V, *ctx.options = inputs
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(Q, K, V, *output)
-
-
-def _gradients(ctx, dO, dlse):
-    Q, K, V, O, lse = ctx.saved_tensors
-    if dO is None and dlse is None:
-        return (None,) * 6
-    # The operator, which costs time, is for what traces, for batches, and for a second derivative.
-    direct = not torch.is_grad_enabled() and all(_has_numbers(X) for X in (dO, dlse) if X is not None)
-    run = _launch_backward if direct else _attention_backward
-    dO = torch.zeros_like(O) if dO is None else dO
-    return *run(Q, K, V, O, lse, dO, dlse, *ctx.options), None, None, None
-
-
-def _has_numbers(X) -> bool:
-    """Return whether X is neither one of the tensors that stand in while torch traces, nor a batch of tensors."""
-    try:
-        return type(X) is torch.Tensor and X.untyped_storage() is not None
-    except NotImplementedError:
-        return False
-
-
-def _refuse(ctx, *grads):
-    raise RuntimeError(
-        "the gradients of flashlib's attention cannot be differentiated again: there is no kernel for it; "
-        "for second derivatives use flashlib.torch_ref.attention or SDPA's math backend"
-    )
 
 
 torch.library.register_autograd(_attention, _gradients, setup_context=_keep)

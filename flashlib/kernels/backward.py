@@ -11,13 +11,27 @@ need not leave the registers. Scores are in base 2, as in `forward`. A gradient 
 done once, and to make a descriptor for it would take the CPU longer than the GPU gains.
 """
 
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import INTERPRETED, MAX_BLOCK, as_launched, check_attention, on_device_of, tuned
+from flashlib.kernels import (
+    INTERPRETED,
+    MAX_BLOCK,
+    as_launched,
+    check_attention,
+    check_deterministic,
+    check_no_gradient,
+    check_readable,
+    launching,
+    on_device_of,
+    tuned,
+)
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
-from flashlib.kernels.tiles import add, describe, launch_options, load, resolve_descriptors, store, told_what_fits
+from flashlib.kernels.launching import Launch
+from flashlib.kernels.tiles import add, load, store, strides
 from flashlib.state import Grads, check_gradient_inputs, check_tensors, resolve_scale
 
 ROWS = 32  # of a program that prepares
@@ -29,45 +43,53 @@ def backward(
 ) -> Grads:  # fmt: skip
     """Return the gradients of sum(dO * O) + sum(dlse * lse) with respect to Q, K and V.
 
-    Q, K, V, causal, scale, descriptors: as in `forward.attention`, which returned O and lse for them; in the
-    interpreter, one pass takes no descriptors.
+    Q, K, V, causal, scale, descriptors: as in `forward.attention`, which returned O and lse for them; by default
+    small problems are loaded through pointers; in the interpreter, one pass takes no descriptors.
     dO: the shape, dtype and device of Q and O. dlse: (B, H_q, N_q), fp32, as lse; None for zeros.
     dQ, dK, dV: the shape and dtype of Q, K and V; a head of K and V sums over the query heads that read it.
-    deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32.
+    Scores may be up to 1e5 in size. Beyond, an fp32 lse cannot hold log(l) beside m: the gradients stay finite,
+    and grow wrong with the size of the scores.
+    deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32, which
+    torch.use_deterministic_algorithms forbids: RuntimeError, or a warning if it only warns.
     B_r, B_c, num_warps, num_stages: of each pass, as in `forward.attention`. Default: `tuned.backward`.
     Raises TypeError or ValueError for anything else, before any work, and ValueError where tiles that were asked
     for do not fit the GPU.
     Source: FlashAttention-2, Algorithm 2; the default replaces its additions to dQ by a pass for dQ.
     """
-    check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True)
-    check_saved(Q, O, dO, lse, dlse)
-    scale = resolve_scale(scale, Q.shape[-1])
-    if not isinstance(deterministic, bool):
-        raise TypeError(f"deterministic is {deterministic!r}; pass True for two passes, False for one that adds")
-    asked = launch_options(B_r, B_c, num_warps, num_stages)
-    q, k, v, o, do = map(as_launched, (Q, K, V, O, dO))
-    descriptors = resolve_descriptors(descriptors, q, k, v, do)
-    if INTERPRETED and descriptors and not deterministic:
-        raise ValueError(
-            "descriptors=True with deterministic=False: Triton's interpreter knows no addition through a "
-            "descriptor; leave descriptors out"
-        )
-    problem = problem_of(q, k, causal, scale, descriptors)
-    configs = tuned.backward(problem["D"], q.dtype, descriptors, q.device, **asked)
+    check_deterministic(deterministic)
+    asked = B_r, B_c, num_warps, num_stages, descriptors
+    plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, deterministic, *asked)
+    check_no_gradient(Q=Q, K=K, V=V)
+    check_readable(O=O, lse=lse, dO=dO, dlse=dlse)
+    return run(Q, K, V, O, lse, dO, dlse, resolve_scale(scale, Q.shape[-1]), plan)
 
-    contiguous = {"memory_format": torch.contiguous_format}
-    dk, dv = (torch.empty_like(X, **contiguous) for X in (k, v))
-    with on_device_of(q):
-        lse2, delta = launch_prepare(o, do, lse, dlse, problem)
-        if deterministic:
-            dq = torch.empty_like(q, **contiguous)
-            _launch_dkv(q, k, v, do, lse2, delta, dk, dv, None, problem, configs.dkv)
-            launch_dq(q, k, v, do, lse2, delta, dq, problem, configs.dq)
-        else:
-            dq = torch.zeros_like(q, dtype=torch.float32, **contiguous)
-            _launch_dkv(q, k, v, do, lse2, delta, dk, dv, dq, problem, configs.fused)
-            dq *= scale
-    return Grads(dq.to(Q.dtype), dk.to(K.dtype), dv.to(V.dtype))
+
+class Plan(NamedTuple):
+    """A call of `backward`, but for its tensors and its scale. A launch is None where it has nothing to write.
+
+    dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta.
+    """
+
+    prepare: Launch | None
+    dkv: Launch | None
+    dq: Launch | None
+    rows: tuple
+    deterministic: bool
+
+
+PLANS = launching.Plans()
+
+
+def plan_of(Q, K, V, O, lse, dO, dlse, causal, deterministic, *asked) -> Plan:
+    """Return the plan for these tensors; raise what `backward` raises, but for gradients."""
+    usual = (causal is True or causal is False) and all(option is None for option in asked)
+    key = PLANS.key((Q, K, V, O, lse, dO, dlse), causal, deterministic) if usual else None
+    if key in PLANS:
+        return PLANS[key]
+    check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True)
+    check_saved(Q, O, dO, lse, dlse)
+    check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse)
+    return PLANS.keep(key, _plan(Q, K, V, O, dO, bool(causal), deterministic, *asked))
 
 
 def check_saved(Q, O, dO, lse, dlse):
@@ -82,63 +104,137 @@ def check_saved(Q, O, dO, lse, dlse):
         raise ValueError(f"lse is on {lse.device} and Q on {Q.device}; move them to one device")
 
 
-def problem_of(q, k, causal, scale, descriptors) -> dict:
-    """Return what the kernels of both passes are told of a problem."""
-    (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
-    return {
-        "H_k": H_k, "group": H // max(H_k, 1), "N_q": N_q, "N_k": N_k,
-        "N_padded": -(-N_q // MAX_BLOCK) * MAX_BLOCK, "scale": scale,
-        "d": d, "D": max(16, triton.next_power_of_2(d)), "CAUSAL": bool(causal), "DESCRIPTORS": descriptors,
-    }  # fmt: skip
+def _plan(
+    Q, K, V, O, dO, causal, deterministic, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
+):
+    asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
+    q, k, v, o, do = map(as_launched, (Q, K, V, O, dO))
+    pay = q.numel() * k.shape[2] >= tuned.SMALL
+    descriptors = launching.resolve_descriptors(descriptors, q, k, v, do, pay=pay)
+    if INTERPRETED and descriptors and not deterministic:
+        raise ValueError(
+            "descriptors=True with deterministic=False: Triton's interpreter knows no addition through a "
+            "descriptor; leave descriptors out"
+        )
+    problem = Problem.of(q, k, causal, descriptors)
+    configs = tuned.backward(problem.D, q.dtype, descriptors, q.device, **asked)
+    return Plan(
+        prepare_launch(o, do, problem),
+        _dkv_launch(q, k, v, do, problem, configs.dkv if deterministic else configs.fused),
+        dq_launch(q, k, v, do, problem, configs.dq) if deterministic else None,
+        (*q.shape[:2], problem.N_padded),
+        deterministic,
+    )
 
 
-def launch_prepare(o, do, lse, dlse, problem):
-    """Return lse2 and delta, (B, H_q, N_padded): N_q rounded up to a multiple of every B_r."""
-    B, H = o.shape[:2]
-    sizes = {name: problem[name] for name in ("N_q", "N_padded", "d", "D")}
-    lse2, delta = (torch.empty(B, H, sizes["N_padded"], dtype=torch.float32, device=o.device) for _ in range(2))
-    if lse2.numel():
-        strides = [X.stride()[:3] for X in (o, do)]
-        dlse = dlse if dlse is None else dlse.contiguous()
-        grid = (sizes["N_padded"] // ROWS * B * H,)
-        _prepare[grid](o, do, lse.contiguous(), dlse, lse2, delta, *strides, H, **sizes, ROWS=ROWS)
+class Problem(NamedTuple):
+    """What the kernels are told of a problem; N_padded: N_q rounded up to a multiple of every B_r."""
+
+    H_k: int
+    group: int
+    N_q: int
+    N_k: int
+    N_padded: int
+    d: int
+    D: int
+    causal: bool
+    descriptors: bool
+
+    @classmethod
+    def of(cls, q, k, causal, descriptors):
+        (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
+        N_padded, D = -(-N_q // MAX_BLOCK) * MAX_BLOCK, max(16, triton.next_power_of_2(d))
+        return cls(H_k, H // max(H_k, 1), N_q, N_k, N_padded, d, D, causal, descriptors)
+
+    @property
+    def constants(self) -> dict:
+        return {"d": self.d, "D": self.D, "CAUSAL": self.causal, "DESCRIPTORS": self.descriptors}
+
+    @property
+    def sizes(self) -> tuple:
+        return self.H_k, self.group, self.N_q, self.N_k, self.N_padded
+
+
+def prepare_launch(o, do, problem) -> Launch | None:
+    """Return what writes lse2 and delta when called with o, do, lse, dlse, lse2, delta."""
+    heads = o.shape[0] * o.shape[1]
+    if not heads * problem.N_padded:
+        return None
+    unit, strides = launching.in_units(o, do)
+    sizes = *strides, o.shape[1], problem.N_q, problem.N_padded
+    constants = {"d": problem.d, "D": problem.D, "ROWS": ROWS, "UNIT": unit}
+    return Launch(_prepare, problem.N_padded // ROWS * heads, sizes, constants, {})
+
+
+def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
+    """Return what writes dK and dV, and adds to dQ if it is not None, what dQ is without scale."""
+    if not k.numel():
+        return None
+    contiguous = (torch.empty(X.shape, device="meta") for X in (k, v, q))
+    unit, strides = launching.in_units(q, k, v, do, *contiguous)
+    whole = problem.N_q > 0 and problem.N_k % config.B_C == 0
+    short = problem.N_k <= tuned.SHORT * config.B_C  # not worth a kernel of its own
+    cut = problem.causal or short or not whole
+    grid = triton.cdiv(problem.N_k, config.B_C) * k.shape[0] * k.shape[1]
+    constants = problem.constants | {"CUT": cut, "UNIT": unit}
+    return Launch(_dkv, grid, (*strides, *problem.sizes), constants, config._asdict())
+
+
+def dq_launch(q, k, v, do, problem, config, in_registers=True) -> Launch | None:
+    """Return what writes dQ. in_registers: whether Q_i and dO_i are held there where they fit, up to d = 128."""
+    if not q.numel():
+        return None
+    unit, strides = launching.in_units(q, k, v, do, torch.empty(q.shape, device="meta"))
+    grid = triton.cdiv(problem.N_q, config.B_R) * q.shape[0] * q.shape[1]
+    constants = problem.constants | {"IN_REGISTERS": in_registers and problem.D <= 128, "UNIT": unit}
+    return Launch(_dq, grid, (*strides, *problem.sizes), constants, config._asdict())
+
+
+def described(launch, q, k, v, do, dq=None) -> tuple:
+    """Return the tensors as a pass takes them: as they are, or their descriptors."""
+    if not launch.constants["DESCRIPTORS"]:
+        return q, k, v, do, dq
+    rows, keys, D = launch.config["B_R"], launch.config["B_C"], launch.constants["D"]
+    heights = (q, rows), (k, keys), (v, keys), (do, rows), (dq, rows)
+    return tuple(X if X is None else launching.describe(X, n, D) for X, n in heights)
+
+
+def run(Q, K, V, O, lse, dO, dlse, scale, plan) -> Grads:
+    """Do what `backward` does, by its plan; nothing is checked."""
+    q, k, v, o, do = as_launched(Q), as_launched(K), as_launched(V), as_launched(O), as_launched(dO)
+    contiguous = {"memory_format": torch.contiguous_format}
+    dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
+    with on_device_of(q):
+        rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows)
+        sums = None if plan.deterministic else torch.zeros_like(q, dtype=torch.float32, **contiguous)
+        if plan.dkv:
+            plan.dkv(*described(plan.dkv, q, k, v, do, sums), *rows, dk, dv, scale)
+        if plan.dq:
+            plan.dq(*described(plan.dq, q, k, v, do)[:4], *rows, dq, scale)
+        if sums is not None:
+            torch.mul(sums, scale, out=dq)
+    given = ((dq, Q), (dk, K), (dv, V))
+    return Grads(*(X if X.dtype == Y.dtype else X.to(Y.dtype) for X, Y in given))
+
+
+def prepared(launch, o, do, lse, dlse, shape) -> tuple:
+    """Return lse2 and delta."""
+    lse2, delta = (torch.empty(shape, dtype=torch.float32, device=o.device) for _ in range(2))
+    if launch:
+        launch(o, do, lse.contiguous(), None if dlse is None else dlse.contiguous(), lse2, delta)
     return lse2, delta
 
 
-def _launch_dkv(q, k, v, do, lse2, delta, dk, dv, dq, problem, config):
-    """Write dK and dV; add to dq, fp32, if it is not None, what dQ is without scale."""
-    if not dk.numel():
-        return
-    strides = [X.stride()[:3] for X in (q, k, v, do, dk, dv, dk if dq is None else dq)]
-    grid = (-(-k.shape[2] // config.B_C) * k.shape[0] * k.shape[1],)
-    if problem["DESCRIPTORS"]:
-        q, do, dq = (None if X is None else describe(X, config.B_R, problem["D"]) for X in (q, do, dq))
-        k, v = (describe(X, config.B_C, problem["D"]) for X in (k, v))
-    cut = problem["CAUSAL"] or problem["N_k"] % config.B_C != 0
-    config = config._asdict()
-    with told_what_fits(config):
-        _dkv[grid](q, k, v, do, lse2, delta, dk, dv, dq, *strides, **problem, **config, CUT=cut)
+def _with_strides(*tensors, also):
+    """Return a jit for a kernel that takes strides of these: one compiled kernel serves all sizes."""
+    names = [f"{X}_{axis}" for X in tensors for axis in "bhn"]
+    return triton.jit(do_not_specialize=[*names, *also], do_not_specialize_on_alignment=["group"])
 
 
-def launch_dq(q, k, v, do, lse2, delta, dq, problem, config, in_registers=True):
-    """Write dQ. in_registers: whether Q_i and dO_i are held there where they fit; d = 256 leaves no room."""
-    if not dq.numel():
-        return
-    strides = [X.stride()[:3] for X in (q, k, v, do, dq)]
-    grid = (-(-q.shape[2] // config.B_R) * q.shape[0] * q.shape[1],)
-    if problem["DESCRIPTORS"]:
-        q, do = (describe(X, config.B_R, problem["D"]) for X in (q, do))
-        k, v = (describe(X, config.B_C, problem["D"]) for X in (k, v))
-    config = config._asdict()
-    with told_what_fits(config):
-        in_registers = in_registers and problem["D"] <= 128
-        _dq[grid](q, k, v, do, lse2, delta, dq, *strides, **problem, **config, IN_REGISTERS=in_registers)
-
-
-@triton.jit
+@_with_strides("o", "do", also=("H", "N_q", "N_padded"))
 def _prepare(
-    O, dO, Lse_ptr, dLse_ptr, Lse2_ptr, Delta_ptr, strides_o, strides_do, H, N_q, N_padded,
-    d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr,
+    O, dO, Lse_ptr, dLse_ptr, Lse2_ptr, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q, N_padded,
+    d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
     """Write what the passes need of each row, in the form in which they need it; rows past N_q weigh nothing.
 
@@ -150,7 +246,11 @@ def _prepare(
     offs_m = i * ROWS + tl.arange(0, ROWS)
     saved, padded = head.to(tl.int64) * N_q + offs_m, head.to(tl.int64) * N_padded + offs_m
     lse = tl.load(Lse_ptr + saved, mask=offs_m < N_q, other=-float("inf"))
-    tl.store(Lse2_ptr + padded, tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E))
+    lse2 = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
+    # What fp32 has rounded away of a huge lse could make P huge; with this it is at most 2^4.
+    lse2 += tl.maximum(tl.abs(lse2) * 2.0**-20 - 4.0, 0.0)
+    tl.store(Lse2_ptr + padded, lse2)
+    strides_o, strides_do = strides(o_b, o_h, o_n, UNIT), strides(do_b, do_h, do_n, UNIT)
     o = load(O, strides_o, head // H, head % H, i * ROWS, N_q, d, D, ROWS, True, False).to(tl.float32)
     do = load(dO, strides_do, head // H, head % H, i * ROWS, N_q, d, D, ROWS, True, False).to(tl.float32)
     delta = tl.sum(o * do, axis=1)
@@ -159,14 +259,22 @@ def _prepare(
     tl.store(Delta_ptr + padded, delta)
 
 
-@triton.jit
+@_with_strides("q", "k", "v", "do", "dk", "dv", "dq", also=("H_k", "N_q", "N_k"))
 def _dkv(
-    Q, K, V, dO, Lse2_ptr, Delta_ptr, dK, dV, dQ,  # dQ: sums in fp32, or None
-    strides_q, strides_k, strides_v, strides_do, strides_dk, strides_dv, strides_dq,
-    H_k, group, N_q, N_k, N_padded, scale,
+    Q, K, V, dO, dQ, Lse2_ptr, Delta_ptr, dK, dV, scale,  # dQ: sums in fp32, or None
+    q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, do_b, do_h, do_n,
+    dk_b, dk_h, dk_n, dv_b, dv_h, dv_n, dq_b, dq_h, dq_n,
+    H_k, group, N_q, N_k, N_padded,
     d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
     DESCRIPTORS: tl.constexpr, CUT: tl.constexpr,  # CUT: whether any tile is, by the mask or by the end of K
+    UNIT: tl.constexpr,
 ):  # fmt: skip
+    strides_q, strides_k, strides_v = (
+        strides(q_b, q_h, q_n, UNIT),
+        strides(k_b, k_h, k_n, UNIT),
+        strides(v_b, v_h, v_n, UNIT),
+    )
+    strides_do, strides_dq = strides(do_b, do_h, do_n, UNIT), strides(dq_b, dq_h, dq_n, UNIT)
     T_c = tl.cdiv(N_k, B_C)
     j = tl.program_id(0) % T_c  # under a causal mask the first ones are the longest
     b, h_k = tl.program_id(0) // T_c // H_k, tl.program_id(0) // T_c % H_k
@@ -179,23 +287,27 @@ def _dkv(
     past = N_k - N_q  # keys before the first query's own
     see_some = tl.maximum(j * B_C - past, 0) // B_R * B_R if CAUSAL else 0  # the first row that may see a key
     see_all = tl.cdiv(tl.maximum((j + 1) * B_C - 1 - past, 0), B_R) * B_R if CAUSAL else 0
-    if (j + 1) * B_C > N_k:
-        see_all = N_q  # no row sees what is past the end of K
+    if CUT:
+        if (j + 1) * B_C > N_k:
+            see_all = N_q  # no row sees what is past the end of K
+    else:
+        tl.assume(N_q > 0)  # else there is a way around the loop, and ptxas makes each product in it wait
+    LATE: tl.constexpr = D != 64 and (CUT or D > 128)
     for g in range(group):
         h = h_k * group + g
         rows = (b.to(tl.int64) * H_k * group + h) * N_padded
         if CUT:
             dk, dv = _stream_rows(
-                Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv,
-                see_some, tl.minimum(see_all, N_q), offs_n,
-                strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, d, D, B_R, True, CAUSAL, DESCRIPTORS,
+                Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, see_some, tl.minimum(see_all, N_q),
+                offs_n, strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, d, D, B_R, True, CAUSAL,
+                DESCRIPTORS, LATE,
             )  # fmt: skip
         dk, dv = _stream_rows(
             Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, see_all, N_q, offs_n,
-            strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, d, D, B_R, False, CAUSAL, DESCRIPTORS,
+            strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, d, D, B_R, False, CAUSAL, DESCRIPTORS, LATE,
         )  # fmt: skip
-    store(dK, dk * scale, strides_dk, b, h_k, j * B_C, N_k, d, D, B_C, False)
-    store(dV, dv, strides_dv, b, h_k, j * B_C, N_k, d, D, B_C, False)
+    store(dK, dk * scale, strides(dk_b, dk_h, dk_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C, False)
+    store(dV, dv, strides(dv_b, dv_h, dv_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C, False)
 
 
 @triton.jit
@@ -203,14 +315,19 @@ def _stream_rows(
     Q, dO, dQ, Lse2_ptr, Delta_ptr, k, v, dk, dv, start_q, end_q, offs_n,
     strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale,
     d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,
-    DESCRIPTORS: tl.constexpr,
+    DESCRIPTORS: tl.constexpr, LATE: tl.constexpr,
 ):  # fmt: skip
-    """Add to dk and dv what rows start_q to end_q of head (b, h) of Q and dO contribute."""
+    """Add to dk and dv what rows start_q to end_q of head (b, h) of Q and dO contribute.
+
+    LATE: lse2 and delta are loaded where they are needed, for want of registers in which to hold them before.
+    At d = 64 there are enough.
+    """
     for start in range(start_q, end_q, B_R):
         offs_m = start + tl.arange(0, B_R)
         q = load(Q, strides_q, b, h, start, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
         do = load(dO, strides_do, b, h, start, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
-        lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)  # (B_R,)
+        if not LATE:
+            lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)  # (B_R,)
         S_T = tl.dot(k, q.T, input_precision="ieee")  # (B_C, B_R)
         dP_T = tl.dot(v, do.T, input_precision="ieee")  # made after dv, it would be awaited together with dv
         if MASKED:
@@ -218,6 +335,8 @@ def _stream_rows(
             if CAUSAL:
                 visible &= offs_n[:, None] <= (offs_m + N_k - N_q)[None, :]
             S_T = tl.where(visible, S_T, -float("inf"))
+        if LATE:
+            lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)
         P_T = tl.exp2(S_T * (scale * LOG2_E) - lse2[None, :])
         dv = tl.dot(P_T.to(do.dtype), do, acc=dv, input_precision="ieee")
         dS_T = (P_T * (dP_T - delta[None, :])).to(q.dtype)
@@ -228,13 +347,16 @@ def _stream_rows(
     return dk, dv
 
 
-@triton.jit
+@_with_strides("q", "k", "v", "do", "dq", also=("H_k", "N_q", "N_k"))
 def _dq(
-    Q, K, V, dO, Lse2_ptr, Delta_ptr, dQ, strides_q, strides_k, strides_v, strides_do, strides_dq,
-    H_k, group, N_q, N_k, N_padded, scale,
+    Q, K, V, dO, Lse2_ptr, Delta_ptr, dQ, scale,
+    q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, do_b, do_h, do_n, dq_b, dq_h, dq_n,
+    H_k, group, N_q, N_k, N_padded,
     d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
-    DESCRIPTORS: tl.constexpr, IN_REGISTERS: tl.constexpr,
+    DESCRIPTORS: tl.constexpr, IN_REGISTERS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
+    strides_q, strides_do = strides(q_b, q_h, q_n, UNIT), strides(do_b, do_h, do_n, UNIT)
+    strides_k, strides_v = strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT)
     T_r = tl.cdiv(N_q, B_R)
     i = tl.program_id(0) % T_r
     if CAUSAL:
@@ -264,7 +386,7 @@ def _dq(
         q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
         strides_k, strides_v, b, h // group, N_k, scale, d, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
-    store(dQ, dq * scale, strides_dq, b, h, i * B_R, N_q, d, D, B_R, False)
+    store(dQ, dq * scale, strides(dq_b, dq_h, dq_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, False)
 
 
 @triton.jit

@@ -19,19 +19,20 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import as_launched, check_attention, on_device_of, tuned
-from flashlib.kernels.backward import check_saved, launch_dq, launch_prepare, problem_of
+from flashlib.kernels import as_launched, check_attention, launching, on_device_of, tuned
+from flashlib.kernels.backward import Problem, check_saved, described, dq_launch, prepare_launch, prepared
 from flashlib.kernels.forward import LOG2_E
-from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
+from flashlib.kernels.tiles import load, store
 from flashlib.state import resolve_scale
 
 
 def prepare(Q, O, lse, dO) -> tuple:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
     check_saved(Q, O, dO, lse, None)
-    problem = problem_of(Q, Q, causal=False, scale=1.0, descriptors=False)  # only what concerns Q is used
+    problem = Problem.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
+    o, do, shape = as_launched(O), as_launched(dO), (*Q.shape[:2], problem.N_padded)
     with on_device_of(O):
-        return lse.contiguous(), *launch_prepare(as_launched(O), as_launched(dO), lse, None, problem)
+        return lse.contiguous(), *prepared(prepare_launch(o, do, problem), o, do, lse, None, shape)
 
 
 def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **options) -> tuple:
@@ -40,27 +41,28 @@ def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **o
     rows: from `prepare`. options: causal, scale, B_r, B_c, num_warps, num_stages and descriptors, as in
     `backward.backward`, which says too what is raised.
     """
-    (q, k, v, do), problem, config = _given(Q, K, V, dO, "dkv", **options)
-    grads = [torch.empty_like(X, memory_format=torch.contiguous_format) for X in (k, v)]
-    strides = [X.stride()[:3] for X in (q, k, v, do, *grads)]
-    grid = (-(-k.shape[2] // config.B_C) * k.shape[0] * k.shape[1],)
-    if k.numel():
-        if problem["DESCRIPTORS"]:
-            q, do = (describe(X, config.B_R, problem["D"]) for X in (q, do))
-            k, v = (describe(X, config.B_C, problem["D"]) for X in (k, v))
-        cut = problem["CAUSAL"] or problem["N_k"] % config.B_C != 0
-        switches = {"CUT": cut, "PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}
-        with on_device_of(grads[0]), told_what_fits(config._asdict()):
-            _dkv[grid](q, k, v, do, *rows, *grads, *strides, **problem, **config._asdict(), **switches)
+    tensors, scale, problem, config = _given(Q, K, V, dO, "dkv", **options)
+    grads = tuple(torch.empty_like(X, memory_format=torch.contiguous_format) for X in tensors[1:3])
+    strides = (X.stride()[:3] for X in (*tensors, *grads))
+    cut = problem.causal or problem.N_k % config.B_C != 0
+    switches = {"CUT": cut, "PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}
+    sizes = problem.H_k, problem.N_q, problem.N_k, problem.N_padded
+    grid = triton.cdiv(problem.N_k, config.B_C) * grads[0].shape[0] * problem.H_k
+    launch = launching.Launch(_dkv, grid, (*strides, *sizes), problem.constants | switches, config._asdict())
+    if grads[0].numel():
+        with on_device_of(grads[0]):
+            launch(*described(launch, *tensors)[:4], *rows, *grads, scale)
     return tuple(X.to(Q.dtype) for X in grads)
 
 
 def dq(Q, K, V, dO, rows, *, in_registers=True, **options):
     """Return dQ; arguments as in `dkv`."""
-    tensors, problem, config = _given(Q, K, V, dO, "dq", **options)
+    tensors, scale, problem, config = _given(Q, K, V, dO, "dq", **options)
     grad = torch.empty_like(tensors[0], memory_format=torch.contiguous_format)
-    with on_device_of(grad):
-        launch_dq(*tensors, *rows[1:], grad, problem, config, in_registers)
+    launch = dq_launch(*tensors, problem, config, in_registers)
+    if launch:
+        with on_device_of(grad):
+            launch(*described(launch, *tensors)[:4], *rows[1:], grad, scale)
     return grad.to(Q.dtype)
 
 
@@ -68,21 +70,20 @@ def _given(
     Q, K, V, dO, which, *, causal=False, scale=None,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
 ):  # fmt: skip
-    """Return the tensors as a kernel takes them, what it is told of the problem, and the Config of this pass."""
+    """Return the tensors as a kernel takes them, the scale, the problem, and the Config of this pass."""
     check_attention(Q, K, V, causal)
-    asked = launch_options(B_r, B_c, num_warps, num_stages)
-    q, k, v, do = tensors = tuple(map(as_launched, (Q, K, V, dO)))
-    descriptors = resolve_descriptors(descriptors, *tensors)
-    problem = problem_of(q, k, causal, resolve_scale(scale, Q.shape[-1]), descriptors)
-    configs = tuned.backward(problem["D"], q.dtype, descriptors, q.device, **asked)
-    return tensors, problem, getattr(configs, which)
+    asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
+    tensors = tuple(map(as_launched, (Q, K, V, dO)))
+    descriptors = launching.resolve_descriptors(descriptors, *tensors)
+    problem = Problem.of(*tensors[:2], bool(causal), descriptors)
+    configs = tuned.backward(problem.D, tensors[0].dtype, descriptors, Q.device, **asked)
+    return tensors, resolve_scale(scale, Q.shape[-1]), problem, getattr(configs, which)
 
 
 @triton.jit
 def _dkv(
-    Q, K, V, dO, Lse_ptr, Lse2_ptr, Delta_ptr, dK, dV,
-    strides_q, strides_k, strides_v, strides_do, strides_dk, strides_dv,
-    H_k, group, N_q, N_k, N_padded, scale,  # group: 1
+    Q, K, V, dO, Lse_ptr, Lse2_ptr, Delta_ptr, dK, dV, scale,
+    strides_q, strides_k, strides_v, strides_do, strides_dk, strides_dv, H_k, N_q, N_k, N_padded,
     d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
     DESCRIPTORS: tl.constexpr, CUT: tl.constexpr,
     PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr,
@@ -102,18 +103,22 @@ def _dkv(
     past = N_k - N_q  # keys before the first query's own
     see_some = tl.maximum(j * B_C - past, 0) // B_R * B_R if CAUSAL else 0  # the first row that may see a key
     see_all = tl.cdiv(tl.maximum((j + 1) * B_C - 1 - past, 0), B_R) * B_R if CAUSAL else 0
-    if (j + 1) * B_C > N_k:
-        see_all = N_q  # no row sees what is past the end of K
+    if CUT:
+        if (j + 1) * B_C > N_k:
+            see_all = N_q  # no row sees what is past the end of K
+    else:
+        tl.assume(N_q > 0)
+    LATE: tl.constexpr = D != 64 and CUT
     if CUT:
         dk, dv = _stream_rows(
             Q, dO, lse_ptr, delta_ptr, k, v, dk, dv, see_some, tl.minimum(see_all, N_q), offs_n,
             strides_q, strides_do, b, h, N_q, N_k, scale, D, B_R, True, CAUSAL, DESCRIPTORS,
-            PREPARED, TRANSPOSED, EARLY_dP,
+            PREPARED, TRANSPOSED, EARLY_dP, LATE,
         )  # fmt: skip
     dk, dv = _stream_rows(
         Q, dO, lse_ptr, delta_ptr, k, v, dk, dv, see_all, N_q, offs_n,
         strides_q, strides_do, b, h, N_q, N_k, scale, D, B_R, False, CAUSAL, DESCRIPTORS,
-        PREPARED, TRANSPOSED, EARLY_dP,
+        PREPARED, TRANSPOSED, EARLY_dP, LATE,
     )  # fmt: skip
     store(dK, dk * scale, strides_dk, b, h, j * B_C, N_k, D, D, B_C, False)
     store(dV, dv, strides_dv, b, h, j * B_C, N_k, D, D, B_C, False)
@@ -124,7 +129,7 @@ def _stream_rows(
     Q, dO, lse_ptr, delta_ptr, k, v, dk, dv, start_q, end_q, offs_n,
     strides_q, strides_do, b, h, N_q, N_k, scale,
     D: tl.constexpr, B_R: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
-    PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr,
+    PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr, LATE: tl.constexpr,
 ):  # fmt: skip
     """Add to dk and dv what rows start_q to end_q of head (b, h) of Q and dO contribute."""
     EACH_ROW: tl.constexpr = 0 if TRANSPOSED else 1  # the axis that a number of each row of Q is spread over
@@ -132,12 +137,8 @@ def _stream_rows(
         offs_m = start + tl.arange(0, B_R)
         q = load(Q, strides_q, b, h, start, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
         do = load(dO, strides_do, b, h, start, N_q, D, D, B_R, True, DESCRIPTORS)  # (B_R, D)
-        if PREPARED:
-            lse2, delta = tl.load(lse_ptr + offs_m), tl.load(delta_ptr + offs_m)  # (B_R,)
-        else:
-            lse = tl.load(lse_ptr + offs_m, mask=offs_m < N_q, other=float("inf"))
-            lse2 = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
-            delta = tl.load(delta_ptr + offs_m, mask=offs_m < N_q, other=0.0)
+        if not LATE:
+            lse2, delta = _rows(lse_ptr, delta_ptr, offs_m, N_q, PREPARED)  # (B_R,)
         S = _product(q, k, TRANSPOSED)  # (B_C, B_R) if transposed, else (B_R, B_C); so P, dP and dS
         if EARLY_dP:
             dP = _product(do, v, TRANSPOSED)
@@ -147,6 +148,8 @@ def _stream_rows(
             if CAUSAL:
                 visible &= keys <= tl.expand_dims(offs_m + N_k - N_q, EACH_ROW)
             S = tl.where(visible, S, -float("inf"))
+        if LATE:
+            lse2, delta = _rows(lse_ptr, delta_ptr, offs_m, N_q, PREPARED)
         P = tl.exp2(S * (scale * LOG2_E) - tl.expand_dims(lse2, EACH_ROW))
         weights = P.to(do.dtype)
         dv = tl.dot(weights if TRANSPOSED else weights.T, do, acc=dv, input_precision="ieee")
@@ -155,6 +158,18 @@ def _stream_rows(
         dS = (P * (dP - tl.expand_dims(delta, EACH_ROW))).to(q.dtype)
         dk = tl.dot(dS if TRANSPOSED else dS.T, q, acc=dk, input_precision="ieee")
     return dk, dv
+
+
+@triton.jit
+def _rows(lse_ptr, delta_ptr, offs_m, N_q, PREPARED: tl.constexpr):
+    """Return lse in base 2 and delta of these rows."""
+    if PREPARED:
+        lse2, delta = tl.load(lse_ptr + offs_m), tl.load(delta_ptr + offs_m)
+    else:
+        lse = tl.load(lse_ptr + offs_m, mask=offs_m < N_q, other=float("inf"))
+        lse2 = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
+        delta = tl.load(delta_ptr + offs_m, mask=offs_m < N_q, other=0.0)
+    return lse2, delta
 
 
 @triton.jit

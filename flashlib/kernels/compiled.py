@@ -8,6 +8,7 @@
 import atexit
 import contextlib
 import functools
+import hashlib
 import importlib
 import inspect
 import json
@@ -93,6 +94,7 @@ class Compiled:
     spilled    bytes of a thread for which no register was left: they move to memory and back
     shared     bytes of shared memory that a program takes
     notes      what ptxas, which makes SASS from PTX, says about performance
+    told       the options of the launch that are the compiler's alone: (name, value)
     ttgir, ptx, sass  the listings, see `listings`; sass is "" if not asked for, or without a disassembler
     """
 
@@ -110,6 +112,7 @@ class Compiled:
     spilled: int
     shared: int
     notes: tuple[str, ...] = field(repr=False)
+    told: tuple = field(repr=False)
     ttgir: str = field(repr=False)
     ptx: str = field(repr=False)
     sass: str = field(repr=False)
@@ -129,6 +132,11 @@ class Compiled:
         """How many programs one multiprocessor can hold at a time."""
         return min(self.room)
 
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of sass, which a change of names or comments leaves as it is; "" where there is no sass."""
+        return fingerprint(self.sass)
+
     def loop(self, kind) -> str:
         """Return the loop over tiles in the listing `kind`, "ttgir", "ptx" or "sass"; "" if there is none."""
         return listings.inner_loop(kind, getattr(self, kind))
@@ -136,6 +144,23 @@ class Compiled:
     def counts(self, kind, *, loop=False) -> dict[str, int]:
         """Return how often each of listings.INSTRUCTIONS stands in "ptx" or "sass", or in its loop over tiles."""
         return listings.counts(kind, self.loop(kind) if loop else getattr(self, kind))
+
+
+class Launch(NamedTuple):
+    """What a call launches: its Config, [B_r, B_c, num_warps, num_stages], and hashes of what becomes of it.
+
+    The first is of the TTGIR and of what else the compiler is told: in one version of Triton the same becomes the
+    same SASS. None is what was not asked for.
+    """
+
+    config: list
+    ttgir: str | None
+    sass: str | None
+
+
+def fingerprint(listing) -> str:
+    """Return the first 12 hex digits of a listing's SHA-256, without the kernel's name; "" of no listing."""
+    return hashlib.sha256(listings.without_name(listing).encode()).hexdigest()[:12] if listing else ""
 
 
 def programs(registers, shared, num_warps, capability) -> Programs:
@@ -199,7 +224,7 @@ def options_of(kernel) -> frozenset[str]:
 
 def report(
     *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
-    num_stages=None, descriptors=None, capability=90, sass=True,
+    num_stages=None, descriptors=None, capability=90, sass=True, shape=None,
 ) -> Compiled:  # fmt: skip
     """Compile a kernel for a GPU, and say what became of it; takes a second, the first time three.
 
@@ -208,24 +233,47 @@ def report(
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90. sass:
-    whether to disassemble what the GPU would run. Q has as many heads as K and V, which the compiler makes use of.
+    whether to disassemble what the GPU would run. shape: (B, H_q, H_k, N) of the tensors, of which the compiler
+    makes use, and by which a kernel chooses on a GPU as large as there is; default: as many heads of Q as of K and
+    V, a long sequence, and programs enough.
     Raises TypeError or ValueError for what the kernel does not take, before any work where that can be known, and
     CompileError where the compiler cannot do it or takes longer than a minute.
     """
-    options = {
-        "B_r": B_r,
-        "B_c": B_c,
-        "num_warps": num_warps,
-        "num_stages": num_stages,
-        "descriptors": descriptors,
-    }
+    sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
+    return _report(*asked, bool(sass))
+
+
+def launch(
+    *, kernel, d, shape, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None, num_stages=None,
+    descriptors=None, capability=90, until="sass",
+) -> Launch:  # fmt: skip
+    """Return what a call would launch; arguments and errors as of `report`.
+
+    until: "config", without compiling; "ttgir", a fifth of a second; "sass", two seconds.
+    """
+    sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    _check_choice(until=(until, ("config", "ttgir", "sass")))
+    asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
+    found = vars(_report(*asked, True)) if until == "sass" else _ask(*asked, until)
+    config = [found[name] for name in sizes]
+    if until == "config":
+        return Launch(config, None, None)
+    sass = fingerprint(found["sass"]) if until == "sass" else None
+    told = [f"{name}={value}" for name, value in found["told"]]
+    return Launch(config, fingerprint("\n".join([found["ttgir"], *told])), sass)
+
+
+def _checked(kernel, d, dtype, causal, capability, shape, **options) -> tuple:
+    """Return the arguments of `_ask` but the last; raise for what the kernel does not take."""
     options = {name: value for name, value in options.items() if value is not None}
-    _check(kernel, d, dtype, causal, capability, options)
+    _check(kernel, d, dtype, causal, capability, options, shape)
     options = tuple((name, value if name == "descriptors" else int(value)) for name, value in options.items())
-    return _report(kernel, int(d), dtype, bool(causal), int(capability), options, bool(sass))
+    shape = None if shape is None else tuple(map(int, shape))
+    return kernel, int(d), dtype, bool(causal), int(capability), options, shape
 
 
-def _check(kernel, d, dtype, causal, capability, options):
+def _check(kernel, d, dtype, causal, capability, options, shape):
     _check_choice(kernel=(kernel, kernels()))
     _check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
     _check_choice(capability=(capability, MULTIPROCESSORS))
@@ -246,6 +294,12 @@ def _check(kernel, d, dtype, causal, capability, options):
             raise ValueError(f"num_stages is {options['num_stages']}; at most {MAX_STAGES} are compiled here")
     if not isinstance(options.get("descriptors", True), bool):
         raise TypeError(f"descriptors is {options['descriptors']!r}; pass True or False, or None to choose")
+    if shape is not None:
+        if kernel == "softmax":
+            raise ValueError(f"shape is {shape}; softmax takes rows of length d: leave it out")
+        if len(shape) != 4:
+            raise ValueError(f"shape is {shape}; pass (B, H_q, H_k, N)")
+        check_counts(at_least=1, **dict(zip(("B", "H_q", "H_k", "N"), shape, strict=True)))
 
 
 def _check_choice(**choices):
@@ -255,17 +309,25 @@ def _check_choice(**choices):
 
 
 @functools.lru_cache(maxsize=64)
-def _report(kernel, d, dtype, causal, capability, options, sass):
+def _report(kernel, d, dtype, causal, capability, options, shape, sass):
+    became = _ask(kernel, d, dtype, causal, capability, options, shape, "sass" if sass else "cubin")
     asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
-    room = MULTIPROCESSORS[capability].gpu.block_sram
+    became |= {"notes": tuple(became["notes"]), "told": tuple(map(tuple, became["told"]))}
+    return Compiled(**asked, **became)
+
+
+def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:
+    """Return the answer of the process that compiles; until: "config", "ttgir", "cubin" or "sass"."""
+    asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
+    gpu = MULTIPROCESSORS[capability].gpu
     call, launched, fixed = kernels()[kernel]
-    launch = {"module": call.__module__, "call": call.__name__, "launched": launched}
-    rest = {"options": dict(options) | fixed, "room": room, "sass": sass}
-    became = _compiler.ask(asked | launch | rest)
+    called = {"module": call.__module__, "call": call.__name__, "launched": launched}
+    rest = {"options": dict(options) | fixed, "room": gpu.block_sram, "sms": gpu.sms, "shape": shape}
+    became = _compiler.ask(asked | called | rest | {"until": until})
     if "error" in became:
         name, sentence = became["error"]
         raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)
-    return Compiled(**asked, **became | {"notes": tuple(became["notes"])})
+    return became
 
 
 class _Compiler:

@@ -19,12 +19,13 @@ import tempfile
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.jit import JITFunction
 
 from flashlib import kernels
 from flashlib.kernels import listings, tuned
 
-SHAPE = 2, 2, 4096  # B, H, N of the tensors: a long sequence, and a multiple of 16, which Triton makes use of
+SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
 INTERNAL = "Triton's compiler gave up"
 
 
@@ -48,18 +49,38 @@ class Launches:
     """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
 
     name: of the one kernel that is compiled, since a call may launch several; None where it launches but one.
+    until: how far: "config", not at all; "ttgir"; else to the end. told: options that are the compiler's alone.
     """
 
     def __init__(self):
-        run, self.compiled, self.name = JITFunction.run, None, None
+        run = JITFunction.run
 
         def compile_only(kernel, *args, grid, warmup, **options):
             if self.name not in (None, kernel.__name__):
                 return
+            self.options = options
+            self.told = sorted((name, value) for name, value in options.items() if name not in kernel.arg_names)
+            if self.until == "config":
+                raise Enough
             kernel.device_caches.clear()  # what is not compiled again, ptxas says nothing about
-            self.compiled, self.options = run(kernel, *args, grid=grid, warmup=True, **options), options
+            self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
 
         JITFunction.run = compile_only
+        self.next_stage = CUDABackend.make_llir
+
+    def prepare(self, name, until):
+        self.name, self.until = name, until
+        self.compiled = self.options = self.told = self.ttgir = None
+        CUDABackend.make_llir = self.stop if until == "ttgir" else self.next_stage
+
+    def stop(self, ttgir, *_):
+        """Take the place of what makes LLVM's code from TTGIR."""
+        self.ttgir = str(ttgir)
+        raise Enough
+
+
+class Enough(Exception):
+    """What was asked for is there."""
 
 
 def answer(launches, request) -> dict:
@@ -67,27 +88,37 @@ def answer(launches, request) -> dict:
     capability, room = request["capability"], request["room"]
     triton.runtime.driver.set_active(NoDevice(capability))
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
-    tuned._room = lambda device: tuned.Room(room, 0, tensor_cores=capability >= 80)
-    launches.compiled, launches.name = None, request["launched"]
+    sms = request["sms"] if request["shape"] else 0  # programs enough, if nothing is said
+    tuned.room = lambda device: tuned.Room(room, sms, tensor_cores=capability >= 80, tma=capability >= 90)
+    launches.prepare(request["launched"], request["until"])
     told = io.StringIO()
-    with contextlib.redirect_stdout(told):  # Triton prints what ptxas says
+    with contextlib.redirect_stdout(told), contextlib.suppress(Enough):  # Triton prints what ptxas says
         _launch(request)
-    if launches.compiled is None:
+    if launches.options is None:
         raise ValueError(f"{request['kernel']} launched no kernel")
+    chosen = {
+        "B_r": launches.options.get("B_R"),
+        "B_c": launches.options.get("B_C"),
+        "num_warps": launches.options.get("num_warps"),
+        "num_stages": launches.options.get("num_stages"),
+    }
+    if request["until"] == "config":
+        return chosen
+    if request["until"] == "ttgir":
+        return chosen | {"ttgir": listings.readable("ttgir", launches.ttgir), "told": launches.told}
     compiled, log = launches.compiled, told.getvalue()
     asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
-    return {
+    return chosen | {
         "registers": int(re.search(r"Used (\d+) registers", log)[1]),
         "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
         "notes": re.findall(r"Potential Performance Loss: (.*)", log),
         "shared": compiled.metadata.shared,
         "num_warps": compiled.metadata.num_warps,
         "num_stages": compiled.metadata.num_stages,
-        "B_r": launches.options.get("B_R"),
-        "B_c": launches.options.get("B_C"),
         "descriptors": launches.options.get("DESCRIPTORS"),
+        "told": launches.told,
         **asm,
-        "sass": _sass(compiled) if request["sass"] else "",
+        "sass": _sass(compiled) if request["until"] == "sass" else "",
     }
 
 
@@ -97,8 +128,10 @@ def _launch(request):
     if request["call"] == "softmax":
         call(torch.empty(4, request["d"], dtype=dtype))
     else:
-        X, lse = torch.zeros(*SHAPE, request["d"], dtype=dtype), torch.zeros(SHAPE)
-        inputs = {"attention": (X, X, X), "backward": (X, X, X, X, lse, X)}[request["call"]]
+        B, H_q, H_k, N = request["shape"] or SHAPE
+        Q, K = (torch.empty(B, H, N, request["d"], dtype=dtype) for H in (H_q, H_k))
+        lse = torch.empty(B, H_q, N)
+        inputs = {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q)}[request["call"]]
         call(*inputs, causal=request["causal"], **request["options"])
 
 

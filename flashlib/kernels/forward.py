@@ -1,24 +1,41 @@
 """FlashAttention-2, forward pass, in Triton.
 
 One program computes one row block of O: it holds Q_i, streams K and V past it, and keeps m, l and O_acc in
-registers. Two things differ from `tiled`. Scores are kept in base 2, since the hardware has exp2 and not exp:
-scale * log2(e) is folded into the one multiplication that every score needs anyway. And keys are streamed in two
+registers. Three things differ from `tiled`. Scores are kept in base 2, since the hardware has exp2 and not exp:
+scale * log2(e) is folded into the one multiplication that every score needs anyway. Keys are streamed in two
 parts: whole tiles that every row of the block sees, without a mask, then the tiles cut by the causal mask or by
-the end of K.
+the end of K. And a row block is computed twice if its scores turn out to be huge.
+
+Why twice: the compiler makes one instruction of S * scale_log2e - m, which rounds once, while m was rounded
+before. So a score that is the maximum does not give 2^0 but 2^r, where r is what m lost: nothing for ordinary
+scores, and for scores of 1e9 up to 2^32. The second time m is subtracted first, which is exact. It takes one
+instruction more for each score, 2 % of the time on an H200, so it is not for every call. Where tiles are loaded
+through pointers it is: registers would not suffice for both ways.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import as_launched, check_attention, on_device_of, tuned
-from flashlib.kernels.tiles import describe, launch_options, load, resolve_descriptors, store, told_what_fits
+from flashlib.kernels import (
+    as_autocast,
+    as_launched,
+    check_attention,
+    check_no_gradient,
+    check_readable,
+    launching,
+    on_device_of,
+    tuned,
+)
+from flashlib.kernels.tiles import load, store, strides
 from flashlib.state import Attention, resolve_scale
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 HEAD_DIMS = range(16, 257)
+FUSED = tl.constexpr(4096.0)  # scores in base 2 up to which a fused multiply-add is right: see `_forward`
 
 
 def attention(
@@ -29,50 +46,91 @@ def attention(
     Q: (B, H_q, N_q, d); K, V: (B, H_k, N_k, d); all float16, bfloat16 or float32, any N_q and N_k, any strides, d
     from 16 to 256. H_q is a multiple of H_k: query head h reads head h // (H_q / H_k) of K and V (GQA; MQA if
     H_k = 1). O: the shape and dtype of Q; lse: (B, H_q, N_q), fp32. fp32 products are IEEE, not tf32.
+    Any finite scores, from 0 to 1e30 in size. Under torch.autocast Q, K and V are cast to its dtype.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tuned.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
-    descriptors for 16-bit tensors where the GPU has TMA and their alignment allows it.
+    descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
     Raises TypeError or ValueError for anything else, before any work, and ValueError where tiles that were asked
     for do not fit the GPU.
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
-    check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True)
-    scale = resolve_scale(scale, Q.shape[-1])
-    asked = launch_options(B_r, B_c, num_warps, num_stages)
+    Q, K, V = as_autocast(Q, K, V)
+    plan = plan_of(Q, K, V, causal, B_r, B_c, num_warps, num_stages, descriptors)
+    check_no_gradient(Q=Q, K=K, V=V)
+    return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan)
+
+
+class Plan(NamedTuple):
+    """A call of `attention`, but for its tensors and its scale. launch: None if O has no elements."""
+
+    launch: launching.Launch | None
+    descriptors: bool
+    D: int
+
+
+PLANS = launching.Plans()
+
+
+def plan_of(Q, K, V, causal, *asked) -> Plan:
+    """Return the plan for these tensors; raise what `attention` raises, but for gradients."""
+    usual = (causal is True or causal is False) and all(option is None for option in asked)
+    key = PLANS.key((Q, K, V), causal) if usual else None
+    if key in PLANS:
+        return PLANS[key]
+    check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True)
+    check_readable(Q=Q, K=K, V=V)
+    return PLANS.keep(key, _plan(Q, K, V, bool(causal), *asked))
+
+
+def _plan(Q, K, V, causal, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None):
+    asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(as_launched, (Q, K, V))
-    descriptors = resolve_descriptors(descriptors, q, k, v)
-    B, H, N_q, d = q.shape
+    descriptors = launching.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
+    (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     D = max(16, triton.next_power_of_2(d))
-    sizes = {"causal": bool(causal), "N_q": N_q, "N_k": K.shape[2], "heads": B * H}
-    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes, **asked)._asdict()
+    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H}
+    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes, **asked)
+    if not q.numel():
+        return Plan(None, descriptors, D)
+    unit, strides = launching.in_units(q, k, v, torch.empty(q.shape, device="meta"))
+    constants = {"d": d, "D": D, "CAUSAL": causal, "DESCRIPTORS": descriptors, "UNIT": unit}
+    # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
+    # takes, that is better done at the top of the loop, where none is ahead, than in the midst of the softmax.
+    constants["V_FIRST"] = config.num_warps > 4
+    sizes = *strides, H, H // max(H_k, 1), N_q, N_k
+    grid = triton.cdiv(N_q, config.B_R) * B * H
+    return Plan(launching.Launch(_forward, grid, sizes, constants, config._asdict()), descriptors, D)
 
+
+def run(Q, K, V, scale, plan) -> Attention:
+    """Do what `attention` does, by its plan; nothing is checked."""
+    q, k, v = as_launched(Q), as_launched(K), as_launched(V)
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
-    lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
-    if q.numel():
-        strides = [X.stride()[:3] for X in (q, k, v, o)]
-        group, N_k = H // max(K.shape[1], 1), K.shape[2]
-        o_out = o
-        if descriptors:
-            q, o_out = (describe(X, config["B_R"], D) for X in (q, o))
-            k, v = (describe(X, config["B_C"], D) for X in (k, v))
-        grid = (-(-N_q // config["B_R"]) * B * H,)
-        with on_device_of(lse), told_what_fits(config):
-            _forward[grid](
-                q, k, v, o_out, lse, *strides, H, group, N_q, N_k, scale * LOG2_E.value,
-                d=d, D=D, CAUSAL=bool(causal), DESCRIPTORS=descriptors, **config,
-            )  # fmt: skip
-    return Attention(o.to(Q.dtype), lse)
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    if plan.launch:
+        if plan.descriptors:
+            rows = plan.launch.config["B_C"]
+            k, v = launching.describe(k, rows, plan.D), launching.describe(v, rows, plan.D)
+        with on_device_of(q):
+            plan.launch(q, k, v, o, lse, scale * LOG2_E.value)
+    return Attention(o if o.dtype == Q.dtype else o.to(Q.dtype), lse)
 
 
-@triton.jit
+@triton.jit(
+    do_not_specialize=[
+        *(f"{X}_{axis}" for X in "qkvo" for axis in "bhn"), "H", "N_q", "N_k",
+    ],
+    do_not_specialize_on_alignment=["group"],
+)  # fmt: skip
 def _forward(
-    Q, K, V, O, Lse_ptr,  # Q, K, V, O: pointers, or tensor descriptors
-    strides_q, strides_k, strides_v, strides_o,  # of batch, head and row; of the last axis it is 1
-    H, group, N_q, N_k, scale_log2e,
+    Q_ptr, K, V, O_ptr, Lse_ptr, scale_log2e,  # K, V: pointers, or tensor descriptors
+    q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, o_b, o_h, o_n,  # strides of batch, head and row, in UNITs
+    H, group, N_q, N_k,
     d: tl.constexpr, D: tl.constexpr,  # D: d rounded up to a power of two
-    B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, UNIT: tl.constexpr,
+    V_FIRST: tl.constexpr,
 ):  # fmt: skip
     T_r = tl.cdiv(N_q, B_R)
     i = tl.program_id(0) % T_r
@@ -82,9 +140,36 @@ def _forward(
     h = tl.program_id(0) // T_r % H
     h_k = h // group  # the head of K and V
     offs_m = i * B_R + tl.arange(0, B_R)
+    strides_k, strides_v = strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT)
+    q = load(Q_ptr, strides(q_b, q_h, q_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, True, False)  # (B_R, D)
 
-    q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    m, l, O_acc, largest = _attend(
+        q, K, V, i, offs_m, strides_k, strides_v, b, h_k, N_q, N_k, scale_log2e,
+        d, D, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, not DESCRIPTORS,
+    )  # fmt: skip
+    if DESCRIPTORS:
+        if tl.max(largest) > FUSED:
+            m, l, O_acc, largest = _attend(
+                q, K, V, i, offs_m, strides_k, strides_v, b, h_k, N_q, N_k, scale_log2e,
+                d, D, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, True,
+            )  # fmt: skip
+
+    divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
+    O = O_acc / divisor[:, None]
+    store(O_ptr, O, strides(o_b, o_h, o_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, False)
+    lse = (m + tl.log2(divisor)) / LOG2_E
+    tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
+
+
+@triton.jit
+def _attend(
+    q, K, V, i, offs_m, strides_k, strides_v, b, h_k, N_q, N_k, scale_log2e,
+    d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
+    DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr, EXACT: tl.constexpr,
+):  # fmt: skip
+    """Return m in base 2, l and O_acc of a row block, and the size of the largest maximum that each row had."""
     m = tl.full((B_R,), -float("inf"), tl.float32)
+    lowest = tl.zeros((B_R,), tl.float32)  # of the maxima, since a huge negative one may be replaced
     l = tl.zeros((B_R,), tl.float32)
     O_acc = tl.zeros((B_R, D), tl.float32)
 
@@ -92,33 +177,37 @@ def _forward(
     seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
     seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
     full = tl.maximum(seen_by_all, 0) // B_C * B_C
-    m, l, O_acc = _stream(
-        q, K, V, m, l, O_acc, 0, full, offs_m + past,
-        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, False, CAUSAL, DESCRIPTORS,
+    m, lowest, l, O_acc = _stream(
+        q, K, V, m, lowest, l, O_acc, 0, full, offs_m + past,
+        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, False, CAUSAL, DESCRIPTORS, V_FIRST, EXACT,
     )  # fmt: skip
-    m, l, O_acc = _stream(
-        q, K, V, m, l, O_acc, full, seen_by_any, offs_m + past,
-        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, True, CAUSAL, DESCRIPTORS,
+    m, lowest, l, O_acc = _stream(
+        q, K, V, m, lowest, l, O_acc, full, seen_by_any, offs_m + past,
+        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, True, CAUSAL, DESCRIPTORS, V_FIRST, EXACT,
     )  # fmt: skip
-
-    divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
-    store(O, O_acc / divisor[:, None], strides_o, b, h, i * B_R, N_q, d, D, B_R, DESCRIPTORS)
-    lse = (m + tl.log2(divisor)) / LOG2_E
-    tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
+    if EXACT:
+        m *= scale_log2e
+    return m, l, O_acc, tl.maximum(m, -lowest)
 
 
 @triton.jit
 def _stream(
-    q, K, V, m, l, O_acc, start_k, end_k, last_visible,
+    q, K, V, m, lowest, l, O_acc, start_k, end_k, last_visible,
     strides_k, strides_v, b, h, N_k, scale_log2e,
     d: tl.constexpr, D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,
-    DESCRIPTORS: tl.constexpr,
+    DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
+    """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r].
+
+    EXACT: m is in units of S, not in base 2, and is subtracted before the scale is applied.
+    """
     for start in range(start_k, end_k, B_C):
         # Loaded together, the two tiles are awaited once. To await v again after the softmax costs up to a tenth.
+        if V_FIRST:
+            v = load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         k = load(K, strides_k, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
-        v = load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        if not V_FIRST:
+            v = load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
         if MASKED:
             offs_n = start + tl.arange(0, B_C)
@@ -127,10 +216,18 @@ def _stream(
                 visible &= offs_n[None, :] <= last_visible[:, None]
             S = tl.where(visible, S, -float("inf"))
         m_old = m
-        m = tl.maximum(m_old, tl.max(S, axis=1) * scale_log2e)
+        if EXACT:
+            m = tl.maximum(m_old, tl.max(S, axis=1))
+        else:
+            m = tl.maximum(m_old, tl.max(S, axis=1) * scale_log2e)
         shift = tl.where(m == -float("inf"), 0.0, m)  # -inf - (-inf) would be nan
-        alpha = tl.exp2(m_old - shift)
-        P = tl.exp2(S * scale_log2e - shift[:, None])
+        if EXACT:
+            alpha = tl.exp2((m_old - shift) * scale_log2e)
+            P = tl.exp2((S - shift[:, None]) * scale_log2e)
+        else:
+            lowest = tl.minimum(lowest, shift)
+            alpha = tl.exp2(m_old - shift)
+            P = tl.exp2(S * scale_log2e - shift[:, None])
         l = alpha * l + tl.sum(P, axis=1)
         O_acc = tl.dot(P.to(v.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
-    return m, l, O_acc
+    return m, lowest, l, O_acc

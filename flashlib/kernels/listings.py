@@ -48,6 +48,7 @@ PRODUCTS = {
 LABEL = {"ptx": re.compile(r"(\$L__BB\w+):"), "sass": re.compile(r"(\.L_x_\d+):")}
 BRANCH = {"ptx": re.compile(r"\bbra\S*\s+(\$L__BB\w+)"), "sass": re.compile(r"\bBRA\S*\s.*?(\.L_x_\d+)")}
 
+NAME = re.compile(r"(?<=tt\.func public )@\w+")
 LOCATION = re.compile(r" loc\((?:[^()]|\([^()]*\))*\)")  # nested at most once
 SASS = re.compile(r"\s*/\*[0-9a-f]+\*/\s*(.*;)|(\.L_x_\d+:)")
 DEBUG = re.compile(r"\s*(\.loc|\.file|\.b\d+ |\$L__(tmp|func)|// (begin|end) inline asm)|\s*$")
@@ -69,8 +70,16 @@ def readable(kind, text) -> str:
     return "\n".join(lines)
 
 
+def without_name(text) -> str:
+    """Return a listing of TTGIR or SASS without the name of the kernel, which only TTGIR has."""
+    return NAME.sub("", text)
+
+
 def inner_loop(kind, text) -> str:
-    """Return the loop over tiles, "" if there is none; of two, with and without a mask, the shorter: without."""
+    """Return the loop over tiles, "" if there is none; of two, with and without a mask, the shorter: without.
+
+    Where there are more, they are the same two once more, for a way that is taken rarely.
+    """
     lines = text.splitlines()
     first, second = PRODUCTS[kind]
     loops = []  # (products, the rest if there are none, from, to)
@@ -79,7 +88,9 @@ def inner_loop(kind, text) -> str:
         products = _count(first, loop)
         loops.append((products, 0 if products else _count(second, loop), start, stop))
     loops = [a for a in loops if any(a[:2]) and not any(_is_inside(b, a) for b in loops)]
-    *_, start, stop = max(loops, key=lambda loop: (*loop[:2], loop[2] - loop[3]), default=(0, 0))
+    most = max((loop[:2] for loop in loops), default=(0, 0))
+    found = sorted(loop[2:] for loop in loops if loop[:2] == most)[:2]
+    start, stop = min(found, key=lambda loop: loop[1] - loop[0], default=(0, 0))
     return "\n".join(lines[start:stop])
 
 

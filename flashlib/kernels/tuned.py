@@ -22,7 +22,7 @@ class Config(NamedTuple):
 
 # {D: (as a rule, for short sequences)}, D being d rounded up to a power of two; 16-bit inputs.
 HOPPER = {  # tensor descriptors
-    32: (Config(128, 64, 4, 3), Config(64, 64, 4, 3)),
+    32: (Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
     64: (Config(64, 128, 4, 2), Config(64, 64, 4, 3)),
     128: (Config(128, 128, 8, 3), Config(64, 64, 4, 3)),
     256: (Config(128, 64, 8, 2), Config(64, 32, 4, 2)),
@@ -42,14 +42,16 @@ NO_TENSOR_CORES = {  # IEEE products of fp32, and Triton before Ampere: small ti
 
 
 SHORT = 8  # tiles of a row, at most
+SMALL = 2**29  # multiplications of Q K^T; with fewer, a pass ends before the CPU has made its descriptors
 
 
 class Room(NamedTuple):
-    """What a GPU has: bytes of shared memory for one program, multiprocessors, tensor cores that Triton uses."""
+    """What a GPU has: bytes of shared memory for one program, multiprocessors, tensor cores, TMA."""
 
     shared: float
     multiprocessors: int
     tensor_cores: bool = True
+    tma: bool = False
 
 
 class Backward(NamedTuple):
@@ -65,7 +67,7 @@ HOPPER_BACKWARD = {
     32: Backward(Config(128, 64, 4, 3), Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
     64: Backward(Config(64, 64, 4, 3), Config(64, 64, 4, 3), Config(64, 64, 4, 3)),
     128: Backward(Config(64, 64, 4, 2), Config(64, 64, 4, 3), Config(64, 128, 8, 2)),
-    256: Backward(Config(32, 64, 8, 2), Config(64, 32, 4, 2), Config(32, 64, 8, 2)),
+    256: Backward(Config(64, 64, 8, 2), Config(64, 64, 4, 2), Config(32, 64, 8, 2)),
 }
 AMPERE_BACKWARD = {
     32: Backward(Config(64, 64, 4, 2), Config(64, 64, 4, 2), Config(64, 64, 4, 2)),
@@ -85,35 +87,36 @@ def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, **asked) 
     """Return the Config of the forward pass, made smaller until it fits what a program has on this device.
 
     asked: numbers of the Config that are asked for; only the others are made smaller.
-    heads: B * H_q. A sequence is short if its row blocks would be fewer than the multiprocessors, or if it is
-    causal and has few tiles, since those that the mask cuts, half of them in vain, are then many.
+    heads: B * H_q. A sequence is short if the problem is small, if its row blocks would be fewer than the
+    multiprocessors, or if it is causal and has few tiles, since those that the mask cuts, half of them in vain,
+    are then many.
     """
-    room = _room(device)
-    config, for_short = _table(room, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
-    too_few = -(-N_q // config.B_R) * heads < room.multiprocessors
-    if too_few or (causal and N_k <= SHORT * config.B_C):
+    gpu = room(device)
+    config, for_short = _table(gpu, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
+    too_few = -(-N_q // config.B_R) * heads < gpu.multiprocessors
+    if too_few or heads * N_q * N_k * D < SMALL or (causal and N_k <= SHORT * config.B_C):
         config = for_short
     shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize)
-    return fitted(config._replace(**asked), shared, room.shared, keep=asked)
+    return fitted(config._replace(**asked), shared, gpu.shared, keep=asked)
 
 
 def backward(D, dtype, descriptors, device, **asked) -> Backward:
     """Return the Configs of the backward passes, made smaller until each fits, as `default` does."""
-    room = _room(device)
-    passes = _table(room, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
+    gpu = room(device)
+    passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
     taken = Backward(shared_bytes_dkv, shared_bytes_dq, partial(shared_bytes_dkv, with_dq=True))
     return Backward(
         *(
             fitted(
-                config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), room.shared, keep=asked
+                config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), gpu.shared, keep=asked
             )
             for config, shared in zip(passes[max(D, 32)], taken, strict=True)
         )
     )
 
 
-def _table(room, dtype, descriptors, hopper, ampere, no_tensor_cores):
-    if not room.tensor_cores or dtype == torch.float32:
+def _table(gpu, dtype, descriptors, hopper, ampere, no_tensor_cores):
+    if not gpu.tensor_cores or dtype == torch.float32:
         return no_tensor_cores
     return hopper if descriptors else ampere
 
@@ -156,10 +159,12 @@ def shared_bytes_dq(config, D, itemsize) -> int:
 
 
 @cache  # the driver takes a millisecond to answer
-def _room(device) -> Room:
+def room(device) -> Room:
+    """Return what the GPU of a torch.device has."""
     if device.type != "cuda":
         return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time
     index = torch.cuda.current_device() if device.index is None else device.index
     properties = triton.runtime.driver.active.utils.get_device_properties(index)
-    tensor_cores = torch.cuda.get_device_capability(index) >= (8, 0)
-    return Room(properties["max_shared_mem"], properties["multiprocessor_count"], tensor_cores)
+    capability = torch.cuda.get_device_capability(index)
+    sizes = properties["max_shared_mem"], properties["multiprocessor_count"]
+    return Room(*sizes, tensor_cores=capability >= (8, 0), tma=capability >= (9, 0))

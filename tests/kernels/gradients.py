@@ -29,7 +29,8 @@ def check(Q, K, V, dO, dlse=None, **options):
 def hold(given, Q, K, V, dO, dlse=None, **problem):
     """Hold Grads against fp64: at most twice the error of standard attention in the same dtype.
 
-    To that comes what fp32 rounds, since terms may cancel that standard attention never has.
+    To that comes what fp32 rounds, since terms may cancel that standard attention never has, and the rounding of
+    the result: on small problems that of standard attention may be all there is to see of its error.
     """
     exact = reference(*(X.double() for X in (Q, K, V)), dO, dlse, **problem)
     plain = reference(Q, K, V, dO, dlse, **problem)
@@ -37,7 +38,8 @@ def hold(given, Q, K, V, dO, dlse=None, **problem):
     for name, *tensors, bound in zip(given._fields, given, exact, plain, roundings, strict=True):
         assert tensors[0].shape == tensors[1].shape and tensors[0].dtype == Q.dtype
         X, X_exact, X_plain = (X.cpu().double() for X in tensors)
-        oracle.assert_close(X, X_exact, plain=X_plain, rounding=bound, what=name)
+        stored = torch.finfo(Q.dtype).eps / 2 * X_exact.abs().max().item() if X.numel() else 0.0
+        oracle.assert_close(X, X_exact, plain=X_plain, rounding=bound + stored, what=name)
 
 
 def rounding(Q, K, V, dO, dlse=None, *, causal=False, scale=None):

@@ -53,7 +53,9 @@ def test_every_size_has_the_ladder_the_peers_and_the_ideas(monkeypatch, capsys):
 
     climbed = []
     monkeypatch.setattr(backward_ladder, "Problem", lambda *size: Size(size))
-    monkeypatch.setattr(ladder, "climb", lambda problem, rungs, part: climbed.append((problem, part)) or [])
+    monkeypatch.setattr(
+        ladder, "climb", lambda problem, rungs, part, *notes: climbed.append((problem, part)) or []
+    )
     backward_ladder.measure((128,))
     size = (4, 16, 4096, 128, True)
     ideas = [(("dkv", ("dK", "dV"), 4), "ideas"), (("dq", ("dQ",), 3), "ideas")]
@@ -96,6 +98,19 @@ def test_the_ladder_counts_the_work_and_the_bytes_of_the_backward_pass(problem):
         48, 48, 16, B_r=16, B_c=32, causal=True, dtype="bfloat16"
     )
     assert backward_ladder.tiled_alike(causal, [16, 32, 4, 2], [16, 64, 4, 2]) is None
+
+
+def test_a_row_says_which_kernels_it_launched(problem):
+    causal, tile = problem(True), {"B_r": 16, "num_stages": 2}
+    size = {"d": 16, "causal": True, "shape": [1, 2, 2, 48]}
+    for rung, kernels_, asked in (
+        ("b2_adds", ("fused",), tile | {"descriptors": False}),
+        ("b5_stages", ("dkv", "dq"), tile | {"descriptors": False}),
+        ("b6_descriptors", ("dkv", "dq"), tile | {"descriptors": True}),
+        ("ours", ("dkv", "dq"), {}),
+    ):
+        expected = size, {f"backward_{which}": asked for which in kernels_}
+        assert causal.compiled({"rung": rung, "options": tile}) == expected
 
 
 def test_the_peers_are_those_of_the_benchmark():

@@ -1,6 +1,7 @@
 """A GPT learns the same with our attention as with torch's; the bench verifies, trains and records every run."""
 
 import functools
+import itertools
 import json
 import subprocess
 import sys
@@ -55,16 +56,21 @@ def test_the_losses_are_those_of_sdpa(kv_heads, device):
 
 
 def test_every_run_is_verified_trained_and_recorded(problem, clock, tmp_path, capsys):
-    rows = gpt.measure(problem)
-    whole, short = ["ours", "sdpa_flash", "sdpa_flash_again"], ["eager", "ours_checkpointed", "ours_compiled"]
+    rows, apart = gpt.measure(problem)
+    whole = ["ours", "sdpa_flash", "sdpa_flash_again", "sdpa_flash_third"]
+    short = ["eager", "ours_checkpointed", "ours_compiled"]
     assert [row["run"] for row in rows] == whole + short
     for row in rows:
         assert (row["ms"], row["mb"]) == (2.0, 5), row
         assert len(row["loss"]) == (3 if BY_NAME[row["run"]].whole else 2)
         assert row["loss"] == pytest.approx(rows[0]["loss"][: len(row["loss"])], abs=0.03)
-    said = capsys.readouterr().out
-    assert "curves of ours and sdpa_flash, 3 steps: at most 0.0" in said
-    assert "curves of sdpa_flash and sdpa_flash_again, 3 steps: at most 0.0" in said
+    assert [(pair["one"], pair["other"]) for pair in apart] == list(itertools.combinations(whole, 2))
+    by_name = {row["run"]: row for row in rows}
+    for pair in apart:
+        assert pair["apart"] == pytest.approx(
+            gpt.difference(by_name[pair["one"]], by_name[pair["other"]]), abs=1e-4
+        )
+    assert "ours and sdpa_flash_third: smoothed curves at most 0.0" in capsys.readouterr().out
     harness.write(tmp_path / "gpt.json", {"gpu": "none", "runs": rows})
     assert json.loads((tmp_path / "gpt.json").read_text())["runs"] == rows
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from flashlib import kernels
-from flashlib.bench import harness, ladder
+from flashlib.bench import harness, ladder, records
 
 NAMES = [
     "r1_eager",
@@ -87,17 +87,37 @@ def test_a_rung_that_fails_is_recorded_with_the_reason_and_the_climb_goes_on(pro
 
 def test_every_size_has_the_ladder_the_peers_and_the_three_ideas(monkeypatch, capsys):
     climbed = []
-    monkeypatch.setattr(ladder, "ceiling", lambda: {"rung": "matmul", "tflops": 1.0})
+    ceiling = [{"idea": "a product", "tflops": 1.0}, {"idea": "reads", "tflops": None, "gb_per_s": 2.0}]
+    monkeypatch.setattr(ladder, "ceiling", lambda: ceiling)
     monkeypatch.setattr(ladder, "Problem", lambda *size: size)
     monkeypatch.setattr(
-        ladder, "climb", lambda problem, rungs, part: climbed.append((problem, part, len(rungs))) or []
+        ladder, "climb", lambda problem, rungs, part, *notes: climbed.append((problem, part, len(rungs))) or []
     )
-    ladder.measure((128,))
+    assert ladder.measure((128,)) == ceiling and "reads: 2.0 GB/s" in capsys.readouterr().out
     size, few = (4, 16, 4096, 128, True), (1, 16, 16384, 128, True)
     n_others = len(ladder.OTHERS)
     at_size = [(size, "ladder", 9), (size, "peer", n_others), (size, "fa2", 4), (size, "wait", 2)]
     assert climbed[5:] == [*at_size, (few, "fa2", 2)]
     assert len(climbed) == 10 and {rung.name for rung in ladder.OTHERS} >= {"sdpa_flash", "sdpa_cudnn", "flex"}
+
+
+class Noted(list):
+    def add(self, row, size, asked):
+        self.append((row["rung"], size, asked))
+
+
+def test_of_the_best_row_of_each_rung_it_is_noted_what_was_launched(problem, clock, monkeypatch):
+    monkeypatch.setattr(records, "has_notes", lambda row: row["best"])
+    full, noted = problem(False), Noted()
+    rows = ladder.climb(full, ladder.RUNGS[5:], "ladder", noted)
+    best = {row["rung"]: row["options"] for row in rows if row["best"]}
+    size = {"d": 16, "causal": False, "shape": [1, 2, 2, 80]}
+    assert noted == [
+        ("r6_tiles", size, {"r5_causal": best["r6_tiles"]}),
+        ("r7_stages", size, {"r5_causal": best["r7_stages"]}),
+        ("r8_descriptors", size, {"r8_descriptors": best["r8_descriptors"]}),
+        ("ours", size, {"forward": {}}),
+    ]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -12,14 +12,12 @@ BOTH = (False, True)
 PASSES = ("backward_dkv", "backward_dq", "backward_fused")
 RUNGS = sorted(set(compiled.kernels()) - {"forward", *PASSES, "softmax"})
 
-# Bytes of a thread, of the default tiles in 16 bit under a causal mask; the larger of Triton 3.6.0 and 3.7.1. The
-# other passes compiled below spill none.
+# Bytes of a thread, of the default tiles in 16 bit under a causal mask. The others compiled below spill none.
 SPILLED = {
-    (80, "backward_dkv", 64): 16,
-    (90, "backward_dkv", 128): 52,
-    (90, "backward_dkv", 256): 32,
-    (90, "backward_fused", 128): 404,
-    (90, "backward_fused", 256): 240,
+    (90, "backward_dkv", 256): 168,
+    (90, "backward_dq", 256): 52,
+    (90, "backward_fused", 128): 236,
+    (90, "backward_fused", 256): 176,
 }
 
 
@@ -46,7 +44,8 @@ def passes():
     sizes = [*itertools.product(CAPABILITIES, (64, 128)), (80, 16), (90, 256)]
     asked = [dict(dtype="float16", d=d, capability=capability) for capability, d in sizes]
     asked.append(dict(dtype="float32", d=64, capability=90))
-    return [compiled.report(kernel=name, causal=True, **r, sass=False) for r in asked for name in PASSES]
+    asked = [r | {"causal": True} for r in asked] + [dict(dtype="float16", d=d, capability=90) for d in (64, 128)]
+    return [compiled.report(kernel=name, **r, sass=False) for r in asked for name in PASSES]
 
 
 def test_every_kernel_compiles_and_fits(reports):
@@ -79,9 +78,17 @@ def test_every_backward_pass_compiles_and_fits(passes):
 
 
 def test_backward_passes_spill_no_more_than_is_known(passes):
-    checked = {(r.capability, r.kernel, r.d): r.spilled for r in passes if r.dtype == "float16"}
+    checked = {(r.capability, r.kernel, r.d): r.spilled for r in passes if r.dtype == "float16" and r.causal}
     assert checked.keys() > SPILLED.keys()
     assert {key: spilled for key, spilled in checked.items() if spilled > SPILLED.get(key, 0)} == {}
+
+
+def test_products_of_tiles_run_while_others_do_on_hopper(reports, passes):
+    """What ptxas does not understand it serializes: a product is awaited before the next, and it says so."""
+    of_use = [r for r in (*reports, *passes) if r.kernel in ("forward", *PASSES)]
+    checked = [r for r in of_use if r.capability == 90 and r.dtype != "float32"]
+    assert {r.kernel for r in checked} == {"forward", *PASSES}
+    assert [(r.kernel, r.d, r.causal) for r in checked if any("serialized" in note for note in r.notes)] == []
 
 
 def test_backward_passes_multiply_with_wgmma_on_hopper_and_in_fp32_with_ieee_products(passes):

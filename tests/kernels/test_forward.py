@@ -5,8 +5,17 @@ import pytest
 import torch
 
 from flashlib import torch_ref
-from flashlib.kernels import DEVICE, forward, tiles
-from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal
+from flashlib.kernels import DEVICE, forward, launching, tuned
+from flashlib.kernels.ladder import (
+    r3_flash,
+    r4_exp2,
+    r5_causal,
+    r8_descriptors,
+    without_common_wait,
+    without_late_division,
+    without_parallel_rows,
+    without_split_rows,
+)
 from tests import oracle
 
 HALF = [torch.float16, torch.bfloat16]
@@ -17,6 +26,16 @@ KERNELS = {
     "r3_flash": r3_flash.attention,
     "r4_exp2": r4_exp2.attention,
     "r5_causal": r5_causal.attention,
+}
+AT_ANY_SCORE = {name: kernel for name, kernel in KERNELS.items() if name != "r3_flash"} | {
+    rung.__name__.rpartition(".")[2]: rung.attention
+    for rung in (
+        r8_descriptors,
+        without_common_wait,
+        without_late_division,
+        without_parallel_rows,
+        without_split_rows,
+    )
 }
 
 
@@ -122,6 +141,49 @@ def test_large_scores(kernel, largest_score, dtype, device, poisoned):
     Q, K, V = tensors(device, 37, 53, 16, dtype)
     Q *= largest_score / (Q @ K.mT / 4).abs().max()
     check(kernel, Q, K, V, causal=True, **SMALL)
+
+
+@pytest.mark.parametrize("kernel", AT_ANY_SCORE.values(), ids=AT_ANY_SCORE)
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e5, 1e8, 1e11, 2e27])
+def test_scores_of_any_size(kernel, scale, device, poisoned):
+    """Products of small whole numbers are exact, so keys tie: whatever the scale, they share a row."""
+    Q, K = (torch.randint(-2, 3, (1, 2, n, 16), device=device).half() for n in (37, 53))
+    V = torch.randn(1, 2, 53, 16, device=device).half()
+    O, lse = kernel(Q, K, V, causal=True, scale=scale, **SMALL)
+    S = Q.double() @ K.double().mT
+    S = S.masked_fill(~torch.ones_like(S, dtype=torch.bool).tril(53 - 37), -torch.inf)
+    m = S.amax(-1, keepdim=True)
+    P = torch.exp((S - m) * scale)  # scaled before, ties would part, in fp64 too
+    exact, exact_lse = P @ V.double() / P.sum(-1, keepdim=True), (m * scale)[..., 0] + P.sum(-1).log()
+    assert (O - exact).abs().max() <= torch.finfo(O.dtype).eps * largest(V), "more than P and O are rounded"
+    assert ((lse - exact_lse).abs() <= 2.0**-22 * exact_lse.abs().clamp(min=4)).all()
+
+
+@pytest.mark.parametrize("kernel", AT_ANY_SCORE.values(), ids=AT_ANY_SCORE)
+@pytest.mark.parametrize("size", [3.8e5, 3.8e9, 1e30])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_huge_scores_select_their_rows_of_V(kernel, size, sign, device, poisoned):
+    """The largest score of a row, positive or negative, takes its row of V; two, the mean of two."""
+    Q, K = torch.ones(1, 1, 37, 16, device=device).half(), torch.zeros(1, 1, 53, 16, device=device).half()
+    V = torch.randn(1, 1, 53, 16, device=device).half()
+    K[..., 0] = sign * (1.1875 if sign < 0 else 0.8125)  # every other score
+    K[:, :, [20, 40], 0] = sign
+    for selected in ([20, 40], [20]):
+        K[:, :, 40, 0] = K[:, :, selected[-1], 0] if len(selected) == 2 else K[:, :, 0, 0]
+        O, lse = kernel(Q, K, V, scale=size, **SMALL)
+        expected = V[:, :, selected].float().mean(2, keepdim=True).expand(-1, -1, 37, -1)
+        assert (O - expected).abs().max() <= torch.finfo(O.dtype).eps / 2 * largest(V)
+        assert ((lse - sign * size).abs() <= 2.0**-22 * size + 1).all()
+
+
+@pytest.mark.parametrize("kernel", [KERNELS["pointers"], KERNELS["descriptors"]], ids=["pointers", "descriptors"])
+def test_a_huge_score_that_is_replaced_leaves_nothing_behind(kernel, device, poisoned):
+    """The first tile has huge negative scores only, whose weights may overflow before a later tile is met."""
+    Q, K = torch.ones(1, 1, 37, 16, device=device).half(), torch.ones(1, 1, 53, 16, device=device).half()
+    V = torch.randn(1, 1, 53, 16, device=device).half() * 1000
+    K[:, :, :16] *= -30000.0
+    K *= 2.0**-10
+    check(kernel, Q, K, V, scale=1e6, **SMALL)
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -289,13 +351,13 @@ def test_bad_launch_options_are_refused(options, device):
 
 def test_descriptors_are_the_default_where_they_pay(monkeypatch):
     def default(tensor):
-        return tiles.resolve_descriptors(None, tensor, tensor, tensor)
+        return launching.resolve_descriptors(None, tensor, tensor, tensor)
 
-    monkeypatch.setattr(tiles, "_has_tma", lambda device: True)
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(227 * 1024, 132, tma=True))
     assert default(X.half()) and default(X.half().transpose(1, 2))
     assert not default(X), "they spill registers in fp32"
     assert not default(X.half()[:, :, :0]) and not default(X.half()[..., 1:])
-    monkeypatch.setattr(tiles, "_has_tma", lambda device: False)
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(163 * 1024, 108))
     assert not default(X.half())
 
 

@@ -52,18 +52,18 @@ def test_the_default_is_that_of_the_table():
 
 
 def test_the_default_is_fitted_to_the_device(monkeypatch):
-    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(99 * KB, 40))  # an RTX 4090 has as much
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(99 * KB, 40))  # an RTX 4090 has as much
     small = default(128, torch.float16, False)
     assert tuned.shared_bytes(small, 128, 2) <= 99 * KB < tuned.shared_bytes(tuned.AMPERE[128][0], 128, 2)
 
 
 def test_a_gpu_without_tensor_cores_takes_small_tiles(monkeypatch):
-    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(64 * KB, 40, tensor_cores=False))  # a T4
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(64 * KB, 40, tensor_cores=False))  # a T4
     assert default(128, torch.float16, False) == tuned.NO_TENSOR_CORES[128][0]
 
 
 def test_short_sequences_have_tiles_of_their_own(monkeypatch):
-    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(227 * KB, 132))
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(227 * KB, 132))
     rule, short = tuned.HOPPER[128]
     assert default(128, torch.float16, True, N_q=rule.B_R * 2, heads=66) == rule
     assert default(128, torch.float16, True, N_q=rule.B_R * 2, heads=65) == short
@@ -73,7 +73,7 @@ def test_short_sequences_have_tiles_of_their_own(monkeypatch):
 
 
 def test_what_is_asked_for_stays_and_the_rest_gives_way(monkeypatch):
-    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(163 * KB, 108))  # an A100
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(163 * KB, 108))  # an A100
     sizes = {"causal": False, "N_q": 4096, "N_k": 4096, "heads": 64}
     cpu = torch.device("cpu")
     config = tuned.default(128, torch.float16, False, cpu, **sizes, B_R=128, B_C=128)
@@ -94,13 +94,13 @@ BACKWARD_TABLES = {
 @pytest.mark.parametrize("D", [32, 64, 128, 256])
 def test_the_backward_table_fits_the_gpus_it_was_made_for(name, D, monkeypatch):
     table, room, dtype, descriptors = BACKWARD_TABLES[name]
-    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(room, 100))
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(room, 100))
     assert tuned.backward(D, dtype, descriptors, torch.device("cuda")) == table[D]
 
 
 @pytest.mark.parametrize("D", [16, 64, 256])
 def test_backward_passes_are_made_smaller_and_what_is_asked_for_stays(D, monkeypatch):
-    monkeypatch.setattr(tuned, "_room", lambda device: tuned.Room(64 * KB, 40))
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(64 * KB, 40))
     passes = tuned.backward(D, torch.float16, False, torch.device("cuda"))
     shared = tuned.shared_bytes_dkv, tuned.shared_bytes_dq, partial(tuned.shared_bytes_dkv, with_dq=True)
     for config, of in zip(passes, shared, strict=True):

@@ -1,0 +1,69 @@
+"""The bytes a second that a GPU's memories give: reads that its L2 cache serves, and a copy in DRAM."""
+
+import torch
+
+import flashlib.kernels  # noqa: F401  # before triton: it chooses between compiler and interpreter
+
+import triton  # isort: skip
+import triton.language as tl  # isort: skip
+
+from flashlib.bench import harness
+
+TILE, WARPS = 4096, 8  # numbers of 4 bytes that a program reads at a time
+PROGRAMS = 8  # on each multiprocessor: with 8 warps each, as many as have room
+TIMES = 200  # each number is read so often; only the first time it comes from DRAM
+LARGE = 2 * 10**9  # bytes of what is copied
+
+
+def l2_read() -> tuple[int, float]:
+    """Return how many bytes were read from the L2 cache, and in how many milliseconds.
+
+    The tensor takes two fifths of the cache: an H200 keeps what all multiprocessors read in both its halves.
+    """
+    gpu = torch.cuda.get_device_properties(torch.cuda.current_device())
+    X = numbers(gpu.L2_cache_size * 2 // 5 // (4 * TILE))
+    sums = torch.zeros(gpu.multi_processor_count * PROGRAMS, device=X.device)
+
+    def run():
+        return read(X, sums, TIMES)
+
+    check("reads from the L2 cache", run(), X, TIMES)
+    return X.nbytes * TIMES, harness.median_ms(run)
+
+
+def numbers(n_tiles, device="cuda"):
+    """Return so many tiles of small whole numbers, whose sums fp32 holds exactly."""
+    return (torch.arange(n_tiles * TILE, device=device) % 7).float()
+
+
+def read(X, sums, times):
+    """Let every program sum up its share of `times` passes over X, tile by tile; return the sums."""
+    n_tiles = len(X) // TILE
+    _read[(len(sums),)](X, sums, n_tiles, n_tiles * times, TILE=TILE, num_warps=WARPS)
+    return sums
+
+
+def check(what, sums, X, times):
+    """Raise AssertionError unless each number was read so often."""
+    given, expected = sums.double().sum().item(), times * X.double().sum().item()
+    if given != expected:
+        raise AssertionError(f"{what} are wrong: the sum is {given:.0f}, and should be {expected:.0f}")
+
+
+@triton.jit
+def _read(X_ptr, Sum_ptr, n_tiles, n_reads, TILE: tl.constexpr):
+    acc = tl.zeros((TILE,), tl.float32)
+    for k in range(tl.program_id(0), n_reads, tl.num_programs(0)):
+        offs = k % n_tiles * TILE + tl.arange(0, TILE)
+        acc += tl.load(X_ptr + offs, cache_modifier=".cg")  # not by way of the L1 cache
+    tl.store(Sum_ptr + tl.program_id(0), tl.sum(acc))
+
+
+def dram_copy() -> tuple[int, float]:
+    """Return how many bytes a copy reads and writes, and in how many milliseconds."""
+    X = torch.arange(LARGE // 4, device="cuda", dtype=torch.int32)
+    Y = torch.zeros_like(X)
+    Y.copy_(X)
+    if not torch.equal(X, Y):
+        raise AssertionError("the copy is not what was copied")
+    return X.nbytes + Y.nbytes, harness.median_ms(lambda: Y.copy_(X))

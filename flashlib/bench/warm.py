@@ -1,0 +1,138 @@
+"""Compile what the benchmarks time, in many processes at a time, so that they find it compiled.
+
+    python -m flashlib.bench.warm
+
+It changes no result: Triton and torch keep on disk what they compiled. Run first, it saves the others minutes
+of waiting on a machine with many cores. What fails here is told and does no harm.
+"""
+
+import argparse
+import functools
+import itertools
+import os
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import torch
+
+from flashlib import gpt as model
+from flashlib.bench import __main__ as tables
+from flashlib.bench import backward_ladder, gpt, harness, ladder, short
+from flashlib.bench.peers import BACKWARD_PEERS, PEERS
+
+TIME_LIMIT = 240  # seconds
+SIZES = [*tables.SIZES, *tables.MORE, tables.Size(1, short.CALL_HEADS, short.CALL_HEADS, 512, 128, False)]
+
+
+def work() -> list:
+    """Return functions that each run something once, those that take longest first."""
+    by_flex = [functools.partial(run, ("flex",), size) for run in (gradients, output) for size in SIZES]
+    by_ours = [functools.partial(gradients, ("ours", "ours_fused"), size) for size in SIZES]
+    by_ours += [functools.partial(output, ("ours",), size) for size in SIZES]
+    sizes = [tables.usual(d, causal, ladder.N) for d, causal in itertools.product(ladder.DS, (False, True))]
+    rungs = [functools.partial(rung, *found) for found in itertools.product(sizes, choices())]
+    passes = [functools.partial(one_pass, *found) for found in itertools.product(sizes, choices_back())]
+    return [functools.partial(compiled_gpt), *by_flex, *passes, *by_ours, *rungs]
+
+
+def tensors(size, n=3) -> list:
+    shapes = [(size.B, H, size.N, size.d) for H in (size.H_q, size.H_k, size.H_k, size.H_q)]
+    return [torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in shapes[:n]]
+
+
+def output(names, size):
+    for name in names:
+        PEERS[name](*tensors(size), size.causal)
+
+
+def gradients(names, size):
+    *leaves, dO = tensors(size, 4)
+    leaves = [X.requires_grad_() for X in leaves]
+    for name in names:
+        torch.autograd.grad(BACKWARD_PEERS[name](*leaves, size.causal), leaves, dO)
+
+
+def compiled_gpt():
+    context = gpt.SIZES["context"]
+    tokens = torch.arange(2 * context, device="cuda") % 62
+    compiled = gpt.compiled(model.GPT(model.Config(vocab=62, **gpt.SIZES), gpt.ours).to("cuda"))
+    for _ in model.train(compiled, tokens, 1, batch=gpt.BATCH):
+        pass
+
+
+def choices() -> list:
+    """Return each kernel of the ladder with each of the options that may be tried."""
+    small, tiles = ladder.SMALL, [ladder.SMALL | tile for tile in ladder.TILES]
+    ahead = [tile | {"num_stages": n} for tile in tiles for n in ladder.STAGES]
+    fewer = [small | {"B_c": c, "num_stages": n} for c, n in ((64, 3), (128, 2))]
+    large = [options for d in ladder.DS for options in ladder.large(SimpleNamespace(d=d), [])]
+    by_kernel = {
+        "r3_flash": [small],
+        "r4_exp2": [small],
+        "r5_causal": [small, *tiles, *ahead, ladder.PIPELINED],
+        "r8_descriptors": [*ahead, *fewer, *large],
+        "without_common_wait": large,
+        **{rung.name: [ladder.PIPELINED] for rung in ladder.WITHOUT},
+    }
+    return [(name, options) for name, tried in by_kernel.items() for options in tried]
+
+
+def rung(size, choice):
+    name, options = choice
+    ladder.kernel(name)(*tensors(size), size.causal, **options)
+
+
+def choices_back() -> list:
+    """The same of the backward pass: its rungs with their options, and its ideas, which choose theirs."""
+    tiles = [tile | {"num_stages": n} for tile in backward_ladder.TILES for n in (1, *backward_ladder.STAGES)]
+    by_rung = {"b2_adds": [ladder.SMALL], "b4_tiles": tiles, "b6_descriptors": tiles}
+    rungs = [(rung, options) for rung in backward_ladder.RUNGS for options in by_rung.get(rung.name, [])]
+    ideas = [(idea, {}) for idea in (*backward_ladder.DKV, *backward_ladder.DQ)]
+    return rungs + ideas
+
+
+def one_pass(size, choice):
+    rung, options = choice
+    *QKV, dO = tensors(size, 4)
+    lse = torch.zeros(dO.shape[:-1], device=dO.device)
+    rung.run(SimpleNamespace(tensors=QKV, O=dO, dO=dO, lse=lse, causal=size.causal), **options)()
+
+
+def share(k, n):
+    """Run every n-th piece of work from number k on."""
+    for piece in work()[k::n]:
+        try:
+            piece()
+        except Exception as error:  # whatever a compiler, a driver or a library has to say
+            harness.say(f"{piece.func.__name__}{piece.args}: {harness.reason(error)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.warm", description=__doc__)
+    parser.add_argument("--share", nargs=2, type=int, metavar=("K", "N"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("There is no CUDA device to compile for.")
+    if args.share:
+        share(*args.share)
+        return
+    n = max(1, min(len(os.sched_getaffinity(0)) - 1, 15))
+    env = os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    command = [sys.executable, "-m", "flashlib.bench.warm", "--share"]
+    with harness.stopwatch(f"{len(work())} pieces in {n} processes"):
+        others = [subprocess.Popen([*command, str(k), str(n)], env=env) for k in range(n)]
+        end = time.monotonic() + TIME_LIMIT
+        try:
+            for other in others:
+                other.wait(max(0.1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            harness.say(f"not all was compiled in {TIME_LIMIT} seconds")
+        finally:
+            for other in others:
+                other.kill()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What short calls take is measured on what was verified; in the interpreter, by made-up clocks."""
+
+import contextlib
+
+import pytest
+import torch
+
+from flashlib import kernels
+from flashlib.bench import bandwidth, harness, peers, short
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    """Made-up times; SDPA by its math backend, FlexAttention as SDPA."""
+    torch.manual_seed(0)
+    monkeypatch.setattr(short, "CALL_HEADS", 2)
+    monkeypatch.setattr(short, "backend_of", lambda name: contextlib.nullcontext())
+    monkeypatch.setattr(short, "host_us", lambda run: 30.04)
+    monkeypatch.setattr(short, "loop_us", lambda run: 40.06)
+    for table in (short.PEERS, short.BACKWARD_PEERS):
+        monkeypatch.setitem(table, "flex", peers.chosen_sdpa)
+
+
+@pytest.mark.parametrize("which", ["forward", "both"])
+def test_calls_are_verified_and_recorded(which, clocks, monkeypatch):
+    monkeypatch.setattr(short, "IN_A_LOOP", {"d": 16, "N": 24})
+    row = short.call(which, 16, 24, device=kernels.DEVICE)
+    assert (row["pass"], row["B"], row["H"], row["N"], row["d"], row["causal"]) == (which, 1, 2, 24, 16, False)
+    assert row["host_us"] == dict.fromkeys(short.NAMES, 30.0)
+    assert row["loop_us"] == dict.fromkeys((*short.NAMES, "flex"), 40.1)
+    assert "loop_us" not in short.call(which, 16, 32, device=kernels.DEVICE)
+
+
+def test_a_wrong_call_is_not_timed(clocks, monkeypatch, capsys):
+    right = short.BACKWARD_PEERS["ours"]
+    wrong = lambda Q, K, V, causal: right(Q, K, 1.1 * V, causal)  # noqa: E731
+    monkeypatch.setattr(short, "chosen_sdpa", wrong)
+    row = short.call("both", 16, 24, device=kernels.DEVICE)
+    assert row["host_us"] == {"ours": 30.0, "sdpa_flash": None, "sdpa_cudnn": None}
+    assert "sdpa_flash: none, AssertionError: both of sdpa_flash at d=16, N=24 is wrong" in capsys.readouterr().out
+    monkeypatch.setitem(short.BACKWARD_PEERS, "ours", wrong)
+    with pytest.raises(AssertionError, match="both of ours at d=16, N=24 is wrong"):
+        short.call("both", 16, 24, device=kernels.DEVICE)
+
+
+@pytest.mark.parametrize(("which", "waits"), [("host_us", 7), ("loop_us", 10)])
+def test_a_call_is_timed_with_the_gpu_idle_and_a_loop_until_it_is_done(which, waits, monkeypatch):
+    """By a clock that goes on by a millisecond in each call and two in each wait."""
+    now, waited = [0.0], []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: (waited.append(1), now.__setitem__(0, now[0] + 2e-3)))
+    monkeypatch.setattr(short.time, "perf_counter", lambda: now[0])
+
+    def run():
+        now[0] += 1e-3
+
+    us = short.host_us(run, calls=7) if which == "host_us" else short.loop_us(run, calls=7, turns=5)
+    assert len(waited) == waits
+    assert us == pytest.approx(1000 if which == "host_us" else 1000 + 2000 / 7)
+
+
+def test_each_number_is_read_as_often_as_it_is_said():
+    X, sums = bandwidth.numbers(3, kernels.DEVICE), torch.zeros(5, device=kernels.DEVICE)
+    bandwidth.check("reads", bandwidth.read(X, sums, 4), X, 4)
+    with pytest.raises(AssertionError, match="reads are wrong: the sum is"):
+        bandwidth.check("reads", bandwidth.read(X, sums, 3), X, 4)
+
+
+@pytest.mark.gpu
+def test_the_cache_gives_more_than_dram():
+    (l2_bytes, l2_ms), (dram_bytes, dram_ms) = bandwidth.l2_read(), bandwidth.dram_copy()
+    assert l2_bytes / l2_ms > dram_bytes / dram_ms > 1e8  # bytes a millisecond
+    assert harness.capability() >= 75
