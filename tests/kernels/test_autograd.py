@@ -313,8 +313,8 @@ def test_a_compiled_graph_of_O_or_lse_alone_and_without_gradients(leaves):
 
 
 @pytest.mark.filterwarnings(
-    "ignore:The .grad attribute of a Tensor that is not a leaf"
-)  # asked for by torch itself
+    "ignore:The .grad attribute of a Tensor that is not a leaf", "ignore:.torch.jit.script_method. is deprecated"
+)  # both by torch itself
 def test_a_compiled_backward_pass(leaves):
     with torch._dynamo.compiled_autograd._enable(torch.compile(backend="aot_eager", fullgraph=True)):
         given = torch.autograd.grad(loss(*leaves), leaves)
