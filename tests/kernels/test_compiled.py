@@ -37,7 +37,11 @@ def ptxas(report):
 
 @pytest.mark.parametrize(
     "request_",
-    [TILE | {"capability": 90}, TILE | {"capability": 80}, {"kernel": "r5_causal", "B_r": 128, "B_c": 64, "num_warps": 4}],
+    [
+        TILE | {"capability": 90},
+        TILE | {"capability": 80},
+        {"kernel": "r5_causal", "B_r": 128, "B_c": 64, "num_warps": 4},
+    ],
     ids=str,
 )
 def test_registers_and_spills_are_those_of_ptxas(request_):
