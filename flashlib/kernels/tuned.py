@@ -107,9 +107,7 @@ def backward(D, dtype, descriptors, device, **asked) -> Backward:
     taken = Backward(shared_bytes_dkv, shared_bytes_dq, partial(shared_bytes_dkv, with_dq=True))
     return Backward(
         *(
-            fitted(
-                config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), gpu.shared, keep=asked
-            )
+            fitted(config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), gpu.shared, keep=asked)
             for config, shared in zip(passes[max(D, 32)], taken, strict=True)
         )
     )

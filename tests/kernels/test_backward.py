@@ -77,6 +77,18 @@ def test_large_scores(way, largest_score, device, poisoned):
     check(Q, K, V, dO, **way, **SMALL)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e3, 1e5, 1e6, 1e8, 2e27])
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_gradients_are_finite_whatever_the_scores(scale, deterministic, device, poisoned):
+    """An fp32 lse of a huge score is off by more than P can take; and what dQ is multiplied by is huge, too."""
+    Q, K = (torch.randint(-2, 3, (1, 2, n, 16), device=device).bfloat16() for n in (37, 53))
+    V, dO = (torch.randn(1, 2, n, 16, device=device).bfloat16() for n in (53, 37))
+    O, lse = forward.attention(Q, K, V, causal=True, scale=scale)
+    options = {"causal": True, "scale": scale, "deterministic": deterministic}
+    for name, X in backward.backward(Q, K, V, O, lse, dO, **options)._asdict().items():
+        assert X.isfinite().all(), name
+
+
 @ways
 def test_very_negative_scores_do_not_overflow_past_the_end_of_K(way, device, poisoned):
     Q, K, V, dO = tensors(device, 37, 53, 16, torch.float32)
