@@ -285,3 +285,13 @@ def test_no_process_is_left_behind():
     assert done.returncode == 0 and done.stderr == ""
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+def test_what_rounds_once_is_only_in_the_first_way():
+    """S * scale - m as one instruction goes wrong at huge scores; the interpreter has no such instruction."""
+    twice, once = (compiled.report(d=64, causal=True, descriptors=descriptors) for descriptors in (True, False))
+    rung = compiled.report(kernel="r5_causal", d=64, causal=True)
+    assert [report.ttgir.count("scf.for ") for report in (twice, once, rung)] == [4, 2, 2]
+    assert twice.counts("sass", loop=True)["fma"] >= twice.B_r * twice.B_c // (32 * twice.num_warps)
+    assert once.counts("sass", loop=True)["fma"] <= 4 and rung.counts("sass", loop=True)["fma"] == 0
+    assert twice.counts("sass")["fma"] < 3 * twice.counts("sass", loop=True)["fma"], "in two of its four loops"
