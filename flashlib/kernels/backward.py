@@ -7,8 +7,7 @@ multiplies each tile of dS by K_j too and adds that to dQ in HBM. These are five
 order programs come.
 
 `_dkv` computes its tiles transposed, keys by queries, as then P^T and dS^T stand on the left of their products and
-need not leave the registers. Scores are in base 2, as in `forward`. A gradient is stored through pointers: that is
-done once, and to make a descriptor for it would take the CPU longer than the GPU gains.
+need not leave the registers. Scores are in base 2, as in `forward`.
 """
 
 from typing import NamedTuple
@@ -306,8 +305,8 @@ def _dkv(
             Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, see_all, N_q, offs_n,
             strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, d, D, B_R, False, CAUSAL, DESCRIPTORS, LATE,
         )  # fmt: skip
-    store(dK, dk * scale, strides(dk_b, dk_h, dk_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C, False)
-    store(dV, dv, strides(dv_b, dv_h, dv_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C, False)
+    store(dK, dk * scale, strides(dk_b, dk_h, dk_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C)
+    store(dV, dv, strides(dv_b, dv_h, dv_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C)
 
 
 @triton.jit
@@ -386,7 +385,7 @@ def _dq(
         q, do, K, V, lse2, delta, dq, full, seen_by_any, offs_m + past,
         strides_k, strides_v, b, h // group, N_k, scale, d, D, B_C, True, CAUSAL, DESCRIPTORS,
     )  # fmt: skip
-    store(dQ, dq * scale, strides(dq_b, dq_h, dq_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, False)
+    store(dQ, dq * scale, strides(dq_b, dq_h, dq_n, UNIT), b, h, i * B_R, N_q, d, D, B_R)
 
 
 @triton.jit

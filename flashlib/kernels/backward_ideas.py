@@ -120,8 +120,8 @@ def _dkv(
         strides_q, strides_do, b, h, N_q, N_k, scale, D, B_R, False, CAUSAL, DESCRIPTORS,
         PREPARED, TRANSPOSED, EARLY_dP, LATE,
     )  # fmt: skip
-    store(dK, dk * scale, strides_dk, b, h, j * B_C, N_k, D, D, B_C, False)
-    store(dV, dv, strides_dv, b, h, j * B_C, N_k, D, D, B_C, False)
+    store(dK, dk * scale, strides_dk, b, h, j * B_C, N_k, D, D, B_C)
+    store(dV, dv, strides_dv, b, h, j * B_C, N_k, D, D, B_C)
 
 
 @triton.jit

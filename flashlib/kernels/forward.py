@@ -156,7 +156,7 @@ def _forward(
 
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
     O = O_acc / divisor[:, None]
-    store(O_ptr, O, strides(o_b, o_h, o_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, False)
+    store(O_ptr, O, strides(o_b, o_h, o_n, UNIT), b, h, i * B_R, N_q, d, D, B_R)
     lse = (m + tl.log2(divisor)) / LOG2_E
     tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
 

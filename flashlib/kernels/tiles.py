@@ -29,16 +29,13 @@ def load(
 
 
 @triton.jit
-def store(
-    X, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr,
-    DESCRIPTORS: tl.constexpr,
-):  # fmt: skip
-    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, what is past N and d left out."""
-    if DESCRIPTORS:
-        X.store([b, h, start, 0], tile.to(X.dtype).reshape(1, 1, ROWS, D))
-    else:
-        ptrs, inside = _tile(X, strides, b, h, start, N, d, D, ROWS)
-        tl.store(ptrs, tile.to(X.dtype.element_ty), mask=inside)
+def store(X_ptr, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
+    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, what is past N and d left out.
+
+    Through pointers: it is done once, and a descriptor would take the CPU longer than the GPU gains.
+    """
+    ptrs, inside = _tile(X_ptr, strides, b, h, start, N, d, D, ROWS)
+    tl.store(ptrs, tile.to(X_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -58,7 +55,7 @@ def add(
     X, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr,
     DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """As `store`, but add the tile to what is there, atomically: programs may add to one number at a time."""
+    """Add a tile to what `store` would replace, atomically: programs may add to one number at a time."""
     if DESCRIPTORS:
         X.atomic_add([b, h, start, 0], tile.to(X.dtype).reshape(1, 1, ROWS, D))
     else:
