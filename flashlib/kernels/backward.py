@@ -83,8 +83,8 @@ def plan_of(Q, K, V, O, lse, dO, dlse, causal, deterministic, *asked) -> Plan:
     """Return the plan for these tensors; raise what `backward` raises, but for gradients."""
     usual = (causal is True or causal is False) and all(option is None for option in asked)
     key = PLANS.key((Q, K, V, O, lse, dO, dlse), causal, deterministic) if usual else None
-    if key in PLANS:
-        return PLANS[key]
+    if plan := PLANS.get(key):
+        return plan
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True)
     check_saved(Q, O, dO, lse, dlse)
     check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse)
@@ -218,7 +218,7 @@ def run(Q, K, V, O, lse, dO, dlse, scale, plan) -> Grads:
 
 def prepared(launch, o, do, lse, dlse, shape) -> tuple:
     """Return lse2 and delta."""
-    lse2, delta = (torch.empty(shape, dtype=torch.float32, device=o.device) for _ in range(2))
+    lse2, delta = (o.new_empty(shape, dtype=torch.float32) for _ in range(2))
     if launch:
         launch(o, do, lse.contiguous(), None if dlse is None else dlse.contiguous(), lse2, delta)
     return lse2, delta

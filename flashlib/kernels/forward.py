@@ -77,8 +77,8 @@ def plan_of(Q, K, V, causal, *asked) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, but for gradients."""
     usual = (causal is True or causal is False) and all(option is None for option in asked)
     key = PLANS.key((Q, K, V), causal) if usual else None
-    if key in PLANS:
-        return PLANS[key]
+    if plan := PLANS.get(key):
+        return plan
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True)
     check_readable(Q=Q, K=K, V=V)
     return PLANS.keep(key, _plan(Q, K, V, bool(causal), *asked))
@@ -108,7 +108,7 @@ def run(Q, K, V, scale, plan) -> Attention:
     """Do what `attention` does, by its plan; nothing is checked."""
     q, k, v = as_launched(Q), as_launched(K), as_launched(V)
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
-    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    lse = q.new_empty(q.shape[:3], dtype=torch.float32)
     if plan.launch:
         if plan.descriptors:
             rows = plan.launch.config["B_C"]

@@ -15,8 +15,8 @@ def clocks(monkeypatch):
     torch.manual_seed(0)
     monkeypatch.setattr(short, "CALL_HEADS", 2)
     monkeypatch.setattr(short, "backend_of", lambda name: contextlib.nullcontext())
-    monkeypatch.setattr(short, "host_us", lambda run: 30.04)
-    monkeypatch.setattr(short, "loop_us", lambda run: 40.06)
+    monkeypatch.setattr(short, "host_us", lambda runs: dict.fromkeys(runs, 30.0))
+    monkeypatch.setattr(short, "loop_us", lambda runs: dict.fromkeys(runs, 40.1))
     for table in (short.PEERS, short.BACKWARD_PEERS):
         monkeypatch.setitem(table, "flex", peers.chosen_sdpa)
 
@@ -43,19 +43,20 @@ def test_a_wrong_call_is_not_timed(clocks, monkeypatch, capsys):
         short.call("both", 16, 24, device=kernels.DEVICE)
 
 
-@pytest.mark.parametrize(("which", "waits"), [("host_us", 7), ("loop_us", 10)])
+@pytest.mark.parametrize(("which", "waits"), [("host_us", 7), ("loop_us", 2)])
 def test_a_call_is_timed_with_the_gpu_idle_and_a_loop_until_it_is_done(which, waits, monkeypatch):
-    """By a clock that goes on by a millisecond in each call and two in each wait."""
+    """By a clock that goes on by two milliseconds in each wait, and one in each call, ten of a slow one."""
     now, waited = [0.0], []
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: (waited.append(1), now.__setitem__(0, now[0] + 2e-3)))
     monkeypatch.setattr(short.time, "perf_counter", lambda: now[0])
 
-    def run():
-        now[0] += 1e-3
+    def call(seconds):
+        now[0] += seconds
 
-    us = short.host_us(run, calls=7) if which == "host_us" else short.loop_us(run, calls=7, turns=5)
-    assert len(waited) == waits
-    assert us == pytest.approx(1000 if which == "host_us" else 1000 + 2000 / 7)
+    us = getattr(short, which)({"one": lambda: call(1e-3), "slow": lambda: call(1e-2)}, calls=7)
+    assert len(waited) == waits * short.TURNS * 2
+    waiting = 0 if which == "host_us" else 2000 / 7
+    assert us == {"one": pytest.approx(1000 + waiting, abs=0.1), "slow": pytest.approx(10000 + waiting, abs=0.1)}
 
 
 def test_each_number_is_read_as_often_as_it_is_said():
