@@ -13,7 +13,6 @@ for dK and dV, and three for dQ. Both make S and dP, so the two together are sev
 
 import copy
 import itertools
-from importlib import import_module
 
 import torch
 
@@ -21,7 +20,7 @@ from flashlib import cost
 from flashlib.bench import harness, ladder
 from flashlib.bench.backward import reference
 from flashlib.bench.ladder import SMALL, TOKENS, WIDTH, N, Rung, small
-from flashlib.bench.peers import BACKWARD_PEERS
+from flashlib.bench.peers import BACKWARD_PEERS, kernels
 
 PRODUCTS = 5  # that `cost.backward_flops` counts
 TILES = [
@@ -40,7 +39,7 @@ class Problem(ladder.Problem):
         super().__init__(B, H, N, d, causal, device)
         self.head_flops = cost.backward_flops(N, N, d, causal=causal)
         self.dO = torch.randn_like(self.tensors[0])
-        self.O, self.lse = _kernels("forward").attention(*self.tensors, causal=causal)
+        self.O, self.lse = kernels("forward").attention(*self.tensors, causal=causal)
         head = [X[-1:, -1:] for X in (*self.tensors, self.dO)]
         self.exact, self.plain = (
             dict(zip(("dQ", "dK", "dV"), gradients, strict=True)) for gradients in reference(*head, causal)
@@ -68,10 +67,6 @@ class Problem(ladder.Problem):
             harness.verify(f"{name} of {what}", X[-1:, -1:], exact, self.plain[name], roundings=roundings)
 
 
-def _kernels(name):
-    return import_module(f"flashlib.kernels.{name}")  # when it is called, as Triton may not be installed
-
-
 def peer(name):
     """Return the run of a peer, by autograd. It chooses its tiles; those of its row are told, not asked for."""
 
@@ -89,7 +84,7 @@ def kernel(**fixed):
     def run(problem, **options):
         given = *problem.tensors, problem.O, problem.lse, problem.dO
         options = {"causal": problem.causal} | fixed | options
-        return lambda: _kernels("backward").backward(*given, **options)
+        return lambda: kernels("backward").backward(*given, **options)
 
     return run
 
@@ -98,7 +93,7 @@ def one_pass(name, **switches):
     """Return the run of a pass of `backward_ideas` with these switches."""
 
     def run(problem, **options):
-        ideas = _kernels("backward_ideas")
+        ideas = kernels("backward_ideas")
         rows = ideas.prepare(problem.tensors[0], problem.O, problem.lse, problem.dO)
         given = *problem.tensors, problem.dO, rows
         return lambda: getattr(ideas, name)(*given, causal=problem.causal, **switches, **options)
@@ -134,7 +129,7 @@ def of_its_own(problem, tried):
 def _tuned(problem):
     Q = problem.tensors[0]
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
-    return _kernels("tuned").backward(problem.d, Q.dtype, descriptors, Q.device)
+    return kernels("tuned").backward(problem.d, Q.dtype, descriptors, Q.device)
 
 
 def stored(problem):

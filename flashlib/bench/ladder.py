@@ -13,14 +13,13 @@ import argparse
 import itertools
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import NamedTuple
 
 import torch
 
 from flashlib import cost, torch_ref
 from flashlib.bench import harness, records
-from flashlib.bench.peers import PEERS
+from flashlib.bench.peers import PEERS, kernels
 
 DS = 128, 64  # in this order, as of d = 128 it is noted what was compiled, which takes a while
 TOKENS, WIDTH, N = 16384, 2048, 4096
@@ -87,14 +86,10 @@ class Rung(NamedTuple):
 
 
 def kernel(module):
-    """Return a run of a rung; imported when it is called, as Triton may not be installed."""
+    """Return a run of a rung."""
     return lambda Q, K, V, causal, **options: (
-        _module(f"ladder.{module}").attention(Q, K, V, causal=causal, **options).O
+        kernels(f"ladder.{module}").attention(Q, K, V, causal=causal, **options).O
     )
-
-
-def _module(name):
-    return import_module(f"flashlib.kernels.{name}")
 
 
 def small(problem, tried):
@@ -124,7 +119,7 @@ def tuned(problem, tried):
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
     heads = problem.size["B"] * problem.size["H"]
     sizes = {"causal": problem.causal, "N_q": problem.N, "N_k": problem.N, "heads": heads}
-    config = _module("tuned").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
+    config = kernels("tuned").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
     return [
         dict(zip(("B_r", "B_c", "num_warps", "num_stages"), config, strict=True)) | {"descriptors": descriptors}
     ]
@@ -160,7 +155,7 @@ PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", kernel("r5_causal"
 
 def large(problem, tried):
     """The tuned choice for a long sequence on Hopper."""
-    choice, _ = _module("tuned").HOPPER[max(problem.d, 32)]
+    choice, _ = kernels("tuned").HOPPER[max(problem.d, 32)]
     return [dict(zip(SMALL, choice, strict=True))]
 
 

@@ -5,6 +5,7 @@ multiple of the heads of K and V, but for `eager`.
 """
 
 import functools
+import importlib
 import importlib.util
 
 import torch
@@ -17,22 +18,22 @@ NEEDED = ("ours", "ours_fused", "sdpa_flash")  # a run without these is none; wi
 EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
 
 
-def ours(Q, K, V, causal, **options):
-    from flashlib.kernels import forward  # only when called: Triton may not be installed
+@functools.cache
+def kernels(name):
+    """Return a module of flashlib.kernels; imported when it is used, as Triton may not be installed."""
+    return importlib.import_module(f"flashlib.kernels.{name}")
 
-    return forward.attention(Q, K, V, causal=causal, **options).O
+
+def ours(Q, K, V, causal, **options):
+    return kernels("forward").attention(Q, K, V, causal=causal, **options).O
 
 
 def differentiable(deterministic, Q, K, V, causal):
-    from flashlib.kernels import autograd
-
-    return autograd.attention(Q, K, V, causal=causal, deterministic=deterministic).O
+    return kernels("autograd").attention(Q, K, V, causal=causal, deterministic=deterministic).O
 
 
 def eager(Q, K, V, causal):
-    from flashlib.kernels.ladder import r1_eager
-
-    return r1_eager.output(Q, K, V, causal)[0]
+    return kernels("ladder.r1_eager").output(Q, K, V, causal)[0]
 
 
 def sdpa(backend, Q, K, V, causal):

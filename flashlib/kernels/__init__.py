@@ -51,6 +51,7 @@ INTERPRETED = bool(triton.knobs.runtime.interpret)
 DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)
+HERE = contextlib.nullcontext()
 MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles above 256 do not fit a GPU
 
 
@@ -196,4 +197,4 @@ def as_launched(X):
 def on_device_of(X):
     """Return a context in which Triton launches on the device of X, which need not be the current one."""
     here = not X.is_cuda or X.device.index == torch.cuda.current_device()
-    return contextlib.nullcontext() if here else torch.cuda.device(X.device)
+    return HERE if here else torch.cuda.device(X.device)

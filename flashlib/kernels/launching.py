@@ -57,8 +57,13 @@ def _describable(X) -> bool:
 
 
 def describe(X, rows, D):
-    """Return the descriptor of X for tiles of `rows` rows."""
-    return TensorDescriptor(X, X.shape, X.stride(), [1, 1, rows, D])  # columns past d are read as 0, not stored
+    """Return the descriptor of X for tiles of `rows` rows, X being as `resolve_descriptors` accepts it."""
+    return _Descriptor(X, X.shape, X.stride(), [1, 1, rows, D])  # columns past d are read as 0, not stored
+
+
+class _Descriptor(TensorDescriptor):
+    def __post_init__(self):
+        """Leave out Triton's checks: a plan has made them, and they take the CPU 4 us."""
 
 
 def in_units(*tensors) -> tuple[int, list[int]]:

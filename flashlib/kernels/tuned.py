@@ -42,7 +42,7 @@ NO_TENSOR_CORES = {  # IEEE products of fp32, and Triton before Ampere: small ti
 
 
 SHORT = 8  # tiles of a row, at most
-SMALL = 2**29  # multiplications of Q K^T; with fewer, a pass ends before the CPU has made its descriptors
+SMALL = 2**31  # multiplications of Q K^T; with fewer, a pass ends before the CPU has made its descriptors
 
 
 class Room(NamedTuple):

@@ -14,9 +14,6 @@ ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
 @pytest.mark.parametrize("record", records.RECORDS, ids=lambda record: record.file)
 def test_what_was_timed_is_what_is_compiled_today(record, request):
     """Of tables all kernels, of ladders those of the best rows."""
-    if "ladder" in record.file:
-        reason = "the ladders are those of Triton 3.6.0: they are still to be made again"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     read = record.read()
     found = records.outdated(read, record.entries(read), records.pinned_triton())
     assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)

@@ -5,8 +5,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
-from flashlib.kernels import launching
+from flashlib.kernels import forward, launching
 
 # Every launch is looked up as Triton does it, for a GPU that is not there, and not made.
 COUNT = """
@@ -64,3 +65,26 @@ def test_what_is_no_tensor_has_no_key_and_is_not_kept():
     plans = launching.Plans()
     assert plans.key(([1.0],)) is None
     assert plans.keep(None, "a plan") == "a plan" and not plans
+
+
+@pytest.mark.gpu
+def test_hooks_see_every_launch():
+    """Profilers learn by them what ran; where there are none, a launch leaves out what they are told."""
+    Q, K, V = torch.randn(3, 1, 2, 40, 32, device="cuda", dtype=torch.float16)
+    before = forward.attention(Q, K, V)
+    seen = []
+    hooks = launching.knobs.runtime.launch_enter_hook
+
+    def see(told):
+        seen.append(told.get()["name"])
+
+    hooks.add(see)
+    try:
+        during = [forward.attention(Q, K, V) for _ in range(3)]
+    finally:
+        hooks.remove(see)
+    assert seen == ["_forward"] * 3
+    after = forward.attention(Q, K, V)
+    for given in (*during, after):
+        assert torch.equal(given.O, before.O) and torch.equal(given.lse, before.lse)
+    assert len(seen) == 3
