@@ -1,7 +1,7 @@
 # The FlashAttention course. `make` lists what there is; `make lab` is all a learner needs.
 
 PYTHON  ?= python3
-TORCH   ?=
+TORCH   ?= $(shell cat .venv/torch 2>/dev/null)
 CHAPTER ?=
 REFRESH ?=
 ARGS    ?=
@@ -26,9 +26,13 @@ endif
 PIP_FAILED := { echo; echo "The installation failed (see pip's message above): it needs a network and a Python" \
   "from 3.11 to 3.14 on Linux, Windows or a Mac with Apple silicon; then run the same make command again."; exit 1; } >&2
 
+# What the tests need beside the course's own packages.
+TESTS := .venv/installed-tests
+UV := uv==0.13.9
+
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test notebooks page check fix test-gpu bench measure clean moved
+.PHONY: help setup lab fresh test notebooks page check fix test-gpu bench measure lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -44,15 +48,9 @@ lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (A
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
 
-# Much of a browser test and of a notebook is waiting, so the other tests run beside them and are shown after them.
-# Pytest ends with 5 where ARGS selects nothing.
-test: setup ## run every test and every chapter (ARGS="-k tiled" for some)
-	@log=$$(mktemp); $(PY) -m pytest tests --ignore=tests/browser $(ARGS) >$$log 2>&1 & beside=$$!; \
-	trap 'exit 130' INT TERM; trap 'kill $$beside 2>/dev/null; rm -f $$log' EXIT; \
-	$(PY) -m pytest $(NBVAL) tests/browser notebooks --ignore=notebooks/solutions $(ARGS); browser=$$?; \
-	wait $$beside; others=$$?; beside=; cat $$log; \
-	for status in $$browser $$others; do [ $$status -eq 0 ] || [ $$status -eq 5 ] || exit $$status; done; \
-	[ $$browser -eq 0 ] || [ $$others -eq 0 ] || exit 5
+# A process for each core and one more, since much of a browser test and of a notebook is waiting.
+test: $(TESTS) ## run every test and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
+	@$(PY) -m pytest -n $$($(PY) -c "import os; print(1 + (os.cpu_count() or 1))") $(NBVAL) $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
@@ -60,11 +58,11 @@ notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: o
 page: setup ## save a chapter as a page that plays without Python, in pages/ (CHAPTER=05)
 	@$(PY) -m tools.page "$(CHAPTER)"
 
-check: setup ## check style and format of code and notebooks, writing nothing
+check: $(TESTS) ## check style and format of code and notebooks, writing nothing
 	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
 	$(PY) -m ruff format --no-cache --check . || status=1; exit $$status
 
-fix: setup ## repair what `make check` complains about, where a tool can
+fix: $(TESTS) ## repair what `make check` complains about, where a tool can
 	@$(PY) -m ruff check --no-cache --fix --exit-zero .
 	@$(PY) -m ruff format --no-cache .
 
@@ -75,7 +73,7 @@ test-gpu: setup ## run the tests that need a CUDA device
 bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on the CPU (ARGS="--quick")
 	@$(PY) -m flashlib.bench $(ARGS)
 
-measure: setup ## measure in Chromium how fast the widgets answer and play, against the limits
+measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, against the limits
 	@$(PY) tools/measure_widgets.py
 
 clean: ## remove .venv and caches; never workspace/, which holds your work
@@ -84,7 +82,17 @@ clean: ## remove .venv and caches; never workspace/, which holds your work
 	  \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 	@echo "Removed .venv and caches. Kept workspace/, which holds your work."
 
-$(STAMP): requirements.txt $(MOVED)
+lock: setup ## pin anew what comes along with requirements*.txt, in constraints.txt
+	@$(PY) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q "$(UV)" && .venv/lock/bin/uv pip compile -q \
+	  --universal --python-version 3.11 --no-header --no-annotate --no-emit-package flashlib \
+	  requirements.txt requirements-test.txt -o constraints.txt
+	@rm -rf .venv/lock
+
+$(TESTS): $(STAMP) requirements-test.txt constraints.txt
+	@$(PY) -m pip install -r requirements-test.txt -c constraints.txt || $(PIP_FAILED)
+	@touch $(TESTS)
+
+$(STAMP): requirements.txt constraints.txt $(MOVED)
 	@command -v "$(PYTHON)" >/dev/null || { \
 	  echo "$(PYTHON) was not found: install Python 3.11 or later, or name one: make lab PYTHON=python3.12"; exit 1; } >&2
 	@"$(PYTHON)" tools/check_python.py
@@ -96,6 +104,7 @@ ifeq ($(TORCH),cpu)
 	@$(PY) -m pip install --index-url https://download.pytorch.org/whl/cpu \
 	  "$$(sed -n 's/^\(torch==[^; ]*\).*/\1/p' requirements.txt)" || $(PIP_FAILED)
 endif
-	@$(PY) -m pip install -r requirements.txt || $(PIP_FAILED)
+	@$(PY) -m pip install -r requirements.txt -c constraints.txt || $(PIP_FAILED)
 	@$(PY) -c "import matplotlib.font_manager"
+	@echo "$(TORCH)" > .venv/torch
 	@echo "$(CURDIR)" > $(STAMP)

@@ -18,7 +18,7 @@ MODULES = {
 # only `state`: the lines that they have in common are the lesson, and sharing them would hide it.
 MAY_IMPORT = {
     r"flashlib(\.state)?": r"",
-    r"flashlib\.gpus": r"",
+    r"flashlib\.(gpus|chapters)": r"",
     r"flashlib\.cost": r"flashlib\.(state|gpus)",
     r"flashlib\.gpt": r"flashlib\.state",
     r"flashlib\.(softmax|naive|tiled|torch_ref|chunked|memory)": r"flashlib\.state",

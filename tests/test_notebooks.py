@@ -161,14 +161,3 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path):
         (tmp_path / "try.ipynb").write_text(text)
         (problem,) = notebooks.run(tmp_path / "try.ipynb")
         assert "try.ipynb" in problem and said in problem
-
-
-def test_the_minutes_of_a_chapter_are_the_same_everywhere():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    start = "\n".join(cell.source for cell in notebooks.read(ROOT / "notebooks" / "00_start_here.ipynb").cells)
-    for path in notebooks.chapters(ROOT / "notebooks"):
-        (minutes,) = re.findall(r"\*About (\d+) minutes", "".join(notebooks.read(path).cells[0].source))
-        number, said = path.stem[:2], f"chapter {path.stem[:2]} says {minutes} minutes"
-        assert re.search(rf"\| {number} \|.*\| {minutes} min \|", readme), said
-        if number != "00":
-            assert re.search(rf"\[{number} ·.*\| {minutes} min \|", start), said

@@ -1,30 +1,32 @@
 """The learner's copies of the chapters, in workspace/. Nothing there is ever overwritten.
 
-Copies come without outputs, so that no answer stands below a question that asks for a prediction; where Triton is
-missing, the kernel chapters keep theirs, since they are to be read.
+Copies come without outputs, so that no answer stands below a question that asks for a prediction. Chapters that
+cannot run on this machine keep theirs, since they are to be read.
 """
 
 import argparse
 import shutil
 import sys
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 import nbformat
+
+from flashlib.chapters import CHAPTERS
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def copy(source, workspace):
     """Copy every chapter, and every file of data/, that is not in `workspace` yet; return what was copied."""
-    copied = []
+    to_be_read, copied = {c.slug for c in CHAPTERS if c.obstacles()}, []
     for original in [*sorted(source.glob("*.ipynb")), *sorted(source.glob("data/**/*"))]:
         target = workspace / original.relative_to(source)
         if original.is_file() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             if original.suffix == ".ipynb":
-                nbformat.write(without_outputs(nbformat.read(original, as_version=4)), target)
+                nb = nbformat.read(original, as_version=4)
+                nbformat.write(nb if original.stem in to_be_read else without_outputs(nb), target)
             else:
                 shutil.copyfile(original, target)
             copied.append(target)
@@ -32,12 +34,9 @@ def copy(source, workspace):
 
 
 def without_outputs(nb):
-    """Return the notebook without outputs, or as it is if it needs Triton and there is none."""
-    cells = [cell for cell in nb.cells if cell.cell_type == "code"]
-    if cells and cells[0].source.startswith("import flashlib.kernels") and not find_spec("triton"):
-        return nb
-    for cell in cells:
-        cell.outputs, cell.execution_count = [], None
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
     return nb
 
 

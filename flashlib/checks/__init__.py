@@ -5,30 +5,15 @@
     checks.progress()          which exercises are solved
     python -m flashlib.checks FOLDER   a table of the verdicts in the notebooks of a class
 
-An answer runs in a process of its own under a time limit; nothing leaves the machine. exercises, questions,
-solutions and mutants (the wrong answers that each check must name) have a module for each chapter.
+An answer runs in a process of its own under a time limit; nothing leaves the machine. What a chapter asks is in
+`chapters`, a folder for each.
 """
 
-# ruff: noqa: I001  exercises are registered in the order of the chapters
+from flashlib.checks import chapters
 from flashlib.checks.exercise import EXERCISES
-from flashlib.checks.exercises import (  # noqa: F401
-    naive_softmax,
-    safe_softmax,
-    online_softmax,
-    merging,
-    attention,
-    one_pass,
-    tiling,
-    counting_bytes,
-    backward,
-    triton_first_steps,
-    triton_flash,
-    triton_backward,
-    speed,
-)
-
 from flashlib.checks.prediction import predict
 from flashlib.checks.progress_table import progress
 
+chapters.modules("exercises*.py")  # each registers its exercises
 __all__ = ["EXERCISES", "predict", "progress", *EXERCISES]  # noqa: PLE0604
 globals().update(EXERCISES)  # checks.merge, checks.fa2, ...

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from flashlib.checks import process, progress_file
+from flashlib.chapters import chapter
+from flashlib.checks import chapters, process, progress_file
 from flashlib.checks.verdict import Verdict
 
 LIMIT = 4.0  # seconds for an answer in NumPy or in Triton's interpreter
@@ -18,6 +19,7 @@ class Exercise:
     """An exercise of the course: called with an answer, it returns a Verdict and never raises.
 
     name: that of the check; a notebook has a cell tagged `exercise:name` with its text and one tagged `stub:name`.
+    chapter: the slug of that notebook.
     examine: takes the answer and returns a Verdict without a name; it runs in a process of its own.
     minutes, difficulty: what the text says it takes; difficulty is easy, medium or hard.
     """
@@ -28,7 +30,6 @@ class Exercise:
     minutes: int
     difficulty: str
     examine: Callable
-    triton: bool = False
 
     def __call__(self, answer) -> Verdict:
         """Return the Verdict on an answer, and keep in the progress file that it was right."""
@@ -50,6 +51,11 @@ class Exercise:
         return progress_file.keep(verdict)
 
     @property
+    def triton(self) -> bool:
+        """Whether answers are kernels, or stand beside some."""
+        return "triton" in chapter(self.chapter).needs
+
+    @property
     def heading(self):
         """What its text in the notebook starts with."""
         return f"**{self.title}** · {self.minutes} minutes · {self.difficulty}"
@@ -66,11 +72,15 @@ def _examine(name, answer):
     return EXERCISES[name].examine(answer)
 
 
-def exercise(*, chapter, title, minutes, difficulty, triton=False):
-    """Return a decorator that makes an Exercise of the function that examines its answers."""
+def exercise(*, title, minutes, difficulty):
+    """Return a decorator that makes an Exercise of the function that examines its answers.
+
+    It belongs to the chapter in whose folder that function stands.
+    """
 
     def make(examine):
-        made = Exercise(examine.__name__, chapter, title, minutes, difficulty, examine, triton)
+        slug = chapters.slug_of(examine.__module__)
+        made = Exercise(examine.__name__, slug, title, minutes, difficulty, examine)
         EXERCISES[made.name] = made
         return made
 

@@ -1,17 +1,16 @@
 """Predict, then run: questions whose answer is a value, graded at once with the reason."""
 
 import difflib
-import importlib
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cache, partial
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from flashlib.checks import chapters
 from flashlib.checks.verdict import Verdict
 
 UNANSWERED = "not answered yet"
@@ -36,10 +35,8 @@ class Question:
 
 @cache
 def questions():
-    """Return all questions by name, {name: Question}, in the order of the modules in `questions`."""
-    package = "flashlib.checks.questions"
-    modules = sorted(path.stem for path in (Path(__file__).parent / "questions").glob("[!_]*.py"))
-    return {q.name: q for name in modules for q in importlib.import_module(f"{package}.{name}").QUESTIONS}
+    """Return all questions by name, {name: Question}, in the order of the chapters."""
+    return {q.name: q for module in chapters.modules("questions.py") for q in module.QUESTIONS}
 
 
 def predict(name, answer=..., **parts) -> Verdict:

@@ -39,7 +39,7 @@ def test_a_mistake_of_a_check_is_no_mistake_of_the_learner(monkeypatch):
     def examine(answer):
         raise KeyError("ours")
 
-    broken = Exercise("broken", "03", "Broken", 5, "easy", examine)
+    broken = Exercise("broken", "03_online_softmax", "Broken", 5, "easy", examine)
     monkeypatch.setattr(exercise, "_examine", lambda name, answer: examine(answer))
     verdict = broken(lambda: 1)
     assert verdict.outcome == "not checked" and "not in your answer" in verdict.sentence

@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks import prediction  # noqa: E402
+from flashlib.checks import chapters, prediction  # noqa: E402
 from flashlib.checks.prediction import Question, predict, questions  # noqa: E402
 
 
@@ -121,9 +121,5 @@ def test_an_answer_that_cannot_be_compared_is_no_error(some):
 
 
 def test_names_are_unique():
-    import importlib
-    from pathlib import Path
-
-    folder = Path(prediction.__file__).parent / "questions"
-    modules = [importlib.import_module(f"flashlib.checks.questions.{p.stem}") for p in folder.glob("[!_]*.py")]
-    assert sum(len(module.QUESTIONS) for module in modules) == len(questions())
+    asked = [question.name for module in chapters.modules("questions.py") for question in module.QUESTIONS]
+    assert len(asked) == len(set(asked)) == len(questions())

@@ -259,7 +259,6 @@ def test_what_is_no_step_is_refused_in_a_sentence(given, words):
         (lambda Q, K, V: 1 / 0, "raised ZeroDivisionError: division by zero"),
         (lambda Q, K: iter(()), "raised TypeError: .* takes 2 positional arguments but 3 were given"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_run_is_refused_in_a_sentence(my_steps, words):
     assert re.search(words, FlashPlayer.from_steps(my_steps).problem)
