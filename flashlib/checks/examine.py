@@ -8,6 +8,7 @@ gave in every case, the right ones included (but see `name_mistake`).
 import linecache
 import traceback
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,14 +156,15 @@ def name_mistake(mistakes, cases, given, outputs=("result",)):
     """Return the sentence of the first mistake that gives what was given, or "".
 
     In every case; or else in every case that failed, and in the others unless it gives no numbers there: an answer
-    may have, beside the mistake, a guard that the mistake as we know it has not.
+    may have, beside the mistake, a guard that our model of the mistake lacks. Cases that failed come first, since
+    most mistakes do not explain the first of them, and need not be tried on another.
     """
     failed = [bool(find_problem(result, case, outputs)) for case, result in zip(cases, given, strict=True)]
-    guesses = [[_guess(mistake, case) for case in cases] for mistake in mistakes]
+    order = sorted(range(len(cases)), key=lambda k: not failed[k])
+    guess = cache(lambda n, k: _guess(mistakes[n], cases[k]))
     for guarded in (False, True):
-        for mistake, made in zip(mistakes, guesses, strict=True):
-            each = zip(made, given, cases, failed, strict=True)
-            if all(_explains(*one, guarded, outputs) for one in each):
+        for n, mistake in enumerate(mistakes):
+            if all(_explains(guess(n, k), given[k], cases[k], failed[k], guarded, outputs) for k in order):
                 return mistake.sentence
     return ""
 
