@@ -5,7 +5,6 @@ import io
 import signal
 import warnings
 from collections import defaultdict
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,15 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
+from flashlib.chapters import chapter  # noqa: E402
 from flashlib.checks import process, solutions  # noqa: E402
 from flashlib.checks.mutants import all_mutants  # noqa: E402
 
-if find_spec("triton"):
-    import flashlib.kernels  # noqa: F401
+EXERCISES = [e for e in checks.EXERCISES.values() if not chapter(e.chapter).obstacles()]
+MUTANTS = [m for m in all_mutants() if checks.EXERCISES[m.exercise] in EXERCISES]
 
-MUTANTS = [m for m in all_mutants() if find_spec("triton") or not checks.EXERCISES[m.exercise].triton]
-EXERCISES = [e for e in checks.EXERCISES.values() if find_spec("triton") or not e.triton]
+if any(exercise.triton for exercise in EXERCISES):
+    import flashlib.kernels  # noqa: F401
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)

@@ -12,7 +12,7 @@ ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
 
 
 @pytest.mark.parametrize("record", records.RECORDS, ids=lambda record: record.file)
-def test_what_was_timed_is_what_is_compiled_today(record, request):
+def test_what_was_timed_is_what_is_compiled_today(record):
     """Of tables all kernels, of ladders those of the best rows."""
     read = record.read()
     found = records.outdated(read, record.entries(read), records.pinned_triton())
