@@ -20,7 +20,7 @@ def scope(nodeid):
     path, _, test = nodeid.partition("::")
     if path.startswith("tests/browser/"):
         return "one browser" if path.endswith(ONE_BROWSER) else "another browser"
-    if path.startswith(("tests/kernels/", "tests/checks/")) and "compile" not in path:
+    if path.startswith(("tests/kernels/", "tests/checks/")):
         function, _, case = test.partition("[")
         return f"{path}::{function}[{case.partition('-')[0]}"
     return path
@@ -89,20 +89,19 @@ else:
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print what became of the wrong answers, as tests/checks/test_mutants.py recorded it, in whatever process."""
-    named, solved = defaultdict(list), set()
+    """Print what became of the answers that tests/checks/test_answers.py recorded, in whatever process."""
+    named, accepted = defaultdict(list), defaultdict(int)
     for report in terminalreporter.stats.get("passed", []):
         for key, value in report.user_properties:
             if key == "wrong answer named":
                 named[value[0]].append(value[1])
-            elif key == "solution accepted":
-                solved.add(value)
+            elif key == "right answer accepted":
+                accepted[value] += 1
     if not named:
         return
-    terminalreporter.section("exercises: solution accepted, wrong answers named")
-    for exercise, names in sorted(named.items()):
-        terminalreporter.line(
-            f"{exercise:20} {'ok' if exercise in solved else '--'}  {len(names):2}  {', '.join(names)}"
-        )
+    terminalreporter.section("exercises: right answers accepted, wrong answers named")
+    for exercise, ids in sorted(named.items()):
+        mistakes = ", ".join(dict.fromkeys(ids))
+        terminalreporter.line(f"{exercise:20} {accepted[exercise]:3} {len(ids):4}  {mistakes}")
     total = sum(map(len, named.values()))
-    terminalreporter.line(f"{len(solved)} solutions accepted, {total} wrong answers named")
+    terminalreporter.line(f"{sum(accepted.values())} right answers accepted, {total} wrong answers named")

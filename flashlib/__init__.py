@@ -11,6 +11,7 @@ Read it in this order:
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch
     gpt            a small language model in plain PyTorch, which takes any attention
+    recorder       a learner's own loop over tiles: the `Step`s it yields, and what each should hold
     figures        a static picture of the tiles
     widgets        the player: every step of `tiled.steps`, moving
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`

@@ -22,10 +22,12 @@ MAY_IMPORT = {
     r"flashlib\.cost": r"flashlib\.(state|gpus)",
     r"flashlib\.gpt": r"flashlib\.state",
     r"flashlib\.(softmax|naive|tiled|torch_ref|chunked|memory)": r"flashlib\.state",
+    r"flashlib\.recorder": r"flashlib\.(state|softmax|tiled)",
     r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
     r"flashlib\.kernels\.(compiled|compiling)": r"flashlib\.(state|gpus|kernels(\..*)?)",
     r"flashlib\.kernels\.launching": r"flashlib\.(state|kernels|kernels\.tuned)",
     r"flashlib\.kernels\.forward": r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles))",
+    r"flashlib\.kernels\.forward_ideas": r"flashlib\.kernels\.ladder",
     r"flashlib\.kernels\.backward": r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|forward))",
     r"flashlib\.kernels\.backward_ideas": (
         r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|forward|backward))"

@@ -1,83 +1,155 @@
-"""Hold an answer against cases, the smallest first, and name the mistake that explains all it returned.
+"""Check an answer on test cases, the smallest first, and name the mistake that explains all it returned.
 
-This runs in a process of its own (see `exercise`). A case that fails shows that an answer is wrong. Which mistake
-it is, is found by hypothesis: each known mistake is a function too, and it is named if it gives what the answer
-gave in every case, the right ones included (but see `name_mistake`).
+This runs in a process of its own (see `exercise`). A case that fails shows that an answer is wrong; `naming` finds
+out which mistake it is.
 """
 
 import linecache
+import sysconfig
 import traceback
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from flashlib.checks.mistakes import table
 from flashlib.checks.process import announce
-from flashlib.checks.values import SHOWN, argument_names, as_numbers, describe, describe_value, show, show_outputs
+from flashlib.checks.values import (
+    SHOWN,
+    argument_names,
+    as_array,
+    describe,
+    describe_value,
+    same,
+    show,
+    show_apart,
+    show_outputs,
+)
 from flashlib.checks.verdict import Verdict
+
+STDLIB = sysconfig.get_paths()["stdlib"]
 
 
 class Case(NamedTuple):
     """One input and what must come out.
 
     words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number,
-    an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number.
+    an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number. dtype: what
+    the results must have, or None for any.
     """
 
     words: str
     arguments: tuple
     expected: Any
     tolerance: float = 1e-9
-
-
-class Mistake(NamedTuple):
-    """A known mistake: the sentence that names it, and a function that makes it."""
-
-    sentence: str
-    wrong: Callable
+    dtype: Any = None
 
 
 class Finding(Exception):
-    """What a harness around an answer finds out about it, a sentence."""
+    """What a harness around an answer finds out about it: the id of a row of its table, and the row's fields."""
+
+    def __init__(self, id, **fields):
+        super().__init__(id)
+        self.id, self.fields = id, fields
+
+
+class Measured(NamedTuple):
+    """A result, and what was found out about the way to it, a Finding, or None: said where no mistake is named."""
+
+    result: Any
+    found: Finding | None
 
 
 class Raised(NamedTuple):
-    """What an answer raised instead of returning."""
+    """What an answer raised instead of returning; found: the Finding, if it is one."""
 
     error: str
     line: str = ""
     unsolved: bool = False
-    sentence: str = ""
+    found: Finding | None = None
 
 
-def examine(answer, cases: Sequence[Case], mistakes: Sequence[Mistake] = (), *, outputs=("result",), nan="nan"):
+class Problem(NamedTuple):
+    """What is wrong with a result: the id of a row of the table, and the row's fields."""
+
+    id: str
+    fields: dict
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of an exercise: its table of mistakes, and how they are tried.
+
+    program: the right Program, of which a mistake is an edit. variants: edits of the program that are no mistake,
+    or one that is often made; mistakes are tried with each of them too. model: makes the function of a program one
+    of the arguments of a case; not needed if it is one.
+    """
+
+    table: str
+    program: Any = None
+    variants: tuple[str, ...] = ()
+    model: Any = None
+
+    def mistakes(self):
+        """Return the Mistakes of its table, in order."""
+        return table(self.table).values()
+
+    def sentence(self, id, **fields):
+        """Return the sentence of a row; raises KeyError if there is no such row."""
+        sentence = table(self.table)[id].sentence
+        return sentence.format(**fields) if fields else sentence
+
+    def wrong(self, id, *details, **fields) -> Verdict:
+        """Return the Verdict of a row, with details and the row's fields."""
+        return Verdict("", "wrong", self.sentence(id, **fields), details, mistake=id)
+
+    def function(self, program):
+        """Return the function of an edited program."""
+        return self.model(program.function) if self.model else program.function
+
+
+def examine(answer, cases: Sequence, known: Known, *, outputs=("result",), nan="nan") -> Verdict:
     """Return the Verdict on `answer`, a function of the arguments of each case.
 
-    outputs: names of what it returns, more than one for a tuple. nan: what a nan in the result is called.
+    cases: Cases, or lists of them, of which the next is looked at where all before are right. outputs: names of
+    what it returns, more than one for a tuple. nan: what a nan in the result is called.
     """
-    given, changed = [], {}
-    for case in cases:
-        announce(describe(answer, case.arguments))
-        arguments = [_copy(x) for x in case.arguments]
-        result = attempt(answer, *arguments)
-        if isinstance(result, Raised) and result.unsolved:
-            return Verdict("", "not solved yet", "")
-        given.append(result)
-        if not isinstance(result, Raised) and not changed:
-            changed = _changed(answer, case, arguments)
-    failures = [
-        (case, result, problem)
-        for case, result in zip(cases, given, strict=True)
-        if (problem := find_problem(result, case, outputs, nan))
-    ]
-    if failures:
-        case, result, problem = failures[0]
-        sentence = name_mistake(mistakes, cases, given, outputs) or problem
-        return Verdict("", "wrong", sentence, _details(answer, case, result, outputs))
-    if changed:
-        return Verdict("", "wrong", **changed)
-    return Verdict("", "right", f"in all {len(cases)} cases")
+    from flashlib.checks.naming import named  # here: it holds hypotheses against cases, as this does answers
+
+    stages = cases if cases and isinstance(cases[0], list) else [cases]
+    right = []  # cases of the stages before, and what was given: a mistake must explain that too
+    for stage in stages:
+        given, found, changed = [], [], ()
+        for case in stage:
+            announce(describe(answer, case.arguments))
+            arguments = [_copy(x) for x in case.arguments]
+            result = attempt(answer, *arguments)
+            if isinstance(result, Raised) and result.unsolved:
+                return Verdict("", "not solved yet", "")
+            given.append(result.result if isinstance(result, Measured) else result)
+            found.append(result.found if isinstance(result, Measured) else None)
+            if not isinstance(result, Raised):
+                changed = changed or _changed(answer, case, arguments)
+        failed = [find_problem(result, case, outputs, nan) for case, result in zip(stage, given, strict=True)]
+        measured = [x and Problem(x.id, x.fields) for x in found]
+        if any(failed):
+            at = next(n for n, problem in enumerate(failed) if problem)
+            details = _details(answer, stage[at], given[at], outputs)
+            so_far = [*right, *zip(stage, given, failed, strict=True)]
+            if mistake := named(known, *zip(*so_far, strict=True), outputs):
+                return Verdict("", "wrong", mistake.sentence, details, mistake=mistake.id)
+            problem = measured[at] or failed[at]
+            return known.wrong(problem.id, *details, **problem.fields)
+        if changed:
+            name, *details = changed
+            return known.wrong("argument_changed", *details, name=name)
+        if any(measured):
+            at = next(n for n, problem in enumerate(measured) if problem)
+            details = ("input", describe(answer, stage[at].arguments))
+            return known.wrong(measured[at].id, details, **measured[at].fields)
+        right += zip(stage, given, failed, strict=True)
+    return Verdict("", "right", f"in all {sum(map(len, stages))} cases")
 
 
 def attempt(answer, *arguments):
@@ -88,8 +160,8 @@ def attempt(answer, *arguments):
     except NotImplementedError:
         return Raised("NotImplementedError", unsolved=True)
     except Finding as found:
-        return Raised("", sentence=str(found))
-    except (Exception, SystemExit) as error:
+        return Raised("", found=found)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         return raised(error)
 
 
@@ -97,111 +169,61 @@ def raised(error) -> Raised:
     """Return the Raised of an exception, with the learner's own line that led to it."""
     line = ""
     for frame in traceback.extract_tb(error.__traceback__):
-        if "flashlib" not in frame.filename and "site-packages" not in frame.filename:
+        if not any(part in frame.filename for part in ("flashlib", "site-packages", STDLIB)):
             line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
-    name, said = type(error).__name__, str(error).strip().splitlines()
+    try:
+        name, said = type(error).__name__, str(error).strip().splitlines()
+    except Exception:  # an exception of the learner's own whose text raises
+        name, said = type(error).__name__, []
     if not said:
         return Raised(name, line)
     if said[0].startswith("CUDA error"):
-        return Raised(said[0], line, sentence=f"the GPU ended it, as for memory that is not its own ({said[0]})")
+        return Raised(said[0], line, found=Finding("device_error", error=said[0]))
     return Raised(f"{name}: {said[-1] if 'Compilation' in name else said[0]}", line)  # Triton's starts with code
 
 
-def find_problem(result, case, outputs, nan="nan"):
-    """Return what is wrong with a result, to be said where no mistake is recognised, or ""."""
+def find_problem(result, case, outputs=("result",), nan="nan") -> Problem | None:
+    """Return what is wrong with a result, to be said where no mistake is recognised, or None."""
     if isinstance(result, Raised):
-        if result.sentence:
-            return result.sentence
+        if result.found:
+            return Problem(result.found.id, result.found.fields)
         at = f", in the line `{result.line}`" if result.line else ""
-        return f"raises {result.error}{at}"
+        return Problem("raises", {"error": result.error, "at": at})
     if result is None:
-        return "returns nothing; is a return missing?"
+        return Problem("nothing_returned", {})
     if len(outputs) > 1 and not (isinstance(result, tuple | list) and len(result) == len(outputs)):
-        return f"returns {describe_value(result)}; expected the {len(outputs)} values {', '.join(outputs)}"
-    expected = _parts(case.expected, outputs)
-    for name, x, right in zip(outputs, _parts(result, outputs), expected, strict=True):
-        it = "the result" if name == "result" else name
-        if not isinstance(right, np.ndarray | float | int | np.generic | bool):
-            if not (type(x) is type(right) and x == right):
-                return f"wrong for {case.words}"
-            continue
-        try:
-            x = as_numbers(x)
-        except (TypeError, ValueError):
-            return f"{it} is {describe_value(x)}; expected {describe_value(right)}"
-        if x.shape != np.shape(right):
-            return f"{it} has shape {x.shape}; expected {np.shape(right)}"
-        if not same(x, right, case.tolerance):
-            what = f"wrong ({nan})" if np.isnan(x).any() else "wrong"
-            return f"{it} is {what} for {case.words}" if len(outputs) > 1 else f"{what} for {case.words}"
-    return ""
+        given = describe_value(result)
+        return Problem("outputs", {"given": given, "n": len(outputs), "names": ", ".join(outputs)})
+    for name, x, right in zip(outputs, parts(result, outputs), parts(case.expected, outputs), strict=True):
+        if problem := _problem_of_part(name, x, right, case, nan):
+            return problem
+    return None
 
 
-def same(given, expected, tolerance):
-    """Return whether two results are equal to the tolerance; nan equals nan here, and infinities must be equal."""
+def _problem_of_part(name, x, right, case, nan):
+    it = "the result" if name == "result" else name
+    if not isinstance(right, np.ndarray | float | int | np.generic | bool):
+        equal = type(x) is type(right) and x == right
+        return None if equal else Problem("value", {"it": it, "what": "wrong", "words": case.words})
     try:
-        x, y = as_numbers(given), as_numbers(expected)
+        numbers = as_array(x)
     except (TypeError, ValueError):
-        return type(given) is type(expected) and given == expected
-    if x.shape != y.shape:
-        return False
-    finite = np.isfinite(y)
-    size = max(np.abs(y[finite]).max(initial=0), 1e-300)
-    with np.errstate(all="ignore"):
-        close = np.abs(x - y) <= tolerance * size
-    return bool(np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y))).all())
+        return Problem("kind", {"it": it, "given": describe_value(x), "expected": describe_value(right)})
+    if numbers.shape != np.shape(right):
+        return Problem("shape", {"it": it, "given": numbers.shape, "expected": np.shape(right)})
+    if not same(numbers, right, case.tolerance):
+        what = f"wrong ({nan})" if np.isnan(numbers).any() else "wrong"
+        return Problem("value", {"it": it, "what": what, "words": case.words})
+    if (
+        case.dtype is not None
+        and (given := str(getattr(x, "dtype", type(x).__name__))) != np.dtype(case.dtype).name
+    ):
+        return Problem("dtype", {"it": it, "given": given, "expected": np.dtype(case.dtype).name})
+    return None
 
 
-def name_mistake(mistakes, cases, given, outputs=("result",)):
-    """Return the sentence of the first mistake that gives what was given, or "".
-
-    In every case; or else in every case that failed, and in the others unless it gives no numbers there: an answer
-    may have, beside the mistake, a guard that our model of the mistake lacks. Cases that failed come first, since
-    most mistakes do not explain the first of them, and need not be tried on another.
-    """
-    failed = [bool(find_problem(result, case, outputs)) for case, result in zip(cases, given, strict=True)]
-    order = sorted(range(len(cases)), key=lambda k: not failed[k])
-    guess = cache(lambda n, k: _guess(mistakes[n], cases[k]))
-    for guarded in (False, True):
-        for n, mistake in enumerate(mistakes):
-            if all(_explains(guess(n, k), given[k], cases[k], failed[k], guarded, outputs) for k in order):
-                return mistake.sentence
-    return ""
-
-
-def _explains(guess, result, case, failed, guarded, outputs):
-    """Return whether what a mistake gives in a case explains what was given."""
-    if failed:
-        return _same_outcome(guess, result, case) and bool(find_problem(guess, case, outputs))
-    return _same_outcome(guess, result, case) or (guarded and not _has_numbers(guess))
-
-
-def _guess(mistake, case):
-    return attempt(mistake.wrong, *(_copy(x) for x in case.arguments))
-
-
-def _has_numbers(guess):
-    """Return whether a mistake gives numbers, all of them finite."""
-    try:
-        return all(np.isfinite(as_numbers(x)).all() for x in (guess if isinstance(guess, tuple) else (guess,)))
-    except (TypeError, ValueError):
-        return False
-
-
-def _same_outcome(guess, result, case):
-    """Return whether a mistake gives in a case what was given; to 1e-6 or as the case has it, 0 too."""
-    tolerance = max(1e-6, case.tolerance) if case.tolerance else 0.0
-    if isinstance(guess, Raised) or isinstance(result, Raised):
-        both = isinstance(guess, Raised) and isinstance(result, Raised)
-        return both and not result.sentence and guess.error.split(":")[0] == result.error.split(":")[0]
-    if isinstance(case.expected, tuple):
-        if not (isinstance(result, tuple | list) and len(result) == len(guess)):
-            return False
-        return all(same(x, y, tolerance) for x, y in zip(result, guess, strict=True))
-    return same(result, guess, tolerance)
-
-
-def _parts(result, outputs):
+def parts(result, outputs):
+    """Return the outputs of a result, as many as they have names."""
     return result if len(outputs) > 1 else (result,)
 
 
@@ -218,19 +240,20 @@ def _copy(x):
 
 
 def _changed(answer, case, arguments):
-    """Return the sentence and details of a Verdict if the answer changed an argument, or {}."""
+    """Return the name of an argument that the answer changed, and details of it, or ()."""
     for name, before, after in zip(argument_names(answer, case.arguments), case.arguments, arguments, strict=True):
         if isinstance(before, np.ndarray) and before.tobytes() != after.tobytes():
-            sentence = f"the result is right, but its argument {name} is changed: make a copy"
-            return {"sentence": sentence, "details": (("before", show(before)), ("after", show(after)))}
-    return {}
+            return name, ("before", show(before)), ("after", show(after))
+    return ()
 
 
 def _details(answer, case, result, outputs):
-    found = [("input", describe(answer, case.arguments)), ("expected", show_outputs(case.expected, outputs))]
+    found = [("input", describe(answer, case.arguments))]
     if isinstance(result, Raised):
+        found.append(("expected", show_outputs(case.expected, outputs)))
         return (*found, ("raised", result.error)) if result.error else tuple(found)
-    found.append(("given", show_outputs(result, outputs)))
+    expected, given = show_apart(case.expected, result, outputs)
+    found += [("expected", expected), ("given", given)]
     if at := _first_difference(result, case, outputs):
         found.append(("first at", at))
     return tuple(found)
@@ -239,8 +262,8 @@ def _details(answer, case, result, outputs):
 def _first_difference(result, case, outputs):
     """Return where a large array first differs from what is expected, as text, or ""."""
     try:
-        given = [as_numbers(x) for x in _parts(result, outputs)]
-        expected = [as_numbers(x) for x in _parts(case.expected, outputs)]
+        given = [as_array(x) for x in parts(result, outputs)]
+        expected = [as_array(x) for x in parts(case.expected, outputs)]
     except (TypeError, ValueError):
         return ""
     for name, x, right in zip(outputs, given, expected, strict=False):

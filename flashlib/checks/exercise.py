@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flashlib.chapters import chapter
-from flashlib.checks import chapters, process, progress_file
+from flashlib.checks import chapters, drawn, process, program, progress_file, solutions
+from flashlib.checks.examine import Known
+from flashlib.checks.values import describe_value
 from flashlib.checks.verdict import Verdict
 
-LIMIT = 4.0  # seconds for an answer in NumPy or in Triton's interpreter
+LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter
 COMPILED_LIMIT = 60.0  # seconds where kernels are compiled for a GPU
 
 EXERCISES: dict[str, "Exercise"] = {}
@@ -20,7 +22,8 @@ class Exercise:
 
     name: that of the check; a notebook has a cell tagged `exercise:name` with its text and one tagged `stub:name`.
     chapter: the slug of that notebook.
-    examine: takes the answer and returns a Verdict without a name; it runs in a process of its own.
+    examine: takes the answer and what is known of its mistakes, and returns a Verdict without a name; it runs in a
+    process of its own. known: a Known; its table has the name of the exercise.
     minutes, difficulty: what the text says it takes; difficulty is easy, medium or hard.
     """
 
@@ -30,25 +33,30 @@ class Exercise:
     minutes: int
     difficulty: str
     examine: Callable
+    known: Known
 
-    def __call__(self, answer) -> Verdict:
-        """Return the Verdict on an answer, and keep in the progress file that it was right."""
+    def __call__(self, answer, seed=None) -> Verdict:
+        """Return the Verdict on an answer, and record in the progress file that it was right.
+
+        seed: of the cases that are drawn anew at each check; drawn too if not given.
+        """
+        return progress_file.record(self._verdict(answer, drawn.new_seed() if seed is None else seed))
+
+    def _verdict(self, answer, seed):
         if not callable(answer):
-            given = f"a {type(answer).__name__} was passed"
-            return Verdict(self.name, "wrong", f"{given}; pass the function itself, without parentheses")
+            return replace(self.known.wrong("no_function", given=describe_value(answer)), exercise=self.name)
         try:
-            verdict, printed = process.call(_examine, self.name, answer, limit=self._limit())
-            verdict = replace(verdict, exercise=self.name, printed=printed, answer=answer)
+            verdict, printed = process.call(_examine, self.name, answer, seed, limit=self._limit())
+            return replace(verdict, exercise=self.name, printed=printed, answer=answer)
         except process.NotEnded as error:
             details = (("input", error.at),) if error.at else ()
-            verdict = Verdict(self.name, "wrong", error.sentence, details)
+            return Verdict(self.name, "wrong", error.sentence, details, mistake="not_ended")
         except process.CannotBeSent as error:
             sentence = f"it uses something that cannot be sent to the process that checks it: {error}"
-            verdict = Verdict(self.name, "not checked", sentence)
+            return Verdict(self.name, "not checked", sentence)
         except RuntimeError as error:
             sentence = "the check itself failed; this is a mistake in the course, not in your answer"
-            verdict = Verdict(self.name, "not checked", sentence, (("traceback", str(error)),))
-        return progress_file.keep(verdict)
+            return Verdict(self.name, "not checked", sentence, (("traceback", str(error)),))
 
     @property
     def triton(self) -> bool:
@@ -68,20 +76,25 @@ class Exercise:
         return LIMIT if kernels.INTERPRETED else COMPILED_LIMIT
 
 
-def _examine(name, answer):
-    return EXERCISES[name].examine(answer)
+def _examine(name, answer, seed):
+    drawn.use(seed)
+    exercise = EXERCISES[name]
+    return exercise.examine(program.out_of_reach(answer), exercise.known)
 
 
-def exercise(*, title, minutes, difficulty):
+def exercise(*, title, minutes, difficulty, program=None, variants=(), model=None):
     """Return a decorator that makes an Exercise of the function that examines its answers.
 
-    It belongs to the chapter in whose folder that function stands.
+    It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the
+    known mistakes; of NumPy answers the solution, if not given. variants, model: see Known.
     """
 
     def make(examine):
-        slug = chapters.slug_of(examine.__module__)
-        made = Exercise(examine.__name__, slug, title, minutes, difficulty, examine)
-        EXERCISES[made.name] = made
-        return made
+        name, slug = examine.__name__, chapters.slug_of(examine.__module__)
+        right = program or (None if "triton" in chapter(slug).needs else solutions.program(name))
+        EXERCISES[name] = Exercise(
+            name, slug, title, minutes, difficulty, examine, Known(name, right, variants, model)
+        )
+        return EXERCISES[name]
 
     return make

@@ -1,88 +1,111 @@
-"""Examine a learner's loop over tiles, a generator of Steps: find the first step that is wrong, and why."""
+"""Examine a learner's loop over tiles, a generator of Steps: find the first step that is wrong, and why.
+
+Each step is a Case for `naming`: the update of a tile leads from the State that its row block had before, as the
+answer has it, to the one that it gave.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks import updates
-from flashlib.checks.examine import same as same_to
+from flashlib.checks import drawn, update
+from flashlib.checks.examine import Case, Known, Problem, attempt, find_problem
+from flashlib.checks.mistakes import Mistake
+from flashlib.checks.naming import named
 from flashlib.checks.process import announce
-from flashlib.checks.recorded import NAMES, SCALE, Run, Sizes
-from flashlib.checks.values import show
+from flashlib.checks.program import Program
+from flashlib.checks.recorded import RUNS, Run, any_sizes
+from flashlib.checks.values import same, show
 from flashlib.checks.verdict import Verdict
+from flashlib.recorder import STATE, Truth
 from flashlib.state import Step
 
-UNNORMALISED = "O lies unnormalised in memory until the end: in this order store O_acc / l after each tile"
 OUTER = {"fa2": "over Q, the inner one over K and V", "fa1": "over K and V, the inner one over Q"}
+UNTILED = {"fa1": "O[:] = 0 comes before the loops", "fa2": "write it after the inner loop in any case"}
+STEP = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, causal, seen, r, c, past, K, V, j, first, last)"
+BEFORE = "m_old = m_old", "l_old = l_old", "O_acc_old = O_acc_old"
+
+UPDATE = update.program(STEP, *BEFORE)
 
 
-# From small to large; coprime, ragged, fewer keys than queries and more; the last two overflow without a maximum.
-RUNS = (
-    Sizes(4, 4, 2, 2, 2),
-    Sizes(3, 7, 2, 2, 3),
-    Sizes(6, 6, 2, 2, 2, causal=True),
-    Sizes(3, 7, 3, 2, 3, causal=True),
-    Sizes(7, 4, 3, 2, 3, causal=True),
-    Sizes(5, 8, 4, 2, 3, spread=1000.0),
-    Sizes(11, 13, 4, 4, 5, causal=True, spread=1000.0),
-)
+def program(text, **names) -> Program:
+    """Return the Program of a loop whose tiles are updated by `step`, which its known mistakes edit."""
+    return update.looped(text, STEP, *BEFORE, **names)
 
 
-def examine(answer, order) -> Verdict:
+def examine(answer, order, known) -> Verdict:
     """Return the Verdict on answer(Q, K, V, O, B_r, B_c, causal, scale), which yields Steps and fills O.
 
-    order: "fa2" or "fa1", the order in which it must visit the tiles.
+    order: "fa2" or "fa1", in which it must visit the tiles. known: a Known whose program was made by `program`.
     """
-    for sizes in RUNS:
+    runs = (*RUNS, *drawn.cases(any_sizes))
+    for sizes in runs:
         announce(str(sizes))
-        if found := _Examined(Run(answer, order, sizes)).verdict():
+        if found := _Examined(Run(answer, order, sizes), known).verdict():
             return found
-    return Verdict("", "right", f"every step and O, in all {len(RUNS)} runs")
+    return Verdict("", "right", f"every step and O, in all {len(runs)} runs")
+
+
+@dataclass(frozen=True)
+class _Guessing(Known):
+    """What is known, and mistakes whose number was read off what an answer gave."""
+
+    guesses: tuple = ()
+
+    def mistakes(self):
+        return (*super().mistakes(), *self.guesses)
+
+
+def _programmed(table, function):
+    """Return the Known of a table whose mistakes edit a small function."""
+    return Known(table, Program(function, update.NAMES))
+
+
+YIELDED = _programmed("yielded", "def yielded(m, l, O_acc, m_old):\n    return m, l, O_acc")
+O_OF_LOOP = _programmed("O_of_loop", "def O(l, O_acc):\n    return O_acc / l[:, None]")
 
 
 class _Examined:
     """What is wrong with a run."""
 
-    def __init__(self, run):
-        self.run, self.sizes, self.steps = run, run.sizes, run.steps
+    def __init__(self, run, known):
+        self.run, self.known, self.sizes = run, known, run.sizes
+        self.recorder, self.steps, self.true = run.recorder, run.recorder.steps, run.recorder.true
         r, c = np.ogrid[: run.sizes.N_q, : run.sizes.N_k]
         self.seen = c <= r + run.sizes.N_k - run.sizes.N_q if run.sizes.causal else np.full((len(r), c.size), True)
-        self.true = self._truth([(step.i, step.j) for step in self.steps])
 
     def verdict(self):
         """Return the Verdict if something is wrong, or None."""
         run = self.run
         if run.unsolved:
             return Verdict("", "not solved yet", "")
-        if changed := next((X for X in "QKV" if run.is_changed(X)), ""):
-            return self._wrong(f"its argument {changed} is changed: a slice is a view of it, so make a new array")
+        if name := run.changed():
+            return self._wrong(Problem("argument_changed", {"name": name}))
         if first := self._first():
             return self._wrong_step(*first)
         if run.ended:
             return self._wrong(run.ended)
         if found := self._about_tiles():
             visited = [(step.i, step.j) for step in self.steps]
-            return self._wrong(found, ("expected", _list(run.right)), ("given", _list(visited)))
-        return self._about_O() or self._about_loads()
+            return self._wrong(found, ("expected", _list(self.recorder.tiles)), ("given", _list(visited)))
+        if found := self._about_O() or self._about_stored() or self.run.about_loads():
+            return self._wrong(*found) if isinstance(found, list) else self._wrong(found)
+        return None
 
-    def _wrong(self, sentence, *details, opens_at=None):
-        setting = {name: getattr(self.run, name) for name in "QKV"} | self.run.setting | {"opens_at": opens_at}
+    def _wrong(self, problem, *details, opens_at=None):
+        """Return the Verdict of a Problem, or of a Mistake."""
+        if isinstance(problem, Problem):
+            problem = Mistake(problem.id, self.known.sentence(problem.id, **problem.fields))
+        setting = self.run.inputs | self.run.setting | {"opens_at": opens_at}
         run = setting if self.steps else None  # without a step there is nothing to play
-        return Verdict("", "wrong", sentence, (("run", f"{self.sizes}, scale = {SCALE}"), *details), run=run)
-
-    def _truth(self, tiles):
-        """Return the State of each tile's row block once it has seen the tiles so far, each once."""
-        S = np.where(self.seen, self.run.Q @ self.run.K.T * SCALE, -np.inf)
-        visited, found = np.zeros_like(self.seen), []
-        for i, j in tiles:
-            rows = self.run.rows[i]
-            visited[rows, self.run.cols[j]] = True
-            found.append(updates.state(np.where(visited[rows], S[rows], -np.inf), self.run.V))
-        return found
+        details = (("run", str(self.sizes)), *details)
+        return Verdict("", "wrong", problem.sentence, details, mistake=problem.id, run=run)
 
     def _first(self):
         """Return the number of the first wrong step, what of it is wrong and in which of its rows, or None."""
         for k, (step, true) in enumerate(zip(self.steps, self.true, strict=True)):
-            for name in NAMES:
+            for name in STATE:
                 right = np.isclose(getattr(step, name), getattr(true, name), rtol=1e-8, atol=1e-10)
                 if not right.all():
                     return k, name, int(np.argwhere(~right)[0][0])
@@ -90,194 +113,178 @@ class _Examined:
 
     def _wrong_step(self, k, name, r):
         step = self.steps[k]
-        tile = f"tile ({step.i}, {step.j})"
-        reason = self._reason(k, r) or self.run.ended or f"{name} is wrong"
+        tile = step.i, step.j
+        reason = self._reason(k, r) or self.run.ended or self.run.about_blocks() or self._about_tiles()
+        said = self._wrong(reason or Problem("wrong_part", {"name": name}))
+        sentence = self.known.sentence("first_at", reason=said.sentence, tile=tile)
         return self._wrong(
-            f"{reason} (first seen at {tile})",
-            ("first wrong", f"step {k + 1}, {tile}, row {step.rows.start + r}: {name}"),
+            Mistake(said.mistake, sentence),
+            ("first wrong", f"step {k + 1}, tile {tile}, row {step.rows.start + r}: {name}"),
             ("expected", _row(self.true[k], r)),
             ("given", _row(step, r)),
             opens_at=k,
         )
 
     def _reason(self, k, r):
-        """Return the sentence of the first mistake that leads from each step to the next, or ""."""
-        if found := self._misplaced():
-            return found
-        fa1 = (updates.FA1,) if self.run.order == "fa1" else ()
-        known = updates.LOOPS, updates.SCORES, updates.MASKS, updates.UPDATES
-        ks = sorted(range(len(self.steps)), key=lambda n: n != k)  # k first: most mistakes fail to explain it
-        fits = lambda lines: all(self._fits(n, lines) for n in ks)  # noqa: E731
-        return updates.named((*fa1, *known), fits, alone=self._estimated(k, r))
-
-    def _misplaced(self):
-        """Return what is wrong if what was yielded is right elsewhere."""
-        ks, swapped = range(len(self.steps)), [(step.j, step.i) for step in self.steps]
-        if all(_are_same(self.steps[k], self._before(k, self.true)) for k in ks):
-            return "the Step is yielded before m, l and O_acc are updated: yield it after"
-        if all(i < len(self.run.rows) and j < len(self.run.cols) for i, j in swapped):
-            if all(map(_are_same, self.steps, self._truth(swapped))):
-                return "i and j are exchanged: Step(i, j, ...), i the number of the row block"
-        return ""
-
-    def _before(self, k, states):
-        """Return that of `states` which the row block of step k had before, as the steps came."""
-        earlier = [n for n in range(k) if self.steps[n].i == self.steps[k].i]
-        return states[earlier[-1]] if earlier else updates.start(*self.steps[k].O_acc.shape)
-
-    def _estimated(self, k, r):
-        """Return mistakes whose number is read off row r of step k: a wrong scale, a wrong start of m."""
-        step = self.steps[k]
-        m, raw = step.m[r], (self.run.Q[step.rows] @ self.run.K[step.cols].T)[r]
-        if not np.isfinite(m):
-            return ()
-        times = m / raw.max() / SCALE
-        scaled = {"S_ij": lambda s: np.where(s.seen, s.raw * s.scale * times, -np.inf)}
-        start = {"m_old": lambda s: np.where(s.before.m == -np.inf, m, s.before.m)}
-        return (
-            updates.Slip(f"the scores are {times:.3g} times as large as Q_i @ K_j.T * scale", scaled),
-            updates.Slip(f"m starts at {m:g}: it starts at -inf, or lower scores are not counted", start),
+        """Return the Mistake that leads from each step to the next, or the Problem of all, or None."""
+        given = [_state(step) for step in self.steps]
+        before = [self.recorder.before(n) for n in range(len(given))]
+        before_true = self._true_before()
+        if all(map(_are_same, given, before_true)):
+            return Problem("yields_before", {})
+        if all(_are_same(x, y, 1e-5) for x, y in zip(given, self.true, strict=True)):
+            return Problem("rounded", {})
+        swapped, truth = (
+            [(step.j, step.i) for step in self.steps],
+            Truth(self.recorder.tiles, self.run.inputs["V"]),
         )
+        if all(_are_same(x, y) for x, y in zip(given, map(truth.after, swapped), strict=True)):
+            return Problem("i_and_j_exchanged", {})
+        yielded = [((*x, old[0]), tuple(x)) for x, old in zip(self.true, before_true, strict=True)]
+        if found := _named(YIELDED, yielded, given, STATE):
+            return found
+        cases = [self._arguments(n, before[n]) for n in range(len(given))]
+        known = _Guessing(self.known.table, UPDATE, guesses=tuple(self._guesses(k, r)))
+        return _named(known, [(x, attempt(UPDATE.function, *x)) for x in cases], given, STATE)
 
-    def _fits(self, k, lines):
-        """Return whether `lines` lead from the State that the answer had before step k to the one it gave."""
-        step, run = self.steps[k], self.run
-        before = self._before(k, self.steps)
-        first = not isinstance(before, Step)
+    def _true_before(self):
+        """Return the true State of the row block of each step before it."""
+        last, found = {}, []
+        for step, true in zip(self.steps, self.true, strict=True):
+            found.append(last.get(step.i) or self.recorder.identity(step.i))
+            last[step.i] = true
+        return found
+
+    def _arguments(self, k, before):
+        """Return the arguments of the model of a step."""
+        step, X, first = self.steps[k], self.run.inputs, not isinstance(before, Step)
         last = self.steps[k - 1] if first and k else before
-        r, c = np.ogrid[step.rows, step.cols]
-        try:
-            after = updates.update(
-                lines,
-                **{"Q_i": run.Q[step.rows], "K_j": run.K[step.cols], "V_j": run.V[step.cols], "scale": SCALE},
-                **{"before": before, "last": last, "first": first},
-                **{"seen": self.seen[step.rows, step.cols], "r": r, "c": c, "past": len(run.K) - len(run.Q)},
-                **{"K": run.K, "V": run.V, "j": step.j},
+        tile = X["Q"][step.rows], X["K"][step.cols], X["V"][step.cols]
+        past, rc = len(X["K"]) - len(X["Q"]), np.ogrid[step.rows, step.cols]
+        seen = self.seen[step.rows, step.cols]
+        mask = self.sizes.causal, seen, *rc, past
+        return *tile, *_state(before), self.sizes.scale, *mask, X["K"], X["V"], step.j, first, _state(last)
+
+    def _guesses(self, k, r):
+        """Yield mistakes whose number is read off row r of step k: of the scale, of the start of m, of a mask."""
+        step, scale = self.steps[k], self.sizes.scale
+        m, seen = float(step.m[r]), self.seen[step.rows, step.cols][r]
+        raw = (self.run.inputs["Q"][step.rows] @ self.run.inputs["K"][step.cols].T)[r]
+        if not np.isfinite(m):
+            return
+        times = float(m / raw[seen].max() / scale) if seen.any() and raw[seen].max() else 1.0
+        if abs(times - 1) > 1e-3:
+            yield self._guess(
+                "scores_times", f"S_ij = np.where(seen, raw * scale * {times!r}, -np.inf)", times=times
             )
-        except ValueError:  # shapes that do not fit
-            return False
-        return _are_same(step, after)
+        yield self._guess("m_start", f"m_old = np.where(m_old == -np.inf, {m!r}, m_old)", m=m)
+        if not seen.all():
+            x = float(m - raw[~seen].max() * scale)
+            yield self._guess("mask_value", f"S_ij = np.where(seen, raw * scale, {m!r})", m=m)
+            yield self._guess("mask_added", f"S_ij = np.where(seen, raw * scale, raw * scale + {x!r})", x=x)
+
+    def _guess(self, id, way, **fields):
+        return Mistake(id, self.known.sentence(id, **fields), (way,))
 
     def _about_tiles(self):
-        """Return what is wrong with the tiles that were visited, or ""."""
-        right, visited = self.run.right, [(step.i, step.j) for step in self.steps]
+        """Return the Problem of the tiles that were visited, or None."""
+        right, visited = list(self.recorder.tiles), [(step.i, step.j) for step in self.steps]
         if missed := sorted(set(right) - set(visited)):
-            return self._about_missed(missed)
+            return Problem(self._missed(missed), {"tile": missed[0]})
         if extra := sorted(set(visited) - set(right)):
-            return f"tile {extra[0]} is computed though the mask hides all of it: skip it"
+            return Problem("tile_hidden", {"tile": extra[0]})
         if len(visited) > len(right):
-            twice = next(tile for tile in visited if visited.count(tile) > 1)
-            return f"tile {twice} is computed twice"
+            return Problem("tile_twice", {"tile": next(tile for tile in visited if visited.count(tile) > 1)})
         if visited != right:
             other = sorted(right, key=lambda tile: tile[::-1] if self.run.order == "fa2" else tile)
-            what = "the loops are the other way round" if visited == other else "the tiles come in another order"
-            return f"{what}: the outer one is {OUTER[self.run.order]}, each from its first block on"
-        return ""
+            return Problem(
+                "loops_exchanged" if visited == other else "other_order", {"outer": OUTER[self.run.order]}
+            )
+        return None
 
-    def _about_missed(self, missed):
-        (i, j), last_i, last_j = missed[0], len(self.run.rows) - 1, len(self.run.cols) - 1
-        never = f"tile ({i}, {j}) is never computed"
-        if all(j == last_j for _, j in missed) and self.sizes.N_k % self.sizes.B_c:
-            return f"the last, shorter block of keys is dropped: {never}"
-        if all(i == last_i for i, _ in missed) and self.sizes.N_q % self.sizes.B_r:
-            return f"the last, shorter block of queries is dropped: {never}"
-        hidden = [(i, j) for i in range(last_i + 1) for j in range(last_j + 1) if (i, j) not in self.run.right]
+    def _missed(self, missed):
+        """Return the id of the mistake by which tiles are missed."""
+        last_i, last_j = len(self.recorder.rows) - 1, len(self.recorder.cols) - 1
+        right, sizes = self.recorder.tiles, self.sizes
+        visited = [(step.i, step.j) for step in self.steps]
+        if self.run.order == "fa2" and visited == list({tile[0]: tile for tile in right}.values()):
+            return "yields_per_row"
+        keys, queries = sizes.N_k % sizes.B_c, sizes.N_q % sizes.B_r
+        if sizes.causal:  # they would be dropped without a mask too, and have been seen there
+            keys = queries = 0
+        if keys and all(j == last_j for _, j in missed):
+            return "keys_dropped"
+        if queries and all(i == last_i for i, _ in missed):
+            return "queries_dropped"
+        if keys and queries and all(i == last_i or j == last_j for i, j in missed):
+            return "edges_dropped"
+        hidden = [(i, j) for i in range(last_i + 1) for j in range(last_j + 1) if (i, j) not in right]
         if self.run.order == "fa1" and all(any(h < i and k == j for h, k in hidden) for i, j in missed):
-            return f"the inner loop ends at a hidden tile: use continue, a later block may see its keys; {never}"
-        if hidden and missed == [tile for tile in self.run.right if tile > min(hidden)]:
-            return f"all ends at the first hidden tile: leave the inner loop alone, with break; {never}"
-        if hidden and self.sizes.causal:
-            return f"{never}, though some of its scores are visible: is_hidden(rows, cols, past), past = N_k - N_q"
-        return never
+            return "ends_at_hidden"
+        if hidden and missed == [tile for tile in right if tile > min(hidden)]:
+            return "all_ends"
+        return "visible_missed" if hidden and sizes.causal else "tile_missed"
 
     def _about_O(self):
-        """Return the Verdict if O is wrong though all steps are right, or None."""
-        run = self.run
-        exact = naive.attention(run.Q, run.K, run.V, causal=self.sizes.causal, scale=SCALE)
-        if same(run.O, exact.O):
-            return self._wrong(UNNORMALISED) if self._is_stored_unnormalised() else None
-        apart = np.array([not same(*rows) for rows in zip(run.O, exact.O, strict=True)])
+        """Return the Problem or Mistake of O, and details, if it is wrong though all steps are right, or None."""
+        O = self.run.O
+        exact = naive.attention(**self.run.inputs, causal=self.sizes.causal, scale=self.sizes.scale)
+        if same(O, exact.O, 1e-9):
+            return None
+        apart = np.array([not same(*rows, 1e-9) for rows in zip(O, exact.O, strict=True)])
         row = int(np.flatnonzero(apart)[0])
-        rows = ("first wrong", f"O, row {row}"), ("expected", show(exact.O[row])), ("given", show(run.O[row]))
-        return self._wrong(self._reason_of_O(apart, exact), *rows)
+        rows = ("first wrong", f"O, row {row}"), ("expected", show(exact.O[row])), ("given", show(O[row]))
+        return [self._reason_of_O(apart, exact), *rows]
 
     def _reason_of_O(self, apart, exact):
-        O, nan = self.run.O, np.isnan(self.run.O).all(axis=1)
-        l, O_acc = np.zeros(len(O)), np.zeros_like(O)
-        for step in self.steps:
-            l[step.rows], O_acc[step.rows] = step.l, step.O_acc
-        if nan.all():
-            return "O is not filled: O[rows] = O_acc / l[:, None]"
-        unseen = exact.lse == -np.inf
+        O, nan, unseen = self.run.O, np.isnan(self.run.O).all(axis=1), exact.lse == -np.inf
+        if nan.all() and not unseen.all():
+            return Problem("O_not_filled", {})
         if not (apart & ~unseen).any():
             return self._about_unseen(apart, nan)
-        with np.errstate(all="ignore"):
-            l = np.where(l == 0, 1, l)
-            for sentence, wrong in (
-                ("the final division by l is missing: O is O_acc / l", O_acc),
-                ("O is divided by l twice", O_acc / (l * l)[:, None]),
-                ("O is multiplied by l: O is O_acc / l", O_acc * l[:, None]),
-                ("O is divided by the sum of all l: each row has its own", O_acc / l.sum()),
-            ):
-                if same(O[~unseen], wrong[~unseen]):
-                    return sentence
+        last = [self.steps[k] for k in self.recorder.last.values()]
+        last = [step for step in last if not unseen[step.rows].any()]
+        cases = [((step.l, step.O_acc), exact.O[step.rows]) for step in last]
+        if found := _named(O_OF_LOOP, cases, [O[step.rows] for step in last], ("result",)):
+            return found
         if nan[apart].all():
-            return f"row {np.flatnonzero(apart)[0]} of O is not filled: every row block must be written"
-        return "the steps are right, but O is not O_acc / l in all rows"
+            return Problem("O_row_not_filled", {"row": np.flatnonzero(apart)[0]})
+        return Problem("O_wrong", {})
 
     def _about_unseen(self, apart, nan):
-        """Return what is wrong with O in rows that see no key."""
+        """Return the Problem of O in rows that see no key."""
         with_tile = np.zeros_like(apart)
         for step in self.steps:
             with_tile[step.rows] = True
         if not nan[apart].all():
-            return "O is not 0 in a row that sees no key"
+            return Problem("O_of_unseen", {})
         if (apart & with_tile).any():
-            return "O is nan in a row that sees no key: divide by 1 where l is 0"
-        where = {"fa1": "O[:] = 0 comes before the loops", "fa2": "write it after the inner loop in any case"}
-        return f"O is not filled in a row block without a tile: {where[self.run.order]}"
+            return Problem("O_nan", {})
+        return Problem("O_block_not_filled", {"where": UNTILED[self.run.order]})
 
-    def _is_stored_unnormalised(self):
-        """Return whether O held O_acc between the tiles of the order FA1, and was divided at the end."""
+    def _about_stored(self):
+        """Return the Problem of O between the tiles of the order FA1, or None."""
         for n, step in enumerate(self.steps[:-1]):
             if self.run.order == "fa1" and self.steps[n + 1].i != step.i:  # else it may be a tile further by then
                 O = self.run.stored[n + 1][step.rows]
-                if same(O, step.O_acc) and not same(O, step.O_acc / np.where(step.l == 0, 1, step.l)[:, None]):
-                    return True
-        return False
-
-    def _about_loads(self):
-        """Return the Verdict if Q, K or V is not loaded block by block, or None."""
-        for name, B, block in (("K", "B_c", "cols"), ("V", "B_c", "cols"), ("Q", "B_r", "rows")):
-            given = self.run.given[name]
-            if given.loads.most > self.run.setting[B] * self.sizes.d:
-                return self._wrong(f"more than {B} rows of {name} are loaded at once: take one block at a time")
-            if not given.loads.read:
-                return self._wrong(f"{name} is copied as a whole: take a block at a time, {name}[{block}]")
-            often = given.loads.times > 2 * len(
-                self.run.cols
-            )  # twice is once, for whoever asks K[cols] for its shape
-            if self.run.order == "fa1" and name != "Q" and often:
-                return self._wrong(f"{name}_j is loaded for each tile: load it once, before the inner loop")
+                if not same(O, step.O_acc / np.where(step.l == 0, 1, step.l)[:, None], 1e-6):
+                    return Problem("O_unnormalised" if same(O, step.O_acc, 1e-6) else "O_not_stored", {})
         return None
 
 
-def player(answer, run):
-    """Return a FlashPlayer of the failing run of an answer."""
-    from flashlib.widgets import FlashPlayer
-
-    def my_steps(Q, K, V, B_r, B_c, causal, scale):  # as FlashPlayer takes a loop: without O
-        return answer(Q, K, V, np.full(Q.shape, np.nan), B_r, B_c, causal, scale)
-
-    return FlashPlayer.from_steps(my_steps, **run)
+def _named(known, cases, given, outputs):
+    """Return the Mistake that explains what was given, or None; cases: pairs of arguments and what is right."""
+    cases = [Case("", arguments, right) for arguments, right in cases]
+    failed = [find_problem(x, case, outputs) for x, case in zip(given, cases, strict=True)]
+    return named(known, cases, given, failed, outputs) if any(failed) else None
 
 
-def same(x, y):
-    return same_to(x, y, 1e-6)
+def _state(step):
+    return tuple(getattr(step, name) for name in STATE)
 
 
-def _are_same(state, other):
-    return all(same(getattr(state, name), getattr(other, name)) for name in NAMES)
+def _are_same(state, other, tolerance=1e-6):
+    return other is not None and all(same(x, y, tolerance) for x, y in zip(state, other, strict=True))
 
 
 def _list(tiles):
@@ -285,4 +292,4 @@ def _list(tiles):
 
 
 def _row(state, r):
-    return "  ".join(f"{name} = {show(getattr(state, name)[r])}" for name in NAMES)
+    return "  ".join(f"{name} = {show(getattr(state, name)[r])}" for name in STATE)

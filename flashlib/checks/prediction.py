@@ -51,7 +51,7 @@ def predict(name, answer=..., **parts) -> Verdict:
     question = questions()[name]
     right = question.answer()
     expected = right if isinstance(right, dict) else {"": right}
-    given = {part: _plain(x) for part, x in {"": answer, **parts}.items() if x is not ...}
+    given = {part: _plain(x, question.choices) for part, x in {"": answer, **parts}.items() if x is not ...}
     if unknown := sorted(given.keys() - expected.keys()):
         accepted = ", ".join(f"{part}=..." if part else "..." for part in expected)
         what = f"there is no part {unknown[0]!r}" if unknown[0] else "it has several parts"
@@ -71,8 +71,10 @@ def predict(name, answer=..., **parts) -> Verdict:
     return Verdict(name, "right", question.reason)
 
 
-def _plain(x):
-    return x.item() if isinstance(x, np.generic) else x
+def _plain(x, choices):
+    """Return x as a plain value; a number as the choice that it is written as, such as nan or 0."""
+    x = x.item() if isinstance(x, np.generic) else x
+    return written if choices and _is_number(x) and (written := f"{x:g}") in choices else x
 
 
 def _named(part, problem):
@@ -88,7 +90,22 @@ def _grade(question, part, given, right):
         of_part = isinstance(value, tuple) and value[:1] == (part,) and bool(part)
         if _equal(given, value[1] if of_part else value, question.tolerance):
             return f"not {given!r}, but {shown} ({why})"
-    return f"not {given!r}, but {shown}"
+    near = _near(given, right) if question.tolerance and _is_number(right) and _is_number(given) else ""
+    return f"not {given!r}, but {shown}{near}"
+
+
+def _near(given, right):
+    """Return what to say of a number that is nearly right, or right in another unit, or ""."""
+    if not (math.isfinite(given) and math.isfinite(right) and right and given):
+        return ""
+    ratio = given / right
+    if abs(ratio - 1) <= 0.1:
+        return f" (near: {abs(ratio - 1):.1%} {'too much' if abs(ratio) > 1 else 'too little'})"
+    for unit in (1e3, 1024):
+        power = math.log(abs(ratio), unit)
+        if ratio > 0 and round(power) and abs(ratio / unit ** round(power) - 1) <= 0.1:
+            return f" (right but for the unit: that is {ratio:.3g} times as much)"
+    return ""
 
 
 def _wrong_kind(question, given, right):
@@ -100,11 +117,11 @@ def _wrong_kind(question, given, right):
         return "" if fits else f"{given!r} is none of {', '.join(map(repr, question.choices))}"
     if isinstance(right, tuple):
         fits = isinstance(given, tuple | list) and len(given) == len(right) and all(map(_is_number, given))
-        return "" if fits else f"{given!r} is no tuple of {len(right)} numbers, such as {(1,) * len(right)}"
+        return "" if fits else f"{given!r} is not a tuple of {len(right)} numbers, such as {(1,) * len(right)}"
     if isinstance(right, set | frozenset):
         fits = isinstance(given, set | frozenset | tuple | list) and all(isinstance(x, Hashable) for x in given)
-        return "" if fits else f"{given!r} is no set, such as {{1, 2}}"
-    return "" if _is_number(given) else f"{given!r} is no number"
+        return "" if fits else f"{given!r} is not a set, such as {{1, 2}}"
+    return "" if _is_number(given) else f"{given!r} is not a number"
 
 
 def _is_number(x):
@@ -114,6 +131,8 @@ def _is_number(x):
 def _equal(given, right, tolerance):
     """Return whether two values of any kinds are equal; numbers to the relative tolerance."""
     if _is_number(right) and _is_number(given):
+        if math.isnan(right):
+            return math.isnan(given)
         return abs(given - right) <= tolerance * abs(right) if math.isfinite(right) else given == right
     if isinstance(right, tuple) and isinstance(given, tuple | list):
         return len(given) == len(right) and all(map(partial(_equal, tolerance=tolerance), given, right))

@@ -1,12 +1,16 @@
 """Run code that may hang or kill its process in a process of its own, under a time limit."""
 
 import contextlib
+import functools
 import io
 import linecache
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
+import tempfile
+import time
 import traceback
 import types
 import warnings
@@ -14,6 +18,7 @@ import warnings
 import cloudpickle
 
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
+WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
 PRINTED = 4000  # characters of what is printed that are kept
 
 
@@ -33,26 +38,37 @@ class CannotBeSent(Exception):
 
 
 def call(function, *arguments, limit):
-    """Return (function(*arguments), what it printed), run in another process within `limit` seconds.
+    """Return (function(*arguments), what it printed), run in another process within `limit` seconds of computing.
 
-    Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. Raises
-    CannotBeSent, NotEnded, or RuntimeError with the traceback if `function` itself raised.
+    Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
+    an empty folder of their own, and processes that they leave behind are ended. Raises CannotBeSent, NotEnded, or
+    RuntimeError with the traceback if `function` itself raised.
     """
     sent = _packed((function, arguments))
     here, there = (context := _context()).Pipe()
-    process = context.Process(target=_child, args=(there, *sent), daemon=True)
-    with _no_main():
-        process.start()
-    there.close()
-    at = ""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        process = context.Process(target=_child, args=(there, folder, limit, *sent), daemon=True)
+        with _no_main():
+            process.start()
+        there.close()
+        try:
+            return _received(here, process, limit)
+        finally:
+            _end(process)
+            here.close()
+
+
+def _received(connection, process, limit):
+    """Return what a process sends as its result."""
+    at, wall = "", max(WALL_LIMIT, limit)
+    end = time.monotonic() + START_LIMIT
     try:
-        wait = START_LIMIT
         while True:
-            if not here.poll(wait):
-                raise NotEnded(f"did not end within {wait:g} seconds", at)
-            kind, value = here.recv()
+            if not connection.poll(max(0, end - time.monotonic())):
+                raise NotEnded(f"did not end within {wall:g} seconds: it waits, or is slow", at)
+            kind, value = connection.recv()
             if kind == "started":
-                wait = limit
+                end = time.monotonic() + wall
             elif kind == "at":
                 at = value
             elif kind == "raised":
@@ -61,11 +77,21 @@ def call(function, *arguments, limit):
                 return value
     except (EOFError, ConnectionResetError):
         process.join()
+        if process.exitcode == -COMPUTED:
+            raise NotEnded(f"did not end within {limit:g} seconds", at) from None
         raise NotEnded(f"ended its process: {_death(process.exitcode)}", at) from None
-    finally:
-        process.kill()
-        process.join()
-        here.close()
+
+
+COMPUTED = getattr(signal, "SIGPROF", 0)  # what ends a process whose computing takes too long, where there is such
+
+
+def _end(process):
+    """End a process and those that it has started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join()
 
 
 def announce(words):
@@ -78,7 +104,7 @@ def announce(words):
 def _no_main():
     """Hide `__main__` from multiprocessing, which would run its file again in the new process.
 
-    A script is not to run twice, and Triton's interpreter leaves the name of a file of its own in a notebook's.
+    A script must not run twice, and Triton's interpreter leaves the name of a file of its own in a notebook's.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -111,6 +137,8 @@ class _Pickler(cloudpickle.CloudPickler):
             self.files.add(obj.__code__.co_filename)
         elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):
             return _jit, (obj.fn,)
+        elif isinstance(obj, functools._lru_cache_wrapper):
+            return _cached, (obj.__wrapped__, obj.cache_parameters())
         return super().reducer_override(obj)
 
 
@@ -119,6 +147,10 @@ def _jit(fn):
 
     fn.__globals__.setdefault("tl", triton.language)  # the interpreter wants it, and only what is used is sent
     return triton.jit(fn)
+
+
+def _cached(f, parameters):
+    return functools.lru_cache(**parameters)(f)
 
 
 def _packed(what):
@@ -136,10 +168,13 @@ def _packed(what):
 _connection = None
 
 
-def _child(connection, pickled, sources, triton):
+def _child(connection, folder, limit, pickled, sources, triton):
     """Run what was sent and send what comes out."""
     global _connection
     _connection = connection
+    if hasattr(os, "setsid"):
+        os.setsid()
+    os.chdir(folder)
     for file, lines in sources.items():  # tracebacks and Triton read the source
         linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))
     printed = _Printed()
@@ -149,6 +184,9 @@ def _child(connection, pickled, sources, triton):
             import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
         function, arguments = pickle.loads(pickled)
         connection.send(("started", None))
+        if COMPUTED:
+            signal.signal(COMPUTED, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, limit)
         with contextlib.redirect_stdout(printed):
             result = function(*arguments)
         message = "done", (result, printed.getvalue())

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 VARIABLE = "FLASHLIB_PROGRESS"
+LOG = "FLASHLIB_VERDICTS"  # names a file to which each verdict is added, a line of JSON, for the table of a class
 
 
 def path():
@@ -38,8 +39,11 @@ def solved():
         return {}, f"{file.name} is not a progress file any more, and is left as it is: delete it to start anew."
 
 
-def keep(verdict):
-    """Return the verdict, once it is kept that its exercise is solved; with a remark if that is not possible."""
+def record(verdict):
+    """Return the verdict, once it is recorded that its exercise is solved; with a note if that is not possible."""
+    if log := os.environ.get(LOG):
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(json.dumps(verdict.data) + "\n")
     file = path()
     if not verdict.right or file is None:
         return verdict

@@ -5,11 +5,11 @@ solution of that exercise, as a learner would write it into the cell tagged `stu
 comes before the first such line are the imports that the chapter has made by then. The notebooks take the text.
 """
 
-import linecache
 import re
 from functools import cache
 
 from flashlib.checks import chapters
+from flashlib.checks.program import Program
 
 MARK = re.compile(r"^# exercise: (\w+)\n", re.MULTILINE)
 
@@ -32,21 +32,23 @@ def names():
 
 def text(name):
     """Return the text of the solution of the exercise `name`."""
-    return _sections()[name][1]
+    return program(name).source
+
+
+@cache
+def program(name) -> Program:
+    """Return the solution of the exercise `name` as a Program, whose edits are wrong answers."""
+    imports, solution = _sections()[name]
+    names = {}
+    exec(compile(imports, f"<imports of {name}>", "exec"), names)
+    return Program(solution, names)
 
 
 def build(name, text):
     """Return the function `my_name` that `text` defines, run after the imports of the solution of `name`."""
-    imports, _ = _sections()[name]
-    file = f"<{name} {hash(text):x}>"
-    source = f"{imports}\n{text}\n"
-    lines = source.splitlines(keepends=True)
-    linecache.cache[file] = (len(source), None, lines, file)  # Triton and tracebacks read it
-    namespace = {"__name__": "__learner__"}
-    exec(compile(source, file, "exec"), namespace)
-    return namespace[f"my_{name}"]
+    return Program(text, program(name).names).function
 
 
 def solution(name):
     """Return the solution of the exercise `name`, a function."""
-    return build(name, text(name))
+    return program(name).function

@@ -1,20 +1,45 @@
 """Values as numbers, to compare, and as text, for a verdict."""
 
 import inspect
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 
 SHOWN = 24  # numbers of an array that are printed in full
 
 
-def as_numbers(x):
-    """Return x as an array of fp64; raises TypeError or ValueError if it is no number and no array of numbers."""
+def as_array(x):
+    """Return x as an array of its own dtype; raises TypeError or ValueError if it holds no numbers."""
     if hasattr(x, "detach"):  # a torch tensor
         x = x.detach().cpu().double().numpy()
     X = np.asarray(x)
+    if X.dtype == object and all(isinstance(n, Real | Decimal) for n in X.flat):  # exact ones, as of Fraction
+        X = X.astype(np.float64)
     if X.dtype.kind not in "biuf":
         raise TypeError(f"{X.dtype} is no number")
-    return X.astype(np.float64)
+    return X
+
+
+def as_numbers(x):
+    """Return x as an array of fp64; raises TypeError or ValueError if it is no number and no array of numbers."""
+    return as_array(x).astype(np.float64)
+
+
+def same(given, expected, tolerance):
+    """Return whether two results are equal to the tolerance; nan equals nan here, and infinities must be equal."""
+    try:
+        x, y = as_array(given), as_array(expected)
+    except (TypeError, ValueError):
+        return type(given) is type(expected) and bool(given == expected)
+    if x.shape != y.shape:
+        return False
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    finite = np.isfinite(y)
+    size = max(np.abs(y[finite]).max(initial=0), 1e-300)
+    with np.errstate(all="ignore"):
+        close = np.abs(x - y) <= tolerance * size
+    return bool(np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y))).all())
 
 
 def argument_names(answer, arguments):
@@ -33,15 +58,24 @@ def describe(answer, arguments):
     return "\n".join(f"{name} = {show(x)}" for name, x in zip(names, arguments, strict=True))
 
 
-def show_outputs(result, outputs):
+def show_outputs(result, outputs, digits=4):
     """Return a result as text, each output with its name if there are several."""
     if len(outputs) > 1 and isinstance(result, tuple | list) and len(result) == len(outputs):
-        return "\n".join(f"{name} = {show(x)}" for name, x in zip(outputs, result, strict=True))
-    return show(result)
+        return "\n".join(f"{name} = {show(x, digits)}" for name, x in zip(outputs, result, strict=True))
+    return show(result, digits)
 
 
-def show(x):
-    """Return x as text, to four digits; of a large array the shape and the first numbers."""
+def show_apart(expected, given, outputs):
+    """Return both results as text, with more digits if they would look alike."""
+    for digits in (4, 8, 17):
+        both = [show_outputs(x, outputs, digits) for x in (expected, given)]
+        if both[0] != both[1]:
+            return both
+    return [show_outputs(x, outputs) for x in (expected, given)]  # they differ further on
+
+
+def show(x, digits=4):
+    """Return x as text, to so many digits; of a large array the shape and the first numbers."""
     if isinstance(x, type):
         return x.__name__
     if isinstance(x, bool | int | str | set | dict) or x is None:
@@ -49,20 +83,22 @@ def show(x):
     if isinstance(x, list) and len(x) <= SHOWN and all(type(n) is int for n in x):
         return repr(x)
     if hasattr(x, "_fields") and hasattr(x, "m"):  # a State
-        return ", ".join(f"{name} = {show(value)}" for name, value in x._asdict().items())
+        return ", ".join(f"{name} = {show(value, digits)}" for name, value in x._asdict().items())
     try:
         if not isinstance(x, np.ndarray | np.generic | float | list) and not hasattr(x, "detach"):
             raise TypeError("no array")
-        X = as_numbers(x)
+        X = as_array(x)
     except (TypeError, ValueError):
-        return repr(x) if len(repr(x)) < 200 else f"{repr(x)[:200]} ..."
+        return _represented(x)
+    if X.size > SHOWN:
+        first = np.array2string(X.flat[:4].astype(np.float64), precision=digits).rstrip("]")
+        return f"shape {X.shape}, {first} ...]"
+    X = X.astype(np.float64)
     if X.ndim == 0:
-        return np.array2string(X, precision=4) if abs(X) < 1e5 or not np.isfinite(X) else f"{X:.9g}"
-    text = np.array2string(X, precision=4, suppress_small=np.abs(X[np.isfinite(X)]).max(initial=0) < 1e4)
-    if X.size <= SHOWN:
-        return " ".join(text.split()) if X.ndim > 1 and X.size <= 8 else text
-    first = np.array2string(X.ravel()[:4], precision=4).rstrip("]")
-    return f"shape {X.shape}, {first} ...]"
+        small = abs(X) < 1e5 or not np.isfinite(X)
+        return np.array2string(X, precision=digits) if small else f"{X:.{max(9, digits)}g}"
+    text = np.array2string(X, precision=digits, suppress_small=np.abs(X[np.isfinite(X)]).max(initial=0) < 1e4)
+    return " ".join(text.split()) if X.ndim > 1 and X.size <= 8 else text
 
 
 def describe_value(x):
@@ -73,4 +109,14 @@ def describe_value(x):
         return f"the number {show(x)}"
     if isinstance(x, tuple | list):
         return f"a {type(x).__name__} of {len(x)}"
-    return f"a {type(x).__name__}"
+    name = type(x).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _represented(x):
+    """Return repr(x), cut; what it is, where that raises."""
+    try:
+        text = repr(x)
+    except Exception:
+        return describe_value(x)
+    return text if len(text) < 200 else f"{text[:200]} ..."

@@ -21,7 +21,8 @@ class Verdict:
 
     exercise: its name. outcome: one of OUTCOMES. sentence: the diagnosis, or why it is right. details: pairs of a
     label and a text, such as the smallest failing input, what was expected and what was given. printed: what the
-    answer printed. run: for a loop over tiles, the inputs and tiling that `play` plays. answer: what was checked.
+    answer printed. mistake: the id of what is wrong with it, a row of the table of its exercise. run: for a loop
+    over tiles, the inputs and tiling that `play` plays. answer: what was checked.
     """
 
     exercise: str
@@ -29,12 +30,19 @@ class Verdict:
     sentence: str
     details: tuple[tuple[str, str], ...] = ()
     printed: str = ""
+    mistake: str = ""
     run: dict | None = None
     answer: Any = field(default=None, repr=False, compare=False)
 
     @property
     def right(self):
         return self.outcome == "right"
+
+    @property
+    def data(self):
+        """What a program may want to know of it, for JSON."""
+        known = {"mistake": self.mistake} if self.mistake else {}
+        return {"exercise": self.exercise, "outcome": self.outcome, "sentence": self.sentence, **known}
 
     def __repr__(self):
         width = max((len(label) for label, _ in self.details), default=0) + 1
@@ -58,8 +66,7 @@ class Verdict:
             f'<pre style="margin: 6px 0 0">{html.escape(chr(10).join(rest))}</pre>' if rest else "",
             "</div>",
         ]
-        data = {"exercise": self.exercise, "outcome": self.outcome, "sentence": self.sentence}
-        return {"text/plain": repr(self), "text/html": "".join(parts), MIME: data}
+        return {"text/plain": repr(self), "text/html": "".join(parts), MIME: self.data}
 
     def with_details(self, *details):
         """Return the verdict with further details at its end."""
@@ -71,7 +78,7 @@ class Verdict:
             return self
         from IPython.display import display
 
-        from flashlib.checks import loops  # here: loops makes verdicts
+        from flashlib.widgets import FlashPlayer  # here: checks do without widgets
 
         display(self)
-        return loops.player(self.answer, self.run)
+        return FlashPlayer.from_loop(self.answer, **self.run)

@@ -1,5 +1,6 @@
 """A table for a class: one notebook that hangs or crashes is one failed row."""
 
+import json
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ pytest.importorskip("nbconvert")
 from nbformat.v4 import new_code_cell, new_notebook  # noqa: E402
 
 from flashlib.checks import classroom, solutions  # noqa: E402
+from flashlib.checks.verdict import MIME  # noqa: E402
 
 IMPORTS = "import numpy as np\nfrom flashlib import checks"
 RIGHT = f"{solutions.text('online_step')}\nchecks.online_step(my_online_step)"
@@ -20,7 +22,24 @@ NOTEBOOKS = {
     "carl/03.ipynb": (IMPORTS, "1 / 0", "checks.online_step(my_online_step)"),
     "dora/03.ipynb": (IMPORTS, RIGHT, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
     "emil/03.ipynb": ("print('nothing')",),
+    "gerd/03.ipynb": (
+        "import numpy as np\nfrom flashlib.checks import online_step",
+        RIGHT.replace("checks.online_step(my_online_step)", "print(online_step(my_online_step));"),
+    ),
+    "hans/03.ipynb": (IMPORTS, "# never run: checks.online_step(f)"),
 }
+FORGED = {"exercise": "online_step", "outcome": "right", "sentence": "in all\nmine"}
+
+
+def _forged(path):
+    """Write a notebook that stores verdicts in cells that are not run, and data that are no verdict."""
+    cells = [new_code_cell(""), new_code_cell("checks.online_step(f)"), nbformat.v4.new_markdown_cell("so")]
+    cells[1].metadata.tags = ["skip-execution"]
+    stored = [{"output_type": "display_data", "metadata": {}, "data": {MIME: data}} for data in (FORGED, {"x": 1})]
+    nb = json.loads(json.dumps(new_notebook(cells=cells)))
+    for cell in nb["cells"]:
+        cell["outputs"] = stored
+    path.write_text(json.dumps(nb))
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +49,7 @@ def rows(tmp_path_factory):
         (folder / name).parent.mkdir(exist_ok=True)
         nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), folder / name)
     (folder / "fritz.ipynb").write_text("{")
+    _forged(folder / "ilse.ipynb")
     before = {path: path.read_bytes() for path in folder.rglob("*.ipynb")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(classroom, "CELL_TIMEOUT", 8)
@@ -54,18 +74,27 @@ def test_what_fails_is_one_row(rows):
     assert rows["dora/03.ipynb"][1:] == ("", "failed", "DeadKernelError: Kernel died")
     assert rows["emil/03.ipynb"].outcome == "no exercises"
     assert rows["fritz.ipynb"].outcome == "failed"
-    assert len(rows) == 6
+    assert len(rows) == 9
+
+
+def test_any_way_to_call_a_check_counts(rows):
+    assert rows["gerd/03.ipynb"][1:3] == ("online_step", "right")
+    assert rows["hans/03.ipynb"][1:] == ("online_step", "no verdict", "its check was not run")
+
+
+def test_what_a_notebook_stores_does_not_count(rows):
+    assert rows["ilse.ipynb"][1:3] == ("online_step", "no verdict")
 
 
 def test_table(rows):
     lines = classroom.table(list(rows.values())).splitlines()
     assert lines[0].split() == ["notebook", "exercise", "outcome"]
-    assert lines[-1] == "2 of 3 exercises right, 2 notebooks failed"
-    assert len(lines) == 8
+    assert lines[-1] == "3 of 6 exercises right, 2 notebooks failed"
+    assert len(lines) == 11
 
 
 def test_a_folder_without_notebooks_is_told(tmp_path):
-    for folder, said in [(tmp_path, "no notebook"), (tmp_path / "gone", "no folder")]:
+    for folder, said in [(tmp_path, "no notebook"), (tmp_path / "gone", "not a folder")]:
         command = [sys.executable, "-m", "flashlib.checks", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1

@@ -82,6 +82,23 @@ def test_an_answer_of_another_kind_is_told_which_is_meant(some, name, odd):
     assert "because" not in repr(verdict), "a slip of form does not give the answer away"
 
 
+def test_a_number_may_stand_for_the_choice_that_is_written_so(some, monkeypatch):
+    choices = ("0", "1", "inf", "-inf", "nan")
+    monkeypatch.setitem(QUESTIONS, "value", Question("value", lambda: "nan", "because.", choices=choices))
+    assert predict("value", float("nan")).outcome == "right"
+    for wrong in (0, 0.0, -float("inf"), float("inf"), 1):
+        assert predict("value", wrong).outcome == "wrong"
+    assert predict("value", 3).outcome == "not answered yet"
+    monkeypatch.setitem(QUESTIONS, "number", Question("number", lambda: float("nan"), "because."))
+    assert predict("number", float("nan")).outcome == "right" and predict("number", 0).outcome == "wrong"
+
+
+def test_a_near_guess_has_a_sentence_of_its_own(some):
+    assert predict("length", 2.4).sentence == "not 2.4, but 2.5 (near: 4.0% too little)."
+    assert "right but for the unit" in predict("length", 2.5e9).sentence
+    assert predict("length", 5).sentence == "not 5, but 2.5."
+
+
 def test_what_is_overlooked(some):
     assert predict("tiles", 6).sentence == "not 6, but 10 (those are the skipped ones)."
     assert predict("tiles", 7).sentence == "not 7, but 10."

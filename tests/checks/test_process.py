@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,48 @@ def test_what_does_not_end_is_ended_in_time_and_the_input_named():
     assert caught.value.sentence == "did not end within 0.5 seconds"
     assert caught.value.at == "x = 3"
     assert not multiprocessing.active_children()
+
+
+def test_only_computing_counts_and_once_for_all(monkeypatch):
+    """So a machine that is busy, or five times slower for a while, ends nothing that is right."""
+    sleeps = learner("def f():\n    import time\n    time.sleep(1)\n    return 1")
+    assert process.call(sleeps, limit=0.5)[0] == 1
+    f = learner("def f(announce):\n    while True:\n        announce('x = 3')\n        sum(range(10**5))")
+    with pytest.raises(process.NotEnded, match="did not end within 0.5 seconds"):
+        process.call(f, process.announce, limit=0.5)
+    monkeypatch.setattr(process, "WALL_LIMIT", 1)
+    with pytest.raises(process.NotEnded, match="it waits"):
+        process.call(learner("def f():\n    import time\n    time.sleep(30)"), limit=0.5)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
+def test_what_it_starts_ends_with_it():
+    start = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)']).pid"
+    pid, _ = process.call(learner(f"def f():\n    import subprocess, sys\n    return {start}"), limit=LIMIT)
+    for _ in range(50):
+        if not _runs(pid):
+            return
+        time.sleep(0.1)
+    pytest.fail("it runs on")
+
+
+def _runs(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_it_runs_in_an_empty_folder_that_is_gone_after_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    f = learner(
+        "def f():\n    import os\n    found = os.listdir()\n    open('x', 'w')\n    return os.getcwd(), found"
+    )
+    (folder, found), _ = process.call(f, limit=LIMIT)
+    assert not found and not Path(folder).exists() and not list(tmp_path.iterdir())
+
+
+def test_a_cached_function_is_sent():
+    f = learner("import functools\n@functools.lru_cache(maxsize=3)\ndef f(): return 7")
+    assert process.call(f, limit=LIMIT)[0] == 7
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals that kill")

@@ -1,9 +1,10 @@
 """What each chapter asks, a folder for each, named as `flashlib.chapters` names it:
 
 exercises*.py   how the answers to its exercises are examined
+mistakes.txt    the known mistakes: ids, sentences, and what makes them
 questions.py    QUESTIONS, to be predicted before a cell is run
 solutions.py    a solution of each exercise, as a learner would write it
-wrong.py        MUTANTS, wrong answers, each with the diagnosis that it must get
+wrong*.py       wrong answers in other styles, for the tests, and right*.py right ones
 """
 
 import importlib

@@ -5,84 +5,51 @@ const SIDES = {
   fa2: ["FA2", "Q outside: the state stays on chip, K and V are read again"],
 };
 
-class Compare extends Widget {
+class Compare extends Stepped {
   constructor(context) {
-    super(context, "compare flash-played", "both loop orders, step by step");
-    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
-    this.status = h("span", { class: "flash-status" });
-    this.sentence = h("p", { class: "flash-sentence" });
-    this.legend = h("div", {});
-    this.controls = new TilingControls(this);
-    const { buttons, scrub, speed } = this.transport;
-    const header = div(
-      "flash-panel flash-header",
-      div("flash-controls", buttons, scrub, this.status, speed),
-      this.settings(this.controls.elements),
-    );
+    const kinds = { legend: [Legend.key, (frames) => new Legend({ ...frames, compared: true })] };
+    super(context, "compare", "both loop orders, step by step", kinds, { inParts: false });
     this.sides = Object.entries(SIDES).map(([order, words]) => new Side(order, words, this));
     const sides = this.sides.map((side) => side.element);
-    this.root.append(
-      header,
-      div("flash-sides", sides),
-      div("flash-panel flash-words", this.sentence),
-      this.legend,
-    );
-    this.stops.push(() => this.transport.pause());
-    this.start("frames", {
-      " ": () => this.transport.toggle(),
-      ArrowLeft: () => this.transport.step(-1),
-      ArrowRight: () => this.transport.step(1),
-      Home: () => this.transport.seek(0),
-      End: () => this.transport.seek(this.T),
-    });
+    const words = div("flash-panel flash-words", this.sentence);
+    this.body.append(div("flash-sides", sides), words, this.parts.places.legend);
+    this.begin();
   }
 
-  load(sent) {
-    this.sent = sent;
+  unpack(sent) {
     const both = this.sides.map(({ order }) => new Frames(sent[order]));
-    const most = Math.max(
-      ...both.flatMap((frames) => [frames.total(), frames.standardMoved()].map(frames.sum)),
-      1,
-    );
-    this.T = both[0].T;
+    const moved = both.flatMap((frames) => [frames.total(), frames.standardMoved()].map(frames.sum));
+    const most = Math.max(...moved, 1); // one scale for both
     both.forEach((frames, n) => {
-      frames.most = most; // one scale for both
       frames.setDetail(false);
-      this.sides[n].load(frames);
+      this.sides[n].load(Object.assign(frames, { most }));
     });
-    this.controls.show(sent);
-    this.legend.replaceChildren(new Legend({ ...both[0], compared: true }).element);
-    this.root.dataset.tiles = this.T;
-    if (this.colour) this.#paintParts();
-    else this.paint();
-    this.transport.reset(this.T);
+    return both[0];
   }
 
-  paint() {
-    if (!this.root.isConnected) return; // called again when it is on the page
-    this.colour = colourScale(this.root);
-    this.#paintParts();
-  }
-
-  #paintParts() {
+  paintParts() {
     paintScale(this.root, this.colour);
     this.sides.forEach((side) => side.memory.paint(this.colour));
   }
 
-  draw() {
-    if (!this.colour) return;
-    const { position } = this.transport;
-    const moved = this.sides.map((side) => side.draw(position, this.colour));
-    const done = position === this.T;
-    const where = done ? `finished, ${this.T} steps` : `step ${position + 1} of ${this.T}`;
-    setText(this.status, where);
-    setText(this.sentence, this.#words(moved, done));
-    this.transport.scrub.setAttribute("aria-valuetext", where);
-    this.root.dataset.step = position;
-    this.spoken.say(`${where}. ${this.sentence.textContent}`);
+  drawParts({ frame }) {
+    this.moved = this.sides.map((side) => side.draw(frame, this.colour));
   }
 
-  #words([fa1, fa2], done) {
+  tile() {
+    return ""; // each side has its own
+  }
+
+  words() {
+    return this.#words(false);
+  }
+
+  ending() {
+    return this.#words(true);
+  }
+
+  #words(done) {
+    const [fa1, fa2] = this.moved;
     const standard = bytes(this.sides[0].frames.sum(this.sides[0].frames.standardMoved()));
     const [less, more] = fa1 < fa2 ? ["FA1", "FA2"] : ["FA2", "FA1"];
     const times = number(Math.max(fa1, fa2) / Math.max(1, Math.min(fa1, fa2)));

@@ -71,7 +71,7 @@ class Matrix {
     this.element.style.backgroundImage = `linear-gradient(to right, ${stops.join()})`;
   }
 
-  /** Whether it would look other than it does: to paint costs more than to compare its numbers. */
+  /** Whether it would look different: painting costs more than comparing its numbers. */
   #isNew(peak, colour) {
     const { data, offset, rows, cols } = this.shown;
     const values = data.slice(offset, offset + rows * cols); // a copy: what is in data may change
@@ -109,7 +109,7 @@ class Matrix {
     }
   }
 
-  /** Change of a cell only what is different: most of the time of a step goes into this. */
+  /** Change only what differs in a cell: most of the time of a step goes into this. */
   #drawCell(k, kind, background, text) {
     const [cell, drawn] = [this.cells[k], this.drawn[k]];
     if (drawn.kind !== kind) cell.className = drawn.kind = kind;

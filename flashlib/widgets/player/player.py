@@ -1,9 +1,10 @@
 """FlashPlayer: the steps of FlashAttention, tile by tile, with the real numbers."""
 
+import numpy as np
 import traitlets
 
 from flashlib import figures, tiled
-from flashlib.widgets.player import learner
+from flashlib.widgets.player import figure, learner
 from flashlib.widgets.player.frames import record
 from flashlib.widgets.player.source import lines_of
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
@@ -61,6 +62,15 @@ class FlashPlayer(TiledWidget):
         """
         return cls(Q, K, V, my_steps=my_steps, **setting)
 
+    @classmethod
+    def from_loop(cls, loop, Q, K, V, **setting):
+        """Play loop(Q, K, V, O, B_r, B_c, causal, scale), a generator that also fills O; see `from_steps`."""
+
+        def my_steps(Q, K, V, B_r, B_c, causal, scale):
+            return loop(Q, K, V, np.full(Q.shape, np.nan), B_r, B_c, causal, scale)
+
+        return cls(Q, K, V, my_steps=my_steps, **setting)
+
     def figure(self, at=None, row=None):
         """Return a matplotlib Figure of step `at`: 0 .. T - 1, or T for the end; default: one that rescales."""
         if self.problem:
@@ -68,7 +78,7 @@ class FlashPlayer(TiledWidget):
         recording = self._recording
         if at is None:
             at = figures.telling_step(recording.steps)
-        return figures.player(*self._inputs, recording.steps, at, O=recording.O_at(at), row=row)
+        return figure.draw(*self._inputs, recording.steps, at, O=recording.O_at(at), row=row)
 
     def _sizes(self):
         f = self.frames

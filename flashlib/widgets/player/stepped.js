@@ -3,27 +3,28 @@
 /**
  * Plays the frames of what Python sent in `frames`. A subclass has `kinds`, what its Parts are made of; `unpack`,
  * which makes a Trace of what was sent; `equations` of each part of a step, whose names are told; `drawParts`; and
- * `words` and `ending`, the sentence on a frame and on the end.
+ * `words` and `ending`, the sentence on a frame and on the end. inParts: whether a step is played in its parts, and
+ * a row of it can be selected.
  */
 class Stepped extends Widget {
-  constructor(context, name, label, kinds) {
+  constructor(context, name, label, kinds, { inParts = true } = {}) {
     super(context, `${name} flash-played flash-stepped`, label);
     this.offset = 0; // of the selected row in its block
-    this.detail = true;
-    this.transport = new Transport({ unit: "frame", moved: () => this.draw() });
+    this.inParts = this.detail = inParts;
+    this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw() });
     this.status = h("span", { class: "flash-status" });
     this.title = h("p", { class: "flash-title flash-accent" });
     this.sentence = h("p", { class: "flash-sentence" });
     this.parts = new Parts(kinds);
     this.body = div("flash-body");
     this.below = h("div", {}); // the scrub bar
-    const whole = toggle("whole steps", (on) => this.setDetail(!on));
+    const whole = inParts && toggle("whole steps", (on) => this.setDetail(!on)).element;
     this.controls = new TilingControls(this);
     const { buttons, scrub, speed } = this.transport;
     const bar = div("flash-scrubs", scrub, this.below);
     const header = div(
       "flash-panel flash-header",
-      div("flash-controls", buttons, bar, this.status, whole.element, speed),
+      div("flash-controls", buttons, bar, this.status, whole, speed),
       this.settings(this.controls.elements),
     );
     this.root.append(header, this.body);
@@ -35,12 +36,14 @@ class Stepped extends Widget {
       " ": () => this.transport.toggle(),
       ArrowLeft: () => this.transport.step(-1),
       ArrowRight: () => this.transport.step(1),
-      PageUp: () => this.seekStep(this.at.k - 1),
-      PageDown: () => this.seekStep(this.at.k + 1),
       Home: () => this.transport.seek(0),
       End: () => this.transport.seek(this.frames.last),
-      ArrowUp: () => this.select(this.selected - 1),
-      ArrowDown: () => this.select(this.selected + 1),
+      ...(this.inParts && {
+        PageUp: () => this.seekStep(this.at.k - 1),
+        PageDown: () => this.seekStep(this.at.k + 1),
+        ArrowUp: () => this.select(this.selected - 1),
+        ArrowDown: () => this.select(this.selected + 1),
+      }),
     });
   }
 
@@ -52,10 +55,10 @@ class Stepped extends Widget {
     Object.assign(this, this.parts.made);
     this.loaded();
     Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
-    if (this.colour) this.#paintParts();
+    if (this.colour) this.paintParts();
     else this.paint();
     this.transport.reset(frames.last);
-    if (sent.opens_at !== null) this.transport.seek(frames.frameOf[sent.opens_at + 1] - 1); // what the step gave
+    if (Number.isInteger(sent.opens_at)) this.transport.seek(frames.frameOf[sent.opens_at + 1] - 1); // what the step gave
   }
 
   loaded() {}
@@ -64,10 +67,10 @@ class Stepped extends Widget {
   paint() {
     if (!this.root.isConnected) return; // called again when it is on the page
     this.colour = colourScale(this.root);
-    this.#paintParts();
+    this.paintParts();
   }
 
-  #paintParts() {
+  paintParts() {
     paintScale(this.root, this.colour);
     this.memory.paint(this.colour);
   }
@@ -102,23 +105,30 @@ class Stepped extends Widget {
     const [start, stop] = step?.rows ?? [0, frames.N_q];
     this.selected = start + Math.min(this.offset, Math.max(0, stop - start - 1));
     this.drawParts(at);
-    const ended = this.ended();
-    const where = step
-      ? `step ${k + 1} of ${frames.T} · tile (${step.i}, ${step.j})`
-      : `${ended}, ${counted(frames.T, "step")}`;
-    const parts = frames.parts.length - (step?.stores ? 0 : 1);
-    const title = step ? `${frames.parts.indexOf(part) + 1} of ${parts} · ${this.equations[part][0]}` : ended;
+    const where = step ? `step ${k + 1} of ${frames.T}${this.tile(step)}` : `${this.ended()}, ${counted(frames.T, "step")}`;
+    const title = this.inParts ? this.titled(at) : "";
+    const both = title ? `${where}, ${title}` : where;
     setText(this.status, where);
     setText(this.title, title);
     setText(this.sentence, step ? this.words(at) : this.ending());
-    this.transport.scrub.setAttribute("aria-valuetext", `${where}, ${title}`);
+    this.transport.scrub.setAttribute("aria-valuetext", both);
     Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });
-    this.spoken.say(`${where}, ${title}. ${this.sentence.textContent} ${this.remark(at)}`);
+    this.spoken.say(`${both}. ${this.sentence.textContent} ${this.remark(at)}`);
     this.drawTime = performance.now() - started; // ms
   }
 
   ended() {
     return "finished";
+  }
+
+  tile({ i, j }) {
+    return ` · tile (${i}, ${j})`;
+  }
+
+  titled({ step, part }) {
+    if (!step) return this.ended();
+    const { parts } = this.frames;
+    return `${parts.indexOf(part) + 1} of ${parts.length - (step.stores ? 0 : 1)} · ${this.equations[part][0]}`;
   }
 
   /** What else there is to say of a frame. */

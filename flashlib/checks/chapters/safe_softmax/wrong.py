@@ -1,55 +1,7 @@
-"""Wrong answers to the exercises of chapter 02."""
+"""Wrong answers to the exercises of chapter 02: see `flashlib.checks.answers`."""
 
-from flashlib.checks.mutants import Mutant
 
-SHIFT = "np.where(m == -np.inf, 0, m)"
-L = "np.where(l == 0, 1, l)"
-MAX = "S.max(axis=1, keepdims=True, initial=-np.inf)"
-OF_ROW = "S.max(axis=1, initial=-np.inf)"
-OUTPUT = "np.exp(x[j] - m) / l if j < n else 0.0"
-
-MUTANTS = [
-    Mutant("safe_softmax", "no maximum", "the maximum is not subtracted", {"np.exp(S - shift)": "np.exp(S)"}),
-    Mutant("safe_softmax", "one maximum", "one maximum is taken", {MAX: "S.max(initial=-np.inf)"}),
-    Mutant("safe_softmax", "m starts at 0", "m starts at 0", {"initial=-np.inf": "initial=0"}),
-    Mutant(
-        "safe_softmax",
-        "mean",
-        "the mean is subtracted",
-        {MAX: "S.sum(axis=1, keepdims=True) / max(S.shape[1], 1)"},
-    ),
-    Mutant(
-        "safe_softmax",
-        "maximum of columns",
-        "down each column: it is one",
-        {MAX: "S.max(axis=0, initial=-np.inf)"},
-    ),
-    Mutant(
-        "safe_softmax",
-        "one sum",
-        "the sum runs over the whole matrix",
-        {"P.sum(axis=1, keepdims=True)": "P.sum()"},
-    ),
-    Mutant("safe_softmax", "no guards", "a wholly masked row is nan", {SHIFT: "m", L: "l"}),
-    Mutant("safe_softmax", "no guard of l", "a wholly masked row is nan", {L: "l"}),
-    Mutant("safe_softmax", "no division", "not divided by their sum", {f"P / {L}": "P"}),
-    Mutant("safe_softmax", "l plus a small number", "slightly off", {L: "(l + 1e-6)"}),
-    Mutant("safe_softmax", "maximum of nothing", "it raises for N_k = 0", {", initial=-np.inf": ""}),
-    Mutant(
-        "safe_softmax",
-        "fp64 always",
-        "keep the dtype of S",
-        {"np.exp(S - shift)": "np.exp(S - shift).astype(float)"},
-    ),
-    Mutant(
-        "safe_softmax", "S changed", "S is changed", {"P = np.exp(S - shift)": "S -= shift\n    P = np.exp(S)"}
-    ),
-    Mutant("safe_softmax", "nothing returned", "is a return missing", {"return P": "P = P"}),
-    Mutant(
-        "safe_softmax",
-        "no maximum, row by row",
-        "the maximum is not subtracted",
-        text="""
+# safe_softmax, no_maximum: row by row
 def my_safe_softmax(S):
     P = np.zeros_like(S)
     for r in range(S.shape[0]):
@@ -58,237 +10,239 @@ def my_safe_softmax(S):
             P[r, visible] = np.exp(S[r, visible])
             P[r] /= P[r].sum()
     return P
-""",
-    ),
-    Mutant(
-        "safe_softmax",
-        "down the columns",
-        "softmax is taken down each column",
-        text="""
-def my_safe_softmax(S):
-    if S.size == 0:
-        return S.copy()
-    P = np.exp(S - S.max(axis=0))
-    return P / P.sum(axis=0)
-""",
-    ),
-    Mutant(
-        "safe_softmax",
-        "all rows 0 if one is masked",
-        "one wholly masked row makes all rows 0",
-        text="""
+
+
+# safe_softmax, all_rows_0: all rows 0 if one is masked
 def my_safe_softmax(S):
     m = S.max(axis=-1, initial=-np.inf)
     if np.isinf(m).any():
         return np.zeros_like(S)
     P = np.exp(S.T - m)
     return (P / P.sum(axis=0)).T
-""",
-    ),
-    Mutant(
-        "safe_softmax",
-        "-inf replaced",
-        "a wholly masked row gets equal weights",
-        text="""
+
+
+# safe_softmax, equal_weights: -inf replaced
 def my_safe_softmax(S):
     S = np.maximum(S, np.asarray(-1e30, S.dtype))
     P = np.exp(S - S.max(axis=1, keepdims=True, initial=-1e30))
     return P / P.sum(axis=1, keepdims=True)
-""",
-    ),
-    Mutant(
-        "safe_softmax",
-        "largest absolute value",
-        "the largest absolute value is subtracted",
-        text="""
+
+
+# safe_softmax, largest_size: nan_to_num for all
 def my_safe_softmax(S):
     finite = np.where(np.isfinite(S), S, 0)
     P = np.exp(S - np.abs(finite).max(axis=1, keepdims=True, initial=0))
     return np.nan_to_num(P / P.sum(axis=1, keepdims=True))
-""",
-    ),
-    Mutant("logsumexp", "as written", "as written, log(sum(exp))", {"S - shift[:, None]": "S", "m + ": ""}),
-    Mutant("logsumexp", "m starts at 0", "m starts at 0", {"initial=-np.inf": "initial=0"}),
-    Mutant("logsumexp", "m not added", "m is not added again", {"m + ": ""}),
-    Mutant("logsumexp", "no logarithm", "the logarithm of l is missing", {f"np.log({L})": "l"}),
-    Mutant("logsumexp", "m not guarded", "a wholly masked row gives nan", {SHIFT: "m"}),
-    Mutant("logsumexp", "0 for a masked row", "gives a finite number", {"return m": "return shift"}),
-    Mutant(
-        "logsumexp", "one maximum", "one maximum is taken", {OF_ROW: "np.full(len(S), S.max(initial=-np.inf))"}
-    ),
-    Mutant("logsumexp", "maximum of nothing", "it raises for N_k = 0", {", initial=-np.inf": ""}),
-    Mutant("logsumexp", "shape (N_q, 1)", "has shape (1, 1)", {f"m + np.log({L})": "(m + np.log(l))[:, None]"}),
-    Mutant("logsumexp", "base 2", "to base 2", {"np.log(": "np.log2("}),
-    Mutant("logsumexp", "mean", "the mean of the exponentials", {".sum(axis=1)": ".mean(axis=1)"}),
-    Mutant(
-        "logsumexp",
-        "a small number in the logarithm",
-        "gives a finite number",
-        text="""
+
+
+# logsumexp, finite: a small number in the logarithm
 def my_logsumexp(S):
     result = []
     for row in S:
         m = max((s for s in row if s > -np.inf), default=0.0)
         result.append(m + np.log(np.sum(np.exp(row - m)) + 1e-12))
     return np.array(result)
-""",
-    ),
-    Mutant(
-        "logsumexp",
-        "overflow, by logaddexp of exponentials",
-        "as written, log(sum(exp))",
-        text="""
-def my_logsumexp(S):
-    l = np.zeros(len(S))
-    for j in range(S.shape[1]):
-        l = l + np.exp(S[:, j])
-    return np.log(l)
-""",
-    ),
-    Mutant("log_softmax", "logarithm of the weights", "has become 0", {"x - logsumexp(x)": "np.log(safe(x))"}),
-    Mutant(
-        "log_softmax", "small number", "a small number is added", {"x - logsumexp(x)": "np.log(safe(x) + 1e-9)"}
-    ),
-    Mutant("log_softmax", "only m", "only the maximum is subtracted", {"logsumexp(x)": "x.max()"}),
-    Mutant("log_softmax", "overflow", "overflow as written", {"logsumexp(x)": "np.log(np.exp(x).sum())"}),
-    Mutant("log_softmax", "wrong sign", "the sign is turned round", {"x - logsumexp(x)": "logsumexp(x) - x"}),
-    Mutant("log_softmax", "divided", "x is divided by lse", {"x - logsumexp(x)": "x / logsumexp(x)"}),
-    Mutant("log_softmax", "weights", "the weights are returned", {"x - logsumexp(x)": "safe(x)"}),
-    Mutant(
-        "log_softmax", "x changed", "x is changed", {"return x - logsumexp(x)": "x -= logsumexp(x)\n    return x"}
-    ),
-    Mutant(
-        "log_softmax",
-        "l without its logarithm",
-        "without its logarithm",
-        text="""
-def my_log_softmax(x):
-    m = x.max()
-    l = sum(np.exp(x_j - m) for x_j in x)
-    return np.array([x_j - m - l for x_j in x])
-""",
-    ),
-    Mutant(
-        "log_softmax",
-        "cut off",
-        "cut off at one",
-        text="""
+
+
+# log_softmax, small_number: cut off
 def my_log_softmax(x):
     weights = np.exp(x - np.max(x))
     weights /= np.sum(weights)
     return np.log(np.clip(weights, 1e-30, None))
-""",
-    ),
-    Mutant(
-        "causal_row_passes",
-        "reads 3 N",
-        "the hidden scores are read too, 3 N items",
-        text="""
-def my_causal_row_passes(x, n, p):
-    m, l = -np.inf, 0.0
-    for j, x_j in enumerate(x):
-        m = max(m, x_j) if j < n else m
-    for j, x_j in enumerate(x):
-        l = l + (np.exp(x_j - m) if j < n else 0)
-    for j, x_j in enumerate(x):
-        p[j] = np.exp(x_j - m) / l if j < n else 0.0
-""",
-    ),
-    Mutant("causal_row_passes", "output reads all", "in 1 of the passes", {OUTPUT: f"x[j] * 0 + ({OUTPUT})"}),
-    Mutant(
-        "causal_row_passes",
-        "hidden scores visible",
-        "the hidden scores count",
-        {"m, l =": "n = len(x)\n    m, l ="},
-    ),
-    Mutant(
-        "causal_row_passes", "one too many", "one score too many", {"m, l =": "n = min(n + 1, len(x))\n    m, l ="}
-    ),
-    Mutant(
-        "causal_row_passes", "no maximum", "the maximum is not subtracted", {"m = max(m, x[j])": "m = 0 * x[j]"}
-    ),
-    Mutant("causal_row_passes", "m starts at 0", "m starts at 0", {"-np.inf, 0.0": "0.0, 0.0"}),
-    Mutant(
-        "causal_row_passes",
-        "p left unwritten",
-        "the hidden weights are not written",
-        {"range(len(x))": "range(n)"},
-    ),
-    Mutant("causal_row_passes", "no division", "not divided by their sum", {" / l": ""}),
-    Mutant(
-        "causal_row_passes",
-        "0 / 0 for n = 0",
-        "for n = 0 nothing is visible",
-        {OUTPUT: "np.exp((x[j] if j < n else -np.inf) - m) / l"},
-    ),
-    Mutant(
-        "causal_row_passes",
-        "x[j] read twice in a pass",
-        "more than once in a pass",
-        {"max(m, x[j])": "x[j] if x[j] > m else m"},
-    ),
-    Mutant("causal_row_passes", "p returned", "nothing is written to p", {"p[j] = np": "q = np"}),
-    Mutant(
-        "causal_row_passes",
-        "two passes, no maximum",
-        "the maximum is not subtracted",
-        text="""
-def my_causal_row_passes(x, n, p):
-    l = sum(np.exp(x[j]) for j in range(n))
-    p[:n] = np.exp(x[:n]) / l
-    p[n:] = 0
-""",
-    ),
-    Mutant(
-        "causal_row_passes",
-        "the row kept on chip",
-        "none kept on chip",
-        text="""
-def my_causal_row_passes(x, n, p):
-    row = x[:n]
-    p[:n] = safe(row)
-    p[n:] = 0
-""",
-    ),
-    Mutant(
-        "causal_row_passes",
-        "p written twice",
-        "p is read back",
-        text="""
-def my_causal_row_passes(x, n, p):
-    m = max((x[j] for j in range(n)), default=-np.inf)
-    l = sum(np.exp(x[j] - m) for j in range(n))
-    for j in range(n):
-        p[j] = np.exp(x[j] - m)
-    for j in range(n):
-        p[j] = p[j] / l
-    p[n:] = 0
-""",
-    ),
-    Mutant(
-        "causal_row_passes",
-        "-inf written to x",
-        "x is written to",
-        text="""
-def my_causal_row_passes(x, n, p):
-    x[n:] = -np.inf
-    p[:] = safe(x[:])
-""",
-    ),
-    Mutant(
-        "causal_row_passes",
-        "m starts at x[0]",
-        "start m at -inf, not at x[0]",
-        text="""
-def my_causal_row_passes(x, n, p):
-    m, l = x[0], 0.0
-    for j in range(1, n):
-        m = np.maximum(m, x[j])
-    for j in range(n):
-        l += np.exp(x[j] - m)
-    for j in range(n):
-        p[j] = np.exp(x[j] - m) / l
-    p[n:] = 0.0
-""",
-    ),
-]
+
+
+# safe_softmax, ties: the maxima set apart
+def my_safe_softmax(S):
+    P = np.zeros_like(S)
+    for r, row in enumerate(S):
+        if len(row) == 0 or row.max() == -np.inf:
+            continue
+        m = row.max()
+        l = 1 + sum(np.exp(x - m) for x in row if x < m)
+        P[r] = np.exp(row - m) / l
+    return P
+
+
+# safe_softmax, guard_of_all: zeros only for a matrix that is wholly masked
+def my_safe_softmax(S):
+    if not (S > -np.inf).any():
+        return np.zeros_like(S)
+    P = np.exp(S - S.max(axis=1)[:, None])
+    return P / P.sum(axis=1)[:, None]
+
+
+# safe_softmax, one_score: the first score, no guard
+def my_safe_softmax(S):
+    P = np.exp(S - S[:, 0:1])
+    return P / P.sum(axis=1, keepdims=True)
+
+
+# safe_softmax, m_from_finite: a running maximum from -1e4
+def my_safe_softmax(S):
+    m = np.full((len(S), 1), -1e4, S.dtype)
+    for j in range(S.shape[1]):
+        m = np.maximum(m, S[:, j : j + 1])
+    P = np.exp(S - m)
+    return P / np.where(P.sum(axis=1, keepdims=True) == 0, 1, P.sum(axis=1, keepdims=True))
+
+
+# safe_softmax, dtype: rows collected in an array of fp64
+def my_safe_softmax(S):
+    P = np.zeros(S.shape)
+    for r in range(len(S)):
+        P[r] = safe(S[r])
+    return P
+
+
+# safe_softmax, dtype: fp64 only for what is wholly masked
+def my_safe_softmax(S):
+    if S.size == 0 or (S == -np.inf).all():
+        return np.zeros(S.shape)
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    l = P.sum(axis=1, keepdims=True)
+    return P / np.where(l == 0, 1, l)
+
+
+# safe_softmax, slightly_off: fp32 inside
+def my_safe_softmax(S):
+    x = S.astype(np.float32)
+    m = x.max(axis=1, keepdims=True, initial=-np.inf)
+    P = np.exp(x - np.where(m == -np.inf, 0, m)).astype(S.dtype)
+    l = P.sum(axis=1, keepdims=True)
+    return P / np.where(l == 0, 1, l)
+
+
+# safe_softmax, too_small_for_fp32: the least number of fp64 in place of -inf
+def my_safe_softmax(S):
+    m = np.maximum(S.max(axis=1, keepdims=True, initial=-np.inf), -1.7e308)
+    P = np.exp(S - m)
+    return P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300)
+
+
+# safe_softmax, max_of_columns: no guard at all
+def my_safe_softmax(S):
+    P = np.exp(S - S.max(axis=0))
+    return P / P.sum(axis=1, keepdims=True)
+
+
+# safe_softmax, value: rows of 16 scores at most
+def my_safe_softmax(S):
+    P = np.zeros_like(S)
+    for r in range(len(S)):
+        x = S[r, :16]
+        P[r, :16] = safe(x)
+    return P
+
+
+# safe_softmax, columns: one axis for all
+def my_safe_softmax(S):
+    if S.shape[1] == 0:
+        return S.copy()
+    e = np.exp(S - np.max(S, axis=0, keepdims=True))
+    return e / np.sum(e, axis=0, keepdims=True)
+
+
+# logsumexp, ties: the largest one set apart, and its equals with it
+def my_logsumexp(S):
+    out = np.full(len(S), -np.inf, S.dtype)
+    for r, row in enumerate(S):
+        if len(row) and row.max() > -np.inf:
+            m = row.max()
+            out[r] = m + np.log1p(np.exp(row[row != m] - m).sum())
+    return out
+
+
+# logsumexp, guard_of_all: nothing for a matrix that is wholly masked
+def my_logsumexp(S):
+    if (S == -np.inf).all():
+        return np.full(len(S), -np.inf)
+    m = S.max(axis=1)
+    return m + np.log(np.exp(S - m[:, None]).sum(axis=1))
+
+
+# logsumexp, one_score: the first score
+def my_logsumexp(S):
+    m = S[:, 0]
+    return m + np.log(np.exp(S - m[:, None]).sum(axis=1))
+
+
+# logsumexp, mean: the median
+def my_logsumexp(S):
+    m = np.median(S, axis=1)
+    return m + np.log(np.exp(S - m[:, None]).sum(axis=1))
+
+
+# logsumexp, finite: m from -1e4, in a loop
+def my_logsumexp(S):
+    out = []
+    for row in S:
+        m = -1e7
+        for x in row:
+            m = max(m, x)
+        out.append(m + np.log(max(np.exp(row - m).sum(), 1.0)))
+    return np.array(out)
+
+
+# logsumexp, slightly_off: fp32 always
+def my_logsumexp(S):
+    out = np.empty(len(S), dtype=np.float32)
+    for r in range(len(S)):
+        out[r] = np.logaddexp.reduce(S[r])
+    return out
+
+
+# logsumexp, masked_nan: key by key, m - m
+def my_logsumexp(S):
+    m, l = np.full(len(S), -np.inf), np.zeros(len(S))
+    for j in range(S.shape[1]):
+        new = np.maximum(m, S[:, j])
+        l = l * np.exp(m - new) + np.exp(S[:, j] - new)
+        m = new
+    return m + np.log(l)
+
+
+# logsumexp, sum_of_columns: axis=0, no guard
+def my_logsumexp(S):
+    m = S.max(axis=1)
+    return m + np.log(np.exp(S - m[:, None]).sum(axis=0))
+
+
+# log_softmax, ties: the largest one set apart, and its equals with it
+def my_log_softmax(x):
+    m = max(x)
+    return x - m - np.log1p(sum(np.exp(x_j - m) for x_j in x if x_j != m))
+
+
+# log_softmax, one_score: the first score
+def my_log_softmax(x):
+    z = x - x[0]
+    return z - np.log(np.exp(z).sum())
+
+
+# log_softmax, m_from_finite: a running maximum from -1e4
+def my_log_softmax(x):
+    m, l = -1e4, 0.0
+    for x_j in x:
+        m = max(m, x_j)
+    for x_j in x:
+        l += np.exp(x_j - m)
+    return x - m - np.log(l)
+
+
+# log_softmax, masked_is_finite: no -inf in the result
+def my_log_softmax(x):
+    return np.nan_to_num(x - logsumexp(x), neginf=-1e9)
+
+
+# log_softmax, slightly_off: fp32
+def my_log_softmax(x):
+    out = np.zeros(len(x), np.float32)
+    out[:] = x - logsumexp(x)
+    return out
+
+
+# log_softmax, number_for_0: -1e9 where the weight is 0
+def my_log_softmax(x):
+    p = safe(x)
+    return np.where(p > 0, np.log(p), -1e9)

@@ -1,0 +1,197 @@
+"""Wrong answers to the exercises of chapter 04: see `flashlib.checks.answers`."""
+
+
+# causal_attention, top_left: row by row, top left
+def my_causal_attention(Q, K, V):
+    O = np.zeros_like(Q)
+    for r in range(len(Q)):
+        x = K[: r + 1] @ Q[r] / Q.shape[1] ** 0.5
+        p = np.exp(x - x.max())
+        O[r] = p @ V[: r + 1] / p.sum()
+    return O
+
+
+# causal_attention, no_maximum: row by row, no maximum
+def my_causal_attention(Q, K, V):
+    O = np.zeros_like(Q)
+    for r in range(len(Q)):
+        n = max(0, r + 1 + len(K) - len(Q))
+        p = np.exp(K[:n] @ Q[r] * Q.shape[1] ** -0.5)
+        if n:
+            O[r] = (p[:, None] * V[:n]).sum(axis=0) / p.sum()
+    return O
+
+
+# causal_attention, slice_below_0: row by row, a slice from the end
+def my_causal_attention(Q, K, V):
+    O = np.zeros_like(Q)
+    past = len(K) - len(Q)
+    for r, q in enumerate(Q):
+        keys, values = K[: past + r + 1], V[: past + r + 1]
+        if len(keys):
+            x = keys @ q / len(q) ** 0.5
+            p = np.exp(x - x.max())
+            O[r] = p / p.sum() @ values
+    return O
+
+
+# causal_attention, top_left: triu, as for a square S
+def my_causal_attention(Q, K, V):
+    S = np.einsum("rd,cd->rc", Q, K) / Q.shape[1] ** 0.5
+    S[np.triu(np.ones_like(S, dtype=bool), 1)] = -np.inf
+    P = np.exp(S - S.max(axis=1)[:, None])
+    return P @ V / P.sum(axis=1)[:, None]
+
+
+# causal_attention, maximum_of_hidden: the maximum before the mask
+def my_causal_attention(Q, K, V):
+    S = Q @ K.T / Q.shape[1] ** 0.5
+    m = S.max(axis=1, keepdims=True)
+    S = np.where(np.tri(*S.shape, k=len(K) - len(Q), dtype=bool), S, -np.inf)
+    P = np.exp(S - m)
+    l = P.sum(axis=1, keepdims=True)
+    return P @ V / np.where(l > 0, l, 1)
+
+
+# causal_attention, maximum_of_hidden: the maximum before the mask, and no guard
+def my_causal_attention(Q, K, V):
+    S = Q @ K.T * Q.shape[1] ** -0.5
+    P = np.exp(S - S.max(-1, keepdims=True))
+    P[~np.tri(len(Q), len(K), len(K) - len(Q), dtype=bool)] = 0
+    return P @ V / P.sum(-1, keepdims=True)
+
+
+# causal_attention, unseen_nan: a guard if all rows are empty
+def my_causal_attention(Q, K, V):
+    r, c = np.arange(len(Q))[:, None], np.arange(len(K))[None]
+    S = np.einsum("rd,cd->rc", Q, K) / Q.shape[1] ** 0.5
+    S[c > r + len(K) - len(Q)] = -np.inf
+    m = S.max(axis=1, keepdims=True)
+    if np.all(np.isneginf(m)):
+        return np.zeros_like(Q)
+    P = np.exp(S - m)
+    return (P / P.sum(axis=1, keepdims=True)) @ V
+
+
+# causal_attention, tiny_in_fp32: 1e-300 added to l
+def my_causal_attention(Q, K, V):
+    seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
+    S = np.where(seen, Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
+    m = S.max(axis=1, keepdims=True)
+    m[m == -np.inf] = 0
+    P = np.exp(S - m)
+    return P @ V / (P.sum(axis=1, keepdims=True) + 1e-300)
+
+
+# causal_attention, tiny_in_fp32: a maximum that begins at -1e300
+def my_causal_attention(Q, K, V):
+    seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
+    S = np.where(seen, Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
+    P = np.exp(S - S.max(axis=1, keepdims=True, initial=-1e300))
+    l = P.sum(axis=1, keepdims=True)
+    return P @ V / np.where(l == 0, 1, l)
+
+
+# causal_attention, inexact: 1e-9 added to l
+def my_causal_attention(Q, K, V):
+    seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
+    S = np.where(seen, Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    return P @ V / (P.sum(axis=1, keepdims=True) + 1e-9)
+
+
+# causal_attention, inexact: in fp32 whatever came
+def my_causal_attention(Q, K, V):
+    q, k, v = (X.astype(np.float32) for X in (Q, K, V))
+    S = np.where(np.tri(len(q), len(k), k=len(k) - len(q), dtype=bool), q @ k.T / q.shape[1] ** 0.5, -np.inf)
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    l = P.sum(axis=1, keepdims=True)
+    return (P @ v / np.where(l == 0, 1, l)).astype(Q.dtype)
+
+
+# causal_attention, dtype: fp32 always
+def my_causal_attention(Q, K, V):
+    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    l = P.sum(axis=1, keepdims=True)
+    return (P @ V / np.where(l == 0, 1, l)).astype(np.float32)
+
+
+# causal_attention, dtype: a result of zeros, in fp64
+def my_causal_attention(Q, K, V):
+    O = np.zeros((len(Q), Q.shape[1]))
+    for r in range(len(Q)):
+        n = max(r + 1 + len(K) - len(Q), 0)
+        if n:
+            x = K[:n] @ Q[r] / Q.shape[1] ** 0.5
+            p = np.exp(x - x.max())
+            O[r] = p @ V[:n] / p.sum()
+    return O
+
+
+# causal_attention, not_the_largest: the score of the first key
+def my_causal_attention(Q, K, V):
+    O = np.zeros_like(Q)
+    for r in range(len(Q)):
+        n = r + 1 + len(K) - len(Q)
+        if n > 0:
+            x = K[:n] @ Q[r] / Q.shape[1] ** 0.5
+            p = np.exp(x - x[0])
+            O[r] = p @ V[:n] / p.sum()
+    return O
+
+
+# causal_attention, takes_mean: the lowest number that there is
+def my_causal_attention(Q, K, V):
+    S = Q @ K.T / Q.shape[1] ** 0.5
+    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), S, np.finfo(Q.dtype).min)
+    P = np.exp(S - S.max(axis=-1, keepdims=True))
+    return P / P.sum(axis=-1, keepdims=True) @ V
+
+
+# causal_attention, hidden_weigh: -100 for -inf
+def my_causal_attention(Q, K, V):
+    S = Q @ K.T / Q.shape[1] ** 0.5
+    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q)) == 1, S, -100)
+    P = np.exp(S - S.max(axis=-1, keepdims=True))
+    return P / P.sum(axis=-1, keepdims=True) @ V
+
+
+# causal_attention, scale_constant: sqrt(64)
+def my_causal_attention(Q, K, V):
+    S = Q @ K.T / 8
+    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), S, -np.inf)
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    l = P.sum(axis=1, keepdims=True)
+    return P @ V / np.where(l == 0, 1, l)
+
+
+# causal_attention, hidden_0: tril of the scores
+def my_causal_attention(Q, K, V):
+    S = np.tril(Q @ K.T / Q.shape[1] ** 0.5, len(K) - len(Q))
+    P = np.exp(S - S.max(axis=1, keepdims=True))
+    return P @ V / P.sum(axis=1, keepdims=True)
+
+
+# causal_attention, past_not_negative: rows over keys, the first row has one
+def my_causal_attention(Q, K, V):
+    past, O = max(0, len(K) - len(Q)), np.empty_like(Q)
+    for r, q in enumerate(Q):
+        x = K[: past + r + 1] @ q / len(q) ** 0.5
+        p = np.exp(x - x.max())
+        O[r] = p @ V[: past + r + 1] / p.sum()
+    return O
+
+
+# causal_attention, score_0_hidden: tril, then what is 0
+def my_causal_attention(Q, K, V):
+    S = np.tril(Q @ K.T / Q.shape[1] ** 0.5, k=len(K) - len(Q))
+    S[S == 0] = -np.inf
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    l = P.sum(axis=1, keepdims=True)
+    return P @ V / np.where(l == 0, 1, l)

@@ -1,0 +1,181 @@
+"""The exercises of chapter 08 on loops over blocks."""
+
+from functools import wraps
+
+import numpy as np
+
+from flashlib import naive
+from flashlib.checks import drawn, gradient
+from flashlib.checks.chapters.backward.exercises import KB, drawn_scale, lean
+from flashlib.checks.examine import Case, Finding, Measured, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.slow import Slow
+from flashlib.checks.values import describe_value
+from flashlib.tiled import blocks
+
+MANY = 256  # rows that are too many to be loaded at once
+
+
+def in_blocks(answer, names, at, limit):
+    """Return lean answer with some arguments, {position: name}, in slow memory if they have many rows.
+
+    at: the position of the block size, the most rows that may be loaded at once.
+    """
+
+    @wraps(answer)
+    def run(*arguments):
+        placed = [Slow(x) if n in names and len(x) >= MANY else x for n, x in enumerate(arguments)]
+        result, found = lean(answer, limit)(*placed)
+        for n, name in names.items():
+            most, rows = placed[n].loads.most if placed[n] is not arguments[n] else 0, arguments[n]
+            if most > arguments[at] * rows.shape[1] and not (found and most == rows.size):
+                found = Finding("loaded_at_once", name=name)
+        return Measured(result, found)
+
+    return run
+
+
+# ---- the two loops
+
+
+def _problem(rng, N_q, N_k, d, offset, scale):
+    """Return Q, K, V, dO, lse, delta and the Grads of standard attention."""
+    Q, K, V, dO = (rng.normal(size=(N, d)).round(1) for N in (N_q, N_k, N_k, N_q))
+    if offset:
+        Q[:, -1], K[:, -1] = 1, offset / scale
+    O, lse = naive.attention(Q, K, V, scale=scale)
+    return Q, K, V, dO, lse, (dO * O).sum(axis=1), naive.backward(Q, K, V, O, lse, dO, scale=scale)
+
+
+DQ = gradient.dq_loop("my_dq_rows(Q_i, dO_i, lse_i, delta_i, K, V, B_c, scale)", gradient.IN_NUMPY, "end = len(K)")
+
+
+@exercise(title="dQ of one row block", minutes=20, difficulty="medium", program=DQ)
+def dq_rows(answer, known):
+    rng = np.random.default_rng(4)
+    plain = [
+        _row_block(rng, "1 row and 2 keys in blocks of 1", 1, 2, 1, 1),
+        _row_block(rng, "2 rows and 2 keys, one block", 2, 2, 2, 2),
+        _row_block(rng, "2 rows and 4 keys in blocks of 2", 2, 4, 2, 2),
+        _row_block(rng, "3 rows and 5 keys in blocks of 2", 3, 5, 2, 2),
+        _row_block(rng, "2 rows and 7 keys in blocks of 3", 2, 7, 4, 3),
+        _row_block(rng, "4 rows and 3 keys in blocks of 8", 4, 3, 3, 8),
+        _row_block(rng, "3 rows and 4 keys in blocks of 1", 3, 4, 2, 1),
+        *drawn.cases(_any_row_block),
+    ]
+    large = [
+        _row_block(rng, "scores near 900", 3, 5, 3, 2, 900),
+        _row_block(rng, "scores near -900", 3, 5, 3, 2, -900),
+    ]
+    many = [_row_block(rng, "64 rows and 512 keys in blocks of 8", 64, 512, 2, 8)]
+    return examine(in_blocks(answer, {4: "K", 5: "V"}, 6, 64 * KB), [plain, large, many], known)
+
+
+def _row_block(rng, words, B_r, N_k, d, B_c, offset=0, scale=0.375):
+    Q, K, V, dO, lse, delta, grads = _problem(rng, B_r, N_k, d, offset, scale)
+    return Case(words, (Q, dO, lse, delta, K, V, B_c, scale), grads.dQ, 1e-6 if offset else 1e-9)
+
+
+def _any_row_block(rng):
+    B_r, N_k, d, B_c = map(int, rng.integers((1, 2, 1, 2), (9, 50, 9, 30)))
+    return _row_block(
+        rng, f"{B_r} rows and {N_k} keys in blocks of {B_c}", B_r, N_k, d, B_c, scale=drawn_scale(rng)
+    )
+
+
+DKV = gradient.dkv_loop("my_dkv_columns(K_j, V_j, Q, dO, lse, delta, B_r, scale)", gradient.IN_NUMPY)
+
+
+@exercise(title="dK and dV of one column block", minutes=25, difficulty="hard", program=DKV)
+def dkv_columns(answer, known):
+    rng = np.random.default_rng(5)
+    plain = [
+        _column_block(rng, "2 rows in blocks of 1 and 1 of 2 keys", 2, 2, 1, 1, 1),
+        _column_block(rng, "2 rows and 2 of 4 keys, one block", 2, 4, 2, 2, 2),
+        _column_block(rng, "4 rows in blocks of 2 and 2 of 4 keys", 4, 4, 2, 2, 2),
+        _column_block(rng, "5 rows in blocks of 2 and 3 of 4 keys", 5, 4, 3, 2, 2),
+        _column_block(rng, "7 rows in blocks of 3 and 2 of 9 keys", 7, 9, 2, 4, 3),
+        _column_block(rng, "3 rows in blocks of 8 and all of 4 keys", 3, 4, 4, 3, 8),
+        _column_block(rng, "4 rows in blocks of 1 and 1 of 3 keys", 4, 3, 1, 2, 1),
+        *drawn.cases(_any_column_block),
+    ]
+    large = [
+        _column_block(rng, "scores near 900", 5, 5, 3, 3, 2, 900),
+        _column_block(rng, "scores near -900", 5, 5, 3, 3, 2, -900),
+    ]
+    many = [_column_block(rng, "512 rows in blocks of 8 and 64 of 65 keys", 512, 65, 64, 2, 8)]
+    read = in_blocks(answer, {2: "Q", 3: "dO"}, 6, 64 * KB)
+    return examine(read, [plain, large, many], known, outputs=("dK_j", "dV_j"))
+
+
+def _column_block(rng, words, N_q, N_k, B_c, d, B_r, offset=0, scale=0.375):
+    """Return the Case of the last B_c of N_k keys."""
+    Q, K, V, dO, lse, delta, grads = _problem(rng, N_q, N_k, d, offset, scale)
+    arguments = K[-B_c:], V[-B_c:], Q, dO, lse, delta, B_r, scale
+    return Case(words, arguments, (grads.dK[-B_c:], grads.dV[-B_c:]), 1e-6 if offset else 1e-9)
+
+
+def _any_column_block(rng):
+    N_q, B_c, others, d, B_r = map(int, rng.integers((2, 1, 1, 1, 1), (50, 9, 9, 9, 30)))
+    words = f"{N_q} rows in blocks of {B_r} and {B_c} of {B_c + others} keys"
+    return _column_block(rng, words, N_q, B_c + others, B_c, d, B_r, scale=drawn_scale(rng))
+
+
+# ---- row blocks under a causal mask
+
+ROW_BLOCKS = """
+def my_row_blocks(j, N_q, N_k, B_r, B_c):
+    past = N_k - N_q
+    key = j * B_c
+    row = max(0, key - past)
+    first = row // B_r
+    T_r = -(-N_q // B_r)
+    found = list(range(first, T_r))
+    return found
+"""
+
+
+@exercise(
+    title="Which row blocks a column block visits",
+    minutes=15,
+    difficulty="medium",
+    program=gradient.Program(ROW_BLOCKS.strip(), {"blocks": blocks, "np": np}),
+)
+def row_blocks(answer, known):
+    sizes = """
+    0 1 1 1 1 / 1 2 2 1 1 / 0 3 3 1 1 / 1 4 4 2 2 / 1 7 7 2 2 / 1 8 8 4 2 / 1 6 6 2 3 / 0 2 5 1 2 / 1 2 5 1 2 /
+    2 5 12 2 5 / 0 5 2 2 1 / 1 12 5 5 2 / 3 40 64 8 16 / 7 100 90 16 12 / 1 2 4 3 2 / 0 0 4 2 2
+    """
+    fixed = [_visits(*map(int, numbers.split())) for numbers in sizes.split("/")]
+    return examine(_numbers(answer), fixed + drawn.cases(_any_visits, 8), known)
+
+
+def _visits(j, N_q, N_k, B_r, B_c):
+    """Return the Case of column block j, found by looking at each tile."""
+    seen = np.tri(N_q, N_k, N_k - N_q, dtype=bool)[:, j * B_c : (j + 1) * B_c]
+    right = [i for i, rows in enumerate(blocks(N_q, B_r)) if seen[rows].any()]
+    return Case(f"{j = }, {N_q = }, {N_k = }, {B_r = }, {B_c = }", (j, N_q, N_k, B_r, B_c), right)
+
+
+def _any_visits(rng):
+    N_q, N_k, B_r, B_c = map(int, rng.integers(1, (60, 60, 20, 20)))
+    return _visits(int(rng.integers(0, -(-N_k // B_c))), N_q, N_k, B_r, B_c)
+
+
+def _numbers(answer):
+    """Return answer with what it returns made a sorted list of int; raises Finding if it holds others."""
+
+    @wraps(answer)
+    def run(*sizes):
+        found = answer(*sizes)
+        if found is None:
+            return None
+        try:
+            numbers = list(found)
+            if all(i == int(i) for i in numbers):
+                return sorted(map(int, numbers))
+        except (TypeError, ValueError):
+            pass
+        raise Finding("no_list", given=describe_value(found))
+
+    return run

@@ -1,0 +1,64 @@
+"""The calculations of chapter 12: TFLOP/s, and how many programs a multiprocessor of the H100 can hold."""
+
+from flashlib import cost
+from flashlib.checks import sizes
+from flashlib.checks.examine import examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+
+SPEED = """
+def my_tflops(B, H, N, d, causal, ms):
+    FLOP = 4 * B * H * N * N * d
+    counted = FLOP / 2 if causal else FLOP
+    seconds = ms / 1000
+    total = counted / seconds / 1e12
+    return total
+"""
+
+
+@exercise(title="TFLOP/s by the convention", minutes=5, difficulty="easy", program=Program(SPEED.strip(), {}))
+def tflops(answer, known):
+    fixed = """
+        1 1 1000 250 False 1.0, 1 1 1000 250 True 1.0, 1 1 1000 64 False 0.25, 2 3 1000 64 False 0.5,
+        2 3 1000 64 True 0.5, 3 2 777 40 True 0.3, 4 16 4096 128 True 0.8, 4 32 16384 64 False 43.0
+    """
+
+    def right(B, H, N, d, causal, ms):
+        return B * H * cost.flops(N, N, d, causal=causal) / (ms * 1e9)
+
+    def draw(rng):
+        return *rng.integers(1, (9, 33, 5000, 257)), rng.random() < 0.5, rng.integers(1, 5000) / 100
+
+    return examine(answer, sizes.cases(right, fixed, draw), known)
+
+
+ROOM = """
+def my_programs(registers, shared, num_warps):
+    of_warp = -(-registers * 32 // 256) * 256
+    of_program = of_warp * num_warps
+    by_registers = 65536 // of_program
+    taken = shared + 1024
+    by_shared = 228 * 1024 // taken
+    by_warps = 64 // num_warps
+    total = min(by_registers, by_shared, by_warps)
+    return total
+"""
+
+
+@exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium", program=Program(ROOM.strip(), {}))
+def programs(answer, known):
+    fixed = """
+        128 0 4, 64 0 4, 168 0 4, 169 0 4, 133 0 4, 33 0 4, 39 0 4, 20 0 8, 51 0 8, 32 0 8, 32 58368 4,
+        32 115712 4, 32 77312 4, 32 14464 4, 32 20224 4, 64 49152 8, 255 98304 8, 128 231424 16,
+        32 232448 4, 255 32768 16, 32 266240 4, 40 1024 4
+    """
+
+    def right(registers, shared, num_warps):
+        from flashlib.kernels import compiled  # here: Triton is missing on macOS and Windows
+
+        return min(compiled.programs(registers, shared, num_warps, 90))
+
+    def draw(rng):
+        return rng.integers(16, 256), 128 * rng.integers(0, 600), rng.choice([4, 8, 16])
+
+    return examine(sizes.whole(answer, right), sizes.cases(right, fixed, draw, count=6), known)

@@ -1,0 +1,250 @@
+"""The exercises of chapter 10 that launch kernels of their own. Triton is imported by the checks, not here."""
+
+import inspect
+import math
+from functools import wraps
+from unittest import mock
+
+import numpy as np
+
+from flashlib import naive, tiled
+from flashlib.checks import drawn, update
+from flashlib.checks.examine import Case, Finding, Measured, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+from flashlib.checks.strided import Strided, memory, strides_of
+
+INF = np.inf
+
+
+PADDED = Program(
+    """
+def attended(Q, K, V):
+    Q, K, V = (X.astype(np.float64) for X in (Q, K, V))
+    past = K.shape[2] - Q.shape[2]
+    d = Q.shape[3]
+    n = max(16, 1 << (d - 1).bit_length())
+    zeros = np.zeros((*Q.shape[:3], n - d))
+    scale = 1 / np.sqrt(d)
+    S = Q @ K.swapaxes(2, 3) * scale
+    P = np.exp(S - S.max(axis=3, keepdims=True))
+    O = P @ V / P.sum(axis=3, keepdims=True)
+    return O
+""",
+    {"np": np},
+)
+
+
+@exercise(title="Any head dimension", minutes=10, difficulty="easy", program=PADDED)
+def padded(answer, known):
+    in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in (1, 16, 20, 80, 128)] + drawn.cases(_any_d)
+    in_fp16 = [_padded("fp16 tensors and d = 20", (1, 2, 5, 7, 20), dtype=np.float16, tolerance=2e-3)]
+    return examine(_on_rung_5(answer), [in_fp32, in_fp16], known, outputs=("O",))
+
+
+def _padded(words, shape, **options):
+    return _heads(words, shape, lambda Q, K, V: naive.attention(Q, K, V).O, **options)
+
+
+def _any_d(rng):
+    N_q, N_k, d = map(int, (*rng.integers(1, 40, 2), rng.integers(1, 129)))
+    return _padded(f"N_q = {N_q}, N_k = {N_k}, d = {d}", (2, 1, N_q, N_k, d), rng=rng)
+
+
+def _on_rung_5(answer):
+    """Return answer as a function of arrays; how it called rung 5 is found."""
+    from flashlib.checks.launches import launched
+    from flashlib.kernels.ladder import r5_causal
+
+    launch, attended, dimensions = r5_causal.launch, _O_alone(launched(answer)), []
+
+    def noted(kernel, Q, *others, **options):
+        dimensions.append(Q.shape[-1])
+        return launch(kernel, Q, *others, **options)
+
+    def run(Q, K, V):
+        dimensions.clear()
+        with mock.patch.object(r5_causal, "launch", noted):
+            O, found = attended(Q, K, V)
+        d = Q.shape[-1]
+        exact = max(16, 1 << (d - 1).bit_length())
+        if not dimensions:
+            found = Finding("not_rung_5")
+        elif found and found.id == "course_kernel":
+            found = None if dimensions[-1] == exact else Finding("too_far", d=d, given=dimensions[-1], exact=exact)
+        return Measured(O, found)
+
+    return run
+
+
+def _O_alone(launched):
+    """Return a launched answer; raises Finding if it returns more than O."""
+
+    def run(*arguments):
+        O, found = launched(*arguments)
+        if isinstance(O, tuple | list):
+            raise Finding("several_values", n=len(O))
+        return Measured(O, found)
+
+    run.__signature__ = inspect.signature(launched)
+    return run
+
+
+def _read_as(X, other=None):
+    """Return what is read where other strides are taken for those of X: those of `other`, or of no gaps."""
+    strides = strides_of(other) if other is not None else _strides(X.shape)
+    return memory(X)(_offsets(X.shape, strides)).astype(np.float32)
+
+
+def _dense(X):
+    """Return what is read where the stride of the last axis of X is taken for 1."""
+    return memory(X)(_offsets(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
+
+
+def _like(O, X):
+    """Return O as it is read where it has the strides of X, and was written as if it had no gaps."""
+    strides = strides_of(X)
+    order = sorted(range(4), key=lambda axis: -strides[axis])
+    return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
+
+
+def _offsets(shape, strides):
+    return sum(stride * n for stride, n in zip(strides, np.indices(shape), strict=True))
+
+
+def _strides(shape):
+    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+
+ALIBI = update.looped(
+    """
+    def attended(Q_, K_, V_, slope):
+        Q, K, V = whole(Q_), whole(K_), whole(V_)
+        past = K.shape[2] - Q.shape[2]
+        m0 = -np.inf
+        O = np.zeros(Q.shape, np.float32)
+        for b, h in np.ndindex(*Q.shape[:2]):
+            q, k, v = Q[b, h], K[b, h], V[b, h]
+            for rows in blocks(len(q), 16):
+                state = start(*q[rows].shape)
+                m, l, O_acc = np.full_like(state.m, m0), state.l, state.O_acc
+                for cols in blocks(len(k), 16):
+                    r, c = np.ogrid[rows, cols]
+                    scale = float(1 / np.sqrt(q.shape[1]))
+                    m, l, O_acc = step(q[rows], k[cols], v[cols], m, l, O_acc, scale, r, c, past, slope)
+                O[b, h, rows] = O_acc / np.where(l == 0, 1, l)[:, None]
+        return O
+    """,
+    "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, slope)",
+    "seen = c <= r + past",
+    "distance = r + past - c",
+    "penalty = slope * distance",
+    blocks=tiled.blocks,
+    start=lambda n_r, d: update.start(n_r, d, np.float32),
+    whole=np.asarray,
+    read_as=_read_as,
+    dense=_dense,
+    like=_like,
+).in_terms({", -np.inf)": " - penalty, -np.inf)"})  # also in what is exchanged
+
+
+@exercise(
+    title="A penalty for distance",
+    minutes=30,
+    difficulty="hard",
+    program=ALIBI,
+    variants=("blocks(len(k), 16) -> blocks(len(k), 64)",),
+)
+def alibi(answer, known):
+    stages = [
+        [
+            _penalised("one query and one key", (1, 1, 1, 1, 16), 0.5),
+            _penalised("a slope of 0", (1, 1, 16, 16, 16), 0.0),
+            _penalised("two tiles", (1, 1, 16, 32, 16), 0.5),
+            _penalised("tiles of 16 that N does not fill", (1, 1, 21, 21, 16), 0.5),
+            _penalised("two sequences of two heads", (2, 2, 5, 7, 16), 0.25),
+            _penalised("large scores and d = 64", (1, 1, 5, 37, 64), 2.0, size=64),
+            _penalised("many keys", (1, 1, 2, 150, 16), 0.125),
+            _penalised("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), 2.0, size=2**22),
+            *drawn.cases(_any_penalised, 1),
+        ],
+        [_penalised("more queries than keys", (1, 1, 70, 5, 16), 0.5)],
+        [
+            _penalised("two heads that are stored as (B, N, H, d)", (1, 2, 5, 7, 16), 0.5, stored=("BNHd",) * 3),
+            _penalised(
+                "K and V, each stored in its own way", (1, 2, 5, 7, 16), 0.5, stored=("BHNd", "BNHd", "BHdN")
+            ),
+        ],
+    ]
+    return examine(_penalising(answer), stages, known, outputs=("O",))
+
+
+def _penalised(words, shape, slope, *, size=1, stored=(), rng=None):
+    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d); size: how many times larger Q is."""
+    return _heads(words, shape, _alibi, slope, size=size, stored=stored, rng=rng)
+
+
+def _any_penalised(rng):
+    N_q, more, H = map(int, (*rng.integers(1, 21, 2), rng.integers(1, 3)))
+    shape = 1, H, N_q, N_q + more, int(rng.choice([16, 64]))
+    slope = float(rng.integers(1, 64) / 32)
+    return _penalised(f"a shape (B, H, N_q, N_k, d) of {shape}", shape, slope, rng=rng)
+
+
+def _heads(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1, stored=(), rng=None):
+    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d), and of others.
+
+    exact: takes Q, K and V of a head in fp64, and others, and returns its O. stored: the order of the axes in
+    memory of each, which is BHNd otherwise.
+    """
+    rng = rng or np.random.default_rng(0)
+    B, H, N_q, N_k, d = shape
+    Q, K, V = (rng.integers(-24, 25, (B, H, N, d)) / 16 for N in (N_q, N_k, N_k))
+    Q *= size
+    O = [[exact(Q[b, h], K[b, h], V[b, h], *others) for h in range(H)] for b in range(B)]
+    given = [X.astype(dtype) for X in (Q, K, V)]
+    if stored:
+        given = [_laid(X, order) for X, order in zip(given, stored, strict=True)]
+    return Case(words, (*given, *others), np.array(O), tolerance, dtype)
+
+
+def _laid(X, order):
+    axes = ["BHNd".index(axis) for axis in order]
+    strides = dict(zip(axes, _strides([X.shape[axis] for axis in axes]), strict=True))
+    return X if order == "BHNd" else Strided(X, tuple(strides[axis] for axis in range(4)))
+
+
+def _alibi(Q, K, V, slope):
+    """Return causal attention with a penalty for distance, for one head."""
+    distance = np.arange(len(Q))[:, None] + len(K) - len(Q) - np.arange(len(K))
+    S = Q @ K.T / math.sqrt(Q.shape[1]) - slope * distance
+    m, l, O_acc = update.state(np.where(distance >= 0, S, -INF), V)
+    return O_acc / np.where(l == 0, 1, l)[:, None]
+
+
+def _penalising(answer):
+    """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found."""
+    from flashlib.checks.launches import launched
+    from flashlib.checks.parts import Made
+
+    made = Made()
+
+    @wraps(answer)
+    def noted(*arguments):
+        with made:
+            return answer(*arguments)
+
+    attended = _O_alone(launched(answer if hasattr(answer, "fn") else noted))  # else it is no kernel
+
+    def run(Q, K, V, slope):
+        N_q, N_k = Q.shape[2], K.shape[2]
+        made.shapes.clear()
+        O, found = attended(Q, K, V, slope)
+        if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
+            found = found or Finding("matrix")
+        blind = np.asarray(O)[:, :, : max(0, N_q - N_k)] if np.shape(O) == Q.shape else np.zeros(0)
+        if np.isfinite(blind).all() and blind.any():
+            found = found or Finding("no_key_not_zero")
+        return Measured(O, found)
+
+    return run

@@ -1,0 +1,25 @@
+"""Cases that are drawn anew at each check, from a seed that the verdict shows."""
+
+import random
+
+import numpy as np
+
+_seed = 0
+
+
+def new_seed() -> int:
+    """Return a seed for a check, of four digits."""
+    return random.SystemRandom().randrange(1000, 10000)
+
+
+def use(seed):
+    """Let `cases` draw from this seed."""
+    global _seed
+    _seed = seed
+
+
+def cases(make, count=3) -> list:
+    """Return `count` Cases, each made by make(rng); their words say that they are drawn, and from what seed."""
+    rng = np.random.default_rng(_seed)
+    made = [make(rng) for _ in range(count)]
+    return [case._replace(words=f"{case.words} (drawn with seed {_seed})") for case in made]

@@ -1,0 +1,96 @@
+"""Every right answer is accepted, and every wrong one rejected with the mistake named that it must be."""
+
+import contextlib
+import io
+import signal
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cloudpickle")
+
+from flashlib import checks  # noqa: E402
+from flashlib.chapters import chapter  # noqa: E402
+from flashlib.checks import answers, process, solutions  # noqa: E402
+
+SEED = 4711  # of the cases that are drawn, in tests the same every time
+EXERCISES = [e for e in checks.EXERCISES.values() if not chapter(e.chapter).obstacles()]
+
+
+def _of_these(found):
+    return [a for a in found if checks.EXERCISES[a.exercise] in EXERCISES]
+
+
+def _name(answer):
+    return "-".join(filter(None, (answer.exercise, answer.mistake, answer.words))).replace(" ", "_")
+
+
+WRONG, RIGHT = _of_these(answers.wrong()), _of_these(answers.right())
+
+if any(exercise.triton for exercise in EXERCISES):
+    import flashlib.kernels  # noqa: F401
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_solution_is_right(exercise, record_property):
+    verdict = exercise(solutions.solution(exercise.name))
+    assert verdict.outcome == "right", f"\n{verdict}"
+    record_property("right answer accepted", exercise.name)
+
+
+def call_here(function, *arguments, limit):
+    """Do what `process.call` does, in this process; what kills it or cannot be interrupted is not for this."""
+
+    def end(*_):
+        raise process.NotEnded(f"did not end within {limit:g} seconds", "")
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed), warnings.catch_warnings(action="ignore"):
+            return function(*arguments), printed.getvalue()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@pytest.fixture
+def here(answer, monkeypatch):
+    """Let the check run in this process: a process for each would take most of the time of all tests.
+
+    Solutions, and what does not end, have one, as an answer of a learner has.
+    """
+    if hasattr(signal, "SIGPROF") and answer.mistake != "not_ended":
+        monkeypatch.setattr(process, "call", call_here)
+
+
+@pytest.mark.parametrize("answer", RIGHT, ids=_name)
+def test_a_right_answer_in_another_style_is_accepted(answer, here, record_property):
+    verdict = checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
+    assert verdict.outcome == "right", f"\n{verdict}\n\n{answer.source}"
+    record_property("right answer accepted", answer.exercise)
+
+
+@pytest.mark.parametrize("answer", WRONG, ids=_name)
+def test_a_wrong_answer_is_named(answer, here, record_property):
+    verdict = checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
+    assert verdict.outcome == "wrong", f"accepted as {verdict.outcome}:\n{answer.source}"
+    assert verdict.mistake == answer.mistake, f"named {verdict.mistake}:\n{verdict}\n\n{answer.source}"
+    record_property("wrong answer named", (answer.exercise, answer.mistake))
+
+
+def test_the_readme_shows_the_totals():
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"{len(checks.EXERCISES)} exercises, {len(answers.wrong())} wrong answers" in text
+
+
+def test_wrong_answers_are_many_and_none_is_a_solution():
+    by_exercise = defaultdict(set)
+    for answer in answers.wrong():
+        by_exercise[answer.exercise].add(answer.source)
+        assert answer.source != solutions.text(answer.exercise)
+    few = {name: len(by_exercise[name]) for name in checks.EXERCISES if len(by_exercise[name]) < 5}
+    assert not few, "each exercise has five wrong answers or more"
