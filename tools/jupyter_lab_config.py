@@ -18,7 +18,7 @@ c.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0  # in a co
 class PromptConnection(ZMQChannelsWebsocketConnection):
     """The page's connection to a kernel, which sends each message at once.
 
-    As it is by default, the second of two small messages waits until the first is acknowledged, some 40 ms: more
+    By default, the second of two small messages waits until the first is acknowledged, some 40 ms: more
     than a widget takes to answer a slider.
     """
 

@@ -215,7 +215,7 @@ def run(path, refresh=False, source=None):
 
 
 def write(path, text):
-    """Write `text` to `path`, unless it stands there already; return whether it did not."""
+    """Write `text` to `path` unless it is there already; return whether it was written."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
     path.write_text(text, encoding="utf-8", newline="\n")

@@ -47,7 +47,7 @@ def to_html(nb, name):
 
 
 def first_error(nb):
-    """Return a sentence on the first cell that raised and was not to raise, or None."""
+    """Return a sentence on the first cell that raised and should not have, or None."""
     for number, cell in enumerate(nb.cells):
         if "raises-exception" in notebooks.tags(cell):
             continue

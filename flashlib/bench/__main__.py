@@ -1,6 +1,6 @@
 """Time FlashAttention in bf16 on one GPU, ours and its peers in one run; without a GPU, NumPy's.
 
-What is timed without one is said in `flashlib.bench.cpu`. The sizes keep B * N = 16384 tokens and H * d = 2048.
+For what is timed without one see `flashlib.bench.cpu`. The sizes keep B * N = 16384 tokens and H * d = 2048.
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, half of it if
 causal. MB are the most that a call holds beyond its inputs and outputs.
 
@@ -13,33 +13,16 @@ import argparse
 import functools
 import itertools
 import math
-from typing import NamedTuple
 
 import torch
 
-from flashlib import cost, torch_ref
-from flashlib.bench import backward, cpu, harness, records, short
-from flashlib.bench.peers import BACKWARD_PEERS, EAGER_LIMIT, NEEDED, PEERS
+from flashlib.bench import cpu, harness, records, short
+from flashlib.bench.peers import BACKWARD_PEERS, PEERS
+from flashlib.bench.problem import Size, measure
 
 TOKENS, WIDTH = 16384, 2048
 LENGTHS = (1024, 4096, 16384)
 QUICK = 4096
-
-
-class Size(NamedTuple):
-    """H_q is a multiple of H_k."""
-
-    B: int
-    H_q: int
-    H_k: int
-    N: int
-    d: int
-    causal: bool
-
-    @property
-    def compiled(self) -> dict:
-        """As `records` wants it."""
-        return {"d": self.d, "causal": self.causal, "shape": [self.B, self.H_q, self.H_k, self.N]}
 
 
 def usual(d, causal, N):
@@ -55,27 +38,6 @@ MORE = [
 ]
 FORWARD = {"forward": {}}
 BACKWARD = {"backward_dkv": {}, "backward_dq": {}, "backward_fused": {}}
-
-
-def measure(size, peers) -> dict:
-    """Return TFLOP/s and memory of every peer at one size, each verified on one head before it is timed."""
-    B, H_q, H_k, N, d, causal = size
-    Q, K, V = (torch.randn(B, H, N, d, device="cuda", dtype=torch.bfloat16) for H in (H_q, H_k, H_k))
-    one_head = [X[-1:, -1:] for X in (Q, K, V)]
-    exact = torch_ref.attention(*(X.double() for X in one_head), causal=causal).O
-    plain = torch_ref.attention(*one_head, causal=causal).O
-    runs = {}
-    for name, peer in peers.items():
-        if name == "eager" and N > EAGER_LIMIT:
-            continue
-        run = functools.partial(peer, Q, K, V, causal)
-
-        def check(name=name, run=run):
-            harness.verify(f"{name} at {size}", run()[-1:, -1:], exact, plain)
-
-        if harness.works(name, check, needed=name in NEEDED):
-            runs[name] = run
-    return harness.compare(peers, runs, B * H_q * cost.flops(N, N, d, causal=causal))
 
 
 def table(sizes, measure, peers, kernels, notes) -> list:
@@ -105,8 +67,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="N = 4096 only")
     parser.add_argument("--backward", action="store_true", help="the backward pass")
     args = parser.parse_args()
-    parts = (backward.measure, BACKWARD_PEERS, BACKWARD) if args.backward else (measure, PEERS, FORWARD)
-    passes, peers, kernels = parts
+    peers, kernels = (BACKWARD_PEERS, BACKWARD) if args.backward else (PEERS, FORWARD)
+    passes = functools.partial(measure, gradients=args.backward)
 
     torch.manual_seed(0)
     record = {**harness.environment(), "dtype": "bfloat16"}

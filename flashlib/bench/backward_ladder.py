@@ -18,7 +18,6 @@ import torch
 
 from flashlib import cost
 from flashlib.bench import harness, ladder
-from flashlib.bench.backward import reference
 from flashlib.bench.ladder import SMALL, TOKENS, WIDTH, N, Rung, small
 from flashlib.bench.peers import BACKWARD_PEERS, kernels
 
@@ -30,26 +29,20 @@ STAGES = (2, 3)
 
 
 class Problem(ladder.Problem):
-    """One size: its tensors, what the forward pass kept, and one head's exact and plain gradients.
+    """One size, its gradients, and what the forward pass kept.
 
     A rung's run(problem, **options) returns the function that is timed; what it does before is not.
     """
 
-    def __init__(self, B, H, N, d, causal, device="cuda"):
-        super().__init__(B, H, N, d, causal, device)
-        self.head_flops = cost.backward_flops(N, N, d, causal=causal)
-        self.dO = torch.randn_like(self.tensors[0])
+    def __init__(self, B, H, N, d, causal, **options):
+        super().__init__(B, H, N, d, causal, gradients=True, **options)
         self.O, self.lse = kernels("forward").attention(*self.tensors, causal=causal)
-        head = [X[-1:, -1:] for X in (*self.tensors, self.dO)]
-        self.exact, self.plain = (
-            dict(zip(("dQ", "dK", "dV"), gradients, strict=True)) for gradients in reference(*head, causal)
-        )
 
     def only(self, name, gradients, products):
         """Return the problem of a pass that makes these gradients with so many products a tile."""
         one = copy.copy(self)
-        one.size = self.size | {"pass": name}
-        one.exact = {gradient: self.exact[gradient] for gradient in gradients}
+        one.row = self.row | {"pass": name}
+        one.expected = {gradient: self.expected[gradient] for gradient in gradients}
         one.head_flops = self.head_flops * products // PRODUCTS
         return one
 
@@ -61,21 +54,11 @@ class Problem(ladder.Problem):
         passes = ("fused",) if rung == "b2_adds" else ("dkv", "dq")
         return {f"backward_{which}": options for which in passes}
 
-    def verify(self, what, given, roundings=1):
-        given = given if isinstance(given, tuple) else (given,)
-        for (name, exact), X in zip(self.exact.items(), given, strict=True):
-            harness.verify(f"{name} of {what}", X[-1:, -1:], exact, self.plain[name], roundings=roundings)
-
 
 def peer(name):
     """Return the run of a peer, by autograd. It chooses its tiles; those of its row are told, not asked for."""
 
-    def run(problem, **_):
-        leaves = [X.detach().requires_grad_() for X in problem.tensors]
-        O = BACKWARD_PEERS[name](*leaves, problem.causal)
-        return lambda: torch.autograd.grad(O, leaves, problem.dO, retain_graph=True)
-
-    return run
+    return lambda problem, **_: problem.run(BACKWARD_PEERS[name])
 
 
 def kernel(**fixed):
@@ -123,7 +106,7 @@ def chosen_fused(problem, tried):
 
 def of_its_own(problem, tried):
     """The tuned tile of the pass that this problem is."""
-    return [dict(zip(SMALL, getattr(_tuned(problem), problem.size["pass"]), strict=True))]
+    return [dict(zip(SMALL, getattr(_tuned(problem), problem.row["pass"]), strict=True))]
 
 
 def _tuned(problem):

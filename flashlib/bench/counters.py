@@ -24,8 +24,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from flashlib import cost, torch_ref
+from flashlib import cost
 from flashlib.bench import harness
+from flashlib.bench.problem import Problem, Size
 from flashlib.state import Traffic
 
 HEADS = 16  # of one sequence: enough row blocks for all SMs, so that no backend splits K and V
@@ -64,10 +65,6 @@ class Call(NamedTuple):
     @property
     def label(self) -> str:
         return "|".join(map(str, self))
-
-    def inputs(self):
-        shape = 1, HEADS, self.N, self.d
-        return tuple(torch.randn(shape, device="cuda", dtype=getattr(torch, DTYPE)) for _ in "QKV")
 
     def run(self, Q, K, V):
         """Return O."""
@@ -109,19 +106,17 @@ def standard(Q, K, V):
     return P @ V
 
 
-def be_profiled():
+def run_under_profiler():
     """Verify each call, which warms it up, and run it once more between marks; ncu watches this process."""
     torch.manual_seed(0)
     for call in CALLS:
-        Q, K, V = call.inputs()
-        head = [X[:, -1:] for X in (Q, K, V)]
-        exact = torch_ref.attention(*(X.double() for X in head), causal=call.causal).O
-        plain = torch_ref.attention(*head, causal=call.causal).O
-        harness.verify(call.label, call.run(Q, K, V)[:, -1:], exact, plain)
+        size = Size(1, HEADS, HEADS, call.N, call.d, call.causal)
+        problem = Problem(size, dtype=getattr(torch, DTYPE))
+        problem.verify(call.label, call.run(*problem.tensors))
         torch.cuda.synchronize()
         torch.cuda.nvtx.range_push(call.label)
         torch.cuda.profiler.start()
-        call.run(Q, K, V)
+        call.run(*problem.tensors)
         torch.cuda.synchronize()
         torch.cuda.profiler.stop()
         torch.cuda.nvtx.range_pop()
@@ -132,7 +127,7 @@ def profile(cache_control):
     command = [
         *("ncu", "--csv", "--page", "raw", "--nvtx", "--profile-from-start", "off", "--clock-control", "none"),
         *("--cache-control", cache_control, "--metrics", ",".join(metric for metric, _ in METRICS.values())),
-        *(sys.executable, "-m", "flashlib.bench.counters", "--be-profiled"),
+        *(sys.executable, "-m", "flashlib.bench.counters", "--under-profiler"),
     ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -164,12 +159,12 @@ def total(kernels, place, ways=("read", "written")) -> int:
 def main():
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.counters", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
-    parser.add_argument("--be-profiled", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--under-profiler", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("The counters need a CUDA device, and there is none. Recorded runs are in notebooks/data.")
-    if args.be_profiled:
-        return be_profiled()
+    if args.under_profiler:
+        return run_under_profiler()
     if not shutil.which("ncu"):
         sys.exit("ncu is not on the path: it comes with NVIDIA Nsight Compute and the CUDA toolkit.")
 

@@ -4,9 +4,9 @@
 
 Weights and batches are the same in every run. Each model is verified before it is trained, its logits on the first
 batch against those in fp32; the loss of its first step is compared too. Our attention is trained to the end, and
-SDPA's flash three times: it adds gradients up in an order that changes, so its runs part by chance alone. How far
-the smoothed curves of each two of these four are apart, at most, is in `apart`. The others take only the first
-steps by the same schedule, which suffices for time and memory: standard attention, and ours with activation
+SDPA's flash three times: it adds gradients up in an order that changes, so its runs diverge by chance alone.
+How far the smoothed curves of each two of these four are apart, at most, is in `apart`. The others take only the
+first steps by the same schedule, which suffices for time and memory: standard attention, and ours with activation
 checkpointing and in `torch.compile`.
 ms is the median of a step on the GPU's clock, the first ones left out; MB are all that torch held at once.
 The text, in the public domain, is the start of Shakespeare's plays as they stand in data/tinyshakespeare of
@@ -57,7 +57,7 @@ def compiled(model):
 
 
 class Run(NamedTuple):
-    """A model to train. whole: to the end; else SHORT steps. needed: whether a run is none where it fails."""
+    """A model to train. whole: to the end; else SHORT steps. needed: whether all fails where it does."""
 
     name: str
     attention: Callable

@@ -120,7 +120,7 @@ def cuda_peak_bytes(run) -> int:
 
 
 def cpu_environment() -> dict:
-    """Return what every number measured on a CPU stands on: its name, versions and date."""
+    """Return what every number measured on a CPU depends on: its name, versions and date."""
     try:
         text = Path("/proc/cpuinfo").read_text()  # Linux; elsewhere the platform has a name
         cpu = next(line.partition(": ")[2] for line in text.splitlines() if line.startswith("model name"))
@@ -136,7 +136,7 @@ def cpu_environment() -> dict:
 
 
 def environment() -> dict:
-    """Return what every number measured on a GPU stands on: device, versions and date."""
+    """Return what every number measured on a GPU depends on: device, versions and date."""
     import triton
 
     return {

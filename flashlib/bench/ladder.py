@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import torch
 
-from flashlib import cost, torch_ref
-from flashlib.bench import harness, records
+from flashlib import cost
+from flashlib.bench import harness, problem, records
 from flashlib.bench.peers import PEERS, kernels
 
-DS = 128, 64  # in this order, as of d = 128 it is noted what was compiled, which takes a while
+DS = 128, 64  # 128 first: what was compiled for it is noted, which takes a while
 TOKENS, WIDTH, N = 16384, 2048, 4096
 FEW_HEADS = 16  # of one long sequence: too few programs for a large GPU, unless rows are parallel
 CEILING = 8192
@@ -33,27 +33,17 @@ STAGES = (2, 3, 4)
 PIPELINED = SMALL | {"num_stages": 2}
 
 
-class Problem:
-    """One size: its tensors, and one head's exact and plain result."""
+class Problem(problem.Problem):
+    """One size; row: as a row says it."""
 
-    def __init__(self, B, H, N, d, causal, device="cuda"):
-        self.size = {"B": B, "H": H, "N": N, "d": d, "causal": causal}
+    def __init__(self, B, H, N, d, causal, **options):
+        super().__init__(problem.Size(B, H, H, N, d, causal), **options)
+        self.row = {"B": B, "H": H, "N": N, "d": d, "causal": causal}
         self.N, self.d, self.causal = N, d, causal
-        self.head_flops = cost.flops(N, N, d, causal=causal)
-        self.tensors = [torch.randn(B, H, N, d, device=device, dtype=torch.bfloat16) for _ in "QKV"]
-        head = [X[-1:, -1:] for X in self.tensors]
-        self.exact = torch_ref.attention(*(X.double() for X in head), causal=causal).O
-        self.plain = torch_ref.attention(*head, causal=causal).O
-
-    @property
-    def flops(self):
-        return self.size["B"] * self.size["H"] * self.head_flops
 
     def compiled(self, row) -> tuple[dict, dict]:
         """Return what `records` wants of a row: the size, and the kernels with what they are asked for."""
-        B, H, N = (self.size[name] for name in "BHN")
-        size = {"d": self.d, "causal": self.causal, "shape": [B, H, H, N]}
-        return size, self.launches(row["rung"], row["options"])
+        return self.size.compiled, self.launches(row["rung"], row["options"])
 
     def launches(self, rung, options) -> dict:
         if rung == "ours":
@@ -63,10 +53,6 @@ class Problem:
     def ready(self, rung, options) -> Callable:
         """Return what is timed, a function of no arguments."""
         return lambda: rung.run(*self.tensors, self.causal, **options)
-
-    def verify(self, what, given, roundings=1):
-        """Raise AssertionError unless one head of what a call returned is right."""
-        harness.verify(what, given[-1:, -1:], self.exact, self.plain, roundings=roundings)
 
 
 class Rung(NamedTuple):
@@ -85,10 +71,10 @@ class Rung(NamedTuple):
     roundings: int = 1
 
 
-def kernel(module):
-    """Return a run of a rung."""
+def kernel(module, **switches):
+    """Return a run of a rung, which is a module of flashlib.kernels."""
     return lambda Q, K, V, causal, **options: (
-        kernels(f"ladder.{module}").attention(Q, K, V, causal=causal, **options).O
+        kernels(module).attention(Q, K, V, causal=causal, **switches, **options).O
     )
 
 
@@ -117,7 +103,7 @@ def again(problem, tried):
 def tuned(problem, tried):
     Q = problem.tensors[0]
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
-    heads = problem.size["B"] * problem.size["H"]
+    heads = problem.size.B * problem.size.H_q
     sizes = {"causal": problem.causal, "N_q": problem.N, "N_k": problem.N, "heads": heads}
     config = kernels("tuned").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
     return [
@@ -138,19 +124,21 @@ def every_tile(problem, B_r, B_c, **_):
     return cost.fa2_traffic(problem.N, problem.N, problem.d, B_r=B_r, B_c=B_c, dtype="bfloat16")
 
 
+R5, R8 = kernel("ladder.r5_causal"), kernel("ladder.r8_descriptors")
+R8_TWO_WAITS = kernel("ladder.r8_descriptors", common_wait=False)
 RUNGS = [
     Rung("r1_eager", "standard attention, S and P in HBM", PEERS["eager"], traffic=stored, roundings=2),
-    Rung("r2_softmax", "scale, mask and softmax in one kernel", kernel("r2_softmax"), traffic=stored),
-    Rung("r3_flash", "one kernel, S and P stay on the chip", kernel("r3_flash"), small, every_tile),
-    Rung("r4_exp2", "exp2, the scale folded in", kernel("r4_exp2"), small, every_tile),
-    Rung("r5_causal", "hidden tiles skipped, others masked only where cut", kernel("r5_causal"), small, tiled),
-    Rung("r6_tiles", "larger tiles, more warps", kernel("r5_causal"), tiles, tiled),
-    Rung("r7_stages", "tiles loaded ahead", kernel("r5_causal"), stages, tiled),
-    Rung("r8_descriptors", "tensor descriptors in place of pointers", kernel("r8_descriptors"), again, tiled),
+    Rung("r2_softmax", "scale, mask and softmax in one kernel", kernel("ladder.r2_softmax"), traffic=stored),
+    Rung("r3_flash", "one kernel, S and P stay on the chip", kernel("ladder.r3_flash"), small, every_tile),
+    Rung("r4_exp2", "exp2, the scale folded in", kernel("ladder.r4_exp2"), small, every_tile),
+    Rung("r5_causal", "hidden tiles skipped, others masked only where cut", R5, small, tiled),
+    Rung("r6_tiles", "larger tiles, more warps", R5, tiles, tiled),
+    Rung("r7_stages", "tiles loaded ahead", R5, stages, tiled),
+    Rung("r8_descriptors", "tensor descriptors in place of pointers", R8, again, tiled),
     Rung("ours", "the tuned kernel, kernels.forward", PEERS["ours"], tuned, tiled),
 ]
 OTHERS = [Rung(name, "a peer", run) for name, run in PEERS.items() if name not in ("ours", "eager")]
-PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", kernel("r5_causal"), pipelined, tiled)
+PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", R5, pipelined, tiled)
 
 
 def large(problem, tried):
@@ -159,10 +147,10 @@ def large(problem, tried):
     return [dict(zip(SMALL, choice, strict=True))]
 
 
-ONE_WAIT = Rung("r8_descriptors", "K_j and V_j awaited together", kernel("r8_descriptors"), large, tiled)
-TWO_WAITS = Rung("without_common_wait", "V_j awaited by itself", kernel("without_common_wait"), large, tiled)
+ONE_WAIT = Rung("r8_descriptors", "K_j and V_j awaited together", R8, large, tiled)
+TWO_WAITS = Rung("without_common_wait", "V_j awaited by itself", R8_TWO_WAITS, large, tiled)
 WITHOUT = [
-    Rung(f"without_{name}", idea, kernel(f"without_{name}"), pipelined, tiled)
+    Rung(f"without_{name}", idea, kernel("forward_ideas", **{name: False}), pipelined, tiled)
     for name, idea in (
         ("late_division", "O normalised in every step"),
         ("parallel_rows", "one program for each head"),
@@ -173,7 +161,7 @@ WITHOUT = [
 
 def time(rung, problem, options, part) -> dict:
     """Return the row of one call: verified, then timed. ms is None where the GPU or a library cannot; then why."""
-    row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.size, "options": options}
+    row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.row, "options": options}
     row |= {"ms": None, "tflops": None, "flop_per_byte": None}
     traffic = rung.traffic and rung.traffic(problem, **options)
     if traffic:
@@ -183,7 +171,7 @@ def time(rung, problem, options, part) -> dict:
         given = run()
     except Exception as error:  # whatever a compiler, a driver or a library has to say
         return row | {"reason": harness.reason(error)}
-    problem.verify(f"{rung.name} at {problem.size} with {options}", given, rung.roundings)
+    problem.verify(f"{rung.name} at {problem.row} with {options}", given, rung.roundings)
     ms = min(harness.median_ms(run, rep_ms=100) for _ in range(2))  # what else the GPU does can only add
     return row | {"ms": round(ms, 4), "tflops": round(problem.flops / ms / 1e9, 1)}
 

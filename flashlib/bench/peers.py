@@ -1,7 +1,7 @@
 """Attention as others compute it on a GPU, all with one signature: run(Q, K, V, causal) -> O.
 
 Tensors are (B, H, N, d) with N_q = N_k, so torch's top-left causal mask is the bottom-right one. Q may have a
-multiple of the heads of K and V, but for `eager`.
+multiple of the heads of K and V, except for `eager`.
 """
 
 import functools

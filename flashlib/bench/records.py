@@ -7,7 +7,7 @@ A row of ours has "kernels", a list with what `kernels.compiled` said of each ke
     config                    [B_r, B_c, num_warps, num_stages] of the launch
     sass, ttgir               hashes of the code that ran, and of what the compiler made it of. A change of names
                               or comments leaves them as they are. In one version of Triton the same TTGIR becomes
-                              the same SASS, and is there much sooner.
+                              the same SASS, and takes much less time to make.
 """
 
 import functools

@@ -17,16 +17,15 @@ SDPA's backend is chosen once around the calls, not in each.
 """
 
 import contextlib
-import functools
 import time
 from statistics import median
 
 import torch
 from torch.nn.attention import sdpa_kernel
 
-from flashlib import torch_ref
-from flashlib.bench import backward, harness
+from flashlib.bench import harness
 from flashlib.bench.peers import BACKENDS, BACKWARD_PEERS, PEERS, chosen_sdpa
+from flashlib.bench.problem import Problem, Size
 
 SHAPES = [(B, N) for N in (128, 256, 512) for B in (1, 4)]
 HEADS, D = 16, 128
@@ -112,17 +111,15 @@ def in_graphs() -> list:
 
 def in_graph(B, N, causal) -> dict:
     """Return the row of one shape, each kernel verified before it is timed."""
-    Q, K, V = (torch.randn(B, HEADS, N, D, device="cuda", dtype=torch.bfloat16) for _ in range(3))
-    exact = torch_ref.attention(*(X.double() for X in (Q, K, V)), causal=causal).O
-    plain = torch_ref.attention(Q, K, V, causal=causal).O
+    problem = Problem(Size(B, HEADS, HEADS, N, D, causal), whole=True)
     row = {"B": B, "H": HEADS, "N": N, "d": D, "causal": causal}
     row |= {"graph_us": dict.fromkeys(NAMES), "host_us": dict.fromkeys(NAMES)}
     runs = {}
     for name in NAMES:
-        run = functools.partial(chosen_sdpa if name in BACKENDS else PEERS[name], Q, K, V, causal)
+        run = problem.run(chosen_sdpa if name in BACKENDS else PEERS[name])
 
         def graph(name=name, run=run):
-            harness.verify(f"{name} at B={B}, N={N}, causal={causal}", run(), exact, plain)
+            problem.verify(f"{name} at B={B}, N={N}, causal={causal}", run())
             row["graph_us"][name] = round(graph_us(run), 2)
 
         with backend_of(name):
@@ -148,30 +145,22 @@ def calls() -> list:
 
 def call(which, d, N, device="cuda") -> dict:
     """Return the row of one kind of call, each verified on one head before it is timed."""
-    leaves = [torch.randn(1, CALL_HEADS, N, d, device=device, dtype=torch.bfloat16) for _ in "QKV"]
-    dO = torch.randn_like(leaves[0])
-    head = [X[:, -1:] for X in leaves]
-    expected = (
-        [(torch_ref.attention(*(X.double() for X in head)).O,), (torch_ref.attention(*head).O,)]
-        if which == "forward"
-        else backward.reference(*head, dO[:, -1:], False)
-    )
-    for X in leaves:
-        X.requires_grad_(which == "both")
+    both = which == "both"
+    problem = Problem(Size(1, CALL_HEADS, CALL_HEADS, N, d, False), gradients=both, device=device)
+    leaves = [X.requires_grad_(both) for X in problem.tensors]
     looped = {"d": d, "N": N} == IN_A_LOOP
     row = {"pass": which, "B": 1, "H": CALL_HEADS, "N": N, "d": d, "causal": False}
-    peers = PEERS if which == "forward" else BACKWARD_PEERS
+    peers = BACKWARD_PEERS if both else PEERS
     runs = {}
     for name in LOOP_NAMES if looped else NAMES:
         attention = chosen_sdpa if name in BACKENDS else peers[name]
 
         def run(attention=attention):
             O = attention(*leaves, False)
-            return (O,) if which == "forward" else torch.autograd.grad(O, leaves, dO)
+            return torch.autograd.grad(O, leaves, problem.dO) if both else O
 
         def check(name=name, run=run):
-            for X, exact, plain in zip(run(), *expected, strict=True):
-                harness.verify(f"{which} of {name} at d={d}, N={N}", X[:, -1:], exact, plain)
+            problem.verify(f"{name} at d={d}, N={N}", run())
 
         with backend_of(name):
             if harness.works(name, check, needed=name == "ours"):

@@ -13,8 +13,8 @@ import sys
 
 import torch
 
-from flashlib import cost, torch_ref
 from flashlib.bench import harness
+from flashlib.bench.problem import Problem, Size
 
 CHOICES = {"B_r": (64, 128), "B_c": (32, 64, 128), "num_warps": (4, 8), "num_stages": (2, 3, 4)}
 HEADS = 16
@@ -24,25 +24,20 @@ def rank(d, N, causal, dtype, *, tokens=16384) -> list:
     """Return (TFLOP/s, options) of every choice that fits the GPU, the fastest first."""
     from flashlib.kernels import forward
 
-    B = max(1, tokens // N)
-    Q, K, V = (torch.randn(B, HEADS, N, d, device="cuda", dtype=dtype) for _ in range(3))
-    one_head = [X[-1:, -1:] for X in (Q, K, V)]
-    exact = torch_ref.attention(*(X.double() for X in one_head), causal=causal).O
-    plain = torch_ref.attention(*one_head, causal=causal).O
+    problem = Problem(Size(max(1, tokens // N), HEADS, HEADS, N, d, causal), dtype=dtype)
     found = []
     for values in itertools.product(*CHOICES.values()):
         options = dict(zip(CHOICES, values, strict=True))
 
         def run(options=options):
-            return forward.attention(Q, K, V, causal=causal, **options).O
+            return forward.attention(*problem.tensors, causal=causal, **options).O
 
         try:
             given = run()
         except ValueError:  # it does not fit
             continue
-        harness.verify(str(options), given[-1:, -1:], exact, plain)
-        flops = B * HEADS * cost.flops(N, N, d, causal=causal)
-        found.append((flops / harness.median_ms(run, rep_ms=50) / 1e9, options))
+        problem.verify(str(options), given)
+        found.append((problem.flops / harness.median_ms(run, rep_ms=50) / 1e9, options))
     return sorted(found, key=lambda pair: -pair[0])
 
 

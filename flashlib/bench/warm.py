@@ -3,7 +3,7 @@
     python -m flashlib.bench.warm
 
 It changes no result: Triton and torch keep on disk what they compiled. Run first, it saves the others minutes
-of waiting on a machine with many cores. What fails here is told and does no harm.
+of waiting on a machine with many cores. What fails here is reported and does no harm.
 """
 
 import argparse
@@ -21,9 +21,10 @@ from flashlib import gpt as model
 from flashlib.bench import __main__ as tables
 from flashlib.bench import backward_ladder, gpt, harness, ladder, short
 from flashlib.bench.peers import BACKWARD_PEERS, PEERS
+from flashlib.bench.problem import Size, tensors
 
 TIME_LIMIT = 240  # seconds
-SIZES = [*tables.SIZES, *tables.MORE, tables.Size(1, short.CALL_HEADS, short.CALL_HEADS, 512, 128, False)]
+SIZES = [*tables.SIZES, *tables.MORE, Size(1, short.CALL_HEADS, short.CALL_HEADS, 512, 128, False)]
 
 
 def work() -> list:
@@ -35,11 +36,6 @@ def work() -> list:
     rungs = [functools.partial(rung, *found) for found in itertools.product(sizes, choices())]
     passes = [functools.partial(one_pass, *found) for found in itertools.product(sizes, choices_back())]
     return [functools.partial(compiled_gpt), *by_flex, *passes, *by_ours, *rungs]
-
-
-def tensors(size, n=3) -> list:
-    shapes = [(size.B, H, size.N, size.d) for H in (size.H_q, size.H_k, size.H_k, size.H_q)]
-    return [torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in shapes[:n]]
 
 
 def output(names, size):
@@ -81,7 +77,8 @@ def choices() -> list:
 
 def rung(size, choice):
     name, options = choice
-    ladder.kernel(name)(*tensors(size), size.causal, **options)
+    runs = {rung.name: rung.run for rung in (*ladder.RUNGS, ladder.TWO_WAITS, *ladder.WITHOUT)}
+    runs[name](*tensors(size), size.causal, **options)
 
 
 def choices_back() -> list:

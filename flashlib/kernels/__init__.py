@@ -5,13 +5,14 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
-    backward        its gradients, with P made again tile by tile
+    forward_ideas   rung 5 of the ladder, with a switch for each idea that takes it back
+    backward        its gradients, with P recomputed tile by tile
     backward_ideas  its passes, with a switch for each of their ideas that takes it back
     autograd        both as one operation of PyTorch
     tuned           their tiles, warps and stages for each GPU
     launching       how they are launched: options, descriptors, plans that are made once
     tiles           what they share: how tiles are loaded and stored
-    compiled        what the compiler makes of a kernel, for a GPU that need not be there
+    compiled        what the compiler makes of a kernel, for any GPU, present or not
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
@@ -63,7 +64,7 @@ def check_device(**tensors):
 
 
 def check_no_gradient(**tensors):
-    """Raise ValueError or RuntimeError if derivatives are expected of a kernel, or batches of torch.func.vmap."""
+    """Raise ValueError or RuntimeError if a kernel is asked for derivatives, or for batches of torch.func.vmap."""
     for name, X in tensors.items():
         if X.requires_grad and torch.is_grad_enabled():
             raise ValueError(
@@ -115,7 +116,7 @@ def check_readable(**tensors):
 
 
 def check_deterministic(deterministic):
-    """Raise or warn, as torch.use_deterministic_algorithms has it, where sums may come in any order."""
+    """Raise or warn, as torch.use_deterministic_algorithms asks, where the order of sums may change."""
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True for two passes, False for one that adds")
     if deterministic or not torch.are_deterministic_algorithms_enabled():
@@ -130,7 +131,7 @@ def check_deterministic(deterministic):
 
 
 def as_autocast(*tensors):
-    """Return the tensors as torch.autocast casts what other operations take: floating tensors, but for fp64."""
+    """Return the tensors as torch.autocast casts what other operations take: floating tensors, except fp64."""
     if not (torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu")):
         return tensors
     return tuple(map(_as_autocast, tensors))
@@ -160,7 +161,7 @@ def check_attention(Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False, diff
     d, one_by_one = Q.shape[-1], isinstance(head_dims, tuple)
     if not (
         d in head_dims if one_by_one else head_dims[0] <= d <= head_dims[-1]
-    ):  # torch.compile knows no `in` here
+    ):  # torch.compile does not support `in` here
         accepted = ", ".join(map(str, head_dims)) if one_by_one else f"{head_dims[0]} to {head_dims[-1]}"
         raise ValueError(f"d is {d}; the kernel takes {accepted}: pad Q, K and V")
 
@@ -180,7 +181,7 @@ def check_kernel_blocks(**sizes):
     check_powers_of_two(MIN_BLOCK, MAX_BLOCK, **sizes)
 
 
-def as_launched(X):
+def launchable(X):
     """Return X as a kernel takes it: its last axis contiguous and, in the interpreter, bfloat16 as float32.
 
     Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards. A lazy

@@ -1,7 +1,7 @@
 """FlashAttention as an operation of PyTorch that can be differentiated: `forward` with `backward` behind it.
 
-PyTorch calls it in three ways. Mostly nobody but autograd watches: `_Attention` launches the kernels. Where
-torch.func transforms the operation, `_Transformed` says what becomes of it. Where it is traced, by torch.compile
+PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. Where
+torch.func transforms the operation, `_Transformed` says how. Where it is traced, by torch.compile
 for one, it is an operator whose insides are left alone. All three keep and compute the same.
 """
 
@@ -152,7 +152,7 @@ def _in_one_launch(function, size, in_dims, inputs):
 def _attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, scale: float, deterministic: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    if in_forward_mode():  # and which tensors carry a tangent is not to be seen here
+    if in_forward_mode():  # and it cannot be seen here which tensors carry a tangent
         refuse_tangents()
     return tuple(_launch(Q, K, V, causal, scale, deterministic))
 

@@ -1,4 +1,4 @@
-"""FlashAttention-2, backward pass, in Triton: dQ, dK and dV, with P made again tile by tile from lse.
+"""FlashAttention-2, backward pass, in Triton: dQ, dK and dV, with P recomputed tile by tile from lse.
 
 There are two ways. By default each gradient has a pass of its own, which sums it in registers and writes it once:
 `_dkv` holds K_j and V_j and streams Q and dO past them, `_dq` holds Q_i and dO_i and streams K and V. Nothing
@@ -19,11 +19,11 @@ import triton.language as tl
 from flashlib.kernels import (
     INTERPRETED,
     MAX_BLOCK,
-    as_launched,
     check_attention,
     check_deterministic,
     check_no_gradient,
     check_readable,
+    launchable,
     launching,
     on_device_of,
     tuned,
@@ -64,7 +64,7 @@ def backward(
 
 
 class Plan(NamedTuple):
-    """A call of `backward`, but for its tensors and its scale. A launch is None where it has nothing to write.
+    """A call of `backward`, except its tensors and its scale. A launch is None where it has nothing to write.
 
     dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta.
     """
@@ -80,7 +80,7 @@ PLANS = launching.Plans()
 
 
 def plan_of(Q, K, V, O, lse, dO, dlse, causal, deterministic, *asked) -> Plan:
-    """Return the plan for these tensors; raise what `backward` raises, but for gradients."""
+    """Return the plan for these tensors; raise what `backward` raises, except about gradients."""
     usual = (causal is True or causal is False) and all(option is None for option in asked)
     key = PLANS.key((Q, K, V, O, lse, dO, dlse), causal, deterministic) if usual else None
     if plan := PLANS.get(key):
@@ -107,12 +107,12 @@ def _plan(
     Q, K, V, O, dO, causal, deterministic, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
 ):
     asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
-    q, k, v, o, do = map(as_launched, (Q, K, V, O, dO))
+    q, k, v, o, do = map(launchable, (Q, K, V, O, dO))
     pay = q.numel() * k.shape[2] >= tuned.SMALL
     descriptors = launching.resolve_descriptors(descriptors, q, k, v, do, pay=pay)
     if INTERPRETED and descriptors and not deterministic:
         raise ValueError(
-            "descriptors=True with deterministic=False: Triton's interpreter knows no addition through a "
+            "descriptors=True with deterministic=False: Triton's interpreter does not support adding through a "
             "descriptor; leave descriptors out"
         )
     problem = Problem.of(q, k, causal, descriptors)
@@ -200,7 +200,7 @@ def described(launch, q, k, v, do, dq=None) -> tuple:
 
 def run(Q, K, V, O, lse, dO, dlse, scale, plan) -> Grads:
     """Do what `backward` does, by its plan; nothing is checked."""
-    q, k, v, o, do = as_launched(Q), as_launched(K), as_launched(V), as_launched(O), as_launched(dO)
+    q, k, v, o, do = launchable(Q), launchable(K), launchable(V), launchable(O), launchable(dO)
     contiguous = {"memory_format": torch.contiguous_format}
     dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
     with on_device_of(q):
@@ -290,7 +290,7 @@ def _dkv(
         if (j + 1) * B_C > N_k:
             see_all = N_q  # no row sees what is past the end of K
     else:
-        tl.assume(N_q > 0)  # else there is a way around the loop, and ptxas makes each product in it wait
+        tl.assume(N_q > 0)  # else there is a path around the loop, and ptxas makes each product in it wait
     LATE: tl.constexpr = D != 64 and (CUT or D > 128)
     for g in range(group):
         h = h_k * group + g
@@ -318,7 +318,7 @@ def _stream_rows(
 ):  # fmt: skip
     """Add to dk and dv what rows start_q to end_q of head (b, h) of Q and dO contribute.
 
-    LATE: lse2 and delta are loaded where they are needed, for want of registers in which to hold them before.
+    LATE: lse2 and delta are loaded where they are needed, as no registers are free to hold them earlier.
     At d = 64 there are enough.
     """
     for start in range(start_q, end_q, B_R):
@@ -328,7 +328,7 @@ def _stream_rows(
         if not LATE:
             lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)  # (B_R,)
         S_T = tl.dot(k, q.T, input_precision="ieee")  # (B_C, B_R)
-        dP_T = tl.dot(v, do.T, input_precision="ieee")  # made after dv, it would be awaited together with dv
+        dP_T = tl.dot(v, do.T, input_precision="ieee")  # made after dv, the loop would wait for both at once
         if MASKED:
             visible = (offs_n < N_k)[:, None]
             if CAUSAL:

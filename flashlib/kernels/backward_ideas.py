@@ -5,7 +5,7 @@ So the gain of each can be measured. The pass for dK and dV has three:
     prepared      lse in base 2 and delta are padded, and inf where a row sees no key: no tile masks or scales them
     transposed    tiles are keys by queries: P^T and dS^T stand on the left of their products, in registers;
                   else P and dS are transposed, through shared memory
-    early_dP      dP is made before the product for dV; else it is awaited together with that product
+    early_dP      dP is made before the product for dV; else the loop waits once for both
 
 and the pass for dQ has one:
 
@@ -19,7 +19,7 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import as_launched, check_attention, launching, on_device_of, tuned
+from flashlib.kernels import check_attention, launchable, launching, on_device_of, tuned
 from flashlib.kernels.backward import Problem, check_saved, described, dq_launch, prepare_launch, prepared
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.tiles import load, store
@@ -30,7 +30,7 @@ def prepare(Q, O, lse, dO) -> tuple:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
     check_saved(Q, O, dO, lse, None)
     problem = Problem.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
-    o, do, shape = as_launched(O), as_launched(dO), (*Q.shape[:2], problem.N_padded)
+    o, do, shape = launchable(O), launchable(dO), (*Q.shape[:2], problem.N_padded)
     with on_device_of(O):
         return lse.contiguous(), *prepared(prepare_launch(o, do, problem), o, do, lse, None, shape)
 
@@ -73,7 +73,7 @@ def _given(
     """Return the tensors as a kernel takes them, the scale, the problem, and the Config of this pass."""
     check_attention(Q, K, V, causal)
     asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
-    tensors = tuple(map(as_launched, (Q, K, V, dO)))
+    tensors = tuple(map(launchable, (Q, K, V, dO)))
     descriptors = launching.resolve_descriptors(descriptors, *tensors)
     problem = Problem.of(*tensors[:2], bool(causal), descriptors)
     configs = tuned.backward(problem.D, tensors[0].dtype, descriptors, Q.device, **asked)

@@ -1,4 +1,4 @@
-"""What the compiler makes of a kernel, for a GPU that need not be there.
+"""What the compiler makes of a kernel, for any GPU, present or not.
 
 >>> from flashlib.kernels import compiled
 >>> compiled.report(d=64, dtype="float16", B_r=64, B_c=64, num_warps=4).registers  # doctest: +SKIP
@@ -33,6 +33,7 @@ from flashlib.kernels import (
     check_kernel_blocks,
     check_powers_of_two,
     forward,
+    forward_ideas,
     ladder,
     listings,
     softmax,
@@ -73,7 +74,7 @@ MAX_REGISTERS = 255  # of a thread
 
 
 class CompileError(RuntimeError):
-    """The request was in order, and the compiler could not do it."""
+    """The request was valid, but the compiler could not do it."""
 
 
 class Programs(NamedTuple):
@@ -94,7 +95,7 @@ class Compiled:
     spilled    bytes of a thread for which no register was left: they move to memory and back
     shared     bytes of shared memory that a program takes
     notes      what ptxas, which makes SASS from PTX, says about performance
-    told       the options of the launch that are the compiler's alone: (name, value)
+    told       the options of the launch that only the compiler sees: (name, value)
     ttgir, ptx, sass  the listings, see `listings`; sass is "" if not asked for, or without a disassembler
     """
 
@@ -147,10 +148,10 @@ class Compiled:
 
 
 class Launch(NamedTuple):
-    """What a call launches: its Config, [B_r, B_c, num_warps, num_stages], and hashes of what becomes of it.
+    """What a call launches: its Config, [B_r, B_c, num_warps, num_stages], and hashes of what it is compiled to.
 
     The first is of the TTGIR and of what else the compiler is told: in one version of Triton the same becomes the
-    same SASS. None is what was not asked for.
+    same SASS. None: not asked for.
     """
 
     config: list
@@ -167,7 +168,7 @@ def programs(registers, shared, num_warps, capability) -> Programs:
     """Return how many programs fit on one multiprocessor.
 
     registers: of a thread; shared: bytes of a program. A warp gets registers in multiples of 256, from one of the
-    four parts of the multiprocessor, and each program takes what the system keeps of shared memory, too.
+    four parts of the multiprocessor, and each program also takes the shared memory that the system keeps.
     Source: cuda_occupancy.h of the CUDA toolkit.
     """
     limits = MULTIPROCESSORS[capability]
@@ -201,7 +202,7 @@ class Kernel(NamedTuple):
 
 @functools.cache
 def kernels() -> dict[str, Kernel]:
-    """Return what can be compiled: the forward pass, the backward passes, softmax, and the rungs with a kernel."""
+    """Return what can be compiled: both passes, softmax, the rungs with a kernel, and rungs without one idea."""
     found = {
         "forward": Kernel(forward.attention),
         "backward_dkv": Kernel(backward.backward, "_dkv"),
@@ -213,6 +214,9 @@ def kernels() -> dict[str, Kernel]:
         module = importlib.import_module(f"{ladder.__name__}.{rung.name}")
         if any(isinstance(value, triton.runtime.KernelInterface) for value in vars(module).values()):
             found[rung.name] = Kernel(module.attention)
+    found["without_common_wait"] = Kernel(ladder.r8_descriptors.attention, options={"common_wait": False})
+    for idea in ("late_division", "parallel_rows", "split_rows"):
+        found[f"without_{idea}"] = Kernel(forward_ideas.attention, options={idea: False})
     return found
 
 
@@ -226,7 +230,7 @@ def report(
     *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
     num_stages=None, descriptors=None, capability=90, sass=True, shape=None,
 ) -> Compiled:  # fmt: skip
-    """Compile a kernel for a GPU, and say what became of it; takes a second, the first time three.
+    """Compile a kernel for a GPU, and report the result; takes a second, the first time three.
 
     kernel: one of `kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that `backward` makes
     by default, or "backward_fused", the one in their place if deterministic=False; "softmax"; a rung of `ladder`.
@@ -360,7 +364,7 @@ class _Compiler:
 
     def start(self):
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        # Triton shall compile; and where there is a GPU, this process shall not see it.
+        # Triton must compile, and this process must not see a GPU.
         env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
         self.stop()
         self.log = tempfile.TemporaryFile("w+", errors="replace")

@@ -1,4 +1,4 @@
-"""The process that compiles kernels for GPUs that are not there: `python -m flashlib.kernels.compiling`.
+"""The process that compiles kernels for any GPU, present or not: `python -m flashlib.kernels.compiling`.
 
 Started by `compiled`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
 request as a line of JSON from stdin and writes the answer as a line of JSON to stdout, until stdin ends. The
@@ -49,7 +49,7 @@ class Launches:
     """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
 
     name: of the one kernel that is compiled, since a call may launch several; None where it launches but one.
-    until: how far: "config", not at all; "ttgir"; else to the end. told: options that are the compiler's alone.
+    until: how far: "config", not at all; "ttgir"; else to the end. told: options that only the compiler sees.
     """
 
     def __init__(self):
@@ -62,7 +62,7 @@ class Launches:
             self.told = sorted((name, value) for name, value in options.items() if name not in kernel.arg_names)
             if self.until == "config":
                 raise Enough
-            kernel.device_caches.clear()  # what is not compiled again, ptxas says nothing about
+            kernel.device_caches.clear()  # else it is not compiled again, and ptxas says nothing
             self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
 
         JITFunction.run = compile_only
@@ -84,7 +84,7 @@ class Enough(Exception):
 
 
 def answer(launches, request) -> dict:
-    """Return what became of a request, which `compiled` checked; raise what the kernel's own checks raise."""
+    """Return the answer to a request, which `compiled` checked; raise what the kernel's own checks raise."""
     capability, room = request["capability"], request["room"]
     triton.runtime.driver.set_active(NoDevice(capability))
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
@@ -149,7 +149,7 @@ def _sass(compiled):
 
 
 def _sentence(error):
-    """Return the name of the exception that the asker shall raise, and its text."""
+    """Return the name of the exception that the caller must raise, and its text."""
     if isinstance(error, (TypeError, ValueError)) and not isinstance(error, triton.TritonError):
         return type(error).__name__, str(error)
     text = str(error)
@@ -161,7 +161,7 @@ def _sentence(error):
 
 def main():
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what else is printed shall not come between the answers
+    os.dup2(2, 1)  # what else is printed must not come between the answers
     triton.knobs.compilation.always_compile = True  # Triton's cache does not keep what ptxas says
     triton.knobs.nvidia.dump_ptxas_log = True
     kernels.check_device = lambda **_: None  # before the kernels import it

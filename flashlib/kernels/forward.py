@@ -22,10 +22,10 @@ import triton.language as tl
 
 from flashlib.kernels import (
     as_autocast,
-    as_launched,
     check_attention,
     check_no_gradient,
     check_readable,
+    launchable,
     launching,
     on_device_of,
     tuned,
@@ -63,7 +63,7 @@ def attention(
 
 
 class Plan(NamedTuple):
-    """A call of `attention`, but for its tensors and its scale. launch: None if O has no elements."""
+    """A call of `attention`, except its tensors and its scale. launch: None if O has no elements."""
 
     launch: launching.Launch | None
     descriptors: bool
@@ -74,7 +74,7 @@ PLANS = launching.Plans()
 
 
 def plan_of(Q, K, V, causal, *asked) -> Plan:
-    """Return the plan for these tensors; raise what `attention` raises, but for gradients."""
+    """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     usual = (causal is True or causal is False) and all(option is None for option in asked)
     key = PLANS.key((Q, K, V), causal) if usual else None
     if plan := PLANS.get(key):
@@ -86,7 +86,7 @@ def plan_of(Q, K, V, causal, *asked) -> Plan:
 
 def _plan(Q, K, V, causal, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None):
     asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
-    q, k, v = map(as_launched, (Q, K, V))
+    q, k, v = map(launchable, (Q, K, V))
     descriptors = launching.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     D = max(16, triton.next_power_of_2(d))
@@ -97,7 +97,7 @@ def _plan(Q, K, V, causal, B_r=None, B_c=None, num_warps=None, num_stages=None, 
     unit, strides = launching.in_units(q, k, v, torch.empty(q.shape, device="meta"))
     constants = {"d": d, "D": D, "CAUSAL": causal, "DESCRIPTORS": descriptors, "UNIT": unit}
     # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
-    # takes, that is better done at the top of the loop, where none is ahead, than in the midst of the softmax.
+    # takes, that is better done at the top of the loop, where no warp is ahead, than in the middle of the softmax.
     constants["V_FIRST"] = config.num_warps > 4
     sizes = *strides, H, H // max(H_k, 1), N_q, N_k
     grid = triton.cdiv(N_q, config.B_R) * B * H
@@ -106,7 +106,7 @@ def _plan(Q, K, V, causal, B_r=None, B_c=None, num_warps=None, num_stages=None, 
 
 def run(Q, K, V, scale, plan) -> Attention:
     """Do what `attention` does, by its plan; nothing is checked."""
-    q, k, v = as_launched(Q), as_launched(K), as_launched(V)
+    q, k, v = launchable(Q), launchable(K), launchable(V)
     o = torch.empty_like(q, memory_format=torch.contiguous_format)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
     if plan.launch:
@@ -202,7 +202,7 @@ def _stream(
     EXACT: m is in units of S, not in base 2, and is subtracted before the scale is applied.
     """
     for start in range(start_k, end_k, B_C):
-        # Loaded together, the two tiles are awaited once. To await v again after the softmax costs up to a tenth.
+        # The loop waits once for both tiles. Another wait for v, after the softmax, costs up to a tenth.
         if V_FIRST:
             v = load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         k = load(K, strides_k, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)

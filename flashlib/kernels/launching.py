@@ -79,7 +79,7 @@ class Plans(dict):
     It holds no tensors. `key` is what all decisions and all checks of a call depend on.
     """
 
-    MOST = 4096  # of sizes that change with every call, none is met again
+    MOST = 4096  # sizes that change with every call are never met again
 
     def key(self, tensors, *options):
         """Return the key of a call, None if these are not tensors that kernels can read."""

@@ -78,7 +78,7 @@ def without_name(text) -> str:
 def inner_loop(kind, text) -> str:
     """Return the loop over tiles, "" if there is none; of two, with and without a mask, the shorter: without.
 
-    Where there are more, they are the same two once more, for a way that is taken rarely.
+    If there are more, they are the same two again, for a path that is rarely taken.
     """
     lines = text.splitlines()
     first, second = PRODUCTS[kind]
@@ -106,7 +106,7 @@ def _loops_by_indent(lines):
 
 
 def _loops_by_label(kind, lines):
-    """Yield from where to where a branch leads back."""
+    """Yield the start and the end of each loop that a branch closes."""
     seen = {}
     for n, line in enumerate(lines):
         if label := LABEL[kind].match(line):

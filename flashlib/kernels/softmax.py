@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import DTYPES, as_launched, check_device, check_no_gradient, on_device_of
+from flashlib.kernels import DTYPES, check_device, check_no_gradient, launchable, on_device_of
 from flashlib.state import check_tensors
 
 MAX_BLOCK = 4096
@@ -22,7 +22,7 @@ def softmax(x):
     check_no_gradient(x=x)
     if x.ndim == 0:
         raise ValueError("x has shape (); expected at least one axis, (..., N)")
-    X = as_launched(x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1]))
+    X = launchable(x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1]))
     Y = torch.empty_like(X)
     n_rows, N = X.shape
     if X.numel():

@@ -55,7 +55,7 @@ class Room(NamedTuple):
 
 
 class Backward(NamedTuple):
-    """Of the pass for dK and dV, of the pass for dQ, and of one pass for all three."""
+    """The Configs of the pass for dK and dV, of the pass for dQ, and of one pass for all three."""
 
     dkv: Config
     dq: Config

@@ -282,7 +282,7 @@ function toggle(label, change) {
 
 // ---- keyboard and speech
 
-/** Keys work anywhere in the widget, but for those that the control in focus uses itself. Returns a stop. */
+/** Keys work anywhere in the widget, except those that the control in focus uses itself. Returns a stop. */
 function listenToKeys(root, actions) {
   const native = (target, key) => {
     if (target.matches("textarea, input[type=text]")) return true;

@@ -18,7 +18,7 @@ class Widget(anywidget.AnyWidget):
     """A widget that shows what Python computed, or says in a sentence why there is nothing to show.
 
     A subclass sets `problem` instead of what it shows where its arguments cannot be shown, and has `figure`.
-    What the page asks for later and cannot have is answered in `refused`; what is shown then stays.
+    A later request that cannot be met is answered in `refused`; what is shown then stays.
     """
 
     problem = traitlets.Unicode().tag(sync=True)  # a sentence in the widget's place, or ""

@@ -173,7 +173,7 @@ def test_bad_input_is_refused(changed, error, message):
 
 @pytest.mark.skipif(not INTERPRETED, reason="a GPU adds through descriptors")
 def test_the_interpreter_refuses_to_add_through_descriptors():
-    with pytest.raises(ValueError, match="knows no addition through a descriptor; leave descriptors out"):
+    with pytest.raises(ValueError, match="does not support adding through a descriptor; leave descriptors out"):
         backward.backward(X, X, X, X, LSE, X, deterministic=False, descriptors=True)
 
 

@@ -5,7 +5,7 @@ import torch
 
 from flashlib import kernels
 from flashlib.bench import __main__ as bench
-from flashlib.bench import backward, harness, peers
+from flashlib.bench import harness, peers, problem
 
 HERE = ("ours", "ours_fused", "eager")  # the others need a GPU
 
@@ -16,10 +16,11 @@ def measure(monkeypatch):
     monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: 1e-3)
     monkeypatch.setattr(harness, "cuda_peak_bytes", lambda run: 2e6)
 
-    def measure(causal, H_q=2, H_k=2, **others):
+    def measure(causal, H_q=2, H_k=2, gradients=True, **others):
         here = {name: peer for name, peer in peers.BACKWARD_PEERS.items() if name in HERE and H_q == H_k}
         here["ours"] = peers.BACKWARD_PEERS["ours"]
-        return backward.measure(bench.Size(1, H_q, H_k, 80, 16, causal), here | others, device=kernels.DEVICE)
+        size = problem.Size(1, H_q, H_k, 80, 16, causal)
+        return problem.measure(size, here | others, gradients, device=kernels.DEVICE)
 
     return measure
 
@@ -40,6 +41,13 @@ def test_a_wrong_gradient_is_not_timed(measure):
     right = peers.BACKWARD_PEERS["ours"]
     with pytest.raises(AssertionError, match="of ours at .*N=80, d=16, causal=True.* is wrong"):
         measure(True, ours=lambda Q, K, V, causal: right(Q, K, V * 1.1, causal))
+
+
+def test_of_the_forward_pass_O_is_verified(measure):
+    flops = 2 * 4 * 80 * 80 * 16
+    assert measure(False, gradients=False)["tflops"]["ours"] == round(flops / 1e-3 / 1e9, 1)
+    with pytest.raises(AssertionError, match="O of ours at .* is wrong"):
+        measure(False, gradients=False, ours=lambda Q, K, V, causal: V)
 
 
 @pytest.mark.parametrize("wrong", [False, True])

@@ -1,4 +1,4 @@
-"""The climb goes through every rung, verifies and records it; in the interpreter, by a clock that is not one."""
+"""The climb goes through every rung, verifies and records it; in the interpreter, by a made-up clock."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The recorded runs are those of today's kernels, or it is said which is not, and how it is made anew."""
+"""The recorded runs are those of today's kernels; else the test says which is not, and how to record it again."""
 
 import copy
 
@@ -7,13 +7,15 @@ import pytest
 from flashlib.bench import harness, records
 from flashlib.kernels import compiled
 
+pytestmark = pytest.mark.usefixtures("kept_answers")
+
 SIZE = {"d": 16, "causal": True, "shape": [1, 2, 2, 48]}
 ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
 
 
 @pytest.mark.parametrize("record", records.RECORDS, ids=lambda record: record.file)
 def test_what_was_timed_is_what_is_compiled_today(record):
-    """Of tables all kernels, of ladders those of the best rows."""
+    """All kernels of the tables, and those of the best rows of the ladders."""
     read = record.read()
     found = records.outdated(read, record.entries(read), records.pinned_triton())
     assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)

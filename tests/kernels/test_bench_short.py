@@ -37,9 +37,9 @@ def test_a_wrong_call_is_not_timed(clocks, monkeypatch, capsys):
     monkeypatch.setattr(short, "chosen_sdpa", wrong)
     row = short.call("both", 16, 24, device=kernels.DEVICE)
     assert row["host_us"] == {"ours": 30.0, "sdpa_flash": None, "sdpa_cudnn": None}
-    assert "sdpa_flash: none, AssertionError: both of sdpa_flash at d=16, N=24 is wrong" in capsys.readouterr().out
+    assert "sdpa_flash: none, AssertionError: dQ of sdpa_flash at d=16, N=24 is wrong" in capsys.readouterr().out
     monkeypatch.setitem(short.BACKWARD_PEERS, "ours", wrong)
-    with pytest.raises(AssertionError, match="both of ours at d=16, N=24 is wrong"):
+    with pytest.raises(AssertionError, match="of ours at d=16, N=24 is wrong"):
         short.call("both", 16, 24, device=kernels.DEVICE)
 
 

@@ -14,6 +14,8 @@ import pytest
 from flashlib.gpus import GPUS
 from flashlib.kernels import compiled, listings, tuned
 
+pytestmark = pytest.mark.usefixtures("kept_answers")
+
 PASSES = {"backward_dkv": 4, "backward_dq": 3, "backward_fused": 5}  # products of tiles in each
 TILE = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 2}
 ROOT = Path(__file__).parents[2]
@@ -239,14 +241,14 @@ def test_what_the_kernel_refuses_is_told_in_its_words():
         compiled.report(kernel="r3_flash", d=80)
 
 
-def test_what_ptxas_refuses_is_told_in_a_sentence():
+def test_what_ptxas_refuses_is_told_in_a_sentence(own_compiler):
     with pytest.raises(compiled.CompileError, match="ptxas.* refused it: Insufficient registers") as told:
         compiled.report(B_r=256, B_c=256, num_warps=16, num_stages=5, causal=True)
     assert "\n" not in str(told.value)
     assert compiled.report(**TILE).registers, "and the next one is answered"
 
 
-def test_what_takes_too_long_is_given_up(monkeypatch):
+def test_what_takes_too_long_is_given_up(monkeypatch, own_compiler):
     monkeypatch.setattr(compiled, "TIME_LIMIT", 0.01)
     with pytest.raises(compiled.CompileError, match="took longer than 0.01 seconds: choose smaller tiles"):
         compiled.report(d=32, num_stages=5, sass=False)
@@ -254,7 +256,7 @@ def test_what_takes_too_long_is_given_up(monkeypatch):
     assert compiled.report(d=32, num_stages=5, sass=False).registers, "and the next one is answered"
 
 
-def test_a_compiler_that_dies_says_what_it_last_said(monkeypatch):
+def test_a_compiler_that_dies_says_what_it_last_said(monkeypatch, own_compiler):
     compiled._compiler.stop()
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(compiled.CompileError, match="ended without an answer; it last said: nothing"):
@@ -267,7 +269,7 @@ def test_the_answer_is_kept(monkeypatch):
     assert compiled.report(**TILE) is report
 
 
-def test_without_the_disassembler_the_rest_stands(monkeypatch):
+def test_without_the_disassembler_the_rest_stands(monkeypatch, own_compiler):
     compiled._compiler.stop()
     monkeypatch.setenv("TRITON_NVDISASM_PATH", "/nowhere")
     report = compiled.report(d=16, num_stages=2)

@@ -1,42 +1,35 @@
 """The forward kernel, tuned or on the ladder, equals fp64 as closely as plain attention in the same dtype does."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from flashlib import torch_ref
-from flashlib.kernels import DEVICE, forward, launching, tuned
-from flashlib.kernels.ladder import (
-    r3_flash,
-    r4_exp2,
-    r5_causal,
-    r8_descriptors,
-    without_common_wait,
-    without_late_division,
-    without_parallel_rows,
-    without_split_rows,
-)
+from flashlib.kernels import DEVICE, forward, forward_ideas, launching, tuned
+from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal, r8_descriptors
 from tests import oracle
 
 HALF = [torch.float16, torch.bfloat16]
 SMALL = {"B_r": 32, "B_c": 16}  # more than one block at the sizes of the interpreter
-KERNELS = {
-    "pointers": lambda *a, **k: forward.attention(*a, descriptors=False, **k),
-    "descriptors": lambda *a, **k: forward.attention(*a, descriptors=True, **k),
+RUNGS = {
     "r3_flash": r3_flash.attention,
     "r4_exp2": r4_exp2.attention,
     "r5_causal": r5_causal.attention,
+    "r8_descriptors": r8_descriptors.attention,
+    "without_common_wait": partial(r8_descriptors.attention, common_wait=False),
+    "without_late_division": partial(forward_ideas.attention, late_division=False),
+    "without_parallel_rows": partial(forward_ideas.attention, parallel_rows=False),
+    "without_split_rows": partial(forward_ideas.attention, split_rows=False),
 }
-AT_ANY_SCORE = {name: kernel for name, kernel in KERNELS.items() if name != "r3_flash"} | {
-    rung.__name__.rpartition(".")[2]: rung.attention
-    for rung in (
-        r8_descriptors,
-        without_common_wait,
-        without_late_division,
-        without_parallel_rows,
-        without_split_rows,
-    )
+KERNELS = {
+    "pointers": partial(forward.attention, descriptors=False),
+    "descriptors": partial(forward.attention, descriptors=True),
+    **RUNGS,
 }
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+at_any_score = pytest.mark.parametrize("name", [name for name in KERNELS if name != "r3_flash"])
 
 
 def tensors(device, N_q, N_k, d, dtype, heads=(1, 2)):
@@ -49,7 +42,7 @@ def largest(X):
 
 
 def check(kernel, Q, K, V, **options):
-    """Run the kernel and hold O and lse against fp64; what options choose is the tiles, causal and scale."""
+    """Run the kernel and hold O and lse against fp64; options choose the tiles, causal and scale."""
     problem = {name: options[name] for name in ("causal", "scale") if name in options}
     exact = torch_ref.attention(*(X.double() for X in (Q, K, V)), **problem)
     plain = torch_ref.attention(Q, K, V, **problem)
@@ -80,10 +73,10 @@ def dot_product_rounding(Q, K, scale):
     return 2.0**-24 * d**0.5 * farthest * (scale or 1 / d**0.5)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 @pytest.mark.parametrize("dtype", [*HALF, torch.float32])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("N_q, N_k", [(37, 53), (53, 37), (1, 70)])
+@pytest.mark.parametrize("N_q, N_k", [(37, 53), (53, 37), (64, 64), (1, 70)])
 def test_equals_fp64(kernel, dtype, causal, N_q, N_k, device, poisoned):
     check(kernel, *tensors(device, N_q, N_k, 16, dtype), causal=causal, **SMALL)
 
@@ -102,6 +95,12 @@ def test_head_dimensions_that_are_no_power_of_two_inside_nan(name, d, causal, de
     borders = [torch.full((2, 3, n, 2 * d), torch.nan, device=device, dtype=torch.float16) for n in (37, 53, 53)]
     Q, K, V = (X[..., :d].copy_(torch.randn(X[..., :d].shape)) for X in borders)
     check(KERNELS[name], Q, K, V, causal=causal, **SMALL)
+
+
+def test_with_all_ideas_it_is_rung_5_to_the_bit(device, poisoned):
+    Q, K, V = tensors(device, 83, 53, 16, torch.float16)
+    given, expected = (module.attention(Q, K, V, causal=True, **SMALL) for module in (forward_ideas, r5_causal))
+    assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
 
 
 @pytest.mark.parametrize("name", ["pointers", "descriptors"])
@@ -125,7 +124,7 @@ def test_heads_that_cannot_be_grouped_are_refused(H_q, H_k):
         r5_causal.attention(Q, K, K)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 @pytest.mark.parametrize("causal", [False, True])
 def test_does_not_depend_on_the_tiles(kernel, causal, device):
     Q, K, V = tensors(device, 53, 71, 16, torch.float32)
@@ -133,7 +132,7 @@ def test_does_not_depend_on_the_tiles(kernel, causal, device):
         check(kernel, Q, K, V, causal=causal, B_r=B_r, B_c=B_c)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 @pytest.mark.parametrize(
     "largest_score, dtype", [(100.0, torch.float16), (100.0, torch.float32), (1e4, torch.float32)]
 )
@@ -143,13 +142,13 @@ def test_large_scores(kernel, largest_score, dtype, device, poisoned):
     check(kernel, Q, K, V, causal=True, **SMALL)
 
 
-@pytest.mark.parametrize("kernel", AT_ANY_SCORE.values(), ids=AT_ANY_SCORE)
+@at_any_score
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e5, 1e8, 1e11, 2e27])
-def test_scores_of_any_size(kernel, scale, device, poisoned):
+def test_scores_of_any_size(name, scale, device, poisoned):
     """Products of small whole numbers are exact, so keys tie: whatever the scale, they share a row."""
     Q, K = (torch.randint(-2, 3, (1, 2, n, 16), device=device).half() for n in (37, 53))
     V = torch.randn(1, 2, 53, 16, device=device).half()
-    O, lse = kernel(Q, K, V, causal=True, scale=scale, **SMALL)
+    O, lse = KERNELS[name](Q, K, V, causal=True, scale=scale, **SMALL)
     S = Q.double() @ K.double().mT
     S = S.masked_fill(~torch.ones_like(S, dtype=torch.bool).tril(53 - 37), -torch.inf)
     m = S.amax(-1, keepdim=True)
@@ -159,10 +158,10 @@ def test_scores_of_any_size(kernel, scale, device, poisoned):
     assert ((lse - exact_lse).abs() <= 2.0**-22 * exact_lse.abs().clamp(min=4)).all()
 
 
-@pytest.mark.parametrize("kernel", AT_ANY_SCORE.values(), ids=AT_ANY_SCORE)
+@at_any_score
 @pytest.mark.parametrize("size", [3.8e5, 3.8e9, 1e30])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_huge_scores_select_their_rows_of_V(kernel, size, sign, device, poisoned):
+def test_huge_scores_select_their_rows_of_V(name, size, sign, device, poisoned):
     """The largest score of a row, positive or negative, takes its row of V; two, the mean of two."""
     Q, K = torch.ones(1, 1, 37, 16, device=device).half(), torch.zeros(1, 1, 53, 16, device=device).half()
     V = torch.randn(1, 1, 53, 16, device=device).half()
@@ -170,28 +169,28 @@ def test_huge_scores_select_their_rows_of_V(kernel, size, sign, device, poisoned
     K[:, :, [20, 40], 0] = sign
     for selected in ([20, 40], [20]):
         K[:, :, 40, 0] = K[:, :, selected[-1], 0] if len(selected) == 2 else K[:, :, 0, 0]
-        O, lse = kernel(Q, K, V, scale=size, **SMALL)
+        O, lse = KERNELS[name](Q, K, V, scale=size, **SMALL)
         expected = V[:, :, selected].float().mean(2, keepdim=True).expand(-1, -1, 37, -1)
         assert (O - expected).abs().max() <= torch.finfo(O.dtype).eps / 2 * largest(V)
         assert ((lse - sign * size).abs() <= 2.0**-22 * size + 1).all()
 
 
-@pytest.mark.parametrize("kernel", [KERNELS["pointers"], KERNELS["descriptors"]], ids=["pointers", "descriptors"])
-def test_a_huge_score_that_is_replaced_leaves_nothing_behind(kernel, device, poisoned):
+@pytest.mark.parametrize("name", ["pointers", "descriptors"])
+def test_a_huge_score_that_is_replaced_leaves_nothing_behind(name, device, poisoned):
     """The first tile has huge negative scores only, whose weights may overflow before a later tile is met."""
     Q, K = torch.ones(1, 1, 37, 16, device=device).half(), torch.ones(1, 1, 53, 16, device=device).half()
     V = torch.randn(1, 1, 53, 16, device=device).half() * 1000
     K[:, :, :16] *= -30000.0
     K *= 2.0**-10
-    check(kernel, Q, K, V, scale=1e6, **SMALL)
+    check(KERNELS[name], Q, K, V, scale=1e6, **SMALL)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 def test_scale(kernel, device, poisoned):
     check(kernel, *tensors(device, 37, 53, 16, torch.float32), scale=0.7, **SMALL)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 @pytest.mark.parametrize("N_q, N_k", [(0, 5), (5, 0), (1, 1)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_nothing_and_one_token(kernel, N_q, N_k, causal, device, poisoned):
@@ -200,13 +199,13 @@ def test_nothing_and_one_token(kernel, N_q, N_k, causal, device, poisoned):
         assert (given.O == 0).all() and (given.lse == -torch.inf).all()
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 def test_rows_that_see_no_key(kernel, device, poisoned):
     given = check(kernel, *tensors(device, 83, 21, 16, torch.float16), causal=True, **SMALL)
     assert (given.O[:, :, : 83 - 21] == 0).all() and (given.lse[:, :, : 83 - 21] == -torch.inf).all()
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 def test_any_strides_and_nothing_read_outside(kernel, dtype, device, poisoned):
     """Layout (B, N, H, d), every tensor inside a border of NaN."""
@@ -227,7 +226,9 @@ def test_strides_of_zero_and_a_last_axis_that_is_not_contiguous(device, poisoned
     check(forward.attention, Q, shared, V.mT.contiguous().mT, **SMALL)
 
 
-@pytest.mark.parametrize("name", ["pointers", "descriptors", "r5_causal"])  # rungs 3 and 4 skip no tile
+@pytest.mark.parametrize(
+    "name", [name for name in KERNELS if name not in ("r3_flash", "r4_exp2")]
+)  # they skip none
 def test_tiles_hidden_by_the_mask_are_not_read(name, device):
     Q, K, V = tensors(device, 64, 64, 16, torch.float32)
     expected = KERNELS[name](Q, K, V, causal=True, B_r=32, B_c=16).O[:, :, :32]
@@ -235,14 +236,14 @@ def test_tiles_hidden_by_the_mask_are_not_read(name, device):
     assert torch.equal(KERNELS[name](Q, K, V, causal=True, B_r=32, B_c=16).O[:, :, :32], expected)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 def test_a_lazy_negation_is_carried_out(kernel, device):
     Q, K, V = tensors(device, 37, 53, 16, torch.float32)
     given = kernel(torch._neg_view(Q), K, V, **SMALL)
     assert torch.equal(given.O, kernel(-Q, K, V, **SMALL).O)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 def test_nan_is_not_hidden(kernel, device):
     Q, K, V = tensors(device, 37, 53, 16, torch.float32)
     V[0, 1, 20, 3] = torch.nan
@@ -282,7 +283,7 @@ def test_more_heads_than_a_grid_axis_and_offsets_beyond_32_bits(poisoned):
 X = torch.zeros(1, 2, 32, 16)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 @pytest.mark.parametrize(
     "Q, K, V, options, error, words",
     [
@@ -322,7 +323,7 @@ def test_tensors_a_kernel_cannot_reach_are_refused(monkeypatch):
         forward.attention(X, X, X)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 def test_a_gradient_is_refused_and_not_lost(kernel, device):
     Q, K, V = tensors(device, 37, 53, 16, torch.float32)
     V.requires_grad_()
@@ -335,16 +336,20 @@ def test_a_gradient_is_refused_and_not_lost(kernel, device):
         kernel(Q, K, V, **SMALL)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each_kernel
 def test_numpy_integers_are_block_sizes(kernel, device):
     check(kernel, *tensors(device, 37, 53, 16, torch.float32), B_r=np.int64(32), B_c=np.int32(16), causal=np.True_)
 
 
-@pytest.mark.parametrize("options", [{"num_warps": 3}, {"num_warps": 0}, {"num_stages": 0}])
-def test_bad_launch_options_are_refused(options, device):
+@each_kernel
+@pytest.mark.parametrize("options", [{"num_warps": 3}, {"num_warps": 0}, {"num_warps": 32}, {"num_stages": 0}])
+def test_bad_launch_options_are_refused(kernel, options, device):
     name, value = next(iter(options.items()))
     with pytest.raises(ValueError, match=f"{name} is {value}; "):
-        forward.attention(*tensors(device, 8, 8, 16, torch.float32), **options)
+        kernel(*tensors(device, 8, 8, 16, torch.float32), **options)
+
+
+def test_descriptors_are_a_bool(device):
     with pytest.raises(TypeError, match=r"descriptors is 1; pass True or False"):
         forward.attention(*tensors(device, 8, 8, 16, torch.float32), descriptors=1)
 

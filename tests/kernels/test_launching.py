@@ -9,7 +9,7 @@ import torch
 
 from flashlib.kernels import forward, launching
 
-# Every launch is looked up as Triton does it, for a GPU that is not there, and not made.
+# Every launch is looked up as Triton does it, for a GPU that is absent, and not carried out.
 COUNT = """
 import json
 import sys
@@ -69,7 +69,7 @@ def test_what_is_no_tensor_has_no_key_and_is_not_kept():
 
 @pytest.mark.gpu
 def test_hooks_see_every_launch():
-    """Profilers learn by them what ran; where there are none, a launch leaves out what they are told."""
+    """Profilers learn from hooks what ran; without hooks a launch leaves that work out."""
     Q, K, V = torch.randn(3, 1, 2, 40, 32, device="cuda", dtype=torch.float16)
     before = forward.attention(Q, K, V)
     seen = []

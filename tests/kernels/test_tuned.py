@@ -1,4 +1,4 @@
-"""The tuned table fits every GPU, and what does not fit is made smaller and not more than it must."""
+"""The tuned table fits every GPU, and what does not fit is made smaller, but no smaller than it must be."""
 
 from functools import partial
 

@@ -9,28 +9,19 @@
      r8_descriptors  tiles loaded through tensor descriptors, by TMA where the GPU has it
      9               for use: `kernels.forward`
 
-Beside r5, each of FlashAttention-2's three ideas taken back, so that its gain can be measured:
-
-    without_late_division  O divided by l in every step
-    without_parallel_rows  one program for all row blocks of a head
-    without_split_rows     warps share a tile by its keys
-
-And beside r8 what no paper names, a second wait in each step:
-
-    without_common_wait    V_j loaded after the softmax, not together with K_j
-
 Each has `attention(Q, K, V, *, causal, scale)`, from rung 3 on with `B_r, B_c, num_warps, num_stages` too, and a
-kernel to read. `python -m flashlib.bench.ladder` times them all.
+kernel to read. `kernels.forward_ideas` is r5 with each of FlashAttention-2's three ideas as a switch.
+`python -m flashlib.bench.ladder` times them all.
 """
 
 import torch
 import triton
 
 from flashlib.kernels import (
-    as_launched,
     check_attention,
     check_kernel_blocks,
     check_powers_of_two,
+    launchable,
     on_device_of,
 )
 from flashlib.state import Attention, check_counts, resolve_scale
@@ -40,7 +31,7 @@ MAX_HEADS = 65535  # the grid's second axis
 
 def launch(
     kernel, Q, K, V, *, causal, scale, B_r, B_c, num_warps=4, num_stages=1,
-    parallel_rows=True, describe=lambda X, rows: X,
+    parallel_rows=True, describe=lambda X, rows: X, switches=None,
 ) -> Attention:  # fmt: skip
     """Check the inputs, run a rung's kernel with one program for each row block of each head, return O and lse.
 
@@ -48,7 +39,7 @@ def launch(
     the heads of Q. Inputs that are not contiguous are copied.
     num_stages: tiles of K and V in flight; 1, so that pipelining is a rung of its own.
     parallel_rows=False: one program for each head. describe: what the kernel gets for a tensor X that it takes
-    `rows` rows at a time.
+    `rows` rows at a time. switches: more compile-time arguments of the kernel.
     """
     check_attention(Q, K, V, causal)
     check_kernel_blocks(B_r=B_r, B_c=B_c)
@@ -58,15 +49,15 @@ def launch(
     B, H, N_q, d = Q.shape
     if B * H > MAX_HEADS:
         raise ValueError(f"B * H is {B * H}; this kernel takes at most {MAX_HEADS}: use kernels.forward")
-    q, k, v = (as_launched(X).contiguous() for X in (Q, K, V))
+    q, k, v = (launchable(X).contiguous() for X in (Q, K, V))
     o = torch.empty_like(q)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
     if q.numel():
         tensors = (describe(X, int(rows)) for X, rows in ((q, B_r), (k, B_c), (v, B_c), (o, B_r)))
         grid = (triton.cdiv(N_q, B_r) if parallel_rows else 1, B * H)
-        sizes = {"D": d, "B_R": int(B_r), "B_C": int(B_c), "CAUSAL": bool(causal)}
+        sizes = {"D": d, "B_R": int(B_r), "B_C": int(B_c), "CAUSAL": bool(causal), **(switches or {})}
         options = {"num_warps": int(num_warps), "num_stages": int(num_stages)}
-        # S * scale_log2e - shift shall not become one instruction: it rounds once, shift was rounded before, so
+        # S * scale_log2e - shift must not become one instruction: it rounds once, shift was rounded before, so
         # the largest score of a row would not give exp2(0), which shows from 1e5 on: see `kernels.forward`.
         options["enable_fp_fusion"] = False
         with on_device_of(q):

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import as_launched, check_attention, on_device_of
+from flashlib.kernels import check_attention, launchable, on_device_of
 from flashlib.state import Attention, resolve_scale
 
 MAX_BLOCK = 4096  # of a row, in one go; the second look at it finds it in cache
@@ -18,7 +18,7 @@ def attention(Q, K, V, *, causal=False, scale=None):
     """
     check_attention(Q, K, V, causal)
     scale = resolve_scale(scale, Q.shape[-1])
-    S = as_launched(Q @ K.mT)  # (B, H, N_q, N_k), not scaled yet
+    S = launchable(Q @ K.mT)  # (B, H, N_q, N_k), not scaled yet
     P = torch.empty_like(S)
     lse = torch.empty(S.shape[:3], dtype=torch.float32, device=S.device)
     N_q, N_k = S.shape[2:]

@@ -31,10 +31,10 @@ class BackwardFrames extends Trace {
     steps.forEach((step, k) => (step.first = steps[k - 1]?.[pass.index] !== step[pass.index]));
     this.lastOf = new Map(steps.map((step, k) => [step[pass.index], k])); // of each block that stays
     this.peaks = {
-      ...{ Q: this.peak(inputs.Q, N_q * d), dO: this.peak(inputs.dO, N_q * d) },
-      ...{ K: this.peak(inputs.K, N_k * d), V: this.peak(inputs.V, N_k * d) },
-      ...{ lse: this.peak(inputs.lse, N_q), delta: this.peak(inputs.delta, N_q) },
-      ...{ S: this.peakOf("S_ij", tile), P: 1, dP: this.peakOf("dP_ij", tile), dS: this.peakOf("dS_ij", tile) },
+      Q: this.peak(inputs.Q, N_q * d), dO: this.peak(inputs.dO, N_q * d),
+      K: this.peak(inputs.K, N_k * d), V: this.peak(inputs.V, N_k * d),
+      lse: this.peak(inputs.lse, N_q), delta: this.peak(inputs.delta, N_q),
+      S: this.peakOf("S_ij", tile), P: 1, dP: this.peakOf("dP_ij", tile), dS: this.peakOf("dS_ij", tile),
     };
     for (const name of this.gradients) {
       this.peaks[name] = this.peakStored(name);

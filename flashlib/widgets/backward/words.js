@@ -39,7 +39,7 @@ const TOLD = {
     const side = dP > delta ? "above" : dP < delta ? "below" : "at";
     return `${row}, ${key}: P · (dP − delta) = ${product}. Its dP is ${side} delta, the row's mean of dP weighted by P.`;
   },
-  add: ({ row, wrt, i, j, before, after }) => {
+  add: ({ wrt, i, j, before, after }) => {
     const terms =
       wrt === "kv"
         ? `dV_${j} gains P_ij^T dO_i and dK_${j} gains dS_ij^T Q_i · scale.`

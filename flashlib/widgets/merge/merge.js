@@ -73,7 +73,7 @@ class MergeTree extends Widget {
     return this.sent.setting.moves;
   }
 
-  /** Ask for other moves; for those that are shown there would be no answer. */
+  /** Ask for other moves; asking for those already shown would bring no answer. */
   #move(moves) {
     if (moves.length !== this.moves.length) this.ask({ moves });
   }

@@ -1,5 +1,5 @@
 // OnlineSoftmaxLab: plays the scan that Python computed. Each score takes two positions, "rescale" and "add"; the
-// last one, "end", shows the weights. The scan without the rescale was sent too: that switch asks nobody.
+// last one, "end", shows the weights. The scan without the rescale was sent too: that switch does not ask Python.
 
 class OnlineLab extends Widget {
   constructor(context) {
@@ -124,7 +124,7 @@ class OnlineLab extends Widget {
 }
 
 /** What happens at score j, in words, by phase. */
-function sentences({ N, x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong }, j, sum) {
+function sentences({ x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong }, j, sum) {
   const masked = `Score ${j + 1} is −∞: it has weight 0 and changes nothing`;
   const old = j ? l_wrong[j - 1] : 0;
   return {

@@ -81,7 +81,7 @@ def format_of(dtype) -> Format:
 
 
 class Row(NamedTuple):
-    """What softmax makes of `copies` times the same n scores. Lists of n floats, but for what follows `exact`."""
+    """What softmax makes of `copies` times the same n scores. Lists of n floats, except what follows `exact`."""
 
     x: list  # the scores
     e: list  # exp(x)

@@ -24,7 +24,7 @@ const shown = (x) => (x === Infinity ? "inf" : number(x));
 /** exp(x_j), exp(x_j − m) and the like as elements. */
 const exps = (...parts) => h("span", { class: "flash-overflow-name" }, "exp(", parts, ")");
 
-/** Set what is different only: most of the time goes into this. */
+/** Set only what differs: most of the time goes into this. */
 function put(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
@@ -115,7 +115,7 @@ class OverflowLab extends Widget {
     if (!isSaved() && !this.neighbours[k].disabled) this.neighbours[k].click();
   }
 
-  /** Ask for another value; for the one that is asked for already there would be no answer. */
+  /** Ask for another value; asking for the same one again would bring no answer. */
   askFor(name, value) {
     if (value !== this.model.get(name)) this.ask({ [name]: value });
   }
@@ -242,7 +242,7 @@ class OverflowLab extends Widget {
     put(this.range, "aria-valuetext", `${x[1]} in ${name}`);
   }
 
-  #drawPicture({ range, shift, limits, marks, x, n }, columns) {
+  #drawPicture({ range, shift, limits, marks, n }, columns) {
     const [low, high] = range.map((end) => end + shift);
     const place = (log) => between(0, (100 * (log - low)) / (high - low), 100);
     const [smallest, normal, largest] = ["smallest", "normal", "largest"].map((name) => place(limits[name][0]));

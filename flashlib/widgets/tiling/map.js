@@ -117,7 +117,7 @@ class TileMap {
     Object.assign(this.element.dataset, { order, best: best ? `${best.B_r},${best.B_c}` : "" });
   }
 
-  /** Change of a cell only what is different. */
+  /** Change only what differs in a cell. */
   #cell({ cell, text, drawn }, ratio, fits, colour) {
     const background = colour.css(-Math.log2(ratio), DOUBLINGS);
     if (drawn.background !== background) cell.style.backgroundColor = drawn.background = background;

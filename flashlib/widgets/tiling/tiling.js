@@ -144,7 +144,7 @@ class Bytes {
     const most = Math.max(...Object.values(traffic).map((moved) => moved.total));
     const standard = traffic.standard.total;
     for (const row of this.rows) {
-      const { read, written, total, ratio, text } = traffic[row.name];
+      const { read, written, ratio, text } = traffic[row.name];
       row.read.style.width = `${(100 * read) / most}%`;
       row.written.style.width = `${(100 * written) / most}%`;
       row.level.style.left = `${(100 * standard) / most}%`;
