@@ -1,4 +1,4 @@
-"""Memory-efficient attention in plain PyTorch, chunk by chunk: O(N) memory without a kernel of one's own.
+"""Memory-efficient attention in plain PyTorch, chunk by chunk: O(N) memory without a custom kernel.
 
 It came half a year before FlashAttention, and has the same (m, l, O_acc) for each chunk of keys. But each of its
 lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores; and as

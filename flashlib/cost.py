@@ -28,7 +28,7 @@ def flops(N_q, N_k, d, *, causal=False) -> int:
 def backward_flops(N_q, N_k, d, *, causal=False) -> int:
     """Return the FLOPs of the backward pass by the convention: five matrix products, 2.5 times the forward's two.
 
-    Source: FlashAttention-2, section 4.1. What a pass does beyond these, as making P once more, is not counted.
+    Source: FlashAttention-2, section 4.1. What a pass does beyond these, such as recomputing P, is not counted.
     """
     return flops(N_q, N_k, d, causal=causal) * 5 // 2
 
@@ -140,7 +140,7 @@ def standard_backward_traffic(N_q, N_k, d, *, dtype) -> Traffic:
     """Return the bytes `naive.backward` moves, causal or not: Theta(N d + N^2).
 
     P and dS are written and read twice, dP is written and read; each pass reads its other operands and writes its
-    gradient. Source: FlashAttention (2022), Algorithm 3 and Theorem 5; here P is made again from lse.
+    gradient. Source: FlashAttention (2022), Algorithm 3 and Theorem 5; here P is recomputed from lse.
     """
     N_q, N_k, d = _sizes(N_q, N_k, d)
     size, acc = _itemsizes(dtype)
@@ -191,7 +191,7 @@ def intensity(flops, traffic: Traffic) -> float:
 def roofline_seconds(flops, traffic: Traffic, gpu: GPU) -> float:
     """Return the time of the FLOPs or of the bytes, whichever is longer.
 
-    No kernel is faster that moves these bytes to and from HBM. The FLOPs are taken at the GPU's fp16 peak with
+    No kernel that moves these bytes to and from HBM is faster. The FLOPs are taken at the GPU's fp16 peak with
     fp32 accumulation, the bytes at its bandwidth.
     Source: Williams, Waterman and Patterson, Roofline (2009).
     """

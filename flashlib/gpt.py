@@ -1,4 +1,4 @@
-"""A small language model in plain PyTorch, a transformer with a decoder only, which takes any attention.
+"""A small language model in plain PyTorch, a decoder-only transformer, which takes any attention.
 
     attention(Q, K, V, causal=True) -> O      Q and O: (B, H_q, N, d); K and V: (B, H_k, N, d)
 
@@ -62,7 +62,7 @@ def rotate(X, cos, sin):
 
 
 class GPT(nn.Module):
-    """The model: from tokens (B, N), whole numbers below vocab, to logits (B, N, vocab) of the one after each."""
+    """The model: from tokens (B, N), whole numbers below vocab, to logits (B, N, vocab) of each next token."""
 
     def __init__(self, config, attention, seed=0):
         super().__init__()

@@ -14,7 +14,7 @@ KB, MB = 1024, 1024**2  # memory on the chip is counted in powers of two, bandwi
 
 
 class Latency(NamedTuple):
-    """Clock cycles until an answer arrives, for one thread on an idle GPU, so the least there is."""
+    """Clock cycles until an answer arrives, for one thread on an idle GPU, so the least possible."""
 
     sram: float
     l2: float

@@ -62,7 +62,7 @@ def backward(Q, K, V, O, lse, dO, *, causal=False, scale=None) -> Grads:
 
     Q, O, dO: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. O, lse: what `attention` returned for the
     same Q, K, V, causal and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as is all arithmetic. P, dP and dS
-    are stored in the dtype of Q. P is made again from lse, as nothing of the size N_q x N_k was kept.
+    are stored in the dtype of Q. P is recomputed from lse, as nothing of the size N_q x N_k was kept.
     Raises TypeError or ValueError for other shapes, dtypes, causal or scale.
     """
     check_floating(Q=Q, K=K, V=V, O=O, dO=dO)

@@ -2,7 +2,7 @@
 
 Scores are NumPy arrays of shape (N,), float16, float32 or float64, and every result is of that dtype, since
 where each dtype breaks is part of the lesson (NumPy adds fp16 numbers in fp32 and rounds the sum). Scores of
--inf get weight 0 (but for `naive`, even where all are -inf), and an empty row gives an empty result. Anything
+-inf get weight 0 (except in `naive`, even where all are -inf), and an empty row gives an empty result. Anything
 but such a row is refused with TypeError or ValueError before any work.
 """
 
@@ -15,7 +15,7 @@ from flashlib.state import check_block_sizes, check_floating
 
 
 class State(NamedTuple):
-    """What has to be known of some scores of a row; `merge` joins two of them.
+    """What must be known about some scores of a row; `merge` joins two of them.
 
     m: the largest score, -inf for none; a scalar, or (...) for many rows at once.
     l: the sum of exp(x - m); shape of m.

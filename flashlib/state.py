@@ -1,4 +1,4 @@
-"""The records every implementation shares, and the checks of what goes in.
+"""The records every implementation shares, and the checks of their inputs.
 
 Notation, the same in NumPy, torch, Triton, equations and pictures. `Q K V S P O` are the paper's
 tensors, `Q_i K_j V_j S_ij P_ij` their tiles, `B_r B_c` the block sizes, `T_r T_c` the block counts,

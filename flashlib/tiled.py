@@ -7,7 +7,7 @@ one tile; they differ in which block stays on chip:
     "fa2"  Q outside: the state of a row block stays on chip, K and V stream past, O is written once.
     "fa1"  K/V outside: K_j and V_j stay, and m, l and O of every row block are re-read and re-written.
 
-`backward_steps` and `backward` are the same for the gradients. P is not stored: a tile of it is made again from
+`backward_steps` and `backward` are the same for the gradients. P is not stored: a tile of it is recomputed from
 Q_i, K_j and lse.
 """
 
@@ -129,7 +129,7 @@ def backward(Q, K, V, O, lse, dO, *, B_r=64, B_c=64, causal=False, scale=None) -
     """Return the gradients of sum(dO * O) with respect to Q, K and V without ever holding S, P or their gradients.
 
     O, lse: what `attention` returned for the same Q, K, V, causal and scale. Two passes over the tiles, each of
-    which makes P_ij again: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
+    which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
     nothing depends on the order in which blocks run; the price is seven matrix products a tile in place of five.
     The other arguments and what is raised: see `backward_steps`.
     """

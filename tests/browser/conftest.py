@@ -12,7 +12,7 @@ from tests.browser import lab
 
 
 def missing(reason):
-    """Skip for this reason, or fail where a browser is required, as in CI, where nobody would miss the tests."""
+    """Skip for this reason, or fail where a browser is required, as in CI, where missing tests go unnoticed."""
     if os.environ.get("REQUIRE_BROWSER"):
         pytest.fail(reason)
     pytest.skip(reason)
@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="package")
 def address(folder):
-    """The address of a JupyterLab that serves the folder and knows no settings of the user's."""
+    """The address of a JupyterLab that serves the folder and ignores the user's settings."""
     with lab.served(folder) as url:
         yield url
 

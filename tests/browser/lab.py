@@ -26,7 +26,7 @@ FLAGS = [
 START_TIMEOUT = 60  # seconds
 RUN_TIMEOUT = 120_000  # milliseconds: all cells of a chapter
 
-# Ran reliably only so: a run started before the kernel has said who it is gets lost without a word.
+# Only this is reliable: a run started before the kernel has introduced itself is lost without a word.
 RUN_ALL = """async (timeout) => {
     const start = performance.now();
     const app = window.jupyterapp;
@@ -100,7 +100,7 @@ class Lab:
 
 @contextmanager
 def served(folder):
-    """Serve the subfolder notebooks by a JupyterLab that knows no settings of the user's; yield its address.
+    """Serve the subfolder notebooks by a JupyterLab that ignores the user's settings; yield its address.
 
     Raises RuntimeError, with the end of its log, if it does not start.
     """

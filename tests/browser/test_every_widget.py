@@ -30,7 +30,7 @@ WRONG = {  # for each class, one argument that is wrong for it
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 CONTROLS = r"button|checkbox|combobox|grid|link|listbox|radio|searchbox|slider|spinbutton|switch|tab|textbox"
 
-# What axe finds in one widget; of the rest of the page JupyterLab is the owner.
+# What axe finds in one widget; the rest of the page belongs to JupyterLab.
 VIOLATIONS = """async (root) => {
     const { violations, passes } = await axe.run(root);
     if (!passes.length) return ["axe has looked at nothing"];

@@ -1,23 +1,61 @@
-"""The chapters with widgets, in JupyterLab, in a real browser; all are executed against their stored outputs."""
+"""The widgets of each chapter in JupyterLab, in a real browser. The chapters as a whole are run by nbval."""
 
+import ast
+
+import nbformat
 import pytest
-
-from flashlib.chapters import CHAPTERS
 
 pytest.importorskip("anywidget")
 
+from flashlib import widgets
+from flashlib.chapters import CHAPTERS
+from tests.browser.lab import NOTEBOOKS
+
 pytestmark = pytest.mark.browser
 
-WITH_WIDGETS = [chapter.slug for chapter in CHAPTERS if chapter.widgets and not chapter.obstacles()]
+WITH_WIDGETS = [chapter.slug for chapter in CHAPTERS if set(chapter.widgets) & set(widgets.__all__)]
+WIDGET = tuple(f"{name}(" for name in widgets.__all__)  # what the text of an output begins with
 
 
-@pytest.mark.parametrize("name", WITH_WIDGETS)
-def test_a_chapter_runs_and_what_widgets_it_has_are_drawn(open_lab, name):
-    with open_lab(f"{name}.ipynb") as lab:
-        lab.page.locator(".jp-Notebook h1").first.wait_for()
+def names(source, context):
+    """Return the names that a cell reads (ast.Load) or defines (ast.Store)."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, context):
+            found.add(node.id)
+        elif context is ast.Store and isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif context is ast.Store and isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
+def what_widgets_need(nb):
+    """Return the sources of the cells that show widgets, and of those before them that define what they read."""
+    cells = [cell for cell in nb.cells if cell.cell_type == "code"]
+    needed, taken = set(), []
+    for cell in reversed(cells):
+        shows = any(output.get("data", {}).get("text/plain", "").startswith(WIDGET) for output in cell.outputs)
+        defined = names(cell.source, ast.Store)
+        if shows or defined & needed:
+            needed = needed - defined | names(cell.source, ast.Load)
+            taken.append((cell.source, shows))
+    return [source for source, _ in reversed(taken)], sum(shows for _, shows in taken)
+
+
+def test_the_widgets_of_all_chapters_are_drawn(open_lab):
+    """In one page, chapter after chapter: to open JupyterLab takes longer than to run these cells."""
+    cells, counts = [], {}
+    for name in WITH_WIDGETS:
+        sources, counts[name] = what_widgets_need(nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4))
+        cells += [*sources, "%reset -f"]
+    assert all(counts.values()), "each has a widget"
+    with open_lab("widgets_of_all.ipynb", cells) as lab:
         assert lab.run_all() == []
-        widgets = lab.page.locator(".flash-widget")
-        for k in range(widgets.count()):
-            widgets.nth(k).scroll_into_view_if_needed()
-            assert int(widgets.nth(k).get_attribute("data-loads")) == 1
-            assert widgets.nth(k).bounding_box()["height"] > 100
+        shown = lab.page.locator(".flash-widget")
+        shown.nth(sum(counts.values()) - 1).wait_for()
+        assert shown.count() == sum(counts.values())
+        for widget in shown.all():
+            widget.scroll_into_view_if_needed()
+            assert int(widget.get_attribute("data-loads")) == 1
+            assert widget.bounding_box()["height"] > 100
