@@ -4,6 +4,7 @@ What an answer does not set comes out as nan, and nan lies around K and V, so th
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
+import os
 import re
 import traceback
 from unittest import mock
@@ -22,10 +23,8 @@ from triton.runtime import interpreter
 
 POISON = 64  # rows of nan before and after K and V
 STATE = "m", "l", "O_acc"
-TF32 = re.compile(
-    r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>"
-)  # of fp32 tiles, in compiled kernels
-UNPACKED = re.compile(r"values to unpack \(expected \d+(?:, got (\d+))?|non-iterable (\w+)")
+TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # of fp32 tiles, compiled
+UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
 
 
 def looped(answer):
@@ -83,7 +82,7 @@ def split(answer):
     def run(N_q, N_k, B_r, B_c):
         T_r = triton.cdiv(N_q, B_r)
         bounds = torch.zeros((2, T_r), dtype=torch.int32, device=DEVICE)
-        _run(lambda: _split_kernel[(T_r,)](*bounds, N_q, N_k, answer, B_R=B_r, B_C=B_c), ("full", "end"))
+        called(lambda: _split_kernel[(T_r,)](*bounds, N_q, N_k, answer, B_R=B_r, B_C=B_c), ("full", "end"))
         return tuple(bounds.cpu().numpy())
 
     return run
@@ -100,34 +99,46 @@ def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
     O_acc = torch.full((B_r, d), torch.nan, device=DEVICE)
     arguments = *tensors.values(), m, l, O_acc, in_fp32, N_k, scale, answer
     with watched(**tensors) as watch:
-        compiled = _run(lambda: kernel[(1,)](*arguments, B_R=B_r, B_C=B_C, D=d), STATE)
+        compiled = called(lambda: kernel[(1,)](*arguments, B_R=B_r, B_C=B_C, D=d), STATE)
     if not in_fp32[0]:
         raise Finding("sixteen_bits")
-    found = None
-    if watch.outside:
-        found = Finding("outside", name=watch.outside)
-    elif watch.tf32 or (not INTERPRETED and TF32.search(compiled.asm["ttir"])):
-        found = Finding("tf32")
+    found = Finding("outside", name=watch.outside) if watch.outside else rounded(watch, compiled)
     return tuple(X.cpu().numpy() for X in (m, l, O_acc)), found, watch
 
 
-def _run(launch, names):
-    """Return launch(), which unpacks what an answer returns, its outputs of these names."""
+def called(launch, outputs, *, dtypes="P_in_fp32", bits="sixteen_bits"):
+    """Return launch(), of a kernel that takes what an answer returns: outputs of these names.
+
+    Raises Finding where it cannot; dtypes, bits: the ids of a product of unlike dtypes, and of sums in 16 bits.
+    """
+    names = ", ".join(outputs)
     try:
         return unwrapped(launch)
     except Exception as error:
         said = str(error)
         if "same dtype" in said:
-            raise Finding("P_in_fp32") from None
-        if "Loop-carried variable" in said:  # so the compiler, of a state that changes its type
-            raise Finding("sixteen_bits") from None
-        here = traceback.extract_tb(error.__traceback__)[-1].name.endswith("_kernel")
+            raise Finding(dtypes) from None
+        if "Loop-carried variable" in said:  # so the compiler, of a sum that changes its type
+            raise Finding(bits, names=names) from None
+        here = not _in_answer(error)
+        if here and "NoneType" in said:
+            raise Finding("nothing_returned") from None
         if here and (how := UNPACKED.search(said)):
-            if how[2] == "NoneType":
-                raise Finding("nothing_returned") from None
-            given = f"{how[1] or 'too many'} values" if not how[2] else "one value"
-            raise Finding("outputs", given=given, n=len(names), names=", ".join(names)) from None
+            given = f"{how[1]} values" if how[1] else "one value" if "iterable" in said else "too many values"
+            raise Finding("outputs", given=given, n=len(outputs), names=names) from None
         raise
+
+
+def _in_answer(error):
+    """Return whether an error arose in the lines of an answer, or in what they call."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return not all("site-packages" in file or file.startswith(os.path.dirname(__file__)) for file in files)
+
+
+def rounded(watch, compiled):
+    """Return the Finding of a product of fp32 tiles in tf32, or None."""
+    tf32 = watch.tf32 if INTERPRETED else TF32.search(compiled.asm["ttir"])
+    return Finding("tf32") if tf32 else None
 
 
 def _selecting(found):

@@ -4,23 +4,18 @@ What an answer does not set comes out as nan, and nan lies around what it may re
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
-import os
-import re
-import traceback
-
 import numpy as np
 import torch
 
 from flashlib.checks.examine import Finding, Measured
-from flashlib.checks.launches import launched, unwrapped
+from flashlib.checks.launches import launched
+from flashlib.checks.parts import called, rounded
 from flashlib.checks.watch import watched
-from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.kernels import DEVICE
 import triton
 import triton.language as tl
 
 POISON = 64  # rows of nan before and after what is read
-TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # in compiled kernels
-UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|not iterable|'tuple' object")
 
 
 def deltas(answer):
@@ -112,33 +107,12 @@ def _amid_nan(X):
 def _launch(kernel, programs, outputs, readable, *tensors, last, **constants):
     """Launch a kernel; return the Watch of the tensors `readable`, and the Finding of a tl.dot in tf32 or None."""
     in_fp32 = torch.zeros(1, device=DEVICE)
-    names = " or ".join(outputs)
-    try:
-        with watched(**readable) as watch:
-            compiled = unwrapped(lambda: kernel[(programs,)](*tensors, in_fp32, *last, **constants))
-    except Exception as error:
-        said = str(error)
-        if "same dtype" in said:
-            raise Finding("one_dtype") from None
-        if "Loop-carried variable" in said:  # so the compiler, of sums that change their type
-            raise Finding("in_16_bits", names=names) from None
-        if not _in_answer(error):  # our kernel cannot take what the answer returns
-            if "NoneType" in said:
-                raise Finding("nothing_returned") from None
-            if how := UNPACKED.search(said):
-                given = f"{how[1]} values" if how[1] else "one value" if "iterable" in said else "too many values"
-                raise Finding("outputs", given=given, n=len(outputs), names=", ".join(outputs)) from None
-        raise
+    launch = lambda: kernel[(programs,)](*tensors, in_fp32, *last, **constants)  # noqa: E731
+    with watched(**readable) as watch:
+        compiled = called(launch, outputs, dtypes="one_dtype", bits="in_16_bits")
     if not in_fp32[0]:
-        raise Finding("in_16_bits", names=names)
-    rounded = watch.tf32 or (not INTERPRETED and TF32.search(compiled.asm["ttir"]))
-    return watch, Finding("tf32") if rounded else None
-
-
-def _in_answer(error):
-    """Return whether an error arose in the lines of an answer, or in what they call."""
-    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    return not all("site-packages" in file or file.startswith(os.path.dirname(__file__)) for file in files)
+        raise Finding("in_16_bits", names=", ".join(outputs))
+    return watch, rounded(watch, compiled)
 
 
 @triton.jit
