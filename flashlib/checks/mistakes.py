@@ -71,7 +71,10 @@ def _read(text, found):
             key, _, value = said[1:].partition(" = ")
             texts[key] = value
         elif line.startswith("use "):
-            rows |= found[line.removeprefix("use ").strip()]
+            others = found[line.removeprefix("use ").strip()]
+            if twice := rows.keys() & others.keys():
+                raise ValueError(f"line {number}: {', '.join(sorted(twice))} would lose what stands above")
+            rows |= others
         elif line.startswith("drop "):
             for key in line.removeprefix("drop ").split():
                 if key == "*":

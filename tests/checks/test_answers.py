@@ -87,6 +87,7 @@ def test_a_wrong_answer_is_named(answer, here, record_property):
 def test_the_readme_shows_the_totals():
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert f"{len(checks.EXERCISES)} exercises, {len(answers.wrong())} wrong answers" in text
+    assert f"{len(answers.right())} right answers" in text
 
 
 def test_wrong_answers_are_many_and_none_is_a_solution():
