@@ -15,12 +15,12 @@ def scope(nodeid):
     """Return the name of what runs in one process, one after the other.
 
     A notebook has one kernel for all its cells. Tests in the browser share a JupyterLab, so there are two groups.
-    The cases of a test of kernels or of checks may be apart: there are too many for one process.
+    The cases of a test of kernels or of answers may be apart: there are too many for one process.
     """
     path, _, test = nodeid.partition("::")
     if path.startswith("tests/browser/"):
         return "one browser" if path.endswith(ONE_BROWSER) else "another browser"
-    if path.startswith(("tests/kernels/", "tests/checks/")):
+    if path.startswith("tests/kernels/") or path.endswith("test_answers.py"):
         function, _, case = test.partition("[")
         return f"{path}::{function}[{case.partition('-')[0]}"
     return path

@@ -61,9 +61,10 @@ def call_here(function, *arguments, limit):
 def here(answer, monkeypatch):
     """Let the check run in this process: a process for each would take most of the time of all tests.
 
-    Solutions, and what does not end, have one, as an answer of a learner has.
+    Solutions have one, as an answer of a learner has, and so do what does not end, and a kernel that is called
+    without a grid: the interpreter, once it has run, no longer minds that.
     """
-    if hasattr(signal, "SIGPROF") and answer.mistake != "not_ended":
+    if hasattr(signal, "SIGPROF") and answer.mistake not in ("not_ended", "no_grid"):
         monkeypatch.setattr(process, "call", call_here)
 
 

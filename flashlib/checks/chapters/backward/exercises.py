@@ -8,7 +8,7 @@ from flashlib.checks import drawn, gradient
 from flashlib.checks.examine import Case, Finding, Measured, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.gradient import softmax
-from flashlib.checks.slow import peak
+from flashlib.checks.slow import held
 
 INF = np.inf
 KB = 1024
@@ -19,10 +19,8 @@ def lean(answer, limit):
 
     @wraps(answer)
     def run(*arguments):
-        with peak() as most:
-            result = answer(*arguments)
-            held = most()
-        found = Finding("held", kb=held // KB, limit=limit // KB) if held > limit else None
+        result, most = held(lambda: answer(*arguments), limit)
+        found = Finding("held", kb=most // KB, limit=limit // KB) if most > limit else None
         return Measured(result, found)
 
     return run

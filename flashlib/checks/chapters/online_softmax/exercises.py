@@ -8,7 +8,7 @@ import numpy as np
 from flashlib.checks import drawn
 from flashlib.checks.examine import Case, Finding, attempt, examine
 from flashlib.checks.exercise import exercise
-from flashlib.checks.slow import peak, read_once
+from flashlib.checks.slow import held, read_once
 from flashlib.checks.values import same
 from flashlib.softmax import logsumexp, safe, summarise
 
@@ -141,9 +141,7 @@ def _kept(known, answer, rows):
     x = np.sin(np.arange(float(MANY)))  # all unlike
     attempt(answer, *[x[:9]] * rows)  # what is made at a first call does not count
     _Score.most = 0
-    with peak() as held:
-        attempt(answer, *[x] * rows)
-        kept = held()
+    _, kept = held(lambda: attempt(answer, *[x] * rows), FEW_BYTES)
     if kept > FEW_BYTES:
         return known.wrong("kept", n=MANY, kB=f"{kept / 1000:.0f}")
     return known.wrong("held", n=_Score.most) if _Score.most > FEW else None

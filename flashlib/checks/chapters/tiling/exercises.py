@@ -9,7 +9,7 @@ from flashlib import cost
 from flashlib.checks import drawn, loops, update
 from flashlib.checks.examine import Case, Finding, Measured, examine
 from flashlib.checks.exercise import exercise
-from flashlib.checks.slow import Slow, peak
+from flashlib.checks.slow import Slow, held
 from flashlib.checks.values import as_array, describe_value, same
 from flashlib.state import Step
 from flashlib.tiled import blocks, is_hidden, is_visible
@@ -151,16 +151,15 @@ def _a_set(answer):
 
     @wraps(answer)
     def run(*sizes):
-        with peak() as most:
-            tiles = answer(*sizes)
-            masked = most() > sizes[0] * sizes[1] / 2 > 100_000
+        enough = max(100_000, sizes[0] * sizes[1] / 2)
+        tiles, most = held(lambda: answer(*sizes), enough)
         if tiles is None:
             return None
         try:
             found = {(int(i), int(j)) for i, j in (None if isinstance(tiles, np.ndarray) else tiles)}
         except (TypeError, ValueError):
             raise Finding("no_set", given=describe_value(tiles)) from None
-        return Measured(found, Finding("single_scores") if masked else None)
+        return Measured(found, Finding("single_scores") if most > enough else None)
 
     return run
 
