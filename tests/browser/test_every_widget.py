@@ -294,6 +294,7 @@ def test_what_is_wrong_is_said_in_its_place(lab, name):
     problem = getattr(widgets, name)(**WRONG[name]).problem
     assert problem
     root = shown(lab, len(NAMES) + list(filter(WRONG.__contains__, NAMES)).index(name))
+    root.locator(".flash-problem").wait_for()
     assert root.inner_text().strip() == problem
     assert root.locator(".flash-problem").get_attribute("role") == "alert"
     assert root.bounding_box()["height"] > 20
