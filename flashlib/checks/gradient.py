@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 
-from flashlib.checks.program import Program
+from flashlib.checks.program import Program, defined
 
 P_LINES = """
 raw = Q_i @ K_j.T
@@ -83,30 +83,25 @@ def loaded(X, offs, inside=None):
     return np.where(inside.reshape(shape), np.where(exists.reshape(shape), rows, np.nan), 0)
 
 
-TOOLS = {"np": np, "softmax": softmax}
+TOOLS = {"softmax": softmax}
 IN_NUMPY = TOOLS | {"tile": slice_of, "load": sliced}
 IN_TRITON = TOOLS | {"tile": offsets, "load": loaded}
 
 
-def _program(signature, names, *lines):
-    body = "\n".join(line.strip("\n") for line in lines)
-    return Program(f"def {signature}:\n{textwrap.indent(body, '    ')}", names)
-
-
 def tile_of_P(signature, seen) -> Program:
     """Return the Program of a tile of P; seen: the line that says which scores are."""
-    return _program(signature, TOOLS, seen, P_LINES, "found = P_ij", "return found")
+    return defined(signature, seen, P_LINES, "found = P_ij", "return found", **TOOLS)
 
 
 def dq_loop(signature, names, *before, seen="seen = True") -> Program:
     """Return the Program of the loop over K and V that sums dQ; before: its first lines, which set `end`."""
     inside = textwrap.indent(DQ_LINES.format(seen).strip(), "    ")
     loop = "B = B_c", "dQ = 0 * Q_i", "for start in range(0, end, B):", inside
-    return _program(signature, names, *before, *loop, "found = dQ", "return found")
+    return defined(signature, *before, *loop, "found = dQ", "return found", **names)
 
 
 def dkv_loop(signature, names) -> Program:
     """Return the Program of the loop over Q, dO, lse and delta that sums dK and dV."""
     inside = textwrap.indent(DKV_LINES.strip(), "    ")
     loop = "end, B = len(Q), B_r", "dK, dV = 0 * K_j, 0 * V_j", "for start in range(0, end, B):", inside
-    return _program(signature, names, *loop, "found = dK, dV", "return found")
+    return defined(signature, *loop, "found = dK, dV", "return found", **names)

@@ -3,9 +3,12 @@
 import inspect
 import linecache
 import re
+import textwrap
 import types
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
+
+import numpy as np
 
 HEAD = re.compile(r"(return|yield|for|while|if)\b|([\w.\[\]:, ]+?) [-+*/@]?= ")
 TEXT = " -> "
@@ -56,6 +59,12 @@ class Program:
         for term, other in self.terms.items():
             text = text.replace(term, other)
         return text
+
+
+def defined(signature, *lines, **names) -> Program:
+    """Return the Program `def signature:` of lines, each one or several; names: its globals beside np."""
+    body = "\n".join(line.strip("\n") for line in lines)
+    return Program(f"def {signature}:\n{textwrap.indent(body, '    ')}", {"np": np} | names)
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib.checks.examine import Finding, Measured, attempt
-from flashlib.checks.program import Program
+from flashlib.checks.program import Program, defined
 from flashlib.checks.values import same
 
 NAMES = {"np": np}
@@ -44,8 +44,7 @@ class State(NamedTuple):
 
 def program(signature, *before, **names) -> Program:
     """Return the Program `def signature:` of the lines `before` and the update."""
-    body = "\n".join([*before, LINES.strip(), "return after"])
-    return Program(f"def {signature}:\n{textwrap.indent(body, '    ')}", NAMES | names)
+    return defined(signature, *before, LINES, "return after", **names)
 
 
 def looped(text, signature=STEP, *before, **names) -> Program:

@@ -83,7 +83,7 @@ def show(x, digits=4):
     if isinstance(x, list) and len(x) <= SHOWN and all(type(n) is int for n in x):
         return repr(x)
     if hasattr(x, "_fields") and hasattr(x, "m"):  # a State
-        return ", ".join(f"{name} = {show(value, digits)}" for name, value in x._asdict().items())
+        return f"State({', '.join(f'{name} = {show(value, digits)}' for name, value in x._asdict().items())})"
     try:
         if not isinstance(x, np.ndarray | np.generic | float | list) and not hasattr(x, "detach"):
             raise TypeError("no array")

@@ -1,6 +1,5 @@
 """The exercises of chapter 02."""
 
-import textwrap
 from functools import wraps
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from flashlib.checks import drawn
 from flashlib.checks.examine import Case, Finding, Measured, examine
 from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.program import defined
 from flashlib.checks.slow import Slow
 from flashlib.checks.values import describe, show
 
@@ -27,8 +26,7 @@ UNGUARDED = "some = l"
 
 def _program(head, result, rows=""):
     """Return the Program of a function that gives `result`; rows: what makes the rows of scores S."""
-    body = f"{rows}{LINES}result = {result}\nreturn result".strip()
-    return Program(f"def {head}:\n{textwrap.indent(body, '    ')}", {"np": np})
+    return defined(head, f"{rows}{LINES}result = {result}", "return result")
 
 
 def _weights(row):
