@@ -106,6 +106,7 @@ class Loads:
     def __init__(self):
         self.times = self.read = self.most = self.held = self._holding = 0
         self._last = None
+        self._tiles = {}  # weak references to slices, and their sizes. weakref.finalize's table can be large: `held` sees it grow
 
     def add(self, key, tile):
         size = tile.size
@@ -117,9 +118,11 @@ class Loads:
         if isinstance(tile, np.ndarray) and tile.base is not None:
             self._holding += size
             self.held = max(self.held, self._holding)
-            weakref.finalize(tile, self._release, size)
+            tile = weakref.ref(tile, self._release)
+            self._tiles[id(tile)] = tile, size
 
-    def _release(self, size):
+    def _release(self, tile):
+        _, size = self._tiles.pop(id(tile))
         self._holding -= size
 
 

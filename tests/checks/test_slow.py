@@ -1,5 +1,7 @@
 """Slow memory counts whatever is loaded from it, however it is done."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,16 @@ def test_what_is_held_at_once_is_counted():
     assert slow.loads.held <= 6, "the next row is loaded before the last one is let go"
     rows = [slow[n] for n in range(4)]
     assert slow.loads.held == 12 and len(rows) == 4
+
+
+def test_counting_takes_no_memory_whatever_else_the_process_watches():
+    watched = [np.empty(0) for _ in range(2000)]
+    others = [weakref.finalize(x, len, ()) for x in watched]
+    slow = Slow(X)
+    _, most = held(lambda: [slow[n % 4].size for n in range(5000)] and None, enough=0)
+    for other in others:
+        other.detach()
+    assert most < 60_000, "the list alone, of which each element takes 8 bytes"
 
 
 def test_stores_are_counted_and_the_array_that_was_put_stays():
