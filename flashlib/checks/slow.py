@@ -106,7 +106,7 @@ class Loads:
     def __init__(self):
         self.times = self.read = self.most = self.held = self._holding = 0
         self._last = None
-        self._tiles = {}  # weak references to slices, and their sizes. weakref.finalize's table can be large: `held` sees it grow
+        self._tiles = {}  # weak references to slices, and their sizes; the table of weakref.finalize may be large
 
     def add(self, key, tile):
         size = tile.size

@@ -11,7 +11,6 @@ import numpy as np
 
 from flashlib.kernels import INTERPRETED
 import triton
-import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -191,22 +190,11 @@ def _interpreted(watch):
     call, moved, dot = Executor.__call__, Executor._init_args_hst, Builder.create_dot
     load, plain, store = Builder.create_masked_load, Builder.create_load, Builder.create_masked_store
     add, exchange = Builder.create_atomic_rmw, Builder.create_atomic_cas
-    patch, patched = interpreter._patch_lang, set()
     masked = True
 
     def launch(self, *arguments, **options):
         watch.launched(self.fn)
-        patched.clear()
         return call(self, *arguments, **options)
-
-    def patch_once(
-        function,
-    ):  # in a launch; each call of tl.max and the like would take milliseconds to patch all again
-        found = {id(x) for x in function.__globals__.values() if x is tl or x is tl.core}
-        if found and found <= patched:
-            return interpreter._LangPatchScope()
-        patched.update(found)
-        return patch(function)
 
     def move(self, given, options):
         values, named = moved(self, given, options)
@@ -242,7 +230,6 @@ def _interpreted(watch):
         return dot(self, a, b, d, precision, *others)
 
     return [
-        (interpreter, "_patch_lang", patch_once),
         (Executor, "__call__", launch),
         (Executor, "_init_args_hst", move),
         (Builder, "create_load", unmasked_load),

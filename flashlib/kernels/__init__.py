@@ -12,6 +12,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     tuned           their tiles, warps and stages for each GPU
     launching       how they are launched: options, descriptors, plans that are made once
     tiles           what they share: how tiles are loaded and stored
+    interpreting    the interpreter made faster
     compiled        what the compiler makes of a kernel, for any GPU, present or not
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
 
@@ -49,6 +50,10 @@ except ModuleNotFoundError as error:
     ) from error
 
 INTERPRETED = bool(triton.knobs.runtime.interpret)
+if INTERPRETED:
+    from flashlib.kernels.interpreting import prepare_once
+
+    prepare_once()
 DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)

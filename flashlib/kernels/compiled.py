@@ -5,23 +5,13 @@
 128
 """
 
-import atexit
-import contextlib
 import functools
 import hashlib
 import importlib
 import inspect
-import json
-import os
 import pkgutil
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import triton
@@ -38,11 +28,10 @@ from flashlib.kernels import (
     listings,
     softmax,
 )
+from flashlib.kernels.compiler import CompileError, Compiler
 from flashlib.state import check_causal, check_counts
 
-TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
 MAX_STAGES = 8
-ROOT = Path(__file__).parents[2]
 
 
 class Multiprocessor(NamedTuple):
@@ -71,10 +60,6 @@ MULTIPROCESSORS = {
 }
 REGISTERS = 64 * 1024  # of a multiprocessor, 32 bits each
 MAX_REGISTERS = 255  # of a thread
-
-
-class CompileError(RuntimeError):
-    """The request was valid, but the compiler could not do it."""
 
 
 class Programs(NamedTuple):
@@ -230,7 +215,7 @@ def report(
     *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
     num_stages=None, descriptors=None, capability=90, sass=True, shape=None,
 ) -> Compiled:  # fmt: skip
-    """Compile a kernel for a GPU, and report the result; takes a second, the first time three.
+    """Compile a kernel for a GPU, and report the result; takes a second, the first time three, again none.
 
     kernel: one of `kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that `backward` makes
     by default, or "backward_fused", the one in their place if deterministic=False; "softmax"; a rung of `ladder`.
@@ -334,72 +319,4 @@ def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:
     return became
 
 
-class _Compiler:
-    """The process `flashlib.kernels.compiling`, started when first asked and kept: starting takes longest."""
-
-    def __init__(self):
-        self.process, self.lock = None, threading.Lock()
-        atexit.register(self.stop)
-
-    def ask(self, request) -> dict:
-        """Return the answer to one request; raise CompileError if none comes."""
-        with self.lock:
-            if self.process is None or self.process.poll() is not None:
-                self.start()
-            late = threading.Event()
-            timer = threading.Timer(TIME_LIMIT, lambda: (late.set(), self.kill()))
-            timer.start()
-            try:
-                self.process.stdin.write(json.dumps(request) + "\n")
-                self.process.stdin.flush()
-                line = self.process.stdout.readline()
-            except BrokenPipeError:
-                line = ""
-            except BaseException:  # an answer that nobody waits for would be taken for the next one
-                self.kill()
-                raise
-            finally:
-                timer.cancel()
-            return json.loads(line) if line else self._ended(late.is_set())
-
-    def start(self):
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        # Triton must compile, and this process must not see a GPU.
-        env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
-        self.stop()
-        self.log = tempfile.TemporaryFile("w+", errors="replace")
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "flashlib.kernels.compiling"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env,
-            start_new_session=True,  # an interrupt of the notebook is not for it, and ptxas ends with it
-        )  # fmt: skip
-
-    def kill(self):
-        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
-            if hasattr(os, "killpg"):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
-
-    def stop(self):
-        if self.process:
-            if self.process.poll() is None:
-                self.kill()
-            self.process.communicate()
-            self.log.close()
-            self.process = None
-
-    def _ended(self, late):
-        self.process.wait()
-        self.log.seek(0)
-        lines = self.log.read().split("\n")
-        self.stop()
-        if late:
-            raise CompileError(
-                f"the compiler took longer than {TIME_LIMIT} seconds: choose smaller tiles or more warps"
-            )
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
-        raise CompileError(f"the compiler ended without an answer; it last said: {said}")
-
-
-_compiler = _Compiler()
+_compiler = Compiler()

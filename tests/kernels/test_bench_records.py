@@ -7,8 +7,6 @@ import pytest
 from flashlib.bench import harness, records
 from flashlib.kernels import compiled
 
-pytestmark = pytest.mark.usefixtures("kept_answers")
-
 SIZE = {"d": 16, "causal": True, "shape": [1, 2, 2, 48]}
 ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
 

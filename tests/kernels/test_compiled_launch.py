@@ -5,8 +5,6 @@ import pytest
 from flashlib.gpus import GPUS
 from flashlib.kernels import compiled, tuned
 
-pytestmark = pytest.mark.usefixtures("kept_answers")
-
 SMALL = {"kernel": "forward", "d": 16, "shape": (1, 2, 2, 48), "B_r": 16, "B_c": 16, "num_warps": 1}
 
 

@@ -1,0 +1,51 @@
+"""The interpreter prepares the language once a launch, and leaves it as it was."""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import pytest
+import torch
+
+from flashlib import kernels
+import triton
+import triton.language as tl
+
+pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="kernels are compiled here")
+
+
+@triton.jit
+def _largest(x):
+    return tl.max(x) + tl.sum(x * 0)
+
+
+@triton.jit
+def _kernel(X_ptr, Y_ptr, n: tl.constexpr):
+    for _ in range(5):
+        tl.store(Y_ptr + tl.program_id(0), _largest(tl.load(X_ptr + tl.arange(0, n))))
+
+
+@triton.jit
+def _raises(X_ptr):
+    tl.store(X_ptr, _largest(tl.load(X_ptr + tl.arange(0, 16))), nothing=1)
+
+
+def test_calls_of_parts_prepare_nothing_again(monkeypatch):
+    from triton.runtime import interpreter
+
+    looked, patch = [], interpreter._patch_lang_core
+    monkeypatch.setattr(interpreter, "_patch_lang_core", lambda *given: (looked.append(given), patch(*given)))
+    X, Y = torch.arange(16.0), torch.zeros(3)
+    for launches in (1, 2):
+        _kernel[(3,)](X, Y, 16)
+        assert (Y == 15).all()
+        assert len(looked) <= 3 * launches, "not at each of its thirty calls of parts"
+
+
+def test_the_language_is_as_before_after_a_launch_and_after_one_that_raises():
+    before = tl.load, tl.max, tl.tensor.__add__
+    X = torch.arange(16.0)
+    _kernel[(1,)](X, X, 16)
+    assert (tl.load, tl.max, tl.tensor.__add__) == before
+    with pytest.raises(Exception, match="nothing"):
+        _raises[(1,)](X)
+    assert (tl.load, tl.max, tl.tensor.__add__) == before
+    _kernel[(1,)](X, X, 16)
+    assert X[0] == 15
