@@ -24,27 +24,28 @@ def requests():
     for capability in CAPABILITIES:
         yield dict(kernel="softmax", capability=capability, dtype="float32", d=1000)
         for rung in RUNGS:
-            yield dict(kernel=rung, capability=capability, dtype="float16", d=64, causal=True)
+            yield dict(kernel=rung, capability=capability, dtype="bfloat16", d=64, causal=True)
     for d in (*HEAD_DIMS, 256):
-        yield from _forward(90, "float16", d, True, None, False)
-        yield from _forward(80, "float16", d, True, None)
+        yield from _forward(90, "bfloat16", d, True, None, False)
+        yield from _forward(80, "bfloat16", d, True, None)
     for d in (64, 128):
-        yield from _forward(90, "float16", d, False, None, False)
-        yield from _forward(90, "bfloat16", d, True, None)
+        yield from _forward(90, "bfloat16", d, False, None, False)
+        yield from _forward(90, "float16", d, True, None)
         yield from _forward(75, "float16", d, True, None)  # Triton does not use the tensor cores of this GPU
     for capability in CAPABILITIES:  # allowed everywhere, so they must compile everywhere
         yield from _forward(capability, "float32", 16, True, True)
-    yield from _forward(80, "float16", 16, True, True)
-    yield from _forward(80, "bfloat16", 64, False, None)
+    yield from _forward(80, "bfloat16", 16, True, True)
+    yield from _forward(80, "float16", 64, False, None)
     for d in (64, 256):
         yield from _forward(90, "float32", d, True, None)
     yield from _forward(80, "float32", 64, True, None)
     for kernel in PASSES:
-        for capability, d in (*itertools.product(CAPABILITIES, (64, 128)), (80, 16), (90, 256), (75, 64)):
-            yield dict(kernel=kernel, capability=capability, dtype="float16", d=d, causal=True)
+        for capability, d in (*itertools.product(CAPABILITIES, (64, 128)), (90, 256)):
+            yield dict(kernel=kernel, capability=capability, dtype="bfloat16", d=d, causal=True)
+        yield dict(kernel=kernel, capability=75, dtype="float16", d=64, causal=True)
         yield dict(kernel=kernel, capability=90, dtype="float32", d=64, causal=True)
         for d in (64, 128):
-            yield dict(kernel=kernel, capability=90, dtype="float16", d=d, causal=False)
+            yield dict(kernel=kernel, capability=90, dtype="bfloat16", d=d, causal=False)
 
 
 def _forward(capability, dtype, d, causal, *ways):

@@ -15,7 +15,7 @@ from flashlib.gpus import GPUS
 from flashlib.kernels import compiled, compiler, listings, tuned
 
 PASSES = {"backward_dkv": 4, "backward_dq": 3, "backward_fused": 5}  # products of tiles in each
-TILE = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 2, "d": 64, "dtype": "float16"}
+TILE = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 2, "d": 64, "dtype": "bfloat16"}
 ROOT = Path(__file__).parents[2]
 
 
@@ -54,7 +54,7 @@ def test_it_says_what_it_compiled():
     report = compiled.report(**TILE, causal=True, descriptors=False)
     assert {name: getattr(report, name) for name in TILE} == TILE
     assert (report.causal, report.descriptors, report.capability) == (True, False, 90)
-    chosen = compiled.report(d=64, dtype="float16", causal=True, sass=False)
+    chosen = compiled.report(d=64, causal=True, sass=False)
     assert None not in (chosen.B_r, chosen.B_c, chosen.num_warps, chosen.num_stages, chosen.descriptors)
     named = {name: getattr(chosen, name) for name in TILE}
     assert compiled.report(causal=True, **named, descriptors=chosen.descriptors, sass=False) == chosen
@@ -67,14 +67,14 @@ def test_of_the_backward_it_says_what_was_launched_for_this_pass(kernel):
     assert {name: getattr(report, name) for name in asked} == asked
     assert compiled.options_of(kernel) == {"causal", *asked}
     table = tuned.HOPPER_BACKWARD[128]._asdict()[kernel.removeprefix("backward_")]
-    chosen = compiled.report(kernel=kernel, d=128, dtype="float16", causal=True, sass=False)
+    chosen = compiled.report(kernel=kernel, d=128, causal=True, sass=False)
     assert (chosen.B_r, chosen.B_c, chosen.num_warps, chosen.num_stages) == table
     assert chosen.descriptors is True
 
 
 @pytest.mark.parametrize("capability, by_default", [(80, False), (90, True)])
 def test_descriptors_are_chosen_by_the_gpu_asked_for(capability, by_default):
-    report = compiled.report(d=64, dtype="float16", causal=True, capability=capability, sass=False)
+    report = compiled.report(d=64, causal=True, capability=capability, sass=False)
     assert report.descriptors is by_default
     assert bool(report.counts("ptx")["TMA"]) is by_default
 
@@ -134,7 +134,7 @@ def test_the_inner_loop_is_the_one_without_a_mask(kind):
 @pytest.mark.parametrize("capability", [80, 90])
 @pytest.mark.parametrize("kernel", PASSES)
 def test_the_loop_of_a_backward_pass_makes_its_products_and_P_once(kernel, capability, causal):
-    report = compiled.report(kernel=kernel, d=64, dtype="float16", causal=causal, capability=capability)
+    report = compiled.report(kernel=kernel, d=64, causal=causal, capability=capability)
     masked = {"ttgir": r"arith\.select .*tensor<\d+x\d+xi1", "ptx": "0fFF800000", "sass": "-INF"}
     for kind, mask in masked.items():
         assert not re.search(mask, report.loop(kind))
@@ -150,7 +150,7 @@ def test_only_the_fused_pass_adds_to_what_is_in_memory():
     """A tile of dQ, 64 x 64: one number at a time by each of 128 threads, or all at once by the copy unit."""
     expected = {(80, "backward_fused"): (0, 64 * 64 // 128), (90, "backward_fused"): (1, 0)}
     for capability, kernel in product((80, 90), PASSES):
-        report = compiled.report(kernel=kernel, d=64, dtype="float16", capability=capability)
+        report = compiled.report(kernel=kernel, d=64, capability=capability)
         for kind in ("ptx", "sass"):
             counts = report.counts(kind, loop=True)
             assert (counts["TMA add"], counts["atomic add"]) == expected.get((capability, kernel), (0, 0))
@@ -281,7 +281,7 @@ def test_no_process_is_left_behind(own_compiler):
 
 def test_what_rounds_once_is_only_in_the_first_way():
     """S * scale - m as one instruction goes wrong at huge scores; the interpreter has no such instruction."""
-    chosen = {"d": 64, "dtype": "float16", "causal": True}
+    chosen = {"d": 64, "causal": True}
     twice, once = (compiled.report(**chosen, descriptors=descriptors) for descriptors in (None, False))
     rung = compiled.report(kernel="r5_causal", d=64, causal=True)
     assert [report.ttgir.count("scf.for ") for report in (twice, once, rung)] == [4, 2, 2]
