@@ -44,7 +44,7 @@ def browser():
 
 @pytest.fixture(scope="package")
 def open_lab(browser, address, folder):
-    """Return a context that opens a notebook in a fresh page: a chapter, or a new one of the given cells.
+    """Return a context that opens a notebook alone in a page: a chapter, or a new one of the given cells.
 
     At its end the page must have asked for nothing off this machine and have logged no error.
     """

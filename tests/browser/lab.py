@@ -23,6 +23,7 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+SIZE = {"width": 1440, "height": 1000}
 START_TIMEOUT = 60  # seconds
 RUN_TIMEOUT = 120_000  # milliseconds: all cells of a chapter
 
@@ -54,6 +55,13 @@ RUN_ALL = """async (timeout) => {
 }"""
 
 
+CLOSE = """async () => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    await panel?.sessionContext.shutdown();
+    panel?.dispose();
+}"""
+
+
 class NoBrowser(Exception):
     """There is nothing to drive, or nothing to drive it with."""
 
@@ -79,12 +87,25 @@ class Lab:
             self.outside.append(request.url)
 
     def open(self, name):
-        """Open a notebook and wait until JupyterLab shows it."""
-        self.page.goto(f"{self.address}/lab/tree/{name}?token={TOKEN}&reset")
+        """Open a notebook, in the JupyterLab that is there if it has started, and wait until it is shown."""
+        if self.page.url.startswith(self.address):
+            self.complaints.clear()
+            self.outside.clear()
+            self.page.set_viewport_size(SIZE)
+            self.page.evaluate("() => window.jupyterapp.shell.expandLeft()")
+            self.theme("JupyterLab Light")
+            open_path = "path => void window.jupyterapp.commands.execute('docmanager:open', { path })"
+            self.page.evaluate(open_path, name)
+        else:
+            self.page.goto(f"{self.address}/lab/tree/{name}?token={TOKEN}&reset")
         self.page.wait_for_function(
             "name => window.jupyterapp?.shell.currentWidget?.context?.path === name", arg=name, timeout=60_000
         )
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
+
+    def close(self):
+        """Close the notebook, unsaved, and end its kernel."""
+        self.page.evaluate(CLOSE)
 
     def run_all(self):
         """Run all cells; return what went wrong in them."""
@@ -164,21 +185,23 @@ def chromium():
         browser.close()
 
 
+IDLE = {}  # by address: a Lab whose notebook was closed. To start JupyterLab in a page takes five seconds
+
+
 @contextmanager
 def opened(browser, address, folder, name, cells=()):
-    """Open a notebook of the folder in a fresh page, a new one if there are cells; yield its Lab."""
+    """Open a notebook of the folder, a new one if there are cells; yield its Lab, alone in its page."""
     path = folder / "notebooks" / name
     if cells:
         nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
         nb.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(nb, path)
     assert path.exists()
-    page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.set_default_timeout(20_000)
-    lab = Lab(page, address)
-    try:
-        lab.open(name)
-        yield lab
-    finally:
-        page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
-        page.close()
+    lab = IDLE.pop(address, None)
+    if lab is None:
+        lab = Lab(browser.new_page(viewport=SIZE), address)
+    lab.page.set_default_timeout(20_000)
+    lab.open(name)
+    yield lab  # after an error inside it is not used again: who knows what it shows
+    lab.close()
+    IDLE[address] = lab

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("ipywidgets")
 
+from flashlib.widgets.compiler.shown import summary  # noqa: E402
 from tests.browser.contrast import too_low
 
 compiled = pytest.importorskip("flashlib.kernels.compiled", exc_type=ImportError)  # no Triton, no compiler
@@ -38,11 +39,9 @@ def lab(labs):
 
 def shown(lab, report):
     """Wait until the lab shows this report."""
-    name = re.compile("registers of a thread")
-    row = lab.get_by_role("row", name=name)
-    said = f"{report.shared:,} bytes of shared memory"
-    lab.get_by_role("status").filter(has_text=said).filter(has_text=report.kernel).wait_for(timeout=30_000)
-    assert row.get_by_role("cell").first.inner_text() == f"{report.registers:,}"
+    lab.get_by_role("status").filter(has_text=summary(report)).wait_for(timeout=30_000)
+    registers = lab.get_by_role("row", name=re.compile("registers of a thread")).get_by_role("cell").first
+    assert registers.inner_text() == f"{report.registers:,}"
     assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
 
 

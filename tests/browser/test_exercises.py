@@ -25,18 +25,24 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_verdicts_are_shown_and_readable(open_lab, theme):
+@pytest.fixture(scope="module")
+def outputs(open_lab):
     with open_lab("exercises.ipynb", CELLS) as lab:
-        lab.theme(theme)
         assert lab.run_all() == []
         outputs = lab.page.locator(".jp-OutputArea-output.jp-RenderedHTML")
         outputs.nth(len(SHOWN)).wait_for()
-        for text, output in zip(SHOWN, outputs.all(), strict=False):
-            assert text in " ".join(output.inner_text().split())
-            assert too_low(output) == []
-        assert "exercises solved" in outputs.nth(len(SHOWN)).inner_text()
-        assert too_low(outputs.nth(len(SHOWN))) == []
+        yield lab, outputs
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_verdicts_are_shown_and_readable(outputs, theme):
+    lab, outputs = outputs
+    lab.theme(theme)
+    for text, output in zip(SHOWN, outputs.all(), strict=False):
+        assert text in " ".join(output.inner_text().split())
+        assert too_low(output) == []
+    assert "exercises solved" in outputs.nth(len(SHOWN)).inner_text()
+    assert too_low(outputs.nth(len(SHOWN))) == []
 
 
 def test_a_wrong_loop_is_played(open_lab):
