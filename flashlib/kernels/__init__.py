@@ -51,9 +51,9 @@ except ModuleNotFoundError as error:
 
 INTERPRETED = bool(triton.knobs.runtime.interpret)
 if INTERPRETED:
-    from flashlib.kernels.interpreting import prepare_once
+    from flashlib.kernels.interpreting import hasten
 
-    prepare_once()
+    hasten()
 DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)

@@ -85,7 +85,8 @@ def test_equals_fp64(kernel, dtype, causal, N_q, N_k, device, poisoned):
 @pytest.mark.parametrize("dtype", [*HALF, torch.float32])
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_head_dimension_with_the_default_tiles(d, dtype, causal, device, poisoned):
-    check(forward.attention, *tensors(device, 150, 201, d, dtype), causal=causal)
+    heads = (1, 2) if device == "cuda" else (1, 1)
+    check(forward.attention, *tensors(device, 150, 201, d, dtype, heads), causal=causal)
 
 
 @pytest.mark.parametrize("name", ["pointers", "descriptors"])
