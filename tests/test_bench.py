@@ -93,12 +93,12 @@ def test_without_a_gpu_numpy_is_timed_and_recorded(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0 and "512 x 512" in run.stdout, run.stderr
     record = json.loads((tmp_path / "run.json").read_text())
-    assert record["threads"] == 1 and [row["N"] for row in record["rows"]] == [1024, 1024, 2048, 2048, 4096, 4096]
+    assert record["threads"] == 1 and [row["N"] for row in record["rows"]] == [1024, 1024, 2048, 2048]
     for row in record["rows"]:
         assert all(tile["ms"] > 0 for tile in [row["plain"], *row["tiled"]])
-        if row["N"] == 4096:
+        if row["N"] == 2048:
             good = next(tile for tile in row["tiled"] if (tile["B_r"], tile["B_c"]) == (512, 512))
-            assert good["peak_bytes"] < 0.03 * row["plain"]["peak_bytes"]
+            assert good["peak_bytes"] < 0.11 * row["plain"]["peak_bytes"]
 
 
 def test_a_wrong_tile_is_not_timed(monkeypatch):
