@@ -33,7 +33,8 @@ MAY_IMPORT = {
         r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|forward|backward))"
     ),
     r"flashlib\.kernels\.autograd": r"flashlib\.(state|kernels|kernels\.(forward|backward))",
-    r"flashlib\.kernels(\..*)?": r"flashlib\.(state|kernels)",
+    r"flashlib\.kernels": r"flashlib\.(state|kernels\.interpreting)",
+    r"flashlib\.kernels\..*": r"flashlib\.(state|kernels)",
     r"flashlib\.bench\.harness": r"flashlib\.(state|cost)",
     r"flashlib\.(figures|widgets|checks)(\..*)?": r"flashlib\.(?!bench).*",
     r"flashlib\.bench(\..*)?": r"flashlib\..*",

@@ -16,17 +16,15 @@ from flashlib.checks.verdict import MIME  # noqa: E402
 IMPORTS = "import numpy as np\nfrom flashlib import checks"
 RIGHT = f"{solutions.text('online_step')}\nchecks.online_step(my_online_step)"
 WRONG = "checks.online_step(lambda m, l, x_j: (m, l))"
+OTHER_WAY = f"""from flashlib.checks import scores_for
+{solutions.text("scores_for")}
+print(scores_for(my_scores_for));"""
 NOTEBOOKS = {
-    "anna/03.ipynb": (IMPORTS, RIGHT),
+    "anna/03.ipynb": (IMPORTS, RIGHT, OTHER_WAY, "# never run: checks.merge(f)"),
     "bert/03.ipynb": (IMPORTS, WRONG, "while True: pass", RIGHT),
     "carl/03.ipynb": (IMPORTS, "1 / 0", "checks.online_step(my_online_step)"),
     "dora/03.ipynb": (IMPORTS, RIGHT, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
     "emil/03.ipynb": ("print('nothing')",),
-    "gerd/03.ipynb": (
-        "import numpy as np\nfrom flashlib.checks import online_step",
-        RIGHT.replace("checks.online_step(my_online_step)", "print(online_step(my_online_step));"),
-    ),
-    "hans/03.ipynb": (IMPORTS, "# never run: checks.online_step(f)"),
 }
 FORGED = {"exercise": "online_step", "outcome": "right", "sentence": "in all\nmine"}
 
@@ -55,35 +53,31 @@ def rows(tmp_path_factory):
         patch.setattr(classroom, "CELL_TIMEOUT", 8)
         found = [row for some in classroom.run(folder) for row in some]
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before, "left as they were"
-    return {row.notebook: row for row in found}
+    return {(row.notebook, row.exercise): row for row in found}
 
 
 def test_verdicts(rows):
-    assert rows["anna/03.ipynb"][1:3] == ("online_step", "right")
-    assert rows["bert/03.ipynb"].outcome == "right", (
-        "the last verdict counts, and the cell that hung is interrupted"
-    )
-    assert rows["carl/03.ipynb"][1:] == (
-        "online_step",
-        "no verdict",
-        "cell 1 raised ZeroDivisionError: division by zero",
-    )
+    assert rows["anna/03.ipynb", "online_step"].outcome == "right"
+    words = "the last verdict counts, and the cell that hung is interrupted"
+    assert rows["bert/03.ipynb", "online_step"].outcome == "right", words
+    said = "cell 1 raised ZeroDivisionError: division by zero"
+    assert rows["carl/03.ipynb", "online_step"][2:] == ("no verdict", said)
 
 
 def test_what_fails_is_one_row(rows):
-    assert rows["dora/03.ipynb"][1:] == ("", "failed", "DeadKernelError: Kernel died")
-    assert rows["emil/03.ipynb"].outcome == "no exercises"
-    assert rows["fritz.ipynb"].outcome == "failed"
+    assert rows["dora/03.ipynb", ""][2:] == ("failed", "DeadKernelError: Kernel died")
+    assert rows["emil/03.ipynb", ""].outcome == "no exercises"
+    assert rows["fritz.ipynb", ""].outcome == "failed"
     assert len(rows) == 9
 
 
 def test_any_way_to_call_a_check_counts(rows):
-    assert rows["gerd/03.ipynb"][1:3] == ("online_step", "right")
-    assert rows["hans/03.ipynb"][1:] == ("online_step", "no verdict", "its check was not run")
+    assert rows["anna/03.ipynb", "scores_for"].outcome == "right"
+    assert rows["anna/03.ipynb", "merge"][2:] == ("no verdict", "its check was not run")
 
 
 def test_what_a_notebook_stores_does_not_count(rows):
-    assert rows["ilse.ipynb"][1:3] == ("online_step", "no verdict")
+    assert rows["ilse.ipynb", "online_step"].outcome == "no verdict"
 
 
 def test_table(rows):
