@@ -37,9 +37,28 @@ def two_decimals(x):
     return float(f"{x:.0e}" if abs(x) < 0.005 else f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0f}")
 
 
-def cells(player, name):
-    found = player.locator(f'.flash-matrix[data-name="{name}"] .flash-cell:not(.flash-empty)')
-    return [value(text) for text in found.all_inner_texts()]
+def every_frame(player, **wanted):
+    """Return what is wanted of the player at each of its frames, the last of which is the end, in one round trip.
+
+    wanted: expressions in JavaScript, of `player`, `texts(selector)` and `cells(name)`, the texts of a matrix.
+    """
+    fields = ", ".join(f"{name}: {expression}" for name, expression in wanted.items())
+    return player.evaluate(
+        """player => {
+            const texts = (selector) => [...player.querySelectorAll(selector)].map((e) => e.innerText);
+            const cells = (name) => texts(`.flash-matrix[data-name="${name}"] .flash-cell:not(.flash-empty)`);
+            const { frames, transport } = player.flashWidget;
+            return Array.from({ length: frames.last + 1 }, (_, frame) => {
+                transport.seek(frame);
+                return { FIELDS };
+            });
+        }""".replace("FIELDS", fields)
+    )
+
+
+def numbers(texts):
+    """The numbers that texts show; None where one is blank."""
+    return [value(text) if text else None for text in texts]
 
 
 def timeline(player):
@@ -51,16 +70,13 @@ def active_cell(lab):
     return lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
 
 
-def places(player):
-    """Where in the player each of its parts is, and how high, in whole pixels."""
-    return player.evaluate(
-        """player => [...player.querySelectorAll(
-            ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, th, button"
-        )].map((e) => {
-            const [box, own] = [e, player].map((x) => x.getBoundingClientRect());
-            return [box.x - own.x, box.y - own.y, box.height].map(Math.round).join();
-        })"""
-    )
+# Where in the player each of its parts is, and how high, in whole pixels.
+PLACES = """[...player.querySelectorAll(
+    ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, th, button"
+)].map((e) => {
+    const [box, own] = [e, player].map((x) => x.getBoundingClientRect());
+    return [box.x - own.x, box.y - own.y, box.height].map(Math.round).join();
+})"""
 
 
 def press(player, keys):
@@ -73,28 +89,24 @@ def press(player, keys):
 def assert_line_at_work_is_lit(player):
     """For two steps: the line of the part is lit, and is in the source."""
     source = Path(tiled.__file__).read_text(encoding="utf-8")
-    for frame, (_, part) in enumerate(timeline(player)[:14]):
-        seek(player, frame)
-        lit = player.locator(".flash-lines tr[aria-current]")
-        assert lit.count() == 1 and lit.get_attribute("data-part") == part
-        lines = lit.locator("code").all_inner_texts()
-        assert lines and all(line in source for line in lines)
+    lit = "[...player.querySelectorAll('.flash-lines tr[aria-current]')].map((row) => row.dataset.part)"
+    shown = every_frame(player, lit=lit, lines="texts('.flash-lines tr[aria-current] code')")
+    for (_, part), now in zip(timeline(player)[:14], shown, strict=False):
+        assert now["lit"] == [part]
+        assert now["lines"] and all(line in source for line in now["lines"])
 
 
 def assert_meters_count(player, frames):
     """At every frame: bytes read and written so far, as Python counted them."""
-    moved = player.locator(".flash-moved")
-    count = lambda: [int("".join(filter(str.isdigit, part))) for part in moved.inner_text().split(",")]  # noqa: E731
+    told = [now["moved"] for now in every_frame(player, moved="texts('.flash-moved')[0]")]
+    *moved, end = ([int("".join(filter(str.isdigit, part))) for part in text.split(",")] for text in told)
     before = [0, 0]
-    for frame, (k, part) in enumerate(timeline(player)):
-        seek(player, frame)
-        now = count()
+    for (k, part), now in zip(timeline(player), moved, strict=True):
         assert now[0] == frames["steps"][k][6] and all(a >= b for a, b in zip(now, before, strict=True))
         if part == "store":
             assert now[1] == frames["steps"][k][7]
         before = now
-    seek(player, len(timeline(player)))
-    assert count() == frames["all"]
+    assert end == frames["all"]
 
 
 def assert_whole_steps_are_one_frame_each(player):
@@ -123,10 +135,9 @@ def assert_nothing_jumps(player, width):
     page.wait_for_function(
         "([player, width]) => Math.abs(player.clientWidth - width) < 2", arg=[player.element_handle(), width]
     )
-    before = places(player)
-    for frame in range(len(timeline(player)) + 1):
-        seek(player, frame)
-        moved = [pair for pair in zip(before, places(player), strict=True) if pair[0] != pair[1]]
+    first, *others = (now["places"] for now in every_frame(player, places=PLACES))
+    for frame, places in enumerate(others, start=1):
+        moved = [pair for pair in zip(first, places, strict=True) if pair[0] != pair[1]]
         assert not moved, frame
     page.set_viewport_size({"width": 1440, "height": 1000})
 

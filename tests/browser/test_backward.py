@@ -16,9 +16,10 @@ from tests.browser.playing import (
     assert_meters_count,
     assert_nothing_jumps,
     assert_whole_steps_are_one_frame_each,
-    cells,
     data,
+    every_frame,
     four_digits,
+    numbers,
     press,
     seek,
     timeline,
@@ -80,43 +81,49 @@ def at_start(lab, n):
 
 
 def shown_error(player, name):
-    text = player.locator(f'output[data-name="error-{name}"]').inner_text()
+    return error_value(player.locator(f'output[data-name="error-{name}"]').inner_text())
+
+
+def error_value(text):
     return value(text.replace("e−", "e-")) if text else None
 
 
 def test_every_frame_shows_the_numbers_of_its_part(player, recording):
     steps, sums = recording._recording.steps, recording._recording.sums
     names = recording.frames["gradients"]
-    for frame, (k, part) in enumerate(timeline(player)):
-        seek(player, frame)
+    tiles = [*TILES, "lse_i", "delta_i", *(f"{name}_{kind}" for name in names for kind in ("sum", "added"))]
+    shown = every_frame(player, data="{ ...player.dataset }", **{name: f"cells('{name}')" for name in tiles})
+    for frame, ((k, part), now) in enumerate(zip(timeline(player), shown[:-1], strict=True)):
         step = steps[k]
         done = lambda name: PARTS.index(part) >= PARTS.index(name)  # noqa: B023, E731
-        for name, since in TILES.items():
-            X = getattr(step, name).ravel() if done(since) and part != "store" else []
-            assert cells(player, name) == [two_decimals(x) for x in X], (frame, part, name)
+        expected = {
+            name: getattr(step, name) if done(since) and part != "store" else [] for name, since in TILES.items()
+        }
         for name, X in (("lse_i", recording._recording.lse), ("delta_i", recording._recording.delta)):
-            X = [] if part == "store" else X[step.rows]
-            assert cells(player, name) == [two_decimals(x) for x in X], (frame, part, name)
+            expected[name] = [] if part == "store" else X[step.rows]
         for name, (old, added, total) in zip(names, sums[k], strict=True):
-            X = total if done("add") else old
-            assert cells(player, f"{name}_sum") == [two_decimals(x) for x in X.ravel()], (frame, part, name)
-            X = added.ravel() if part == "add" else []
-            assert cells(player, f"{name}_added") == [two_decimals(x) for x in X], (frame, part, name)
-        assert data(player, "part") == part and data(player, "step") == str(k)
+            expected[f"{name}_sum"] = total if done("add") else old
+            expected[f"{name}_added"] = added if part == "add" else []
+        for name, X in expected.items():
+            assert numbers(now[name]) == [two_decimals(x) for x in np.ravel(X)], (frame, part, name)
+        assert (now["data"]["part"], now["data"]["step"]) == (part, str(k))
 
 
 def test_the_error_of_every_frame_is_told_and_marked(player, recording):
     errors, T = recording._errors, len(recording._recording.steps)
-    chart = player.locator(".flash-chart .flash-curve").bounding_box()
-    for frame, (k, part) in enumerate([*timeline(player), [T, "end"]]):
-        seek(player, frame)
+    error = "texts('output[data-name=\"error-{}\"]')[0]".format
+    middle = """(() => {
+        const of = (name) => player.querySelector(`.flash-chart .flash-${name}`).getBoundingClientRect();
+        const [chart, now] = [of("curve"), of("now")];
+        return (now.x + now.width / 2 - chart.x) / chart.width;
+    })()"""
+    shown = every_frame(player, block=error("block"), whole=error("whole"), middle=middle)
+    for (k, part), now in zip([*timeline(player), [T, "end"]], shown, strict=True):
         added = part in ("add", "store")
         block = None if part == "end" else four_digits((errors.after if added else errors.before)[k])
-        assert shown_error(player, "block") == block
-        assert shown_error(player, "whole") == four_digits(errors.whole[k + added])
-        now = player.locator(".flash-chart .flash-now").bounding_box()
-        middle = chart["x"] + chart["width"] * (k + added) / T
-        assert abs(now["x"] + now["width"] / 2 - middle) < 2
+        assert error_value(now["block"]) == block
+        assert error_value(now["whole"]) == four_digits(errors.whole[k + added])
+        assert abs(now["middle"] - (k + added) / T) < 0.01
 
 
 def test_each_step_is_played_in_its_parts(player, recording):
@@ -128,25 +135,24 @@ def test_each_step_is_played_in_its_parts(player, recording):
 
 def test_memory_fills_as_blocks_are_stored(player, recording):
     frames, d = recording.frames, recording.frames["d"]
-    for frame, (k, part) in enumerate([*timeline(player), [len(frames["steps"]), "end"]]):
-        seek(player, frame)
-        filled = player.evaluate(
-            "player => Object.entries(player.flashWidget.memory.held).map("
-            "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])"
-        )
+    shown = every_frame(
+        player,
+        filled="Object.entries(player.flashWidget.memory.held).map("
+        "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])",
+        told="texts('.flash-memory > p')[0]",
+        outlined="Object.entries(player.flashWidget.memory.strips).filter("
+        "([, { here }]) => !here.hidden).map(([name]) => name)",
+    )
+    for (k, part), now in zip([*timeline(player), [len(frames["steps"]), "end"]], shown, strict=True):
         stored = k if part in ("store", "end") else k - 1
         expected = dict.fromkeys(frames["gradients"], 0)
         for after, start, stop, _, name in frames["writes"]:
             expected[name] += (stop - start) * d * (after <= stored)
-        assert dict(filled) == expected
+        assert dict(now["filled"]) == expected
         rows = next(iter(expected.values())) // d
-        assert f": {rows} of " in player.locator(".flash-memory > p").inner_text()
-        outlined = player.evaluate(
-            "player => Object.entries(player.flashWidget.memory.strips).filter("
-            "([, { here }]) => !here.hidden).map(([name]) => name)"
-        )
+        assert f": {rows} of " in now["told"]
         inputs = [] if part in ("store", "end") else ["Q", "dO", "K", "V", "lse", "delta"]
-        assert outlined == [*inputs, *(sorted(frames["gradients"]) if part == "store" else [])]
+        assert now["outlined"] == [*inputs, *(sorted(frames["gradients"]) if part == "store" else [])]
 
 
 def test_meters_count_with_the_frames(player, recording):
@@ -162,10 +168,9 @@ def test_the_line_at_work_is_lit_and_is_of_the_source(player):
 
 def test_the_row_is_told_in_words(player, recording):
     steps, lse = recording._recording.steps, recording._recording.lse
-    for frame, (k, part) in enumerate(timeline(player)):
-        seek(player, frame)
-        step, row = steps[k], int(data(player, "row"))
-        text = player.locator(".flash-sentence").inner_text()
+    *shown, end = every_frame(player, row="Number(player.dataset.row)", text="texts('.flash-sentence')[0]")
+    for (k, part), now in zip(timeline(player), shown, strict=True):
+        step, row, text = steps[k], now["row"], now["text"]
         assert not any(word in text for word in ("undefined", "object", "NaN"))
         r = row - step.rows.start
         if part == "dS" and lse[row] > -math.inf and step.S_ij[r].max() > -math.inf:
@@ -175,8 +180,7 @@ def test_the_row_is_told_in_words(player, recording):
             assert told == four_digits(step.dS_ij[r, c])
         elif part in ("scores", "weights", "dP", "dS") and lse[row] == -math.inf:
             assert "sees no key: its lse is −∞" in text
-    seek(player, len(timeline(player)))
-    assert "none was stored" in player.locator(".flash-sentence").inner_text()
+    assert "none was stored" in end["text"]
 
 
 def test_a_row_is_chosen_by_pointer_and_by_key(lab, first):

@@ -18,9 +18,10 @@ from tests.browser.playing import (
     assert_meters_count,
     assert_nothing_jumps,
     assert_whole_steps_are_one_frame_each,
-    cells,
     data,
+    every_frame,
     four_digits,
+    numbers,
     press,
     seek,
     timeline,
@@ -111,10 +112,12 @@ def steps_of(frames, sent):
     return list(tiled.steps(*inputs, **setting))
 
 
+COLUMN = '.flash-rows tbody tr:not(.flash-unused) [data-name="{}"] > span:first-child'
+
+
 def shown(player, name):
     """The numbers in a column of the state table; None where it is blank."""
-    cells = player.locator(f'.flash-rows tbody tr:not(.flash-unused) [data-name="{name}"] > span:first-child')
-    return [value(text) if text else None for text in cells.all_inner_texts()]
+    return numbers(player.locator(COLUMN.format(name)).all_inner_texts())
 
 
 def test_the_buffer_is_tiled_steps_bit_for_bit(player):
@@ -131,8 +134,10 @@ def test_every_frame_shows_the_numbers_of_its_part(player):
     frames, sent = received(player)
     steps = steps_of(frames, sent)
     order = ["load", "scores", "maximum", "rescale", "weights", "add", "store"]
-    for frame, (k, part) in enumerate(timeline(player)):
-        seek(player, frame)
+    columns = {name: f"texts('{COLUMN.format(name)}')" for name in ("m_old", "m", "alpha", "l")}
+    tiles = {name: f"cells('{name}')" for name in ("S_ij", "P_ij")}
+    shown = every_frame(player, data="{ ...player.dataset }", **columns, **tiles)
+    for frame, ((k, part), told) in enumerate(zip(timeline(player), shown[:-1], strict=True)):
         step, now = steps[k], order.index(part)
         done = lambda name: now >= order.index(name)  # noqa: B023, E731
         rescaled = step.alpha * step.l_old if done("rescale") else step.l_old
@@ -143,11 +148,12 @@ def test_every_frame_shows_the_numbers_of_its_part(player):
             "l": step.l if done("add") else rescaled,
         }
         for name, X in expected.items():
-            assert shown(player, name) == [x if x is None else four_digits(x) for x in X], (frame, part, name)
+            four = [x if x is None else four_digits(x) for x in X]
+            assert numbers(told[name]) == four, (frame, part, name)
         for name, since in (("S_ij", "scores"), ("P_ij", "weights")):
             X = getattr(step, name).ravel() if done(since) and part != "store" else []
-            assert cells(player, name) == [two_decimals(x) for x in X], (frame, part, name)
-        assert data(player, "part") == part and data(player, "step") == str(k)
+            assert numbers(told[name]) == [two_decimals(x) for x in X], (frame, part, name)
+        assert (told["data"]["part"], told["data"]["step"]) == (part, str(k))
 
 
 def test_each_step_is_played_in_its_parts(player):
@@ -257,11 +263,9 @@ def test_the_row_under_the_pointer_is_told(first):
 def test_the_row_is_told_in_words(player):
     frames, sent = received(player)
     steps = steps_of(frames, sent)
-    for frame, (k, part) in enumerate(timeline(player)):
-        seek(player, frame)
-        row = int(data(player, "row"))
-        step, r = steps[k], row - steps[k].rows.start
-        text = player.locator(".flash-sentence").inner_text()
+    *told, end = every_frame(player, row="Number(player.dataset.row)", text="texts('.flash-sentence')[0]")
+    for (k, part), now in zip(timeline(player), told, strict=True):
+        step, r, text = steps[k], now["row"] - steps[k].rows.start, now["text"]
         assert "undefined" not in text and "object" not in text
         if part != "rescale":
             continue
@@ -273,8 +277,7 @@ def test_the_row_is_told_in_words(player):
             assert "nothing is rescaled" in text or "sees no key of this tile" in text
         else:
             assert "nothing to rescale" in text
-    seek(player, len(timeline(player)))
-    assert "none was stored" in player.locator(".flash-sentence").inner_text()
+    assert "none was stored" in end["text"]
 
 
 def test_sliders_and_switches_retile(lab, first):
