@@ -2,7 +2,7 @@
 
 Each widget is one class in one .py, with a .js and a .css of its name, in a folder of its own; FlashPlayer and
 ComparePlayers, which play the same recorded steps, share one, and BackwardPlayer takes its places from there. What
-all have in common is in widget.py, shared.js and shared.css. Python computes what is shown and sends it once;
+all have in common is in widget.py and shared/. Python computes what is shown and sends it once;
 JavaScript plays it without asking again. CompilerLab, which needs a compiler for every answer, is made of
 ipywidgets and imported by itself: `from flashlib.widgets.compiler import CompilerLab`.
 """

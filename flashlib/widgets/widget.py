@@ -7,10 +7,21 @@ import anywidget
 import traitlets
 
 FOLDER = Path(__file__).parent
+SCRIPTS = "elements", "numbers", "colours", "transport", "controls", "keys", "widget"
+SHEETS = "palette", "look"
 
 
-def join(*names):
-    """Return the text of files of this folder, one after another: all a bundler would have to do."""
+def script(*names):
+    """Return the text of what the widgets share and of .js files of this folder: all a bundler would have to do."""
+    return _join(*(f"shared/{name}.js" for name in SCRIPTS), *names)
+
+
+def style(*names):
+    """Return the same of style sheets."""
+    return _join(*(f"shared/{name}.css" for name in SHEETS), *names)
+
+
+def _join(*names):
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 

@@ -314,14 +314,3 @@ def test_not_a_number_is_shown_as_it_is():
     whole = numbers(widget.frames)[widget.frames["errors"]["whole"] :][:9]
     assert np.isnan(whole).all()
     assert "error from NaN to NaN" in repr(widget) and widget.figure().png()
-
-
-def test_text_of_the_page_is_the_files():
-    texts = {BackwardPlayer._esm: "*.js", BackwardPlayer._css: "*.css"}
-    for text, pattern in texts.items():
-        files = list((widget.FOLDER / "backward").glob(pattern))
-        assert files and all(path.read_text(encoding="utf-8") in str(text) for path in files)
-    for name in ("shared.js", *tiled_widget.PLACES, "player/stepped.js"):
-        assert (widget.FOLDER / name).read_text(encoding="utf-8") in str(BackwardPlayer._esm)
-    assert "http" not in str(BackwardPlayer._esm).replace("http://www.w3.org/2000/svg", "")
-    assert "http" not in str(BackwardPlayer._css)

@@ -307,12 +307,3 @@ def test_picture_for_viewers_without_a_kernel(rng):
 
 def text_of(shown):
     return {text.get_text() for text in shown.figure().axes[0].texts}
-
-
-def test_text_of_the_page_is_the_files():
-    for text, names in (
-        (MergeTree._esm, ("shared.js", "merge/tree.js", "merge/merge.js")),
-        (MergeTree._css, ("shared.css", "merge/merge.css")),
-    ):
-        assert str(text) == widget.join(*names)
-    assert "http" not in widget.join("merge/tree.js", "merge/merge.js", "merge/merge.css")

@@ -9,7 +9,7 @@ from flashlib.widgets.backward import figure
 from flashlib.widgets.backward.frames import GRADIENTS, errors, exact_gradients, in_words, pack, record
 from flashlib.widgets.player.source import lines_of
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget, sizes_of
-from flashlib.widgets.widget import join
+from flashlib.widgets.widget import script, style
 
 PLAYER = "lines", "legend", "stepped"
 SCRIPTS = "frames", "memory", "chip", "errors", "words", "legend", "backward"
@@ -38,13 +38,12 @@ class BackwardPlayer(TiledWidget):
     more than can be drawn or played, is said in the player's place.
     """
 
-    _esm = join(
-        "shared.js",
+    _esm = script(
         *PLACES,
         *(f"player/{name}.js" for name in PLAYER),
         *(f"backward/{name}.js" for name in SCRIPTS),
     )
-    _css = join("shared.css", "player/places.css", "player/stepped.css", "backward/backward.css")
+    _css = style("player/places.css", "player/stepped.css", "backward/backward.css")
     _names = ("Q", "K", "V", "dO")
     _relief = "larger blocks"
 

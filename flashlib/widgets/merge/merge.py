@@ -7,7 +7,7 @@ from flashlib.figures import number
 from flashlib.widgets.merge import figure
 from flashlib.widgets.merge.checks import check_cuts, check_moves, check_order, check_row, check_values
 from flashlib.widgets.merge.numbers import differences, explain, grow, moves_of, pack, roots_of, spread, whole_row
-from flashlib.widgets.widget import Widget, join
+from flashlib.widgets.widget import Widget, script, style
 
 SHOWN, KEPT = 6, 50  # of the orders tried
 SEEDS, TRIES = 10**6, 64  # of random orders
@@ -25,8 +25,8 @@ class MergeTree(Widget):
     the identity as one more leaf; nodes are numbered as they come, first the parts, then one for each move.
     """
 
-    _esm = join("shared.js", "merge/tree.js", "merge/merge.js")
-    _css = join("shared.css", "merge/merge.css")
+    _esm = script("merge/tree.js", "merge/merge.js")
+    _css = style("merge/merge.css")
 
     cuts = traitlets.List().tag(sync=True)
     moves = traitlets.List().tag(sync=True)

@@ -63,7 +63,7 @@ class Scores extends Chart {
       column.append(h("span", { class: "flash-online-index" }, symbol(`x_${k + 1}`)));
     });
     Object.assign(this, { N, m, place });
-    this.tag = this.margin.appendChild(h("span", { class: "flash-accent" }));
+    this.tag = this.margin.appendChild(h("span", { class: "flash-strong" }));
   }
 
   draw(j, phase) {

@@ -6,7 +6,7 @@ import traitlets
 from flashlib.figures import number, telling_step
 from flashlib.widgets.online.figure import draw
 from flashlib.widgets.online.numbers import ROWS, check_row, examples, read, scan, write
-from flashlib.widgets.widget import Widget, join
+from flashlib.widgets.widget import Widget, script, style
 
 
 class OnlineSoftmaxLab(Widget):
@@ -17,8 +17,8 @@ class OnlineSoftmaxLab(Widget):
     Setting another x raises TypeError or ValueError for one that cannot be shown.
     """
 
-    _esm = join("shared.js", "online/charts.js", "online/online.js")
-    _css = join("shared.css", "online/online.css")
+    _esm = script("online/charts.js", "online/online.js")
+    _css = style("online/online.css")
 
     rescale = traitlets.Bool(True).tag(sync=True)
     typed = traitlets.Unicode().tag(sync=True)  # x as text: the one way in

@@ -21,7 +21,7 @@ from flashlib.widgets.overflow.numbers import (
     x_range,
 )
 from flashlib.widgets.overflow.words import explain
-from flashlib.widgets.widget import Widget, join
+from flashlib.widgets.widget import Widget, script, style
 
 MAX_OFFSETS = 16  # bars
 MAX_OFFSET = 1000  # fp16 and bf16 still have numbers close enough there
@@ -37,8 +37,8 @@ class OverflowLab(Widget):
     from Python or on the page, computes anew; an x out of the range of a new dtype is moved to its end.
     """
 
-    _esm = join("shared.js", "overflow/overflow.js")
-    _css = join("shared.css", "overflow/overflow.css")
+    _esm = script("overflow/overflow.js")
+    _css = style("overflow/overflow.css")
 
     x = traitlets.Float().tag(sync=True)  # as asked for; `result` has the dtype's nearest
     dtype = traitlets.Unicode().tag(sync=True)

@@ -38,7 +38,7 @@ function room({ sram: [held, capacity] }) {
     "span",
     { class: `flash-room${fits ? "" : " flash-over"}` },
     h("span", { class: "flash-meter", "aria-hidden": "true" }, bar),
-    h("span", { class: fits ? "flash-note" : "flash-accent" }, text),
+    h("span", { class: fits ? "flash-note" : "flash-strong" }, text),
   );
   return { element, take() {} };
 }
@@ -170,8 +170,8 @@ class StateTable {
     this.#put(cells.m, row[now.m], reached("add") ? row.m_true : undefined, grew ? " ↑" : "");
     this.#put(cells.alpha, reached("rescale") ? row.alpha : undefined);
     this.#put(cells.l, row[now.l], reached("add") ? row.l_true : undefined);
-    cells.m.classList.toggle("flash-accent", grew);
-    cells.alpha.classList.toggle("flash-accent", grew);
+    cells.m.classList.toggle("flash-strong", grew);
+    cells.alpha.classList.toggle("flash-strong", grew);
     O_acc.draw(numbers, step[now.O_acc] + r * d, 1, d, peaks.O_acc, colour);
     if (!ghost) return;
     const apart = reached("add") && this.#apart(step.O_acc + r * d, step.O_acc_true + r * d);

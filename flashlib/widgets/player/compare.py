@@ -4,7 +4,7 @@ from flashlib import figures
 from flashlib.state import Traffic
 from flashlib.widgets.player.frames import record
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
-from flashlib.widgets.widget import join
+from flashlib.widgets.widget import script, style
 
 ORDERS = ("fa1", "fa2")
 
@@ -15,8 +15,8 @@ class ComparePlayers(TiledWidget):
     The arguments, and what may be set later, are those of FlashPlayer, less the order.
     """
 
-    _esm = join("shared.js", *PLACES, "player/legend.js", "player/stepped.js", "player/compare.js")
-    _css = join("shared.css", "player/places.css", "player/stepped.css", "player/compare.css")
+    _esm = script(*PLACES, "player/legend.js", "player/stepped.js", "player/compare.js")
+    _css = style("player/places.css", "player/stepped.css", "player/compare.css")
 
     def __init__(self, Q=None, K=None, V=None, *, B_r=4, B_c=2, causal=False, scale=None, N=8, d=4, seed=0):
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, B_r=B_r, B_c=B_c, causal=causal)

@@ -20,7 +20,7 @@ class Hbm {
     this.note = h("p", { class: "flash-note" });
     this.meter = new Meter(frames);
     const elements = Object.values(this.strips).map((strip) => strip.element);
-    const never = h("span", { class: "flash-accent" }, remark);
+    const never = h("span", { class: "flash-strong" }, remark);
     this.element = panel("memory", "HBM", never, div("flash-strips", elements), this.note, this.meter.element);
   }
 

@@ -8,7 +8,7 @@ from flashlib.widgets.player import figure, learner
 from flashlib.widgets.player.frames import record
 from flashlib.widgets.player.source import lines_of
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
-from flashlib.widgets.widget import join
+from flashlib.widgets.widget import script, style
 
 SCRIPTS = "chip", "lines", "bars", "words", "learner", "legend", "stepped", "player"
 SETTING = ("B_r", "B_c", "causal", "order")
@@ -26,8 +26,8 @@ class FlashPlayer(TiledWidget):
     than can be drawn or played, is said in the player's place.
     """
 
-    _esm = join("shared.js", *PLACES, *(f"player/{name}.js" for name in SCRIPTS))
-    _css = join("shared.css", "player/places.css", "player/stepped.css", "player/player.css")
+    _esm = script(*PLACES, *(f"player/{name}.js" for name in SCRIPTS))
+    _css = style("player/places.css", "player/stepped.css", "player/player.css")
 
     order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)
 

@@ -13,7 +13,7 @@ class Stepped extends Widget {
     this.inParts = this.detail = inParts;
     this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw() });
     this.status = h("span", { class: "flash-status" });
-    this.title = h("p", { class: "flash-title flash-accent" });
+    this.title = h("p", { class: "flash-title flash-strong" });
     this.sentence = h("p", { class: "flash-sentence" });
     this.parts = new Parts(kinds);
     this.body = div("flash-body");

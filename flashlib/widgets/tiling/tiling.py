@@ -9,7 +9,7 @@ from flashlib.figures import number
 from flashlib.state import check_causal
 from flashlib.widgets.tiling import figure
 from flashlib.widgets.tiling.numbers import BLOCKS, FORMS, GPUS, KB, LARGEST, compute, megabytes
-from flashlib.widgets.widget import Widget, join
+from flashlib.widgets.widget import Widget, script, style
 
 STOPS = {  # of the sliders
     "N": [2**p for p in range(7, 17)],
@@ -30,8 +30,8 @@ class TilingLab(Widget):
     changes nothing and is answered in `refused`. `result` holds all that is shown.
     """
 
-    _esm = join("shared.js", "tiling/tiling.js", "tiling/map.js")
-    _css = join("shared.css", "tiling/tiling.css")
+    _esm = script("tiling/tiling.js", "tiling/map.js")
+    _css = style("tiling/tiling.css")
 
     N = traitlets.Int().tag(sync=True)
     d = traitlets.Int().tag(sync=True)

@@ -1,0 +1,56 @@
+// The colours of numbers, and the theme.
+
+const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+
+/**
+ * The diverging scale of the theme: from x and the largest size that x may have to a colour, as `css` or as the
+ * `pixel` of an image. Sizes are taken to the power 0.7, so that small ones can be told apart.
+ */
+function colourScale(root) {
+  const style = getComputedStyle(root);
+  const [negative, zero, positive, masked] = ["negative", "zero", "positive", "masked"].map((name) =>
+    rgb(style.getPropertyValue(`--flash-${name}`).trim()),
+  );
+  const colours = Array.from({ length: 257 }, (_, k) => {
+    const t = (k - 128) / 128;
+    const end = t < 0 ? negative : positive;
+    return zero.map((z, c) => Math.round(z + Math.abs(t) ** 0.7 * (end[c] - z)));
+  });
+  colours.push(masked);
+  const css = colours.map((colour) => `rgb(${colour.join(",")})`);
+  const pixels = colours.map(([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
+  const index = (x, peak) =>
+    Number.isFinite(x) ? 128 + Math.round(128 * Math.max(-1, Math.min(1, x / (peak || 1)))) : 257;
+  return { css: (x, peak) => css[index(x, peak)], pixel: (x, peak) => pixels[index(x, peak)] };
+}
+
+/**
+ * Mark the root as dark or light once it is on the page, and whenever the theme changes; `changed` is called then.
+ * Returns a stop.
+ */
+function watchTheme(root, changed) {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  let dark = null;
+  const look = () => {
+    if (!root.isConnected) return; // it has no colours yet
+    canvas.fillStyle = getComputedStyle(root).backgroundColor;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b] = canvas.getImageData(0, 0, 1, 1).data;
+    const isDark = 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
+    if (isDark === dark) return;
+    dark = isDark;
+    root.classList.toggle("flash-dark", dark);
+    changed();
+  };
+  const observer = new MutationObserver(() => setTimeout(look, 50)); // the style sheet follows the attribute
+  observer.observe(document.body, { attributes: true });
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", look);
+  const shown = new ResizeObserver(look); // tells when the root comes onto the page
+  shown.observe(root);
+  return () => {
+    observer.disconnect();
+    shown.disconnect();
+    system.removeEventListener("change", look);
+  };
+}

@@ -1,0 +1,41 @@
+// Sliders, choices and toggles.
+
+function slider(name, label, input) {
+  const range = h("input", {
+    type: "range",
+    "aria-label": label,
+    "data-name": name,
+    oninput: () => input(Number(range.value)),
+  });
+  const output = h("output", { "aria-live": "off" });
+  const element = h("label", { class: "flash-slider" }, symbol(name), range, output);
+  const show = (value, [min, max] = [range.min, range.max]) => {
+    Object.assign(range, { min, max }); // before the value, which they clamp
+    range.value = value;
+    range.disabled = Number(min) === Number(max);
+    setText(output, String(value));
+  };
+  return { element, range, show };
+}
+
+function choice(name, label, options, change) {
+  const group = `flash-${name}-${Math.random().toString(36).slice(2)}`;
+  const inputs = options.map(([value]) =>
+    h("input", { type: "radio", name: group, value, onchange: () => change(value) }),
+  );
+  const element = h(
+    "fieldset",
+    { class: "flash-choice", "aria-label": label },
+    options.map(([, text, title], k) => h("label", { title }, inputs[k], h("span", {}, text))),
+  );
+  const show = (value) => inputs.forEach((input) => (input.checked = input.value === value));
+  return { element, show };
+}
+
+function toggle(label, change) {
+  const input = h("input", { type: "checkbox", onchange: () => change(input.checked) });
+  return {
+    element: h("label", { class: "flash-toggle" }, input, label),
+    show: (value) => (input.checked = value),
+  };
+}

@@ -1,0 +1,37 @@
+// Keyboard and speech.
+
+/** Keys work anywhere in the widget, except those that the control in focus uses itself. Returns a stop. */
+function listenToKeys(root, actions) {
+  const native = (target, key) => {
+    if (target.matches("textarea, input[type=text]")) return true;
+    if (target.matches("select, input[type=radio]")) return key !== " " || target.matches("select");
+    if (target.matches("input[type=range]")) return key !== " ";
+    return key === " " && target.matches("button, input");
+  };
+  const pressed = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    event.stopPropagation(); // else JupyterLab takes it for its notebook
+    if (!(event.key in actions) || native(event.target, event.key)) return;
+    event.preventDefault(); // the page would scroll
+    actions[event.key]();
+  };
+  root.addEventListener("keydown", pressed);
+  return () => root.removeEventListener("keydown", pressed);
+}
+
+/** A line for screen readers. What comes within `wait` ms of what was said last is held back; the newest is said. */
+function announcer(wait = 1500) {
+  const element = h("div", { class: "flash-spoken", "aria-live": "polite" });
+  let [last, timer] = [0, null];
+  const say = (text) => {
+    clearTimeout(timer);
+    const speak = () => {
+      last = performance.now();
+      setText(element, text);
+    };
+    const left = last + wait - performance.now();
+    if (left <= 0) speak();
+    else timer = setTimeout(speak, left);
+  };
+  return { element, say, stop: () => clearTimeout(timer) };
+}

@@ -1,0 +1,24 @@
+// Numbers as texts.
+
+const between = (low, x, high) => Math.max(low, Math.min(high, x));
+
+const tidy = (text) => text.replace("e+", "e").replaceAll("-", "−");
+
+/** x to four significant digits: 1.950, −0.01234, 1.234e−7, −∞; 0 and other small whole numbers as they are. */
+function number(x) {
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : "−∞";
+  if (Number.isInteger(x) && Math.abs(x) < 1e4) return tidy(String(x));
+  return tidy(Math.abs(x) < 1e-4 ? x.toExponential(3) : x.toPrecision(4));
+}
+
+/** x in at most five characters, where space is short: 1.95, −12.3, 1e−7. */
+function short(x) {
+  if (!Number.isFinite(x)) return number(x);
+  const size = Math.abs(x);
+  if (size === 0) return "0";
+  if (size < 0.005 || size >= 9999.5) return tidy(x.toExponential(0));
+  return tidy(x.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0));
+}
+
+/** x with every digit that tells it from its neighbours. */
+const exact = (x) => (Number.isFinite(x) ? tidy(String(x)) : number(x));

@@ -1,0 +1,121 @@
+// Transport: first, back, play, forward, last, scrub, speed.
+
+const ICONS = {
+  first: "M3 3v10M13 3L6 8l7 5z",
+  back: "M11 3L4 8l7 5z",
+  play: "M4 2.5v11L13 8z",
+  pause: "M5 3v10M11 3v10",
+  forward: "M5 3l7 5-7 5z",
+  last: "M13 3v10M3 3l7 5-7 5z",
+};
+
+const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60]; // steps a second
+
+/**
+ * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes.
+ * It goes from one position to the next without anything in between: there is no motion to reduce.
+ */
+class Transport {
+  constructor({ unit, moved }) {
+    this.moved = moved;
+    this.position = this.last = 0;
+    this.frame = null;
+    const button = (name, label, press) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: `flash-button flash-${name}`,
+          "aria-label": label,
+          title: label,
+          onclick: press,
+        },
+        svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] })),
+      );
+    this.playButton = button("play", "play (space)", () => this.toggle());
+    this.scrub = h("input", {
+      type: "range",
+      class: "flash-scrub",
+      min: 0,
+      "aria-label": unit,
+      oninput: () => this.seek(Number(this.scrub.value)),
+    });
+    this.speed = h(
+      "select",
+      { class: "flash-speed", "aria-label": `${unit}s per second` },
+      SPEEDS.map((speed) =>
+        h("option", { value: speed, selected: speed === 2 }, `${speed} ${unit}${speed === 1 ? "" : "s"}/s`),
+      ),
+    );
+    this.buttons = h(
+      "div",
+      { class: "flash-buttons", role: "group", "aria-label": "playing" },
+      button("first", "first (Home)", () => this.seek(0)),
+      button("back", "back (left arrow)", () => this.step(-1)),
+      this.playButton,
+      button("forward", "forward (right arrow)", () => this.step(1)),
+      button("last", "last (End)", () => this.seek(this.last)),
+    );
+  }
+
+  get playing() {
+    return this.frame !== null;
+  }
+
+  reset(last) {
+    this.last = last;
+    this.scrub.max = last;
+    this.#go(0);
+  }
+
+  /** Go to a position and stay there. */
+  seek(position) {
+    this.pause();
+    this.#go(position);
+  }
+
+  step(by) {
+    this.seek(this.position + by);
+  }
+
+  toggle() {
+    if (this.playing) this.pause();
+    else this.play();
+  }
+
+  play() {
+    if (this.position === this.last) this.#go(0);
+    let due = performance.now();
+    const tick = (now) => {
+      const wait = 1000 / Number(this.speed.value);
+      if (now - due >= wait - 2) {
+        due = now - due > 2 * wait ? now : due + wait; // after a pause of the page: go on, do not catch up
+        this.#go(this.position + 1);
+        if (this.position === this.last) return this.pause();
+      }
+      this.frame = requestAnimationFrame(tick);
+    };
+    this.frame = requestAnimationFrame(tick);
+    this.#showPlaying();
+  }
+
+  pause() {
+    if (this.frame !== null) cancelAnimationFrame(this.frame);
+    this.frame = null;
+    this.#showPlaying();
+  }
+
+  #showPlaying() {
+    const name = this.playing ? "pause" : "play";
+    this.playButton.querySelector("path").setAttribute("d", ICONS[name]);
+    this.playButton.setAttribute("aria-label", `${name} (space)`);
+    this.playButton.title = `${name} (space)`;
+    this.playButton.dataset.playing = this.playing;
+  }
+
+  #go(position) {
+    this.position = Math.max(0, Math.min(this.last, position));
+    this.scrub.value = this.position;
+    this.moved(this.position);
+  }
+}
