@@ -32,7 +32,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test notebooks page check fix test-gpu bench measure lock clean moved
+.PHONY: help setup lab fresh test notebooks page check fix test-gpu bench measure film lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -77,6 +77,9 @@ bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on t
 
 measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, against the limits
 	@$(PY) tools/measure_widgets.py
+
+film: $(TESTS) ## film the player in Chromium for the README
+	@$(PY) tools/film.py
 
 clean: ## remove .venv and caches; never workspace/, which holds your work
 	@rm -rf .venv build *.egg-info .pytest_cache .ruff_cache

@@ -41,6 +41,6 @@ def faults(scripts) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = faults({name: getattr(widgets, name)._esm for name in widgets.__all__})
+    found = faults({name: getattr(widgets, name)._script for name in widgets.__all__})
     print("\n".join(found) or "The widgets' JavaScript: no faults.")
     sys.exit(bool(found))

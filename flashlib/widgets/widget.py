@@ -6,8 +6,10 @@ from pathlib import Path
 import anywidget
 import traitlets
 
+from flashlib.widgets import cells
+
 FOLDER = Path(__file__).parent
-SCRIPTS = "elements", "numbers", "colours", "transport", "controls", "keys", "widget"
+SCRIPTS = "elements", "numbers", "colours", "motion", "transport", "controls", "keys", "widget"
 SHEETS = "palette", "look"
 
 
@@ -25,19 +27,44 @@ def _join(*names):
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 
+IMPORT = _join("import.js")
+
+
 class Widget(anywidget.AnyWidget):
     """A widget that shows what Python computed, or says in a sentence why there is nothing to show.
 
-    A subclass sets `problem` instead of what it shows where its arguments cannot be shown, and has `figure`.
-    A later request that cannot be met is answered in `refused`; what is shown then stays.
+    A subclass sets `problem` instead of what it shows where its arguments cannot be shown, and has `figure`, and
+    as `_esm` and `_css` its `script` and `style`. A later request that cannot be met is answered in `refused`; what
+    is shown then stays.
     """
 
     problem = traitlets.Unicode().tag(sync=True)  # a sentence in the widget's place, or ""
     refused = traitlets.Unicode().tag(sync=True)  # a sentence beside the controls, or ""
+    script = traitlets.Unicode().tag(sync=True)  # what import.js imports
+    asked = traitlets.Int().tag(sync=True)  # how often the page asked for another setting
+    heard = traitlets.Int().tag(sync=True)  # the last of these that Python knows of, whatever came of it
+
+    def __init__(self, **state):
+        super().__init__(script=self._script, **state)
+        self.observe(lambda change: self.set_trait("heard", change.new), names="asked")
+        cells.keep(self)
+
+    def __init_subclass__(cls, **kwargs):
+        if isinstance(cls.__dict__.get("_esm"), str):
+            cls._script, cls._esm = cls._esm, IMPORT
+        super().__init_subclass__(**kwargs)
 
     def figure(self):
-        """Return a picture of the widget, a `figures.Picture`, for viewers where nothing can play."""
+        """Return a picture of the widget, with `png`, for viewers where nothing can play."""
         raise NotImplementedError
+
+    def rest(self):
+        """Close the widget; when it is shown again, it opens again."""
+        if self.comm is None:
+            return
+        self.close()
+        self.layout.close()
+        del self._repr_mimebundle_  # None since it was closed
 
     def _sizes(self) -> str:
         """Return the key numbers, for repr."""
@@ -47,6 +74,9 @@ class Widget(anywidget.AnyWidget):
         return f"{type(self).__name__}({self.problem or self._sizes()})"
 
     def _repr_mimebundle_(self, **kwargs):
+        self.layout.open()
+        self.open()
+        cells.keep(self)
         data, metadata = super()._repr_mimebundle_(**kwargs)
         data["text/plain"] = repr(self)
         if not self.problem:

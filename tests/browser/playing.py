@@ -14,6 +14,13 @@ def seek(player, frame):
     player.evaluate("(player, frame) => player.flashWidget.transport.seek(frame)", frame)
 
 
+def unfold(player, label="change"):
+    """Open what is folded under a button, if it is not."""
+    button = player.get_by_role("button", name=label, exact=True)
+    if button.get_attribute("aria-expanded") == "false":
+        button.click()
+
+
 def wait_for(player, condition):
     """Wait until a condition on the player's dataset, `data`, holds."""
     player.page.wait_for_function(
@@ -72,7 +79,7 @@ def active_cell(lab):
 
 # Where in the player each of its parts is, and how high, in whole pixels.
 PLACES = """[...player.querySelectorAll(
-    ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, th, button"
+    ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, .flash-rows th, button"
 )].map((e) => {
     const [box, own] = [e, player].map((x) => x.getBoundingClientRect());
     return [box.x - own.x, box.y - own.y, box.height].map(Math.round).join();
@@ -110,6 +117,7 @@ def assert_meters_count(player, frames):
 
 
 def assert_whole_steps_are_one_frame_each(player):
+    unfold(player)
     player.evaluate("player => player.flashWidget.seekStep(3)")
     player.get_by_text("whole steps", exact=True).click()
     assert len(timeline(player)) == int(data(player, "tiles")) and data(player, "step") == "3"
@@ -138,7 +146,7 @@ def assert_nothing_jumps(player, width):
     first, *others = (now["places"] for now in every_frame(player, places=PLACES))
     for frame, places in enumerate(others, start=1):
         moved = [pair for pair in zip(first, places, strict=True) if pair[0] != pair[1]]
-        assert not moved, frame
+        assert not moved, (frame, moved)
     page.set_viewport_size({"width": 1440, "height": 1000})
 
 

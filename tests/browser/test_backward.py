@@ -24,6 +24,7 @@ from tests.browser.playing import (
     seek,
     timeline,
     two_decimals,
+    unfold,
     value,
     wait_for,
 )
@@ -139,7 +140,7 @@ def test_memory_fills_as_blocks_are_stored(player, recording):
         player,
         filled="Object.entries(player.flashWidget.memory.held).map("
         "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])",
-        told="texts('.flash-memory > p')[0]",
+        told="texts('.flash-beside > p')[0]",
         outlined="Object.entries(player.flashWidget.memory.strips).filter("
         "([, { here }]) => !here.hidden).map(([name]) => name)",
     )
@@ -185,7 +186,7 @@ def test_the_row_is_told_in_words(player, recording):
 
 def test_a_row_is_chosen_by_pointer_and_by_key(lab, first):
     seek(first, 4)
-    first.locator('.flash-matrix[data-name="dS_ij"] .flash-cell').nth(4).hover()
+    first.locator('.flash-matrix[data-name="dS_ij"] .flash-cell').nth(4).click()
     assert data(first, "row") == "2"
     assert first.locator(".flash-sentence").inner_text().startswith("Row 2")
     assert first.locator(".flash-mark").all_inner_texts() == ["2 ▸", "2 ▸"]
@@ -226,6 +227,7 @@ def test_a_click_on_a_tile_goes_there(first):
 
 def test_sliders_and_switches_compute_anew(lab, first):
     page = lab.page
+    unfold(first)
     has = lambda text: page.wait_for_function(  # noqa: E731
         f"player => {{ const f = player.flashWidget.frames; return {text}; }}", arg=first.element_handle()
     )
@@ -271,7 +273,7 @@ def test_large_tiles_are_drawn_without_numbers_and_it_opens_at_a_step(lab):
         for name in ("S_ij", "lse_i", "P_ij")
     ]
     assert len(set(heights)) == 1  # rows beside each other
-    assert "Larger tiles are drawn without numbers" in player.locator(".flash-chip").inner_text()
+    assert "Larger tiles are drawn without numbers" in player.locator(".flash-chip").get_attribute("title")
 
 
 def test_drawing_a_frame_fits_into_a_frame(lab):

@@ -6,15 +6,16 @@ pytest.importorskip("anywidget")
 
 from flashlib import widgets
 from flashlib.widgets import widget
+from flashlib.widgets.compiler import CompilerLab
 
-CLASSES = [getattr(widgets, name) for name in widgets.__all__]
+CLASSES = [CompilerLab, *(getattr(widgets, name) for name in widgets.__all__)]
 SVG = "http://www.w3.org/2000/svg"
 
 
-@pytest.mark.parametrize(("attribute", "suffix"), [("_esm", ".js"), ("_css", ".css")])
+@pytest.mark.parametrize(("attribute", "suffix"), [("_script", ".js"), ("_css", ".css")])
 def test_every_file_is_in_a_page_and_the_shared_ones_in_all(attribute, suffix):
     texts = [str(getattr(cls, attribute)) for cls in CLASSES]
-    apart = {"saved.js", "compiler.css"}  # of a page without a kernel, and of a widget that is made of others
+    apart = {"saved.js", "import.js"}  # of a page without a kernel; what imports the scripts
     files = [path for path in widget.FOLDER.rglob(f"*{suffix}") if path.name not in apart]
     assert len(files) > 10
     for path in files:

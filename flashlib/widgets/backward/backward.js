@@ -1,10 +1,25 @@
 // BackwardPlayer: plays a pass of the backward that Python recorded. All numbers drawn are read from its buffer.
 
+const GRADIENT_SLICES = {
+  Q: ["Q_i", "i"],
+  dO: ["dO_i", "i"],
+  lse: ["lse_i", "i"],
+  delta: ["delta_i", "i"],
+  K: ["K_j", "j"],
+  V: ["V_j", "j"],
+};
+const GRADIENT_LIT = {
+  scores: ["Q_i", "K_j"],
+  weights: ["S_ij", "lse_i"],
+  dP: ["dO_i", "V_j"],
+  dS: ["P_ij", "dP_ij", "delta_i"],
+};
+
 class Backward extends Stepped {
   constructor(context) {
     super(context, "backward", "the backward pass, step by step", {
       memory: [GradientMemory.key, (frames) => new GradientMemory(frames)],
-      grid: [Grid.key, (frames) => new Grid(frames, (k) => this.seekStep(k))],
+      grid: [Grid.key, (frames) => new Grid(frames, (k) => this.seekStep(k), 100)],
       error: [ErrorCurve.key, (frames) => new ErrorCurve(frames)],
       chip: [GradientChip.key, (frames) => new GradientChip(frames, (row) => this.select(row))],
       lines: [
@@ -13,9 +28,12 @@ class Backward extends Stepped {
       ],
       legend: [GradientLegend.key, (frames) => new GradientLegend(frames)],
     });
-    const { memory, grid, error, chip, lines, legend } = this.parts.places;
+    this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
+    const { memory, grid, error, chip } = this.parts.places;
     const words = div("flash-panel flash-words", this.title, this.sentence);
-    this.body.append(div("flash-places", memory, grid, error), chip, words, lines, legend);
+    const cut = div("flash-cut", this.blocks, grid);
+    const stage = div("flash-stage", memory, cut, error, chip, this.air);
+    this.body.append(words, stage, this.foot(this.parts.places));
     this.begin();
   }
 
@@ -25,11 +43,25 @@ class Backward extends Stepped {
   }
 
   drawParts(at) {
-    this.memory.draw(at, this.colour);
+    this.memory.draw(at, this.colour, this.motion);
     this.grid.draw(at, this.colour);
     this.error.draw(at);
     this.chip.draw(at, this.selected, this.colour);
     this.lines.draw(at);
+    if (at.step && this.motion.time) this.#move(at);
+  }
+
+  /** Slices travel at a load, the gradients at a store; between them, what is read is lit. */
+  #move(at) {
+    const { frames, memory, chip, motion, air, colour } = this;
+    const { pass, gradients, d } = frames;
+    bringOrLight(this, at, GRADIENT_SLICES, { ...GRADIENT_LIT, add: pass.reads });
+    if (!at.storing) return;
+    const [first, stop] = at.step[pass.rows];
+    for (const name of gradients) {
+      const matrix = [memory.held[name], first * d, stop - first, d, frames.peaks[name]];
+      send(motion, air, "written", chip.tile(`${name}_sum`), memory.slice(name), matrix, colour);
+    }
   }
 
   words(at) {

@@ -11,7 +11,7 @@ from flashlib.widgets.player.source import lines_of
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget, sizes_of
 from flashlib.widgets.widget import script, style
 
-PLAYER = "lines", "legend", "stepped"
+PLAYER = "lines", "legend", "travel", "stepped"
 SCRIPTS = "frames", "memory", "chip", "errors", "words", "legend", "backward"
 SETTING = ("B_r", "B_c", "causal", "wrt")
 SOURCES = {"kv": tiled._dkv_steps, "q": tiled._dq_steps}

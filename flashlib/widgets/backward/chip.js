@@ -1,18 +1,24 @@
 // SRAM in the backward pass: from the tiles that are loaded through S, P, dP and dS to the sums that are kept.
 
+const LANE = 632; // for the tiles of a lane beside each other, in pixels
+
 class GradientChip {
   static key = ({ B_r, B_c, d, wrt }) => [B_r, B_c, d, wrt];
 
-  /** pressed is called with the row of Q under the pointer. */
+  /** pressed is called with the row of Q that was clicked. */
   constructor(frames, pressed) {
     const { B_r, B_c, d, gradients, pass } = frames;
     this.where = note();
     this.tiles = {};
     this.marks = [];
-    const tile = (name, rows, cols, options) => {
-      this.tiles[name] = namedTile(name, rows, cols, options);
+    const highest = Math.max(B_r, B_c);
+    const all = cellsIn(LANE, highest, 4 * d + 2 * B_c + 1);
+    const scores = all ?? cellsIn(LANE - 4 * heatWidth(d), B_r, 2 * B_c + 1); // at least their numbers
+    const tile = (name, rows, cols, options, cell = all) => {
+      this.tiles[name] = namedTile(name, rows, cols, cell, options);
       return this.tiles[name].element;
     };
+    const made = (name, options) => tile(name, B_r, options ? 1 : B_c, options, scores);
     const marker = () => {
       this.marks.push(h("span", { class: "flash-mark" }));
       return div("flash-marker", this.marks.at(-1));
@@ -20,15 +26,15 @@ class GradientChip {
     const arrow = (text) => h("span", { class: "flash-sign", "aria-hidden": "true" }, text);
     const row = (of, less) => [
       marker(),
-      tile(of, B_r, B_c),
+      made(of),
       arrow("−"),
-      tile(less, B_r, 1, { beside: this.tiles[of] }),
+      made(less, { beside: this.tiles[of] }),
       arrow("→"),
-      tile(of === "S_ij" ? "P_ij" : "dS_ij", B_r, B_c),
+      made(of === "S_ij" ? "P_ij" : "dS_ij"),
     ];
     const rows = pass.index === "j" ? B_c : B_r;
     const sum = (name) => [
-      tile(`${name}_added`, rows, d, { title: equation(pass.added[name]) }),
+      tile(`${name}_added`, rows, d, { title: typeset(pass.added[name]) }),
       arrow("→"),
       tile(`${name}_sum`, rows, d, { title: symbol(`${name}_${pass.index}`) }),
     ];
@@ -49,12 +55,16 @@ class GradientChip {
     );
     for (const name of ["Q_i", "dO_i", "S_ij", "P_ij", "dP_ij", "dS_ij", "lse_i", "delta_i"])
       this.#listen(this.tiles[name].matrix, pressed);
-    const highest = Math.max(...Object.values(this.tiles).map(({ matrix }) => matrix.rows * matrix.height));
-    parts.style.setProperty("--lane", `${highest + 21}px`); // all lanes as high as each other
-    const large = Object.values(this.tiles).some(({ matrix }) => !matrix.numbers);
-    const caveat = "Larger tiles are drawn without numbers: point at a cell to read it.";
-    const more = large && h("p", { class: "flash-note" }, caveat);
-    this.element = panel("chip", "SRAM", this.where, parts, ...[more].filter(Boolean));
+    const most = Math.max(...Object.values(this.tiles).map(({ matrix }) => matrix.rows * matrix.height));
+    parts.style.setProperty("--lane", `${most + 21}px`); // all lanes as high as each other
+    const title = [note("small and fast"), this.where];
+    this.element = panel("chip", "SRAM", title, parts);
+    if (!all) this.element.title = "Larger tiles are drawn without numbers: point at a cell to read it.";
+  }
+
+  /** The element of a tile. */
+  tile(name) {
+    return this.tiles[name].matrix.element;
   }
 
   take(frames) {
@@ -62,7 +72,8 @@ class GradientChip {
   }
 
   #listen(matrix, pressed) {
-    matrix.element.addEventListener("pointermove", (event) => {
+    matrix.element.classList.add("flash-pick");
+    matrix.element.addEventListener("click", (event) => {
       const box = matrix.element.getBoundingClientRect();
       const r = Math.floor(((event.clientY - box.top) / box.height) * matrix.rows);
       if (r < (this.rows?.[1] ?? 0) - (this.rows?.[0] ?? 0)) pressed(this.rows[0] + r);

@@ -51,7 +51,7 @@ class ErrorCurve {
     this.element = panel(
       "errors",
       "Error",
-      note("largest difference from exact gradients"),
+      note("to exact gradients"),
       line("block", block),
       line("whole", `all of ${names}`),
       div(

@@ -10,6 +10,7 @@ const PASSES = {
     passes: ["Q", "dO"],
     loaded: "loaded; K and V stay",
     added: { dV: "P_ij^T dO_i", dK: "dS_ij^T Q_i · scale" },
+    reads: ["P_ij", "dO_i", "dS_ij", "Q_i"],
   },
   q: {
     block: "row",
@@ -19,6 +20,7 @@ const PASSES = {
     passes: ["K", "V"],
     loaded: "loaded; Q and dO stay",
     added: { dQ: "dS_ij K_j" },
+    reads: ["dS_ij", "K_j"],
   },
 };
 
@@ -28,6 +30,7 @@ class BackwardFrames extends Trace {
     const { inputs, N_q, N_k, d, steps, pass } = this;
     const own = (size) => (step) => (step[pass.rows][1] - step[pass.rows][0]) * size;
     const tile = (step) => step.n_r * step.n_c;
+    this.stays = pass.index;
     steps.forEach((step, k) => (step.first = steps[k - 1]?.[pass.index] !== step[pass.index]));
     this.lastOf = new Map(steps.map((step, k) => [step[pass.index], k])); // of each block that stays
     this.peaks = {
@@ -51,8 +54,8 @@ class BackwardFrames extends Trace {
   baselines() {
     const [both, standard] = [this.both, this.standard].map(([read, written]) => ({ read, written }));
     return [
-      ["dQ, dK and dV, both passes", both],
-      ["standard attention, all three", standard],
+      ["both passes", both],
+      ["standard", standard],
     ];
   }
 

@@ -11,7 +11,7 @@ class GradientLegend {
       T < T_r * T_c && mark("skipped", "skipped: the mask cuts all of it"),
       causal && mark("cut", "cut by the mask: score −∞"),
       scaleMark(),
-      h("span", {}, "▸ the row told in words: up and down arrows"),
+      h("span", {}, "▸ the row told in words: click one, or use the up and down arrows"),
       mark("read", "bytes read"),
       mark("written", "bytes written"),
     );

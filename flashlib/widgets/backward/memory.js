@@ -11,7 +11,7 @@ class GradientMemory extends Hbm {
       read: [...read, ["lse", N_q, 1], ["delta", N_q, 1]],
       written: [...gradients].sort().map((name) => [name, rows[name[1]], d]),
       remark: "S, P, dP and dS: never here",
-      room: 36,
+      room: 28,
     });
   }
 
@@ -21,7 +21,7 @@ class GradientMemory extends Hbm {
     let final = 0;
     for (let k = 0; k * B < N; k++) if ((lastOf.get(k) ?? -1) <= done) final += Math.min((k + 1) * B, N) - k * B;
     const names = [...gradients].sort().join(" and ");
-    return `${names}: ${final} of ${N} rows written${stored ? `, ${span("row", stored[pass.rows])} now` : ""}`;
+    return `${names}: ${final} of ${N} rows${stored ? `, ${span("row", stored[pass.rows])} now` : ""}`;
   }
 
   inUse({ rows, cols }, part, storing) {

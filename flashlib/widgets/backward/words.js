@@ -5,14 +5,14 @@ const backwardEquations = ({ wrt }) => ({
   load: [
     "load",
     wrt === "kv"
-      ? "Q_i , dO_i , lse_i , delta_i come; K_j , V_j stay"
-      : "K_j , V_j come; Q_i , dO_i , lse_i , delta_i stay",
+      ? "Q_i, dO_i, lse_i, delta_i come; K_j, V_j stay"
+      : "K_j, V_j come; Q_i, dO_i, lse_i, delta_i stay",
   ],
   scores: ["scores", "S_ij = Q_i K_j^T · scale"],
-  weights: ["P, made again", "P_ij = exp( S_ij − lse_i )"],
+  weights: ["P, made again", "P_ij = exp(S_ij − lse_i)"],
   dP: ["gradient of P", "dP_ij = dO_i V_j^T"],
-  dS: ["gradient of S", "dS_ij = P_ij ∘ ( dP_ij − delta_i )"],
-  add: ["add", wrt === "kv" ? "dV_j += P_ij^T dO_i ;  dK_j += dS_ij^T Q_i · scale" : "dQ_i += dS_ij K_j"],
+  dS: ["gradient of S", "dS_ij = P_ij ∘ (dP_ij − delta_i)"],
+  add: ["add", wrt === "kv" ? "dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale" : "dQ_i += dS_ij K_j"],
   store: ["store", wrt === "kv" ? "dK_j and dV_j go to HBM" : "dQ_i · scale goes to HBM"],
 });
 
@@ -44,7 +44,7 @@ const TOLD = {
       wrt === "kv"
         ? `dV_${j} gains P_ij^T dO_i and dK_${j} gains dS_ij^T Q_i · scale.`
         : `dQ_${i} gains dS_ij K_j.`;
-    return `${terms.replaceAll("^T", "ᵀ")} Largest error of the block: ${number(before)} before, ${number(after)} now.`;
+    return `${terms} Largest error of the block: ${number(before)} before, ${number(after)} now.`;
   },
   store: ({ i, j, wrt }) =>
     wrt === "kv"

@@ -1,74 +1,82 @@
-// One row of the block as numbers and bars.
+// One row of the block as bars: what it has summed shrinks by alpha where its maximum grew.
 
-/** m_old, m, alpha, l and O_acc of one row, as numbers and bars. */
+/** m, alpha, l and O_acc of one row, as numbers and bars; dashed, what they were before this step. */
 class RowBars {
   static key = ({ d }) => d;
 
   constructor(frames) {
+    const bar = (name) => h("i", { class: `flash-${name}` });
     this.items = {};
     const item = (name, ...bars) => {
       const text = h("span", { class: "flash-value" });
       this.items[name] = { text, bars };
-      return h("div", { class: "flash-item", "data-name": name }, symbol(name), text, div("flash-track", bars));
+      return [symbol(name), text, h("div", { class: "flash-track", "data-name": name }, bars)];
     };
-    const bar = (name) => h("i", { class: `flash-${name}` });
     this.columns = Array.from({ length: Math.min(frames.d, 32) }, () => [bar("before"), bar("after")]);
-    this.element = div(
-      "flash-bars",
-      (this.name = h("span", { class: "flash-item-row" })),
-      item("m_old", bar("kept")),
-      item("m", bar("kept")),
+    const pairs = this.columns.map((pair) => h("b", {}, pair));
+    this.name = h("span", { class: "flash-row-name" });
+    this.factor = h("b", { class: "flash-factor" });
+    const header = [note("dashed: before this step")];
+    const rows = [
+      item("m", bar("before"), bar("kept")),
       item("alpha", bar("kept")),
       item("l", bar("before"), bar("kept"), bar("added")),
-      div(
-        "flash-item flash-columns",
-        symbol("O_acc"),
-        div(
-          "flash-track",
-          this.columns.map((pair) => h("b", {}, pair)),
-        ),
-      ),
-    );
+      [symbol("O_acc"), this.factor, div("flash-track flash-columns", pairs)],
+    ];
+    this.element = panel("row", this.name, header, div("flash-bars", rows));
   }
 
   take(frames) {
     this.frames = frames;
   }
 
-  draw(at, selected) {
+  draw(at, selected, motion) {
     const { step, reached } = at;
     this.element.classList.toggle("flash-unused", !step);
     if (!step) return;
-    const { peaks } = this.frames;
+    const { peaks, learner } = this.frames;
     const r = selected - step.rows[0];
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
-    setText(this.name, `row ${selected}`);
-    this.#signed("m_old", row.m_old, peaks.m);
-    this.#signed("m", row[now.m], peaks.m);
-    this.#put("alpha", reached("rescale") ? row.alpha : undefined);
-    this.#span(this.items.alpha.bars[0], 0, reached("rescale") ? row.alpha : 0);
+    const rescaled = reached("rescale");
+    setText(this.name, `Row ${selected}`);
+    setText(this.factor, rescaled && row.m_old > -Infinity ? `× ${number(row.alpha)}` : "");
+    this.factor.classList.toggle("flash-shrinks", row.alpha < 1);
+    this.#signed(0, row.m_old, peaks.m);
+    this.#signed(1, row[now.m], peaks.m);
+    this.#put("m", row[now.m]);
+    this.#put("alpha", rescaled ? row.alpha : undefined);
+    this.#span(this.items.alpha.bars[0], 0, rescaled ? row.alpha : 0);
     this.#put("l", row[now.l]);
     const [before, kept, added] = this.items.l.bars;
-    const size = (x) => x / (peaks.l || 1);
+    const most = this.frames.rowPeak("l", selected);
+    const size = (x) => x / most;
+    const l = rescaled && !learner ? row.l_rescaled : row.l_old;
     this.#span(before, 0, size(row.l_old));
-    const l = reached("rescale") && !this.frames.learner ? row.l_rescaled : row.l_old;
-    this.#span(kept, 0, size(l));
+    this.#span(kept, 0, size(l), motion);
     this.#span(added, size(l), reached("add") ? size(row.l - l) : 0);
-    this.#drawColumns(at, r);
+    this.#drawColumns(at, r, this.frames.rowPeak("O_acc", selected), motion);
+    if (at.part === "add") motion.from(added, { width: "0%" });
+    if (at.part === "rescale" && row.alpha < 1) motion.from(this.factor, { transform: "scale(1.35)" });
   }
 
   /** O_acc, and as an outline what it was before this step. */
-  #drawColumns(at, r) {
-    const { numbers, peaks, d } = this.frames;
+  #drawColumns({ step, ...at }, r, peak, motion) {
+    const { numbers, d } = this.frames;
     const now = this.frames.now(at).O_acc;
-    this.columns.forEach((pair, c) => {
-      pair.forEach((bar, k) => {
-        const x = numbers[at.step[k ? now : "O_acc_old"] + r * d + c] / (peaks.O_acc || 1);
+    this.columns.forEach(([before, after], c) => {
+      const old = { height: after.style.height, bottom: after.style.bottom };
+      for (const [bar, name] of [
+        [before, "O_acc_old"],
+        [after, now],
+      ]) {
+        const x = numbers[step[name] + r * d + c] / peak;
         const height = 50 * between(-1, Number.isFinite(x) ? x : 0, 1);
         bar.style.height = `${Math.abs(height)}%`;
         bar.style.bottom = `${50 + Math.min(0, height)}%`;
-      });
+        bar.dataset.sign = Math.sign(height);
+      }
+      if (after.style.height !== old.height) motion.from(after, old);
     });
   }
 
@@ -78,15 +86,17 @@ class RowBars {
     text.title = x === undefined ? "" : exact(x);
   }
 
-  /** A bar from the middle to x. */
-  #signed(name, x, peak) {
-    this.#put(name, x);
+  /** A bar of m from the middle to x. */
+  #signed(which, x, peak) {
     const t = between(-1, Number.isFinite(x) ? x / (peak || 1) : 0, 1);
-    this.#span(this.items[name].bars[0], (1 + Math.min(0, t)) / 2, Math.abs(t) / 2);
+    this.#span(this.items.m.bars[which], (1 + Math.min(0, t)) / 2, Math.abs(t) / 2);
   }
 
-  #span(bar, left, width) {
+  /** A bar from `left` on, of a width; both are parts of the track. */
+  #span(bar, left, width, motion) {
+    const old = bar.style.width;
     bar.style.left = `${100 * between(0, left, 1)}%`;
     bar.style.width = `${100 * between(0, Number.isFinite(width) ? width : 0, 1)}%`;
+    if (motion && old !== bar.style.width) motion.from(bar, { width: old });
   }
 }

@@ -1,6 +1,7 @@
 // SRAM: the tiles held now, what they take of it, and the state of each row of the block.
 
-const TABLE = { rows: 16, cols: 4 }; // of O_acc, with its numbers
+const TABLE = { rows: 8, cut: 6, cols: 4 }; // at most; shown of more; of O_acc, with its numbers
+const TILES = 508; // for Q_i, K_j, V_j, S_ij and P_ij beside each other, in pixels
 
 class Chip {
   static key = () => 0;
@@ -13,19 +14,30 @@ class Chip {
       table: [({ B_r, d, learner }) => [B_r, d, Boolean(learner)], (frames) => new StateTable(frames, pressed)],
     });
     const { room: bar, tiles, table } = this.parts.places;
-    this.element = panel("chip", "SRAM", [bar, this.where], div("flash-parts", tiles, table));
+    const title = [note("small and fast"), bar, this.where];
+    this.element = panel("chip", "SRAM", title, tiles, table);
   }
 
   take(frames) {
     this.parts.load(frames);
   }
 
-  draw(at, selected, colour) {
+  draw(at, selected, colour, motion) {
     const { step } = at;
     const place = step && `${span("row", step.rows)}, ${span("column", step.cols)}`;
     setText(this.where, place ?? "empty");
     this.parts.made.tiles.draw(at, colour);
-    this.parts.made.table.draw(at, selected, colour);
+    this.parts.made.table.draw(at, selected, colour, motion);
+  }
+
+  /** The element of a tile. */
+  tile(name) {
+    return this.parts.made.tiles.tiles[name].matrix.element;
+  }
+
+  /** The elements of a column of the state, one for each row. */
+  column(name) {
+    return this.parts.made.table.column(name);
   }
 }
 
@@ -48,32 +60,18 @@ class Tiles {
   constructor(frames) {
     this.frames = frames;
     const { B_r, B_c, d } = frames;
-    this.tiles = {
-      Q_i: namedTile("Q_i", B_r, d),
-      K_j: namedTile("K_j", B_c, d),
-      V_j: namedTile("V_j", B_c, d),
-      S_ij: namedTile("S_ij", B_r, B_c),
-      P_ij: namedTile("P_ij", B_r, B_c),
-    };
-    this.element = h("div", {}, this.#arranged(), this.#caveat());
+    const rows = Math.max(B_r, B_c);
+    const all = cellsIn(TILES, rows, 3 * d + 2 * B_c);
+    const scores = all ?? cellsIn(TILES - 3 * heatWidth(d), B_r, 2 * B_c); // at least their numbers
+    const tile = (name, rows, cols, cell) => (this.tiles[name] = namedTile(name, rows, cols, cell)).element;
+    this.tiles = {};
+    const inputs = [tile("Q_i", B_r, d, all), tile("K_j", B_c, d, all), tile("V_j", B_c, d, all)];
+    this.element = div("flash-tiles", inputs, tile("S_ij", B_r, B_c, scores), tile("P_ij", B_r, B_c, scores));
+    if (!all) this.element.title = "Larger tiles are drawn without numbers: point at a cell to read it.";
   }
 
   take(frames) {
     this.frames = frames;
-  }
-
-  /** The tiles side by side or one above the other, so that all places fit beside each other where they can. */
-  #arranged() {
-    const { B_c, d } = this.frames;
-    const [Q_i, K_j, V_j, S_ij, P_ij] = Object.values(this.tiles).map((tile) => tile.element);
-    if (!this.tiles.Q_i.matrix.numbers) return div("flash-tiles flash-wide", Q_i, K_j, V_j, S_ij, P_ij);
-    const inputs = div(d > TABLE.cols ? "flash-stack" : "flash-pair", Q_i, div("flash-stack", K_j, V_j));
-    return div("flash-tiles", inputs, div(B_c > 2 ? "flash-stack" : "flash-pair", S_ij, P_ij));
-  }
-
-  #caveat() {
-    if (Object.values(this.tiles).every((tile) => tile.matrix.numbers)) return null;
-    return h("p", { class: "flash-note" }, "Larger tiles are drawn without numbers: point at a cell to read it.");
   }
 
   draw({ step, part, reached }, colour) {
@@ -99,11 +97,15 @@ class Tiles {
 class StateTable {
   constructor(frames, pressed) {
     this.frames = frames;
-    this.rows = [];
-    for (let k = 0; k < Math.min(frames.B_r, TABLE.rows); k++)
-      this.rows.push(this.#row(() => pressed(this.first + k)));
-    this.more = h("p", { class: "flash-note" });
-    this.element = h("div", {}, this.#table(), this.more);
+    this.group = `flash-row-${Math.random().toString(36).slice(2)}`;
+    const { B_r, d, learner } = frames;
+    const few = B_r <= 4;
+    const width = d <= TABLE.cols ? CELL.width[1] : Math.min(12, 96 / d);
+    this.cell = { width, height: few && !learner ? 18 : 13 };
+    const length = B_r <= TABLE.rows ? B_r : TABLE.cut;
+    this.rows = Array.from({ length }, (_, k) => this.#row(() => pressed(this.first + k)));
+    this.more = h("p", { class: "flash-note", hidden: B_r <= length });
+    this.element = div(few ? "" : "flash-tight", div("flash-table", this.#table()), this.more);
   }
 
   take(frames) {
@@ -111,67 +113,74 @@ class StateTable {
   }
 
   #table() {
-    const { d } = this.frames;
-    const widths = { row: 38, m_old: 66, m: 82, alpha: 66, l: 72, O_acc: 8 + (d <= TABLE.cols ? 30 * d : 96) };
-    const columns = Object.values(widths).map((width) => h("col", { style: `width:${width}px` }));
-    const titles = Object.keys(widths).map((name) =>
-      h("th", { scope: "col" }, name === "row" ? name : symbol(name)),
-    );
-    const width = Object.values(widths).reduce((sum, width) => sum + width, 0);
+    const names = ["m_old", "m", "alpha", "l", "O_acc"].map((name) => h("th", { scope: "col" }, symbol(name)));
+    const row = h("th", { scope: "col", title: "pick a row to follow it" }, "row");
     return h(
       "table",
-      { class: "flash-rows", "aria-label": "the state of each row", style: `width:${width}px` },
-      h("colgroup", {}, columns),
-      h("thead", {}, h("tr", {}, titles)),
+      { class: "flash-rows", "aria-label": "the state of each row; pick a row to follow it" },
+      h("thead", {}, h("tr", {}, row, names)),
       h("tbody", {}, ...this.rows.map((row) => row.element)),
     );
   }
 
   #row(press) {
     const { d, learner } = this.frames;
-    const numbers = d <= TABLE.cols;
-    const cell = numbers ? cellOf(d) : { width: between(0.5, 96 / d, 12), height: 14 };
-    const O_acc = new Matrix({ name: "O_acc", rows: 1, cols: d, ...cell, numbers });
-    const ghost = learner && new Matrix({ name: "O_acc, true", rows: 1, cols: d, ...cell, numbers });
-    const cells = {};
-    for (const name of ["row", "m_old", "m", "alpha", "l"])
+    const cell = { ...this.cell, numbers: d <= TABLE.cols };
+    const O_acc = new Matrix({ name: "O_acc", rows: 1, cols: d, ...cell });
+    const ghost = learner && new Matrix({ name: "O_acc, true", rows: 1, cols: d, ...cell });
+    const radio = h("input", { type: "radio", name: this.group, onchange: press });
+    const cells = { row: h("td", { "data-name": "row" }, h("label", {}, radio, h("span", {}))) };
+    for (const name of ["m_old", "m", "alpha", "l"])
       cells[name] = h("td", { "data-name": name }, h("span", {}), learner && h("span", { class: "flash-true" }));
+    const size = cells.l.appendChild(h("i", { class: "flash-size" }));
     const last = h("td", {}, O_acc.element, ghost && div("flash-true", h("span", {}, "≠"), ghost.element));
-    const element = h("tr", { onclick: press, onpointerenter: press }, Object.values(cells), last);
-    return { element, cells, O_acc, ghost };
+    const element = h("tr", { onclick: press }, Object.values(cells), last);
+    return { element, cells, radio, size, O_acc, ghost };
   }
 
-  draw(at, selected, colour) {
+  /** The elements that show a column, one for each row. */
+  column(name) {
+    const shown = this.rows.filter(({ element }) => !element.classList.contains("flash-unused"));
+    return shown.map(({ cells, O_acc }) => cells[name]?.firstChild ?? O_acc.element);
+  }
+
+  draw(at, selected, colour, motion) {
     const { step } = at;
     const n_r = step?.n_r ?? 0;
     const start = step?.rows[0] ?? 0;
-    const first = between(0, Math.floor((selected - start) / TABLE.rows) * TABLE.rows, n_r);
+    const { length } = this.rows;
+    const first = between(0, Math.floor((selected - start) / length) * length, n_r);
     this.first = start + first;
-    this.rows.forEach((row, k) => this.#drawRow(row, at, first + k, selected, colour));
-    const shown = [this.first, Math.min(this.first + TABLE.rows, step?.rows[1] ?? 0)];
-    const more = n_r > TABLE.rows;
+    this.rows.forEach((row, k) => this.#drawRow(row, at, first + k, selected, colour, motion));
+    const shown = [this.first, Math.min(this.first + length, step?.rows[1] ?? 0)];
+    const more = n_r > length;
     setText(this.more, more ? `${span("row", shown)} of ${span("row", step.rows)}: up and down arrows move.` : "");
   }
 
-  #drawRow({ element, cells, O_acc, ghost }, at, r, selected, colour) {
+  #drawRow({ element, cells, radio, size, O_acc, ghost }, at, r, selected, colour, motion) {
     const { numbers, peaks, d } = this.frames;
-    const { step, reached } = at;
+    const { step, part, reached } = at;
     const used = step && r < step.n_r;
     element.classList.toggle("flash-unused", !used);
     const current = used && step.rows[0] + r === selected;
+    radio.checked = current;
     if (current) element.setAttribute("aria-current", "true");
     else element.removeAttribute("aria-current");
     if (!used) return;
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
     const grew = reached("maximum") && row.m > row.m_old;
-    setText(cells.row.firstChild, String(step.rows[0] + r));
+    setText(cells.row.querySelector("span"), String(step.rows[0] + r));
     this.#put(cells.m_old, row.m_old);
     this.#put(cells.m, row[now.m], reached("add") ? row.m_true : undefined, grew ? " ↑" : "");
     this.#put(cells.alpha, reached("rescale") ? row.alpha : undefined);
     this.#put(cells.l, row[now.l], reached("add") ? row.l_true : undefined);
     cells.m.classList.toggle("flash-strong", grew);
     cells.alpha.classList.toggle("flash-strong", grew);
+    const before = size.style.width;
+    size.style.width = `${between(0, (40 * row[now.l]) / (peaks.l || 1), 40) || 0}%`;
+    if (size.style.width !== before) motion.from(size, { width: before });
+    if (grew && part === "maximum" && row.m_old > -Infinity) pulse(motion, cells.m);
     O_acc.draw(numbers, step[now.O_acc] + r * d, 1, d, peaks.O_acc, colour);
     if (!ghost) return;
     const apart = reached("add") && this.#apart(step.O_acc + r * d, step.O_acc_true + r * d);
@@ -188,11 +197,19 @@ class StateTable {
 
   /** A number, and beside it the true one where a learner's differs. */
   #put(cell, x, truth, mark = "") {
-    const [text, ghost] = cell.children;
+    const text = cell.firstChild;
+    const ghost = cell.querySelector(".flash-true");
     setText(text, x === undefined ? "" : number(x) + mark);
     cell.title = x === undefined ? "" : exact(x);
     if (!ghost) return;
     const apart = truth !== undefined && number(truth) !== number(x);
     setText(ghost, apart ? `≠ ${number(truth)}` : "");
   }
+}
+
+/** Show that a number has just grown. */
+function pulse(motion, cell) {
+  const look = (opacity) => ({ boxShadow: `inset 0 0 0 2px color-mix(in srgb, var(--flash-select) ${opacity}%, transparent)` });
+  motion.play(cell, [look(100), look(0)]);
+  motion.from(cell.firstChild, { transform: "scale(1.4)" });
 }

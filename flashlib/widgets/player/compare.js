@@ -19,10 +19,13 @@ class Compare extends Stepped {
   unpack(sent) {
     const both = this.sides.map(({ order }) => new Frames(sent[order]));
     const moved = both.flatMap((frames) => [frames.total(), frames.standardMoved()].map(frames.sum));
-    const most = Math.max(...moved, 1); // one scale for both
+    const most = Math.max(...moved, 1); // one scale for both, of bytes and of colours
+    const peaks = {};
+    for (const name of Object.keys(both[0].peaks))
+      peaks[name] = Math.max(...both.map((frames) => frames.peaks[name]));
     both.forEach((frames, n) => {
       frames.setDetail(false);
-      this.sides[n].load(Object.assign(frames, { most }));
+      this.sides[n].load(Object.assign(frames, { most, peaks }));
     });
     return both[0];
   }
@@ -33,7 +36,7 @@ class Compare extends Stepped {
   }
 
   drawParts({ frame }) {
-    this.moved = this.sides.map((side) => side.draw(frame, this.colour));
+    this.moved = this.sides.map((side) => side.draw(frame, this.colour, this.motion));
   }
 
   tile() {
@@ -65,7 +68,7 @@ class Side {
     this.order = order;
     this.parts = new Parts({
       memory: [Memory.key, (frames) => new Memory(frames)],
-      grid: [Grid.key, (frames) => new Grid(frames, (k) => owner.transport.seek(k), 180)],
+      grid: [Grid.key, (frames) => new Grid(frames, (k) => owner.transport.seek(k), 120)],
     });
     const { memory, grid } = this.parts.places;
     this.element = h(
@@ -83,9 +86,9 @@ class Side {
   }
 
   /** Draw a step; return the bytes moved by then. */
-  draw(position, colour) {
+  draw(position, colour, motion) {
     const at = this.frames.at(position);
-    this.memory.draw(at, colour);
+    this.memory.draw(at, colour, motion);
     this.parts.made.grid.draw(at, colour);
     return this.frames.sum(this.frames.moved(at));
   }

@@ -24,6 +24,7 @@ const CHOICES = {
   ],
 };
 
+/** `blocks`: the sizes of blocks; `others`: all else, inputs among them. */
 class TilingControls {
   constructor(widget) {
     this.model = widget.model;
@@ -35,10 +36,13 @@ class TilingControls {
     for (const [name, [label, options]] of Object.entries(CHOICES))
       if (has(name)) this.controls[name] = choice(name, label, options, (value) => widget.ask({ [name]: value }));
     if (has("causal")) this.controls.causal = toggle("causal", (causal) => widget.ask({ causal }));
-    this.elements = Object.values(this.controls).map((control) => control.element);
+    const isBlock = (name) => name === "B_r" || name === "B_c";
+    const elements = (is) => Object.keys(this.controls).filter(is).map((name) => this.controls[name].element);
+    this.blocks = elements(isBlock);
+    this.others = elements((name) => !isBlock(name));
     const again = () => widget.ask({ seed: this.model.get("frames").setting.seed + 1 });
     const button = { type: "button", class: "flash-button flash-text", onclick: again };
-    if (has("N")) this.elements.push(h("button", button, "new numbers"));
+    if (has("N")) this.others.push(h("button", button, "new numbers"));
   }
 
   /** Show the setting that was asked for last: while one drags, Python's answer is for an earlier one. */

@@ -54,6 +54,22 @@ class Trace {
     return { frame, k, step, part, storing, reached };
   }
 
+  /** The frames that are marked under the scrub bar. */
+  marked() {
+    return [];
+  }
+
+  /** The row of a block that is told of until the learner picks one. */
+  telling() {
+    return 0;
+  }
+
+  /** Whether a step loads what it takes of the rows, or of the columns: what stays was loaded by an earlier one. */
+  loads(k, side) {
+    const [step, before] = [this.steps[k], this.steps[k - 1]];
+    return !before || step[side] !== before[side] || side !== this.stays;
+  }
+
   /** Bytes read and written by the time of a frame, and in all. */
   moved({ k, step, part, storing }) {
     if (part === "end") return this.total();
@@ -77,7 +93,7 @@ class Trace {
 
   /** What was moved is compared with these: [words, { read, written }] of each. */
   baselines() {
-    return [["standard attention, in all", this.standardMoved()]];
+    return [["standard attention", this.standardMoved()]];
   }
 
   /** The largest size of a finite number in an array of the steps; size: how many numbers it has at a step. */
@@ -106,7 +122,10 @@ class Frames extends Trace {
   constructor(raw) {
     super(raw, PARTS);
     const { inputs, N_q, N_k, d } = this;
+    this.stays = this.order === "fa1" ? "j" : "i";
     this.lastOf = new Map(this.steps.map((step, k) => [step.i, k])); // of each row block
+    this.rowPeaks = {};
+    for (const step of this.steps) step.grown = this.#grown(step);
     this.peaks = {
       Q: this.peak(inputs.Q, N_q * d),
       K: this.peak(inputs.K, N_k * d),
@@ -118,6 +137,33 @@ class Frames extends Trace {
       O_acc: this.peakOf("O_acc", (step) => step.n_r * d),
       O: this.peakStored(),
     };
+  }
+
+  /** Which rows of a step had a maximum, and saw it grow. */
+  #grown({ n_r, m_old, m }) {
+    const { numbers } = this;
+    const grew = (r) => numbers[m_old + r] > -Infinity && numbers[m + r] > numbers[m_old + r];
+    return Array.from({ length: n_r }, (_, r) => r).filter(grew);
+  }
+
+  /** The frames in which rows are rescaled. */
+  marked() {
+    const after = this.detail ? this.parts.indexOf("rescale") : 0;
+    return this.steps.flatMap(({ grown }, k) => (grown.length ? [this.frameOf[k] + after] : []));
+  }
+
+  /** The largest size that l, or O_acc, has in one row: what its bars are drawn against. */
+  rowPeak(name, row) {
+    const key = `${name} ${row}`;
+    const cols = name === "O_acc" ? this.d : 1;
+    const at = (step) => step[name] + (row - step.rows[0]) * cols;
+    const own = () => this.steps.filter(({ rows: [first, stop] }) => first <= row && row < stop);
+    this.rowPeaks[key] ??= own().reduce((most, step) => Math.max(most, this.peak(at(step), cols)), 0) || 1;
+    return this.rowPeaks[key];
+  }
+
+  telling(step) {
+    return step?.grown[0] ?? 0;
   }
 
   /** The numbers of one row of a step, O_acc as offsets. */

@@ -1,6 +1,6 @@
 // S: the grid of tiles, each to come, in SRAM now, computed and dropped, cut by the mask, or skipped.
 
-const GRID = { room: 240, cell: 30 }; // for S and for a cell of it, in pixels
+const GRID = { room: 168, cell: 30 }; // for S and for a cell of it, in pixels
 
 class Grid {
   static key = () => Math.random(); // all of it depends on the steps
@@ -30,8 +30,9 @@ class Grid {
       this.#labels("j", "left", T_c, B_c, N_k, width, 30),
       this.#labels("i", "top", T_r, B_r, N_q, height, 14),
     ];
-    const title = h("span", {}, symbol("S"), " = ", symbol("Q"), symbol("K"), h("sup", {}, "T"), " · scale");
-    this.element = panel("grid", title, this.where, div("flash-axes", field, labels));
+    const title = h("span", {}, ...typeset("S = Q K^T"), " · scale");
+    const axes = div("flash-axes", field, labels);
+    this.element = panel("grid", title, this.where, div("flash-map", axes, tileMarks(frames)));
   }
 
   take(frames) {
@@ -46,16 +47,17 @@ class Grid {
     const missed = new Set((learner?.missed ?? []).map(([i, j]) => i * T_c + j));
     const skipped = this.#path((tile) => !this.first.has(tile) && !missed.has(tile));
     const { defs, fill } = hatch();
+    const hidden = path("hidden", this.#hidden());
+    hidden.setAttribute("fill", fill);
     this.done = path("done");
-    this.done.setAttribute("fill", fill);
     const label = `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles`;
     return svg(
       "svg",
       { class: "flash-tiling", width: W, height: H, role: "img", "aria-label": label },
       defs,
-      path("hidden", this.#hidden()),
       path("skipped", skipped),
       this.done,
+      hidden,
       path(
         "missed",
         this.#path((tile) => missed.has(tile)),
@@ -157,7 +159,20 @@ class Grid {
   }
 }
 
-/** A pattern for what is done and dropped. It is found by its id, so each picture has one of its own. */
+/** What each mark of the map means; only the marks that can be there. */
+function tileMarks({ causal, T, T_r, T_c, learner }) {
+  return div(
+    "flash-tile-marks flash-note",
+    mark("now", "now"),
+    mark("done", "dropped"),
+    mark("pending", "to come"),
+    T < T_r * T_c && mark("skipped", "skipped"),
+    causal && mark("cut", "masked"),
+    learner?.missed.length > 0 && mark("missed", "missed"),
+  );
+}
+
+/** A pattern for what the mask cuts. It is found by its id, so each picture has one of its own. */
 function hatch() {
   const id = `flash-hatch-${Math.random().toString(36).slice(2)}`;
   const line = svg("path", { d: "M-1 1L1 -1M0 6L6 0M5 7L7 5" });

@@ -17,7 +17,7 @@ function drawErrors(element, { learner, T }) {
     svg("path", { d: bars }),
   );
   const worst = errors.length ? Math.max(...errors) : 0;
-  const scale = `error of each step, by powers of ten, the largest ${size(worst)}`;
+  const scale = `error by powers of ten, at most ${size(worst)}`;
   element.replaceChildren(picture, note(worst > tolerance ? scale : "no error at the steps that were played"));
 }
 

@@ -1,4 +1,4 @@
-// What each mark of the player means; only the marks that can be there.
+// What each mark means that is not explained where it is.
 
 /** A mark as the style sheet draws it, and what it means. */
 const mark = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
@@ -15,30 +15,17 @@ const scaleMark = () =>
 const legendOf = (...marks) => h("p", { class: "flash-legend flash-note" }, marks);
 
 class Legend {
-  static key = ({ causal, T, T_r, T_c, learner, sram }) => [
-    causal,
-    T < T_r * T_c,
-    learner && learner.missed.length > 0,
-    sram,
-  ];
+  static key = ({ learner, sram }) => [Boolean(learner), sram];
 
   /** compared: no state of rows is shown, so its marks are not needed. */
-  constructor({ causal, T, T_r, T_c, learner, sram: [held, capacity], compared }) {
+  constructor({ learner, sram: [held, capacity], compared }) {
     this.element = legendOf(
-      mark("now", "in SRAM now"),
-      mark("done", "computed and dropped"),
-      mark("pending", "to come, or not written yet"),
-      T < T_r * T_c && mark("skipped", causal ? "skipped: the mask cuts all of it" : "skipped"),
-      causal && mark("cut", "cut by the mask: score −∞"),
-      learner?.missed.length > 0 && mark("missed", "missed: it should have been computed"),
       scaleMark(),
+      mark("read", "read"),
+      mark("written", "written"),
+      mark("pending", "not written yet"),
       !compared && h("span", {}, "↑ the maximum grew"),
-      !compared && mark("before", "before this step"),
-      !compared && mark("added", "added by this tile"),
-      !compared && mark("room", "held on chip at most, P in the place of S; the capacity is made up unless given"),
       !compared && held > capacity && mark("over", "more than fits; it is played all the same"),
-      mark("read", "bytes read"),
-      mark("written", "bytes written"),
       learner && h("span", {}, "≠ the true value"),
     );
   }

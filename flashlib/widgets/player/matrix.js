@@ -1,16 +1,27 @@
 // Matrices as heat maps, with their numbers where there is room.
 
-const cellOf = (cols) => ({ width: cols > 4 ? 28 : 30, height: 20 }); // of a tile shown with its numbers
-const NUMBERS = { rows: 8, cols: 8, cells: 32 }; // a larger tile is drawn without them
-const HEAT = { size: 80, cell: 10 }; // of one without, in pixels
+const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the largest that can hold a number, in pixels
+const ROWS = 92; // for the rows of a tile, in pixels
+const HEAT = { width: 88, height: 66, cell: { width: 18, height: 10 } }; // of a tile without numbers
 
-/** A tile under its name, and beside the name room for its size; a column can be drawn like the tile `beside` it. */
-function namedTile(name, rows, cols, { title = symbol(name), beside } = {}) {
-  const few = rows <= NUMBERS.rows && cols <= NUMBERS.cols && rows * cols <= NUMBERS.cells;
-  const numbers = beside ? beside.matrix.numbers : few;
-  const height = between(1, HEAT.size / rows, HEAT.cell);
-  const width = beside ? 2 * HEAT.cell : between(1, HEAT.size / cols, HEAT.cell);
-  const matrix = new Matrix({ name, rows, cols, ...(numbers ? cellOf(cols) : { width, height }), numbers });
+/** The width of a heat map of so many columns, in pixels. */
+const heatWidth = (cols) => cols * between(1, HEAT.width / cols, HEAT.cell.width);
+
+/** The size of cells with numbers where `cols` of them have to fit into a width, and `rows`; null if they do not. */
+function cellsIn(room, rows, cols) {
+  const [width, height] = [room / cols, ROWS / rows].map(Math.floor);
+  if (width < CELL.width[0] || height < CELL.height[0]) return null;
+  return { width: Math.min(width, CELL.width[1]), height: Math.min(height, CELL.height[1]) };
+}
+
+/**
+ * A tile under its name, and beside the name room for its size. cell: the size of cells with numbers, or null for
+ * a heat map without; a column can be drawn like the tile `beside` it.
+ */
+function namedTile(name, rows, cols, cell, { title = symbol(name), beside } = {}) {
+  const height = between(1, HEAT.height / rows, HEAT.cell.height);
+  const width = beside ? HEAT.cell.width : heatWidth(cols) / cols;
+  const matrix = new Matrix({ name, rows, cols, ...(cell ?? { width, height }), numbers: Boolean(cell) });
   const size = note();
   return { matrix, size, element: h("div", {}, div("flash-name", title, " ", size), matrix.element) };
 }

@@ -1,6 +1,6 @@
 // HBM: Q, K, V and O as strips, m and l too in the FA1 order, and the bytes that were moved.
 
-const STRIP = { width: 48, height: 240, cell: 12 }; // of a matrix, in pixels
+const STRIP = { width: 64, height: 96, cell: { width: 18, height: 12 }, column: 12 }; // of a matrix, in pixels
 
 /**
  * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; of each [name, rows, columns].
@@ -9,19 +9,20 @@ const STRIP = { width: 48, height: 240, cell: 12 }; // of a matrix, in pixels
 class Hbm {
   constructor(frames, { read, written, remark, room = STRIP.width }) {
     const { N_q, N_k, d } = frames;
-    const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell);
-    const width = Math.min(room / d, STRIP.cell, Math.max(4 * height, 3));
+    const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell.height);
+    const width = Math.min(room / d, STRIP.cell.width);
     this.read = read.map(([name]) => name);
     this.strips = {};
     this.held = {}; // what memory holds of what is written
     for (const [name, rows, cols] of [...read, ...written])
-      this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? 10 : width, height);
+      this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? STRIP.column : width, height);
     for (const [name, rows, cols] of written) this.held[name] = new Float64Array(rows * cols);
     this.note = h("p", { class: "flash-note" });
     this.meter = new Meter(frames);
     const elements = Object.values(this.strips).map((strip) => strip.element);
-    const never = h("span", { class: "flash-strong" }, remark);
-    this.element = panel("memory", "HBM", never, div("flash-strips", elements), this.note, this.meter.element);
+    const beside = div("flash-beside", this.meter.element, this.note);
+    const title = [note("large and slow"), h("span", {}, remark)];
+    this.element = panel("memory", "HBM", title, div("flash-shelf", div("flash-strips", elements), beside));
   }
 
   #strip(name, rows, cols, width, height) {
@@ -47,14 +48,19 @@ class Hbm {
     this.done = null;
   }
 
-  draw(at, colour) {
+  draw(at, colour, motion) {
     const { step, part, storing, k } = at;
     const done = part === "end" || storing ? k : k - 1; // the last step that has stored
     this.#hold(done, colour);
     const now = step ? this.inUse(step, part, storing) : {};
     for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
-    setText(this.note, this.told(done, storing && step));
-    this.meter.draw(at);
+    setSentence(this.note, this.told(done, storing && step));
+    this.meter.draw(at, motion);
+  }
+
+  /** The rows of a matrix that are outlined, as an element. */
+  slice(name) {
+    return this.strips[name].here;
   }
 
   /** Hold what was stored after step `done`, T for the end. */
@@ -146,7 +152,7 @@ class Meter {
     this.text = h("span", { class: "flash-moved" });
     this.element = div(
       "flash-meters flash-note",
-      h("span", {}, "so far ", this.text),
+      this.text,
       this.bar.element,
       this.others.map(({ bar, text }) => [text, bar.element]),
     );
@@ -163,11 +169,15 @@ class Meter {
     });
   }
 
-  draw(at) {
+  draw(at, motion) {
     const { read, written } = this.frames.moved(at);
     const stored = this.frames.learner ? "" : `, ${bytes(written)} written`; // a learner's steps do not tell
     setText(this.text, `${bytes(read)} read${stored}`);
+    const before = this.bar.parts.map((part) => part.style.width);
     this.#fill(this.bar, read, written);
+    this.bar.parts.forEach((part, k) => {
+      if (part.style.width !== before[k]) motion.from(part, { width: before[k] });
+    });
   }
 
   #fill({ parts }, ...sizes) {

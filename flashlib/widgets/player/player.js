@@ -1,5 +1,8 @@
 // FlashPlayer: plays the steps that Python recorded. All numbers drawn are read from the one buffer it sent.
 
+const SLICES = { Q: ["Q_i", "i"], K: ["K_j", "j"], V: ["V_j", "j"] };
+const LIT = { scores: ["Q_i", "K_j"], maximum: ["S_ij"], weights: ["S_ij"], add: ["P_ij", "V_j"] };
+
 class Player extends Stepped {
   constructor(context) {
     super(context, "player", "FlashAttention, step by step", {
@@ -14,11 +17,15 @@ class Player extends Stepped {
       legend: [Legend.key, (frames) => new Legend(frames)],
     });
     this.verdict = h("p", { class: "flash-verdict" });
-    const { memory, grid, chip, bars, lines, legend } = this.parts.places;
-    const words = div("flash-panel flash-words", this.title, this.sentence, this.verdict, bars);
-    this.body.append(div("flash-places", memory, grid, chip), words, lines, legend);
+    this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
+    const { memory, grid, chip, bars } = this.parts.places;
+    const words = div("flash-panel flash-words", this.title, this.sentence, this.verdict);
+    const cut = div("flash-cut", this.blocks, grid);
+    const stage = div("flash-stage", div("flash-wide", memory, chip), div("flash-narrow", cut, bars), this.air);
+    this.body.append(words, stage, this.foot(this.parts.places));
     this.below.className = "flash-errors";
     this.begin();
+    guide(this);
   }
 
   unpack(sent) {
@@ -31,12 +38,43 @@ class Player extends Stepped {
     this.root.classList.toggle("flash-learner", Boolean(this.frames.learner));
   }
 
+  /** Where a learner's steps part from the truth; else the first time that what was summed is rescaled. */
+  opening(sent) {
+    const { learner, frameOf } = this.frames;
+    if (Number.isInteger(sent.opens_at)) return super.opening(sent);
+    if (learner?.first) return frameOf[learner.first[0] + 1] - 1;
+    return this.frames.marked()[0] ?? 0;
+  }
+
   drawParts(at) {
-    this.memory.draw(at, this.colour);
-    this.grid.draw(at, this.colour);
-    this.chip.draw(at, this.selected, this.colour);
-    this.bars.draw(at, this.selected);
+    const { colour, motion, selected } = this;
+    this.memory.draw(at, colour, motion);
+    this.grid.draw(at, colour);
+    this.chip.draw(at, selected, colour, motion);
+    this.bars.draw(at, selected, motion);
     this.lines.draw(at);
+    if (at.step && motion.time) this.#move(at);
+  }
+
+  /** Slices travel at a load and at a store; between them, what is read is lit. */
+  #move(at) {
+    const { step, part, storing } = at;
+    bringOrLight(this, at, SLICES, LIT);
+    if (this.frames.order === "fa1" && (part === "load" || !this.detail)) this.#carry(step, "read");
+    if (storing) this.#carry(step, "written");
+  }
+
+  /** The state of the rows travels: in the FA1 order to SRAM and back, else O alone, and back. */
+  #carry(step, kind) {
+    const { frames, memory, chip, motion, air, colour } = this;
+    const stores = kind === "written";
+    for (const [name, X] of Object.entries(memory.held)) {
+      const [column, cols] = name === "O" ? ["O_acc", frames.d] : [name, 1];
+      const ends = [memory.slice(name), chip.column(column)];
+      const from = stores ? [X, step.rows[0] * cols] : [frames.numbers, step[`${column}_old`]];
+      const matrix = [...from, step.n_r, cols, frames.peaks[name]];
+      send(motion, air, kind, ...(stores ? ends.reverse() : ends), matrix, colour);
+    }
   }
 
   words(at) {
@@ -45,8 +83,8 @@ class Player extends Stepped {
 
   remark(at) {
     const { frames } = this;
-    setText(this.verdict, frames.learner ? verdict(frames, at) : "");
-    return this.verdict.textContent;
+    setSentence(this.verdict, frames.learner ? verdict(frames, at) : "");
+    return this.verdict.flashText;
   }
 
   ended() {

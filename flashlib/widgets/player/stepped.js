@@ -9,26 +9,41 @@
 class Stepped extends Widget {
   constructor(context, name, label, kinds, { inParts = true } = {}) {
     super(context, `${name} flash-played flash-stepped`, label);
-    this.offset = 0; // of the selected row in its block
+    this.picked = null; // the row that the learner picked, counted in its block
     this.inParts = this.detail = inParts;
     this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw() });
+    this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.title = h("p", { class: "flash-title flash-strong" });
     this.sentence = h("p", { class: "flash-sentence" });
     this.parts = new Parts(kinds);
     this.body = div("flash-body");
     this.below = h("div", {}); // the scrub bar
-    const whole = inParts && toggle("whole steps", (on) => this.setDetail(!on)).element;
     this.controls = new TilingControls(this);
-    const { buttons, scrub, speed } = this.transport;
-    const bar = div("flash-scrubs", scrub, this.below);
-    const header = div(
-      "flash-panel flash-header",
-      div("flash-controls", buttons, bar, this.status, whole, speed),
-      this.settings(this.controls.elements),
-    );
-    this.root.append(header, this.body);
+    this.root.append(this.#header(), this.body);
     this.stops.push(() => this.transport.pause());
+  }
+
+  #header() {
+    const { buttons, bar, speed } = this.transport;
+    const whole = this.inParts && toggle("whole steps", (on) => this.setDetail(!on)).element;
+    this.blocks = this.settings(this.controls.blocks);
+    const others = this.controls.others.length > 0 && this.settings(this.controls.others);
+    const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
+    const button = (others || whole) && disclosure("change", (open) => (change.hidden = !open));
+    bar.append(this.below);
+    const row = div("flash-controls", buttons, bar, this.status, speed, button);
+    return div("flash-panel flash-header", row, !this.inParts && this.blocks, change, this.busy);
+  }
+
+  /** The line at work, and what is folded: the other lines, and what the marks mean. */
+  foot({ lines, legend }) {
+    legend.hidden = true;
+    const folds = [
+      disclosure("all lines", (open) => lines.classList.toggle("flash-open", open)),
+      disclosure("marks", (open) => (legend.hidden = !open)),
+    ];
+    return div("flash-panel flash-foot", lines, div("flash-folds", folds), legend);
   }
 
   begin() {
@@ -57,11 +72,22 @@ class Stepped extends Widget {
     Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
     if (this.colour) this.paintParts();
     else this.paint();
-    this.transport.reset(frames.last);
-    if (Number.isInteger(sent.opens_at)) this.transport.seek(frames.frameOf[sent.opens_at + 1] - 1); // what the step gave
+    const opens = this.opening(sent);
+    this.#reset();
+    if (opens) this.transport.seek(opens);
   }
 
   loaded() {}
+
+  /** The frame to open at: what the step gave that was asked for, or the first. */
+  opening({ opens_at: step }) {
+    return Number.isInteger(step) ? this.frames.frameOf[step + 1] - 1 : 0;
+  }
+
+  #reset() {
+    this.transport.reset(this.frames.last);
+    this.transport.mark(this.inParts ? this.frames.marked() : []);
+  }
 
   /** Take the colours of the theme, and paint what does not change from frame to frame. */
   paint() {
@@ -80,7 +106,7 @@ class Stepped extends Widget {
     const { k } = this.at;
     this.detail = detail;
     this.frames.setDetail(detail);
-    this.transport.reset(this.frames.last);
+    this.#reset();
     this.seekStep(k);
   }
 
@@ -88,11 +114,12 @@ class Stepped extends Widget {
     this.transport.seek(this.frames.frameOf[between(0, k, this.frames.T)]);
   }
 
+  /** Tell of this row from now on, and of the one in its place in other blocks. */
   select(row) {
     const [start, stop] = this.at.step?.rows ?? [0, this.frames.N_q];
-    const offset = between(0, row - start, Math.max(0, stop - start - 1));
-    if (offset === this.offset) return;
-    this.offset = offset;
+    const picked = between(0, row - start, Math.max(0, stop - start - 1));
+    if (picked === this.picked) return;
+    this.picked = picked;
     this.draw();
   }
 
@@ -103,18 +130,28 @@ class Stepped extends Widget {
     const at = (this.at = frames.at(this.transport.position));
     const { k, step, part } = at;
     const [start, stop] = step?.rows ?? [0, frames.N_q];
-    this.selected = start + Math.min(this.offset, Math.max(0, stop - start - 1));
+    const offset = this.picked ?? frames.telling(step);
+    this.selected = start + Math.min(offset, Math.max(0, stop - start - 1));
+    this.motion.begin(this.transport.motion);
     this.drawParts(at);
-    const where = step ? `step ${k + 1} of ${frames.T}${this.tile(step)}` : `${this.ended()}, ${counted(frames.T, "step")}`;
+    this.#tell(at);
+    Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });
+    this.drawTime = performance.now() - started; // ms
+  }
+
+  /** Say what is shown: the place, the part of the step, the sentence. */
+  #tell(at) {
+    const { k, step } = at;
+    const count = counted(this.frames.T, "step");
+    const where = step ? `step ${k + 1} of ${this.frames.T}${this.tile(step)}` : `${this.ended()}, ${count}`;
     const title = this.inParts ? this.titled(at) : "";
     const both = title ? `${where}, ${title}` : where;
+    const words = step ? this.words(at) : this.ending();
     setText(this.status, where);
     setText(this.title, title);
-    setText(this.sentence, step ? this.words(at) : this.ending());
+    setSentence(this.sentence, words);
     this.transport.scrub.setAttribute("aria-valuetext", both);
-    Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });
-    this.spoken.say(`${both}. ${this.sentence.textContent} ${this.remark(at)}`);
-    this.drawTime = performance.now() - started; // ms
+    this.spoken.say(`${both}. ${words} ${this.remark(at)}`);
   }
 
   ended() {

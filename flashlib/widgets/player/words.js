@@ -4,18 +4,18 @@
 const forwardEquations = ({ order }) => ({
   load: [
     "load",
-    order === "fa1" ? "Q_i , O_i , m and l come from HBM; K_j , V_j stay" : "K_j , V_j come from HBM; Q_i stays",
+    order === "fa1" ? "Q_i, O_i, m and l come from HBM; K_j, V_j stay" : "K_j, V_j come from HBM; Q_i stays",
   ],
   scores: ["scores", "S_ij = Q_i K_j^T · scale"],
-  maximum: ["new maximum", "m = max( m_old , rowmax S_ij )"],
-  rescale: ["rescale", "alpha = exp( m_old − m ) ;  alpha · l_old and alpha · O_acc,old"],
-  weights: ["weights", "P_ij = exp( S_ij − m )"],
-  add: ["add", "l = alpha · l_old + rowsum P_ij ;  O_acc = alpha · O_acc,old + P_ij V_j"],
+  maximum: ["new maximum", "m = max(m_old, rowmax S_ij)"],
+  rescale: ["rescale", "alpha = exp(m_old − m);  alpha · l_old and alpha · O_acc,old"],
+  weights: ["weights", "P_ij = exp(S_ij − m)"],
+  add: ["add", "l = alpha · l_old + rowsum P_ij;  O_acc = alpha · O_acc,old + P_ij V_j"],
   store: [
     "store",
     order === "fa1"
-      ? "O_i = O_acc / l ;  O_i , m and l go to HBM"
-      : "O_i = O_acc / l ;  lse_i = m + log l ;  both go to HBM",
+      ? "O_i = O_acc / l;  O_i, m and l go to HBM"
+      : "O_i = O_acc / l;  lse_i = m + log l;  both go to HBM",
   ],
 });
 

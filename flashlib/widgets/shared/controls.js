@@ -39,3 +39,22 @@ function toggle(label, change) {
     show: (value) => (input.checked = value),
   };
 }
+
+/** A button that opens and closes something; `show` is called with whether it is open. */
+function disclosure(label, show) {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: "flash-button flash-text flash-disclosure",
+      "aria-expanded": "false",
+      onclick() {
+        const open = button.ariaExpanded !== "true";
+        button.ariaExpanded = String(open);
+        show(open);
+      },
+    },
+    label,
+  );
+  return button;
+}

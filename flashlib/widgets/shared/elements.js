@@ -31,3 +31,25 @@ const panel = (name, title, note, ...children) =>
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
+
+const NAMES =
+  /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
+
+/** A sentence or an equation with its names set as symbols: "O_acc", "K_j^T", "m"; what else there is stays text. */
+function typeset(text) {
+  const nodes = [];
+  let end = 0;
+  for (const { 0: all, 1: name, 2: transposed, index } of text.matchAll(NAMES)) {
+    nodes.push(text.slice(end, index), symbol(name));
+    if (transposed) nodes.push(h("sup", {}, "T"));
+    end = index + all.length;
+  }
+  return [...nodes, text.slice(end)];
+}
+
+/** Set a sentence with its symbols; `element.flashText` keeps the plain text, which can be spoken. */
+function setSentence(element, text) {
+  if (element.flashText === text) return;
+  element.flashText = text;
+  element.replaceChildren(...typeset(text));
+}

@@ -1,6 +1,9 @@
 // Keyboard and speech.
 
-/** Keys work anywhere in the widget, except those that the control in focus uses itself. Returns a stop. */
+/**
+ * Keys work anywhere in the widget, except those that the control in focus uses itself. Returns a stop. What is
+ * pressed with Ctrl, Alt or Meta is JupyterLab's, and so is Shift with Enter, which runs the cell.
+ */
 function listenToKeys(root, actions) {
   const native = (target, key) => {
     if (target.matches("textarea, input[type=text]")) return true;
@@ -9,8 +12,8 @@ function listenToKeys(root, actions) {
     return key === " " && target.matches("button, input");
   };
   const pressed = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    event.stopPropagation(); // else JupyterLab takes it for its notebook
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === "Enter")) return;
+    event.stopPropagation(); // else JupyterLab takes it for a command: d d deletes the cell
     if (!(event.key in actions) || native(event.target, event.key)) return;
     event.preventDefault(); // the page would scroll
     actions[event.key]();

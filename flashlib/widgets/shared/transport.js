@@ -10,15 +10,14 @@ const ICONS = {
 };
 
 const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60]; // steps a second
-
 /**
- * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes.
- * It goes from one position to the next without anything in between: there is no motion to reduce.
+ * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes; `motion`
+ * is then how many ms what moves may take on its way to what is shown, 0 for none.
  */
 class Transport {
   constructor({ unit, moved }) {
     this.moved = moved;
-    this.position = this.last = 0;
+    this.position = this.last = this.motion = 0;
     this.frame = null;
     const button = (name, label, press) =>
       h(
@@ -40,6 +39,8 @@ class Transport {
       "aria-label": unit,
       oninput: () => this.seek(Number(this.scrub.value)),
     });
+    this.marks = svg("svg", { class: "flash-marks", "aria-hidden": "true", preserveAspectRatio: "none" });
+    this.bar = div("flash-scrubs", this.scrub, this.marks);
     this.speed = h(
       "select",
       { class: "flash-speed", "aria-label": `${unit}s per second` },
@@ -68,6 +69,12 @@ class Transport {
     this.#go(0);
   }
 
+  /** Mark positions under the scrub bar. */
+  mark(positions) {
+    this.marks.setAttribute("viewBox", `0 0 ${Math.max(this.last, 1)} 1`);
+    this.marks.replaceChildren(svg("path", { d: positions.map((position) => `M${position} 0V1`).join("") }));
+  }
+
   /** Go to a position and stay there. */
   seek(position) {
     this.pause();
@@ -75,7 +82,8 @@ class Transport {
   }
 
   step(by) {
-    this.seek(this.position + by);
+    this.pause();
+    this.#go(this.position + by, by === 1);
   }
 
   toggle() {
@@ -90,7 +98,7 @@ class Transport {
       const wait = 1000 / Number(this.speed.value);
       if (now - due >= wait - 2) {
         due = now - due > 2 * wait ? now : due + wait; // after a pause of the page: go on, do not catch up
-        this.#go(this.position + 1);
+        this.#go(this.position + 1, true);
         if (this.position === this.last) return this.pause();
       }
       this.frame = requestAnimationFrame(tick);
@@ -113,9 +121,11 @@ class Transport {
     this.playButton.dataset.playing = this.playing;
   }
 
-  #go(position) {
+  #go(position, moving = false) {
+    this.motion = moving && position <= this.last ? motionTime(Number(this.speed.value)) : 0;
     this.position = Math.max(0, Math.min(this.last, position));
     this.scrub.value = this.position;
     this.moved(this.position);
+    this.motion = 0; // what is drawn again later, for another row say, does not move
   }
 }

@@ -1,7 +1,16 @@
 // What every widget does.
 
-/** True on a page saved with the state of its widgets: it plays, but no Python answers there. */
+const RESTARTED = "Python was restarted: run the cell again to change a setting.";
+const PATIENCE = 5; // seconds of an idle Python that does not answer
+
+/** True on a page saved with the state of its widgets, where no Python answers. */
 const isSaved = () => document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
+
+/** What Python is at, in Jupyter's words; "gone" if it was shut down, undefined where the page is not told. */
+function statusOfPython({ widget_manager }) {
+  if (!widget_manager || !("kernel" in widget_manager)) return undefined;
+  return widget_manager.kernel?.status ?? "gone";
+}
 
 /**
  * A widget on the page. A subclass puts its elements into `root`, calls `start`, and has `load`, which takes what
@@ -9,49 +18,98 @@ const isSaved = () => document.querySelector('script[type="application/vnd.jupyt
  */
 class Widget {
   constructor({ model, el }, name, label) {
-    this.model = model;
+    Object.assign(this, { model, el, off: false, before: {} });
     this.root = div(`flash-widget flash-${name}`);
     Object.assign(this.root, { tabIndex: 0, role: "group", ariaLabel: label });
     this.root.flashWidget = this; // for tests and for the curious
     this.spoken = announcer();
     this.busy = h("span", { class: "flash-note", role: "status" });
-    this.stops = [this.spoken.stop, () => clearTimeout(this.waiting)];
+    this.stops = [this.spoken.stop, () => clearInterval(this.waiting)];
     el.append(this.root);
   }
 
-  /** Controls that Python answers. They are off on a saved page, which says so. */
+  /** Controls that Python answers, and what there is to say of it. */
   settings(...controls) {
-    const off = isSaved();
-    if (off) setText(this.busy, "A saved page: it plays, but to change a setting, run the notebook.");
-    return h("fieldset", { class: "flash-controls flash-settings", disabled: off }, controls, this.busy);
+    return h("fieldset", { class: "flash-controls flash-settings" }, controls, this.busy);
   }
 
-  /** Ask Python for other settings, and say so if it does not answer: there may be no kernel, or a busy one. */
+  /** Ask Python for other settings. */
   ask(settings) {
     const changed = Object.entries(settings).filter(([name, value]) => this.model.get(name) !== value);
-    if (!changed.length) return;
-    for (const [name, value] of changed) this.model.set(name, value);
+    if (this.off || !changed.length) return;
+    for (const [name, value] of changed) {
+      this.before[name] ??= this.model.get(name);
+      this.model.set(name, value);
+    }
+    this.model.set("asked", this.model.get("asked") + 1);
     this.model.save_changes();
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => setText(this.busy, "Waiting for Python, which computes what is shown."), 1500);
+    this.#wait();
+  }
+
+  /** Until Python has heard, say what it is at; once it is known not to hear, switch off what needs it. */
+  #wait() {
+    clearInterval(this.waiting);
+    let idle = 0; // seconds
+    const look = () => {
+      const status = statusOfPython(this.model);
+      idle = status === "idle" ? idle + 1 : 0;
+      if (status === "gone" || status === "dead" || idle >= PATIENCE) this.#lose();
+      else if (status === undefined) setText(this.busy, "Waiting for Python. If it was restarted, run the cell again.");
+      else setText(this.busy, `Waiting for Python${status === "busy" ? ", which is busy" : ""}.`);
+    };
+    this.waiting = setInterval(look, 1000);
+    if (statusOfPython(this.model) === "gone") look();
+  }
+
+  /** Python does not know this widget any more: show again what it sent last, and for which settings. */
+  #lose() {
+    const position = this.transport?.position;
+    for (const [name, value] of Object.entries(this.before)) this.model.set(name, value);
+    this.load(this.model.get(this.shown));
+    this.transport?.seek(position);
+    this.#switch(RESTARTED);
+  }
+
+  /** Switch off what needs Python and say why, or switch it on: why is "". */
+  #switch(why) {
+    clearInterval(this.waiting);
+    setText(this.busy, why || this.model.get("refused"));
+    if (this.off === (why !== "")) return;
+    this.off = !this.off;
+    const held = document.activeElement;
+    for (const control of this.root.querySelectorAll(".flash-settings, .flash-asks")) control.disabled = this.off;
+    if (this.root.contains(held) && held.matches(":disabled")) this.root.focus(); // else JupyterLab has the keys
+  }
+
+  /** Switch by what the page knows at once: it was saved, or Jupyter says that the connection of the widget ended. */
+  #connect() {
+    const saved = `A saved page: ${this.transport ? "it plays, but " : ""}to change a setting, run the notebook.`;
+    const ended = this.el.classList.contains("jupyter-widgets-disconnected");
+    this.#switch(isSaved() ? saved : ended ? RESTARTED : "");
   }
 
   /** Show what Python has sent in the trait `name`, now and whenever it sends another, and listen to the keys. */
   start(name, keys = {}) {
     const problem = this.model.get("problem");
-    if (problem) return this.root.replaceChildren(h("p", { class: "flash-problem", role: "alert" }, problem));
-    const answered = () => {
-      clearTimeout(this.waiting);
-      if (!isSaved()) setText(this.busy, this.model.get("refused"));
-    };
+    if (problem) {
+      this.root.removeAttribute("tabindex"); // there is nothing to do in it
+      return this.root.replaceChildren(h("p", { class: "flash-problem", role: "alert" }, problem));
+    }
+    this.shown = name;
     const loaded = () => {
-      answered();
       this.load(this.model.get(name));
       this.root.dataset.loads = Number(this.root.dataset.loads ?? 0) + 1;
     };
+    const heard = () => {
+      if (this.model.get("heard") !== this.model.get("asked")) return;
+      this.before = {};
+      this.#switch("");
+    };
     this.root.append(this.spoken.element);
     this.hear(name, loaded);
-    this.hear("refused", answered);
+    this.hear("heard", heard);
+    this.hear("refused", () => this.off || setText(this.busy, this.model.get("refused")));
+    this.#on("comm_live_update", () => this.#connect());
     this.stops.push(
       listenToKeys(this.root, keys),
       watchTheme(this.root, () => {
@@ -60,14 +118,20 @@ class Widget {
       }),
     );
     loaded();
+    this.#connect();
   }
 
   hear(name, changed) {
-    this.model.on(`change:${name}`, changed);
-    this.stops.push(() => this.model.off(`change:${name}`, changed));
+    this.#on(`change:${name}`, changed);
+  }
+
+  #on(event, listener) {
+    this.model.on(event, listener);
+    this.stops.push(() => this.model.off(event, listener));
   }
 
   stop() {
     this.stops.forEach((stop) => stop());
+    this.root.remove(); // JupyterLab holds the place it was in as long as the kernel lives
   }
 }

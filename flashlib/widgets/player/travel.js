@@ -1,0 +1,62 @@
+// What travels between HBM and SRAM: slices in, at a load; out, at a store.
+
+/** Where an element, or the room of several, lies on the page. */
+function boxOf(elements) {
+  const boxes = [elements].flat().map((element) => element.getBoundingClientRect());
+  const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((box) => box[side])));
+  const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map((box) => box[side])));
+  return { left, top, width: right - left, height: bottom - top };
+}
+
+/** The transform that puts what lies in the box `to` into the box `from`. */
+const across = (from, to) =>
+  `translate(${from.left - to.left}px, ${from.top - to.top}px) scale(${from.width / to.width}, ${from.height / to.height})`;
+
+const edge = (kind) => ({ outline: `2px solid var(--flash-${kind})`, zIndex: 2 });
+
+/** Take an element of SRAM from the slice in HBM that it is, to its place. */
+function bring(motion, slice, element) {
+  const way = across(boxOf(slice), boxOf(element));
+  motion.play(element, [
+    { ...edge("read"), transform: way },
+    { ...edge("read"), transform: "none" },
+  ]);
+}
+
+/**
+ * Take a copy of rows through the air, from a place to another: `matrix` is [numbers, offset, rows, cols, peak]. The
+ * place that it goes to shows them when it is there.
+ */
+function send(motion, air, kind, from, to, matrix, colour) {
+  const [start, end, origin] = [boxOf(from), boxOf(to), air.getBoundingClientRect()];
+  const [data, offset, rows, cols, peak] = matrix;
+  const copy = new Matrix({
+    name: "on its way", rows, cols, width: end.width / cols, height: end.height / rows, numbers: false,
+  });
+  copy.draw(data, offset, rows, cols, peak, colour);
+  const { element } = copy;
+  Object.assign(element.style, { left: `${end.left - origin.left}px`, top: `${end.top - origin.top}px` });
+  air.append(element);
+  const looks = [
+    { ...edge(kind), transform: across(start, end) },
+    { ...edge(kind), transform: "none" },
+  ];
+  motion.play(element, looks, () => element.remove());
+  const covered = kind === "written" ? { backgroundColor: "var(--flash-panel)" } : { opacity: 0 };
+  for (const place of [to].flat()) motion.play(place, [covered, covered]);
+}
+
+/**
+ * At a load, bring the slices that it takes from HBM; at another part, light what it reads of SRAM. slices: of each
+ * matrix, its tile and the index that says which; lit: of each part of a step, the tiles that it reads.
+ */
+function bringOrLight({ frames, memory, chip, motion, detail }, { k, part }, slices, lit) {
+  if (part === "load" || !detail) {
+    for (const [name, [tile, index]] of Object.entries(slices))
+      if (frames.loads(k, index)) bring(motion, memory.slice(name), chip.tile(tile));
+  } else {
+    const look = (colour) => ({ boxShadow: `0 0 0 3px ${colour}` });
+    for (const tile of lit[part] ?? [])
+      motion.play(chip.tile(tile), [look("var(--flash-read)"), look("transparent")]);
+  }
+}

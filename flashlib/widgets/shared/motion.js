@@ -1,0 +1,36 @@
+// What moves, for how long, and for whom not at all.
+
+const MOTION = { longest: 350, part: 0.6, still: 10 }; // in ms; of the time of a step; none from this speed on
+
+/** How long what moves may take at a speed, in ms. */
+function motionTime(speed) {
+  if (speed >= MOTION.still || matchMedia("(prefers-reduced-motion: reduce)").matches) return 0;
+  return Math.min(MOTION.longest, (MOTION.part * 1000) / speed);
+}
+
+/** What moves on its way to what is shown. What is shown is there at once; the way to it is cut short by the next. */
+class Motion {
+  constructor() {
+    this.time = 0;
+    this.running = [];
+  }
+
+  begin(time) {
+    this.running.forEach((animation) => animation.cancel());
+    this.running = [];
+    this.time = time;
+  }
+
+  /** Take an element from an earlier look, such as { width: "20%" }, to the one that it has. */
+  from(element, look) {
+    this.play(element, [{ ...look, offset: 0 }]);
+  }
+
+  /** Play keyframes on an element; `ended` is called when they end, and when they are cut short. */
+  play(element, looks, ended) {
+    if (!this.time) return;
+    const animation = element.animate(looks, { duration: this.time, easing: "ease-in-out" });
+    if (ended) animation.onfinish = animation.oncancel = ended;
+    this.running.push(animation);
+  }
+}
