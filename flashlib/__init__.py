@@ -12,7 +12,8 @@ Read it in this order:
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch
     gpt            a small language model in plain PyTorch, which takes any attention
     recorder       a learner's own loop over tiles: the `Step`s it yields, and what each should hold
-    figures        a static picture of the tiles
+    figures        the inks of all pictures, and numbers as text
+    picture        a picture drawn in a few milliseconds; `orders` of tiles, and the `hierarchy` of memories
     widgets        the player: every step of `tiled.steps`, moving
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`
     bench          verified and timed: our kernels beside PyTorch's, NumPy on a CPU; a GPU's counters

@@ -1,40 +1,50 @@
-"""Parts of static pictures, and one of the order of tiles: for a page without a kernel, a printed chapter.
+"""The inks that all pictures use, plots that can be read in light and dark notebooks, and numbers as text.
 
-What is drawn is read from the Steps; a tile without one was skipped. Figures are made without pyplot, so none is
-left open, and show themselves in a notebook.
+A picture has no ground of its own, so each ink is a middle one, with a contrast of at least 4 on white and on the
+#111111 of dark notebooks. A fill brings its own ground, on which `ON_FILL` writes. A colour means what it means in
+the widgets, see widgets/shared/palette.css; hatching means masked, and nothing else.
 """
 
-import io
-
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from PIL import Image
 
-TEXT, DIM, LINE, PANEL, ACCENT, TINT = "#1d2126", "#5b6169", "#b3b8bf", "#f4f5f6", "#1565c0", "#e3edf8"
-MASKED = "#dcdcdc"
-SCALE = LinearSegmentedColormap.from_list("orange to blue", ["#ea9a57", "#ffffff", "#76aee8"])
-SCALE = SCALE.with_extremes(under=MASKED, bad="none")  # -inf; NaN
+INK = "#75797f"  # text, axes, lines; twice as thick: what is at work or was picked
+READ, WRITTEN = "#1b8a6b", "#9d60c6"  # bytes from HBM, and to it
+WRONG = "#d9453f"  # never alone: a sign or a word says it too
+BLUE, ORANGE, PINK, OLIVE = "#2a7cd0", "#b9662a", "#c8507f", "#7d8420"
+SERIES = {BLUE: "-", ORANGE: "--", INK: "-.", PINK: ":", OLIVE: (0, (5, 1, 1, 1))}  # of curves
+SOFT = 0.05  # as much of INK lies behind the parts of a picture
+
+NEGATIVE, ZERO, POSITIVE = "#ea9a57", "#ffffff", "#76aee8"  # fills: values, on a diverging scale
+HIGHLIGHT = "#fff0b3"  # a fill: what is at work or was picked
+ON_FILL = "#1d2126"
 
 
-class Picture(Figure):
-    """A Figure that a notebook shows as a PNG, whether pyplot was imported or not."""
+def style():
+    """Draw the plots of this notebook with these inks, on no ground. The colour map of values is "values"."""
+    import matplotlib.pyplot as plt
+    from IPython import get_ipython
+    from matplotlib.colors import LinearSegmentedColormap
 
-    def __init__(self, width, height):
-        super().__init__(figsize=(width, height), facecolor="white")
-        FigureCanvasAgg(self)
+    drawn = "text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"
+    plt.rcParams.update(dict.fromkeys(drawn, INK))
+    plt.rcParams.update(
+        {
+            "axes.prop_cycle": plt.cycler(color=list(SERIES), linestyle=list(SERIES.values())),
+            "axes.facecolor": "none",
+            "savefig.facecolor": "none",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "figure.constrained_layout.use": True,
+            "legend.frameon": False,
+            "grid.alpha": 0.3,
+        }
+    )
+    values = LinearSegmentedColormap.from_list("values", [NEGATIVE, ZERO, POSITIVE])
+    plt.matplotlib.colormaps.register(values, force=True)
+    if get_ipython():  # a figure whose own ground is transparent would be shown on a light one in a dark notebook
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-    def png(self) -> bytes:
-        """Return the picture as a PNG of few colours: small, and the same bytes every time."""
-        file = io.BytesIO()
-        self.canvas.draw()
-        image = Image.fromarray(np.asarray(self.canvas.buffer_rgba())).convert("RGB")
-        image.quantize(128, dither=Image.Dither.NONE).save(file, format="png", optimize=True)
-        return file.getvalue()
-
-    _repr_png_ = png
+        set_matplotlib_formats("png", facecolor="none")
 
 
 def number(x) -> str:
@@ -61,39 +71,6 @@ def telling_step(steps) -> int:
 def grown(step):
     """Return which rows had a maximum already and saw it grow."""
     return (step.m_old > -np.inf) & (step.m > step.m_old)
-
-
-def tile_order(steps, N_q, N_k, *, ax=None, title=None) -> Figure:
-    """Draw the tiles of S, (N_q, N_k), numbered in the order in which the steps computed them; return the figure.
-
-    steps: with rows, cols and S_ij, as `tiled.steps` gives them. A tile without a step is hatched: skipped. One
-    that the mask cuts in part has a corner: some of its scores are -inf. Draws into `ax` if one is given.
-    """
-    steps = list(steps)
-    if ax is None:
-        ax = Picture(3.6, 3.8).add_axes((0.1, 0.04, 0.86, 0.8))
-    tiles, ticks_i, ticks_j = tiles_of(steps, N_q, N_k)
-    size = max(5, min(11, 60 / max(len(ticks_i), len(ticks_j), 1)))
-    for rows, cols, k in tiles:
-        corner, width, height = (cols.start, rows.start), cols.stop - cols.start, rows.stop - rows.start
-        style = {"facecolor": "white", "hatch": "////"}
-        if k is not None:
-            style = {"facecolor": SCALE(0.5 + 0.4 * (k + 1) / len(steps))}
-            middle = (cols.start + width / 2, rows.start + height / 2)
-            ax.text(*middle, str(k + 1), ha="center", va="center", size=size, color=TEXT)
-        ax.add_patch(Rectangle(corner, width, height, edgecolor=LINE, linewidth=0.8, clip_on=False, **style))
-        if k is not None and np.isneginf(steps[k].S_ij).any():
-            x, y = [cols.stop, cols.stop, cols.stop - width / 3], [rows.start, rows.start + height / 3, rows.start]
-            ax.fill(x, y, color=DIM, linewidth=0)
-    ax.set(xlim=(0, max(N_k, 1)), ylim=(max(N_q, 1), 0), aspect="equal")
-    for name, axis, ticks in (("j", ax.xaxis, ticks_j), ("i", ax.yaxis, ticks_i)):
-        labelled = range(0, len(ticks), -(-len(ticks) // 10) or 1)
-        axis.set_ticks([ticks[k] for k in labelled], [f"{name}={k}" for k in labelled])
-    ax.tick_params(length=0, labelsize=8, labelcolor=DIM, top=True, labeltop=True, bottom=False, labelbottom=False)
-    ax.spines[:].set_visible(False)
-    if title:
-        ax.set_title(title, size=11, color=TEXT, loc="left")
-    return ax.figure
 
 
 def tiles_of(steps, N_q, N_k):

@@ -10,7 +10,7 @@ kernel reaches. A datasheet that counts sparsity, as those of the H100 and H200 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-KB, MB = 1024, 1024**2  # memory on the chip is counted in powers of two, bandwidth in powers of ten
+KB, MB, GB = 1024, 1024**2, 1024**3  # memory is counted in powers of two, bandwidth in powers of ten
 
 
 class Latency(NamedTuple):
@@ -23,17 +23,20 @@ class Latency(NamedTuple):
 
 @dataclass(frozen=True)
 class GPU:
-    """One GPU. Sizes are in bytes, bandwidth in bytes per second, peaks in FLOP/s.
+    """One GPU. Sizes are in bytes, bandwidth in bytes per second, the clock in Hz, peaks in FLOP/s.
 
     name        its key in `GPUS`
     sms         streaming multiprocessors switched on
     sram        shared memory of one multiprocessor, as much as can be set; the rest of that memory is L1 cache.
                 FlashAttention (2022), section 2.1, says 192 KB for the A100: both together
     block_sram  how much of it one thread block can have: from the A100 on, 1 KB per block is the system's
+    registers   of one multiprocessor
     l2          cache that all multiprocessors share
-    bandwidth   of the large memory, HBM or GDDR
+    memory      the large memory, HBM or GDDR: its size, and `kind`, its name
+    bandwidth   of the large memory
     fp16, bf16  peak of a matrix product that adds up in fp32; bf16 is None where tensor cores lack it
-    sources     for each of these, and for latency, the document and where in it
+    sources     for each of these, and for clock and latency, the document and where in it
+    clock       the highest of the multiprocessors, or None
     latency     Latency as measured, or None
     """
 
@@ -41,11 +44,15 @@ class GPU:
     sms: int
     sram: int
     block_sram: int
+    registers: int
     l2: int
+    memory: int
+    kind: str
     bandwidth: float
     fp16: float
     bf16: float | None
     sources: dict[str, str] = field(repr=False, compare=False)
+    clock: float | None = None
     latency: Latency | None = None
 
     @property
@@ -54,10 +61,19 @@ class GPU:
         return self.sms * self.sram
 
     @property
+    def sram_bandwidth(self) -> float | None:
+        """Bytes per second of all shared memory at the highest clock, or None if that is not known."""
+        return self.clock and self.sms * SRAM_BYTES * self.clock
+
+    @property
     def ridge(self) -> float:
         """FLOPs per byte above which the fp16 peak, not the bandwidth, is the limit."""
         return self.fp16 / self.bandwidth
 
+
+# Shared memory of one multiprocessor reads or writes so many bytes a clock. CUDA C++ Programming Guide, section
+# "Shared Memory" of compute capability 5.x, which later ones refer to: 32 banks, of 32 bits per clock cycle each.
+SRAM_BYTES = 128
 
 # The guide gives shared memory by compute capability: T4 7.5, A100 8.0, RTX 4090 8.9, H100 and H200 9.0.
 GUIDE = 'CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", column '
@@ -66,6 +82,11 @@ TURING = f"{GUIDE}7.5; Turing Tuning Guide, {UNIFIED}"
 AMPERE = f"{GUIDE}8.0; NVIDIA Ampere GPU Architecture Tuning Guide, {UNIFIED}"
 ADA = f'{GUIDE}8.9; NVIDIA Ada GPU Architecture Tuning Guide, section "Occupancy"'
 HOPPER = f"{GUIDE}9.0; NVIDIA Hopper Tuning Guide, {UNIFIED}"
+
+REGISTERS = (
+    'CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability": '
+    "64 K 32-bit registers per SM, in every column from 5.0 on"
+)
 
 # This table has a column for the A100 too, the one with 40 GB.
 H100_PAPER = (
@@ -89,7 +110,10 @@ _ALL = (
         sms=40,
         sram=64 * KB,
         block_sram=64 * KB,
+        registers=256 * KB,
         l2=4 * MB,
+        memory=16 * GB,
+        kind="GDDR6",
         bandwidth=320e9,
         fp16=65e12,
         bf16=None,
@@ -97,7 +121,9 @@ _ALL = (
             "sms": f"{ASKED}multiProcessorCount 40",
             "sram": TURING,
             "block_sram": TURING,
+            "registers": REGISTERS,
             "l2": f"{ASKED}l2CacheSize 4194304",
+            "memory": f"{T4_PAGE}: 16 GB GDDR6",
             "bandwidth": f"{T4_PAGE}: 320+ GB/s (256 bits at 10 Gbit/s are 320); the datasheet has 300",
             "fp16": f"{T4_PAGE}: mixed precision (FP16/FP32) 65 TFLOPS",
             "bf16": "CUDA C++ Programming Guide, warp matrix functions: bf16 needs compute capability 8.0",
@@ -108,7 +134,10 @@ _ALL = (
         sms=108,
         sram=164 * KB,
         block_sram=163 * KB,
+        registers=256 * KB,
         l2=40 * MB,
+        memory=40 * GB,
+        kind="HBM2",
         bandwidth=1555e9,
         fp16=312e12,
         bf16=312e12,
@@ -116,12 +145,16 @@ _ALL = (
             "sms": H100_PAPER,
             "sram": AMPERE,
             "block_sram": AMPERE,
+            "registers": REGISTERS,
             "l2": H100_PAPER,
+            "memory": f"{H100_PAPER}: 40 GB",
             "bandwidth": f"{H100_PAPER}: 1555 GB/sec",
             "fp16": f"{H100_PAPER}, peak with FP32 accumulate: 312/624, the second with sparsity",
             "bf16": f"{H100_PAPER}, peak with FP32 accumulate: 312/624, the second with sparsity",
+            "clock": f"{H100_PAPER}: GPU boost clock 1410 MHz",
             "latency": f"{LATENCIES}, measured on the PCIe card with 40 GB",
         },
+        clock=1410e6,
         latency=Latency(29.0, 261.5, 466.3),
     ),
     GPU(
@@ -129,7 +162,10 @@ _ALL = (
         sms=132,
         sram=228 * KB,
         block_sram=227 * KB,
+        registers=256 * KB,
         l2=50 * MB,
+        memory=80 * GB,
+        kind="HBM3",
         bandwidth=3.35e12,
         fp16=989.4e12,
         bf16=989.4e12,
@@ -137,7 +173,9 @@ _ALL = (
             "sms": H100_PAPER,
             "sram": HOPPER,
             "block_sram": HOPPER,
+            "registers": REGISTERS,
             "l2": H100_PAPER,
+            "memory": "NVIDIA H100 Tensor Core GPU datasheet, column H100 SXM: 80GB",
             "bandwidth": "NVIDIA H100 Tensor Core GPU datasheet, column H100 SXM: 3.35 TB/s",
             "fp16": f"{H100_PAPER}, peak with FP32 accumulate: 989.4/1978.9, the second with sparsity",
             "bf16": f"{H100_PAPER}, peak with FP32 accumulate: 989.4/1978.9, the second with sparsity",
@@ -150,8 +188,11 @@ _ALL = (
         sms=132,
         sram=228 * KB,
         block_sram=227 * KB,
+        registers=256 * KB,
         # Not the H100's 50 MB: the whole chip has 60 and six stacks of HBM, of which the H100 uses five.
         l2=60 * MB,
+        memory=141 * GB,
+        kind="HBM3e",
         bandwidth=4.8e12,
         fp16=989.4e12,
         bf16=989.4e12,
@@ -159,18 +200,25 @@ _ALL = (
             "sms": f"{ASKED}multiProcessorCount 132",
             "sram": HOPPER,
             "block_sram": HOPPER,
+            "registers": REGISTERS,
             "l2": f"{ASKED}l2CacheSize 62914560 (the datasheet has none)",
+            "memory": f"{H200_SHEET}: 141GB (the GPU says 143771 MiB)",
             "bandwidth": f"{H200_SHEET}: 4.8TB/s",
             "fp16": f"{H200_SHEET}: 1,979 TFLOPS with sparsity, the H100's 1978.9 rounded; dense is half",
             "bf16": f"{H200_SHEET}: 1,979 TFLOPS with sparsity, the H100's 1978.9 rounded; dense is half",
+            "clock": f"{ASKED}clockRate 1980000 (in kHz)",
         },
+        clock=1980e6,
     ),
     GPU(
         name="RTX 4090",
         sms=128,
         sram=100 * KB,
         block_sram=99 * KB,
+        registers=256 * KB,
         l2=72 * MB,
+        memory=24 * GB,
+        kind="GDDR6X",
         bandwidth=1008e9,
         fp16=165.2e12,  # the 330 also quoted is for sums in fp16
         bf16=165.2e12,
@@ -178,12 +226,16 @@ _ALL = (
             "sms": ADA_PAPER,
             "sram": ADA,
             "block_sram": ADA,
+            "registers": REGISTERS,
             "l2": f"{ADA_PAPER}: 73728 KB",
+            "memory": f"{ADA_PAPER}: 24 GB GDDR6X",
             "bandwidth": f"{ADA_PAPER}: 1008 GB/sec",
             "fp16": f"{ADA_PAPER}, peak with FP32 accumulate: 165.2/330.4, the second with sparsity",
             "bf16": f"{ADA_PAPER}, peak with FP32 accumulate: 165.2/330.4, the second with sparsity",
+            "clock": f"{ADA_PAPER}: GPU boost clock 2520 MHz",
             "latency": LATENCIES,
         },
+        clock=2520e6,
         latency=Latency(30.1, 273.0, 541.5),
     ),
 )

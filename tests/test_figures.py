@@ -1,66 +1,117 @@
-"""Pictures show what the steps hold."""
+"""The inks of pictures can be read in light and dark notebooks, and told apart; numbers have four digits."""
 
+import base64
+import colorsys
+import io
+import itertools
+import re
+from pathlib import Path
+
+import nbformat
 import numpy as np
 import pytest
+from PIL import Image
 
-pytest.importorskip("matplotlib")
+from flashlib import figures
+from flashlib.figures import INK, ON_FILL
 
-from flashlib import cost, figures, tiled
-
-
-def inputs(rng, N_q, N_k, d):
-    return tuple(rng.normal(size=(N, d)) for N in (N_q, N_k, N_k))
-
-
-CASES = [
-    (dict(N_q=8, N_k=8), dict(B_r=2, B_c=2, order="fa2")),
-    (dict(N_q=8, N_k=8), dict(B_r=2, B_c=2, order="fa1", causal=True)),
-    (dict(N_q=9, N_k=5), dict(B_r=2, B_c=2, order="fa2", causal=True)),  # row blocks without a tile
-    (dict(N_q=5, N_k=11), dict(B_r=3, B_c=4, order="fa1", causal=True)),
-    (dict(N_q=5, N_k=1), dict(B_r=4, B_c=3, order="fa2", causal=True)),  # only the shorter last block has one
-]
+ROOT = Path(__file__).resolve().parents[1]
+GROUNDS = "#ffffff", "#111111"  # of JupyterLab's cells, light and dark
+INKS = INK, figures.READ, figures.WRITTEN, figures.WRONG, *figures.SERIES
+FILLS = figures.NEGATIVE, figures.ZERO, figures.POSITIVE, figures.HIGHLIGHT
+SEEN_BY = {  # Machado, Oliveira and Fernandes (2009): linear RGB as eyes without red, green or blue cones see it
+    "protanopia": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "deuteranopia": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "tritanopia": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
 
 
-@pytest.mark.parametrize(("sizes", "setting"), CASES, ids=str)
-def test_tile_order_numbers_what_was_computed_and_hatches_the_rest(rng, sizes, setting):
-    steps = list(tiled.steps(*inputs(rng, **sizes, d=3), **setting))
-    figure = figures.tile_order(steps, **sizes, title="order")
-    (ax,) = figure.axes
-    B_r, B_c, causal = setting["B_r"], setting["B_c"], setting.get("causal", False)
-    T_r, T_c = -(-sizes["N_q"] // B_r), -(-sizes["N_k"] // B_c)
-    computed = cost.tiles_per_row_block(**sizes, B_r=B_r, B_c=B_c, causal=causal).sum()
-    hatched = [tile for tile in ax.patches if tile.get_hatch()]
-    assert len(hatched) == T_r * T_c - computed
-    found = {text.get_text(): text.get_position() for text in ax.texts}
-    assert len(found) == computed == len(steps)
-    for k, step in enumerate(steps):
-        x, y = found[str(k + 1)]
-        assert step.cols.start < x < step.cols.stop and step.rows.start < y < step.rows.stop
-    assert ax.get_title(loc="left") == "order"
+def linear(colour):
+    """Return a colour's red, green and blue light, from 0 to 1."""
+    rgb = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
-def test_tile_order_marks_the_tiles_that_the_mask_cuts(rng):
-    steps = list(tiled.steps(*inputs(rng, 8, 8, 2), B_r=2, B_c=2, causal=True))
-    corners = lambda steps: [p for p in figures.tile_order(steps, 8, 8).axes[0].patches if not hasattr(p, "get_x")]  # noqa: E731
-    assert len(corners(steps)) == 4
-    assert not corners(list(tiled.steps(*inputs(rng, 8, 8, 2), B_r=2, B_c=2)))
+def contrast(one, other):
+    """Return the contrast of two colours as WCAG defines it, from 1 to 21."""
+    low, high = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
 
 
-def test_tile_order_draws_into_axes_that_are_given(rng):
-    figure = figures.Picture(6, 3)
-    left, right = figure.subplots(1, 2)
-    for ax, order in ((left, "fa1"), (right, "fa2")):
-        steps = tiled.steps(*inputs(rng, 4, 4, 2), B_r=2, B_c=2, order=order)
-        assert figures.tile_order(steps, 4, 4, ax=ax) is figure
-    positions = lambda ax: {text.get_text(): text.get_position() for text in ax.texts}  # noqa: E731
-    assert len(positions(left)) == 4
-    assert positions(left) == {text: (x, y) for text, (y, x) in positions(right).items()}
+def mixed(ink, ground, share):
+    pairs = ((int(ink[k : k + 2], 16), int(ground[k : k + 2], 16)) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in pairs)
 
 
-@pytest.mark.parametrize("N_q, N_k", [(0, 3), (3, 0), (1, 1), (64, 64), (9, 4)])
-def test_an_order_of_any_size_can_be_drawn(rng, N_q, N_k):
-    steps = tiled.steps(*inputs(rng, N_q, N_k, 2), B_r=8, B_c=4, causal=True)
-    assert figures.tile_order(steps, N_q, N_k).png()
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("ink", INKS)
+def test_every_ink_can_be_read_on_a_light_and_on_a_dark_page(ink, ground):
+    assert contrast(ink, ground) >= 4
+    assert contrast(INK, mixed(INK, ground, figures.SOFT)) >= 4, "on a panel"
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_what_is_written_on_a_fill_can_be_read(fill):
+    assert contrast(ON_FILL, fill) >= 4.5
+
+
+@pytest.mark.parametrize("eyes", SEEN_BY)
+def test_the_first_curves_differ_for_every_eye_and_so_do_read_and_written(eyes):
+    light = lambda ink: np.cbrt(np.clip(np.array(SEEN_BY[eyes]) @ linear(ink), 0, 1))  # noqa: E731
+    pairs = [*itertools.combinations(list(figures.SERIES)[:3], 2), (figures.READ, figures.WRITTEN)]
+    for one, other in pairs:
+        assert np.abs(light(one) - light(other)).max() > 0.12, (one, other)
+
+
+def test_no_two_curves_have_the_same_line_or_the_same_hue():
+    assert len({str(line) for line in figures.SERIES.values()}) == len(figures.SERIES) == 5
+    hues = [colorsys.rgb_to_hsv(*linear(ink))[0] for ink in figures.SERIES if ink != INK]
+    assert min(abs(a - b) for a, b in itertools.combinations(hues, 2)) > 0.1
+
+
+def test_fills_are_those_of_the_widgets_in_light_and_read_is_read():
+    css = (ROOT / "flashlib/widgets/shared/palette.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--flash-(\w+): (#\w{6});", css[: css.index("flash-dark")]))
+    names = ("negative", "zero", "positive", "highlight")
+    assert tuple(light[name] for name in names) == FILLS
+    for name, ink in (("read", figures.READ), ("written", figures.WRITTEN), ("wrong", figures.WRONG)):
+        hue = lambda colour: colorsys.rgb_to_hsv(*linear(colour))[0]  # noqa: E731
+        assert abs((hue(light[name]) - hue(ink) + 0.5) % 1 - 0.5) < 0.04, name
+
+
+def test_style_gives_plots_these_inks_and_no_ground():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    with plt.rc_context():
+        figures.style()
+        fig, ax = plt.subplots(figsize=(2, 2))
+        lines = [ax.plot([0, 1], [k, k])[0] for k in range(5)]
+        assert [line.get_color() for line in lines] == list(figures.SERIES)
+        assert {ax.xaxis.label.get_color(), ax.title.get_color(), ax.spines["left"].get_edgecolor()} <= {
+            INK,
+            plt.matplotlib.colors.to_rgba(INK),
+        }
+        file = io.BytesIO()
+        fig.savefig(file)
+        plt.close(fig)
+    assert Image.open(file).getpixel((1, 1))[3] == 0
+
+
+def pngs():
+    """Yield (chapter, cell, PNG) for each picture that a notebook stores."""
+    for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                if "image/png" in output.get("data", {}):
+                    yield path.stem, cell.id, base64.b64decode(output.data["image/png"]), output
+
+
+def test_stored_pictures_are_transparent_and_lie_on_the_page():
+    found = list(pngs())
+    assert len(found) > 60
+    for chapter, cell, png, output in found:
+        image = Image.open(io.BytesIO(png)).convert("RGBA")
+        assert image.getpixel((0, image.height - 1))[3] <= round(255 * figures.SOFT), (chapter, cell)
+        assert "needs_background" not in output.metadata, (chapter, cell)
 
 
 @pytest.mark.parametrize(

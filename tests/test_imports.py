@@ -18,7 +18,7 @@ MODULES = {
 # only `state`: the lines that they have in common are the lesson, and sharing them would hide it.
 MAY_IMPORT = {
     r"flashlib(\.state)?": r"",
-    r"flashlib\.(gpus|chapters)": r"",
+    r"flashlib\.(gpus|chapters|figures)": r"",
     r"flashlib\.cost": r"flashlib\.(state|gpus)",
     r"flashlib\.gpt": r"flashlib\.state",
     r"flashlib\.(softmax|naive|tiled|torch_ref|chunked|memory)": r"flashlib\.state",
@@ -36,7 +36,7 @@ MAY_IMPORT = {
     r"flashlib\.kernels": r"flashlib\.(state|kernels\.interpreting)",
     r"flashlib\.kernels\..*": r"flashlib\.(state|kernels)",
     r"flashlib\.bench\.harness": r"flashlib\.(state|cost)",
-    r"flashlib\.(figures|widgets|checks)(\..*)?": r"flashlib\.(?!bench).*",
+    r"flashlib\.(picture|orders|hierarchy|widgets|checks)(\..*)?": r"flashlib\.(?!bench).*",
     r"flashlib\.bench(\..*)?": r"flashlib\..*",
 }
 

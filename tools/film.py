@@ -10,8 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # as a script it has tools/ there
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script it has tools/ there
 
 from tests.browser import lab as browsing
 
@@ -85,9 +84,11 @@ def main():
                     for theme, told in THEMES.items():
                         lab.theme(told)
                         (picture, *others), times = film(player)
-                        path = ROOT / "docs" / f"player-{theme}.webp"
+                        path = browsing.ROOT / "docs" / f"player-{theme}.webp"
                         picture.save(path, save_all=True, append_images=others, duration=times, loop=0, quality=70)
-                        print(f"{path.relative_to(ROOT)}: {len(times)} pictures, {path.stat().st_size} bytes")
+                        print(
+                            f"{path.relative_to(browsing.ROOT)}: {len(times)} pictures, {path.stat().st_size} bytes"
+                        )
         except browsing.NoBrowser as reason:
             print(reason)
             return 1

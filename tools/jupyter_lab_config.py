@@ -1,9 +1,13 @@
 """JupyterLab as `make lab` starts it: on the first chapter, and with no request that leaves this machine."""
 
 import os
+import sys
 from pathlib import Path
 
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tools import widget_states  # noqa: E402
 
 c = get_config()  # noqa: F821
 
@@ -12,6 +16,7 @@ c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
 c.LabApp.app_settings_dir = str(Path(__file__).with_name("lab_settings"))
+c.ContentsManager.pre_save_hook = widget_states.complete
 c.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0  # in a container one often is
 
 

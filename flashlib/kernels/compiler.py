@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import contextvars
 import hashlib
 import json
 import os
@@ -23,6 +24,40 @@ class CompileError(RuntimeError):
     """The request was valid, but the compiler could not do it."""
 
 
+class Cancelled(CompileError):
+    """Nobody waits for the answer any more."""
+
+
+class Wanted:
+    """Whether an answer is still waited for. Who may stop waiting sets WANTED to one, then asks."""
+
+    def __init__(self):
+        self.cancelled, self._end, self._lock = False, None, threading.Lock()
+
+    def cancel(self):
+        """End the process that works on the answer, from any thread; one that has not begun will not begin."""
+        with self._lock:
+            self.cancelled = True
+            if self._end:
+                self._end()
+
+    @contextlib.contextmanager
+    def ended_by(self, end):
+        """Within, `cancel` calls `end`, which is called at once if it has been cancelled."""
+        with self._lock:
+            self._end = end
+            if self.cancelled:
+                end()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._end = None
+
+
+WANTED = contextvars.ContextVar("wanted", default=None)  # None: nobody will cancel it
+
+
 class Compiler:
     """The process `flashlib.kernels.compiling`, started when first asked and kept: starting takes longest."""
 
@@ -32,7 +67,7 @@ class Compiler:
         atexit.register(self.stop)
 
     def ask(self, request) -> dict:
-        """Return the answer to one request; raise CompileError if none comes.
+        """Return the answer to one request; raise CompileError if none comes, Cancelled if WANTED was cancelled.
 
         Answers are kept where Triton keeps what it compiles, until a source or Triton changes: a minute's work of
         one process is not done again by the next. TRITON_ALWAYS_COMPILE=1 asks anew.
@@ -42,6 +77,8 @@ class Compiler:
             manager, until = _manager(request, sources), request["until"]
             if not anew and (answer := _kept(manager, until)):
                 return answer
+            if (wanted := WANTED.get()) and wanted.cancelled:
+                raise Cancelled("it was cancelled")
             if self.sources != sources:
                 self.stop()
             if self.process is None or self.process.poll() is not None:
@@ -54,13 +91,15 @@ class Compiler:
             return answer
 
     def _answer(self, request):
-        late = threading.Event()
+        late, wanted = threading.Event(), WANTED.get() or Wanted()
         timer = threading.Timer(TIME_LIMIT, lambda: (late.set(), self.kill()))
+        timer.daemon = True  # Python does not wait for it at its end
         timer.start()
         try:
-            self.process.stdin.write(json.dumps(request) + "\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
+            with wanted.ended_by(self.kill):
+                self.process.stdin.write(json.dumps(request) + "\n")
+                self.process.stdin.flush()
+                line = self.process.stdout.readline()
         except BrokenPipeError:
             line = ""
         except BaseException:  # an answer that nobody waits for would be taken for the next one
@@ -68,7 +107,8 @@ class Compiler:
             raise
         finally:
             timer.cancel()
-        return json.loads(line) if line else self._ended(late.is_set())
+        whole = line.endswith("\n") and not wanted.cancelled
+        return json.loads(line) if whole else self._ended(late.is_set(), wanted.cancelled)
 
     def start(self):
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -97,11 +137,14 @@ class Compiler:
             self.log.close()
             self.process = None
 
-    def _ended(self, late):
+    def _ended(self, late, cancelled):
+        self.kill()  # it may have been cancelled after its last word
         self.process.wait()
         self.log.seek(0)
         lines = self.log.read().split("\n")
         self.stop()
+        if cancelled:
+            raise Cancelled("it was cancelled")
         if late:
             raise CompileError(
                 f"the compiler took longer than {TIME_LIMIT} seconds: choose smaller tiles or more warps"

@@ -2,9 +2,9 @@
 
 Each widget is one class in one .py, with a .js and a .css of its name, in a folder of its own; FlashPlayer and
 ComparePlayers, which play the same recorded steps, share one, and BackwardPlayer takes its places from there. What
-all have in common is in widget.py and shared/. Python computes what is shown and sends it once;
-JavaScript plays it without asking again. CompilerLab, which needs a compiler for every answer, is made of
-ipywidgets and imported by itself: `from flashlib.widgets.compiler import CompilerLab`.
+all have in common is in widget.py and shared/. Python computes what is shown and sends it once; JavaScript plays
+it without asking again. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:
+`from flashlib.widgets.compiler import CompilerLab`.
 """
 
 from flashlib.widgets.backward import BackwardPlayer

@@ -54,6 +54,22 @@ RUN_ALL = """async (timeout) => {
     return errors();
 }"""
 
+# Run a cell again; where it shows a widget, wait until that has drawn what Python sent.
+RUN_AGAIN = """async ([index, timeout]) => {
+    const start = performance.now();
+    const { content: notebook } = window.jupyterapp.shell.currentWidget;
+    const cell = notebook.widgets[index];
+    const shown = () => [...cell.node.querySelectorAll(".flash-widget[data-loads]")];
+    const before = new Set(shown());
+    notebook.activeCellIndex = index;
+    await window.jupyterapp.commands.execute("notebook:run-cell");
+    const widget = "application/vnd.jupyter.widget-view+json";
+    if (!cell.model.outputs.toJSON().some(({ data }) => widget in (data ?? {}))) return;
+    while (!shown().some((root) => !before.has(root))) {
+        if (performance.now() - start > timeout) throw Error("no widget came");
+        await new Promise(requestAnimationFrame);
+    }
+}"""
 
 CLOSE = """async () => {
     const panel = window.jupyterapp?.shell.currentWidget;
@@ -112,6 +128,22 @@ class Lab:
         errors = self.page.evaluate(RUN_ALL, RUN_TIMEOUT)
         self.page.set_default_timeout(10_000)
         return errors
+
+    def run_again(self, index):
+        """Run the cell with this index alone, again and again if need be."""
+        self.page.evaluate(RUN_AGAIN, [index, 20_000])
+
+    def save(self):
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+
+    def heap(self):
+        """Return the bytes that the page holds: of JavaScript and of elements, after what nothing refers to is gone."""
+        session = self.page.context.new_cdp_session(self.page)
+        for _ in range(3):
+            session.send("HeapProfiler.collectGarbage")
+        usage = session.send("Runtime.getHeapUsage")
+        session.detach()
+        return usage["usedSize"] + usage["embedderHeapUsedSize"]
 
     def theme(self, name):
         self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)

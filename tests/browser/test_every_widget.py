@@ -84,7 +84,7 @@ MISPLACED = """root => {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
         const e = node.parentElement;
-        if (!node.data.trim() || e.closest(".flash-spoken, option, sub, sup")) continue;
+        if (!node.data.trim() || e.closest("pre, .flash-spoken, option, sub, sup")) continue;
         if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
         const range = document.createRange();
         range.selectNodeContents(node);

@@ -100,7 +100,7 @@ def values(widget, chart):
 def heights(widget, part):
     """The heights of a part of the terms, 1 for a term of 1; parts are 1: right, 2: too much, 3: compared with."""
     bars = widget.locator(f"[data-name=terms] .flash-online-area > :nth-child({part})")
-    return np.array(bars.evaluate_all("all => all.map((bar) => parseFloat(bar.style.height) / 86)"))
+    return np.array(bars.evaluate_all("all => all.map((bar) => parseFloat(bar.style.height) / 92)"))
 
 
 def test_every_position_shows_the_numbers_of_the_scan(widget):
@@ -151,6 +151,97 @@ def test_bars_shrink_by_alpha_when_the_maximum_grows(widget):
     assert "should be multiplied" in sentence(widget)
 
 
+def bars(widget):
+    """The scores as they are drawn: where each bar begins and ends, in px above the zero line, and which way."""
+    return widget.locator("[data-name=scores]").evaluate(
+        """chart => {
+            const zero = chart.querySelector(".flash-online-zero").getBoundingClientRect().bottom;
+            return [...chart.querySelectorAll(".flash-online-bar")].map((bar) => {
+                const { top, bottom } = bar.getBoundingClientRect();
+                return [zero - bottom, zero - top, bar.classList.contains("flash-online-negative")];
+            });
+        }"""
+    )
+
+
+def test_scores_stand_on_the_zero_line_or_hang_from_it(widget):
+    row = [-2.33, 1.0, -1.165, 2.0]
+    type_row(widget, write(row))
+    wait_for(widget, "data.n === '4'")
+    drawn = bars(widget)
+    unit = drawn[1][1]  # px, of 1
+    for x, (low, high, negative) in zip(row, drawn, strict=True):
+        assert np.allclose((low, high), (min(0, x) * unit, max(0, x) * unit), atol=1.5)
+        assert negative == (x < 0)
+    assert widget.locator("[data-name=scores] .flash-online-axis").inner_text().split() == ["0", "2.00", "−2.33"]
+    type_row(widget, "1000, 1001, 1002")  # zero is far: it is left out, and said to be
+    wait_for(widget, "data.n === '3'")
+    assert "the bars do not begin at 0" in widget.locator(".flash-online-charts").inner_text()
+    assert np.diff([high for _, high, _ in bars(widget)]).min() > 20
+
+
+def stepped(widget, position, speed="2", frame=0.5):
+    """Step on from a position; return how far what is on the page has come in that part of the motion."""
+    widget.get_by_label("steps per second").select_option(speed)
+    seek(widget, position)
+    return widget.evaluate(
+        """(widget, frame) => {
+            widget.flashWidget.transport.step(1);
+            const running = widget.getAnimations({ subtree: true });
+            for (const animation of running) {
+                animation.pause();
+                animation.currentTime = frame * animation.effect.getTiming().duration;
+            }
+            const size = (element, side) => element.getBoundingClientRect()[side];
+            const bars = [...widget.querySelectorAll("[data-name=terms] .flash-online-bar")];
+            const look = {
+                terms: bars.map((bar) => size(bar, "height") / (0.92 * bar.parentElement.clientHeight)),
+                l: [...widget.querySelectorAll(".flash-online-track > span:not(.flash-online-ghost)")]
+                    .reduce((sum, part) => sum + size(part, "width"), 0),
+                times: running.map((animation) => animation.effect.getTiming().duration),
+            };
+            for (const animation of running) animation.finish();
+            return look;
+        }""",
+        frame,
+    )
+
+
+def test_terms_and_l_shrink_by_alpha_before_ones_eyes(widget):
+    known, j = scan(np.array(ROW)), 3  # from 1 to 2.07
+    start, middle, end = (stepped(widget, 2 * j - 1, frame=frame) for frame in (0, 0.5, 1))
+    alpha = known["alpha"][j]
+    before = known["terms"][j - 1, :j]
+    for look, times in ((start, 1), (middle, (1 + alpha) / 2), (end, alpha)):
+        assert np.allclose(look["terms"][:j], times * before, atol=0.01)
+    assert np.isclose(end["l"] / start["l"], alpha, atol=0.01)
+    assert end["l"] < middle["l"] < start["l"]
+    factor = f"× {alpha:.4f}"
+    assert [widget.locator(f".flash-online-{name}").inner_text() for name in ("factor", "tag")] == [factor] * 2
+    assert shown(widget, "alpha") == alpha
+    assert middle["times"] and set(middle["times"]) == {300}
+    assert shown(widget, "shown") == known["kept"][j]
+
+
+def test_motion_is_short_or_not_there(widget):
+    assert set(stepped(widget, 5, "0.5")["times"]) == {350}
+    assert set(stepped(widget, 5, "5")["times"]) == {120}
+    assert stepped(widget, 5, "10")["times"] == []
+    widget.get_by_label("steps per second").select_option("2")
+    seek(widget, 5)
+    seek(widget, 6)
+    assert widget.evaluate("widget => widget.getAnimations({ subtree: true }).length") == 0
+    widget.page.emulate_media(reduced_motion="reduce")
+    try:
+        assert stepped(widget, 5)["times"] == []
+    finally:
+        widget.page.emulate_media(reduced_motion="no-preference")
+
+
+def test_rescales_are_marked_under_the_scrub_bar(widget):
+    assert widget.locator(".flash-marks path").get_attribute("d") == "M6 0V1M10 0V1"  # scores 4 and 6
+
+
 def test_the_error_grows_with_the_switch_on_only(widget):
     type_row(widget, "0, 1, 2, 3, 4, 5, 6, 7")
     wait_for(widget, "data.n === '8'")
@@ -164,8 +255,9 @@ def test_the_error_grows_with_the_switch_on_only(widget):
         points = widget.locator(".flash-online-curve path").get_attribute("d")
         up = [100 - float(y) for _, y in re.findall(r"L(\S+) ([\d.]+)", points)]
         assert errors == list(known["error_wrong" if on else "error"])
-        assert np.allclose(up, 86 * np.array(errors) / known["error_wrong"].max(), atol=1e-9)
+        assert np.allclose(up, 92 * np.array(errors) / known["error_wrong"].max(), atol=1e-9)
         assert (np.diff(up) > 1).all() == on
+        assert widget.locator(".flash-online-curve").is_visible() == on  # else it is flat
 
 
 def test_keys(widget):

@@ -57,10 +57,10 @@ def check_shown(lab, **setting):
     """The page shows what Python computes for this setting."""
     wait_for(lab, setting)
     result = TilingLab(**setting).result
-    assert texts(lab, ".flash-words p") == result["words"]
+    assert texts(lab, ".flash-words p") == [words.replace("_", "") for words in result["words"]]  # set lower
     grid = result["grid"]
     counts = {name: grid[name] for name in ("T_r", "T_c", "tiles", "computed")}
-    counts |= {"steps": grid["computed"], "skipped": grid["tiles"] - grid["computed"]}
+    counts |= {"skipped": grid["tiles"] - grid["computed"], "tile": f"{result['B_r']} × {result['B_c']}"}
     for name, count in counts.items():
         assert texts(lab, f"[data-count={name}]") == [str(count)]
     for name, traffic in result["traffic"].items():
@@ -75,16 +75,18 @@ def check_shown(lab, **setting):
         assert row.get_attribute("title") == f"{traffic['read']} bytes read, {traffic['written']} written"
         if name != "standard":
             assert row.locator(".flash-tiling-moved-ratio").inner_text() == f"× {number(traffic['ratio'])}"
-            assert row.locator(".flash-tiling-moved-mark").inner_text() == ("▲ more" if more else "")
+            assert row.locator(".flash-tiling-moved-more").inner_text() == ("▲ more" if more else "")
     sram = result["sram"]
     for name, held in sram["pieces"].items():
         piece = lab.locator(f'[data-piece="{name}"]')
         assert piece.locator("span").last.inner_text() == f"{number(held / 1024)} KB"
-    verdict = "✓ fits" if sram["fits"] else "✗ does not fit"
+    verdict = "✓ fits" if sram["fits"] else "✕ does not fit"
     assert texts(lab, ".flash-tiling-verdict") == [
         f"{number(sram['held'] / 1024)} of {result['capacity']} KB: {verdict}"
     ]
     assert lab.locator(".flash-tiling-sram .flash-tiling-over").is_visible() == (not sram["fits"])
+    excess = "" if sram["fits"] else f"▲ {number((sram['held'] - sram['room']) / 1024)} KB too much"
+    assert texts(lab, ".flash-tiling-excess") == [excess]
     check_map(lab, result)
 
 
@@ -181,7 +183,7 @@ def test_the_map_by_keyboard(lab):
     assert table.evaluate("table => table === document.activeElement")
 
 
-def test_hatch_and_break_even_line(lab):
+def test_what_does_not_fit_is_struck_out_and_the_break_even_line(lab):
     """At 99 KB the tiles of 256 rows do not fit; FA2 draws level between B_r = 16 and 32."""
     check_shown(lab)
     unfit = [
@@ -189,6 +191,11 @@ def test_hatch_and_break_even_line(lab):
         for cell in lab.locator("td[data-fits=false]").evaluate_all("c => c.map(x => x.dataset.cell)")
     ]
     assert all([B_r, str(B_c)] in unfit for B_r in ("256", "512", "1024") for B_c in (4, 1024))
+    line = "cell => getComputedStyle(cell).textDecorationLine"
+    assert [lab.locator(f'[data-cell="{cell}"]').evaluate(line) for cell in ("256,4", "128,64")] == [
+        "line-through",
+        "none",
+    ]
     line, above, below = (
         lab.locator(name).bounding_box()
         for name in ("path.flash-tiling-even", '[data-cell="16,4"]', '[data-cell="32,1024"]')

@@ -1,10 +1,22 @@
-"""What was compiled once is not compiled again, here or in another process, until a source changes."""
+"""What was compiled once is not compiled again until a source changes; what nobody waits for is ended."""
+
+import subprocess
+import sys
+import tempfile
+import threading
 
 import pytest
 
 from flashlib.kernels import compiler
 
 REQUEST = {"kernel": "softmax", "d": 16, "until": "sass"}
+SLOW = """
+import json, sys, time
+for line in sys.stdin:
+    print("asked", file=sys.stderr, flush=True)
+    time.sleep(json.loads(line)["d"])
+    print('{"ptx": "add", "sass": "ADD"}', flush=True)
+"""
 
 
 @pytest.fixture
@@ -80,3 +92,67 @@ def test_what_answers_depend_on_is_in_their_key(source, monkeypatch, tmp_path):
     with (tmp_path / "flashlib" / source).open("a") as file:
         file.write("# edited\n")
     assert compiler._sources() != before
+
+
+@pytest.fixture
+def slow(monkeypatch, tmp_path):
+    """A compiler whose process takes d seconds for an answer; its `begun` is set when it has a request."""
+    mine = compiler.Compiler()
+    mine.begun = threading.Event()
+
+    def start(self):
+        self.log = tempfile.TemporaryFile("w+")
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.process = subprocess.Popen([sys.executable, "-c", SLOW], **pipes, text=True, start_new_session=True)
+        said = self.process.stderr
+        threading.Thread(target=lambda: said.readline() and self.begun.set(), daemon=True).start()
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiler.Compiler, "start", start)
+    yield mine
+    mine.stop()
+
+
+class Asking(threading.Thread):
+    """Asks a compiler in a thread, and keeps its answer or what it raised."""
+
+    def __init__(self, whom, d):
+        super().__init__(daemon=True)
+        self.whom, self.d, self.wanted, self.got = whom, d, compiler.Wanted(), None
+        self.start()
+
+    def run(self):
+        compiler.WANTED.set(self.wanted)
+        try:
+            self.got = self.whom.ask(REQUEST | {"d": self.d})
+        except compiler.CompileError as error:
+            self.got = error
+
+
+def test_cancelling_ends_the_process_and_the_next_request_gets_a_new_one(slow):
+    asking = Asking(slow, 60)
+    assert slow.begun.wait(20)
+    process = slow.process
+    asking.wanted.cancel()
+    asking.join(20)
+    assert isinstance(asking.got, compiler.Cancelled) and process.poll() is not None
+    assert slow.ask(REQUEST | {"d": 0})["sass"] == "ADD" and slow.process is not process
+
+
+def test_who_waits_for_another_s_answer_is_cancelled_and_the_other_is_not(slow):
+    first = Asking(slow, 1)
+    assert slow.begun.wait(20)
+    second = Asking(slow, 60)
+    second.wanted.cancel()
+    second.join(20)
+    first.join(20)
+    assert isinstance(second.got, compiler.Cancelled) and first.got["sass"] == "ADD"
+
+
+def test_cancelling_after_the_answer_ends_nothing(slow):
+    asking = Asking(slow, 0)
+    asking.join(20)
+    asking.wanted.cancel()
+    assert asking.got["sass"] == "ADD"
+    process = slow.process
+    assert slow.ask(REQUEST | {"d": 0.01})["sass"] == "ADD" and slow.process is process

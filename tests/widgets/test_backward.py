@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import cost, naive, tiled
-from flashlib.widgets import BackwardPlayer, FlashPlayer, widget
+from flashlib.widgets import BackwardPlayer, FlashPlayer
 from flashlib.widgets.backward.frames import PACKED, in_words
 from flashlib.widgets.player import tiled_widget
 

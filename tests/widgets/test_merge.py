@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
+from flashlib.figures import number
 from flashlib.softmax import IDENTITY, merge, safe, summarise
-from flashlib.widgets import MergeTree, widget
+from flashlib.widgets import MergeTree
 from flashlib.widgets.merge.checks import MAX_LEAVES
 from flashlib.widgets.merge.numbers import moves_of
 
@@ -24,7 +25,7 @@ def inputs(rng, N, d):
 
 
 def rows(shown):
-    """Return what the page is sent: a row of numbers for each node, the whole row, and each tree tried."""
+    """Return what the page is sent: a row of numbers for each node, and for the whole row."""
     result = shown.result
     N, d = result["N"], result["d"]
     return np.frombuffer(result["buffer"], "<f8")[N * (1 + d) :].reshape(-1, 3 * d + 4)
@@ -110,7 +111,7 @@ def test_the_identity_changes_no_bit():
     assert "the other one stays" in shown.result["words"]
     shown.moves = [[], [], [2, 3]]
     assert rows(shown)[4, :2].tolist() == [-INF, 0]
-    assert "m stays −∞" in shown.result["words"]
+    assert "= −∞\nNeither has a finite score" in shown.result["words"]
     masked = MergeTree(np.full(4, -INF), np.ones((4, 1)), cuts=(1,), order="balanced")
     assert rows(masked)[2].tolist() == [-INF, 0, 0, 0, 0, 0, 0]
     assert masked.result["differences"] == {"m": 0, "l": 0, "O": 0, "plain": 0}
@@ -125,14 +126,31 @@ def test_plain_mean_is_the_mean_of_two_outputs_and_wrong():
 
 
 def test_words_tell_the_last_merge():
-    shown = MergeTree([1.32, 0.0, 2.07, -1.0], cuts=(2,), order="balanced")
-    words = shown.result["words"]
-    assert "m = max(1.320, 2.070) = 2.070." in words
-    assert "x[0:2] is scaled by alpha_a = exp(1.320 − 2.070) = 0.4724," in words
-    assert "x[2:4] is scaled by alpha_b = exp(2.070 − 2.070) = 1." in words
+    shown = MergeTree([1.32, 0.0, 2.07, -1.0], np.array([[1.0], [2.0], [3.0], [4.0]]), cuts=(2,), order="balanced")
     l_a, l_b = 1 + np.exp(-1.32), 1 + np.exp(-3.07)
-    assert f"l = 0.4724 · {l_a:.3f} + 1 · {l_b:.3f} = {np.exp(-0.75) * l_a + l_b:.3f}" in words
+    l, O_acc = np.exp(-0.75) * l_a + l_b, np.exp(-0.75) * (1 + 2 * np.exp(-1.32)) + 3 + 4 * np.exp(-3.07)
+    assert shown.result["words"].split("\n") == [
+        "Merge 1, of a = x[0:2] and b = x[2:4]:",
+        "m = max(1.320, 2.070) = 2.070",
+        "alpha_a = exp(1.320 − 2.070) = 0.4724",
+        "alpha_b = exp(2.070 − 2.070) = 1",
+        f"l = 0.4724 · {l_a:.3f} + 1 · {l_b:.3f} = {l:.3f}",
+        f"O_acc = {O_acc:.3f}, likewise",
+        f"O = O_acc / l = {O_acc / l:.3f}",
+    ]
     assert "exp(−2 − (−1))" in MergeTree([-2, -1], cuts=(1,), order="balanced").result["words"]
+
+
+def test_every_node_is_told():
+    shown = MergeTree(cuts=(4,))
+    shown.moves = [[], [0, 2]]
+    leaf, other, identity, merged = shown.result["told"]
+    assert leaf.split("\n")[1] == "m = 2.200"
+    assert f"O_acc = ({number(rows(shown)[1, 2])}, {number(rows(shown)[1, 3])})" in other
+    assert identity.split("\n")[1:] == ["m = −∞", "l = 0", "O_acc = 0"]
+    assert merged == shown.result["words"]
+    shown.moves = []
+    assert "2 parts" in shown.result["words"]
 
 
 def test_cutting_starts_over_by_hand_and_keeps_an_order():
@@ -172,9 +190,6 @@ def test_each_press_of_random_order_tries_a_tree_that_was_not_tried():
     assert again.moves == shown.moves
     shown.order = "left to right"  # one of them: it is the newest now
     assert (shown.result["count"], shown.result["tried"][0][0]) == (15, "left to right")
-    d = shown.result["d"]
-    newest = rows(shown)[len(shown.result["nodes"]) + 1]
-    assert np.array_equal(newest[: 2 + 2 * d], rows(shown)[len(shown.result["nodes"]) - 1][: 2 + 2 * d])
     assert 0 < shown.result["spread"] < 1e-14
 
 
@@ -306,4 +321,4 @@ def test_picture_for_viewers_without_a_kernel(rng):
 
 
 def text_of(shown):
-    return {text.get_text() for text in shown.figure().axes[0].texts}
+    return set(shown.figure().texts)

@@ -9,7 +9,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import softmax, tiled
-from flashlib.widgets import OnlineSoftmaxLab, widget
+from flashlib.widgets import OnlineSoftmaxLab
 from flashlib.widgets.online.numbers import read, write
 
 INF = math.inf
@@ -246,10 +246,9 @@ def test_picture(x, rescale):
 
 def test_picture_tells_what_happened():
     lab = OnlineSoftmaxLab([1, 0, 3, 2])
-    titles = lambda at: [ax.get_title(loc="left") for ax in lab.figure(at).axes]  # noqa: E731
     alpha, l = math.exp(-2), math.exp(-2) * (1 + math.exp(-1)) + 1
     wrong = 1 + math.exp(-1) + 1
     right = ["Score 3 of 4: m = 3", f"Terms of l: alpha = {alpha:.4f}", f"l = {l:.3f}, without: {wrong:.3f}"]
-    assert titles(2) == titles(None) == right
+    assert set(right) <= set(lab.figure(2).texts) == set(lab.figure().texts)
     lab.rescale = False
-    assert titles(2)[1] == "Terms of l, never rescaled"
+    assert "Terms of l, never rescaled" in lab.figure(2).texts

@@ -339,6 +339,5 @@ def test_thresholds_are_searched_once():
     assert thresholds.cache_info().misses == before + 1
 
 
-
 def test_the_row_has_an_end():
     assert OverflowLab(0, copies=overflow.MAX_SCORES // 3).problem == ""

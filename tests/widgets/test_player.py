@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import cost, tiled
-from flashlib.widgets import ComparePlayers, FlashPlayer, widget
+from flashlib.widgets import ComparePlayers, FlashPlayer
 from flashlib.widgets.player import tiled_widget
 from flashlib.widgets.player.frames import PACKED, record
 

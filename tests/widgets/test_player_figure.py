@@ -13,17 +13,13 @@ def inputs(rng, N_q, N_k, d):
     return tuple(rng.normal(size=(N, d)) for N in (N_q, N_k, N_k))
 
 
-def texts(figure):
-    return [text.get_text() for ax in figure.axes for text in ax.texts]
-
-
 @pytest.mark.parametrize("order", ["fa1", "fa2"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_picture_shows_the_numbers_of_the_step(rng, order, causal):
     Q, K, V = inputs(rng, 8, 6, 3)
     steps = list(tiled.steps(Q, K, V, B_r=4, B_c=2, order=order, causal=causal))
     for at, step in enumerate(steps):
-        shown = texts(figure.draw(Q, K, V, steps, at))
+        shown = figure.draw(Q, K, V, steps, at).texts
         for r in range(len(step.m)):
             assert figures.number(step.m_old[r]) in shown
             assert {figures.number(step.m[r]), figures.number(step.m[r]) + " ↑"} & set(shown)
@@ -37,7 +33,7 @@ def test_a_picture_shows_the_numbers_of_the_step(rng, order, causal):
 def test_a_picture_tells_about_the_row(rng):
     Q, K, V = inputs(rng, 6, 4, 2)
     steps = list(tiled.steps(Q, K, V, B_r=3, B_c=2, causal=True))
-    told = lambda at, row: texts(figure.draw(Q, K, V, steps, at, row=row))[-1]  # noqa: E731
+    told = lambda at, row: figure.draw(Q, K, V, steps, at, row=row).texts[-1]  # noqa: E731
     assert told(0, 0) == "Row 0 sees no key yet: m stays −∞, l and O_acc stay 0."
     assert told(0, 2).startswith("Row 2: the first scores it sees; their maximum is ")
     steps = list(tiled.steps(Q, K, V, B_r=3, B_c=1))

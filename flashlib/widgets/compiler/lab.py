@@ -1,169 +1,144 @@
-"""Controls for `kernels.compiled`, made of ipywidgets: every answer needs a compiler, which no page has."""
+"""CompilerLab: choose a kernel, a tile and a GPU, and see what the compiler makes of them."""
 
 import threading
 
-import anywidget
-from ipywidgets import HTML, Box, Checkbox, Dropdown, VBox
+import traitlets
 
-from flashlib.widgets.compiler import shown
+from flashlib.widgets.compiler import figure, numbers, words
+from flashlib.widgets.compiler.choices import SETTINGS, offered, plain, taken
+from flashlib.widgets.widget import Widget, script, style
 
-AUTO = "default"  # the kernel chooses; None would show as nothing chosen
-CHOICES = {
-    "d": (16, 32, 64, 128, 256),
-    "dtype": ("bfloat16", "float16", "float32"),
-    "B_r": (16, 32, 64, 128, 256),
-    "B_c": (16, 32, 64, 128, 256),
-    "num_warps": (1, 2, 4, 8, 16),
-    "num_stages": (1, 2, 3, 4, 5, 6),
-}
-NAMES = {"num_warps": "warps", "num_stages": "stages", "capability": "GPU"}
-SETTINGS = {"kernel": "forward", "d": 128, "dtype": "bfloat16", "capability": 90, "causal": False}
-SETTINGS |= dict.fromkeys(("B_r", "B_c", "num_warps", "num_stages", "descriptors"))
+AT_ONCE = 0.15  # seconds: what takes no longer, since it was compiled before, is shown without "compiling"
 
 
-class Keys(anywidget.AnyWidget):
-    """Keeps arrow keys and letters in the lab: JupyterLab takes them from lists, as commands for the cell."""
-
-    _esm = """export default { render({ el }) {
-        const own = (event) => event.ctrlKey || event.metaKey || event.altKey || event.stopPropagation();
-        const listen = () => {
-            const lab = el.closest(".flash-compiler");
-            if (lab) lab.addEventListener("keydown", own);
-            else waiting = requestAnimationFrame(listen); // not on the page yet
-        };
-        let waiting = requestAnimationFrame(listen);
-        return () => cancelAnimationFrame(waiting);
-    } };"""
-
-
-class CompilerLab(VBox):
+class CompilerLab(Widget):
     """Registers, spills, shared memory, instructions and listings of a kernel, compiled on this computer.
 
     Keywords as those of `kernels.compiled.report`; its kernels, the passes of the backward among them, are in a
-    list. report: the Compiled that is shown, or None. problem: a sentence in place of everything, or "". refused:
-    why there is no report for the present settings, or "".
+    list. All can be set later, from Python or on the page: then a thread compiles, `wait` waits for it, `cancel`
+    ends it, and what is shown stays until there is something newer. The first report is waited for, as a cell
+    waits for what it computes. report: the Compiled that is shown, or None. failed: why there is none for the
+    present settings, or "". `result` holds all that is shown, `work` what the compiler is at.
     """
 
+    _esm = script(*(f"compiler/{name}.js" for name in ("lab", "controls", "status", "tables", "listing")))
+    _css = style("compiler/compiler.css")
+
+    kernel = traitlets.Unicode().tag(sync=True)
+    d = traitlets.Int().tag(sync=True)
+    dtype = traitlets.Unicode().tag(sync=True)
+    capability = traitlets.Int().tag(sync=True)
+    causal = traitlets.Bool().tag(sync=True)
+    B_r = traitlets.Int(None, allow_none=True).tag(sync=True)
+    B_c = traitlets.Int(None, allow_none=True).tag(sync=True)
+    num_warps = traitlets.Int(None, allow_none=True).tag(sync=True)
+    num_stages = traitlets.Int(None, allow_none=True).tag(sync=True)
+    descriptors = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    offered = traitlets.Dict().tag(sync=True)
+    result = traitlets.Dict().tag(sync=True)
+    work = traitlets.Dict().tag(sync=True)
+
     def __init__(self, **settings):
-        self.report, self.problem, self.refused = None, "", ""
-        self._lock, self._next, self._thread = threading.Lock(), None, None
+        self.report, self.failed = None, ""
+        self._lock, self._job, self._jobs = threading.RLock(), None, []  # the one that is waited for, all at work
+        self._asked, self._shown = None, 0
         if unknown := set(settings) - set(SETTINGS):
             raise TypeError(f"CompilerLab() got an unexpected keyword argument {sorted(unknown)[0]!r}")
-        super().__init__()
-        self.add_class("flash-compiler")
         settings = SETTINGS | settings
-        self._result = HTML()
         try:
-            from flashlib.kernels import compiled  # no Triton for this system: it says so
+            from flashlib.widgets.compiler import background  # no Triton for this system: it says so
         except ImportError as error:
-            self._give_up(error)
+            super().__init__(problem=str(error))
             return
-        self._compiled = compiled
-        try:
-            self.report = compiled.report(**settings)
-        except (TypeError, ValueError) as error:
-            self._give_up(error)
+        self._background = background
+        first = background.Job(settings)
+        first.compile()
+        if isinstance(first.error, (TypeError, ValueError)):
+            super().__init__(problem=str(first.error))
             return
-        except compiled.CompileError as error:
-            self.refused = str(error)
-        self._controls = self._make_controls(settings)
-        self._kind = Dropdown(
-            options=[("TTGIR", "ttgir"), ("PTX", "ptx"), ("SASS", "sass")], description="listing"
-        )
-        self._state, self._listing = HTML(), HTML()
-        for control in self._controls.values():
-            control.observe(self._changed, "value")
-        self._kind.observe(lambda change: self._draw(), "value")
-        controls = Box(list(self._controls.values()))
-        controls.add_class("flash-compiler-controls")
-        keys = Keys(layout={"display": "none"})
-        self.children = [HTML(shown.STYLE), keys, controls, self._state, self._result, self._kind, self._listing]
-        self._enable()
-        self._draw()
-
-    def _give_up(self, error):
-        self.problem = str(error)
-        self.children = [HTML(shown.STYLE), HTML(shown.problem(self.problem))]
-
-    def _make_controls(self, settings):
-        compiled = self._compiled
-        gpus = {f"{', '.join(m.gpus)} (sm_{c})": c for c, m in compiled.MULTIPROCESSORS.items()}
-        options = {
-            "kernel": list(compiled.kernels()),
-            "capability": list(reversed(gpus.items())),
-            "descriptors": [(AUTO, AUTO), ("pointers", False), ("descriptors", True)],
-        }
-        for name, choices in CHOICES.items():
-            value = settings[name]
-            choices = choices if value in (None, *choices) else (*choices, value)
-            auto = [(AUTO, AUTO)] if SETTINGS[name] is None else []
-            options[name] = [*auto, *((str(choice), choice) for choice in choices)]
-        controls = {
-            name: Dropdown(
-                options=options[name],
-                value=AUTO if settings[name] is None else settings[name],
-                description=NAMES.get(name, name),
-            )
-            for name in SETTINGS
-            if name != "causal"
-        }
-        controls["descriptors"].description = "loads"
-        controls["causal"] = Checkbox(value=bool(settings["causal"]), description="causal", indent=False)
-        return {name: controls[name] for name in SETTINGS}
+        super().__init__(**plain(settings), offered=offered())
+        self._asked = first.settings = self.settings
+        self._show(first)
+        self.observe(self._ask, names=list(SETTINGS))
+        self.on_msg(self._hear)
 
     @property
     def settings(self) -> dict:
         """What is asked for, as keywords of `kernels.compiled.report`, of those that the kernel takes."""
-        taken = self._compiled.options_of(self._controls["kernel"].value) | {"kernel", "d", "dtype", "capability"}
-        values = {name: control.value for name, control in self._controls.items() if name in taken}
-        return {name: None if value == AUTO else value for name, value in values.items()}
+        return {name: getattr(self, name) for name in SETTINGS if name in taken(self.kernel)}
 
-    def _enable(self):
-        for name, control in self._controls.items():
-            control.disabled = name not in self.settings
-
-    def _changed(self, change):
-        """Compile in the background, so that of many changes in a row only the last one is waited for."""
-        self._enable()
-        self._state.value = shown.state("compiling ...", busy=True)
+    def _ask(self, change=None):
+        """Compile what is set, in the background; what is still compiled for other settings is not waited for."""
         with self._lock:
-            self._next = self.settings
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._work, daemon=True)
-                self._thread.start()
+            if change and self.settings == self._asked:  # a message may change several at once
+                return
+            if self._job:
+                self._job.cancel(self._background.PATIENCE)
+            self._asked = self.settings
+            self._job = job = self._background.Job(self._asked, self._finish)
+            self._jobs = [*filter(threading.Thread.is_alive, self._jobs), job]
+            job.start()
+        job.join(AT_ONCE)
+        with self._lock:
+            if job is self._job:
+                self.work = self._told("compiling", job)
 
-    def _work(self):
-        while True:
-            with self._lock:
-                settings, self._next = self._next, None
-                if settings is None:
-                    self._thread = None
-                    return
-            try:
-                report, refused = self._compiled.report(**settings), ""
-            except (TypeError, ValueError, RuntimeError, OSError) as error:
-                report, refused = None, str(error)
-            with self._lock:
-                if self._next is None:
-                    self.report, self.refused = report, refused
-                    self._draw()
+    def _finish(self, job):
+        with self._lock:
+            if job is self._job:  # nothing newer was asked for
+                self._job = None
+                self._show(job)
+
+    def _show(self, job):
+        self.failed = str(job.error) if job.error else ""
+        if job.error:
+            self.work = self._told("failed", job)
+            return
+        self.report = job.report
+        self._shown += 1
+        with self.hold_sync():
+            self.result = numbers.compute(job.report) | {"asked": job.settings, "number": self._shown}
+            self.work = self._told("done", job)
+
+    def _told(self, state, job):
+        told = {"state": state, "asked": job.settings, "words": words.asked(job.settings), "why": self.failed}
+        return told | {"started": job.started, "took": job.took}
+
+    def cancel(self):
+        """End the process that compiles, if it is at work for this lab; what is shown stays."""
+        with self._lock:
+            for job in self._jobs:  # one that is not waited for any more has some patience left
+                job.cancel()
+            job, self._job = self._job, None
+            if job:
+                self.failed = "cancelled"
+                self.work = self._told("cancelled", job)
 
     def wait(self):
-        """Return when what was asked for last is shown."""
-        while (thread := self._thread) is not None:
-            thread.join()
+        """Return when what was asked for last is shown, or is known to fail."""
+        while job := self._job:
+            job.join()
 
-    def _draw(self):
-        self._result.value = shown.result(self.report) if self.report else ""
-        self._listing.value = shown.listing(self.report, self._kind.value) if self.report else ""
-        self._state.value = shown.state(self.refused or shown.summary(self.report), failed=bool(self.refused))
+    def close(self):
+        self.cancel()
+        super().close()
 
-    def __repr__(self):
-        told = self.problem or self.refused or shown.summary(self.report)
-        return f"CompilerLab({told})"
+    def _hear(self, _, content, buffers):
+        """Answer the page: it cancels, it asks again for the same, or it unfolds a listing."""
+        if content["ask"] == "cancel":
+            self.cancel()
+        elif content["ask"] == "again":
+            self._ask()
+        elif self.report:
+            text = numbers.whole(self.report, content["kind"])
+            told = {"kind": content["kind"], "number": self._shown}
+            self.send(told, buffers=[text.encode()])
 
-    def _repr_mimebundle_(self, **kwargs):
-        data = super()._repr_mimebundle_(**kwargs)
-        if data:
-            data["text/plain"] = repr(self)  # all of it: ipywidgets cuts after 110 characters
-        return data
+    def figure(self):
+        return figure.draw(self.result, self.failed)
+
+    def _sizes(self):
+        shown = words.summary(self.report) if self.report else ""
+        if not self.failed:
+            return shown
+        return f"{self.failed}; what is shown is for {shown}" if shown else self.failed

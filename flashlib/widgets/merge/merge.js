@@ -1,8 +1,8 @@
 // MergeTree: the parts of a row, each with its State, merged in any order, as Python computed it.
 
 const ORDERS = ["left to right", "balanced", "random order"];
-const COMPARED = ["m", "l", "O", "plain"];
 const HINT = "Pick a node with a thick border, then another: they are merged.";
+const DONE = "One root is left. Try another order, or cut elsewhere.";
 
 /** The numbers of a node, as Python packed them, by name. */
 function unpack(numbers, offset, d) {
@@ -10,41 +10,6 @@ function unpack(numbers, offset, d) {
   const [m, l] = at(0, 2);
   const [O_acc, O, plain] = [0, 1, 2].map((k) => at(2 + k * d, d));
   return { m, l, O_acc, O, plain, alphas: at(2 + 3 * d, 2) };
-}
-
-function inWords(difference, wrong) {
-  if (difference === 0) return "equal to the last bit";
-  return wrong ? `wrong by ${number(difference)}` : `${number(difference)}, rounding`;
-}
-
-const headings = (names) =>
-  h(
-    "thead",
-    {},
-    h(
-      "tr",
-      {},
-      names.map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {}))),
-    ),
-  );
-
-function legend() {
-  const key = (name, words) => h("span", {}, h("i", { class: `flash-merge-key flash-merge-key-${name}` }), words);
-  return div(
-    "flash-legend flash-note",
-    key("joined", "cut here"),
-    key("cut", "join here"),
-    key("strip", "the scores that a node covers"),
-    key("free", "no parent yet: can be picked"),
-    key("empty", "the identity: no scores, or only −∞"),
-    h("span", {}, h("b", {}, "× alpha"), "alpha = exp(m of the child − m): its l and O_acc are multiplied by it"),
-    h(
-      "span",
-      { class: "flash-merge-key-plain" },
-      h("b", {}, "mean"),
-      "(O_a + O_b) / 2, the plain mean of two outputs: wrong",
-    ),
-  );
 }
 
 class MergeTree extends Widget {
@@ -57,14 +22,13 @@ class MergeTree extends Widget {
     this.undo = button("undo", () => this.#move(this.moves.slice(0, -1)));
     this.again = button("start over", () => this.#move([]));
     this.plain = toggle("plain mean of the outputs", (on) => this.#showPlain(on));
-    this.controls = this.settings(
+    const settings = this.settings(
       group("merge all", note("merge all:"), ...ORDERS.map((name) => button(name, () => this.#order(name)))),
       button("add the identity", () => this.#move([...this.moves, []])),
       group("go back", this.undo, this.again),
-      this.plain.element,
     );
-    this.words = h("p", { class: "flash-merge-words" });
-    this.hint = note();
+    this.controls = div("flash-controls", settings, this.plain.element);
+    this.picked = this.looked = null;
     this.hear("plain_mean", () => this.draw());
     this.start("result", { Escape: () => this.pick(null) });
   }
@@ -83,7 +47,6 @@ class MergeTree extends Widget {
   }
 
   #cut(at) {
-    if (isSaved()) return;
     const cuts = this.model.get("cuts"); // those asked for: Python may still be at the last ones
     const others = cuts.filter((cut) => cut !== at);
     this.ask({ cuts: others.length < cuts.length ? others : [...cuts, at].sort((a, b) => a - b) });
@@ -91,20 +54,28 @@ class MergeTree extends Widget {
 
   /** Pick a node without a parent, or none; where one is picked already, the two are merged. */
   pick(k) {
-    if (isSaved() || (k !== null && !this.sent.roots.includes(k)) || this.sent.roots.length < 2) return;
+    this.looked = k;
+    const { roots } = this.sent;
+    if (this.off || roots.length < 2 || (k !== null && !roots.includes(k))) return this.#showPicked();
     if (k !== null && this.picked !== null && k !== this.picked) {
       this.ask({ moves: [...this.moves, [this.picked, k]] });
       return;
     }
     this.picked = k === this.picked ? null : k;
     this.#showPicked();
-    this.spoken.say(this.hint.textContent);
+    this.spoken.say(this.account.hint.textContent);
+  }
+
+  /** Tell of a node while it is looked at, and of the last move otherwise. */
+  #look(k) {
+    this.looked = k;
+    this.#showPicked();
   }
 
   /** Python has computed it already; it is only told. */
   #showPlain(on) {
     this.model.set("plain_mean", on);
-    this.model.save_changes();
+    if (!this.off) this.model.save_changes();
   }
 
   load(sent) {
@@ -113,96 +84,57 @@ class MergeTree extends Widget {
     const { N, d, nodes } = sent;
     const state = (k) => unpack(numbers, N * (1 + d) + k * (4 + 3 * d), d);
     const first = !this.sent;
-    Object.assign(this, { sent, picked: null });
+    Object.assign(this, { sent, picked: null, looked: null });
     this.states = nodes.map((_, k) => state(k));
     this.whole = state(nodes.length);
-    this.tried = sent.tried.map((_, k) => state(nodes.length + 1 + k));
     if (first) this.#build(numbers);
     this.draw();
     if (!first) this.spoken.say(sent.words);
   }
 
   #build(numbers) {
-    this.tree = new Tree(this.sent, numbers, { cut: (at) => this.#cut(at), pick: (k) => this.pick(k) });
+    this.tree = new Tree(this.sent, numbers, {
+      cut: (at) => this.#cut(at),
+      pick: (k) => this.pick(k),
+      look: (k) => this.#look(k),
+    });
     this.stops.push(() => this.tree.resized.disconnect());
-    this.compared = COMPARED.map((name) => this.#compared(name));
-    const rows = this.compared.map(({ element }) => element);
-    const names = ["", "root of the tree", "whole row", "difference"];
-    const table = h("table", {}, headings(names), h("tbody", {}, rows));
-    this.spread = note();
-    this.log = h("tbody", {});
-    const columns = ["order", "tree", symbol("m"), symbol("l"), symbol("O"), "difference"];
-    this.root.append(
-      this.controls,
-      div(
-        "flash-merge-top",
-        panel("words", "The last move", null, this.words),
-        panel("merge-compare", "Is it the State of the whole row?", null, table),
-      ),
-      panel("merge-tree", "The row, its parts and the tree", this.hint, this.tree.element, legend()),
-      panel("merge-log", "Trees so far", this.spread, h("table", {}, headings(columns), this.log)),
+    Object.assign(this, { comparison: new Comparison(), account: new Account(), log: new Log() });
+    const tree = h(
+      "section",
+      { class: "flash-panel flash-merge-tree", "aria-label": "the row, its parts and the tree" },
+      this.tree.element,
+      legend(),
     );
+    const beside = [this.comparison, this.account, this.log].map(({ element }) => element);
+    this.root.append(this.controls, div("flash-merge-body", tree, div("flash-merge-beside", beside)));
   }
 
-  #compared(name) {
-    const cells = ["root", "whole", "difference"].map((kind) => h("td", { "data-name": kind }));
-    const label = name === "plain" ? [symbol("O"), " mean"] : symbol(name);
-    const element = h("tr", { "data-compared": name }, h("th", { scope: "row" }, label), cells);
-    return { name, element, cells };
+  paint() {
+    if (this.root.isConnected) this.tree.row.paint(colourScale(this.root));
   }
-
-  paint() {} // the colours are all in the style sheet
 
   draw() {
     const plain = this.model.get("plain_mean");
     this.plain.show(plain);
     this.root.classList.toggle("flash-merge-plain", plain);
-    setText(this.words, this.sent.words);
+    this.root.classList.toggle("flash-merge-begun", this.moves.length > 0);
     for (const button of [this.undo, this.again]) button.setAttribute("aria-disabled", !this.moves.length);
     this.tree.draw(this.sent, this.states, plain);
+    this.comparison.draw(this.sent, this.sent.differences && this.states.at(-1), this.whole);
+    this.log.draw(this.sent);
     this.#showPicked();
-    this.#drawCompared();
-    this.#drawLog();
   }
 
   #showPicked() {
-    const { roots, nodes } = this.sent;
-    this.tree.showPicked(this.picked);
-    const picked = this.picked !== null && `${nodes[this.picked][0]} is picked. Pick the one to merge it with.`;
-    setText(
-      this.hint,
-      picked || (roots.length > 1 ? HINT : "One root is left. Try another order, or cut elsewhere."),
-    );
-  }
-
-  #drawCompared() {
-    const { differences, roots } = this.sent;
-    const root = differences && this.states.at(-1);
-    for (const { name, cells } of this.compared) {
-      const [ours, whole, difference] = cells;
-      show(ours, root ? valuesOf(root, name) : []);
-      show(whole, valuesOf(this.whole, name === "plain" ? "O" : name));
-      setText(difference, root ? inWords(differences[name], name === "plain") : "");
-    }
-    if (!root) setText(this.compared[0].cells[2], `${roots.length} nodes left to merge`);
-  }
-
-  #drawLog() {
-    const { tried, count, spread } = this.sent;
-    const lines = tried.map(([order, tree, difference], k) => {
-      const cells = ["m", "l", "O"].map((name) => h("td", { "data-name": name }));
-      cells.forEach((cell) => show(cell, valuesOf(this.tried[k], cell.dataset.name)));
-      return h("tr", {}, h("td", {}, order), h("td", {}, tree), cells, h("td", {}, inWords(difference)));
-    });
-    this.log.replaceChildren(...lines);
-    const most = spread
-      ? `they differ by ${number(spread)} at most, rounding`
-      : "equal to one another to the last bit";
-    const newest = count > tried.length ? `; the newest ${tried.length} are shown` : "";
-    setText(
-      this.spread,
-      count > 1 ? `${count} trees: ${most}${newest}.` : "Each tree with one root is kept here.",
-    );
+    const { roots, nodes, told, words } = this.sent;
+    const { picked, looked } = this;
+    this.tree.showPicked(picked);
+    const wanted = picked !== null && `${nodes[picked][0]} is picked. Pick the one to merge it with.`;
+    const hint = wanted || (roots.length > 1 ? HINT : nodes.length > 1 ? DONE : "");
+    const newest = nodes.length - 1;
+    if (looked === null || (looked === newest && this.moves.length)) this.account.draw("The last move", words, hint);
+    else this.account.draw(`A node: ${nodes[looked][0]}`, told[looked], hint);
   }
 }
 

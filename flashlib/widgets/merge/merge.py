@@ -6,10 +6,11 @@ import traitlets
 from flashlib.figures import number
 from flashlib.widgets.merge import figure
 from flashlib.widgets.merge.checks import check_cuts, check_moves, check_order, check_row, check_values
-from flashlib.widgets.merge.numbers import differences, explain, grow, moves_of, pack, roots_of, spread, whole_row
+from flashlib.widgets.merge.numbers import differences, grow, moves_of, pack, roots_of, spread, whole_row
+from flashlib.widgets.merge.words import describe, explain
 from flashlib.widgets.widget import Widget, script, style
 
-SHOWN, KEPT = 6, 50  # of the orders tried
+SHOWN, KEPT = 4, 50  # of the orders tried
 SEEDS, TRIES = 10**6, 64  # of random orders
 X = (0.3, 1.7, -0.6, 2.2, 0.9, -1.4, 1.1, 0.1)
 X_VALUES = ((1.0, 0.2), (-0.5, 0.8), (0.3, -1.1), (1.6, 0.4), (-0.9, 0.7), (0.6, -0.3), (0.1, 1.2), (-1.2, 0.5))
@@ -25,7 +26,7 @@ class MergeTree(Widget):
     the identity as one more leaf; nodes are numbered as they come, first the parts, then one for each move.
     """
 
-    _esm = script("merge/tree.js", "merge/merge.js")
+    _esm = script(*(f"merge/{name}.js" for name in ("card", "row", "tree", "panels", "merge")))
     _css = style("merge/merge.css")
 
     cuts = traitlets.List().tag(sync=True)
@@ -106,12 +107,13 @@ class MergeTree(Widget):
             del self._tried[key]
         tried = list(self._tried.values())
         recent = tried[: -SHOWN - 1 : -1]
-        rows = [pack(node, d) for node in (*nodes, self._whole, *(node for _, node in recent))]
+        rows = [pack(node, d) for node in (*nodes, self._whole)]
         return {
             "setting": {"cuts": cuts, "moves": moves, "order": order},
             **{"N": N, "d": d, "roots": roots, "leaves": len(cuts) + 1 + moves.count([])},
             "nodes": [[node.name, node.ranges, node.children, node.place] for node in nodes],
             "words": explain(nodes, moves),
+            "told": [describe(node, nodes) for node in nodes],
             "differences": root and differences(root, self._whole, d),
             "tried": [[name, node.tree, self._most(node, self._whole)] for name, node in recent],
             "count": len(tried),

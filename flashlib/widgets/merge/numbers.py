@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashlib.figures import number
 from flashlib.softmax import IDENTITY, State, merge, summarise
 
 
@@ -107,39 +106,6 @@ def spread(rows, d):
     highest, lowest = known.max(axis=0), known.min(axis=0)
     difference = np.subtract(highest, lowest, where=highest != lowest, out=np.zeros(2 + d))  # -inf is -inf
     return float(difference.max())
-
-
-def explain(nodes, moves):
-    """Return what the last move did, in words and with its numbers."""
-    node, roots = nodes[-1], roots_of(nodes)
-    if moves and not moves[-1]:
-        return "The identity is a leaf: m = −∞, l = 0, O_acc = 0, the State of no scores. Merge it with any node."
-    if not moves:
-        return (
-            f"{len(roots)} parts, each with a State of its own. Pick one, then another, and they are merged. "
-            "Or cut the row elsewhere, with the marks above it."
-            if len(roots) > 1
-            else "The row is in one part, so its State is computed at once. Cut it anywhere."
-        )
-    a, b = (nodes[child] for child in node.children)
-    if node.state.m == -np.inf:
-        return f"{node.name.capitalize()}: neither has a finite score, so m stays −∞ and l and O_acc stay 0."
-    m = number(node.state.m)
-    shift = f"({m})" if node.state.m < 0 else m
-    factors, terms = [], []
-    for child, alpha in zip((a, b), node.alphas, strict=True):
-        name = "the identity" if child.name == "identity" else child.name
-        factors.append((name, f"exp({number(child.state.m)} − {shift}) = {number(alpha)}"))
-        terms.append(f"{number(alpha)} · {number(child.state.l)}")
-    lines = [
-        f"{node.name.capitalize()}: m = max({number(a.state.m)}, {number(b.state.m)}) = {m}.",
-        f"{factors[0][0]} is scaled by alpha_a = {factors[0][1]},",
-        f"{factors[1][0]} is scaled by alpha_b = {factors[1][1]}.",
-        f"l = {' + '.join(terms)} = {number(node.state.l)}, and O_acc likewise.",
-    ]
-    if -np.inf in (a.state.m, b.state.m):
-        lines.append("A State of no scores weighs nothing; the other one stays.")
-    return "\n".join(lines)
 
 
 def _part(x, V, start, stop, column):

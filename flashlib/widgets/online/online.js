@@ -23,19 +23,19 @@ class OnlineLab extends Widget {
       { class: "flash-online-examples", role: "group", "aria-label": "rows to fill in" },
       fillIn,
     );
+    this.motion = new Motion();
     this.without = toggle("without the rescale", (without) => this.rescaleIs(!without));
     this.status = h("span", { class: "flash-online-status" });
-    const { buttons, scrub, speed } = this.transport;
+    const { buttons, bar, speed } = this.transport;
     const row = h("label", { class: "flash-online-row" }, symbol("x"), this.typed);
     const header = div(
       "flash-panel flash-online-header",
-      div("flash-controls", buttons, scrub, this.status, speed, this.without.element),
+      div("flash-controls", buttons, bar, this.status, speed, this.without.element),
       this.settings(row, examples),
     );
-    this.body = div("flash-online-body");
-    this.note = note();
     this.sentence = h("p", { class: "flash-online-sentence" });
-    this.root.append(header, this.body, div("flash-panel flash-words", this.sentence), legend());
+    this.body = div("flash-online-body");
+    this.root.append(header, div("flash-panel flash-words", this.sentence), this.body, legend());
     const width = new ResizeObserver(() => this.fit());
     width.observe(this.root);
     this.stops.push(
@@ -60,7 +60,7 @@ class OnlineLab extends Widget {
 
   rescaleIs(rescale) {
     this.model.set("rescale", rescale);
-    if (!isSaved()) this.model.save_changes();
+    if (!this.off) this.model.save_changes();
   }
 
   load({ N, rows, text, weight, weight_wrong, buffer }) {
@@ -68,29 +68,45 @@ class OnlineLab extends Widget {
     const numbers = new Float64Array(bytes.slice(byteOffset, byteOffset + byteLength));
     const scan = (this.scan = { N, terms: numbers.subarray(rows.length * N) });
     rows.forEach((name, k) => (scan[name] = numbers.subarray(k * N, (k + 1) * N)));
-    this.sum = { true: weight, false: weight_wrong };
+    this.total = { true: weight, false: weight_wrong };
     this.typed.value = text;
     this.scores = new Scores(scan);
     this.terms = new Terms(scan);
-    this.sums = new Sums(scan);
-    this.title = h("h3");
-    const title = h(
-      "header",
-      {},
-      h("h3", {}, "Scores ", symbol("x"), ", and ", symbol("m"), ", the largest so far"),
-    );
-    const charts = h("section", { class: "flash-panel flash-online-charts" }, title, this.scores.element);
-    charts.append(h("header", {}, this.title, this.note), this.terms.element);
-    this.body.replaceChildren(charts, this.sums.element);
+    this.sum = new Sum(scan);
+    this.update = new Update(scan);
+    this.body.replaceChildren(this.#charts(), this.update.element);
     this.root.dataset.n = N;
     this.fit();
     this.transport.reset(2 * N);
+    this.transport.mark([...scan.m.keys()].filter((j) => isRescaled(scan, j)).map((j) => 2 * j));
   }
 
-  /** Numbers below the columns are left out where they would not fit. */
+  #charts() {
+    this.title = h("h3");
+    this.note = note();
+    const cut = this.scores.cut ? "the bars do not begin at 0" : "";
+    const scores = h("h3", {}, "Scores ", symbol("x"), ", and ", symbol("m"), ", the largest so far");
+    const sum = h("h3", {}, symbol("l"), ", the sum of the terms");
+    return h(
+      "section",
+      { class: "flash-panel flash-online-charts" },
+      h("header", {}, scores, note(cut)),
+      this.scores.element,
+      h("header", {}, this.title, this.note),
+      this.terms.element,
+      h("header", {}, sum, this.sum.beside),
+      this.sum.element,
+    );
+  }
+
+  /** What is below the columns is left out where it would not fit; there is room for the longest sentence. */
   fit() {
-    if (this.scores)
-      this.root.classList.toggle("flash-online-tight", this.scores.field.clientWidth / this.scan.N < 34);
+    if (!this.scores) return;
+    const column = this.scores.field.clientWidth / this.scan.N; // px
+    this.root.classList.toggle("flash-online-tight", column < 34);
+    this.root.classList.toggle("flash-online-narrow", column < 20);
+    const lines = Math.ceil(1250 / Math.max(this.sentence.clientWidth, 250));
+    this.root.style.setProperty("--flash-online-lines", lines);
   }
 
   paint() {} // all colours are in the style sheet
@@ -102,77 +118,27 @@ class OnlineLab extends Widget {
     const rescale = this.model.get("rescale");
     const phase = position === 2 * N ? "end" : position % 2 ? "add" : "rescale";
     const j = Math.min(N - 1, Math.floor(position / 2));
-    this.scores.draw(j, phase);
-    this.terms.draw(j, phase, rescale);
-    this.sums.draw(j, phase, rescale);
+    this.motion.begin(this.transport.motion);
+    this.scores.draw(j, phase, this.motion);
+    for (const part of [this.terms, this.sum, this.update]) part.draw(j, phase, rescale, this.motion);
     this.without.show(!rescale);
     const told = phase === "end" ? "the weights" : phase === "add" ? "add" : rescale ? "rescale" : "no rescale";
     const where = phase === "end" ? `end: ${told}` : `score ${j + 1} of ${N}: ${told}`;
-    setText(this.title, phase === "end" ? "Weights, exp(x − m) / l" : "Terms of l, exp(x − m)");
-    setText(this.note, this.#noteOn(phase, rescale));
+    const terms = phase === "end" ? "Weights, exp(|x| − |m|) / |l|" : "Terms of |l|, exp(|x| − |m|)";
+    if (this.title.dataset.terms !== terms) this.title.replaceChildren(...formula(terms));
+    this.title.dataset.terms = terms;
+    setSentence(this.note, this.#noteOn(phase, rescale));
     setText(this.status, where);
-    setText(this.sentence, sentences(this.scan, j, this.sum)[phase](rescale));
+    setSentence(this.sentence, sentences(this.scan, j, this.total)[phase](rescale));
     this.transport.scrub.setAttribute("aria-valuetext", where);
     Object.assign(this.root.dataset, { position, phase, rescale });
-    this.spoken.say(`${where}. ${this.sentence.textContent}`);
+    this.spoken.say(`${where}. ${this.sentence.flashText}`);
   }
 
   #noteOn(phase, rescale) {
-    if (phase === "end") return `they add up to ${number(this.sum[rescale])}`;
+    if (phase === "end") return `they add up to ${number(this.total[rescale])}`;
     return rescale ? "all with the m of now" : "each with the m of when it was added";
   }
-}
-
-/** What happens at score j, in words, by phase. */
-function sentences({ x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong }, j, sum) {
-  const masked = `Score ${j + 1} is −∞: it has weight 0 and changes nothing`;
-  const old = j ? l_wrong[j - 1] : 0;
-  return {
-    rescale(rescale) {
-      if (m[j] === -Infinity) return `${masked}. There is no maximum yet; m stays −∞.`;
-      if (x[j] === -Infinity) return `${masked}. m stays ${number(m[j])}.`;
-      if (m_old[j] === -Infinity)
-        return `The first finite score is the maximum: m = ${number(m[j])}. Nothing was summed yet, so alpha = 0 loses nothing.`;
-      if (m[j] === m_old[j])
-        return `${number(x[j])} is not above the maximum ${number(m[j])}: alpha = 1, and nothing has to be rescaled.`;
-      const grew = `The maximum grew from ${number(m_old[j])} to ${number(m[j])}, so everything summed so far`;
-      const factor = `alpha = exp(${number(m_old[j])} − ${bracketed(m[j])}) = ${number(alpha[j])}`;
-      return rescale
-        ? `${grew} is multiplied by ${factor}: ${number(l_old[j])} becomes ${number(kept[j])}.`
-        : `${grew} should be multiplied by ${factor}. It is not: ${number(old)} stays, where ${number(kept[j])} is right.`;
-    },
-    add(rescale) {
-      if (x[j] === -Infinity) return `${masked}: exp(−∞) = 0 is added.`;
-      const total = rescale ? l : l_wrong;
-      const added = `exp(${number(x[j])} − ${bracketed(m[j])}) = ${number(p[j])} is added: l = ${number(total[j])}.`;
-      if (rescale || !(l_wrong[j] > l[j])) return added;
-      return `${added} It should be ${number(l[j])}; the relative error is ${number(error_wrong[j])}.`;
-    },
-    end(rescale) {
-      if (m[j] === -Infinity) return "All scores are −∞: m = −∞, l = 0, and every weight is 0.";
-      const added = `With m and l known, a second pass over x makes the weights. They add up to ${number(sum[rescale])}`;
-      if (rescale) return `${added}.`;
-      if (l_wrong[j] > l[j])
-        return `${added}, not 1: l is ${number(l_wrong[j])} and should be ${number(l[j])}, so each weight is too small.`;
-      return `${added}: in this row nothing had to be rescaled, and the mistake does not show.`;
-    },
-  };
-}
-
-function legend() {
-  const mark = (name, text, when) =>
-    h("span", { "data-when": when }, h("i", { class: `flash-online-swatch flash-online-${name}` }), text);
-  return div(
-    "flash-legend flash-note",
-    mark("m", "m"),
-    mark("bar", "seen, and in l"),
-    mark("added", "the score of now"),
-    mark("pending", "to come"),
-    mark("masked", "−∞"),
-    mark("ghost", "before the rescale", "true"),
-    mark("excess", "too much: was not rescaled", "false"),
-    mark("ghost", "at the end: the right weight", "false"),
-  );
 }
 
 export default {

@@ -17,7 +17,7 @@ class OnlineSoftmaxLab(Widget):
     Setting another x raises TypeError or ValueError for one that cannot be shown.
     """
 
-    _esm = script("online/charts.js", "online/online.js")
+    _esm = script(*(f"online/{name}.js" for name in ("charts", "sum", "update", "words", "online")))
     _css = style("online/online.css")
 
     rescale = traitlets.Bool(True).tag(sync=True)

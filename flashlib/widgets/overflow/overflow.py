@@ -37,7 +37,7 @@ class OverflowLab(Widget):
     from Python or on the page, computes anew; an x out of the range of a new dtype is moved to its end.
     """
 
-    _esm = script("overflow/overflow.js")
+    _esm = script("overflow/table.js", "overflow/picture.js", "overflow/overflow.js")
     _css = style("overflow/overflow.css")
 
     x = traitlets.Float().tag(sync=True)  # as asked for; `result` has the dtype's nearest

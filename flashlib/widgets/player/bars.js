@@ -1,5 +1,8 @@
 // One row of the block as bars: what it has summed shrinks by alpha where its maximum grew.
 
+/** Whether what was summed changes in this part of a step; in another, bars change because they are of another row. */
+const sums = (part) => part === "rescale" || part === "add";
+
 /** m, alpha, l and O_acc of one row, as numbers and bars; dashed, what they were before this step. */
 class RowBars {
   static key = ({ d }) => d;
@@ -53,7 +56,7 @@ class RowBars {
     const size = (x) => x / most;
     const l = rescaled && !learner ? row.l_rescaled : row.l_old;
     this.#span(before, 0, size(row.l_old));
-    this.#span(kept, 0, size(l), motion);
+    this.#span(kept, 0, size(l), at.part === "rescale" && motion);
     this.#span(added, size(l), reached("add") ? size(row.l - l) : 0);
     this.#drawColumns(at, r, this.frames.rowPeak("O_acc", selected), motion);
     if (at.part === "add") motion.from(added, { width: "0%" });
@@ -61,7 +64,7 @@ class RowBars {
   }
 
   /** O_acc, and as an outline what it was before this step. */
-  #drawColumns({ step, ...at }, r, peak, motion) {
+  #drawColumns({ step, part, ...at }, r, peak, motion) {
     const { numbers, d } = this.frames;
     const now = this.frames.now(at).O_acc;
     this.columns.forEach(([before, after], c) => {
@@ -76,7 +79,7 @@ class RowBars {
         bar.style.bottom = `${50 + Math.min(0, height)}%`;
         bar.dataset.sign = Math.sign(height);
       }
-      if (after.style.height !== old.height) motion.from(after, old);
+      if (sums(part) && after.style.height !== old.height) motion.from(after, old);
     });
   }
 

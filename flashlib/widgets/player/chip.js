@@ -179,7 +179,7 @@ class StateTable {
     cells.alpha.classList.toggle("flash-strong", grew);
     const before = size.style.width;
     size.style.width = `${between(0, (40 * row[now.l]) / (peaks.l || 1), 40) || 0}%`;
-    if (size.style.width !== before) motion.from(size, { width: before });
+    if (sums(part) && size.style.width !== before) motion.from(size, { width: before });
     if (grew && part === "maximum" && row.m_old > -Infinity) pulse(motion, cells.m);
     O_acc.draw(numbers, step[now.O_acc] + r * d, 1, d, peaks.O_acc, colour);
     if (!ghost) return;

@@ -1,6 +1,6 @@
 """ComparePlayers: both loop orders on the same inputs, side by side, each with its own meters."""
 
-from flashlib import figures
+from flashlib.orders import tile_orders
 from flashlib.state import Traffic
 from flashlib.widgets.player.frames import record
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
@@ -25,18 +25,14 @@ class ComparePlayers(TiledWidget):
         """Return a picture of the order in which each computes the tiles, and of the bytes that it moves."""
         if self.problem:
             raise ValueError(self.problem)
-        picture = figures.Picture(7.4, 4.2)
-        N_q, N_k = len(self._inputs[0]), len(self._inputs[1])
-        for n, order in enumerate(ORDERS):
-            ax = picture.add_axes((0.06 + 0.5 * n, 0.12, 0.42, 0.7))
+        traces = {}
+        for order in ORDERS:
             moved = self._traffic(order)
             title = f"{order.upper()}: {moved.read:,} B read, {moved.written:,} B written"
-            figures.tile_order(self._recordings[order].steps, N_q, N_k, ax=ax, title=title)
-            ax.title.set_size(9.5)
+            traces[title] = self._recordings[order].steps
         standard = sum(self.frames["fa1"]["standard"])
-        words = f"Tiles of S in the order in which they are computed. Standard attention moves {standard:,} B."
-        picture.text(0.06, 0.03, words, size=9.5, color=figures.TEXT)
-        return picture
+        words = f"The tiles of S in their order. Standard attention moves {standard:,} B."
+        return tile_orders(traces, len(self._inputs[0]), len(self._inputs[1]), words)
 
     def _sizes(self):
         f = self.frames["fa1"]

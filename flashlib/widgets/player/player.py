@@ -10,7 +10,7 @@ from flashlib.widgets.player.source import lines_of
 from flashlib.widgets.player.tiled_widget import PLACES, TiledWidget
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "chip", "lines", "bars", "words", "learner", "legend", "travel", "guide", "stepped", "player"
+SCRIPTS = "bars", "chip", "lines", "words", "learner", "legend", "travel", "guide", "stepped", "player"
 SETTING = ("B_r", "B_c", "causal", "order")
 SOURCES = {"fa1": tiled._fa1_steps, "fa2": tiled._fa2_steps}
 

@@ -33,7 +33,7 @@ function setText(element, text) {
 }
 
 const NAMES =
-  /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
+  /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 
 /** A sentence or an equation with its names set as symbols: "O_acc", "K_j^T", "m"; what else there is stays text. */
 function typeset(text) {

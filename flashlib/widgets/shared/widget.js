@@ -61,12 +61,15 @@ class Widget {
     if (statusOfPython(this.model) === "gone") look();
   }
 
-  /** Python does not know this widget any more: show again what it sent last, and for which settings. */
+  /** Python does not know this widget any more: say so, and take back what was asked for and not answered. */
   #lose() {
-    const position = this.transport?.position;
-    for (const [name, value] of Object.entries(this.before)) this.model.set(name, value);
-    this.load(this.model.get(this.shown));
-    this.transport?.seek(position);
+    const asked = Object.entries(this.before);
+    for (const [name, value] of asked) this.model.set(name, value);
+    if (asked.length) {
+      const position = this.transport?.position; // `load` goes to the first
+      this.load(this.model.get(this.shown));
+      this.transport?.seek(position);
+    }
     this.#switch(RESTARTED);
   }
 
@@ -81,11 +84,12 @@ class Widget {
     if (this.root.contains(held) && held.matches(":disabled")) this.root.focus(); // else JupyterLab has the keys
   }
 
-  /** Switch by what the page knows at once: it was saved, or Jupyter says that the connection of the widget ended. */
-  #connect() {
+  /** Switch off what Python will not answer from the beginning: the page was saved, or the notebook opened again. */
+  #begin() {
     const saved = `A saved page: ${this.transport ? "it plays, but " : ""}to change a setting, run the notebook.`;
-    const ended = this.el.classList.contains("jupyter-widgets-disconnected");
-    this.#switch(isSaved() ? saved : ended ? RESTARTED : "");
+    const alone = this.el.classList.contains("jupyter-widgets-disconnected");
+    this.el.classList.remove("jupyter-widgets-disconnected"); // it would draw a broken chain
+    this.#switch(isSaved() ? saved : alone ? RESTARTED : "");
   }
 
   /** Show what Python has sent in the trait `name`, now and whenever it sends another, and listen to the keys. */
@@ -109,7 +113,7 @@ class Widget {
     this.hear(name, loaded);
     this.hear("heard", heard);
     this.hear("refused", () => this.off || setText(this.busy, this.model.get("refused")));
-    this.#on("comm_live_update", () => this.#connect());
+    this.#on("comm_live_update", () => this.#lose()); // Jupyter's word for it: the kernel was restarted
     this.stops.push(
       listenToKeys(this.root, keys),
       watchTheme(this.root, () => {
@@ -118,7 +122,7 @@ class Widget {
       }),
     );
     loaded();
-    this.#connect();
+    this.#begin();
   }
 
   hear(name, changed) {

@@ -91,8 +91,10 @@ def _sram(d, B_r, B_c, capacity, dtype):
     pieces = {"Q_i": B_r * d * size, "K_j": B_c * d * size, "V_j": B_c * d * size}
     pieces |= {"O_acc": B_r * d * acc, "S_ij": B_r * B_c * acc, "m, l": 2 * B_r * acc}
     held = cost.sram_bytes(B_r, B_c, d, dtype)
-    fits = held <= capacity * KB
-    return {"pieces": pieces, "held": held, "room": capacity * KB, "fits": fits, "gpus": GPUS.get(capacity, "")}
+    room = capacity * KB
+    text = {"held": number(held / KB), "excess": number(max(0, held - room) / KB)}
+    gpus = GPUS.get(capacity, "")
+    return {"pieces": pieces, "held": held, "room": room, "fits": held <= room, "text": text, "gpus": gpus}
 
 
 @lru_cache(256)
@@ -119,16 +121,15 @@ def _map(N, d, capacity, dtype, causal, order):
         "ratios": [[total / standard for total in row] for row in totals],
         "fits": fits,
         "best": best and {"B_r": BLOCKS[best[3]], "B_c": BLOCKS[best[4]], "total": best[0]},
-        "words": _best_words(best, capacity, order),
+        "words": _best_words(best, capacity),
     }
 
 
-def _best_words(best, capacity, order):
+def _best_words(best, capacity):
     if best is None:
         return f"No tile of this map fits into {capacity} KB."
     total, _, _, r, c = best
-    tile, name = f"{BLOCKS[r]} × {BLOCKS[c]}", order.upper()
-    return f"Of those that fit into {capacity} KB, {tile} moves least in the order {name}: {megabytes(total)}."
+    return f"{BLOCKS[r]} × {BLOCKS[c]} moves least of those that fit: {megabytes(total)}."
 
 
 @lru_cache(1024)
@@ -157,13 +158,12 @@ def break_even(order, other, N, d, dtype, causal):
 def _words(result, N, d, B_r, B_c, capacity, dtype, causal):
     """Return three sentences: on what fits and moves least, on FA1 and on FA2."""
     sram, traffic = result["sram"], result["traffic"]
-    excess = number((sram["held"] - sram["room"]) / KB)
+    held, excess = sram["text"]["held"], sram["text"]["excess"]
     fits = f"fits into {capacity} KB" if sram["fits"] else f"does not fit into {capacity} KB: {excess} KB too much"
     least = min(traffic, key=lambda name: traffic[name]["total"])
     least_words = f"{'Standard attention' if least == 'standard' else least} moves least"
     words = [
-        f"A tile of {B_r} × {B_c} holds {number(sram['held'] / KB)} KB and {fits}. "
-        f"{least_words}: {megabytes(traffic[least]['total'])}."
+        f"A tile of {B_r} × {B_c} holds {held} KB and {fits}. {least_words}: {megabytes(traffic[least]['total'])}."
     ]
     for order, own in OWN.items():
         other_name, other = ("B_r", B_r) if own == "B_c" else ("B_c", B_c)

@@ -11,6 +11,7 @@ from flashlib.widgets.tiling import figure
 from flashlib.widgets.tiling.numbers import BLOCKS, FORMS, GPUS, KB, LARGEST, compute, megabytes
 from flashlib.widgets.widget import Widget, script, style
 
+SCRIPTS = "marks", "cut", "map", "sram", "bytes", "tiling"
 STOPS = {  # of the sliders
     "N": [2**p for p in range(7, 17)],
     "d": [2**p for p in range(4, 9)],
@@ -30,7 +31,7 @@ class TilingLab(Widget):
     changes nothing and is answered in `refused`. `result` holds all that is shown.
     """
 
-    _esm = script("tiling/tiling.js", "tiling/map.js")
+    _esm = script(*(f"tiling/{name}.js" for name in SCRIPTS))
     _css = style("tiling/tiling.css")
 
     N = traitlets.Int().tag(sync=True)

@@ -1,0 +1,92 @@
+// CompilerLab: what the compiler makes of a kernel. Python compiles; this asks, shows, and says what it waits for.
+
+class CompilerLab extends Widget {
+  constructor(context) {
+    super(context, "compiler-lab", "what the compiler makes of a kernel");
+    if (!this.model.get("problem")) this.#build();
+    this.start("work");
+  }
+
+  #build() {
+    const tell = (message) => this.model.send(message);
+    this.controls = controlsOf(this.model.get("offered"), (settings) => this.ask(settings));
+    const doing = {
+      cancel: () => tell({ ask: "cancel" }),
+      again: () => tell({ ask: "again" }),
+      back: () => this.ask(this.model.get("result").asked),
+    };
+    const lost = () => this.off;
+    this.status = new Status(doing, lost);
+    this.listing = new Listing((kind) => tell({ ask: "listing", kind }), lost);
+    this.parts = [new Takes(), new Instructions(), this.listing];
+    const [takes, instructions] = this.parts;
+    this.title = h("p", { class: "flash-strong" });
+    this.verdicts = div("flash-compiler-verdicts");
+    this.body = div(
+      "flash-compiler-shown",
+      div("flash-panel flash-words", this.title, this.verdicts),
+      div("flash-compiler-columns", takes.element, instructions.element),
+      this.listing.element,
+    );
+    const { kernel, capability, d, dtype, causal, ...tile } = this.controls;
+    const row = (...controls) => div("flash-controls", controls.map(({ element }) => element));
+    this.root.append(
+      div(
+        "flash-panel flash-header",
+        this.settings(row(kernel, capability, d, dtype, causal), row(...Object.values(tile))),
+        this.status.element,
+      ),
+      this.body,
+    );
+    const heard = (message, buffers) => this.listing.hear(message, buffers);
+    this.model.on("msg:custom", heard);
+    this.stops.push(
+      () => this.model.off("msg:custom", heard),
+      () => this.status.stop(),
+    );
+  }
+
+  load(work) {
+    const [result, fresh] = [this.model.get("result"), this.work !== undefined];
+    const there = "title" in result;
+    this.work = work;
+    this.#showSettings();
+    this.status.show(work, fresh, there);
+    this.body.hidden = !there;
+    if (!there) return;
+    const now = work.state === "done";
+    this.body.classList.toggle("flash-compiler-old", !now);
+    setSentence(this.title, now ? result.title : `What is shown is for ${result.title}`);
+    if (result.number !== this.number) this.#draw(result);
+    if (now) this.spoken.say([result.title, ...result.verdicts.map(({ text }) => text)].join(" "));
+  }
+
+  /** Show what was asked for, and switch off what its kernel does not take. */
+  #showSettings() {
+    const kernel = this.model.get("kernel");
+    const taken = this.model.get("offered").kernel.find(([name]) => name === kernel)?.[2];
+    for (const [name, { control, show }] of Object.entries(this.controls)) {
+      show(this.model.get(name));
+      control.disabled = taken !== undefined && !taken.includes(name);
+    }
+  }
+
+  #draw(result) {
+    this.number = result.number;
+    const verdict = ({ text, bad }) =>
+      h("p", {}, bad && h("span", { class: "flash-compiler-bad" }, "▲ "), typeset(text));
+    this.verdicts.replaceChildren(...result.verdicts.map(verdict));
+    this.parts.forEach((part) => part.draw(result));
+  }
+
+  paint() {} // all its colours are the style sheet's
+
+  draw() {}
+}
+
+export default {
+  render(context) {
+    const lab = new CompilerLab(context);
+    return () => lab.stop();
+  },
+};

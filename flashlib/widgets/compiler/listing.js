@@ -1,0 +1,72 @@
+// What a kernel became, as text.
+
+const KINDS = [
+  ["ttgir", "TTGIR", "Triton's: tiles, and where they lie"],
+  ["ptx", "PTX", "one thread, with as many registers as it likes"],
+  ["sass", "SASS", "what the GPU runs"],
+];
+const lines = (n) => `${n.toLocaleString("en")} ${n === 1 ? "line" : "lines"}`;
+
+/**
+ * The loop of a listing, in a box that scrolls, and all of it in a fold. `ask(kind)` asks for that when it is opened;
+ * `lost` says whether Python does not hear.
+ */
+class Listing {
+  constructor(ask, lost) {
+    Object.assign(this, { ask, lost, kind: "ttgir" });
+    this.choice = choice("listing", "listing", KINDS, (kind) => this.#choose(kind));
+    this.choice.show(this.kind);
+    [this.loop, this.whole] = [0, 1].map(() => h("pre", { tabindex: 0, role: "region" }));
+    [this.size, this.none, this.summary] = [note(), h("p", {}), h("summary", {})];
+    this.fold = h("details", { ontoggle: () => this.#unfold() }, this.summary, this.whole);
+    const title = h("span", { class: "flash-compiler-title" }, h("h3", {}, "The loop over tiles"), this.size);
+    this.element = h(
+      "section",
+      { class: "flash-panel flash-compiler-listing" },
+      h("header", {}, title, this.choice.element),
+      this.none,
+      this.loop,
+      this.fold,
+    );
+  }
+
+  draw({ listings, number }) {
+    [this.listings, this.number] = [listings, number];
+    this.#choose(this.kind);
+  }
+
+  /** Show a whole listing that Python sent, unless something newer is shown here. */
+  hear({ kind, number }, [bytes]) {
+    const mine = this.fold.open && kind === this.kind && number === this.number; // another view may have asked
+    if (mine) setText(this.whole, new TextDecoder().decode(bytes));
+  }
+
+  #choose(kind) {
+    this.kind = kind;
+    const listing = this.listings[kind];
+    const [name, all] = [kind.toUpperCase(), listing.lines[1]];
+    this.#showLoop(name, listing);
+    setText(this.none, all ? "It has no loop over tiles." : "No disassembler was found, so there is no SASS.");
+    this.none.hidden = !this.loop.hidden;
+    this.fold.hidden = !all || isSaved();
+    setText(this.summary, `All ${lines(all)} of ${name}`);
+    this.whole.ariaLabel = `all of ${name}`;
+    this.#unfold();
+  }
+
+  #showLoop(name, { loop, counted, lines: [count] }) {
+    const bold = new Set(counted);
+    const told = bold.size ? "; what is counted above is bold" : "";
+    setText(this.size, loop ? `${lines(count)} of ${name}${told}` : "");
+    this.loop.hidden = !loop;
+    this.loop.ariaLabel = `the loop in ${name}`;
+    const texts = loop.split("\n").map((line, n) => (bold.has(n) ? h("b", {}, `${line}\n`) : `${line}\n`));
+    this.loop.replaceChildren(...texts);
+    this.loop.scrollTop = 0;
+  }
+
+  #unfold() {
+    setText(this.whole, this.lost() ? "Run the cell again to see it." : "Waiting for Python ...");
+    if (this.fold.open && !this.fold.hidden && !this.lost()) this.ask(this.kind);
+  }
+}

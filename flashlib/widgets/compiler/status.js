@@ -1,0 +1,65 @@
+// What the compiler is at, and what can be done about it.
+
+/**
+ * A line: "Compiling ... 3 s", why it failed, that it was cancelled, or how long it took. `doing` has what its
+ * buttons do: cancel, again, back (to the settings of what is shown); `lost` says whether Python does not hear.
+ */
+class Status {
+  constructor(doing, lost) {
+    this.lost = lost;
+    this.words = h("span", { role: "status" });
+    this.seconds = h("span", { class: "flash-compiler-seconds", "aria-hidden": "true" }); // not said every second
+    const button = (name, label) => {
+      const look = { type: "button", class: "flash-button flash-text flash-asks" };
+      return h("button", { ...look, "data-name": name, onclick: doing[name] }, label);
+    };
+    this.buttons = [button("cancel", "Cancel"), button("again", "Try again"), button("back", "Go back")];
+    this.element = div("flash-compiler-status", h("p", {}, this.words, this.seconds), this.buttons);
+    this.counting = null;
+  }
+
+  /** work: what Python sent. fresh: whether it was sent just now. there: whether a result is shown. */
+  show(work, fresh, there) {
+    clearInterval(this.counting);
+    this.element.dataset.state = work.state;
+    setSentence(this.words, this.#sentence(work));
+    setText(this.seconds, "");
+    if (work.state === "compiling") this.#count(fresh ? 0 : Math.max(0, Date.now() / 1000 - work.started));
+    const useful = { cancel: ["compiling"], again: ["cancelled"], back: there ? ["failed", "cancelled"] : [] };
+    for (const button of this.buttons) {
+      const held = button === document.activeElement;
+      button.hidden = !useful[button.dataset.name].includes(work.state);
+      if (held && button.hidden) button.closest(".flash-widget").focus(); // else JupyterLab has the keys
+    }
+  }
+
+  #sentence({ state, words, why, took }) {
+    const time = `${took.toFixed(took < 9.95 ? 1 : 0)} s`;
+    if (state === "compiling") return `Compiling ${words}`;
+    if (state === "failed") return `▲ ${words}: ${why}`;
+    if (state === "cancelled") return `Cancelled: ${words}`;
+    return took < 0.1 ? "Compiled before, and kept." : `Compiled in ${time}.`;
+  }
+
+  /** Count seconds on the clock of this page: that of Python's computer may be another. */
+  #count(seconds) {
+    const started = performance.now() - 1000 * seconds;
+    const tick = () => {
+      if (this.lost()) return this.#end();
+      setText(this.seconds, `${Math.floor((performance.now() - started) / 1000)} s`);
+    };
+    this.counting = setInterval(tick, 250);
+    tick();
+  }
+
+  /** Python was restarted while it compiled, or the page was saved then. */
+  #end() {
+    this.stop();
+    setText(this.seconds, "");
+    setSentence(this.words, "It was not compiled to the end.");
+  }
+
+  stop() {
+    clearInterval(this.counting);
+  }
+}

@@ -1,0 +1,66 @@
+// What a kernel became: what it takes of the GPU, and its instructions.
+
+/** What a program takes, of what there is. */
+class Takes {
+  constructor() {
+    this.list = h("dl", {});
+    this.element = panel("compiler-takes", "Registers and memory", note("of what the GPU has"), this.list);
+  }
+
+  draw({ takes }) {
+    const bar = (share) => {
+      const width = (part) => `width:${(100 * part) / Math.max(share, 1)}%`;
+      const over = h("i", { class: "flash-compiler-over", style: width(share - 1) });
+      const limit = h("b", { style: `left:${100 / share}%` });
+      const held = h("i", { style: width(Math.min(share, 1)) });
+      return h("dd", { class: "flash-compiler-track", "aria-hidden": "true" }, held, share > 1 && [over, limit]);
+    };
+    const row = ({ name, text, share, note: words, bad }) =>
+      h(
+        "div",
+        {},
+        h("dt", {}, name),
+        h("dd", {}, bad && h("span", { class: "flash-compiler-bad" }, "▲ "), text),
+        share !== null && bar(share),
+        words && h("dd", { class: "flash-note" }, words),
+      );
+    this.list.replaceChildren(...takes.map(row));
+  }
+}
+
+const COLUMNS = ["PTX", "SASS", "PTX", "SASS"];
+
+/** Which instructions are written, and how often. */
+class Instructions {
+  constructor() {
+    this.body = h("tbody", {});
+    const over = (text) => h("th", { scope: "colgroup", colspan: 2 }, text);
+    const head = h(
+      "thead",
+      {},
+      h("tr", {}, h("td", {}), over("loop over tiles"), over("whole kernel")),
+      h(
+        "tr",
+        {},
+        h("td", {}),
+        COLUMNS.map((name) => h("th", { scope: "col" }, name)),
+      ),
+    );
+    const table = h("table", {}, head, this.body);
+    const words = note("as written; a loop counts once");
+    this.element = panel("compiler-instructions", "Instructions of one thread", words, table);
+  }
+
+  draw({ instructions }) {
+    const cell = (count) =>
+      h("td", { class: count ? null : "flash-compiler-none" }, count?.toLocaleString("en") ?? "–");
+    const row = ({ name, meaning, counts }) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, div("flash-compiler-name", h("span", {}, name), note(meaning))),
+        counts.map(cell),
+      );
+    this.body.replaceChildren(...instructions.map(row));
+  }
+}

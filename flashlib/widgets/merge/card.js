@@ -1,0 +1,106 @@
+// A node of the tree: a card with its State, and the edges from its children with what they are scaled by.
+
+const SINGLE = ["m", "l"]; // numbers of a State; the others are vectors of d
+const LABEL = 16; // px, of alpha, below a card
+
+const valuesOf = (state, name) => (SINGLE.includes(name) ? [state[name]] : state[name]);
+
+/** A number, or several, with the full values under the pointer. */
+function show(element, values, written = number) {
+  setText(element, Array.from(values, written).join(", "));
+  element.title = Array.from(values, exact).join(", ");
+}
+
+/** A number where there is little room: 0.25, −12.3, 1. */
+const brief = (x) => (Number.isInteger(x) ? number(x) : short(x));
+
+/** A line from (x, y) down, over to toX between the heights `bend` and toY, and down to it. */
+const curve = (x, y, bend, toX, toY) =>
+  `M${x} ${y}V${bend}C${x} ${toY - 1} ${toX} ${bend} ${toX} ${Math.max(bend, toY - 3)}V${toY}`;
+
+class Card {
+  constructor(k, d, { pick, look }) {
+    const numbers = (name) => {
+      const count = SINGLE.includes(name) ? 1 : d;
+      return Array.from({ length: count }, () => h("span", { class: "flash-merge-number", "data-name": name }));
+    };
+    this.numbers = Object.fromEntries(["m", "l", "O_acc", "O", "plain"].map((name) => [name, numbers(name)]));
+    const vector = (name, label) =>
+      h("span", { class: `flash-merge-line flash-merge-line-${name}` }, label, this.numbers[name]);
+    const single = (name) => h("span", {}, symbol(name), this.numbers[name]);
+    this.name = h("span", { class: "flash-merge-name" });
+    this.strip = svg("path", {});
+    this.element = h(
+      "button",
+      {
+        type: "button",
+        class: "flash-merge-card",
+        "data-node": k,
+        onclick: () => pick(k),
+        onfocus: () => look(k),
+        onblur: () => look(null),
+      },
+      this.name,
+      svg("svg", { class: "flash-merge-strip", "aria-hidden": "true", preserveAspectRatio: "none" }, this.strip),
+      h("span", { class: "flash-merge-singles" }, SINGLE.map(single)),
+      vector("O_acc", symbol("O_acc")),
+      vector("O", symbol("O")),
+      vector("plain", h("span", { class: "flash-merge-mean" }, "mean")),
+    );
+    this.alphas = ["a", "b"].map((side) => h("span", { class: "flash-merge-alpha", "data-name": side }));
+    this.edges = ["a", "b"].map(() => svg("path", {}));
+  }
+
+  draw([name, ranges, children], state, N, kind) {
+    setText(this.name, name);
+    this.strip.ownerSVGElement.setAttribute("viewBox", `0 0 ${N} 2`);
+    this.strip.setAttribute("d", ranges.map(([start, stop]) => `M${start} 1H${stop}`).join(""));
+    Object.assign(this, { state, isLeaf: !children.length });
+    this.element.dataset.kind = kind;
+    this.element.classList.toggle("flash-merge-empty", state.m === -Infinity);
+    this.edges.forEach((edge, k) => {
+      const alpha = this.isLeaf ? 0 : state.alphas[k]; // NaN at a leaf
+      edge.setAttribute("stroke-width", 1 + 3 * alpha);
+      edge.classList.toggle("flash-merge-nothing", !this.isLeaf && alpha === 0);
+      this.alphas[k].hidden = this.isLeaf;
+      this.alphas[k].title = `alpha_${"ab"[k]} = ${exact(alpha)}`;
+      this.alphas[k].classList.toggle("flash-strong", alpha < 1);
+    });
+  }
+
+  /** Write the numbers, in columns of so many px. */
+  write(written, column) {
+    for (const [name, elements] of Object.entries(this.numbers))
+      elements.forEach((element, k) => show(element, [valuesOf(this.state, name)[k]], written));
+    this.alphas.forEach((alpha, k) => {
+      const text = number(this.state.alphas[k]);
+      const fits = 20 + 8 * text.length < column;
+      setText(alpha, `× ${fits ? text : brief(this.state.alphas[k])}`);
+    });
+  }
+
+  /** Lay the card at (x, y), and an edge from each of the points above it. */
+  place([x, y], { width, height, gap }, from) {
+    const [left, top] = [`${x - width / 2}px`, `${y}px`];
+    Object.assign(this.element.style, { left, top, width: `${width}px`, height: `${height}px` });
+    const turned = from.length > 1 && from[0][0] > from[1][0];
+    this.edges.forEach((edge, k) => {
+      if (!from[k]) return edge.setAttribute("d", "");
+      const to = this.isLeaf ? x : x + ((k === 0) === turned ? width / 4 : -width / 4);
+      const bend = this.isLeaf ? from[k][1] : y - gap + LABEL;
+      edge.setAttribute("d", curve(...from[k], bend, to, y));
+      Object.assign(this.alphas[k].style, { left: `${from[k][0]}px`, top: `${from[k][1] + LABEL / 2}px` });
+    });
+  }
+
+  hide(hidden) {
+    for (const element of [this.element, ...this.alphas]) element.hidden = hidden;
+    if (hidden) this.edges.forEach((edge) => edge.setAttribute("d", ""));
+  }
+
+  /** Let the card come down from its children. */
+  come(motion) {
+    motion.from(this.element, { opacity: 0, transform: "translateY(-24px)" });
+    for (const element of [...this.alphas, ...this.edges]) motion.from(element, { opacity: 0 });
+  }
+}

@@ -1,0 +1,108 @@
+// What stands beside the tree of MergeTree: is it right, how a node came about, and the trees so far.
+
+const COMPARED = ["m", "l", "O", "plain"];
+
+function inWords(difference, wrong) {
+  if (difference === 0) return "equal to the last bit";
+  return wrong ? `✕ wrong by ${number(difference)}` : `${number(difference)}, rounding`;
+}
+
+const headings = (names) => {
+  const cells = names.map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {})));
+  return h("thead", {}, h("tr", {}, cells));
+};
+
+/** The root of the tree beside the whole row, and by how much they differ. */
+class Comparison {
+  constructor() {
+    this.rows = COMPARED.map((name) => this.#row(name));
+    const names = ["", "root", "whole row", "difference"];
+    const body = h("tbody", {}, this.rows.map(({ element }) => element));
+    const table = h("table", {}, headings(names), body);
+    this.element = panel("merge-compare", "Is it the State of the whole row?", null, table);
+  }
+
+  #row(name) {
+    const cells = ["root", "whole", "difference"].map((kind) => h("td", { "data-name": kind }));
+    const label = name === "plain" ? "mean" : symbol(name);
+    const element = h("tr", { "data-compared": name }, h("th", { scope: "row" }, label), cells);
+    return { name, element, cells };
+  }
+
+  /** root: the numbers of the one root, or null while there are more. */
+  draw({ differences, roots }, root, whole) {
+    for (const { name, cells } of this.rows) {
+      const [ours, all, difference] = cells;
+      show(ours, root ? valuesOf(root, name) : []);
+      show(all, valuesOf(whole, name === "plain" ? "O" : name));
+      setText(difference, root ? inWords(differences[name], name === "plain") : "");
+    }
+    if (!root) setText(this.rows[0].cells[2], `${roots.length} nodes left to merge`);
+  }
+}
+
+/** How a node came about: the last one, or the one that is looked at. */
+class Account {
+  constructor() {
+    this.title = h("h3");
+    this.lines = h("p", { class: "flash-merge-words" });
+    this.hint = note();
+    this.element = h(
+      "section",
+      { class: "flash-panel flash-merge-account" },
+      h("header", {}, this.title),
+      this.lines,
+      this.hint,
+    );
+  }
+
+  draw(title, text, hint) {
+    setText(this.title, title);
+    setText(this.hint, hint);
+    if (this.lines.flashText === text) return;
+    this.lines.flashText = text;
+    const line = (words) => words.split(/(alpha_[ab])/).map((part, k) => (k % 2 ? symbol(part) : typeset(part)));
+    this.lines.replaceChildren(...text.split("\n").map((words) => h("span", {}, line(words))));
+  }
+}
+
+/** The trees with one root so far, and by how much the newest differ from the whole row. */
+class Log {
+  constructor() {
+    this.count = h("h3");
+    this.note = h("p", { class: "flash-note" });
+    this.rows = h("tbody", {});
+    const table = h("table", { hidden: true }, headings(["order and tree", "difference"]), this.rows);
+    const open = disclosure("list", (shown) => (table.hidden = !shown));
+    const name = "flash-panel flash-merge-log";
+    this.element = h("section", { class: name }, h("header", {}, this.count, open), this.note, table);
+  }
+
+  draw({ tried, count, spread }) {
+    this.element.hidden = count === 0;
+    const rows = tried.map(([order, tree, difference]) => {
+      const words = [order, h("span", { class: "flash-note flash-merge-nested" }, tree)];
+      return h("tr", {}, h("td", {}, words), h("td", {}, inWords(difference)));
+    });
+    this.rows.replaceChildren(...rows);
+    setText(this.count, `Trees so far: ${count}`);
+    const most = spread ? `differ by ${number(spread)} at most, rounding` : "are equal to the last bit";
+    setText(this.note, count > 1 ? `Their roots ${most}.` : "Try another one.");
+  }
+}
+
+function legend() {
+  const mark = (name) => h("i", { class: `flash-merge-key flash-merge-key-${name}` });
+  const key = (names, ...words) => h("span", {}, names.split(" ").map(mark), h("span", {}, words));
+  return div(
+    "flash-legend flash-note",
+    key("negative positive", "negative, positive"),
+    key("joined", "cut here"),
+    key("cut", "join here"),
+    key("strip", "its scores"),
+    key("free", "can be picked"),
+    key("newest", "the last move"),
+    key("empty", "no scores, or −∞"),
+    key("alpha", "×\u00a0", symbol("alpha"), ", as wide as the edge"),
+  );
+}

@@ -1,0 +1,93 @@
+const LIMITS = { smallest: "smallest", normal: "normal from", largest: "largest", one: "exp(0)\u00a0=" };
+
+/** One line of the picture: a bar from 1 to the naive term, a diamond at the safe one, and what falls off. */
+class Bar {
+  constructor(label, name) {
+    this.label = h("div", { class: "flash-overflow-label" }, label);
+    this.bar = h("i", { class: "flash-overflow-bar" });
+    this.diamond = h("i", { class: "flash-overflow-diamond" });
+    this.low = h("span", { class: "flash-overflow-flag flash-overflow-flag-low" });
+    this.high = h("span", { class: "flash-overflow-flag flash-overflow-flag-high" });
+    this.element = h("div", { class: "flash-overflow-track" }, this.bar, this.diamond, this.low, this.high);
+    this.element.dataset.name = name;
+  }
+
+  draw(place, naive, safe, mark) {
+    const [left, right] = [place(naive), place(0)].sort((a, b) => a - b);
+    this.bar.style.left = `${left}%`;
+    this.bar.style.width = `${right - left}%`;
+    this.diamond.style.left = `${place(safe)}%`;
+    put(this.element, "data-mark", mark);
+    setText(this.high, mark === "overflow" ? "▲ inf" : "");
+    setText(this.low, mark === "underflow" ? "▼ 0" : "");
+  }
+}
+
+/** The terms of n scores and their sum on the axis of all numbers that the format has, under the slider of x. */
+class Axis {
+  constructor(n, controls, range) {
+    const names = Array.from({ length: n }, (_, j) => `x_${j + 1}`);
+    this.bars = names.map((name) => new Bar(exps(symbol(name)), name));
+    this.bars.push(new Bar([note("sum "), symbol("l")], "l"));
+    const zones = ["low", "subnormal", "normal", "high"].map((name) => h("i", { "data-zone": name }));
+    this.zones = Object.fromEntries(zones.map((zone) => [zone.dataset.zone, zone]));
+    this.one = h("i", { class: "flash-overflow-one" });
+    this.limits = Object.keys(LIMITS).map((name) => h("span", { "data-limit": name }));
+    const picture = div(
+      "flash-overflow-picture",
+      div("flash-overflow-label", symbol("x")),
+      h("fieldset", { class: "flash-settings flash-overflow-slide" }, range),
+      h("div", { class: "flash-overflow-zones", style: `grid-row:2 / span ${n + 1}` }, zones, this.one),
+      this.bars.map((bar, k) => {
+        for (const element of [bar.label, bar.element]) element.style.gridRow = k + 2;
+        return [bar.label, bar.element];
+      }),
+      div("flash-overflow-axis", this.limits),
+    );
+    this.element = h("section", { class: "flash-panel" }, controls, picture);
+    this.element.classList.toggle("flash-overflow-many", n > 6);
+  }
+
+  draw({ range, shift, limits, marks, n }, columns) {
+    const [low, high] = range.map((end) => end + shift);
+    const place = (log) => between(0, (100 * (log - low)) / (high - low), 100);
+    this.#drawZones(place, limits);
+    this.bars.slice(0, n).forEach((bar, j) => bar.draw(place, columns.x[j], columns.shifted[j], marks.e[j]));
+    this.bars[n].draw(place, columns.log_l, columns.log_l_safe, marks.l[0]);
+  }
+
+  #drawZones(place, limits) {
+    const [smallest, normal, largest] = ["smallest", "normal", "largest"].map((name) => place(limits[name][0]));
+    const zones = {
+      low: [0, smallest],
+      subnormal: [smallest, normal],
+      normal: [normal, largest],
+      high: [largest, 100],
+    };
+    for (const [name, [left, right]] of Object.entries(zones))
+      Object.assign(this.zones[name].style, { left: `${left}%`, width: `${right - left}%` });
+    this.one.style.left = `${place(0)}%`;
+    for (const label of this.limits) {
+      const [log, value] = limits[label.dataset.limit] ?? [0, 1];
+      label.style.left = `${place(log)}%`;
+      const text = Number.isInteger(value) && value < 1e6 ? String(value) : number(value);
+      setText(label, `${LIMITS[label.dataset.limit]} ${text}`);
+      put(label, "title", exact(value));
+    }
+  }
+}
+
+/** What the marks of the picture and of the table mean. */
+function marksLegend() {
+  const item = (mark, ...text) => h("span", {}, mark, h("span", {}, text));
+  const swatch = (name, zone) => h("i", { class: `flash-overflow-swatch ${name}`, "data-zone": zone });
+  const shifted = exps([symbol("x_j"), " − ", symbol("m")]);
+  return div(
+    "flash-legend flash-note",
+    item(swatch("flash-overflow-bar"), "naive: ", exps(symbol("x_j")), " from 1, log axis"),
+    item(swatch("flash-overflow-diamond"), "safe: ", shifted),
+    item(swatch("", "high"), "no numbers there"),
+    item(swatch("", "subnormal"), "subnormal: digits go missing"),
+    item(h("span", { class: "flash-overflow-cross" }, "✕"), "wrong by more than rounding"),
+  );
+}

@@ -1,0 +1,52 @@
+/** What an algorithm reads and writes, in numbers and as a bar. */
+class Moved {
+  constructor(name) {
+    this.name = name;
+    const part = (kind) => (this[kind] = h("i", { class: `flash-tiling-${kind}` }));
+    const text = (kind) => (this[kind] = h("span", { class: `flash-tiling-moved-${kind}` }));
+    const words = ["total", "ratio", "more", "parts"].map(text);
+    this.element = h(
+      "div",
+      { class: "flash-tiling-moved", "data-name": name },
+      div("flash-tiling-moved-words", h("b", {}, name), words),
+      div("flash-tiling-track", ["read", "written", "level"].map(part)),
+    );
+  }
+
+  /** The bar is as long as its share of `most` bytes; the mark on it is at `standard`. */
+  draw({ read, written, ratio, text }, standard, most) {
+    this.read.style.width = `${(100 * read) / most}%`;
+    this.written.style.width = `${(100 * written) / most}%`;
+    this.level.style.left = `${(100 * standard) / most}%`;
+    this.element.title = `${exact(read)} bytes read, ${exact(written)} written`;
+    this.element.dataset.more = ratio > 1;
+    setText(this.total, `${text.total} ${text.unit}`);
+    setText(this.parts, `read ${text.read}, written ${text.written}`);
+    if (this.name === "standard") return;
+    setText(this.ratio, `× ${number(ratio)}`);
+    setText(this.more, ratio > 1 ? "▲ more" : "");
+  }
+}
+
+/** What each algorithm reads and writes. */
+class Bytes {
+  constructor() {
+    this.rows = ["standard", "FA1", "FA2"].map((name) => new Moved(name));
+    this.flops = h("p", { class: "flash-note flash-tiling-flops" });
+    this.element = panel(
+      "tiling-bytes",
+      "Bytes to and from HBM",
+      div("flash-legend", key("read", "read"), key("written", "written"), key("level", "standard")),
+      this.rows.map((row) => row.element),
+      this.flops,
+    );
+  }
+
+  draw({ traffic, flops, causal }) {
+    const most = Math.max(...Object.values(traffic).map((moved) => moved.total));
+    for (const row of this.rows) row.draw(traffic[row.name], traffic.standard.total, most);
+    const each = this.rows.map(({ name }) => `${name} ${number(flops / traffic[name].total)}`).join(", ");
+    const counted = causal ? "2 N² d: half, as is the custom under a causal mask" : "4 N² d";
+    setSentence(this.flops, `FLOPs: ${number(flops)} (${counted}). FLOPs per byte: ${each}.`);
+  }
+}

@@ -1,0 +1,179 @@
+"""Widgets in a notebook that is worked with: run again, saved, closed and opened; and whose keys are whose."""
+
+import json
+
+import pytest
+
+pytest.importorskip("anywidget")
+
+from flashlib import widgets
+from tests.browser.test_every_widget import SIZE
+
+pytestmark = pytest.mark.browser
+
+NAMES = widgets.__all__
+FILE = "living.ipynb"
+CELLS = ["from flashlib.widgets import *\nimport time", *(f"{name}()" for name in NAMES), "time.sleep(2)"]
+PLAYER = 1 + NAMES.index("FlashPlayer")  # the index of its cell
+MAX_HEIGHT = {"FlashPlayer": 620, "BackwardPlayer": 640}  # px, of what is 930 px wide: a laptop with the side bar
+MAX_GROWTH = 2e6  # bytes of the page, of twenty runs of a cell
+RESTARTED = "Python was restarted: run the cell again"
+STATE = "application/vnd.jupyter.widget-state+json"
+
+# All of the notebook that a key could change.
+NOTEBOOK = """() => {
+    const { content: { model, activeCellIndex } } = window.jupyterapp.shell.currentWidget;
+    return [activeCellIndex, [...model.cells].map(({ type, executionCount, sharedModel }) => [
+        type, executionCount ?? null, sharedModel.getSource(),
+    ])];
+}"""
+
+# Until the new kernel answers: what is shut down before that may stay.
+RESTART = """async () => {
+    const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+    await kernel.restart();
+    await kernel.requestKernelInfo();
+}"""
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab):
+    with open_lab(FILE, CELLS) as lab:
+        assert lab.run_all() == []
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def path(folder):
+    return folder / "notebooks" / FILE
+
+
+def shown(lab, name):
+    """The widget of this class, in view."""
+    widget = lab.page.locator(".flash-widget").nth(NAMES.index(name))
+    widget.scroll_into_view_if_needed()
+    return widget
+
+
+def count(lab, index):
+    """The execution count of a cell."""
+    return lab.page.evaluate(NOTEBOOK)[1][index][1]
+
+
+def states(path):
+    """The states of widgets that a notebook was saved with, by the name of their model."""
+    found = json.loads(path.read_text(encoding="utf-8"))["metadata"]["widgets"][STATE]["state"]
+    return sorted(state["model_name"] for state in found.values())
+
+
+@pytest.mark.parametrize("name", MAX_HEIGHT)
+def test_a_player_fits_a_laptop(lab, name):
+    widget = shown(lab, name)
+    lab.page.set_viewport_size({"width": 930 + SIZE["width"] - round(widget.bounding_box()["width"]), "height": 768})
+    lab.page.wait_for_timeout(300)
+    box = widget.bounding_box()
+    lab.page.set_viewport_size(SIZE)
+    assert abs(box["width"] - 930) < 2
+    assert box["height"] <= MAX_HEIGHT[name]
+
+
+@pytest.mark.parametrize("keys", ["Shift+Enter", "Control+Enter"])
+@pytest.mark.parametrize("control", ["input[type=range]:enabled", "button:enabled"])
+def test_enter_with_a_modifier_runs_the_cell(lab, keys, control):
+    before = count(lab, PLAYER)
+    shown(lab, "FlashPlayer").locator(control).first.focus()
+    lab.page.keyboard.press(keys)
+    lab.page.wait_for_function(f"before => ({NOTEBOOK})()[1][{PLAYER}][1] > before", arg=before)
+    shown(lab, "FlashPlayer").wait_for()
+
+
+@pytest.mark.parametrize("control", ["input[type=range]:enabled", "button:enabled", None])
+def test_plain_keys_stay_in_the_widget(lab, control):
+    widget = shown(lab, "FlashPlayer")
+    (widget.locator(control).first if control else widget).focus()
+    before = lab.page.evaluate(NOTEBOOK)
+    for key in ["d", "d", "x", "a", "b", "m", "y", "z", "Escape", "Shift+M"]:
+        lab.page.keyboard.press(key)
+    assert lab.page.evaluate(NOTEBOOK) == before
+
+
+def test_a_cell_run_twenty_times_holds_and_saves_one_widget(lab, path):
+    """What is left of the growth is the browser's: code that it compiled for what runs often."""
+    lab.save()
+    models, size = states(path), path.stat().st_size
+    for _ in range(5):
+        lab.run_again(PLAYER)
+    before = lab.heap()
+    for _ in range(20):
+        lab.run_again(PLAYER)
+    assert lab.heap() - before < MAX_GROWTH
+    lab.save()
+    assert states(path) == models
+    assert models.count("AnyModel") == len(NAMES)
+    assert path.stat().st_size < 1.2 * size
+
+
+def test_a_busy_python_is_waited_for(lab):
+    player = shown(lab, "FlashPlayer")
+    loads = int(player.get_attribute("data-loads"))
+    lab.page.evaluate(
+        """index => {
+            window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+            void window.jupyterapp.commands.execute("notebook:run-cell");
+        }""",
+        len(CELLS) - 1,
+    )
+    player.locator("[data-name=B_c]").fill("3")
+    player.get_by_text("Waiting for Python, which is busy").wait_for()
+    assert int(player.get_attribute("data-loads")) == loads
+    lab.page.wait_for_function("([root, loads]) => root.dataset.loads > loads", arg=[player.element_handle(), loads])
+    assert player.get_by_text("Waiting for Python").count() == 0
+
+
+def test_what_python_does_not_answer_is_taken_back_and_switched_off(lab):
+    """In a page whose clock is fast, and from which nothing is sent."""
+    player = shown(lab, "FlashPlayer")
+    lab.page.evaluate("() => { window.slow = setInterval; window.setInterval = (f, ms) => slow(f, ms / 50); }")
+    player.evaluate("root => { root.flashWidget.model.save_changes = () => {}; }")
+    slider = player.locator("[data-name=B_c]")
+    before, frame = slider.input_value(), player.get_attribute("data-frame")
+    slider.fill("1")
+    lab.page.evaluate("() => { window.setInterval = slow; }")
+    player.get_by_text(RESTARTED).wait_for()
+    assert slider.is_disabled()
+    assert (slider.input_value(), player.get_attribute("data-frame")) == (before, frame)
+
+
+def assert_off(lab):
+    """All widgets are drawn; what needs Python is off and says what to do."""
+    for name in NAMES:
+        widget = shown(lab, name)
+        widget.get_by_text(RESTARTED).wait_for()
+        assert widget.locator(".flash-settings:disabled").count()
+        assert not widget.locator(".flash-settings:enabled").count()
+
+
+def test_after_a_restart_every_widget_says_what_to_do(lab):
+    lab.run_again(PLAYER)  # its slider is on again
+    lab.save()
+    shown(lab, "FlashPlayer").locator("[data-name=B_c]").focus()
+    lab.page.evaluate(RESTART)
+    assert_off(lab)
+    assert shown(lab, "FlashPlayer").evaluate("root => root === document.activeElement")
+
+
+def test_what_is_opened_again_plays_and_is_saved_again(lab, path):
+    """JupyterLab alone would save no widget whose Python does not run."""
+    before = states(path)
+    lab.save()
+    lab.close()
+    lab.open(FILE)
+    lab.page.locator(".flash-widget").nth(len(NAMES) - 1).wait_for()
+    assert_off(lab)
+    player = shown(lab, "FlashPlayer")
+    frame = player.get_attribute("data-frame")
+    player.focus()
+    lab.page.keyboard.press("ArrowRight")
+    assert player.get_attribute("data-frame") != frame
+    lab.save()
+    assert states(path) == before

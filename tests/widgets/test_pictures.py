@@ -1,0 +1,54 @@
+"""What stands for a widget where nothing can play: a small picture on no ground, and its words."""
+
+import io
+
+import pytest
+
+pytest.importorskip("anywidget")
+
+from PIL import Image
+
+from flashlib import figures
+from flashlib.widgets import (
+    BackwardPlayer,
+    ComparePlayers,
+    FlashPlayer,
+    MergeTree,
+    OnlineSoftmaxLab,
+    OverflowLab,
+    TilingLab,
+)
+
+LARGE = {"N": 64, "d": 16, "B_r": 8, "B_c": 8, "causal": True}
+WIDGETS = {
+    "FlashPlayer": FlashPlayer,
+    "FlashPlayer, large": lambda: FlashPlayer(**LARGE),
+    "BackwardPlayer": BackwardPlayer,
+    "BackwardPlayer, large": lambda: BackwardPlayer(**LARGE),
+    "ComparePlayers": ComparePlayers,
+    "MergeTree": MergeTree,
+    "OnlineSoftmaxLab": OnlineSoftmaxLab,
+    "OnlineSoftmaxLab, never rescaled": lambda: OnlineSoftmaxLab(rescale=False),
+    "OverflowLab": OverflowLab,
+    "OverflowLab, large": lambda: OverflowLab(-17, offsets=range(-15, 1)),
+    "TilingLab": TilingLab,
+    "TilingLab, causal": lambda: TilingLab(causal=True, capacity=48),
+}
+
+
+@pytest.fixture(params=WIDGETS)
+def widget(request):
+    return WIDGETS[request.param]()
+
+
+def test_a_picture_is_small_and_lies_on_the_page(widget):
+    png = widget.figure().png()
+    assert len(png) < 60_000 and png == widget.figure().png()
+    image = Image.open(io.BytesIO(png)).convert("RGBA")
+    assert image.getchannel("A").getextrema() == (0, 255)
+    assert image.width <= 930
+    assert image.getpixel((0, image.height - 1))[3] <= round(255 * figures.SOFT)
+
+
+def test_a_picture_says_in_words_what_it_shows(widget):
+    assert len(repr(widget.figure())) > 40 and "\n" not in repr(widget.figure())
