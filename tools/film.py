@@ -72,6 +72,13 @@ def film(player):
     return pictures, times
 
 
+def store(pictures, times, path):
+    """Save an animation that plays again and again."""
+    picture, *others = pictures
+    picture.save(path, save_all=True, append_images=others, duration=times, quality=70, loop=0)
+    print(f"{path.name}: {len(times)} pictures, {path.stat().st_size} bytes")
+
+
 def main():
     """Film both themes into docs/; return the exit code."""
     with tempfile.TemporaryDirectory() as name:
@@ -83,12 +90,7 @@ def main():
                     player = opened_player(lab)
                     for theme, told in THEMES.items():
                         lab.theme(told)
-                        (picture, *others), times = film(player)
-                        path = browsing.ROOT / "docs" / f"player-{theme}.webp"
-                        picture.save(path, save_all=True, append_images=others, duration=times, loop=0, quality=70)
-                        print(
-                            f"{path.relative_to(browsing.ROOT)}: {len(times)} pictures, {path.stat().st_size} bytes"
-                        )
+                        store(*film(player), browsing.ROOT / "docs" / f"player-{theme}.webp")
         except browsing.NoBrowser as reason:
             print(reason)
             return 1

@@ -39,13 +39,14 @@ function modelOf(state) {
 
 /** A function from the state of a widget to its module; the first of a class brings the style sheet along. */
 function importer() {
-  const modules = new Map();
+  const [modules, styles] = [new Map(), new Set()];
   return ({ _esm, _css }) => {
-    if (!modules.has(_esm)) {
-      const style = Object.assign(document.createElement("style"), { textContent: _css ?? "" });
-      document.head.append(style);
-      modules.set(_esm, import(URL.createObjectURL(new Blob([_esm], { type: "text/javascript" }))));
+    if (!styles.has(_css)) {
+      styles.add(_css);
+      document.head.append(Object.assign(document.createElement("style"), { textContent: _css ?? "" }));
     }
+    if (!modules.has(_esm))
+      modules.set(_esm, import(URL.createObjectURL(new Blob([_esm], { type: "text/javascript" }))));
     return modules.get(_esm);
   };
 }

@@ -469,7 +469,8 @@ def test_nothing_moves_when_it_scrubs_or_plays_fast_and_the_frame_is_the_same(fi
     times = first.evaluate(
         """player => {
             player.flashWidget.transport.step(1);
-            return player.getAnimations({ subtree: true }).map((animation) => animation.effect.getTiming().duration);
+            const moving = player.getAnimations({ subtree: true });
+            return moving.map((animation) => animation.effect.getTiming().duration);
         }"""
     )
     assert set(times) == {300}  # ms, at two frames a second

@@ -99,7 +99,9 @@ def test_settings_are_off_and_say_so(playing):
         fieldsets = output.locator(".flash-settings")
         off = fieldsets.evaluate_all("all => all.map((fieldset) => fieldset.matches('fieldset:disabled'))")
         assert off and all(off)
-        assert "to change a setting, run the notebook" in "".join(fieldsets.all_inner_texts())
+        text = output.locator(".flash-widget").inner_text()
+        assert ("it plays" in text) == (output.locator(".flash-play").count() > 0)
+        assert "to change a setting, run the notebook" in text
 
 
 def test_what_cannot_play_says_so(playing):

@@ -61,8 +61,7 @@ class Account {
     setText(this.hint, hint);
     if (this.lines.flashText === text) return;
     this.lines.flashText = text;
-    const line = (words) => words.split(/(alpha_[ab])/).map((part, k) => (k % 2 ? symbol(part) : typeset(part)));
-    this.lines.replaceChildren(...text.split("\n").map((words) => h("span", {}, line(words))));
+    this.lines.replaceChildren(...text.split("\n").map((words) => h("span", {}, typeset(words))));
   }
 }
 

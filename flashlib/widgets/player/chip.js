@@ -211,5 +211,5 @@ class StateTable {
 function pulse(motion, cell) {
   const look = (opacity) => ({ boxShadow: `inset 0 0 0 2px color-mix(in srgb, var(--flash-select) ${opacity}%, transparent)` });
   motion.play(cell, [look(100), look(0)]);
-  motion.from(cell.firstChild, { transform: "scale(1.4)" });
+  motion.from(cell.firstChild, { transform: "scale(1.25)", transformOrigin: "0 50%" });
 }
