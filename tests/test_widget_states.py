@@ -20,7 +20,7 @@ def notebook(shown, states):
 
 @pytest.fixture
 def save(tmp_path):
-    """A function that saves a notebook as the server does, and returns what is saved of which widgets and shown."""
+    """A function that saves a notebook as the server does; it returns which widgets are saved and shown."""
 
     def save(content):
         complete(

@@ -8,8 +8,8 @@ _shown = {}  # by the cell: the execution of it that was last, and the widgets t
 def keep(widget):
     """Note that the cell that is running makes or shows `widget`.
 
-    With the first of them, what the cell made or showed when it was run before is let go, see `Widget.rest`, unless
-    another cell has it. Without it a page and a saved notebook would hold a widget more for each run of a cell.
+    With the first of them, what the cell made or showed when it was run before is let go, see `Widget.rest`,
+    unless another cell has it. Else a page and a saved notebook would hold a widget more for each run of a cell.
     """
     cell, execution = _running()
     if cell is None:

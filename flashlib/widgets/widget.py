@@ -14,7 +14,7 @@ SHEETS = "palette", "look"
 
 
 def script(*names):
-    """Return the text of what the widgets share and of .js files of this folder: all a bundler would have to do."""
+    """Return the text of what the widgets share and of .js files of this folder: all a bundler would do."""
     return _join(*(f"shared/{name}.js" for name in SCRIPTS), *names)
 
 
@@ -33,9 +33,9 @@ IMPORT = _join("import.js")
 class Widget(anywidget.AnyWidget):
     """A widget that shows what Python computed, or says in a sentence why there is nothing to show.
 
-    A subclass sets `problem` instead of what it shows where its arguments cannot be shown, and has `figure`, and
-    as `_esm` and `_css` its `script` and `style`. A later request that cannot be met is answered in `refused`; what
-    is shown then stays.
+    A subclass sets `problem` instead of what it shows where its arguments cannot be shown. It has `figure`, and its
+    `script` and `style` as `_esm` and `_css`. A later request that cannot be met is answered in `refused`; what is
+    shown then stays.
     """
 
     problem = traitlets.Unicode().tag(sync=True)  # a sentence in the widget's place, or ""

@@ -137,7 +137,7 @@ class Lab:
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
 
     def heap(self):
-        """Return the bytes that the page holds: of JavaScript and of elements, after what nothing refers to is gone."""
+        """Return the bytes that the page holds, of JavaScript and of elements, after garbage is collected."""
         session = self.page.context.new_cdp_session(self.page)
         for _ in range(3):
             session.send("HeapProfiler.collectGarbage")

@@ -69,7 +69,8 @@ def states(path):
 @pytest.mark.parametrize("name", MAX_HEIGHT)
 def test_a_player_fits_a_laptop(lab, name):
     widget = shown(lab, name)
-    lab.page.set_viewport_size({"width": 930 + SIZE["width"] - round(widget.bounding_box()["width"]), "height": 768})
+    beside = SIZE["width"] - round(widget.bounding_box()["width"])
+    lab.page.set_viewport_size({"width": 930 + beside, "height": 768})
     lab.page.wait_for_timeout(300)
     box = widget.bounding_box()
     lab.page.set_viewport_size(SIZE)
@@ -126,7 +127,8 @@ def test_a_busy_python_is_waited_for(lab):
     player.locator("[data-name=B_c]").fill("3")
     player.get_by_text("Waiting for Python, which is busy").wait_for()
     assert int(player.get_attribute("data-loads")) == loads
-    lab.page.wait_for_function("([root, loads]) => root.dataset.loads > loads", arg=[player.element_handle(), loads])
+    answered = "([root, loads]) => root.dataset.loads > loads"
+    lab.page.wait_for_function(answered, arg=[player.element_handle(), loads])
     assert player.get_by_text("Waiting for Python").count() == 0
 
 

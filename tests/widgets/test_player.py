@@ -233,7 +233,6 @@ def test_what_cannot_be_played_is_said_in_the_player_s_place(change, words):
     assert not widget.frames
 
 
-
 def test_random_inputs_follow_N_d_and_seed():
     widget = FlashPlayer(seed=3)
     X = np.random.default_rng(3).normal(size=(3, 8, 4))
