@@ -33,8 +33,8 @@ IMPORT = _join("import.js")
 class Widget(anywidget.AnyWidget):
     """A widget that shows what Python computed, or says in a sentence why there is nothing to show.
 
-    A subclass sets `problem` instead of what it shows where its arguments cannot be shown. It has `figure`, and its
-    `script` and `style` as `_esm` and `_css`. A later request that cannot be met is answered in `refused`; what is
+    A subclass sets `problem` where its arguments cannot be shown, in place of what it shows. It has `figure`, its
+    `script` as `_esm` and its `style` as `_css`. A later request that cannot be met is answered in `refused`; what is
     shown then stays.
     """
 
