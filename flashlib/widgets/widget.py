@@ -34,8 +34,8 @@ class Widget(anywidget.AnyWidget):
     """A widget that shows what Python computed, or says in a sentence why there is nothing to show.
 
     A subclass sets `problem` where its arguments cannot be shown, in place of what it shows. It has `figure`, its
-    `script` as `_esm` and its `style` as `_css`. A later request that cannot be met is answered in `refused`; what is
-    shown then stays.
+    `script` as `_esm` and its `style` as `_css`. A later request that cannot be met is answered in `refused`; what
+    is shown then stays.
     """
 
     problem = traitlets.Unicode().tag(sync=True)  # a sentence in the widget's place, or ""
