@@ -238,7 +238,9 @@ def test_what_is_above_the_listing_fits_a_laptop(labs, compiling):
 
 def test_nothing_moves_and_no_rule_reaches_further(labs, compiling):
     assert compiling.evaluate(MOVING) == []
-    assert labs.page.evaluate(FAR_REACHING) == [1, []]
+    count, found = labs.page.evaluate(FAR_REACHING)
+    assert count  # those of other widgets may have stayed on the page
+    assert found == []
 
 
 def test_what_is_wrong_is_said_in_its_place(labs):

@@ -54,6 +54,6 @@ def test_a_wrong_loop_is_played(open_lab):
         assert lab.run_all() == []
         player = lab.page.locator(".flash-widget")
         player.wait_for()
-        assert "error of each step" in player.inner_text()
+        assert "error by powers of ten" in player.inner_text()
         assert player.get_attribute("data-step") == "1", "it opens at the first wrong step"
         assert "Wrong: l is not rescaled" in lab.page.locator(".jp-RenderedHTML").last.inner_text()
