@@ -129,7 +129,7 @@ def test_a_busy_python_is_waited_for(lab):
     assert int(player.get_attribute("data-loads")) == loads
     answered = "([root, loads]) => root.dataset.loads > loads"
     lab.page.wait_for_function(answered, arg=[player.element_handle(), loads])
-    assert player.get_by_text("Waiting for Python").count() == 0
+    player.get_by_text("Waiting for Python").wait_for(state="hidden")  # the answer is drawn, then this goes
 
 
 def test_what_python_does_not_answer_is_taken_back_and_switched_off(lab):
