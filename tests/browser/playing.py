@@ -1,7 +1,10 @@
 """What the tests of the players have in common: to move one, and to read what it shows."""
 
+import base64
 import math
 from pathlib import Path
+
+import numpy as np
 
 from flashlib import tiled
 
@@ -12,6 +15,38 @@ def data(player, name):
 
 def seek(player, frame):
     player.evaluate("(player, frame) => player.flashWidget.transport.seek(frame)", frame)
+
+
+def at_start(lab, n):
+    """The n-th FlashPlayer of the page, at its first frame."""
+    player = lab.page.locator(".flash-player").nth(n)
+    player.scroll_into_view_if_needed()
+    seek(player, 0)
+    return player
+
+
+def received(player):
+    """What the page holds: the frames without their buffer, and the numbers in it."""
+    frames, text = player.evaluate(
+        """player => {
+            const { model, frames } = player.flashWidget;
+            let text = "";
+            for (const byte of new Uint8Array(frames.numbers.buffer)) text += String.fromCharCode(byte);
+            return [{ ...model.get("frames"), buffer: null }, btoa(text)];
+        }"""
+    )
+    return frames, np.frombuffer(base64.b64decode(text), "<f8")
+
+
+def steps_of(frames, sent):
+    """The steps of tiled.steps for the inputs and the setting that the page holds."""
+    sizes = {"Q": frames["N_q"], "K": frames["N_k"], "V": frames["N_k"]}
+    inputs = []
+    for name, N in sizes.items():
+        X = sent[frames["inputs"][name] :][: N * frames["d"]]
+        inputs.append(X.reshape(N, frames["d"]).astype(frames["dtype"]))
+    setting = {name: frames[name] for name in ("B_r", "B_c", "causal", "order", "scale")}
+    return list(tiled.steps(*inputs, **setting))
 
 
 def unfold(player, label="change"):

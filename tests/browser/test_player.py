@@ -1,6 +1,5 @@
 """FlashPlayer in JupyterLab, in a real browser: what it shows is what Python computed, frame by frame."""
 
-import base64
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 pytest.importorskip("anywidget")
 
-from flashlib import tiled
 from flashlib.widgets.player.frames import PACKED
 from tests.browser.playing import (
     active_cell,
@@ -18,12 +16,15 @@ from tests.browser.playing import (
     assert_meters_count,
     assert_nothing_jumps,
     assert_whole_steps_are_one_frame_each,
+    at_start,
     data,
     every_frame,
     four_digits,
     numbers,
     press,
+    received,
     seek,
+    steps_of,
     timeline,
     two_decimals,
     unfold,
@@ -61,7 +62,6 @@ CELLS = [
     "FlashPlayer(Q, Q[:7], Q[:7], B_r=4, B_c=3, causal=True, order='fa1')",
     BUG,
     "FlashPlayer(np.ones((4, 2)), np.ones((4, 3)), np.ones((4, 3)))",
-    "FlashPlayer(N=9, d=4, B_r=4, B_c=2, seed=5)",
 ]
 
 
@@ -80,38 +80,6 @@ def player(lab, request):
 @pytest.fixture
 def first(lab):
     return at_start(lab, 0)
-
-
-def at_start(lab, n):
-    """The n-th player of the page, at its first frame."""
-    player = lab.page.locator(".flash-player").nth(n)
-    player.scroll_into_view_if_needed()
-    seek(player, 0)
-    return player
-
-
-def received(player):
-    """What the page holds: the frames without their buffer, and the numbers in it."""
-    frames, text = player.evaluate(
-        """player => {
-            const { model, frames } = player.flashWidget;
-            let text = "";
-            for (const byte of new Uint8Array(frames.numbers.buffer)) text += String.fromCharCode(byte);
-            return [{ ...model.get("frames"), buffer: null }, btoa(text)];
-        }"""
-    )
-    return frames, np.frombuffer(base64.b64decode(text), "<f8")
-
-
-def steps_of(frames, sent):
-    """The steps of tiled.steps for the inputs and the setting that the page holds."""
-    sizes = {"Q": frames["N_q"], "K": frames["N_k"], "V": frames["N_k"]}
-    inputs = []
-    for name, N in sizes.items():
-        X = sent[frames["inputs"][name] :][: N * frames["d"]]
-        inputs.append(X.reshape(N, frames["d"]).astype(frames["dtype"]))
-    setting = {name: frames[name] for name in ("B_r", "B_c", "causal", "order", "scale")}
-    return list(tiled.steps(*inputs, **setting))
 
 
 COLUMN = '.flash-rows tbody tr:not(.flash-unused) [data-name="{}"] > span:first-child'
@@ -256,34 +224,6 @@ def test_keyboard(lab, first):
     assert page.evaluate("() => document.activeElement.matches('.flash-player')")
 
 
-def test_the_first_row_whose_maximum_grew_is_told_until_one_is_picked(lab):
-    player = at_start(lab, 4)
-    frames, sent = received(player)
-    steps = steps_of(frames, sent)
-    grown = [np.flatnonzero((step.m_old > -np.inf) & (step.m > step.m_old)) for step in steps]
-    expected = [step.rows.start + (rows[0] if len(rows) else 0) for step, rows in zip(steps, grown, strict=True)]
-    assert any(len(rows) and rows[0] for rows in grown)  # not always the first of its block
-    *shown, _ = every_frame(player, row="Number(player.dataset.row)")
-    assert [now["row"] for now in shown] == [expected[k] for k, _ in timeline(player)]
-    player.locator(".flash-rows tbody tr").nth(2).click()
-    *shown, _ = every_frame(player, row="Number(player.dataset.row)")
-    last = [step.rows.stop - 1 for step in steps]
-    assert [now["row"] for now in shown] == [min(steps[k].rows.start + 2, last[k]) for k, _ in timeline(player)]
-
-
-def test_a_row_is_picked_by_pointer_and_by_its_radio_button(first):
-    seek(first, 3)
-    rows = first.locator(".flash-rows tbody tr")
-    rows.nth(2).click()
-    assert data(first, "row") == "2"
-    assert "Row 2" in first.locator(".flash-sentence").inner_text()
-    assert first.locator(".flash-row-name").inner_text() == "Row 2"
-    assert rows.nth(2).get_by_role("radio").is_checked()
-    rows.nth(2).get_by_role("radio").focus()
-    first.page.keyboard.press("ArrowUp")
-    assert data(first, "row") == "1"
-
-
 def test_the_row_is_told_in_words(player):
     frames, sent = received(player)
     steps = steps_of(frames, sent)
@@ -404,115 +344,3 @@ def test_nothing_jumps_as_it_plays(lab, first):
 def test_announces_the_frame(first):
     seek(first, 1)
     assert_announces(first, "step 1 of 8 · tile (0, 0), 2 of 6")
-
-
-# Play the step that ends at a frame, hold what moves at a part of its time, and see where it is then.
-HELD = """(player, [frame, part, selector]) => {
-    const { transport } = player.flashWidget;
-    transport.seek(frame - 1);
-    transport.step(1);
-    for (const animation of player.getAnimations({ subtree: true })) {
-        animation.pause();
-        animation.currentTime = part * animation.effect.getTiming().duration;
-    }
-    const box = player.querySelector(selector).getBoundingClientRect();
-    return [box.left, box.top, box.width, box.height];
-}"""
-SLICE = ".flash-strip:nth-child({}) .flash-here"
-TILE = '.flash-tiles .flash-matrix[data-name="{}"]'
-
-
-def frame_of(player, part, k=1):
-    return next(n for n, now in enumerate(timeline(player)) if now == [k, part])
-
-
-def test_slices_travel_from_hbm_to_sram_at_a_load(first):
-    frame = frame_of(first, "load")
-    for place, (name, moves) in enumerate([("Q_i", False), ("K_j", True), ("V_j", True)], start=1):
-        tile = TILE.format(name)
-        own = first.evaluate(HELD, [frame + 1, 1, tile])
-        in_hbm = first.evaluate(HELD, [frame, 0, SLICE.format(place)])
-        start, middle, end = (first.evaluate(HELD, [frame, part, tile]) for part in (0, 0.5, 1))
-        assert end == pytest.approx(own, abs=1)
-        assert start == pytest.approx(in_hbm if moves else own, abs=1)  # Q_i is there since the step before
-        assert (own[1] > middle[1] > start[1]) == moves
-
-
-def test_o_travels_back_at_a_store(first):
-    frame = next(n for n, (_, part) in enumerate(timeline(first)) if part == "store")
-    start, end = (first.evaluate(HELD, [frame, part, ".flash-air > .flash-matrix"]) for part in (0, 1))
-    assert end == pytest.approx(first.evaluate(HELD, [frame, 1, SLICE.format(4)]), abs=5)  # less its border
-    assert start[1] > end[1] + 100
-
-
-def test_what_was_summed_shrinks_by_alpha(lab):
-    player = at_start(lab, 4)
-    frames, sent = received(player)
-    steps = steps_of(frames, sent)
-    k = next(k for k, step in enumerate(steps) if ((step.m_old > -np.inf) & (step.m > step.m_old)).any())
-    player.evaluate("player => { player.flashWidget.picked = null; }")
-    bar = '.flash-track[data-name="l"] .flash-kept'
-    frame = frame_of(player, "rescale", k)
-    before, after = (player.evaluate(HELD, [frame, part, bar])[2] for part in (0, 1))
-    alpha = steps[k].alpha[int(data(player, "row")) - steps[k].rows.start]
-    assert after / before == pytest.approx(alpha, rel=0.02)
-    assert value(player.locator(".flash-factor").inner_text().removeprefix("× ")) == four_digits(alpha)
-
-
-def test_nothing_moves_when_it_scrubs_or_plays_fast_and_the_frame_is_the_same(first):
-    moving = "player => player.getAnimations({ subtree: true }).length"
-    load = frame_of(first, "load")
-    seek(first, load)
-    assert first.evaluate(moving) == 0
-    shown = "player => player.querySelector('.flash-body').innerText"
-    still = first.evaluate(shown)
-    seek(first, load - 1)
-    times = first.evaluate(
-        """player => {
-            player.flashWidget.transport.step(1);
-            const moving = player.getAnimations({ subtree: true });
-            return moving.map((animation) => animation.effect.getTiming().duration);
-        }"""
-    )
-    assert set(times) == {300}  # ms, at two frames a second
-    first.page.wait_for_function(f"player => !({moving})(player)", arg=first.element_handle())
-    assert first.evaluate(shown) == still
-    first.locator(".flash-speed").select_option("10")
-    seek(first, load - 1)
-    first.evaluate("player => player.flashWidget.transport.step(1)")
-    assert first.evaluate(moving) == 0
-    first.locator(".flash-speed").select_option("2")
-
-
-def test_it_opens_at_the_first_rescale_and_marks_all(lab):
-    player = lab.page.locator(".flash-player").nth(4)
-    player.evaluate("player => player.flashWidget.load(player.flashWidget.model.get('frames'))")
-    frames, sent = received(player)
-    steps = steps_of(frames, sent)
-    rescaled = [((step.m_old > -np.inf) & (step.m > step.m_old)).any() for step in steps]
-    expected = [n for n, (k, part) in enumerate(timeline(player)) if part == "rescale" and rescaled[k]]
-    assert int(data(player, "frame")) == expected[0]
-    path = player.locator(".flash-marks path").get_attribute("d")
-    assert [int(mark.removesuffix(" 0V1")) for mark in path.split("M")[1:]] == expected
-
-
-def test_callouts_guide_the_first_time_and_are_dismissed_for_good(lab):
-    page = lab.page
-    run = "() => window.jupyterapp.commands.execute('notebook:run-cell')"
-    cell = "() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }"
-    page.evaluate("() => localStorage.removeItem('flashlib.guided')")
-    page.evaluate(cell)
-    page.evaluate(run)
-    callout = page.locator(".flash-callout")
-    callout.wait_for()
-    told = []
-    for name in ("next", "next", "got it"):
-        told.append(callout.locator("p").inner_text())
-        callout.get_by_role("button", name=name).click()
-    assert ["play" in told[0], "Tiles cross" in told[1], "alpha" in told[2]] == [True] * 3
-    assert callout.count() == 0
-    page.evaluate("() => { document.querySelector('.flash-player').dataset.frame = 'old'; }")
-    page.evaluate(cell)
-    page.evaluate(run)
-    page.wait_for_function("() => Number(document.querySelector('.flash-player')?.dataset.frame) >= 0")
-    assert callout.count() == 0

@@ -16,7 +16,7 @@ class MergeTree extends Widget {
   constructor(context) {
     super(context, "merge", "Merge the States of the parts of a row");
     const button = (name, onclick) =>
-      h("button", { type: "button", class: "flash-merge-button", "data-name": name, onclick }, name);
+      h("button", { type: "button", class: "flash-button flash-text", "data-name": name, onclick }, name);
     const group = (label, ...children) =>
       h("div", { class: "flash-merge-buttons", role: "group", "aria-label": label }, children);
     this.undo = button("undo", () => this.#move(this.moves.slice(0, -1)));

@@ -16,7 +16,7 @@ class OnlineLab extends Widget {
       onkeydown: (event) => !(event.ctrlKey || event.metaKey || event.altKey) && event.stopPropagation(),
     });
     const fillIn = Object.entries(this.model.get("examples")).map(([name, text]) =>
-      h("button", { type: "button", class: "flash-online-example", onclick: () => this.type(text) }, name),
+      h("button", { type: "button", class: "flash-button flash-text", onclick: () => this.type(text) }, name),
     );
     const examples = h(
       "div",
