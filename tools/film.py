@@ -42,10 +42,7 @@ def opened_player(lab):
         raise RuntimeError(errors[0])
     lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     player = lab.page.locator(".flash-player")
-    lab.page.wait_for_timeout(500)  # the side bar goes
-    beside = browsing.SIZE["width"] - player.evaluate("root => root.clientWidth")
-    lab.page.set_viewport_size({"width": WIDTH + beside, "height": 1000})
-    lab.page.wait_for_timeout(500)
+    browsing.set_width(player, WIDTH)
     return player
 
 

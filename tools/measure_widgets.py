@@ -316,21 +316,20 @@ def print_growth(lab, held):
 
 def print_sizes(page, held):
     """Print how high each widget is at WIDTH, and what its picture costs Python."""
-    beside = page.viewport_size["width"] - page.locator(".flash-widget").first.evaluate("root => root.clientWidth")
-    page.set_viewport_size({"width": WIDTH + beside, "height": 1000})
-    page.wait_for_timeout(500)
-    print(f"\n{'at 930 px':<39} {'height':>10} {'limit':>7} {'picture':>10} (limit {LIMITS['picture']} ms)")
+    shown = page.locator(".flash-widget")
+    browsing.set_width(shown.first, WIDTH)
+    print(f"\n{f'at {WIDTH} px':<39} {'height':>10} {'limit':>7} {'picture':>10} (limit {LIMITS['picture']} ms)")
     for n, (case, _) in enumerate(CASES):
         name = case.partition("(")[0]
-        box = page.locator(".flash-widget").nth(n).bounding_box()
+        box = shown.nth(n).bounding_box()
         height = held(f"{case}, height", box["height"], "{:.0f} px", most=HEIGHTS.get(name))
-        picture = held(f"{case}, picture", picture_time(name), "{:.0f} ms", most=LIMITS["picture"])
+        picture = held(f"{case}, picture", picture_time(case), "{:.0f} ms", most=LIMITS["picture"])
         print(f"{case:<39} {height:>10} {HEIGHTS.get(name, ''):>7} {picture:>10}")
 
 
-def picture_time(name):
+def picture_time(case):
     """Return what the picture of a widget costs, in ms of the processor: the median of 5 after a first one."""
-    widget, times = getattr(widgets, name)(), []
+    widget, times = eval(case, vars(widgets).copy()), []
     for _ in range(6):
         start = time.process_time()
         widget.figure().png()

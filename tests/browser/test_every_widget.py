@@ -1,23 +1,21 @@
 """Every widget of the course, all in one page: by keyboard and screen reader, at any width, in both themes."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("anywidget")
 pytest.importorskip("axe_playwright_python")
 
-import axe_playwright_python
-
 from flashlib import widgets
 from tests.browser.contrast import too_low
+from tests.browser.lab import SIZE, THEMES, resized, settled, window
+from tests.browser.playing import active_cell
+from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, MOVING, STOPS, VIOLATIONS
 
 pytestmark = pytest.mark.browser
 
 NAMES = widgets.__all__
-THEMES = ["JupyterLab Light", "JupyterLab Dark"]
-SIZE = {"width": 1440, "height": 1000}
 WRONG = {  # for each class, one argument that is wrong for it
     "BackwardPlayer": {"wrt": "v"},
     "ComparePlayers": {"N": 0},
@@ -27,105 +25,17 @@ WRONG = {  # for each class, one argument that is wrong for it
     "OverflowLab": {"dtype": "int8"},
     "TilingLab": {"N": 0},
 }
-AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
-CONTROLS = r"button|checkbox|combobox|grid|link|listbox|radio|searchbox|slider|spinbutton|switch|tab|textbox"
 
-# What axe finds in one widget; the rest of the page belongs to JupyterLab.
-VIOLATIONS = """async (root) => {
-    const { violations, passes } = await axe.run(root);
-    if (!passes.length) return ["axe has looked at nothing"];
-    return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
-}"""
-
-# Where Tab must stop: what is visible, enabled and not taken out; of the radio buttons of a group only one.
-STOPS = """root => {
-    const all = "a[href], button, input, select, textarea, summary, [tabindex], [contenteditable]";
-    const radios = (e) => [...root.querySelectorAll("input[type=radio]")].filter(({ name }) => name === e.name);
-    const stop = (e) => (radios(e).find(({ checked }) => checked) ?? radios(e)[0]) === e;
-    return [...root.querySelectorAll(all)].filter(
-        (e) => e.tabIndex >= 0 && !e.matches(":disabled") && e.checkVisibility({ visibilityProperty: true }) &&
-            (e.type !== "radio" || stop(e)),
-    );
-}"""
-
-FOCUS = """root => {
-    const e = document.activeElement;
-    return !root.contains(e) ? null : e === root ? "root" : String(window.stops.indexOf(e));
-}"""
-
-# Words or marks outside the widget, in a box too small for them, or on other words; what scrolls may be larger.
-MISPLACED = """root => {
-    const found = [];
-    const told = (why, e) => found.push(`${why}: ${e.outerHTML.slice(0, 150)}`);
-    const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflowX);
-    const reachable = (e) => e.tabIndex >= 0 || e.querySelector("button, input, select, textarea, [tabindex]");
-    if (root.scrollWidth > root.clientWidth) told(`${root.scrollWidth} px in ${root.clientWidth} px`, root);
-    const box = root.getBoundingClientRect();
-    for (const e of root.querySelectorAll("*")) {
-        if (e.closest(".flash-spoken, defs") || !e.checkVisibility({ visibilityProperty: true })) continue;
-        const style = getComputedStyle(e);
-        const own = e.getBoundingClientRect();
-        let holder = e.parentElement;
-        while (holder !== root && !scrolls(holder)) holder = holder.parentElement;
-        const inside = own.left >= box.left - 1 && own.right <= box.right + 1;
-        const beyond = !inside && own.width > 0 && style.opacity !== "0";
-        if (beyond && holder === root) told("beyond the edge", e);
-        if (e instanceof SVGElement || style.display === "inline" || e.matches("input, select")) continue;
-        const [wide, high] = [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight];
-        if (scrolls(e)) {
-            if (wide > 1 && !reachable(e)) told("scrolls by pointer only", e);
-        } else if (style.overflowX !== "visible") {
-            if (wide > 1 || high > 1) told(`clipped, ${wide} and ${high} px too large`, e);
-        } else if (wide > 1 && [...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) {
-            told(`text ${wide} px wider than its box`, e);
-        }
+# Play a widget step by step; what moved.
+STEPPED = """root => {
+    const { transport } = root.flashWidget;
+    const moved = [];
+    transport?.seek(0);
+    while (transport?.position < transport?.last) {
+        transport.step(1);
+        moved.push(...root.getAnimations({ subtree: true }).map((animation) => String(animation)));
     }
-    const texts = [];
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        const e = node.parentElement;
-        if (!node.data.trim() || e.closest("pre, .flash-spoken, option, sub, sup")) continue;
-        if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
-        const range = document.createRange();
-        range.selectNodeContents(node);
-        for (const box of range.getClientRects()) texts.push([box, e]);
-    }
-    texts.forEach(([a, e], k) => {
-        const over = texts.slice(k + 1).find(([b]) => {
-            const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            return width > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > a.height / 3;
-        });
-        if (over) told(`on the text of ${over[1].outerHTML.slice(0, 80)}`, e);
-    });
-    return found;
-}"""
-
-MOVING = """root => [
-    ...root.getAnimations({ subtree: true }).map((animation) => String(animation)),
-    ...[root, ...root.querySelectorAll("*")].flatMap((e) => [null, "::before", "::after"].flatMap((part) => {
-        const { transitionDuration, animationName } = getComputedStyle(e, part);
-        const still = transitionDuration.split(", ").every((time) => time === "0s") && animationName === "none";
-        return still ? [] : [`${e.outerHTML.slice(0, 150)} ${part}: ${transitionDuration} ${animationName}`];
-    })),
-]"""
-
-# Rules of the widgets' style sheets that could reach what is not theirs. What they say of the body is the theme.
-FAR_REACHING = """() => {
-    const found = [];
-    const told = (selector) => /^([.]flash-|body:not[(][^()]*[)] [.]flash-)/.test(selector);
-    const look = (rule) => {
-        if (rule instanceof CSSStyleRule) {
-            const selectors = rule.selectorText.split(/,(?![^(]*[)])/).map((selector) => selector.trim());
-            found.push(...selectors.filter((selector) => !told(selector)));
-            const reached = [...document.querySelectorAll(rule.selectorText)];
-            const outside = reached.find((e) => !e.closest(".flash-widget"));
-            if (outside) found.push(`${rule.selectorText}: ${outside.outerHTML.slice(0, 150)}`);
-        } else if (rule instanceof CSSGroupingRule) [...rule.cssRules].forEach(look);
-        else if (!rule.name?.startsWith("flash-")) found.push(rule.cssText); // @keyframes have a name
-    };
-    const sheets = [...document.querySelectorAll('style[id^="flashlib."]')].map((style) => style.sheet);
-    sheets.flatMap(({ cssRules }) => [...cssRules]).forEach(look);
-    return [sheets.length, found];
+    return moved;
 }"""
 
 # What looks different without the style sheets of the other widgets, by every property that any of them sets. With
@@ -189,26 +99,10 @@ def shown(lab, n):
     return widget
 
 
-@pytest.fixture
-def sized(lab):
-    """Return a function that sets the size of the page until the end of the test."""
-
-    def set_size(width, height):
-        lab.page.set_viewport_size({"width": width, "height": height})
-        lab.page.wait_for_timeout(300)  # the notebook follows, and the widgets that measure themselves
-
-    yield set_size
-    set_size(**SIZE)
-
-
 @pytest.fixture(scope="module", params=THEMES)
 def theme(lab, request):
     lab.theme(request.param)
     return request.param
-
-
-def active_cell(lab):
-    return lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
 
 
 def test_every_widget_is_on_the_page(lab):
@@ -263,32 +157,38 @@ def test_arrow_keys_stay_in_the_widget(lab, widget):
 
 
 @pytest.mark.parametrize("width", [700, 1100])
-def test_nothing_is_cut_off(lab, sized, width):
-    beside = SIZE["width"] - shown(lab, 0).evaluate("root => root.clientWidth")
-    sized(width + beside, SIZE["height"])
-    assert abs(shown(lab, 0).evaluate("root => root.clientWidth") - width) < 2
-    assert misplaced(lab) == []
+def test_nothing_is_cut_off(lab, width):
+    with resized(shown(lab, 0), width):
+        assert misplaced(lab, width) == []
 
 
-def test_nothing_is_cut_off_at_200_percent(lab, sized):
+def test_nothing_is_cut_off_at_200_percent(lab):
     """A browser that zooms to 200% lays the page out for a window half as wide and half as high."""
-    sized(SIZE["width"] // 2, SIZE["height"] // 2)
-    assert misplaced(lab) == []
+    half = {side: length // 2 for side, length in SIZE.items()}
+    with window(shown(lab, 0), half):
+        width = settled(shown(lab, 0))
+        assert half["width"] / 2 < width < half["width"]
+        assert misplaced(lab, width) == []
 
 
-def misplaced(lab):
-    found = [(name, *shown(lab, n).evaluate(MISPLACED)) for n, name in enumerate(NAMES)]
+def misplaced(lab, width):
+    """What each widget says is not in its place, all of them being this wide."""
+    found = []
+    for n, name in enumerate(NAMES):
+        widget = shown(lab, n)
+        assert abs(settled(widget) - width) < 2, name
+        found.append((name, *widget.evaluate(MISPLACED)))
     return [told for told in found if len(told) > 1]
 
 
 def test_nothing_moves_by_itself_for_those_who_do_not_want_it(lab, widget):
+    plays = widget.locator(".flash-play").count() > 0
+    assert (widget.evaluate(STEPPED) != []) == plays
     lab.page.emulate_media(reduced_motion="reduce")
     try:
         assert widget.evaluate("() => matchMedia('(prefers-reduced-motion: reduce)').matches")
-        widget.evaluate("root => root.flashWidget.transport?.play()")
-        assert widget.evaluate(MOVING) == []
+        assert widget.evaluate(f"root => [...({STEPPED})(root), ...({MOVING})(root)]") == []
     finally:
-        widget.evaluate("root => root.flashWidget.transport?.pause()")
         lab.page.emulate_media(reduced_motion="no-preference")
 
 

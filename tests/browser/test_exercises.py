@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("anywidget")
 from flashlib.checks import solutions  # noqa: E402
 from tests.browser.contrast import too_low  # noqa: E402
+from tests.browser.lab import THEMES  # noqa: E402
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +35,7 @@ def outputs(open_lab):
         yield lab, outputs
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", THEMES)
 def test_verdicts_are_shown_and_readable(outputs, theme):
     lab, outputs = outputs
     lab.theme(theme)

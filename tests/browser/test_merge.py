@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib")
 
 from flashlib.figures import number
 from flashlib.softmax import IDENTITY, merge, summarise
+from tests.browser.lab import wait_until_heard
 
 pytestmark = pytest.mark.browser
 
@@ -249,23 +250,24 @@ def test_edges_are_as_wide_as_alpha(tree):
 
 def test_a_new_node_comes_down_unless_motion_is_not_wanted(tree):
     tree.evaluate("""() => {
-        const animate = Element.prototype.animate;
+        const animate = (window.animated = Element.prototype.animate);
         window.moved = [];
         Element.prototype.animate = function (...how) {
             window.moved.push(this.dataset.node);
             return animate.apply(this, how);
         };
     }""")
-    answered(tree, button(tree, "balanced").click)
-    assert {"3", "4"} < set(tree.evaluate("() => window.moved"))
-    answered(tree, button(tree, "start over").click)
-    tree.page.emulate_media(reduced_motion="reduce")
     try:
+        answered(tree, button(tree, "balanced").click)
+        assert {"3", "4"} < set(tree.evaluate("() => window.moved"))
+        answered(tree, button(tree, "start over").click)
+        tree.page.emulate_media(reduced_motion="reduce")
         tree.evaluate("() => (window.moved = [])")
         answered(tree, button(tree, "balanced").click)
         assert tree.evaluate("() => window.moved") == []
     finally:
         tree.page.emulate_media(reduced_motion="no-preference")
+        tree.evaluate("() => { Element.prototype.animate = window.animated; }")  # the page is used again
 
 
 def test_what_cannot_be_had_is_told(tree):
@@ -278,6 +280,7 @@ def test_what_cannot_be_had_is_told(tree):
     )
     assert tree.locator(".flash-merge-card:visible").count() == 10
     answered(tree, button(tree, "undo").click)
+    wait_until_heard(tree)
     assert status.text_content() == ""
 
 

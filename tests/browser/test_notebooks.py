@@ -9,7 +9,7 @@ pytest.importorskip("anywidget")
 
 from flashlib import widgets
 from flashlib.chapters import CHAPTERS
-from tests.browser.lab import NOTEBOOKS
+from tests.browser.lab import KERNEL_TIMEOUT, NOTEBOOKS
 
 pytestmark = pytest.mark.browser
 
@@ -53,7 +53,7 @@ def test_the_widgets_of_all_chapters_are_drawn(open_lab):
     with open_lab("widgets_of_all.ipynb", cells) as lab:
         assert lab.run_all() == []
         shown = lab.page.locator(".flash-widget")
-        shown.nth(sum(counts.values()) - 1).wait_for()
+        shown.nth(sum(counts.values()) - 1).wait_for(timeout=KERNEL_TIMEOUT)
         assert shown.count() == sum(counts.values())
         for widget in shown.all():
             widget.scroll_into_view_if_needed()

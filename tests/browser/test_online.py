@@ -11,6 +11,8 @@ pytest.importorskip("matplotlib")
 
 from flashlib import softmax
 from flashlib.widgets.online.numbers import read, scan, write
+from tests.browser.lab import wait_until_heard
+from tests.browser.playing import active_cell
 
 pytestmark = pytest.mark.browser
 
@@ -260,17 +262,17 @@ def test_the_error_grows_with_the_switch_on_only(widget):
         assert widget.locator(".flash-online-curve").is_visible() == on  # else it is flat
 
 
-def test_keys(widget):
+def test_keys(opened, widget):
     position = lambda: int(data(widget, "position"))  # noqa: E731
     for key, expected in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 12), ("Home", 0)):
         press(widget, key)
         assert position() == expected, key
-    cell = widget.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+    cell = active_cell(opened)
     widget.get_by_label("steps per second").select_option("60")
     press(widget, " ")
     wait_for(widget, "data.position === '12'")
     assert data(widget, "phase") == "end"
-    assert cell == widget.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+    assert active_cell(opened) == cell
 
 
 def test_the_text_field_keeps_its_keys(widget):
@@ -316,6 +318,7 @@ def test_a_bad_row_is_told_and_what_is_shown_stays(widget):
     assert values(widget, "scores") == ROW
     type_row(widget, "4 5")
     wait_for(widget, "data.n === '2'")
+    wait_until_heard(widget)
     assert (status.inner_text(), field(widget).input_value()) == ("", "4, 5")
     assert field(widget).get_attribute("aria-invalid") == "false"
 
@@ -357,7 +360,9 @@ def test_python_hears_of_the_switch_and_changes_the_row(opened, widget):
             future.onIOPub = (message) => message.content.text && done(message.content.text);
         });
     }"""
-    assert opened.page.evaluate(run, "lab.x = (3, 1, 2)\nprint(lab.rescale)").strip() == "False"
+    code = "lab.x = (3, 1, 2)\nprint(lab.rescale)"
+    printed = opened.page.wait_for_function(run, arg=code).json_value()  # unlike evaluate, it gives up
+    assert printed.strip() == "False"
     wait_for(widget, "data.n === '3'")
     assert field(widget).input_value() == "3, 1, 2"
 

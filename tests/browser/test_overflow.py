@@ -10,6 +10,8 @@ pytest.importorskip("matplotlib")
 
 from flashlib.widgets.overflow.numbers import COLUMNS
 from flashlib.widgets.overflow.overflow import OverflowLab
+from tests.browser.lab import wait_until_heard
+from tests.browser.playing import active_cell
 
 pytestmark = pytest.mark.browser
 
@@ -174,7 +176,7 @@ def test_a_long_row_overflows_in_its_sum(lab):
     assert lab.locator(".flash-overflow-flag-high").all_inner_texts() == ["", "", "", "▲ inf"]
 
 
-def test_slider_works_by_keyboard_and_stays_where_it_is_put(lab):
+def test_slider_works_by_keyboard_and_stays_where_it_is_put(notebook, lab):
     slider = lab.locator(".flash-overflow-range")
     slider.focus()
     slider.press("ArrowRight")
@@ -189,11 +191,10 @@ def test_slider_works_by_keyboard_and_stays_where_it_is_put(lab):
     slider.press("End")
     shows(lab, x=14)
     assert lab.locator(".flash-overflow-next").is_disabled()
-    active = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
-    before = lab.page.evaluate(active)
-    lab.focus()
+    lab.focus()  # makes its cell the active one
+    before = active_cell(notebook)
     lab.press("ArrowDown")
-    assert lab.page.evaluate(active) == before  # JupyterLab did not take it
+    assert active_cell(notebook) == before  # JupyterLab did not take it
 
 
 def test_bars_end_where_the_numbers_lie(lab):
@@ -253,4 +254,5 @@ def test_what_is_refused_is_said_and_what_is_shown_stays(notebook):
     assert lab.locator("input[type=radio]:checked").get_attribute("value") == "float16"
     move(lab, ".flash-overflow-range", 8)
     shows(lab, x=8)
+    wait_until_heard(lab)
     assert lab.get_by_text("dtype is 'int8'").count() == 0

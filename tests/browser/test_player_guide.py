@@ -10,7 +10,7 @@ from tests.browser.playing import at_start, data, every_frame, received, seek, s
 
 pytestmark = pytest.mark.browser
 
-SMALL, RAGGED = range(2)  # the players of the page
+SMALL, RAGGED = range(2)  # the players of the page, and their cells
 CELLS = [
     "from flashlib.widgets import FlashPlayer\nFlashPlayer(N=7, d=3, B_r=4, B_c=2)",
     "FlashPlayer(N=9, d=4, B_r=4, B_c=2, seed=5)",
@@ -71,11 +71,8 @@ def test_a_row_is_picked_by_pointer_and_by_its_radio_button(first):
 
 def test_callouts_guide_the_first_time_and_are_dismissed_for_good(lab):
     page = lab.page
-    run = "() => window.jupyterapp.commands.execute('notebook:run-cell')"
-    cell = "() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }"
     page.evaluate("() => localStorage.removeItem('flashlib.guided')")
-    page.evaluate(cell)
-    page.evaluate(run)
+    lab.run_again(SMALL)
     callout = page.locator(".flash-callout")
     callout.wait_for()
     told = []
@@ -84,8 +81,5 @@ def test_callouts_guide_the_first_time_and_are_dismissed_for_good(lab):
         callout.get_by_role("button", name=name).click()
     assert ["play" in told[0], "Tiles cross" in told[1], "alpha" in told[2]] == [True] * 3
     assert callout.count() == 0
-    page.evaluate("() => { document.querySelector('.flash-player').dataset.frame = 'old'; }")
-    page.evaluate(cell)
-    page.evaluate(run)
-    page.wait_for_function("() => Number(document.querySelector('.flash-player')?.dataset.frame) >= 0")
+    lab.run_again(SMALL)
     assert callout.count() == 0

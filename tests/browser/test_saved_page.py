@@ -1,7 +1,5 @@
 """A page saved by tools/page.py, opened as a file in a real browser that reaches no network."""
 
-from contextlib import contextmanager
-
 import pytest
 
 pytest.importorskip("anywidget")
@@ -11,6 +9,7 @@ pytest.importorskip("nbconvert")
 import nbformat
 
 from flashlib import widgets
+from tests.browser.lab import opened_file
 from tools import page as tool
 
 pytestmark = pytest.mark.browser
@@ -34,33 +33,9 @@ def saved(tmp_path_factory):
     return tool.save(folder / "all.ipynb", folder / "pages")
 
 
-@contextmanager
-def opened(browser, path, errors=0, **settings):
-    """The page in a context of its own. At its end it must have asked for nothing and logged so many errors."""
-    context = browser.new_context(viewport={"width": 1300, "height": 1000}, **settings)
-    context.set_offline(True)
-    asked, complaints = [], []
-
-    def answer(route):
-        if route.request.url.startswith(("file:", "data:", "blob:")):
-            return route.continue_()
-        asked.append(route.request.url)
-        route.abort()
-
-    context.route("**/*", answer)
-    page = context.new_page()
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(path.as_uri())
-    yield page
-    context.close()
-    assert asked == []
-    assert len(complaints) == errors, complaints
-
-
 @pytest.fixture(scope="module")
 def playing(browser, saved):
-    with opened(browser, saved) as page:
+    with opened_file(browser, saved) as page:
         page.wait_for_function("n => document.querySelectorAll('.flash-widget').length === n", arg=BROKEN + 1)
         yield page
 
@@ -128,7 +103,7 @@ def assert_pictures_stand(page):
 
 
 def test_without_javascript_the_pictures_stand(browser, saved):
-    with opened(browser, saved, java_script_enabled=False) as page:
+    with opened_file(browser, saved, java_script_enabled=False) as page:
         assert_pictures_stand(page)
 
 
@@ -136,7 +111,6 @@ def test_where_a_module_fails_its_picture_stays(browser, saved):
     path = saved.with_name("broken.html")
     text = saved.read_text(encoding="utf-8").replace("export default", "throw Error('broken'); export default")
     path.write_text(text, encoding="utf-8")
-    with opened(browser, path, errors=BROKEN + 1) as page:
-        page.wait_for_function("() => performance.now() > 1000")
+    with opened_file(browser, path, errors=BROKEN + 1) as page:
         assert page.locator(".flash-widget").count() == 0
         assert_pictures_stand(page)

@@ -6,6 +6,7 @@ pytest.importorskip("anywidget")
 
 from flashlib.figures import number
 from flashlib.widgets import TilingLab
+from tests.browser.lab import wait_until_heard
 
 pytestmark = pytest.mark.browser
 
@@ -217,7 +218,7 @@ def test_it_is_said_to_those_who_do_not_see(lab):
     lab.locator('[data-cell="8,8"]').click()
     spoken = " ".join(TilingLab(B_r=8, B_c=8).result["words"])
     lab.page.wait_for_function(
-        "([lab, words]) => lab.querySelector('[aria-live]').textContent === words",
+        "([lab, words]) => lab.querySelector('[aria-live=polite]').textContent === words",
         arg=[lab.element_handle(), spoken],
     )
 
@@ -230,6 +231,7 @@ def test_what_python_refuses_is_told_and_what_is_shown_stays(lab):
     assert lab.evaluate("lab => lab.flashWidget.model.get('B_r')") == 64
     lab.locator('[data-cell="32,32"]').click()
     check_shown(lab, B_r=32, B_c=32)
+    wait_until_heard(lab)
     assert told.count() == 0
 
 

@@ -19,7 +19,7 @@ class Backward extends Stepped {
   constructor(context) {
     super(context, "backward", "the backward pass, step by step", {
       memory: [GradientMemory.key, (frames) => new GradientMemory(frames)],
-      grid: [Grid.key, (frames) => new Grid(frames, (k) => this.seekStep(k), 100)],
+      grid: [Grid.key, () => new Grid((k) => this.seekStep(k), 100)],
       error: [ErrorCurve.key, (frames) => new ErrorCurve(frames)],
       chip: [GradientChip.key, (frames) => new GradientChip(frames, (row) => this.select(row))],
       lines: [
@@ -31,8 +31,8 @@ class Backward extends Stepped {
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, error, chip } = this.parts.places;
     const words = div("flash-panel flash-words", this.title, this.sentence);
-    const cut = div("flash-cut", this.blocks, grid);
-    const stage = div("flash-stage", memory, cut, error, chip, this.air);
+    const scores = div("flash-scores", this.blocks, grid);
+    const stage = div("flash-stage", memory, scores, error, chip, this.air);
     this.body.append(words, stage, this.foot(this.parts.places));
     this.begin();
   }

@@ -3,22 +3,14 @@
 const LANE = 632; // for the tiles of a lane beside each other, in pixels
 
 class GradientChip {
-  static key = ({ B_r, B_c, d, wrt }) => [B_r, B_c, d, wrt];
+  static key = ({ wrt }) => wrt;
 
   /** pressed is called with the row of Q that was clicked. */
-  constructor(frames, pressed) {
-    const { B_r, B_c, d, gradients, pass } = frames;
+  constructor({ gradients, pass }, pressed) {
     this.where = note();
     this.tiles = {};
     this.marks = [];
-    const highest = Math.max(B_r, B_c);
-    const all = cellsIn(LANE, highest, 4 * d + 2 * B_c + 1);
-    const scores = all ?? cellsIn(LANE - 4 * heatWidth(d), B_r, 2 * B_c + 1); // at least their numbers
-    const tile = (name, rows, cols, options, cell = all) => {
-      this.tiles[name] = namedTile(name, rows, cols, cell, options);
-      return this.tiles[name].element;
-    };
-    const made = (name, options) => tile(name, B_r, options ? 1 : B_c, options, scores);
+    const tile = (name, title) => (this.tiles[name] = new NamedTile(name, title)).element;
     const marker = () => {
       this.marks.push(h("span", { class: "flash-mark" }));
       return div("flash-marker", this.marks.at(-1));
@@ -26,21 +18,20 @@ class GradientChip {
     const arrow = (text) => h("span", { class: "flash-sign", "aria-hidden": "true" }, text);
     const row = (of, less) => [
       marker(),
-      made(of),
+      tile(of),
       arrow("−"),
-      made(less, { beside: this.tiles[of] }),
+      tile(less),
       arrow("→"),
-      made(of === "S_ij" ? "P_ij" : "dS_ij"),
+      tile(of === "S_ij" ? "P_ij" : "dS_ij"),
     ];
-    const rows = pass.index === "j" ? B_c : B_r;
     const sum = (name) => [
-      tile(`${name}_added`, rows, d, { title: typeset(pass.added[name]) }),
+      tile(`${name}_added`, typeset(pass.added[name])),
       arrow("→"),
-      tile(`${name}_sum`, rows, d, { title: symbol(`${name}_${pass.index}`) }),
+      tile(`${name}_sum`, symbol(`${name}_${pass.index}`)),
     ];
     const inputs = [
-      [tile("Q_i", B_r, d), tile("K_j", B_c, d)],
-      [tile("dO_i", B_r, d), tile("V_j", B_c, d)],
+      [tile("Q_i"), tile("K_j")],
+      [tile("dO_i"), tile("V_j")],
     ];
     const group = (title, lanes) => {
       const columns = `grid-template-columns: repeat(${lanes[0].length}, auto)`;
@@ -55,11 +46,9 @@ class GradientChip {
     );
     for (const name of ["Q_i", "dO_i", "S_ij", "P_ij", "dP_ij", "dS_ij", "lse_i", "delta_i"])
       this.#listen(this.tiles[name].matrix, pressed);
-    const most = Math.max(...Object.values(this.tiles).map(({ matrix }) => matrix.rows * matrix.height));
-    parts.style.setProperty("--lane", `${most + 21}px`); // all lanes as high as each other
+    this.parts = parts;
     const title = [note("small and fast"), this.where];
     this.element = panel("chip", "SRAM", title, parts);
-    if (!all) this.element.title = "Larger tiles are drawn without numbers: point at a cell to read it.";
   }
 
   /** The element of a tile. */
@@ -69,6 +58,20 @@ class GradientChip {
 
   take(frames) {
     this.frames = frames;
+    const { B_r, B_c, d, gradients, pass } = frames;
+    const all = cellsIn(LANE, Math.max(B_r, B_c), 4 * d + 2 * B_c + 1);
+    const scores = all ?? cellsIn(LANE - 4 * heatWidth(d), B_r, 2 * B_c + 1); // at least their numbers
+    const resize = (names, rows, cols, cell, options) =>
+      names.forEach((name) => this.tiles[name].resize(rows, cols, cell, options));
+    resize(["Q_i", "dO_i"], B_r, d, all);
+    resize(["K_j", "V_j"], B_c, d, all);
+    resize(["S_ij", "P_ij", "dP_ij", "dS_ij"], B_r, B_c, scores);
+    resize(["lse_i", "delta_i"], B_r, 1, scores, { isColumn: true });
+    const rows = pass.index === "j" ? B_c : B_r;
+    for (const name of gradients) resize([`${name}_added`, `${name}_sum`], rows, d, all);
+    const most = Math.max(...Object.values(this.tiles).map(({ matrix }) => matrix.rows * matrix.height));
+    this.parts.style.setProperty("--lane", `${most + 21}px`); // all lanes as high as each other
+    this.element.title = all ? "" : WITHOUT_NUMBERS;
   }
 
   #listen(matrix, pressed) {

@@ -19,17 +19,17 @@ class MergeTree extends Widget {
       h("button", { type: "button", class: "flash-button flash-text", "data-name": name, onclick }, name);
     const group = (label, ...children) =>
       h("div", { class: "flash-merge-buttons", role: "group", "aria-label": label }, children);
-    this.undo = button("undo", () => this.#move(this.moves.slice(0, -1)));
+    this.undo = button("undo", () => this.#move(this.asked.slice(0, -1)));
     this.again = button("start over", () => this.#move([]));
     this.plain = toggle("plain mean of the outputs", (on) => this.#showPlain(on));
     const settings = this.settings(
-      group("merge all", note("merge all:"), ...ORDERS.map((name) => button(name, () => this.#order(name)))),
-      button("add the identity", () => this.#move([...this.moves, []])),
+      group("merge all", note("merge all:"), ...ORDERS.map((name) => button(name, () => this.ask({ order: name })))),
+      button("add the identity", () => this.#move([...this.asked, []])),
       group("go back", this.undo, this.again),
     );
     this.controls = div("flash-controls", settings, this.plain.element);
     this.picked = this.looked = null;
-    this.hear("plain_mean", () => this.draw());
+    this.hear("plain_mean", () => this.sent && this.draw());
     this.start("result", { Escape: () => this.pick(null) });
   }
 
@@ -37,17 +37,18 @@ class MergeTree extends Widget {
     return this.sent.setting.moves;
   }
 
-  /** Ask for other moves; asking for those already shown would bring no answer. */
-  #move(moves) {
-    if (moves.length !== this.moves.length) this.ask({ moves });
+  /** The moves that were asked for: Python may still be at the last ones. */
+  get asked() {
+    return this.model.get("moves");
   }
 
-  #order(order) {
-    if (order !== this.sent.setting.order) this.ask({ order });
+  /** Ask for other moves; asking for the same again would bring no answer. */
+  #move(moves) {
+    if (moves.length !== this.asked.length) this.ask({ moves });
   }
 
   #cut(at) {
-    const cuts = this.model.get("cuts"); // those asked for: Python may still be at the last ones
+    const cuts = this.model.get("cuts");
     const others = cuts.filter((cut) => cut !== at);
     this.ask({ cuts: others.length < cuts.length ? others : [...cuts, at].sort((a, b) => a - b) });
   }
@@ -58,7 +59,7 @@ class MergeTree extends Widget {
     const { roots } = this.sent;
     if (this.off || roots.length < 2 || (k !== null && !roots.includes(k))) return this.#showPicked();
     if (k !== null && this.picked !== null && k !== this.picked) {
-      this.ask({ moves: [...this.moves, [this.picked, k]] });
+      this.ask({ moves: [...this.asked, [this.picked, k]] });
       return;
     }
     this.picked = k === this.picked ? null : k;
@@ -79,15 +80,17 @@ class MergeTree extends Widget {
   }
 
   load(sent) {
-    const { buffer, byteOffset, byteLength } = sent.buffer;
-    const numbers = new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength)); // aligned to 8 bytes
+    const numbers = float64(sent.buffer);
     const { N, d, nodes } = sent;
     const state = (k) => unpack(numbers, N * (1 + d) + k * (4 + 3 * d), d);
     const first = !this.sent;
     Object.assign(this, { sent, picked: null, looked: null });
     this.states = nodes.map((_, k) => state(k));
     this.whole = state(nodes.length);
-    if (first) this.#build(numbers);
+    if (first) {
+      this.#build(numbers);
+      this.paint();
+    }
     this.draw();
     if (!first) this.spoken.say(sent.words);
   }

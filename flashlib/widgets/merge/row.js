@@ -5,6 +5,7 @@ const LABELS = 24; // px, the names at the left
 class Row {
   constructor(N, d, numbers, cut) {
     this.N = N;
+    this.ends = {}; // where it ends, small or not
     const names = ["x", ...Array.from({ length: d }, (_, k) => (d > 1 ? `V_${k}` : "V"))];
     const at = (line, j) => (line ? numbers[N + j * d + line - 1] : numbers[j]);
     const cell = (line, j) => ({ line, value: at(line, j), element: h("span", { title: exact(at(line, j)) }) });
@@ -61,6 +62,6 @@ class Row {
     const small = (width - LABELS) / this.N < 52;
     this.element.classList.toggle("flash-merge-small", small);
     for (const { element, value } of this.cells) setText(element, (small ? brief : number)(value));
-    return this.element.offsetTop + this.element.offsetHeight;
+    return (this.ends[small] ??= this.element.offsetTop + this.element.offsetHeight);
   }
 }

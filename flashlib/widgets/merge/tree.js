@@ -21,7 +21,7 @@ class Tree {
     this.edges = svg("svg", { class: "flash-merge-edges", "aria-hidden": "true" });
     this.stage = div("flash-merge-stage", this.edges, this.row.element);
     this.element = div("flash-merge-scroller", this.stage);
-    this.resized = new ResizeObserver(() => this.place());
+    this.resized = new ResizeObserver(() => this.element.clientWidth === this.room || this.place());
     this.resized.observe(this.element);
   }
 
@@ -64,7 +64,7 @@ class Tree {
   }
 
   place() {
-    const room = this.element.clientWidth;
+    const room = (this.room = this.element.clientWidth);
     if (!room || !this.sent) return; // not on the page yet
     const { nodes, leaves, setting } = this.sent;
     const stage = Math.max(room, leaves * LEAST, this.row.least);

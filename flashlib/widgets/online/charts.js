@@ -10,6 +10,12 @@ const compact = (x) => (number(x).length > 8 ? short(x) : number(x));
 
 const factor = (alpha) => `× ${compact(alpha)}`;
 
+/** Give an element a size of 0 to 1, as its "width" or "height"; of 0 it is not shown at all, nor is its outline. */
+function measure(element, side, part) {
+  element.style[side] = percent(part);
+  element.hidden = !parseFloat(percent(part));
+}
+
 /** Give an element a look, such as { width: "20%" }; where it had another one, it moves from there. */
 function become(element, look, motion) {
   const names = Object.keys(look);
@@ -40,7 +46,8 @@ class Chart {
 
   show(j, phase, label) {
     this.columns.forEach((column, k) => {
-      column.dataset.state = k > j ? "pending" : k === j && phase !== "end" ? "now" : "seen";
+      const state = k > j ? "pending" : k === j && phase !== "end" ? "now" : "seen";
+      if (column.dataset.state !== state) column.dataset.state = state;
     });
     this.element.setAttribute("aria-label", label);
   }
@@ -137,7 +144,7 @@ class Terms extends Chart {
       become(bar, { height: percent(ROOM * Math.min(right, shown)) }, motion);
       const tooMuch = Math.max(0, shown - right);
       become(excess, { bottom: percent(ROOM * right), height: percent(ROOM * tooMuch) }, motion);
-      ghost.style.height = percent(compared > shown ? ROOM * compared : 0);
+      measure(ghost, "height", compared > shown ? ROOM * compared : 0);
       setText(column.value, there ? short(shown) : "");
       column.title = there ? `score ${k + 1}: ${exact(shown)}` : "";
     });

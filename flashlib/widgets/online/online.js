@@ -12,9 +12,8 @@ class OnlineLab extends Widget {
       spellcheck: "false",
       autocomplete: "off",
       onchange: () => this.type(this.typed.value),
-      // the keys of a text field are its own
-      onkeydown: (event) => !(event.ctrlKey || event.metaKey || event.altKey) && event.stopPropagation(),
     });
+    this.filled = ""; // what the field held when it was shown or asked for
     const fillIn = Object.entries(this.model.get("examples")).map(([name, text]) =>
       h("button", { type: "button", class: "flash-button flash-text", onclick: () => this.type(text) }, name),
     );
@@ -54,8 +53,8 @@ class OnlineLab extends Widget {
   }
 
   type(text) {
-    this.typed.value = text;
-    if (text !== this.model.get("typed")) this.ask({ typed: text });
+    this.typed.value = this.filled = text;
+    this.ask({ typed: text });
   }
 
   rescaleIs(rescale) {
@@ -64,12 +63,11 @@ class OnlineLab extends Widget {
   }
 
   load({ N, rows, text, weight, weight_wrong, buffer }) {
-    const { buffer: bytes, byteOffset, byteLength } = buffer;
-    const numbers = new Float64Array(bytes.slice(byteOffset, byteOffset + byteLength));
+    const numbers = float64(buffer);
     const scan = (this.scan = { N, terms: numbers.subarray(rows.length * N) });
     rows.forEach((name, k) => (scan[name] = numbers.subarray(k * N, (k + 1) * N)));
     this.total = { true: weight, false: weight_wrong };
-    this.typed.value = text;
+    if (this.typed.value === this.filled) this.typed.value = this.filled = text; // else it was typed on meanwhile
     this.scores = new Scores(scan);
     this.terms = new Terms(scan);
     this.sum = new Sum(scan);
@@ -103,10 +101,10 @@ class OnlineLab extends Widget {
   fit() {
     if (!this.scores) return;
     const column = this.scores.field.clientWidth / this.scan.N; // px
+    const lines = Math.ceil(1250 / Math.max(this.sentence.clientWidth, 250));
     this.root.classList.toggle("flash-online-tight", column < 34);
     this.root.classList.toggle("flash-online-narrow", column < 20);
-    const lines = Math.ceil(1250 / Math.max(this.sentence.clientWidth, 250));
-    this.root.style.setProperty("--flash-online-lines", lines);
+    this.sentence.parentElement.style.setProperty("--lines", lines);
   }
 
   paint() {} // all colours are in the style sheet

@@ -31,15 +31,17 @@ class Sum {
     const before = phase === "end" ? right : l_old[j];
     const added = rescale && phase === "add" ? p[j] : 0;
     const shrinks = phase === "rescale" && isRescaled(this.scan, j);
-    const size = (part) => percent(Math.max(0, part) / this.largest[rescale]);
+    const share = (part) => Math.max(0, part) / this.largest[rescale];
+    const size = (part) => percent(share(part));
     if (rescale && phase === "rescale") {
       // what was added last shrinks with the others
       this.parts[0].style.width = size(before);
       this.parts[1].style.width = size(0);
     }
     [right - added, added, shown - right].forEach((part, k) => become(this.parts[k], { width: size(part) }, motion));
+    this.parts[1].hidden = !parseFloat(size(added));
     this.#drawPieces(phase === "rescale" || added ? j - 1 : j);
-    this.ghost.style.width = size(shrinks && rescale ? before : 0);
+    measure(this.ghost, "width", share(shrinks && rescale ? before : 0));
     this.#drawTag(j, phase, rescale, shrinks);
     setText(this.value, compact(shown));
     this.value.title = exact(shown);

@@ -1,7 +1,5 @@
 // The update of m and l in numbers: alpha large, the equation, and how wrong l is.
 
-const bracketed = (x) => (x < 0 ? `(${number(x)})` : number(x)); // after a minus
-
 /** Words with the names among them set as symbols: names stand between bars, as in "l = |alpha| · |l_old|". */
 const formula = (text) => text.split("|").map((part, k) => (k % 2 ? symbol(part) : part));
 
@@ -37,15 +35,19 @@ class Update {
     const total = rescale ? l : l_wrong;
     const wrong_old = j ? l_wrong[j - 1] : 0;
     const start = rescale ? kept[j] : wrong_old; // what the new term is added to
-    let lines = [total[j] ? `= exp(|x| − ${bracketed(m[j])}) / ${number(total[j])}` : "= 0, since l = 0", ""];
+    let lines = [total[j] ? `= exp(|x| − ${inBrackets(m[j])}) / ${number(total[j])}` : "= 0, since l = 0", ""];
     if (phase !== "end") {
       const added = phase === "add";
-      const term = x[j] === -Infinity ? "0" : `exp(${number(x[j])} − ${bracketed(m[j])})`;
+      const term = x[j] === -Infinity ? "0" : `exp(${number(x[j])} − ${inBrackets(m[j])})`;
       const product = rescale ? `${number(alpha[j])} · ${number(l_old[j])}` : number(start);
       lines = [`= ${product} + ${added ? term : "…"}`];
       lines.push(`= ${number(start)} + ${added ? `${number(p[j])} = ${number(total[j])}` : "…"}`);
     }
-    lines.forEach((line, k) => this.lines[k].replaceChildren(...formula(line)));
+    lines.forEach((line, k) => {
+      const element = this.lines[k];
+      if (element.dataset.line !== line) element.replaceChildren(...formula(line));
+      element.dataset.line = line;
+    });
     this.error.draw(phase === "rescale" ? j - 1 : j, rescale);
   }
 
@@ -60,7 +62,7 @@ class Update {
     this.large.classList.toggle("flash-online-left-out", left);
     const first = m_old[j] === -Infinity && m[j] > -Infinity;
     const still = first ? "nothing was summed before" : "m did not grow";
-    setSentence(this.why, grew ? `alpha = exp(${number(m_old[j])} − ${bracketed(m[j])})` : still);
+    setSentence(this.why, grew ? `alpha = exp(${number(m_old[j])} − ${inBrackets(m[j])})` : still);
     if (grew && phase === "rescale") motion.from(this.large, { transform: "scale(1.3)" });
   }
 

@@ -13,7 +13,7 @@ function sentences({ x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong
       if (m[j] === m_old[j])
         return `${number(x[j])} is not above the maximum ${number(m[j])}: alpha = 1, and nothing has to be rescaled.`;
       const grew = `The maximum grew from ${number(m_old[j])} to ${number(m[j])}, so everything summed so far`;
-      const factor = `alpha = exp(${number(m_old[j])} − ${bracketed(m[j])}) = ${number(alpha[j])}`;
+      const factor = `alpha = exp(${number(m_old[j])} − ${inBrackets(m[j])}) = ${number(alpha[j])}`;
       return rescale
         ? `${grew} is multiplied by ${factor}: ${number(l_old[j])} becomes ${number(kept[j])}.`
         : `${grew} should be multiplied by ${factor}. It is not: ${number(old)} stays, where ${number(kept[j])} is right.`;
@@ -21,7 +21,7 @@ function sentences({ x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong
     add(rescale) {
       if (x[j] === -Infinity) return `${masked}: exp(−∞) = 0 is added.`;
       const total = rescale ? l : l_wrong;
-      const added = `exp(${number(x[j])} − ${bracketed(m[j])}) = ${number(p[j])} is added: l = ${number(total[j])}.`;
+      const added = `exp(${number(x[j])} − ${inBrackets(m[j])}) = ${number(p[j])} is added: l = ${number(total[j])}.`;
       if (rescale || !(l_wrong[j] > l[j])) return added;
       return `${added} It should be ${number(l[j])}; the relative error is ${number(error_wrong[j])}.`;
     },

@@ -17,7 +17,7 @@ class OverflowLab extends Widget {
   constructor(context) {
     super(context, "overflow", "Where softmax overflows and underflows");
     this.dtype = choice("dtype", "dtype", DTYPES, (dtype) => this.ask({ dtype }));
-    this.copies = slider("copies", "copies of the row, in powers of two", (k) => this.askFor("copies", 2 ** k));
+    this.copies = slider("copies", "copies of the row, in powers of two", (k) => this.ask({ copies: 2 ** k }));
     this.copied = this.copies.element.querySelector("output");
     this.words = ["naive", "safe"].map((name) => h("p", { "data-name": name }));
     this.controls = this.#controls();
@@ -31,10 +31,10 @@ class OverflowLab extends Widget {
   #controls() {
     this.x = h("b", {});
     this.neighbours = ["previous", "next"].map((name, k) =>
-      this.#button(`flash-overflow-${name}`, () => this.askFor("x", this.sent.neighbours[k][0])),
+      this.#button(`flash-overflow-${name}`, () => this.ask({ x: this.sent.neighbours[k][0] })),
     );
     this.thresholds = THRESHOLDS.map(([name, text, title]) => {
-      const button = this.#button("flash-overflow-jump", () => this.askFor("x", this.sent.thresholds[name][0]));
+      const button = this.#button("flash-overflow-jump", () => this.ask({ x: this.sent.thresholds[name][0] }));
       button.append(h("span", {}, typeset(text)), h("b", {}));
       Object.assign(button.dataset, { name, title });
       return button;
@@ -48,7 +48,7 @@ class OverflowLab extends Widget {
 
   #range() {
     const range = h("input", { type: "range", class: "flash-overflow-range", "aria-label": "x" });
-    range.addEventListener("input", () => this.askFor("x", Number(range.value)));
+    range.addEventListener("input", () => this.ask({ x: Number(range.value) }));
     range.addEventListener("keydown", (event) => {
       const neighbour = ["ArrowLeft", "ArrowRight"].indexOf(event.key);
       if (neighbour < 0) return;
@@ -66,15 +66,9 @@ class OverflowLab extends Widget {
     this.neighbours[k].click(); // which does nothing while the button is off
   }
 
-  /** Ask for another value; asking for the same one again would bring no answer. */
-  askFor(name, value) {
-    if (value !== this.model.get(name)) this.ask({ [name]: value });
-  }
-
   load(sent) {
     this.sent = sent;
-    const { buffer, byteOffset, byteLength } = sent.buffer;
-    const numbers = new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength)); // aligned to 8 bytes
+    const numbers = float64(sent.buffer);
     this.columns = Object.fromEntries(
       COLUMNS.map((name, k) => [name, numbers.subarray(k * sent.n, (k + 1) * sent.n)]),
     );
@@ -113,9 +107,11 @@ class OverflowLab extends Widget {
 
   #drawControls({ asked, name, x, neighbours, range, step, most_copies, thresholds }) {
     this.dtype.show(asked.dtype);
-    this.copies.show(Math.round(Math.log2(asked.copies)), [0, Math.floor(Math.log2(most_copies))]);
-    setText(this.copied, String(asked.copies));
-    put(this.copies.range, "aria-valuetext", String(asked.copies));
+    // What was asked last, which may not be answered yet: a slider must not jump back under the hand.
+    const chosen = (name) => (this.off ? asked[name] : this.model.get(name));
+    this.copies.show(Math.round(Math.log2(chosen("copies"))), [0, Math.floor(Math.log2(most_copies))]);
+    this.copied.textContent = chosen("copies");
+    put(this.copies.range, "aria-valuetext", String(chosen("copies")));
     setText(this.x, x[1]);
     const signs = ["◀", "▶"];
     for (const [k, button] of this.neighbours.entries()) {
@@ -132,7 +128,7 @@ class OverflowLab extends Widget {
       put(button, "aria-current", String(value === x[0]));
     }
     Object.assign(this.range, { min: range[0], max: range[1], step });
-    if (this.off || asked.x === this.model.get("x")) this.range.value = x[0]; // else it has been moved on meanwhile
+    if (chosen("x") === asked.x) this.range.value = x[0];
     put(this.range, "aria-valuetext", `${x[1]} in ${name}`);
   }
 }

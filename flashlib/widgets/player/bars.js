@@ -1,7 +1,9 @@
 // One row of the block as bars: what it has summed shrinks by alpha where its maximum grew.
 
-/** Whether what was summed changes in this part of a step; in another, bars change because they are of another row. */
+/** Whether what was summed changes in this part of a step. */
 const sums = (part) => part === "rescale" || part === "add";
+
+const COLUMNS = 32; // of O_acc, at most
 
 /** m, alpha, l and O_acc of one row, as numbers and bars; dashed, what they were before this step. */
 class RowBars {
@@ -15,11 +17,12 @@ class RowBars {
       this.items[name] = { text, bars };
       return [symbol(name), text, h("div", { class: "flash-track", "data-name": name }, bars)];
     };
-    this.columns = Array.from({ length: Math.min(frames.d, 32) }, () => [bar("before"), bar("after")]);
+    this.columns = Array.from({ length: Math.min(frames.d, COLUMNS) }, () => [bar("before"), bar("after")]);
     const pairs = this.columns.map((pair) => h("b", {}, pair));
     this.name = h("span", { class: "flash-row-name" });
     this.factor = h("b", { class: "flash-factor" });
-    const header = [note("dashed: before this step")];
+    const few = frames.d > COLUMNS ? `; ${COLUMNS} of ${frames.d} columns` : " this step";
+    const header = [note(`dashed: before${few}`)];
     const rows = [
       item("m", bar("before"), bar("kept")),
       item("alpha", bar("kept")),
@@ -36,13 +39,15 @@ class RowBars {
   draw(at, selected, motion) {
     const { step, reached } = at;
     this.element.classList.toggle("flash-unused", !step);
+    setText(this.name, `Row ${selected}`);
+    this.same = this.shown === selected; // else bars change because they are of another row
+    this.shown = selected;
     if (!step) return;
     const { peaks, learner } = this.frames;
     const r = selected - step.rows[0];
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
     const rescaled = reached("rescale");
-    setText(this.name, `Row ${selected}`);
     setText(this.factor, rescaled && row.m_old > -Infinity ? `× ${number(row.alpha)}` : "");
     this.factor.classList.toggle("flash-shrinks", row.alpha < 1);
     this.#signed(0, row.m_old, peaks.m);
@@ -56,7 +61,7 @@ class RowBars {
     const size = (x) => x / most;
     const l = rescaled && !learner ? row.l_rescaled : row.l_old;
     this.#span(before, 0, size(row.l_old));
-    this.#span(kept, 0, size(l), at.part === "rescale" && motion);
+    this.#span(kept, 0, size(l), this.same && at.part === "rescale" && motion);
     this.#span(added, size(l), reached("add") ? size(row.l - l) : 0);
     this.#drawColumns(at, r, this.frames.rowPeak("O_acc", selected), motion);
     if (at.part === "add") motion.from(added, { width: "0%" });
@@ -79,7 +84,7 @@ class RowBars {
         bar.style.bottom = `${50 + Math.min(0, height)}%`;
         bar.dataset.sign = Math.sign(height);
       }
-      if (sums(part) && after.style.height !== old.height) motion.from(after, old);
+      if (this.same && sums(part) && after.style.height !== old.height) motion.from(after, old);
     });
   }
 

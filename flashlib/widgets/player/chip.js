@@ -10,7 +10,7 @@ class Chip {
     this.where = note();
     this.parts = new Parts({
       room: [({ sram }) => sram, room],
-      tiles: [({ B_r, B_c, d }) => [B_r, B_c, d], (frames) => new Tiles(frames)],
+      tiles: [() => 0, () => new Tiles()],
       table: [({ B_r, d, learner }) => [B_r, d, Boolean(learner)], (frames) => new StateTable(frames, pressed)],
     });
     const { room: bar, tiles, table } = this.parts.places;
@@ -57,21 +57,22 @@ function room({ sram: [held, capacity] }) {
 
 /** The tiles held now. */
 class Tiles {
-  constructor(frames) {
-    this.frames = frames;
-    const { B_r, B_c, d } = frames;
-    const rows = Math.max(B_r, B_c);
-    const all = cellsIn(TILES, rows, 3 * d + 2 * B_c);
-    const scores = all ?? cellsIn(TILES - 3 * heatWidth(d), B_r, 2 * B_c); // at least their numbers
-    const tile = (name, rows, cols, cell) => (this.tiles[name] = namedTile(name, rows, cols, cell)).element;
-    this.tiles = {};
-    const inputs = [tile("Q_i", B_r, d, all), tile("K_j", B_c, d, all), tile("V_j", B_c, d, all)];
-    this.element = div("flash-tiles", inputs, tile("S_ij", B_r, B_c, scores), tile("P_ij", B_r, B_c, scores));
-    if (!all) this.element.title = "Larger tiles are drawn without numbers: point at a cell to read it.";
+  constructor() {
+    const names = ["Q_i", "K_j", "V_j", "S_ij", "P_ij"];
+    this.tiles = Object.fromEntries(names.map((name) => [name, new NamedTile(name)]));
+    const elements = Object.values(this.tiles).map(({ element }) => element);
+    this.element = div("flash-tiles", elements);
   }
 
   take(frames) {
     this.frames = frames;
+    const { B_r, B_c, d } = frames;
+    const all = cellsIn(TILES, Math.max(B_r, B_c), 3 * d + 2 * B_c);
+    const scores = all ?? cellsIn(TILES - 3 * heatWidth(d), B_r, 2 * B_c); // at least their numbers
+    this.tiles.Q_i.resize(B_r, d, all);
+    for (const name of ["K_j", "V_j"]) this.tiles[name].resize(B_c, d, all);
+    for (const name of ["S_ij", "P_ij"]) this.tiles[name].resize(B_r, B_c, scores);
+    this.element.title = all ? "" : WITHOUT_NUMBERS;
   }
 
   draw({ step, part, reached }, colour) {
@@ -125,9 +126,9 @@ class StateTable {
 
   #row(press) {
     const { d, learner } = this.frames;
-    const cell = { ...this.cell, numbers: d <= TABLE.cols };
-    const O_acc = new Matrix({ name: "O_acc", rows: 1, cols: d, ...cell });
-    const ghost = learner && new Matrix({ name: "O_acc, true", rows: 1, cols: d, ...cell });
+    const vector = { rows: 1, cols: d, ...this.cell, numbers: d <= TABLE.cols };
+    const O_acc = new Matrix("O_acc", vector);
+    const ghost = learner && new Matrix("O_acc, true", vector);
     const radio = h("input", { type: "radio", name: this.group, onchange: press });
     const cells = { row: h("td", { "data-name": "row" }, h("label", {}, radio, h("span", {}))) };
     for (const name of ["m_old", "m", "alpha", "l"])
@@ -170,7 +171,10 @@ class StateTable {
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
     const grew = reached("maximum") && row.m > row.m_old;
-    setText(cells.row.querySelector("span"), String(step.rows[0] + r));
+    const label = cells.row.querySelector("span");
+    const name = String(step.rows[0] + r);
+    const same = label.textContent === name;
+    setText(label, name);
     this.#put(cells.m_old, row.m_old);
     this.#put(cells.m, row[now.m], reached("add") ? row.m_true : undefined, grew ? " ↑" : "");
     this.#put(cells.alpha, reached("rescale") ? row.alpha : undefined);
@@ -179,7 +183,7 @@ class StateTable {
     cells.alpha.classList.toggle("flash-strong", grew);
     const before = size.style.width;
     size.style.width = `${between(0, (40 * row[now.l]) / (peaks.l || 1), 40) || 0}%`;
-    if (sums(part) && size.style.width !== before) motion.from(size, { width: before });
+    if (same && sums(part) && size.style.width !== before) motion.from(size, { width: before });
     if (grew && part === "maximum" && row.m_old > -Infinity) pulse(motion, cells.m);
     O_acc.draw(numbers, step[now.O_acc] + r * d, 1, d, peaks.O_acc, colour);
     if (!ghost) return;

@@ -68,7 +68,7 @@ class Side {
     this.order = order;
     this.parts = new Parts({
       memory: [Memory.key, (frames) => new Memory(frames)],
-      grid: [Grid.key, (frames) => new Grid(frames, (k) => owner.transport.seek(k), 120)],
+      grid: [Grid.key, () => new Grid((k) => owner.transport.seek(k), 120)],
     });
     const { memory, grid } = this.parts.places;
     this.element = h(

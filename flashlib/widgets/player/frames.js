@@ -9,9 +9,6 @@ const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}`
 /** "1 step" or "5 steps". */
 const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 
-/** x as it stands after a minus sign. */
-const inBrackets = (x) => (x < 0 ? `(${number(x)})` : number(x));
-
 /** A count of bytes, every digit of it: 12 345 B. */
 const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 
@@ -19,8 +16,7 @@ const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 class Trace {
   constructor(raw, parts) {
     Object.assign(this, raw, { parts });
-    const { buffer, byteOffset, byteLength } = raw.buffer;
-    this.numbers = new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength)); // aligned to 8 bytes
+    this.numbers = float64(raw.buffer);
     this.steps = raw.steps.map(([i, j, r0, r1, c0, c1, read, written, ...offsets]) => {
       const step = { i, j, rows: [r0, r1], cols: [c0, c1], n_r: r1 - r0, n_c: c1 - c0, read, written };
       raw.packed.forEach((name, k) => (step[name] = offsets[k]));

@@ -3,68 +3,65 @@
 const GRID = { room: 168, cell: 30 }; // for S and for a cell of it, in pixels
 
 class Grid {
-  static key = () => Math.random(); // all of it depends on the steps
+  static key = () => 0;
 
   /** pressed is called with the index of a step whose tile was clicked; room: for S, in pixels. */
-  constructor(frames, pressed, room = GRID.room) {
-    this.frames = frames;
-    const { N_q, N_k, B_r, B_c, T_r, T_c, steps } = frames;
-    this.width = between(1, room / Math.max(N_k, 1), GRID.cell);
-    this.height = between(1, room / Math.max(N_q, 1), GRID.cell);
-    this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
-    this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
-    this.cut = (k, B, N) => [Math.min(k * B, N), Math.min((k + 1) * B, N)];
-    this.first = new Map(steps.map((step, k) => [step.i * T_c + step.j, k]).reverse()); // step of each tile
-    const { width, height } = this;
-    const numbers = width >= 27 && height >= 15 && B_r * B_c <= 256;
-    this.current = new Matrix({ name: "S_ij in S", rows: B_r, cols: B_c, width, height, numbers });
+  constructor(pressed, room = GRID.room) {
+    this.room = room;
+    this.current = new Matrix("S_ij in S");
     this.here = div("flash-here flash-tile-now", this.current.element);
     this.where = note();
-    const field = div("flash-field", this.#picture(), this.here);
-    field.style = `width:${N_k * width}px;height:${N_q * height}px`;
-    field.addEventListener("click", (event) => {
-      const k = this.first.get(this.#under(event, field));
+    this.field = div("flash-field", this.#picture(), this.here);
+    this.field.addEventListener("click", (event) => {
+      const k = this.first.get(this.#under(event));
       if (k !== undefined) pressed(k);
     });
-    const labels = [
-      this.#labels("j", "left", T_c, B_c, N_k, width, 30),
-      this.#labels("i", "top", T_r, B_r, N_q, height, 14),
-    ];
+    this.labels = { j: h("div", {}), i: h("div", {}) };
+    this.marks = div("flash-tile-marks flash-note");
     const title = h("span", {}, ...typeset("S = Q K^T"), " · scale");
-    const axes = div("flash-axes", field, labels);
-    this.element = panel("grid", title, this.where, div("flash-map", axes, tileMarks(frames)));
-  }
-
-  take(frames) {
-    this.frames = frames;
+    const axes = div("flash-axes", this.field, Object.values(this.labels));
+    this.element = panel("grid", title, this.where, div("flash-map", axes, this.marks));
   }
 
   /** The tiles, one path for each kind of them. */
   #picture() {
-    const { N_q, N_k, T_r, T_c, learner } = this.frames;
-    const [W, H] = [N_k * this.width, N_q * this.height];
-    const path = (name, d = "") => svg("path", { class: `flash-${name}`, d });
-    const missed = new Set((learner?.missed ?? []).map(([i, j]) => i * T_c + j));
-    const skipped = this.#path((tile) => !this.first.has(tile) && !missed.has(tile));
     const { defs, fill } = hatch();
-    const hidden = path("hidden", this.#hidden());
-    hidden.setAttribute("fill", fill);
-    this.done = path("done");
-    const label = `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles`;
-    return svg(
-      "svg",
-      { class: "flash-tiling", width: W, height: H, role: "img", "aria-label": label },
-      defs,
-      path("skipped", skipped),
-      this.done,
-      hidden,
-      path(
-        "missed",
-        this.#path((tile) => missed.has(tile)),
-      ),
-      path("lines", this.#lines()),
-      path("boundary", this.#boundary()),
-    );
+    this.paths = {};
+    const path = (name) => (this.paths[name] = svg("path", { class: `flash-${name}` }));
+    const kinds = ["skipped", "done", "hidden", "missed", "lines", "boundary"].map(path);
+    this.paths.hidden.style.fill = fill;
+    this.picture = svg("svg", { class: "flash-tiling", role: "img" }, defs, kinds);
+    return this.picture;
+  }
+
+  take(frames) {
+    this.frames = frames;
+    this.drawn = null;
+    const { N_q, N_k, B_r, B_c, T_r, T_c, steps, learner } = frames;
+    this.width = between(1, this.room / Math.max(N_k, 1), GRID.cell);
+    this.height = between(1, this.room / Math.max(N_q, 1), GRID.cell);
+    this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
+    this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
+    const { width, height, picture } = this;
+    this.first = new Map(steps.map((step, k) => [step.i * T_c + step.j, k]).reverse()); // step of each tile
+    const numbers = width >= 27 && height >= 15 && B_r * B_c <= 256;
+    this.current.resize({ rows: B_r, cols: B_c, width, height, numbers });
+    const [W, H] = [N_k * width, N_q * height];
+    Object.assign(this.field.style, { width: `${W}px`, height: `${H}px` });
+    const size = { width: W, height: H, "aria-label": `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles` };
+    for (const [name, value] of Object.entries(size)) picture.setAttribute(name, value);
+    const missed = new Set((learner?.missed ?? []).map(([i, j]) => i * T_c + j));
+    const paths = {
+      skipped: this.#path((tile) => !this.first.has(tile) && !missed.has(tile)),
+      hidden: this.#hidden(),
+      missed: this.#path((tile) => missed.has(tile)),
+      lines: this.#lines(),
+      boundary: this.#boundary(),
+    };
+    for (const [name, path] of Object.entries(paths)) this.paths[name].setAttribute("d", path);
+    this.#label("j", "left", T_c, B_c, N_k, width, 30);
+    this.#label("i", "top", T_r, B_r, N_q, height, 14);
+    this.#mark();
   }
 
   /** The outline of all tiles for which `is` holds, those beside each other as one. */
@@ -72,7 +69,7 @@ class Grid {
     const { N_q, N_k, B_r, B_c, T_r, T_c } = this.frames;
     let path = "";
     for (let i = 0; i < T_r; i++) {
-      const [top, bottom] = this.cut(i, B_r, N_q);
+      const [top, bottom] = [i * B_r, Math.min((i + 1) * B_r, N_q)];
       for (let j = 0, start = null; j <= T_c; j++) {
         const inside = j < T_c && is(i * T_c + j);
         if (inside && start === null) start = j;
@@ -115,33 +112,51 @@ class Grid {
   }
 
   /** The tile under the pointer, as i * T_c + j. */
-  #under(event, field) {
+  #under(event) {
     const { B_r, B_c, T_c } = this.frames;
-    const box = field.getBoundingClientRect();
-    const scale = box.width / field.offsetWidth; // of a page that is zoomed
+    const box = this.field.getBoundingClientRect();
+    const scale = box.width / this.field.offsetWidth; // of a page that is zoomed
     const [x, y] = [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
     return Math.floor(y / this.height / B_r) * T_c + Math.floor(x / this.width / B_c);
   }
 
-  /** Labels of the T blocks of B that N is cut into, as many as fit where each takes `room` pixels. */
-  #labels(name, side, T, B, N, size, room) {
-    const labels = [];
-    for (let k = 0; k < T; k += Math.ceil(room / (B * size))) {
-      const label = h("span", { class: `flash-label flash-label-${name}` }, `${name}=${k}`);
+  /** Label the T blocks of B that N is cut into, as many as fit where each takes `room` pixels. */
+  #label(name, side, T, B, N, size, room) {
+    const every = Math.ceil(room / (B * size));
+    const { children } = this.labels[name];
+    const count = Math.ceil(T / every);
+    while (children.length > count) children[count].remove();
+    while (children.length < count)
+      this.labels[name].append(h("span", { class: `flash-label flash-label-${name}` }, ""));
+    [...children].forEach((label, n) => {
+      const k = n * every;
+      setText(label, `${name}=${k}`);
       label.style[side] = `${((k * B + Math.min((k + 1) * B, N)) / 2) * size}px`;
-      labels.push(label);
-    }
-    return labels;
+    });
+  }
+
+  /** What each mark means; only the marks that can be there. */
+  #mark() {
+    const { causal, T, T_r, T_c, learner } = this.frames;
+    const kinds = [
+      ["now", "now"],
+      ["done", "dropped"],
+      ["pending", "to come"],
+      T < T_r * T_c && ["skipped", "skipped"],
+      causal && ["cut", "masked"],
+      learner?.missed.length > 0 && ["missed", "missed"],
+    ].filter(Boolean);
+    if (this.marked === kinds.join()) return;
+    this.marked = kinds.join();
+    this.marks.replaceChildren(...kinds.map(([state, text]) => mark(state, text)));
   }
 
   draw({ k, step, part, reached }, colour) {
     const { T_r, T_c, numbers, peaks, steps } = this.frames;
     if (this.drawn !== k) {
       const done = new Set(steps.slice(0, k).map((step) => step.i * T_c + step.j));
-      this.done.setAttribute(
-        "d",
-        this.#path((tile) => done.has(tile)),
-      );
+      const path = this.#path((tile) => done.has(tile));
+      this.paths.done.setAttribute("d", path);
       this.drawn = k;
     }
     this.here.hidden = !step;
@@ -157,19 +172,6 @@ class Grid {
       this.current.draw(numbers, step.S_ij, step.n_r, step.n_c, peaks.S, colour);
     else this.current.clear();
   }
-}
-
-/** What each mark of the map means; only the marks that can be there. */
-function tileMarks({ causal, T, T_r, T_c, learner }) {
-  return div(
-    "flash-tile-marks flash-note",
-    mark("now", "now"),
-    mark("done", "dropped"),
-    mark("pending", "to come"),
-    T < T_r * T_c && mark("skipped", "skipped"),
-    causal && mark("cut", "masked"),
-    learner?.missed.length > 0 && mark("missed", "missed"),
-  );
 }
 
 /** A pattern for what the mask cuts. It is found by its id, so each picture has one of its own. */

@@ -16,6 +16,12 @@ function wasGuided() {
   }
 }
 
+function dismiss() {
+  try {
+    localStorage.setItem(GUIDED, "yes");
+  } catch {} // it is full
+}
+
 /** Show the callouts on a player, one after another, if no other player of the page does. */
 function guide(player) {
   const { root } = player;
@@ -27,9 +33,12 @@ function guide(player) {
   callout.append(words, div("flash-controls", next, close));
   let shown = -1;
   const end = () => {
+    if (callout.contains(document.activeElement)) root.focus(); // else JupyterLab has the keys
+    placed.disconnect();
     callout.remove();
-    localStorage.setItem(GUIDED, "yes");
+    dismiss();
   };
+  callout.addEventListener("keydown", ({ key }) => key === "Escape" && end());
   const show = (k) => {
     if (k === CALLOUTS.length) return end();
     shown = k;

@@ -4,6 +4,9 @@ const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the larg
 const ROWS = 92; // for the rows of a tile, in pixels
 const HEAT = { width: 88, height: 66, cell: { width: 18, height: 10 } }; // of a tile without numbers
 
+const WITHOUT_NUMBERS = "Larger tiles are drawn without numbers: point at a cell to read it.";
+const CELL_LINES = ["left", "top"].map((side) => `linear-gradient(to ${side}, var(--flash-panel) 1px, transparent 1px) 0 0`);
+
 /** The width of a heat map of so many columns, in pixels. */
 const heatWidth = (cols) => cols * between(1, HEAT.width / cols, HEAT.cell.width);
 
@@ -14,56 +17,63 @@ function cellsIn(room, rows, cols) {
   return { width: Math.min(width, CELL.width[1]), height: Math.min(height, CELL.height[1]) };
 }
 
-/**
- * A tile under its name, and beside the name room for its size. cell: the size of cells with numbers, or null for
- * a heat map without; a column can be drawn like the tile `beside` it.
- */
-function namedTile(name, rows, cols, cell, { title = symbol(name), beside } = {}) {
-  const height = between(1, HEAT.height / rows, HEAT.cell.height);
-  const width = beside ? HEAT.cell.width : heatWidth(cols) / cols;
-  const matrix = new Matrix({ name, rows, cols, ...(cell ?? { width, height }), numbers: Boolean(cell) });
-  const size = note();
-  return { matrix, size, element: h("div", {}, div("flash-name", title, " ", size), matrix.element) };
+/** A tile under its name, and beside the name room for its size. */
+class NamedTile {
+  constructor(name, title = symbol(name)) {
+    this.matrix = new Matrix(name);
+    this.size = note();
+    this.element = h("div", {}, div("flash-name", title, " ", this.size), this.matrix.element);
+  }
+
+  /** cell: the size of cells with numbers, or null for a heat map without; a column can be drawn like one of its tile. */
+  resize(rows, cols, cell, { isColumn = false } = {}) {
+    const height = between(1, HEAT.height / rows, HEAT.cell.height);
+    const width = isColumn ? HEAT.cell.width : heatWidth(cols) / cols;
+    this.matrix.resize({ rows, cols, ...(cell ?? { width, height }), numbers: Boolean(cell) });
+  }
 }
 
 /**
  * A matrix drawn as a heat map: with its numbers where they are few enough (cells are elements then), else as a
- * canvas, or one row as a gradient. The full value is told under the pointer. It has room for rows x cols; what is drawn may be smaller.
+ * picture, or one row as a gradient. The full value is told under the pointer. It has room for rows x cols; what is
+ * drawn may be smaller.
  */
 class Matrix {
-  constructor({ name, rows, cols, width, height, numbers }) {
-    Object.assign(this, { name, rows, cols, width, height, numbers, shown: null });
-    const size = `width:${cols * width}px;height:${rows * height}px`;
-    if (numbers) {
-      this.element = h("div", { class: "flash-matrix", role: "img", style: size });
-      this.element.style.lineHeight = `${height - 1}px`;
-      this.element.style.gridTemplate = `repeat(${rows}, ${height}px) / repeat(${cols}, ${width}px)`;
-      this.cells = Array.from({ length: rows * cols }, () => h("span", { class: "flash-cell" }));
-      this.drawn = this.cells.map(() => ({}));
-      this.element.append(...this.cells);
-    } else if (rows === 1) {
-      this.element = h("div", { class: "flash-matrix", role: "img", style: size });
-    } else {
-      this.element = h("canvas", { class: "flash-matrix", role: "img", style: size });
-      this.gap = Math.min(width, height) >= 5 ? 1 : 0;
-      const ratio = Math.max(1, devicePixelRatio);
-      this.element.width = this.gap ? Math.round(cols * width * ratio) : cols; // small cells: one pixel each
-      this.element.height = this.gap ? Math.round(rows * height * ratio) : rows;
-      if (Math.min(width, height) >= 1) this.element.style.imageRendering = "pixelated";
-    }
-    this.element.dataset.name = name;
+  constructor(name, size) {
+    this.name = name;
+    this.element = h("div", { class: "flash-matrix", role: "img", "data-name": name });
     this.element.addEventListener("pointermove", (event) => this.#tell(event));
+    [this.cells, this.drawn] = [[], []];
+    if (size) this.resize(size);
+  }
+
+  /** Take a size, in cells and in pixels of a cell. Cells stay where they are enough: to make one costs most. */
+  resize({ rows, cols, width, height, numbers }) {
+    Object.assign(this, { rows, cols, height, numbers, shown: null, painted: null, cleared: false });
+    const { element, cells } = this;
+    const cell = Math.min(width, height);
+    Object.assign(element.style, { width: `${cols * width}px`, height: `${rows * height}px`, background: "" });
+    element.style.lineHeight = `${height - 1}px`;
+    element.style.gridTemplate = numbers ? `repeat(${rows}, ${height}px) / repeat(${cols}, ${width}px)` : "none";
+    element.classList.toggle("flash-sharp", cell >= 1);
+    this.lines = cell >= 5 ? CELL_LINES.map((line) => `${line} / ${width}px ${height}px`) : [];
+    const count = numbers ? rows * cols : 0;
+    cells.splice(count).forEach((cell) => cell.remove());
+    const added = Array.from({ length: count - cells.length }, () => h("span", { class: "flash-cell" }, ""));
+    cells.push(...added);
+    element.append(...added);
+    this.drawn = cells.map((_, k) => this.drawn[k] ?? {});
   }
 
   /** Draw rows x cols numbers of `data` from `offset` on; `peak` is the size of the strongest colour. */
   draw(data, offset, rows, cols, peak, colour) {
     this.shown = { data, offset, rows, cols };
+    this.cleared = false;
     this.element.classList.remove("flash-cleared");
     this.#label(`${this.name}, ${rows} by ${cols}`);
     if (this.numbers) return this.#drawCells(peak, colour);
     if (!this.#isNew(peak, colour)) return;
-    if (this.rows === 1) this.#drawRow(peak, colour);
-    else this.#drawCanvas(peak, colour);
+    this.element.style.background = this.rows === 1 ? this.#gradient(peak, colour) : this.#picture(peak, colour);
   }
 
   #label(text) {
@@ -72,14 +82,31 @@ class Matrix {
     this.element.setAttribute("aria-label", text);
   }
 
-  /** One row as a gradient with hard stops: many canvases would make each frame slower. */
-  #drawRow(peak, colour) {
+  /** One row as a gradient with hard stops. */
+  #gradient(peak, colour) {
     const { data, offset, cols } = this.shown;
     const stops = Array.from({ length: cols }, (_, c) => {
       const x = data[offset + c];
       return `${Number.isNaN(x) ? "transparent" : colour.css(x, peak)} 0 ${(100 * (c + 1)) / cols}%`;
     });
-    this.element.style.backgroundImage = `linear-gradient(to right, ${stops.join()})`;
+    return `linear-gradient(to right, ${stops.join()})`;
+  }
+
+  /** A pixel for each number. An image, since each canvas is a layer, and layers make every frame of the page slower. */
+  #picture(peak, colour) {
+    const { data, offset, rows, cols } = this.shown;
+    if (!this.rows || !this.cols) return "none";
+    const canvas = h("canvas", { width: this.cols, height: this.rows });
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(this.cols, this.rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let r = 0; r < rows; r++)
+      for (let c = 0; c < cols; c++) {
+        const x = data[offset + r * cols + c];
+        if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else nothing is there yet
+      }
+    context.putImageData(image, 0, 0);
+    return [...this.lines, `url(${canvas.toDataURL()}) 0 0 / 100% 100%`].join();
   }
 
   /** Whether it would look different: painting costs more than comparing its numbers. */
@@ -95,13 +122,13 @@ class Matrix {
   }
 
   clear() {
-    this.shown = null;
-    this.painted = null;
+    if (this.cleared) return;
+    this.cleared = true;
+    this.shown = this.painted = null;
     this.element.classList.add("flash-cleared");
     this.#label(`${this.name}, empty`);
     if (this.numbers) this.cells.forEach((_, k) => this.#drawCell(k, "flash-cell flash-empty", "", ""));
-    else if (this.rows === 1) this.element.style.backgroundImage = "none";
-    else this.element.getContext("2d").clearRect(0, 0, this.element.width, this.element.height);
+    else this.element.style.background = "none";
   }
 
   #drawCells(peak, colour) {
@@ -125,36 +152,7 @@ class Matrix {
     const [cell, drawn] = [this.cells[k], this.drawn[k]];
     if (drawn.kind !== kind) cell.className = drawn.kind = kind;
     if (drawn.background !== background) cell.style.backgroundColor = drawn.background = background;
-    if (drawn.text !== text) cell.textContent = drawn.text = text;
-  }
-
-  #drawCanvas(peak, colour) {
-    const { data, offset, rows, cols } = this.shown;
-    const context = this.element.getContext("2d");
-    if (!this.element.width || !this.element.height) return;
-    if (!this.gap) {
-      const image = context.createImageData(this.cols, this.rows);
-      const pixels = new Uint32Array(image.data.buffer);
-      for (let r = 0; r < rows; r++)
-        for (let c = 0; c < cols; c++) {
-          const x = data[offset + r * cols + c];
-          if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else nothing is there yet
-        }
-      context.putImageData(image, 0, 0);
-      return;
-    }
-    const [width, height] = [this.element.width / this.cols, this.element.height / this.rows];
-    context.clearRect(0, 0, this.element.width, this.element.height);
-    for (let r = 0; r < rows; r++) {
-      const [top, bottom] = [Math.round(r * height), Math.round((r + 1) * height) - this.gap];
-      for (let c = 0; c < cols; c++) {
-        const x = data[offset + r * cols + c];
-        if (Number.isNaN(x)) continue;
-        const [left, right] = [Math.round(c * width), Math.round((c + 1) * width) - this.gap];
-        context.fillStyle = colour.css(x, peak);
-        context.fillRect(left, top, right - left, bottom - top);
-      }
-    }
+    if (drawn.text !== text) cell.firstChild.data = drawn.text = text;
   }
 
   #tell(event) {

@@ -26,7 +26,7 @@ class Hbm {
   }
 
   #strip(name, rows, cols, width, height) {
-    const matrix = new Matrix({ name, rows, cols, width, height, numbers: false });
+    const matrix = new Matrix(name, { rows, cols, width, height, numbers: false });
     const here = h("div", { class: "flash-here", hidden: true });
     const title = div("flash-name", symbol(name), cols > 1 && [" ", note(`${rows}×${cols}`)]);
     const element = div("flash-strip", title, div("flash-strip-cells", matrix.element, here));

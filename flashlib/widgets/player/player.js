@@ -7,7 +7,7 @@ class Player extends Stepped {
   constructor(context) {
     super(context, "player", "FlashAttention, step by step", {
       memory: [Memory.key, (frames) => new Memory(frames)],
-      grid: [Grid.key, (frames) => new Grid(frames, (k) => this.seekStep(k))],
+      grid: [Grid.key, () => new Grid((k) => this.seekStep(k))],
       chip: [Chip.key, (frames) => new Chip(frames, (row) => this.select(row))],
       bars: [RowBars.key, (frames) => new RowBars(frames)],
       lines: [
@@ -20,8 +20,8 @@ class Player extends Stepped {
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, chip, bars } = this.parts.places;
     const words = div("flash-panel flash-words", this.title, this.sentence, this.verdict);
-    const cut = div("flash-cut", this.blocks, grid);
-    const stage = div("flash-stage", div("flash-wide", memory, chip), div("flash-narrow", cut, bars), this.air);
+    const scores = div("flash-scores", this.blocks, grid);
+    const stage = div("flash-stage", div("flash-wide", memory, chip), div("flash-narrow", scores, bars), this.air);
     this.body.append(words, stage, this.foot(this.parts.places));
     this.below.className = "flash-errors";
     this.begin();
@@ -71,6 +71,7 @@ class Player extends Stepped {
     for (const [name, X] of Object.entries(memory.held)) {
       const [column, cols] = name === "O" ? ["O_acc", frames.d] : [name, 1];
       const ends = [memory.slice(name), chip.column(column)];
+      if (ends[0].hidden) continue; // a learner's state, of which only the steps' ends are known
       const from = stores ? [X, step.rows[0] * cols] : [frames.numbers, step[`${column}_old`]];
       const matrix = [...from, step.n_r, cols, frames.peaks[name]];
       send(motion, air, kind, ...(stores ? ends.reverse() : ends), matrix, colour);

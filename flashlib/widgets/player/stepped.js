@@ -72,9 +72,7 @@ class Stepped extends Widget {
     Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
     if (this.colour) this.paintParts();
     else this.paint();
-    const opens = this.opening(sent);
-    this.#reset();
-    if (opens) this.transport.seek(opens);
+    this.#reset(this.opening(sent));
   }
 
   loaded() {}
@@ -84,8 +82,8 @@ class Stepped extends Widget {
     return Number.isInteger(step) ? this.frames.frameOf[step + 1] - 1 : 0;
   }
 
-  #reset() {
-    this.transport.reset(this.frames.last);
+  #reset(position) {
+    this.transport.reset(this.frames.last, position);
     this.transport.mark(this.inParts ? this.frames.marked() : []);
   }
 
@@ -106,8 +104,7 @@ class Stepped extends Widget {
     const { k } = this.at;
     this.detail = detail;
     this.frames.setDetail(detail);
-    this.#reset();
-    this.seekStep(k);
+    this.#reset(this.frames.frameOf[k]);
   }
 
   seekStep(k) {

@@ -30,9 +30,8 @@ function bring(motion, slice, element) {
 function send(motion, air, kind, from, to, matrix, colour) {
   const [start, end, origin] = [boxOf(from), boxOf(to), air.getBoundingClientRect()];
   const [data, offset, rows, cols, peak] = matrix;
-  const copy = new Matrix({
-    name: "on its way", rows, cols, width: end.width / cols, height: end.height / rows, numbers: false,
-  });
+  const size = { rows, cols, width: end.width / cols, height: end.height / rows, numbers: false };
+  const copy = new Matrix("on its way", size);
   copy.draw(data, offset, rows, cols, peak, colour);
   const { element } = copy;
   Object.assign(element.style, { left: `${end.left - origin.left}px`, top: `${end.top - origin.top}px` });

@@ -25,15 +25,17 @@ function colourScale(root) {
 }
 
 /**
- * Mark the root as dark or light once it is on the page, and whenever the theme changes; `changed` is called then.
- * Returns a stop.
+ * Mark the root as dark or light, now if it is on the page, else once it is, and whenever the theme changes; `changed`
+ * is called after each change. Returns a stop.
  */
 function watchTheme(root, changed) {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  let dark = null;
+  let [back, dark] = [null, null];
   const look = () => {
     if (!root.isConnected) return; // it has no colours yet
-    canvas.fillStyle = getComputedStyle(root).backgroundColor;
+    const { backgroundColor } = getComputedStyle(root);
+    if (backgroundColor === back) return;
+    canvas.fillStyle = back = backgroundColor;
     canvas.fillRect(0, 0, 1, 1);
     const [r, g, b] = canvas.getImageData(0, 0, 1, 1).data;
     const isDark = 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
@@ -48,6 +50,7 @@ function watchTheme(root, changed) {
   system.addEventListener("change", look);
   const shown = new ResizeObserver(look); // tells when the root comes onto the page
   shown.observe(root);
+  look();
   return () => {
     observer.disconnect();
     shown.disconnect();

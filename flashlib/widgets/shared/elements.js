@@ -28,8 +28,11 @@ function symbol(name) {
 const panel = (name, title, note, ...children) =>
   h("section", { class: `flash-panel flash-${name}` }, h("header", {}, h("h3", {}, title), note), ...children);
 
+/** Set the text of an element; a node of text that is there stays, since to lay out a new one takes longer. */
 function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const { firstChild, lastChild } = element;
+  if (firstChild !== lastChild || !(firstChild instanceof Text)) element.textContent = text;
+  else if (firstChild.data !== text) firstChild.data = text;
 }
 
 const NAMES =

@@ -16,7 +16,10 @@ class Motion {
   }
 
   begin(time) {
-    this.running.forEach((animation) => animation.cancel());
+    for (const { animation, ended } of this.running) {
+      animation.cancel();
+      ended?.(); // now: the event of it comes a frame later
+    }
     this.running = [];
     this.time = time;
   }
@@ -30,7 +33,7 @@ class Motion {
   play(element, looks, ended) {
     if (!this.time) return;
     const animation = element.animate(looks, { duration: this.time, easing: "ease-in-out" });
-    if (ended) animation.onfinish = animation.oncancel = ended;
-    this.running.push(animation);
+    animation.onfinish = ended;
+    this.running.push({ animation, ended });
   }
 }

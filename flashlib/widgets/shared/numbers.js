@@ -1,4 +1,8 @@
-// Numbers as texts.
+// Numbers: as Python sent them, and as texts.
+
+/** The numbers in what came as bytes: a copy, since they may lie where no 8-byte number may. */
+const float64 = ({ buffer, byteOffset, byteLength }) =>
+  new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength));
 
 const between = (low, x, high) => Math.max(low, Math.min(high, x));
 
@@ -22,3 +26,6 @@ function short(x) {
 
 /** x with every digit that tells it from its neighbours. */
 const exact = (x) => (Number.isFinite(x) ? tidy(String(x)) : number(x));
+
+/** x as it stands after a minus sign. */
+const inBrackets = (x) => (x < 0 ? `(${number(x)})` : number(x));

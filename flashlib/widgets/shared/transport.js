@@ -10,6 +10,7 @@ const ICONS = {
 };
 
 const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60]; // steps a second
+
 /**
  * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes; `motion`
  * is then how many ms what moves may take on its way to what is shown, 0 for none.
@@ -63,10 +64,11 @@ class Transport {
     return this.frame !== null;
   }
 
-  reset(last) {
+  /** Take other positions, and stay at one of them. */
+  reset(last, position = 0) {
     this.last = last;
     this.scrub.max = last;
-    this.#go(0);
+    this.seek(position);
   }
 
   /** Mark positions under the scrub bar. */
@@ -108,7 +110,8 @@ class Transport {
   }
 
   pause() {
-    if (this.frame !== null) cancelAnimationFrame(this.frame);
+    if (!this.playing) return;
+    cancelAnimationFrame(this.frame);
     this.frame = null;
     this.#showPlaying();
   }

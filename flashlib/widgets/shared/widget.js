@@ -38,7 +38,7 @@ class Widget {
     const changed = Object.entries(settings).filter(([name, value]) => this.model.get(name) !== value);
     if (this.off || !changed.length) return;
     for (const [name, value] of changed) {
-      this.before[name] ??= this.model.get(name);
+      if (!(name in this.before)) this.before[name] = this.model.get(name);
       this.model.set(name, value);
     }
     this.model.set("asked", this.model.get("asked") + 1);
@@ -117,6 +117,7 @@ class Widget {
     this.stops.push(
       listenToKeys(this.root, keys),
       watchTheme(this.root, () => {
+        if (!this.root.dataset.loads) return; // there is nothing to draw yet
         this.paint();
         this.draw();
       }),

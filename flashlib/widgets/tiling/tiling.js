@@ -28,7 +28,7 @@ function stops(name, text, label, input) {
     "data-name": name,
     oninput: () => input(values[range.value]),
   });
-  const output = h("output", {});
+  const output = h("output", { "aria-live": "off" });
   const element = h("label", { class: "flash-slider" }, symbol(text), range, output);
   const show = (value, all, unit = "") => {
     values = all;
@@ -83,6 +83,7 @@ class TilingLab extends Widget {
       if (result.stops[name].includes(value)) show(value, result.stops[name], name === "capacity" ? " KB" : "");
     }
     for (const name of ["dtype", "causal", "order"]) this[name].show(chosen(name));
+    if (!this.colour) this.paint();
     this.draw();
   }
 

@@ -1,0 +1,106 @@
+"""What the tests of more than one module ask a widget on the page, in JavaScript."""
+
+from pathlib import Path
+
+import axe_playwright_python
+
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
+CONTROLS = r"button|checkbox|combobox|grid|link|listbox|radio|searchbox|slider|spinbutton|switch|tab|textbox"
+
+# What axe finds in one widget; the rest of the page belongs to JupyterLab.
+VIOLATIONS = """async (root) => {
+    const { violations, passes } = await axe.run(root);
+    if (!passes.length) return ["axe has looked at nothing"];
+    return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+}"""
+
+# Where Tab must stop: what is visible, enabled and not taken out; of the radio buttons of a group only one.
+STOPS = """root => {
+    const all = "a[href], button, input, select, textarea, summary, [tabindex], [contenteditable]";
+    const radios = (e) => [...root.querySelectorAll("input[type=radio]")].filter(({ name }) => name === e.name);
+    const stop = (e) => (radios(e).find(({ checked }) => checked) ?? radios(e)[0]) === e;
+    return [...root.querySelectorAll(all)].filter(
+        (e) => e.tabIndex >= 0 && !e.matches(":disabled") && e.checkVisibility({ visibilityProperty: true }) &&
+            (e.type !== "radio" || stop(e)),
+    );
+}"""
+
+FOCUS = """root => {
+    const e = document.activeElement;
+    return !root.contains(e) ? null : e === root ? "root" : String(window.stops.indexOf(e));
+}"""
+
+# Words or marks outside the widget, in a box too small for them, or on other words; what scrolls may be larger.
+MISPLACED = """root => {
+    const found = [];
+    const told = (why, e) => found.push(`${why}: ${e.outerHTML.slice(0, 150)}`);
+    const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflowX);
+    const reachable = (e) => e.tabIndex >= 0 || e.querySelector("button, input, select, textarea, [tabindex]");
+    if (root.scrollWidth > root.clientWidth) told(`${root.scrollWidth} px in ${root.clientWidth} px`, root);
+    const box = root.getBoundingClientRect();
+    for (const e of root.querySelectorAll("*")) {
+        if (e.closest(".flash-spoken, defs") || !e.checkVisibility({ visibilityProperty: true })) continue;
+        const style = getComputedStyle(e);
+        const own = e.getBoundingClientRect();
+        let holder = e.parentElement;
+        while (holder !== root && !scrolls(holder)) holder = holder.parentElement;
+        const inside = own.left >= box.left - 1 && own.right <= box.right + 1;
+        const beyond = !inside && own.width > 0 && style.opacity !== "0";
+        if (beyond && holder === root) told("beyond the edge", e);
+        if (e instanceof SVGElement || style.display === "inline" || e.matches("input, select")) continue;
+        const [wide, high] = [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight];
+        if (scrolls(e)) {
+            if (wide > 1 && !reachable(e)) told("scrolls by pointer only", e);
+        } else if (style.overflowX !== "visible") {
+            if (wide > 1 || high > 1) told(`clipped, ${wide} and ${high} px too large`, e);
+        } else if (wide > 1 && [...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) {
+            told(`text ${wide} px wider than its box`, e);
+        }
+    }
+    const texts = [];
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const e = node.parentElement;
+        if (!node.data.trim() || e.closest("pre, .flash-spoken, option, sub, sup")) continue;
+        if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        for (const box of range.getClientRects()) texts.push([box, e]);
+    }
+    texts.forEach(([a, e], k) => {
+        const over = texts.slice(k + 1).find(([b]) => {
+            const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            return width > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > a.height / 3;
+        });
+        if (over) told(`on the text of ${over[1].outerHTML.slice(0, 80)}`, e);
+    });
+    return found;
+}"""
+
+MOVING = """root => [
+    ...root.getAnimations({ subtree: true }).map((animation) => String(animation)),
+    ...[root, ...root.querySelectorAll("*")].flatMap((e) => [null, "::before", "::after"].flatMap((part) => {
+        const { transitionDuration, animationName } = getComputedStyle(e, part);
+        const still = transitionDuration.split(", ").every((time) => time === "0s") && animationName === "none";
+        return still ? [] : [`${e.outerHTML.slice(0, 150)} ${part}: ${transitionDuration} ${animationName}`];
+    })),
+]"""
+
+# Rules of the widgets' style sheets that could reach what is not theirs. What they say of the body is the theme.
+FAR_REACHING = """() => {
+    const found = [];
+    const told = (selector) => /^([.]flash-|body:not[(][^()]*[)] [.]flash-)/.test(selector);
+    const look = (rule) => {
+        if (rule instanceof CSSStyleRule) {
+            const selectors = rule.selectorText.split(/,(?![^(]*[)])/).map((selector) => selector.trim());
+            found.push(...selectors.filter((selector) => !told(selector)));
+            const reached = [...document.querySelectorAll(rule.selectorText)];
+            const outside = reached.find((e) => !e.closest(".flash-widget"));
+            if (outside) found.push(`${rule.selectorText}: ${outside.outerHTML.slice(0, 150)}`);
+        } else if (rule instanceof CSSGroupingRule) [...rule.cssRules].forEach(look);
+        else if (!rule.name?.startsWith("flash-")) found.push(rule.cssText); // @keyframes have a name
+    };
+    const sheets = [...document.querySelectorAll('style[id^="flashlib."]')].map((style) => style.sheet);
+    sheets.flatMap(({ cssRules }) => [...cssRules]).forEach(look);
+    return [sheets.length, found];
+}"""
