@@ -83,6 +83,8 @@ CASES = [
     ("MergeTree()", orders()),
 ]
 
+ECHO = slider("of one", (3, 4), ["answer", "value"], "input")
+
 # Resolves once the next frame has been painted: a message is taken up after that, an animation frame before it.
 PAINTED = """() => new Promise((done) => requestAnimationFrame(() => {
     const { port1, port2 } = new MessageChannel();
@@ -250,7 +252,8 @@ def main():
 def measure(browser, address, folder):
     """Print the tables; return the exit code."""
     print(*heading(browser), "", sep="\n")
-    cells = ["from flashlib.widgets import *", *(case for case, _ in CASES)]
+    echo = (Path(__file__).parent / "echo.py").read_text(encoding="utf-8")
+    cells = ["from flashlib.widgets import *", *(case for case, _ in CASES), f"{echo}\nEcho()"]
     with browsing.opened(browser, address, folder, "measure.ipynb", cells) as lab:
         lab.page.evaluate("() => localStorage.setItem('flashlib.guided', 'yes')")  # no callouts
         if errors := lab.run_all():
@@ -276,6 +279,9 @@ def print_cases(page, held):
 
     print(line("", f"{CHANGES} changes of", "median", "worst", "frames/s", "moving"))
     print(line("limit", "", f"{LIMITS['change']} ms", "", LIMITS["rate"], LIMITS["motion"]))
+    times, *_ = measure_case(page, len(CASES), ECHO)
+    told = "a widget that draws nothing"
+    print(line(told, "slider", f"{median(times):.1f} ms", f"{max(times):.1f} ms", "", ""), flush=True)
     wrong = []
     for n, (case, control) in enumerate(CASES):
         try:
