@@ -3,11 +3,8 @@
 /** An error in words; Python, which cannot send infinity or NaN, sends 1e300 for both. */
 const size = (error) => (error < 1e300 ? number(error) : "∞ or NaN");
 
-/** How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1. */
-function drawErrors(element, { learner, T }) {
-  element.hidden = !learner;
-  if (!learner) return;
-  const { errors, tolerance } = learner;
+/** How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1; and in words. */
+function drawErrors(element, scale, { learner: { errors, tolerance }, T }) {
   const height = (error) =>
     error > tolerance ? between(0.25, 1 - Math.log10(error) / Math.log10(tolerance), 1) : 0;
   const bars = errors.map((error, k) => `M${k} 1V${1 - height(error)}H${k + 0.8}V1z`).join("");
@@ -17,8 +14,9 @@ function drawErrors(element, { learner, T }) {
     svg("path", { d: bars }),
   );
   const worst = errors.length ? Math.max(...errors) : 0;
-  const scale = `error by powers of ten, at most ${size(worst)}`;
-  element.replaceChildren(picture, note(worst > tolerance ? scale : "no error at the steps that were played"));
+  const most = `error by powers of ten, at most ${size(worst)}`;
+  setText(scale, worst > tolerance ? most : "no error at the steps that were played");
+  element.replaceChildren(picture);
 }
 
 /** What there is to say of a learner's steps at a frame. */

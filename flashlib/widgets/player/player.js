@@ -17,9 +17,11 @@ class Player extends Stepped {
       legend: [Legend.key, (frames) => new Legend(frames)],
     });
     this.verdict = h("p", { class: "flash-verdict" });
+    this.scale = note();
+    this.judged = div("flash-judged", this.verdict, this.scale);
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, chip, bars } = this.parts.places;
-    const words = div("flash-panel flash-words", this.title, this.sentence, this.verdict);
+    const words = div("flash-panel flash-words", this.title, this.sentence, this.judged);
     const scores = div("flash-scores", this.blocks, grid);
     const stage = div("flash-stage", div("flash-wide", memory, chip), div("flash-narrow", scores, bars), this.air);
     this.body.append(words, stage, this.foot(this.parts.places));
@@ -34,7 +36,8 @@ class Player extends Stepped {
   }
 
   loaded() {
-    drawErrors(this.below, this.frames);
+    this.below.hidden = this.judged.hidden = !this.frames.learner;
+    if (this.frames.learner) drawErrors(this.below, this.scale, this.frames);
     this.root.classList.toggle("flash-learner", Boolean(this.frames.learner));
   }
 
