@@ -12,7 +12,7 @@ READ, WRITTEN = "#1b8a6b", "#9d60c6"  # bytes from HBM, and to it
 WRONG = "#d9453f"  # never alone: a sign or a word says it too
 BLUE, ORANGE, PINK, OLIVE = "#2a7cd0", "#b9662a", "#c8507f", "#7d8420"
 SERIES = {BLUE: "-", ORANGE: "--", INK: "-.", PINK: ":", OLIVE: (0, (5, 1, 1, 1))}  # of curves
-SOFT = 0.05  # as much of INK lies behind the parts of a picture
+SOFT = 0.05  # the share of INK in the ground of a panel
 
 NEGATIVE, ZERO, POSITIVE = "#ea9a57", "#ffffff", "#76aee8"  # fills: values, on a diverging scale
 HIGHLIGHT = "#fff0b3"  # a fill: what is at work or was picked

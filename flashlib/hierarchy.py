@@ -8,14 +8,15 @@ from flashlib.picture import Picture
 
 LEVELS = "HBM", "SRAM", "registers"
 SIDE = 236  # pixels, of HBM
-HEIGHT = 130  # pixels, of SRAM and the registers of one multiprocessor, in which a pixel is
-BYTES = 12
+HEIGHT = 130  # pixels, of SRAM and the registers of one multiprocessor
+BYTES = 12  # that a pixel of these two stands for
 TOP = 114  # pixels, above them
 METRE = 96 / 0.0254  # pixels, as a browser counts them
 
 
 def memories(gpu="H200", at=None) -> Picture:
-    """Return a picture of the memories of a GPU of `GPUS`; at: the one that is told about, of `LEVELS`, or None.
+    """Return a picture of the memories of a GPU of `GPUS`; at: the one that is told about, of `LEVELS`, or None;
+    "HBM" is the large memory, GDDR6 too.
 
     Areas are bytes, at two scales: HBM beside all SRAM and all registers of the chip; those of one multiprocessor.
     """
@@ -23,12 +24,12 @@ def memories(gpu="H200", at=None) -> Picture:
         raise ValueError(f"gpu is {gpu!r}; accepted are {', '.join(GPUS)}")
     if at not in (None, *LEVELS):
         raise ValueError(f"at is {at!r}; accepted are {', '.join(LEVELS)}")
-    gpu = GPUS[gpu]
-    picture = Picture(930, 318, _words(gpu))
+    chip = GPUS[gpu]
+    picture = Picture(930, 318, _words(chip))
     picture.shade(0, 0, 264, 318)
     picture.shade(354, 0, 576, 318)
-    _draw_large(picture, gpu, at)
-    _draw_chip(picture, gpu, at)
+    _draw_large(picture, chip, at)
+    _draw_chip(picture, chip, at)
     return picture
 
 

@@ -21,7 +21,7 @@ FACES = {  # of words and of the symbols between them
 SYMBOL = re.compile(r"\b(?:(d?[A-Za-z]|lse|delta)_([A-Za-z0-9]+)|([mlxdNQKVSPO])\b)")  # O_acc, S_ij, lse_i, m
 FINE = 4  # slanted lines are drawn so many times as large, and made small again
 HATCH = 6  # pixels from line to line
-SPREAD = [round(255 * (alpha / 255) ** 0.45) for alpha in range(256)]  # else a little of INK becomes none of it
+SPREAD = [round(255 * (alpha / 255) ** 0.45) for alpha in range(256)]  # else the 256 colours have no faint INK
 
 
 class Picture:

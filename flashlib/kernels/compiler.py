@@ -29,7 +29,7 @@ class Cancelled(CompileError):
 
 
 class Wanted:
-    """Whether an answer is still waited for. Who may stop waiting sets WANTED to one, then asks."""
+    """Whether an answer is still waited for. To be able to stop waiting, set WANTED to one, then ask."""
 
     def __init__(self):
         self.cancelled, self._end, self._lock = False, None, threading.Lock()

@@ -10,6 +10,7 @@ def keep(widget):
 
     With the first of them, what the cell made or showed when it was run before is let go, see `Widget.rest`,
     unless another cell has it. Else a page and a saved notebook would hold a widget more for each run of a cell.
+    What a cell showed that shows none any more, or is gone, is kept: nothing runs that could tell.
     """
     cell, execution = _running()
     if cell is None:

@@ -13,14 +13,14 @@ PATIENCE = 2.5  # seconds: what takes longer is ended for a newer request; a new
 class Job(threading.Thread):
     """Compiles one kernel; `done`, a function of the Job, is called at the end, from its thread.
 
-    settings: keywords of `compiled.report`. started: when, as time.time(). report: the Compiled, or None. error:
-    the exception in its place, or None. took: seconds, when it is done.
+    settings: keywords of `compiled.report`. started: when, as time.time(), for the page. report: the Compiled, or
+    None. error: the exception in its place, or None. took: seconds, when it is done.
     """
 
     def __init__(self, settings, done=None):
         super().__init__(daemon=True, name="CompilerLab")
         self.settings, self._done, self._wanted = settings, done, compiler.Wanted()
-        self.started, self.took = time.time(), 0.0
+        self.started, self.took, self._began = time.time(), 0.0, time.monotonic()
         self.report = self.error = None
 
     def compile(self):
@@ -28,7 +28,7 @@ class Job(threading.Thread):
             self.report = compiled.report(**self.settings)
         except Exception as error:  # whatever it is, the page must say it
             self.error = error
-        self.took = time.time() - self.started
+        self.took = time.monotonic() - self._began
 
     def run(self):
         RUNNING.add(self)
@@ -38,10 +38,11 @@ class Job(threading.Thread):
 
     def cancel(self, patience=0):
         """End the process that compiles, as soon as it has run for `patience` seconds."""
-        if patience <= time.time() - self.started:
+        left = self._began + patience - time.monotonic()
+        if left <= 0:
             self._wanted.cancel()
         else:
-            timer = threading.Timer(self.started + patience - time.time(), self._wanted.cancel)
+            timer = threading.Timer(left, self._wanted.cancel)
             timer.daemon = True
             timer.start()
 
