@@ -30,7 +30,7 @@ class GPU:
     sram        shared memory of one multiprocessor, as much as can be set; the rest of that memory is L1 cache.
                 FlashAttention (2022), section 2.1, says 192 KB for the A100: both together
     block_sram  how much of it one thread block can have: from the A100 on, 1 KB per block is the system's
-    registers   of one multiprocessor, in bytes
+    registers   of one multiprocessor
     l2          cache that all multiprocessors share
     memory      the large memory, HBM or GDDR: its size, and `kind`, its name
     bandwidth   of the large memory

@@ -29,11 +29,11 @@ class Backward extends Stepped {
       legend: [GradientLegend.key, (frames) => new GradientLegend(frames)],
     });
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
-    const { memory, grid, error, chip } = this.parts.places;
+    const { memory, grid, error, chip } = this.views.places;
     const words = div("flash-panel flash-words", this.title, this.sentence);
     const scores = div("flash-scores", this.blocks, grid);
     const stage = div("flash-stage", memory, scores, error, chip, this.air);
-    this.body.append(words, stage, this.foot(this.parts.places));
+    this.body.append(words, stage, this.foot(this.views.places));
     this.begin();
   }
 
@@ -42,7 +42,7 @@ class Backward extends Stepped {
     return new BackwardFrames(sent);
   }
 
-  drawParts(at) {
+  drawViews(at) {
     this.memory.draw(at, this.colour, this.motion);
     this.grid.draw(at, this.colour);
     this.error.draw(at);

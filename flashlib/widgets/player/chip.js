@@ -8,36 +8,36 @@ class Chip {
 
   constructor(frames, pressed) {
     this.where = note();
-    this.parts = new Parts({
+    this.views = new Views({
       room: [({ sram }) => sram, room],
       tiles: [() => 0, () => new Tiles()],
       table: [({ B_r, d, learner }) => [B_r, d, Boolean(learner)], (frames) => new StateTable(frames, pressed)],
     });
-    const { room: bar, tiles, table } = this.parts.places;
+    const { room: bar, tiles, table } = this.views.places;
     const title = [note("small and fast"), bar, this.where];
     this.element = panel("chip", "SRAM", title, tiles, table);
   }
 
   take(frames) {
-    this.parts.load(frames);
+    this.views.load(frames);
   }
 
   draw(at, selected, colour, motion) {
     const { step } = at;
     const place = step && `${span("row", step.rows)}, ${span("column", step.cols)}`;
     setText(this.where, place ?? "empty");
-    this.parts.made.tiles.draw(at, colour);
-    this.parts.made.table.draw(at, selected, colour, motion);
+    this.views.made.tiles.draw(at, colour);
+    this.views.made.table.draw(at, selected, colour, motion);
   }
 
   /** The element of a tile. */
   tile(name) {
-    return this.parts.made.tiles.tiles[name].matrix.element;
+    return this.views.made.tiles.tiles[name].matrix.element;
   }
 
   /** The elements of a column of the state, one for each row. */
   column(name) {
-    return this.parts.made.table.column(name);
+    return this.views.made.table.column(name);
   }
 }
 

@@ -12,7 +12,7 @@ class Compare extends Stepped {
     this.sides = Object.entries(SIDES).map(([order, words]) => new Side(order, words, this));
     const sides = this.sides.map((side) => side.element);
     const words = div("flash-panel flash-words", this.sentence);
-    this.body.append(div("flash-sides", sides), words, this.parts.places.legend);
+    this.body.append(div("flash-sides", sides), words, this.views.places.legend);
     this.begin();
   }
 
@@ -30,12 +30,12 @@ class Compare extends Stepped {
     return both[0];
   }
 
-  paintParts() {
+  paintViews() {
     paintScale(this.root, this.colour);
     this.sides.forEach((side) => side.memory.paint(this.colour));
   }
 
-  drawParts({ frame }) {
+  drawViews({ frame }) {
     this.moved = this.sides.map((side) => side.draw(frame, this.colour, this.motion));
   }
 
@@ -66,11 +66,11 @@ class Compare extends Stepped {
 class Side {
   constructor(order, [name, words], owner) {
     this.order = order;
-    this.parts = new Parts({
+    this.views = new Views({
       memory: [Memory.key, (frames) => new Memory(frames)],
       grid: [Grid.key, () => new Grid((k) => owner.transport.seek(k), 120)],
     });
-    const { memory, grid } = this.parts.places;
+    const { memory, grid } = this.views.places;
     this.element = h(
       "section",
       { class: "flash-side", "data-order": order },
@@ -81,15 +81,15 @@ class Side {
 
   load(frames) {
     this.frames = frames;
-    this.parts.load(frames);
-    this.memory = this.parts.made.memory;
+    this.views.load(frames);
+    this.memory = this.views.made.memory;
   }
 
   /** Draw a step; return the bytes moved by then. */
   draw(position, colour, motion) {
     const at = this.frames.at(position);
     this.memory.draw(at, colour, motion);
-    this.parts.made.grid.draw(at, colour);
+    this.views.made.grid.draw(at, colour);
     return this.frames.sum(this.frames.moved(at));
   }
 }

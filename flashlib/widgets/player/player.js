@@ -20,11 +20,11 @@ class Player extends Stepped {
     this.scale = note();
     this.judged = div("flash-judged", this.verdict, this.scale);
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
-    const { memory, grid, chip, bars } = this.parts.places;
+    const { memory, grid, chip, bars } = this.views.places;
     const words = div("flash-panel flash-words", this.title, this.sentence, this.judged);
     const scores = div("flash-scores", this.blocks, grid);
     const stage = div("flash-stage", div("flash-wide", memory, chip), div("flash-narrow", scores, bars), this.air);
-    this.body.append(words, stage, this.foot(this.parts.places));
+    this.body.append(words, stage, this.foot(this.views.places));
     this.below.className = "flash-errors";
     this.begin();
     guide(this);
@@ -49,7 +49,7 @@ class Player extends Stepped {
     return this.frames.marked()[0] ?? 0;
   }
 
-  drawParts(at) {
+  drawViews(at) {
     const { colour, motion, selected } = this;
     this.memory.draw(at, colour, motion);
     this.grid.draw(at, colour);

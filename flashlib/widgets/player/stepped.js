@@ -1,8 +1,8 @@
 // A player of steps in their parts, whatever the steps are of.
 
 /**
- * Plays the frames of what Python sent in `frames`. A subclass has `kinds`, what its Parts are made of; `unpack`,
- * which makes a Trace of what was sent; `equations` of each part of a step, whose names are told; `drawParts`; and
+ * Plays the frames of what Python sent in `frames`. A subclass has `kinds`, what its Views are made of; `unpack`,
+ * which makes a Trace of what was sent; `equations` of each part of a step, whose names are told; `drawViews`; and
  * `words` and `ending`, the sentence on a frame and on the end. inParts: whether a step is played in its parts, and
  * a row of it can be selected.
  */
@@ -16,7 +16,7 @@ class Stepped extends Widget {
     this.status = h("span", { class: "flash-status" });
     this.title = h("p", { class: "flash-title flash-strong" });
     this.sentence = h("p", { class: "flash-sentence" });
-    this.parts = new Parts(kinds);
+    this.views = new Views(kinds);
     this.body = div("flash-body");
     this.below = h("div", {}); // the scrub bar
     this.controls = new TilingControls(this);
@@ -66,11 +66,11 @@ class Stepped extends Widget {
     const frames = (this.frames = this.unpack(sent));
     frames.setDetail(this.detail);
     this.controls.show(sent);
-    this.parts.load(frames);
-    Object.assign(this, this.parts.made);
+    this.views.load(frames);
+    Object.assign(this, this.views.made); // memory, grid and what else the subclass named
     this.loaded();
     Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
-    if (this.colour) this.paintParts();
+    if (this.colour) this.paintViews();
     else this.paint();
     this.#reset(this.opening(sent));
   }
@@ -91,10 +91,10 @@ class Stepped extends Widget {
   paint() {
     if (!this.root.isConnected) return; // called again when it is on the page
     this.colour = colourScale(this.root);
-    this.paintParts();
+    this.paintViews();
   }
 
-  paintParts() {
+  paintViews() {
     paintScale(this.root, this.colour);
     this.memory.paint(this.colour);
   }
@@ -130,7 +130,7 @@ class Stepped extends Widget {
     const offset = this.picked ?? frames.telling(step);
     this.selected = start + Math.min(offset, Math.max(0, stop - start - 1));
     this.motion.begin(this.transport.motion);
-    this.drawParts(at);
+    this.drawViews(at);
     this.#tell(at);
     Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });
     this.drawTime = performance.now() - started; // ms
