@@ -11,6 +11,7 @@ from pathlib import Path
 
 from flashlib import widgets
 from flashlib.widgets.compiler import CompilerLab
+from flashlib.widgets.prediction.card import PredictionCard
 
 CONFIG = {
     "env": {"browser": True, "es2024": True},
@@ -42,7 +43,7 @@ def faults(scripts) -> list[str]:
 
 
 if __name__ == "__main__":
-    classes = [CompilerLab, *(getattr(widgets, name) for name in widgets.__all__)]
+    classes = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
     found = faults({cls.__name__: cls._script for cls in classes})
     print("\n".join(found) or "The widgets' JavaScript: no faults.")
     sys.exit(bool(found))

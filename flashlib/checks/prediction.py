@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks import chapters
+from flashlib.checks import chapters, progress_file
 from flashlib.checks.verdict import Verdict
 
 UNANSWERED = "not answered yet"
@@ -21,14 +21,16 @@ class Question:
     """A question of a chapter, whose text stands in the notebook.
 
     answer: returns the right value, computed: a number, bool, text (one of `choices`), tuple or set; or a dict of
-    these for a question of several parts, which are answered by keyword. reason: why, said with every answer.
-    wrong: {a wrong value, or (part, value): what it overlooks}. tolerance: relative, for numbers.
+    these for a question of several parts, which are answered by keyword. labels: {part: what a card calls it},
+    where that is not its name. reason: why, said with every answer. wrong: {a wrong value, or (part, value): what
+    it overlooks}. tolerance: relative, for numbers.
     """
 
     name: str
     answer: Callable[[], Any]
     reason: str
     choices: tuple[str, ...] = ()
+    labels: dict = field(default_factory=dict)
     wrong: dict = field(default_factory=dict)
     tolerance: float = 0.0
 
@@ -39,19 +41,21 @@ def questions():
     return {q.name: q for module in chapters.modules("questions.py") for q in module.QUESTIONS}
 
 
-def predict(name, answer=..., **parts) -> Verdict:
-    """Return the Verdict on a prediction: `predict("tiles", 10)`, or by part, `predict("overflow", fp16=12)`.
+def predict(name, *answer, **parts):
+    """Return a card that asks for a prediction and says at once whether it is right: `predict("tiles")`.
 
-    An answer of `...`, as it stands in the notebook, is none yet. Never raises.
+    With an answer, `predict("tiles", 10)` or by part `predict("overflow", fp16=12)`, return the Verdict on it. An
+    answer of `...` is none. Never raises.
     """
     if name not in questions():
         near = difflib.get_close_matches(str(name), questions(), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return Verdict(str(name), "not checked", f"there is no question {name!r}{hint}")
     question = questions()[name]
-    right = question.answer()
-    expected = right if isinstance(right, dict) else {"": right}
-    given = {part: _plain(x, question.choices) for part, x in {"": answer, **parts}.items() if x is not ...}
+    if not answer and not parts:
+        return _card(question)
+    expected = _expected(question)
+    given = {part: _plain(x, question.choices) for part, x in {**_only(answer), **parts}.items() if x is not ...}
     if unknown := sorted(given.keys() - expected.keys()):
         accepted = ", ".join(f"{part}=..." if part else "..." for part in expected)
         what = f"there is no part {unknown[0]!r}" if unknown[0] else "it has several parts"
@@ -69,6 +73,62 @@ def predict(name, answer=..., **parts) -> Verdict:
     if problem:
         return Verdict(name, "wrong", f"{problem}.", (("why", question.reason),))
     return Verdict(name, "right", question.reason)
+
+
+def _only(answer):
+    """Return the answer that was given without the name of a part, under the name ""."""
+    return {"": answer[0] if len(answer) == 1 else answer} if answer else {}
+
+
+def _expected(question):
+    """Return the right answer of each part; of a question of one part, its name is ""."""
+    right = question.answer()
+    return right if isinstance(right, dict) else {"": right}
+
+
+def _card(question):
+    from flashlib.widgets.prediction.card import PredictionCard  # here: checks do without widgets
+
+    fields = [_field(question, part, right) for part, right in _expected(question).items()]
+    keep = partial(progress_file.keep_prediction, question.name)
+    given = progress_file.predicted().get(question.name)
+    return PredictionCard(question.name, fields, question.reason, given, keep)
+
+
+def _field(question, part, right):
+    """Return what a card is told of one part, see PredictionCard."""
+    wrong = []
+    for value, why in question.wrong.items():
+        if isinstance(value, tuple) and value and isinstance(value[0], str):
+            if value[0] != part:
+                continue
+            value = value[1]
+        value = _plain(value, question.choices)
+        if not _wrong_kind(question, value, right):
+            wrong.append([_typed(value), why])
+    return {
+        "part": part,
+        "label": question.labels.get(part, part.replace("_", " ")),
+        "kind": _kind(right),
+        "right": _typed(right),
+        "shown": f"{right:.4g}" if isinstance(right, float) else _typed(right),
+        "wrong": wrong,
+        "choices": list(question.choices),
+        "length": len(right) if isinstance(right, tuple) else 0,
+        "tolerance": question.tolerance,
+    }
+
+
+def _kind(right):
+    kinds = {bool: "bool", str: "choice", tuple: "tuple", set: "set", frozenset: "set"}
+    return next((name for kind, name in kinds.items() if isinstance(right, kind)), "number")
+
+
+def _typed(x):
+    """Return a value as a learner would type it."""
+    if isinstance(x, set | frozenset):
+        return ", ".join(f"({_typed(item)})" if isinstance(item, tuple) else _typed(item) for item in sorted(x))
+    return ", ".join(map(_typed, x)) if isinstance(x, tuple | list) else str(x)
 
 
 def _plain(x, choices):

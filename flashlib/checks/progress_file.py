@@ -1,4 +1,4 @@
-"""Which exercises are solved, kept in a small file beside the learner's notebooks; it may be deleted at any time.
+"""What was solved and predicted, in a small file beside the learner's notebooks; it may be deleted at any time.
 
 The file is `progress.json` in the folder `workspace` that the notebook is in, or what the environment variable
 FLASHLIB_PROGRESS names ("off": none). Elsewhere nothing is kept, so tests and CI leave no file behind.
@@ -25,18 +25,54 @@ def path():
 
 def solved():
     """Return ({exercise: date of its first right answer}, a sentence on what hinders keeping it, or "")."""
+    found, problem = _read()
+    return found["solved"], problem
+
+
+def predicted():
+    """Return {question: {part: what was typed}}."""
+    return _read()[0]["predicted"]
+
+
+def _read():
+    """Return what the file has, {"solved": ..., "predicted": ...}, and what hinders keeping it, or ""."""
+    nothing = {"solved": {}, "predicted": {}}
     file = path()
     if file is None:
-        return {}, "Progress is kept in the folder workspace, which make lab makes; it is not kept here."
+        return nothing, "Progress is kept in the folder workspace, which make lab makes; it is not kept here."
     if not file.exists():
-        return {}, ""
+        return nothing, ""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))["solved"]
-        return {str(name): str(day) for name, day in found.items()}, ""
+        found = json.loads(file.read_text(encoding="utf-8"))
+        days = {str(name): str(day) for name, day in found["solved"].items()}
+        typed = found.get("predicted", {}).items()
+        parts = {str(name): {str(part): str(text) for part, text in given.items()} for name, given in typed}
+        return {"solved": days, "predicted": parts}, ""
     except OSError as error:
-        return {}, f"{file.name} cannot be read ({error.strerror}), so progress is not kept."
+        return nothing, f"{file.name} cannot be read ({error.strerror}), so progress is not kept."
     except (ValueError, KeyError, TypeError, AttributeError):
-        return {}, f"{file.name} is not a progress file any more, and is left as it is: delete it to start anew."
+        problem = "is not a progress file any more, and is left as it is: delete it to start anew."
+        return nothing, f"{file.name} {problem}"
+
+
+def _write(found):
+    """Write the file anew; return what hinders it, or ""."""
+    file = path()
+    part = file.with_suffix(f".{os.getpid()}")
+    try:
+        part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        part.replace(file)  # at once, so that no other notebook reads half a file
+    except OSError as error:
+        return f"{file.name} cannot be written ({error.strerror}), so progress is not kept."
+    return ""
+
+
+def keep_prediction(name, given):
+    """Keep what was typed, {part: text}, where a file can be kept."""
+    found, problem = _read()
+    if not problem:
+        found["predicted"][name] = given
+        _write(found)
 
 
 def record(verdict):
@@ -44,16 +80,10 @@ def record(verdict):
     if log := os.environ.get(LOG):
         with open(log, "a", encoding="utf-8") as file:
             file.write(json.dumps(verdict.data) + "\n")
-    file = path()
-    if not verdict.right or file is None:
+    if not verdict.right or path() is None:
         return verdict
-    done, problem = solved()
-    if not problem and verdict.exercise not in done:
-        text = json.dumps({"solved": {**done, verdict.exercise: date.today().isoformat()}}, indent=1) + "\n"
-        part = file.with_suffix(f".{os.getpid()}")
-        try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(file)  # at once, so that no other notebook reads half a file
-        except OSError as error:
-            problem = f"{file.name} cannot be written ({error.strerror}), so progress is not kept."
+    found, problem = _read()
+    if not problem and verdict.exercise not in found["solved"]:
+        found["solved"][verdict.exercise] = date.today().isoformat()
+        problem = _write(found)
     return replace(verdict, details=(*verdict.details, ("note", problem))) if problem else verdict

@@ -55,7 +55,7 @@ class Widget(anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
 
     def figure(self):
-        """Return a picture of the widget, with `png`, for viewers where nothing can play."""
+        """Return a picture of the widget, with `png`, for viewers where nothing can play; None for none."""
         raise NotImplementedError
 
     def rest(self):
@@ -79,6 +79,6 @@ class Widget(anywidget.AnyWidget):
         cells.keep(self)
         data, metadata = super()._repr_mimebundle_(**kwargs)
         data["text/plain"] = repr(self)
-        if not self.problem:
-            data["image/png"] = base64.b64encode(self.figure().png()).decode()
+        if not self.problem and (picture := self.figure()):
+            data["image/png"] = base64.b64encode(picture.png()).decode()
         return data, metadata

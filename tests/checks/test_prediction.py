@@ -72,7 +72,7 @@ def some(monkeypatch):
 def test_values(some, name, right, wrong):
     assert all(predict(name, x).outcome == "right" for x in right)
     assert all(predict(name, x).outcome == "wrong" for x in wrong)
-    assert predict(name, ...).outcome == predict(name).outcome == "not answered yet"
+    assert predict(name, ...).outcome == "not answered yet"
 
 
 @pytest.mark.parametrize("name, odd", [("tiles", "10"), ("tiles", True), ("shape", 6), ("which", "k"), ("nan", 1)])

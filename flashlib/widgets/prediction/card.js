@@ -1,0 +1,74 @@
+// PredictionCard: fields, a button, and the verdict. The page grades; Python only keeps what is given.
+
+const SAID = { right: ["✓", "Right."], wrong: ["✗", "Wrong:"], open: ["○", "Not answered yet:"] };
+
+class Card extends Widget {
+  constructor(context) {
+    super(context, "card", "a prediction");
+    this.card = this.model.get("card");
+    this.fields = this.card.fields.map((field) => [field.part, this.card.fields.length > 1 ? field.label : "", fieldOf(field)]);
+    const rows = this.fields.map(([, label, { element }]) =>
+      h("div", { class: "flash-card-field" }, label && h("span", { "aria-hidden": "true" }, typeset(label)), element),
+    );
+    const button = h("button", { class: "flash-button flash-text" }, "Check");
+    const form = h("form", { class: "flash-card-form", novalidate: true }, rows, button);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault(); // the page would be left
+      this.#check();
+    });
+    this.verdict = h("div", { class: "flash-card-verdict", role: "status" });
+    this.root.append(h("p", { class: "flash-card-title" }, "Your prediction"), form, this.verdict);
+    this.start("given");
+  }
+
+  #check() {
+    const texts = this.fields.map(([part, , { text }]) => [part, text()]);
+    const given = Object.fromEntries(texts.filter(([, text]) => text));
+    this.model.set("given", given);
+    if (!this.off) this.model.save_changes();
+    this.load(given); // where it is the same as before nothing changes
+  }
+
+  load(given) {
+    for (const [part, , { show }] of this.fields) if (part in given) show(given[part]);
+    const { outcome, sentence, reason } = grade(this.card, given);
+    this.root.dataset.outcome = outcome;
+    const [sign, word] = SAID[outcome];
+    const said = h("p", {}, `${sign} `, h("b", {}, word), " ", typeset(sentence));
+    const why = reason && h("p", {}, typeset(reason[0].toUpperCase() + reason.slice(1)));
+    this.verdict.replaceChildren(...[sentence || reason ? said : "", why].filter(Boolean));
+  }
+
+  paint() {} // all its colours are the style sheet's
+
+  draw() {}
+}
+
+/** The control of a field: its element, what it holds as a text, and a way to show one. */
+function fieldOf({ kind, part, label, choices, length }) {
+  const name = label || "your answer";
+  if (kind === "bool" || kind === "choice") {
+    const options = kind === "bool" ? ["True", "False"] : choices;
+    let chosen = "";
+    const control = choice(part || "answer", name, options.map((option) => [option, option]), (value) => (chosen = value));
+    const show = (text) => control.show((chosen = text));
+    return { element: control.element, text: () => chosen, show };
+  }
+  const hint = { number: "a number", tuple: `${length} numbers: a, b, …`, set: "a set: a, b, …" }[kind];
+  const input = h("input", {
+    type: "text",
+    class: "flash-card-input",
+    "aria-label": name,
+    placeholder: hint,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  return { element: input, text: () => input.value.trim(), show: (text) => (input.value = text) };
+}
+
+export default {
+  render(context) {
+    const card = new Card(context);
+    return () => card.stop();
+  },
+};

@@ -1,0 +1,171 @@
+"""Cards of predictions in JupyterLab, in a real browser: what is typed is graded at once, and kept."""
+
+import json
+
+import nbformat
+import pytest
+
+pytest.importorskip("anywidget")
+pytest.importorskip("cloudpickle")
+pytest.importorskip("nbconvert")
+
+from flashlib.checks import prediction
+from flashlib.checks.prediction import predict, questions
+from tests.browser.contrast import too_low
+from tests.browser.lab import THEMES, opened_file
+from tests.browser.probes import AXE, VIOLATIONS
+from tools import page as tool
+
+pytestmark = pytest.mark.browser
+
+CARDS = ["first_overflow", "sum_overflow", "first_underflow", "shapes", "more_queries"]
+PARTS, CHOICE, ONE, TUPLES, SET = range(len(CARDS))
+KEPT = "predictions.json"
+CELLS = [
+    f"import os\nos.environ['FLASHLIB_PROGRESS'] = {KEPT!r}\nfrom flashlib import checks",
+    *(f"checks.predict({name!r})" for name in CARDS),
+    "import time\nwhile not os.path.exists('go'):\n    time.sleep(0.05)",
+]
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab):
+    with open_lab("predictions.ipynb", CELLS[:-1]) as lab:
+        assert lab.run_all() == []
+        lab.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+        yield lab
+
+
+def card(lab, n):
+    card = lab.page.locator(".flash-card").nth(n)
+    card.scroll_into_view_if_needed()
+    return card
+
+
+def outcome(card):
+    return card.get_attribute("data-outcome")
+
+
+def plain(text):
+    """Words as they stand on the page: indices without their underscore, one space between words, no capitals."""
+    return " ".join(text.replace("_", "").replace("^T", "T").lower().split())
+
+
+def sent(name):
+    """What a card is told of a question."""
+    return predict(name).card
+
+
+# Show an answer to any question on one card.
+GRADE = """(root, answers) => answers.map(([card, given]) => {
+    Object.assign(root.flashWidget, { card, fields: [] });
+    root.flashWidget.load(given);
+    return [root.dataset.outcome, root.querySelector(".flash-card-verdict").innerText];
+})"""
+
+
+def test_the_page_grades_as_a_call_does(lab):
+    """Of every question: the right answer, and each wrong one that is known."""
+    answers, told = [], []
+    for name, question in questions().items():
+        expected = prediction._expected(question)
+        asked = sent(name)
+        right = {field["part"]: field["right"] for field in asked["fields"]}
+        answers.append([asked, right])
+        told.append(("right", question.reason))
+        for field in asked["fields"]:
+            for text, why in field["wrong"]:
+                values = [v for v in question.wrong if prediction._typed(v[1] if _of_part(v) else v) == text]
+                if any(prediction._equal(v, expected[field["part"]], question.tolerance) for v in values):
+                    continue
+                answers.append([asked, right | {field["part"]: text}])
+                told.append(("wrong", why))
+    assert len(answers) > 250
+    shown = card(lab, SET).evaluate(GRADE, json.loads(json.dumps(answers)))
+    for (asked, given), (said, why), (found, text) in zip(answers, told, shown, strict=True):
+        assert found == said and plain(why) in plain(text), (asked["name"], given, text)
+
+
+def _of_part(value):
+    return isinstance(value, tuple) and isinstance(value[0], str)
+
+
+def test_it_is_answered_by_keyboard(lab):
+    one = card(lab, PARTS)
+    assert outcome(one) == "open" and one.locator(".flash-card-verdict").inner_text() == ""
+    one.get_by_label("fp16").focus()
+    for text in ("12", "88", "710"):
+        lab.page.keyboard.type(text)
+        lab.page.keyboard.press("Tab")
+    lab.page.keyboard.press("Enter")  # the button
+    assert outcome(one) == "wrong"
+    text = one.locator(".flash-card-verdict").inner_text()
+    assert "fp32: not 88, but 89 (log(3.4e38) is 88.72: the exponential of 88 is finite)" in text
+    assert "fp16: not" not in text and "exp passes the largest number" in text.replace("Exp", "exp")
+    one.get_by_label("fp32").fill("89")
+    lab.page.keyboard.press("Enter")  # in the field
+    assert outcome(one) == "right"
+
+
+def test_what_is_missing_or_no_number_is_said_and_costs_no_reason(lab):
+    one = card(lab, ONE)
+    for text, said in (("-18 keys", "“-18 keys” is not a number."), ("", "")):
+        one.get_by_label("your answer").fill(text)
+        one.get_by_role("button", name="Check").click()
+        assert outcome(one) == "open" and "logarithm" not in one.inner_text()
+        assert said in one.locator(".flash-card-verdict").inner_text()
+    parts = card(lab, CHOICE)
+    parts.get_by_label("limit").fill("4.3")
+    lab.page.keyboard.press("Enter")
+    assert "limit: not 4.3, but 4.16 (near: 3.4% too much); left: weights." in parts.inner_text()
+    parts.get_by_text("nan", exact=True).click()
+    parts.get_by_label("limit").fill("4.16")
+    lab.page.keyboard.press("Enter")
+    assert outcome(parts) == "wrong" and "no term is inf, so there is no inf / inf" in parts.inner_text()
+
+
+@pytest.mark.parametrize(
+    "text, said", [("-inf", "not -inf"), ("nan", "not nan"), ("0", "not 0"), ("−17", "not −17")]
+)
+def test_what_is_no_usual_number_is_a_guess(lab, text, said):
+    one = card(lab, ONE)
+    one.get_by_label("your answer").fill(text)
+    lab.page.keyboard.press("Enter")
+    assert outcome(one) == "wrong" and said in one.inner_text()
+
+
+@pytest.mark.parametrize("text", ["5, 7", "(5, 7)", "[5,7]", "5 , 7,"])
+def test_a_tuple_is_written_as_one_likes(lab, text):
+    one = card(lab, TUPLES)
+    for label, value in (("S", text), ("P", "5, 7"), ("O", "5, 16")):
+        one.get_by_label(label, exact=True).fill(value)
+    lab.page.keyboard.press("Enter")
+    assert outcome(one) == "right"
+
+
+def test_an_answer_is_kept_for_the_next_time(lab):
+    one = card(lab, ONE)
+    one.get_by_label("your answer").fill("-18")
+    lab.page.keyboard.press("Enter")
+    assert outcome(one) == "right"
+    lab.run_again(1 + ONE)
+    again = card(lab, ONE)
+    assert again.get_by_label("your answer").input_value() == "-18" and outcome(again) == "right"
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_it_can_be_read_and_operated_by_all(lab, theme):
+    lab.theme(theme)
+    for n in (PARTS, CHOICE, ONE, TUPLES):
+        assert card(lab, n).evaluate(VIOLATIONS) == []
+        assert too_low(card(lab, n)) == []
+
+
+def test_on_a_saved_page_it_is_graded_without_python(browser, tmp_path):
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS[: 2 + ONE]])
+    nbformat.write(nb, tmp_path / "cards.ipynb")
+    with opened_file(browser, tool.save(tmp_path / "cards.ipynb", tmp_path / "pages")) as page:
+        one = page.locator(".flash-card").nth(ONE)
+        one.get_by_label("your answer").fill("-18")
+        page.keyboard.press("Enter")
+        assert outcome(one) == "right" and "2^-24" in one.inner_text()
