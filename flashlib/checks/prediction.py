@@ -164,7 +164,8 @@ def _near(given, right):
     for unit in (1e3, 1024):
         power = math.log(abs(ratio), unit)
         if ratio > 0 and round(power) and abs(ratio / unit ** round(power) - 1) <= 0.1:
-            return f" (right but for the unit: that is {ratio:.3g} times as much)"
+            times = f"{float(f'{ratio:.3g}'):g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+            return f" (right but for the unit: that is {times} times as much)"
     return ""
 
 

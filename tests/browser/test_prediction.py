@@ -1,6 +1,7 @@
 """Cards of predictions in JupyterLab, in a real browser: what is typed is graded at once, and kept."""
 
 import json
+import math
 
 import nbformat
 import pytest
@@ -84,6 +85,20 @@ def test_the_page_grades_as_a_call_does(lab):
     shown = card(lab, SET).evaluate(GRADE, json.loads(json.dumps(answers)))
     for (asked, given), (said, why), (found, text) in zip(answers, told, shown, strict=True):
         assert found == said and plain(why) in plain(text), (asked["name"], given, text)
+
+
+NUMBERS = [0, 2.4, 2.5, 2.51, 2.6, -2.5, 5, 2.5e9, 2.5 * 1024, 2.6 / 1024**2, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("right", [2.5, -3.25e-4, 7, 0.0, math.inf, math.nan], ids=str)
+def test_the_page_says_of_a_number_what_a_call_says(lab, right):
+    question = prediction.Question("number", lambda: right, "because.", tolerance=0.01)
+    asked = prediction._card(question).card
+    shown = card(lab, SET).evaluate(GRADE, [[asked, {"": repr(x)}] for x in NUMBERS])
+    for x, (found, text) in zip(NUMBERS, shown, strict=True):
+        problem = prediction._grade(question, "", x, right)
+        assert found == ("wrong" if problem else "right"), (x, text)
+        assert problem in text
 
 
 def _of_part(value):

@@ -7,6 +7,12 @@ function isEqual(a, b, tolerance) {
   return Number.isFinite(b) ? Math.abs(a - b) <= tolerance * Math.abs(b) : a === b;
 }
 
+/** A ratio to three digits: 1020, 0.001, 1e9. */
+function times(ratio) {
+  const x = Number(ratio.toPrecision(3));
+  return x < 1e6 && x >= 1e-4 ? String(x) : x.toExponential().replace("e+", "e");
+}
+
 /** What to say of a number that is nearly right, or right in another unit. */
 function nearly(given, right) {
   if (![given, right].every((x) => Number.isFinite(x) && x !== 0)) return "";
@@ -16,7 +22,7 @@ function nearly(given, right) {
   for (const unit of [1000, 1024]) {
     const power = Math.round(Math.log(Math.abs(ratio)) / Math.log(unit));
     if (ratio > 0 && power && Math.abs(ratio / unit ** power - 1) <= 0.1)
-      return ` (right but for the unit: that is ${Number(ratio.toPrecision(3))} times as much)`;
+      return ` (right but for the unit: that is ${times(ratio)} times as much)`;
   }
   return "";
 }
