@@ -101,3 +101,15 @@ def test_unknown_chapters_are_named(folders, chapter, said):
         workspace.fresh(*folders, chapter)
     assert said in str(error.value)
     assert "00_start_here, 05_one_pass" in str(error.value)
+
+
+def test_code_that_gives_an_exercise_away_is_folded_in_copies_alone(folders):
+    source, target = folders
+    cells = [v4.new_code_cell("a", metadata={"tags": ["mirrors:x", "folded"]}), v4.new_code_cell("b")]
+    nbformat.write(v4.new_notebook(cells=cells), source / "02_safe_softmax.ipynb")
+    workspace.copy(*folders)
+    folded = [
+        [cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in nb.cells]
+        for nb in (nbformat.read(folder / "02_safe_softmax.ipynb", as_version=4) for folder in (source, target))
+    ]
+    assert folded == [[False, False], [True, False]]

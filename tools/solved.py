@@ -12,7 +12,8 @@ from flashlib.checks import solutions
 from flashlib.checks.prediction import questions
 
 SOLUTION = re.compile(r"(<summary>Solution</summary>\s*```python\n)(.*?)(```)", re.DOTALL)
-PREDICTED = re.compile(r'checks\.predict\(\s*"(\w+)"')
+WIDTH = 115  # of a line, as in pyproject.toml
+PREDICTED = re.compile(r'checks\.predict\("(\w+)"\)')
 UP = [  # a solved notebook lies one folder deeper
     (re.compile(r"\]\((?=\d\d_\w+\.ipynb\))"), "](../"),
     (re.compile(r'(?<=Path\(")(?=data/)'), "../"),
@@ -44,7 +45,7 @@ def solved(nb):
         if name := named(cell, "stub"):
             cell.source = solutions.text(name)
         if cell.cell_type == "code" and (match := PREDICTED.search(cell.source)):
-            cell.source = _answered(cell.source, questions()[match[1]])
+            cell.source = _answered(questions()[match[1]])
         for pattern, replacement in UP:
             cell.source = pattern.sub(replacement, cell.source)
     return nb
@@ -55,14 +56,16 @@ def has_exercises(nb):
     return any(named(cell, "stub") for cell in nb.cells)
 
 
-def _answered(source, question):
-    """Return the text of a cell that calls checks.predict with the right answers in place of the dots."""
+def _answered(question):
+    """Return the call of checks.predict with the right answers, as ruff would have it."""
     right = question.answer()
-    if not isinstance(right, dict):
-        return source.replace("...", _written(right), 1)
-    for part, value in right.items():
-        source = re.sub(rf"\b{part}=\.\.\.", f"{part}={_written(value)}", source)
-    return source
+    parts = right.items() if isinstance(right, dict) else [("", right)]
+    given = [f'"{question.name}"', *(f"{part}={_written(x)}" if part else _written(x) for part, x in parts)]
+    one, two = ", ".join(given), f"    {', '.join(given)}"
+    if len(f"checks.predict({one})") <= WIDTH:
+        return f"checks.predict({one})"
+    lines = [two] if len(two) <= WIDTH else [f"    {x}," for x in given]
+    return "\n".join(["checks.predict(", *lines, ")"])
 
 
 def _written(value):

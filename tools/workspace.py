@@ -1,7 +1,8 @@
 """The learner's copies of the chapters, in workspace/. Nothing there is ever overwritten.
 
-Copies come without outputs, so that no answer stands below a question that asks for a prediction. Chapters that
-cannot run on this machine keep theirs, since they are to be read.
+Copies come without outputs, so that no answer stands below a question that asks for a prediction. Code that would
+give an exercise away, in cells tagged `folded`, is folded. Chapters that cannot run on this machine keep their
+outputs, since they are to be read.
 """
 
 import argparse
@@ -26,7 +27,7 @@ def copy(source, workspace):
             target.parent.mkdir(parents=True, exist_ok=True)
             if original.suffix == ".ipynb":
                 nb = nbformat.read(original, as_version=4)
-                nbformat.write(nb if original.stem in to_be_read else without_outputs(nb), target)
+                nbformat.write(folded(nb if original.stem in to_be_read else without_outputs(nb)), target)
             else:
                 shutil.copyfile(original, target)
             copied.append(target)
@@ -37,6 +38,14 @@ def without_outputs(nb):
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+    return nb
+
+
+def folded(nb):
+    """Fold code tagged `folded`: JupyterLab shows a bar in its place until that is clicked."""
+    for cell in nb.cells:
+        if "folded" in cell.metadata.get("tags", []):
+            cell.metadata["jupyter"] = {"source_hidden": True}
     return nb
 
 

@@ -102,6 +102,11 @@ THEMED = """(name) => {
         [...document.querySelectorAll(".flash-widget[data-loads]")].every(follows);
 }"""
 
+BEGIN = """index => {
+    window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+    void window.jupyterapp.commands.execute("notebook:run-cell");
+}"""
+
 CLOSE = """async () => {
     const panel = window.jupyterapp?.shell.currentWidget;
     await panel?.sessionContext.shutdown();
@@ -163,6 +168,12 @@ class Lab:
     def run_again(self, index):
         """Run the cell with this index alone, again and again if need be."""
         self.page.evaluate(RUN_AGAIN, [index, TIMEOUT])
+
+    def begin(self, index):
+        """Run the cell with this index; return when Python is at it."""
+        self.page.evaluate(BEGIN, index)
+        busy = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'"
+        self.page.wait_for_function(busy)
 
     def save(self):
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")

@@ -134,13 +134,7 @@ def test_a_busy_python_is_waited_for(lab, go):
     loads = int(player.get_attribute("data-loads"))
     go.unlink()
     try:
-        lab.page.evaluate(
-            """index => {
-                window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
-                void window.jupyterapp.commands.execute("notebook:run-cell");
-            }""",
-            CELLS.index(BUSY),
-        )
+        lab.begin(CELLS.index(BUSY))
         player.locator("[data-name=B_c]").fill("3")
         player.get_by_text("Waiting for Python, which is busy").wait_for()
         assert int(player.get_attribute("data-loads")) == loads

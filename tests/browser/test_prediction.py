@@ -25,13 +25,13 @@ KEPT = "predictions.json"
 CELLS = [
     f"import os\nos.environ['FLASHLIB_PROGRESS'] = {KEPT!r}\nfrom flashlib import checks",
     *(f"checks.predict({name!r})" for name in CARDS),
-    "import time\nwhile not os.path.exists('go'):\n    time.sleep(0.05)",
+    "import time\nwhile os.path.exists('busy'):\n    time.sleep(0.05)",
 ]
 
 
 @pytest.fixture(scope="module")
 def lab(open_lab):
-    with open_lab("predictions.ipynb", CELLS[:-1]) as lab:
+    with open_lab("predictions.ipynb", CELLS) as lab:
         assert lab.run_all() == []
         lab.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
         yield lab
@@ -166,6 +166,19 @@ def test_an_answer_is_kept_for_the_next_time(lab):
     lab.run_again(1 + ONE)
     again = card(lab, ONE)
     assert again.get_by_label("your answer").input_value() == "-18" and outcome(again) == "right"
+
+
+def test_it_answers_while_python_is_busy(lab, folder):
+    busy = folder / "notebooks" / "busy"
+    busy.touch()
+    try:
+        lab.begin(len(CELLS) - 1)
+        one = card(lab, ONE)
+        one.get_by_label("your answer").fill("-24")
+        lab.page.keyboard.press("Enter")
+        assert outcome(one) == "wrong" and "24 log(2) is 16.6" in one.inner_text()
+    finally:
+        busy.unlink()
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -1,6 +1,6 @@
 // PredictionCard: fields, a button, and the verdict. The page grades; Python only keeps what is given.
 
-const SAID = { right: ["✓", "Right."], wrong: ["✗", "Wrong:"], open: ["○", "Not answered yet:"] };
+const SAID = { right: ["✓", "Right:"], wrong: ["✗", "Wrong:"], open: ["○", "Not answered yet:"] };
 
 class Card extends Widget {
   constructor(context) {
@@ -35,8 +35,8 @@ class Card extends Widget {
     this.root.dataset.outcome = outcome;
     const [sign, word] = SAID[outcome];
     const said = h("p", {}, `${sign} `, h("b", {}, word), " ", typeset(sentence));
-    const why = reason && h("p", {}, typeset(reason[0].toUpperCase() + reason.slice(1)));
-    this.verdict.replaceChildren(...[sentence || reason ? said : "", why].filter(Boolean));
+    const why = outcome === "wrong" && h("p", {}, "Why: ", typeset(reason));
+    this.verdict.replaceChildren(...[sentence && said, why].filter(Boolean));
   }
 
   paint() {} // all its colours are the style sheet's
@@ -54,7 +54,7 @@ function fieldOf({ kind, part, label, choices, length }) {
     const show = (text) => control.show((chosen = text));
     return { element: control.element, text: () => chosen, show };
   }
-  const hint = { number: "a number", tuple: `${length} numbers: a, b, …`, set: "a set: a, b, …" }[kind];
+  const hint = { number: "a number", tuple: `${length} numbers: a, b`, set: "a set: a, b" }[kind];
   const input = h("input", {
     type: "text",
     class: "flash-card-input",
@@ -62,6 +62,7 @@ function fieldOf({ kind, part, label, choices, length }) {
     placeholder: hint,
     autocomplete: "off",
     spellcheck: "false",
+    style: `width:${Math.max(18, 3 * length + 4)}ch`,
   });
   return { element: input, text: () => input.value.trim(), show: (text) => (input.value = text) };
 }

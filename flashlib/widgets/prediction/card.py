@@ -24,7 +24,6 @@ class PredictionCard(Widget):
     given = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
 
     def __init__(self, name, fields, reason, given=None, keep=None):
-        self._name = name
         super().__init__(card={"name": name, "fields": fields, "reason": reason}, given=given or {})
         if keep:
             self.observe(lambda change: keep(change.new), names="given")
@@ -32,5 +31,6 @@ class PredictionCard(Widget):
     def figure(self):
         """Return None: where nothing can be typed, the question above is enough."""
 
-    def _sizes(self):
-        return f"{self._name!r}: {', '.join(field['label'] for field in self.card['fields'])}"
+    def __repr__(self):
+        labels = ", ".join(field["label"] for field in self.card["fields"])
+        return f"A card asks for your prediction{labels and f' of {labels}'}."

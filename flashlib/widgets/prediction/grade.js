@@ -50,5 +50,5 @@ function grade({ fields, reason }, given) {
   const problem = problems.map((pair) => told(...pair)).join("; ");
   const left = fields.filter(({ part }) => !given[part]).map(({ label }) => label);
   if (left.length) return { outcome: "open", sentence: `${problem || "Right so far"}; left: ${left.join(", ")}.` };
-  return problem ? { outcome: "wrong", sentence: `${problem}.`, reason } : { outcome: "right", sentence: "", reason };
+  return problem ? { outcome: "wrong", sentence: `${problem}.`, reason } : { outcome: "right", sentence: reason };
 }

@@ -33,6 +33,7 @@ QUESTIONS = [
         "16384 * 16384 scores of 4 bytes are 1.07 GB, and each head has its own: 34.36 GB for 32 of them.",
         wrong={0.0336: "that are Q, K, V and O together", 0.268: "each item has 4 bytes"},
         tolerance=0.05,
+        labels={"heads_32": "32 heads"},
     ),
     Question(
         "shapes",

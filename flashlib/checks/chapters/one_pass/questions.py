@@ -196,6 +196,7 @@ QUESTIONS = [
             16: "B_r is the size of a row block, not their number",
             64: "the larger the row blocks, the fewer there are",
         },
+        labels={"B_r_64": "B_r = 64", "B_r_16": "B_r = 16", "B_r_1": "B_r = 1"},
     ),
     Question(
         "harmless_mistake",

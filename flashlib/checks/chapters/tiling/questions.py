@@ -221,5 +221,6 @@ QUESTIONS = [
             512: "that does not fit into 99 KB, whatever B_r is",
             False: "at d = 256 the sizes that would pay do not fit",
         },
+        labels={"FA1_B_c": "B_c of FA1"},
     ),
 ]

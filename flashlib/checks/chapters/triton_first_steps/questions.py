@@ -34,6 +34,7 @@ QUESTIONS = [
         lambda: {"BLOCK_4": _owners(10, 4), "BLOCK_8": _owners(10, 8)},
         "element n belongs to program n // BLOCK, and the last program has only what is left.",
         wrong={tuple(n % 4 for n in range(10)): "that is the place within the block, not the program"},
+        labels={"BLOCK_4": "BLOCK = 4", "BLOCK_8": "BLOCK = 8"},
     ),
     Question(
         "triton_masked_load",

@@ -96,6 +96,7 @@ QUESTIONS = [
             ("l", 24): "that is l e^m; l is measured against the maximum",
         },
         tolerance=1e-3,
+        labels={"m_2": "m_2"},
     ),
     Question(
         "flash_kinds_square",
