@@ -13,6 +13,7 @@ from flashlib import widgets
 from flashlib.widgets.compiler import CompilerLab
 from flashlib.widgets.prediction.card import PredictionCard
 
+CLASSES = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
 CONFIG = {
     "env": {"browser": True, "es2024": True},
     "categories": {"correctness": "error"},
@@ -43,7 +44,6 @@ def faults(scripts) -> list[str]:
 
 
 if __name__ == "__main__":
-    classes = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
-    found = faults({cls.__name__: cls._script for cls in classes})
+    found = faults({cls.__name__: cls._script for cls in CLASSES})
     print("\n".join(found) or "The widgets' JavaScript: no faults.")
     sys.exit(bool(found))

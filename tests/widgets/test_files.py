@@ -4,11 +4,9 @@ import pytest
 
 pytest.importorskip("anywidget")
 
-from flashlib import widgets
 from flashlib.widgets import widget
-from flashlib.widgets.compiler import CompilerLab
+from tools.lint_widgets import CLASSES
 
-CLASSES = [CompilerLab, *(getattr(widgets, name) for name in widgets.__all__)]
 SVG = "http://www.w3.org/2000/svg"
 
 
