@@ -8,13 +8,13 @@ import json
 import pytest
 
 pytest.importorskip("anywidget")
-Late = pytest.importorskip("playwright.sync_api").TimeoutError
 
 from flashlib import widgets
 from tests.browser.lab import KERNEL_TIMEOUT, set_width, window
 from tools.measure_widgets import HEIGHTS, LIMITS, WIDTH
 
 pytestmark = pytest.mark.browser
+Late = pytest.importorskip("playwright.sync_api").TimeoutError
 
 NAMES = widgets.__all__
 FILE = "living.ipynb"
