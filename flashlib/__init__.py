@@ -5,11 +5,12 @@ Read it in this order:
     softmax        naive, safe and online softmax of one row; the (m, l[, O_acc]) monoid and its `merge`
     naive          standard attention, S and P written to memory, in three passes; its gradients
     tiled          FlashAttention in NumPy, both loop orders, as a generator of `Step`s; its gradients
+    masks          which scores are seen and what becomes of them, for any variant; `sink`: attention sinks
     memory, cost   bytes moved: metered by an ndarray subclass, and as closed forms
     gpus           sizes, bandwidth and peaks of five GPUs, a source beside each number
     chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
     torch_ref      the same attention on torch tensors (B, H, N, d)
-    kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch
+    kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch; any mask
     gpt            a small language model in plain PyTorch, which takes any attention
     recorder       a learner's own loop over tiles: the `Step`s it yields, and what each should hold
     figures        the inks of all pictures, and numbers as text
@@ -20,5 +21,6 @@ Read it in this order:
     state          what the others share: `Attention`, `Step`, `Traffic` and the checks of their input
 
 `naive`, `tiled`, `torch_ref` and `kernels.forward` have the same function, and the module is the selector:
-`attention(Q, K, V, *, causal=False, scale=None) -> Attention(O, lse)`. Importing `flashlib` imports none of them.
+`attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention(O, lse)`. Importing `flashlib` imports
+none of them.
 """

@@ -1,4 +1,4 @@
-"""The chapters of the course, registered once: what each is called, how long it takes, and what it needs to run.
+"""The chapters of the course, registered once: what each is called, what it is about, and what it needs to run.
 
 A new chapter is a notebook, a line here and, for its exercises and questions, a folder in `checks/chapters`. The
 workspace, the tests, the tables of the README and of chapter 00, and `checks.progress()` read this.
@@ -25,14 +25,13 @@ NEEDS = {
 
 
 class Chapter(NamedTuple):
-    """A chapter. slug: the name of its notebook. minutes: exercises included. idea: in a table, Markdown.
+    """A chapter. slug: the name of its notebook. idea: in a table, Markdown.
 
     needs: keys of NEEDS. widgets: the classes that it shows.
     """
 
     slug: str
     title: str
-    minutes: int
     idea: str
     needs: tuple[str, ...] = ()
     widgets: tuple[str, ...] = ()
@@ -53,65 +52,71 @@ class Chapter(NamedTuple):
 
 CHAPTERS = (
     Chapter(
-        "00_start_here", "Start here", 15,
+        "00_start_here", "Start here",
         "how to use the course, routes through it, glossary, what your machine can do",
         widgets=("FlashPlayer",),
     ),
     Chapter(
-        "01_naive_softmax", "Naive softmax", 55,
+        "01_naive_softmax", "Naive softmax",
         "scores to weights, and where `exp` overflows and underflows in each number format",
         widgets=("OverflowLab",),
     ),
     Chapter(
-        "02_safe_softmax", "Safe softmax", 65,
-        "subtract the maximum: the same function, and no exponential overflows; three passes counted",
+        "02_safe_softmax", "Safe softmax",
+        "subtract the maximum: the same function, what that prevents, and what it costs",
         widgets=("OverflowLab",),
     ),
     Chapter(
-        "03_online_softmax", "Online softmax", 95,
-        "maximum and sum in one pass, by rescaling; two parts of a row merge",
+        "03_online_softmax", "Online softmax",
+        "a row whose scores come one by one: rescaling; two parts of a row merge",
         widgets=("MergeTree", "OnlineSoftmaxLab"),
     ),
-    Chapter("04_attention", "Attention", 85, "Q, K, V, S, P, O, heads, masks; what it costs to store S and P"),
+    Chapter("04_attention", "Attention", "Q, K, V, S, P, O, heads, masks; what it costs to store S and P"),
     Chapter(
-        "05_one_pass", "One pass", 100,
+        "05_one_pass", "One pass",
         "softmax and the product with V in one pass: `m`, `l` and `O_acc`, by hand; the player",
         widgets=("FlashPlayer",),
     ),
     Chapter(
-        "06_tiling", "Tiling", 175,
+        "06_tiling", "Tiling",
         "the whole algorithm, in both loop orders, with blocks of any size; causal skipping, ragged tails, bytes",
         widgets=("ComparePlayers", "TilingLab"),
     ),
     Chapter(
-        "07_counting_bytes", "Counting bytes", 120,
+        "07_counting_bytes", "Counting bytes",
         "what is moved: metered, by formula, by the counters of a GPU; roofline; your CPU",
     ),
     Chapter(
-        "08_backward", "Backward", 150,
-        "the gradients, and P made again from one number per row; two passes over tiles; what is kept, in bytes",
+        "08_backward", "Backward",
+        "the gradients, and P computed again from one number per row; two passes over tiles; bytes kept",
         widgets=("BackwardPlayer",),
     ),
     Chapter(
-        "09_triton_first_steps", "First steps in Triton", 120,
+        "09_triton_first_steps", "First steps in Triton",
         "programs, blocks, masks: a row softmax",
         needs=("triton",),
     ),
     Chapter(
-        "10_triton_flash", "FlashAttention in Triton", 190,
-        "the kernel, piece by piece, each beside its NumPy line",
+        "10_triton_flash", "FlashAttention in Triton",
+        "the kernel, piece by piece, each beside its NumPy line; then one of your own, beside ours",
         needs=("triton",),
     ),
     Chapter(
-        "11_triton_backward", "The backward kernels", 180,
+        "11_triton_backward", "The backward kernels",
         "two kernels for three gradients; attention as an operation of PyTorch; a small GPT",
         needs=("triton",),
     ),
     Chapter(
-        "12_speed", "Speed", 130,
+        "12_speed", "Speed",
         "from standard attention to a fast kernel in measured steps; what the compiler makes of each",
         needs=("triton",),
         widgets=("CompilerLab",),
+    ),
+    Chapter(
+        "14_variants", "Variants",
+        "windows, documents in a pack, capped scores, sinks, grouped heads, dropout: any mask, in the same loop",
+        needs=("triton",),
+        widgets=("FlashPlayer", "MaskLab"),
     ),
 )  # fmt: skip
 

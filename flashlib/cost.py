@@ -3,12 +3,14 @@
 Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64"), or a
 dtype of NumPy or torch. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every
 function raises TypeError or ValueError for a size that is no whole number, a negative one, or another dtype.
+mask: one of flashlib.masks; with causal, what both see. What it does to a score is not counted. V has K's shape.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from flashlib import masks
 from flashlib.gpus import GPU
 from flashlib.state import Traffic, check_block_sizes, check_causal, check_counts
 
@@ -60,13 +62,14 @@ def standard_work(N_q, N_k, d) -> Work:
     return Work(matmul=4 * scores * d, exp=scores + N_q, other=5 * scores + N_q)
 
 
-def fa1_work(N_q, N_k, d, *, B_r, B_c, causal=False) -> Work:
+def fa1_work(N_q, N_k, d, *, B_r, B_c, causal=False, mask=None) -> Work:
     """Return the operations of `tiled.attention(order="fa1")`.
 
     As `fa2_work`, but each tile also scales its Q_i, multiplies O by the old l and divides it by the new one.
     Source: FlashAttention (2022), Algorithm 1, lines 9-13.
     """
-    scores, visits = _computed(N_q, N_k, B_r, B_c, causal)
+    rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
+    scores, visits = int(rows @ keys), int(rows @ tiles)  # visits: rows, a row once for each of its tiles
     N_q, N_k, d = _sizes(N_q, N_k, d)
     return Work(
         matmul=4 * scores * d,
@@ -75,14 +78,15 @@ def fa1_work(N_q, N_k, d, *, B_r, B_c, causal=False) -> Work:
     )
 
 
-def fa2_work(N_q, N_k, d, *, B_r, B_c, causal=False) -> Work:
+def fa2_work(N_q, N_k, d, *, B_r, B_c, causal=False, mask=None) -> Work:
     """Return the operations of `tiled.attention(order="fa2")`: those of the computed tiles, rescaling included.
 
     Each score is compared, shifted, exponentiated and summed. Each row of a tile has a new m, an alpha, and
     rescales l and the d numbers of O_acc and adds to them. Each row of Q is scaled, divided and has an lse.
     Source: FlashAttention-2, Algorithm 1, lines 8-13, and section 3.1.1 on operations outside matrix products.
     """
-    scores, visits = _computed(N_q, N_k, B_r, B_c, causal)
+    rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
+    scores, visits = int(rows @ keys), int(rows @ tiles)  # visits: rows, a row once for each of its tiles
     N_q, N_k, d = _sizes(N_q, N_k, d)
     return Work(
         matmul=4 * scores * d,
@@ -106,33 +110,33 @@ def standard_traffic(N_q, N_k, d, *, dtype) -> Traffic:
     )
 
 
-def fa1_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
+def fa1_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Traffic:
     """Return the bytes `tiled.attention(order="fa1")` moves: without a mask about 3 N_q d T_c items.
 
     K and V are read once. Each computed tile reads Q_i, O_i, m_i, l_i and writes O_i, m_i, l_i. Before, O, m
     and l are initialised; after, lse is made from m and l.
     Source: FlashAttention (2022), Algorithm 1 and Theorem 2.
     """
-    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
+    rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
     N_q, N_k, d = _sizes(N_q, N_k, d)
     size, acc = _itemsizes(dtype)
-    visits = int(_rows_per_block(N_q, B_r) @ tiles)  # rows of Q loaded, over all tiles
+    visits = int(rows @ tiles)  # rows of Q loaded, over all tiles
     return Traffic(
         read=2 * N_k * d * size + visits * (2 * d * size + 2 * acc) + 2 * N_q * acc,
         written=N_q * (d * size + 2 * acc) + visits * (d * size + 2 * acc) + N_q * acc,
     )
 
 
-def fa2_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
+def fa2_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Traffic:
     """Return the bytes `tiled.attention(order="fa2")` moves: without a mask about 2 N_k d T_r items.
 
     Q is read and O and lse are written once. Each row block reads the K_j and V_j of the tiles it computes.
     Source: FlashAttention-2, Algorithm 1.
     """
-    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
+    rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
     N_q, N_k, d = _sizes(N_q, N_k, d)
     size, acc = _itemsizes(dtype)
-    visits = int(np.minimum(tiles * B_c, N_k).sum())  # rows of K loaded, over all row blocks
+    visits = int(keys.sum())  # rows of K loaded, over all row blocks
     return Traffic(read=N_q * d * size + visits * 2 * d * size, written=N_q * (d * size + acc))
 
 
@@ -151,17 +155,17 @@ def standard_backward_traffic(N_q, N_k, d, *, dtype) -> Traffic:
     )
 
 
-def fa2_backward_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traffic:
+def fa2_backward_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Traffic:
     """Return the bytes `tiled.backward` moves: without a mask about 2 N_q d T_c + 2 N_k d T_r items.
 
     delta reads O and dO. For dK and dV, K and V are read once, and each tile reads Q_i, dO_i, lse and delta. For
     dQ, Q, dO, lse and delta are read once, and each tile reads K_j and V_j. Each gradient is written once.
     """
-    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
+    rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
     N_q, N_k, d = _sizes(N_q, N_k, d)
     size, acc = _itemsizes(dtype)
-    q_visits = int(_rows_per_block(N_q, B_r) @ tiles)  # rows of Q loaded for dK and dV, over all tiles
-    k_visits = int(np.minimum(tiles * B_c, N_k).sum())  # rows of K loaded for dQ, over all row blocks
+    q_visits = int(rows @ tiles)  # rows of Q loaded for dK and dV, over all tiles
+    k_visits = int(keys.sum())  # rows of K loaded for dQ, over all row blocks
     row = 2 * d * size + 2 * acc  # of Q, dO, lse and delta
     return Traffic(
         read=2 * N_q * d * size + (2 * N_k * d * size + q_visits * row) + (N_q * row + k_visits * 2 * d * size),
@@ -169,18 +173,41 @@ def fa2_backward_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False) -> Traff
     )
 
 
-def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False):
+def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
     """Return how many tiles of S each row block computes, an array of ceil(N_q / B_r) whole numbers.
 
-    The last row of block i sees the first min((i + 1) B_r, N_q) + N_k - N_q keys; tiles beyond are skipped.
+    Under a causal mask the last row of block i sees the first min((i + 1) B_r, N_q) + N_k - N_q keys; tiles beyond
+    are skipped.
     """
+    return _computed(N_q, N_k, B_r, B_c, causal, mask)[1]
+
+
+def computed_tiles(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
+    """Return which tiles of S are computed, those with a score that is seen: (T_r, T_c) of bool."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
     check_block_sizes(B_r=B_r, B_c=B_c)
-    T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)
-    if not causal:
-        return np.full(T_r, T_c)
-    keys_seen = np.minimum(np.arange(1, T_r + 1) * B_r, N_q) + N_k - N_q
-    return np.clip(-(-keys_seen // B_c), 0, T_c)
+    asked = masks.resolve(mask, causal, N_q, N_k)
+    computed = np.zeros((-(-N_q // B_r), -(-N_k // B_c)), bool)
+    if asked.keys is not None:
+        first, end = _interval(asked.keys, N_q, N_k, B_r, B_c)
+        j = np.arange(computed.shape[1])
+        return (first[:, None] <= j) & (j < end[:, None])
+    for i, row in enumerate(computed):
+        rows = slice(i * B_r, min((i + 1) * B_r, N_q))
+        if N_k:
+            row[:] = np.logical_or.reduceat(asked.seen(rows, slice(0, N_k)).any(axis=0), np.arange(0, N_k, B_c))
+    return computed
+
+
+def seen_scores(N_q, N_k, *, causal=False, mask=None) -> int:
+    """Return how many scores are seen, of N_q N_k: exp of the others is 0, whether they are computed or not."""
+    N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
+    asked = masks.resolve(mask, causal, N_q, N_k)
+    if asked.keys is not None:
+        first, end = asked.keys
+        return int((end - first).sum())
+    blocks = (slice(r, min(r + 256, N_q)) for r in range(0, N_q, 256))  # not all of them at once
+    return sum(int(asked.seen(rows, slice(0, N_k)).sum()) for rows in blocks)
 
 
 def intensity(flops, traffic: Traffic) -> float:
@@ -217,16 +244,30 @@ def largest_B_r(capacity, *, B_c, d, dtype) -> int:
     return max(0, (int(capacity) - keys) // row)
 
 
-def _computed(N_q, N_k, B_r, B_c, causal):
-    """Return how many scores the computed tiles hold, and how many rows, a row once for each of its tiles."""
-    tiles = tiles_per_row_block(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal)
-    rows = _rows_per_block(N_q, B_r)
-    return int(rows @ np.minimum(tiles * B_c, N_k)), int(rows @ tiles)
-
-
-def _rows_per_block(N_q, B_r):
+def _computed(N_q, N_k, B_r, B_c, causal, mask):
+    """Return of each row block how many rows it has, how many tiles it computes, and how many keys these hold."""
+    N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
+    check_block_sizes(B_r=B_r, B_c=B_c)
     starts = np.arange(0, N_q, B_r)
-    return np.minimum(starts + B_r, N_q) - starts
+    rows = np.minimum(starts + B_r, N_q) - starts
+    if mask is None:  # in closed form, however long the rows are
+        seen = np.clip(starts + rows + N_k - N_q, 0, N_k) if causal else np.full(len(rows), N_k)
+        tiles = -(-seen // B_c)
+        return rows, tiles, np.minimum(tiles * B_c, N_k)
+    asked = masks.resolve(mask, causal, N_q, N_k)
+    if asked.keys is not None:
+        first, end = _interval(asked.keys, N_q, N_k, B_r, B_c)
+        return rows, end - first, np.minimum(end * B_c, N_k) - np.minimum(first * B_c, N_k)
+    computed = computed_tiles(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal, mask=mask)
+    starts = np.arange(0, N_k, B_c)
+    return rows, computed.sum(axis=1), computed @ (np.minimum(starts + B_c, N_k) - starts)
+
+
+def _interval(keys, N_q, N_k, B_r, B_c):
+    """Return the first tile that each row block computes and the one after its last; keys: of each row."""
+    starts = np.arange(0, N_q, B_r)
+    first, end = keys[0][starts], keys[1][np.minimum(starts + B_r, N_q) - 1]
+    return first // B_c, np.where(end > first, -(-end // B_c), first // B_c)
 
 
 def _sizes(N_q, N_k, d, causal=False):

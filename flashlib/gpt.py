@@ -2,7 +2,8 @@
 
     attention(Q, K, V, causal=True) -> O      Q and O: (B, H_q, N, d); K and V: (B, H_k, N, d)
 
-Tokens are letters. Positions are rotary, norms come first in a layer, and one matrix is both embedding and head.
+Tokens are characters. Positions are rotary, norms come first in a layer, and one matrix is both embedding and
+head.
 """
 
 import itertools
@@ -110,7 +111,7 @@ def batches(tokens, context, batch, seed=0):
 
 
 def train(model, tokens, steps, *, batch, lr=1e-3, seed=0):
-    """Train with AdamW and yield the loss of each step, a tensor, in nats a letter; on CUDA with bf16 autocast."""
+    """Train with AdamW and yield the loss of each step, a tensor, in nats a token; on CUDA with bf16 autocast."""
     check_counts(at_least=1, steps=steps)
     if tokens.max() >= model.config.vocab:
         raise ValueError(f"tokens go up to {tokens.max()}; this model's vocab is {model.config.vocab}")

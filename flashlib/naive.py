@@ -5,10 +5,10 @@ Each pass loads, computes and stores, as a GPU kernel would. Source: FlashAttent
 
 import numpy as np
 
+from flashlib import masks
 from flashlib.state import (
     Attention,
     Grads,
-    check_causal,
     check_floating,
     check_gradient_inputs,
     check_shapes,
@@ -16,35 +16,33 @@ from flashlib.state import (
 )
 
 
-def attention(Q, K, V, *, causal=False, scale=None) -> Attention:
+def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, for one head.
 
-    Q: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. O: (N_q, d), the dtype of Q; lse: (N_q,).
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64. O: (N_q, d_v), the dtype of Q; lse:
+    (N_q,).
     Computes in fp32 (fp64 for fp64 inputs) and stores S and P, like O, in the dtype of Q.
-    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives
-    O = 0 and lse = -inf.
-    Raises TypeError or ValueError for other shapes, dtypes, causal or scale.
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; with
+    causal, what both see. A row that sees no key gives O = 0 and lse = -inf.
+    Raises TypeError or ValueError for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V)
-    check_shapes(Q, K, V, axes="(N, d)")
-    check_causal(causal)
+    check_shapes(Q, K, V, axes="(N, d)", values=True)
+    mask = masks.resolve(mask, causal, len(Q), len(K))
     scale = resolve_scale(scale, Q.shape[-1])
     S = np.empty_like(Q, shape=(len(Q), len(K)))
     P = np.empty_like(S)
-    O = np.empty_like(Q)
+    O = np.empty_like(Q, shape=(len(Q), V.shape[1]))
     lse = np.empty_like(Q, shape=len(Q), dtype=np.promote_types(Q.dtype, np.float32))
-    _attention(Q, K, V, S, P, O, lse, causal, scale)
+    _attention(Q, K, V, S, P, O, lse, mask, scale)
     return Attention(O, lse)
 
 
-def _attention(Q, K, V, S, P, O, lse, causal, scale):
+def _attention(Q, K, V, S, P, O, lse, mask, scale):
     """Fill S, P, O and lse: each pass loads from memory, computes, and stores to memory."""
     dtype = lse.dtype
     S_ = Q[:].astype(dtype) @ K[:].astype(dtype).T * scale  # (N_q, N_k)
-    if causal:
-        past = len(K) - len(Q)
-        S_[~np.tri(len(Q), len(K), k=past, dtype=bool)] = -np.inf
-    S[:] = S_
+    S[:] = mask.scores(S_, *mask.all)
 
     S_ = S[:].astype(dtype)
     m = S_.max(axis=1, initial=-np.inf)  # (N_q,)
@@ -57,42 +55,40 @@ def _attention(Q, K, V, S, P, O, lse, causal, scale):
     O[:] = P[:].astype(dtype) @ V[:].astype(dtype)
 
 
-def backward(Q, K, V, O, lse, dO, *, causal=False, scale=None) -> Grads:
+def backward(Q, K, V, O, lse, dO, *, causal=False, mask=None, scale=None) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V, for one head.
 
-    Q, O, dO: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. O, lse: what `attention` returned for the
-    same Q, K, V, causal and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as is all arithmetic. P, dP and dS
-    are stored in the dtype of Q. P is recomputed from lse, as nothing of the size N_q x N_k was kept.
-    Raises TypeError or ValueError for other shapes, dtypes, causal or scale.
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. O, lse: what
+    `attention` returned for the same Q, K, V, causal, mask and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64,
+    as is all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of the
+    size N_q x N_k was kept. What a mask that changes scores needs of S once more is not metered.
+    Raises TypeError or ValueError for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V, O=O, dO=dO)
     check_floating(lse=lse)
-    check_shapes(Q, K, V, axes="(N, d)")
-    check_gradient_inputs(Q, O, lse, dO, np.promote_types(Q.dtype, np.float32))
-    check_causal(causal)
+    check_shapes(Q, K, V, axes="(N, d)", values=True)
+    check_gradient_inputs(Q, O, lse, dO, np.promote_types(Q.dtype, np.float32), V=V)
+    mask = masks.resolve(mask, causal, len(Q), len(K))
     scale = resolve_scale(scale, Q.shape[-1])
     P, dP, dS = (np.empty_like(Q, shape=(len(Q), len(K))) for _ in range(3))
     grads = Grads(np.empty_like(Q), np.empty_like(K), np.empty_like(V))
-    _backward(Q, K, V, O, lse, dO, P, dP, dS, *grads, causal, scale)
+    _backward(Q, K, V, O, lse, dO, P, dP, dS, *grads, mask, scale)
     return grads
 
 
-def _backward(Q, K, V, O, lse, dO, P, dP, dS, dQ, dK, dV, causal, scale):
+def _backward(Q, K, V, O, lse, dO, P, dP, dS, dQ, dK, dV, mask, scale):
     """Fill P, dP, dS, dQ, dK and dV: each pass loads from memory, computes, and stores to memory."""
     dtype = lse.dtype
     S_ = Q[:].astype(dtype) @ K[:].astype(dtype).T * scale  # (N_q, N_k)
-    if causal:
-        past = len(K) - len(Q)
-        S_[~np.tri(len(Q), len(K), k=past, dtype=bool)] = -np.inf
     lse_ = lse[:]
-    P[:] = np.exp(S_ - np.where(lse_ == -np.inf, 0, lse_)[:, None])
+    P[:] = np.exp(mask.scores(S_, *mask.all) - np.where(lse_ == -np.inf, 0, lse_)[:, None])
 
     dV[:] = P[:].astype(dtype).T @ dO[:].astype(dtype)
 
     dP[:] = dO[:].astype(dtype) @ V[:].astype(dtype).T
 
     delta = (dO[:].astype(dtype) * O[:].astype(dtype)).sum(axis=1)  # (N_q,)
-    dS[:] = P[:].astype(dtype) * (dP[:].astype(dtype) - delta[:, None])
+    dS[:] = mask.gradient(P[:].astype(dtype) * (dP[:].astype(dtype) - delta[:, None]), S_, *mask.all)
 
     dQ[:] = dS[:].astype(dtype) @ K[:].astype(dtype) * scale
 

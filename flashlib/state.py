@@ -77,7 +77,7 @@ class BackwardStep(NamedTuple):
     S_ij: Any = None  # (B_r, B_c), scaled and masked
     P_ij: Any = None  # (B_r, B_c), exp(S_ij - lse)
     dP_ij: Any = None  # (B_r, B_c), dO_i V_j^T
-    dS_ij: Any = None  # (B_r, B_c), P_ij * (dP_ij - delta)
+    dS_ij: Any = None  # (B_r, B_c), P_ij * (dP_ij - delta), times the slope of a mask that changes scores
 
 
 @dataclass
@@ -130,16 +130,22 @@ def check_tensors(dtypes, **tensors):
             )
 
 
-def check_shapes(Q, K, V, axes: str, *, grouped=False):
+def check_shapes(Q, K, V, axes: str, *, grouped=False, values=False):
     """Raise ValueError unless Q, K, V fit together, `axes` naming the axes of each, e.g. "(B, H, N, d)".
 
-    grouped: whether Q may have more heads than K and V, a multiple of theirs.
+    grouped: whether Q may have more heads than K and V, a multiple of theirs. values: whether V may have another
+    last axis, d_v, than K.
     """
     n_axes = axes.count(",") + 1
     for name, X in (("Q", Q), ("K", K), ("V", V)):
         if X.ndim != n_axes:
             raise ValueError(f"{name} has shape {tuple(X.shape)}; expected {n_axes} axes {axes}")
-    if tuple(V.shape) != tuple(K.shape):
+    if values and (tuple(V.shape[:-1]) != tuple(K.shape[:-1]) or V.shape[-1] == 0):
+        raise ValueError(
+            f"K has shape {tuple(K.shape)} and V {tuple(V.shape)}; they must be equal but for the last axis, "
+            "which is at least 1"
+        )
+    if not values and tuple(V.shape) != tuple(K.shape):
         raise ValueError(f"K has shape {tuple(K.shape)} and V {tuple(V.shape)}; they must be equal")
     if grouped and Q.shape[0] == K.shape[0] and Q.shape[1] != K.shape[1]:
         H_q, H_k = Q.shape[1], K.shape[1]
@@ -155,11 +161,20 @@ def check_shapes(Q, K, V, axes: str, *, grouped=False):
         )
 
 
-def check_gradient_inputs(Q, O, lse, dO, lse_dtype):
-    """Raise ValueError unless O and dO have Q's shape, and lse that of its rows and the dtype it was made with."""
+def check_gradient_inputs(Q, O, lse, dO, lse_dtype, *, V=None):
+    """Raise ValueError unless O and dO have Q's shape, and lse that of its rows and the dtype it was made with.
+
+    V: where its last axis, d_v, may differ from that of Q: O and dO have that one.
+    """
+    d_v = Q.shape[-1] if V is None else V.shape[-1]
     for name, X in (("O", O), ("dO", dO)):
-        if tuple(X.shape) != tuple(Q.shape):
+        if d_v == Q.shape[-1] and tuple(X.shape) != tuple(Q.shape):
             raise ValueError(f"{name} has shape {tuple(X.shape)} and Q {tuple(Q.shape)}; they must be equal")
+        if tuple(X.shape) != (*Q.shape[:-1], d_v):
+            raise ValueError(
+                f"{name} has shape {tuple(X.shape)}, Q {tuple(Q.shape)} and V {tuple(V.shape)}; {name} must have "
+                "the rows of Q and the last axis of V"
+            )
     if tuple(lse.shape) != tuple(Q.shape[:-1]) or lse.dtype != lse_dtype:
         raise ValueError(
             f"lse has shape {tuple(lse.shape)} and dtype {lse.dtype}; expected {tuple(Q.shape[:-1])} and "

@@ -16,13 +16,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from flashlib import masks
 from flashlib.state import (
     Attention,
     BackwardStep,
     Grads,
     Step,
     check_block_sizes,
-    check_causal,
     check_floating,
     check_gradient_inputs,
     check_shapes,
@@ -30,60 +30,62 @@ from flashlib.state import (
 )
 
 
-def attention(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, scale=None) -> Attention:
+def attention(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, mask=None, scale=None) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row without ever holding S.
 
-    Q: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. O: (N_q, d), the dtype of Q; lse: (N_q,),
-    fp32 or, for fp64 inputs, fp64, as is all arithmetic. The other arguments and what is raised: see `steps`.
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64. O: (N_q, d_v), the dtype of Q; lse:
+    (N_q,), fp32 or, for fp64 inputs, fp64, as is all arithmetic. The other arguments and what is raised: see
+    `steps`.
     """
     check_floating(Q=Q, K=K, V=V)
-    O = np.empty_like(Q)
+    O = np.empty_like(Q, shape=Q.shape[:1] + V.shape[-1:])
     lse = np.empty_like(Q, shape=Q.shape[:1], dtype=_accumulator_dtype(Q))
-    trace = steps(Q, K, V, B_r=B_r, B_c=B_c, order=order, causal=causal, scale=scale, O=O, lse=lse)
+    options = {"B_r": B_r, "B_c": B_c, "order": order, "causal": causal, "mask": mask, "scale": scale}
+    trace = steps(Q, K, V, **options, O=O, lse=lse)
     deque(trace, maxlen=0)  # run to the end, keep nothing
     return Attention(O, lse)
 
 
-def steps(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, scale=None, O=None, lse=None) -> Iterator[Step]:
+def steps(
+    Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, mask=None, scale=None, O=None, lse=None
+) -> Iterator[Step]:
     """Return a generator of the Steps of FlashAttention, one for each tile of S that is computed.
 
-    Q: (N_q, d); K, V: (N_k, d); all float16, float32 or float64.
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64.
     B_r, B_c: rows of Q and of K/V in a block; whole numbers of at least 1, the last block may be shorter.
     order: "fa2" (Q outside) or "fa1" (K/V outside).
-    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right); a tile that no row of its block
-    sees is skipped and has no Step. A row that sees no key gets O = 0 and lse = -inf.
-    O, lse: (N_q, d) and (N_q,), written as the generator runs; allocated if not given. In the "fa1" order O
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; with
+    causal, what both see. A tile of which nothing is seen is skipped and has no Step. A row that sees no key gets
+    O = 0 and lse = -inf.
+    O, lse: (N_q, d_v) and (N_q,), written as the generator runs; allocated if not given. In the "fa1" order O
     is stored after every step, rounded to its dtype.
     Raises TypeError or ValueError, at the call and before any work, for arguments other than these.
     Source: FlashAttention-2, Algorithm 1 ("fa2"); FlashAttention, Algorithm 1 ("fa1").
     """
     check_floating(Q=Q, K=K, V=V)
-    check_shapes(Q, K, V, axes="(N, d)")
+    check_shapes(Q, K, V, axes="(N, d)", values=True)
     check_block_sizes(B_r=B_r, B_c=B_c)
-    check_causal(causal)
+    mask = masks.resolve(mask, causal, len(Q), len(K))
     if order not in ("fa1", "fa2"):
         raise ValueError(f'order is {order!r}; accepted are "fa2" (Q outside) and "fa1" (K/V outside)')
     scale = resolve_scale(scale, Q.shape[-1])
-    O = _output("O", O, Q, Q.shape, Q.dtype)
+    O = _output("O", O, Q, (len(Q), V.shape[1]), Q.dtype)
     lse = _output("lse", lse, Q, Q.shape[:1], _accumulator_dtype(Q))
     generator = _fa2_steps if order == "fa2" else _fa1_steps
-    return generator(Q, K, V, O, lse, B_r, B_c, causal, scale)
+    return generator(Q, K, V, O, lse, B_r, B_c, mask, scale)
 
 
-def _fa2_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
+def _fa2_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
     """FlashAttention-2, Algorithm 1: the row block stays, K and V stream past it."""
-    past = len(K) - len(Q)  # keys before the first query's own
     for i, rows in enumerate(blocks(len(Q), B_r)):
         Q_i = load(Q, rows) * scale  # (B_r, d): scaled here, not in every S_ij
         m, l = np.full(len(Q_i), -np.inf, Q_i.dtype), np.zeros(len(Q_i), Q_i.dtype)  # (B_r,)
-        O_acc = np.zeros_like(Q_i)  # (B_r, d)
+        O_acc = np.zeros((len(Q_i), V.shape[1]), Q_i.dtype)  # (B_r, d_v)
         for j, cols in enumerate(blocks(len(K), B_c)):
-            if causal and is_hidden(rows, cols, past):
-                break
+            if mask.hidden(rows, cols):
+                continue
             K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
-            S_ij = Q_i @ K_j.T  # (B_r, B_c)
-            if causal and is_cut(rows, cols, past):
-                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            S_ij = mask.scores(Q_i @ K_j.T, rows, cols)  # (B_r, B_c)
             m_old, l_old, O_acc_old = m, l, O_acc
             m = np.maximum(m_old, S_ij.max(axis=1))
             shift = np.where(m == -np.inf, 0, m)  # -inf - (-inf) would be nan
@@ -97,21 +99,18 @@ def _fa2_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
         lse[rows] = m + np.log(divisor)
 
 
-def _fa1_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
+def _fa1_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
     """FlashAttention, Algorithm 1: the column block stays, the state of every row block passes by."""
-    past = len(K) - len(Q)  # keys before the first query's own
     O[:] = 0
     m_hbm, l_hbm = np.full_like(lse, -np.inf), np.zeros_like(lse)  # (N_q,)
     for j, cols in enumerate(blocks(len(K), B_c)):
         K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
         for i, rows in enumerate(blocks(len(Q), B_r)):
-            if causal and is_hidden(rows, cols, past):
+            if mask.hidden(rows, cols):
                 continue
             Q_i, m_old, l_old = load(Q, rows) * scale, m_hbm[rows].copy(), l_hbm[rows].copy()
             O_acc_old = load(O, rows) * l_old[:, None]  # (B_r, d), un-normalised
-            S_ij = Q_i @ K_j.T  # (B_r, B_c)
-            if causal and is_cut(rows, cols, past):
-                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            S_ij = mask.scores(Q_i @ K_j.T, rows, cols)  # (B_r, B_c)
             m = np.maximum(m_old, S_ij.max(axis=1))
             shift = np.where(m == -np.inf, 0, m)  # -inf - (-inf) would be nan
             alpha = np.exp(m_old - shift)
@@ -125,89 +124,88 @@ def _fa1_steps(Q, K, V, O, lse, B_r, B_c, causal, scale):
     lse[:] = m + np.log(np.where(l == 0, 1, l))
 
 
-def backward(Q, K, V, O, lse, dO, *, B_r=64, B_c=64, causal=False, scale=None) -> Grads:
+def backward(Q, K, V, O, lse, dO, *, B_r=64, B_c=64, causal=False, mask=None, scale=None) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V without ever holding S, P or their gradients.
 
-    O, lse: what `attention` returned for the same Q, K, V, causal and scale. Two passes over the tiles, each of
-    which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
+    O, lse: what `attention` returned for the same Q, K, V, causal, mask and scale. Two passes over the tiles, each
+    of which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
     nothing depends on the order in which blocks run; the price is seven matrix products a tile in place of five.
     The other arguments and what is raised: see `backward_steps`.
     """
-    _check_backward(Q, K, V, O, lse, dO, B_r, B_c, causal)
+    _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
+    mask = masks.resolve(mask, causal, len(Q), len(K))
     scale = resolve_scale(scale, Q.shape[-1])
     delta = _delta(O, dO, lse, B_r)
     dQ, dK, dV = np.empty_like(Q), np.empty_like(K), np.empty_like(V)
     for trace in (
-        _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, causal, scale),
-        _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, causal, scale),
+        _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale),
+        _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale),
     ):
         deque(trace, maxlen=0)  # run to the end, keep nothing
     return Grads(dQ, dK, dV)
 
 
 def backward_steps(
-    Q, K, V, O, lse, dO, *, wrt, B_r=64, B_c=64, causal=False, scale=None, dQ=None, dK=None, dV=None
+    Q, K, V, O, lse, dO, *, wrt, B_r=64, B_c=64, causal=False, mask=None, scale=None, dQ=None, dK=None, dV=None
 ) -> Iterator[BackwardStep]:
     """Return a generator of the BackwardSteps of one of the two passes, one for each tile that is computed.
 
-    Q, O, dO: (N_q, d); K, V: (N_k, d); all float16, float32 or float64. lse: (N_q,), as `attention` returned it.
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. lse: (N_q,), as
+    `attention` returned it.
     wrt: the gradients with respect to "kv" (dK and dV, column blocks outside) or "q" (dQ, row blocks outside).
-    B_r, B_c, causal, scale: as in `steps`. dQ: (N_q, d); dK, dV: (N_k, d): written as the generator runs, those
-    that wrt names; allocated if not given. delta, the row sums of dO * O, is made at the call.
+    B_r, B_c, causal, mask, scale: as in `steps`. dQ, dK, dV: the shapes of Q, K, V; written as the generator runs,
+    those that wrt names; allocated if not given. delta, the row sums of dO * O, is made at the call.
     Raises TypeError or ValueError, at the call and before any work, for arguments other than these.
     Source: FlashAttention-2, Algorithm 2; the pass for dQ stands in place of its additions to dQ in HBM.
     """
-    _check_backward(Q, K, V, O, lse, dO, B_r, B_c, causal)
+    _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
+    mask = masks.resolve(mask, causal, len(Q), len(K))
     if wrt not in ("kv", "q"):
         raise ValueError(f'wrt is {wrt!r}; accepted are "kv" (for dK and dV) and "q" (for dQ)')
     scale = resolve_scale(scale, Q.shape[-1])
     if wrt == "q":
         dQ = _output("dQ", dQ, Q, Q.shape, Q.dtype)
-        return _dq_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dQ, B_r, B_c, causal, scale)
+        return _dq_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dQ, B_r, B_c, mask, scale)
     dK, dV = _output("dK", dK, K, K.shape, K.dtype), _output("dV", dV, V, V.shape, V.dtype)
-    return _dkv_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dK, dV, B_r, B_c, causal, scale)
+    return _dkv_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dK, dV, B_r, B_c, mask, scale)
 
 
-def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, causal, scale):
+def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale):
     """dK and dV: the column block stays and sums, the row blocks pass by."""
-    past = len(K) - len(Q)  # keys before the first query's own
     for j, cols in enumerate(blocks(len(K), B_c)):
         K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
         dK_j, dV_j = np.zeros_like(K_j), np.zeros_like(V_j)  # (B_c, d)
         for i, rows in enumerate(blocks(len(Q), B_r)):
-            if causal and is_hidden(rows, cols, past):
+            if mask.hidden(rows, cols):
                 continue
             Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
             lse_i, delta_i = load(lse, rows)[:, None], load(delta, rows)[:, None]  # (B_r, 1)
-            S_ij = Q_i @ K_j.T  # (B_r, B_c)
-            if causal and is_cut(rows, cols, past):
-                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            S_raw = Q_i @ K_j.T  # (B_r, B_c), before the mask
+            S_ij = mask.scores(S_raw, rows, cols)
             P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # a tile of P, divided by l
             dP_ij = dO_i @ V_j.T  # (B_r, B_c)
-            dS_ij = P_ij * (dP_ij - delta_i)
+            dS_ij = mask.gradient(P_ij * (dP_ij - delta_i), S_raw, rows, cols)
             dV_j = dV_j + P_ij.T @ dO_i
             dK_j = dK_j + dS_ij.T @ Q_i  # scale is in Q_i
             yield BackwardStep(i, j, None, dK_j, dV_j, rows, cols, S_ij, P_ij, dP_ij, dS_ij)
         dK[cols], dV[cols] = dK_j, dV_j
 
 
-def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, causal, scale):
+def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale):
     """dQ: the row block stays and sums, K and V stream past it, as in the forward pass."""
-    past = len(K) - len(Q)  # keys before the first query's own
     for i, rows in enumerate(blocks(len(Q), B_r)):
         Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
         lse_i, delta_i = load(lse, rows)[:, None], load(delta, rows)[:, None]  # (B_r, 1)
         dQ_i = np.zeros_like(Q_i)  # (B_r, d)
         for j, cols in enumerate(blocks(len(K), B_c)):
-            if causal and is_hidden(rows, cols, past):
-                break
+            if mask.hidden(rows, cols):
+                continue
             K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
-            S_ij = Q_i @ K_j.T  # (B_r, B_c)
-            if causal and is_cut(rows, cols, past):
-                S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)
+            S_raw = Q_i @ K_j.T  # (B_r, B_c), before the mask
+            S_ij = mask.scores(S_raw, rows, cols)
             P_ij = np.exp(S_ij - np.where(lse_i == -np.inf, 0, lse_i))  # a tile of P, divided by l
             dP_ij = dO_i @ V_j.T  # (B_r, B_c)
-            dS_ij = P_ij * (dP_ij - delta_i)
+            dS_ij = mask.gradient(P_ij * (dP_ij - delta_i), S_raw, rows, cols)
             dQ_i = dQ_i + dS_ij @ K_j
             yield BackwardStep(i, j, dQ_i, None, None, rows, cols, S_ij, P_ij, dP_ij, dS_ij)
         dQ[rows] = dQ_i * scale
@@ -233,13 +231,11 @@ def load(X, rows):
 
 
 def is_hidden(rows, cols, past):
-    """Return whether the causal mask cuts all of a tile: its last row does not see its first key."""
+    """Return whether the causal mask hides all of a tile: its last row does not see its first key.
+
+    For loops that take `causal`, as a learner's of chapter 06; `masks.Tiles.hidden` asks any mask.
+    """
     return cols.start > rows.stop - 1 + past
-
-
-def is_cut(rows, cols, past):
-    """Return whether the causal mask cuts some of a tile: its first row does not see its last key."""
-    return cols.stop - 1 > rows.start + past
 
 
 def is_visible(rows, cols, past):
@@ -252,13 +248,12 @@ def _accumulator_dtype(X):
     return np.promote_types(X.dtype, np.float32)
 
 
-def _check_backward(Q, K, V, O, lse, dO, B_r, B_c, causal):
+def _check_backward(Q, K, V, O, lse, dO, B_r, B_c):
     check_floating(Q=Q, K=K, V=V, O=O, dO=dO)
     check_floating(lse=lse)
-    check_shapes(Q, K, V, axes="(N, d)")
-    check_gradient_inputs(Q, O, lse, dO, _accumulator_dtype(Q))
+    check_shapes(Q, K, V, axes="(N, d)", values=True)
+    check_gradient_inputs(Q, O, lse, dO, _accumulator_dtype(Q), V=V)
     check_block_sizes(B_r=B_r, B_c=B_c)
-    check_causal(causal)
 
 
 def _output(name, X, like, shape, dtype):

@@ -5,34 +5,40 @@ With fp64 inputs it is the oracle; with the kernel's own, the plain implementati
 
 import torch
 
-from flashlib.state import Attention, check_causal, check_shapes, check_tensors, resolve_scale
+from flashlib import masks
+from flashlib.state import Attention, check_shapes, check_tensors, resolve_scale
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def attention(Q, K, V, *, causal=False, scale=None) -> Attention:
+def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
-    Q: (B, H, N_q, d); K, V: (B, H, N_k, d); all float16, bfloat16, float32 or float64, on one device.
-    O: the shape and dtype of Q; lse: (B, H, N_q). Computes in fp32 (fp64 for fp64 inputs) and rounds S, P and
-    O to the dtype of Q, as attention does that stores them.
-    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right; torch's is_causal is top-left). A
-    row that sees no key gives O = 0 and lse = -inf.
-    Raises TypeError or ValueError for other shapes, dtypes, devices, causal or scale.
+    Q: (B, H, N_q, d); K: (B, H_k, N_k, d); V: (B, H_k, N_k, d_v); all float16, bfloat16, float32 or float64, on
+    one device. H: a multiple of H_k; each head of K and V serves H / H_k heads of Q, those that follow each other.
+    O: (B, H, N_q, d_v), the dtype of Q; lse: (B, H, N_q). Computes in fp32 (fp64 for fp64 inputs) and rounds S, P
+    and O to the dtype of Q, as attention does that stores them.
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right; torch's is_causal is top-left). mask:
+    one of flashlib.masks; with causal, what both see. A row that sees no key gives O = 0 and lse = -inf.
+    Raises TypeError or ValueError for other shapes, dtypes, devices, causal, mask or scale.
     """
     check_tensors(DTYPES, Q=Q, K=K, V=V)
-    check_shapes(Q, K, V, axes="(B, H, N, d)")
-    check_causal(causal)
+    check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=True, values=True)
+    (B, H, N_q, _), N_k = Q.shape, K.shape[2]
+    mask = masks.fitted(mask, causal, B, H, N_q, N_k)
     scale = resolve_scale(scale, Q.shape[-1])
     dtype = torch.promote_types(Q.dtype, torch.float32)
-    N_q, N_k = Q.shape[2], K.shape[2]
+    K, V = (X.repeat_interleave(H // max(X.shape[1], 1), dim=1) for X in (K, V))  # a head for each of Q's
+    b, h, i, c = (torch.arange(n, device=Q.device) for n in (B, H, N_q, N_k))
+    place = masks.Place(N_q, N_k, b[:, None, None, None], h[:, None, None])
+    at = place, i[:, None] + place.past, c
 
-    S = (Q.to(dtype) @ K.to(dtype).mT * scale).to(Q.dtype).to(dtype)  # (B, H, N_q, N_k)
-    if causal:
-        visible = torch.ones(N_q, N_k, dtype=torch.bool, device=Q.device).tril(N_k - N_q)
-        S = S.masked_fill(~visible, -torch.inf)
+    S = mask.score(Q.to(dtype) @ K.to(dtype).mT * scale, *at)  # (B, H, N_q, N_k)
+    S = S.to(Q.dtype).to(dtype)
+    if type(mask) is not masks.Mask:  # which hides nothing
+        S = S.masked_fill(~mask.sees(*at), -torch.inf)
     lse = S.logsumexp(dim=-1)  # (B, H, N_q)
     shift = lse.masked_fill(lse == -torch.inf, 0)  # -inf - (-inf) would be nan
     P = torch.exp(S - shift[..., None]).to(Q.dtype)  # (B, H, N_q, N_k)
-    O = (P.to(dtype) @ V.to(dtype)).to(Q.dtype)  # (B, H, N_q, d)
+    O = (P.to(dtype) @ V.to(dtype)).to(Q.dtype)  # (B, H, N_q, d_v)
     return Attention(O, lse)

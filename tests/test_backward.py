@@ -8,7 +8,7 @@ import pytest
 
 from flashlib import cost, naive, tiled
 from flashlib.memory import HBM
-from tests import oracle
+from tests import masked, oracle
 
 BLOCKS = [(1, 1), (3, 4), (8, 5), (16, 16), (100, 100)]
 
@@ -86,14 +86,16 @@ def test_error_is_at_most_twice_that_of_storing_P_and_dS(dtype, causal, rng):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_metered_bytes_equal_the_closed_forms(causal, rng):
-    for _ in range(100):
+@pytest.mark.parametrize("kind", masked.KINDS)
+def test_metered_bytes_equal_the_closed_forms(causal, kind, rng):
+    for _ in range(15):
         N_q, N_k, d, B_r, B_c = case = tuple(int(n) for n in rng.integers([0, 0, 1, 1, 1], [20, 20, 6, 9, 9]))
         dtype = str(rng.choice(["float16", "float32", "float64"]))
-        arrays = problem(rng, N_q, N_k, d, dtype, causal=causal)
-        tiles = {"B_r": B_r, "B_c": B_c, "causal": causal}
+        mask = {"causal": causal, "mask": masked.draw(kind, rng, N_q, N_k).mask}
+        arrays = problem(rng, N_q, N_k, d, dtype, **mask)
+        tiles = {"B_r": B_r, "B_c": B_c, **mask}
         for backward, options, expected in [
-            (naive.backward, {"causal": causal}, cost.standard_backward_traffic(N_q, N_k, d, dtype=dtype)),
+            (naive.backward, mask, cost.standard_backward_traffic(N_q, N_k, d, dtype=dtype)),
             (tiled.backward, tiles, cost.fa2_backward_traffic(N_q, N_k, d, **tiles, dtype=dtype)),
         ]:
             placed = HBM.put(*arrays)

@@ -109,14 +109,14 @@ def test_every_start_is_taken():
     assert set(starts.tolist()) == {0, 1, 2}
 
 
-def test_letters_are_numbers():
+def test_characters_are_numbers():
     tokens, alphabet = gpt.encode("abba c")
     assert alphabet == [" ", "a", "b", "c"] and tokens.tolist() == [1, 2, 2, 1, 0, 3]
 
 
 def test_the_loss_starts_at_that_of_a_guess_and_falls():
     found = losses(steps=60)
-    assert abs(found[0] - torch.tensor(8.0).log()) < 0.3  # "to be, rn" has 8 letters
+    assert abs(found[0] - torch.tensor(8.0).log()) < 0.3  # "to be, rn" has 8 characters
     assert found[-1] < found[0] / 3
 
 

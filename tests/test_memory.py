@@ -6,7 +6,7 @@ import pytest
 from flashlib import cost, naive, tiled
 from flashlib.memory import HBM
 from flashlib.state import Traffic
-from tests import oracle
+from tests import masked, oracle
 
 
 def test_a_slice_is_a_load_and_an_assignment_a_store():
@@ -80,9 +80,11 @@ def random_case(rng):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_metered_bytes_equal_the_closed_forms(causal, rng):
-    for _ in range(150):
+@pytest.mark.parametrize("name", masked.KINDS)
+def test_metered_bytes_equal_the_closed_forms(causal, name, rng):
+    for _ in range(20):
         N_q, N_k, d, B_r, B_c, dtype = case = random_case(rng)
+        mask = {"causal": causal, "mask": masked.draw(name, rng, N_q, N_k).mask}
         arrays = oracle.inputs(rng, N_q, N_k, d, dtype)
         tiles = {"B_r": B_r, "B_c": B_c}
         runs = [
@@ -92,10 +94,10 @@ def test_metered_bytes_equal_the_closed_forms(causal, rng):
         ]
         for attention, options, expected in runs:
             if callable(expected):
-                expected = expected(N_q, N_k, d, **tiles, dtype=dtype, causal=causal)
+                expected = expected(N_q, N_k, d, **tiles, dtype=dtype, **mask)
             placed = HBM.put(*arrays)
-            metered = attention(*placed, causal=causal, **options)
+            metered = attention(*placed, **mask, **options)
             assert placed[0].traffic == expected, (options, case)
-            plain = attention(*arrays, causal=causal, **options)
+            plain = attention(*arrays, **mask, **options)
             np.testing.assert_array_equal(metered.O.view(np.ndarray), plain.O)
             np.testing.assert_array_equal(metered.lse.view(np.ndarray), plain.lse)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-pytest.importorskip("nbformat")
+nbformat = pytest.importorskip("nbformat")
 from flashlib.chapters import CHAPTERS, NEEDS, chapter  # noqa: E402
-from tools import notebooks, tables  # noqa: E402
+from tools import minutes, notebooks, tables  # noqa: E402
 
 FOLDER = tables.START_HERE.parent
 
@@ -30,16 +30,42 @@ def test_a_text_without_its_place_is_refused():
 
 def test_every_chapter_is_registered_in_order():
     assert [c.slug for c in CHAPTERS] == [path.stem for path in notebooks.chapters(FOLDER)]
-    assert [c.number for c in CHAPTERS] == [f"{n:02d}" for n in range(len(CHAPTERS))]
+    numbers = [c.number for c in CHAPTERS]  # 13 is still to come
+    assert numbers == [f"{n:02d}" for n in range(15) if n != 13]
     with pytest.raises(KeyError, match="no chapter '99_none' .* there are 00_start_here, "):
         chapter("99_none")
+
+
+@pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)
+def test_the_head_of_a_chapter_says_how_long_it_takes(c):
+    nb = notebooks.read(FOLDER / f"{c.slug}.ipynb")
+    assert minutes.stated(nb).cells[0].source == nb.cells[0].source, "run make notebooks"
+
+
+def test_minutes_are_of_words_predictions_and_exercises():
+    nb = nbformat.v4.new_notebook()
+
+    def add(text, code=False, **metadata):
+        make = nbformat.v4.new_code_cell if code else nbformat.v4.new_markdown_cell
+        nb.cells.append(make(text, metadata=metadata))
+
+    add("# Title\n\n" + "word " * 179 + "<details>" + "hidden " * 500 + "</details>")
+    assert minutes.of(nb) == pytest.approx((1, 0, 0), abs=0.01)
+    add("## Part (optional)\n\n" + "word " * 358)
+    add("checks.predict('x')", code=True)
+    add("### Exercise: A\n\n*20 minutes · hard*\n\n" + "word " * 500)
+    add("def my_a():\n    " + "word " * 500, code=True, tags=["stub:a"])
+    assert minutes.of(nb) == pytest.approx((1 + 2 + 3 + 20, 20, 2 + 3 + 20), abs=0.05)
+    add("## Core again\n\n" + "word " * 178)
+    assert minutes.of(nb) == pytest.approx((27, 20, 25), abs=0.05)
+    said = minutes.sentence(minutes.of(nb))  # rounded up
+    assert said == "About 30 minutes, of which 20 are for exercises and 30 are optional."
 
 
 @pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)
 def test_a_chapter_is_what_the_registry_says(c):
     cells = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells
     assert cells[0].source.startswith(f"# {c.number} · {c.title}\n")
-    assert f"About {c.minutes} minutes" in cells[0].source
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     assert set(c.needs) <= NEEDS.keys()
     assert ("triton" in c.needs) == bool(

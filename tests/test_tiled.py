@@ -164,10 +164,9 @@ def test_nan_is_not_hidden(rng):
         assert np.isnan(tiled.attention(Q, K, V, B_r=3, B_c=4, order=order).O).all()
 
 
-def test_a_tile_is_cut_if_the_mask_hides_some_of_it(rng):
+def test_a_tile_is_hidden_if_no_row_sees_a_key(rng):
     for _ in range(300):
         r, c, n_r, n_c, past = (int(n) for n in rng.integers([0, 0, 1, 1, -9], [20, 20, 7, 7, 9]))
         rows, cols = slice(r, r + n_r), slice(c, c + n_c)
         visible = tiled.is_visible(rows, cols, past)
-        assert tiled.is_cut(rows, cols, past) == (not visible.all())
         assert tiled.is_hidden(rows, cols, past) == (not visible.any())

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from flashlib import naive, torch_ref
-from tests import oracle
+from flashlib import masks, naive, torch_ref
+from tests import masked, oracle
 
 
 def tensors(rng, N_q, N_k, d, dtype=torch.float64, heads=(2, 3)):
@@ -49,6 +49,80 @@ def test_rounds_as_naive_does(dtype, rng):
     oracle.assert_close(given.lse[0, 0], lse, plain=plain.lse, rounding=1e-6)
 
 
+@pytest.mark.parametrize("N_q, N_k", masked.SIZES)
+@pytest.mark.parametrize("kind", masked.KINDS)
+def test_masks_and_their_gradients_equal_the_oracle(kind, N_q, N_k, rng):
+    case = masked.draw(kind, rng, N_q, N_k)
+    mask = case.mask
+    if kind == "alibi":  # of two heads, which have the same slope
+        mask = masks.alibi([mask.slopes[0]] * 2)
+    elif mask.heads == 1:  # in a composition
+        return
+    shapes = (N_q, 3), (N_k, 3), (N_k, 4), (N_q, 4)
+    Q, K, V, dO = (torch.from_numpy(rng.standard_normal((1, 2, *shape))) for shape in shapes)
+    for X in (Q, K, V):
+        X.requires_grad_()
+    given = torch_ref.attention(Q, K, V, mask=mask)
+    assert given.O.shape == (1, 2, N_q, 4) and given.lse.shape == (1, 2, N_q)
+    (given.O * dO).sum().backward()
+    for h in range(2):
+        head = [X[0, h].detach().numpy() for X in (Q, K, V)]
+        O, lse, grads = masked.attention(*head, case, dO=dO[0, h].numpy())
+        oracle.assert_close(given.O[0, h].detach(), O, rounding=1e-13, what="O")
+        oracle.assert_close(given.lse[0, h].detach(), lse, rounding=1e-13, what="lse")
+        for name, X, exact in zip(("dQ", "dK", "dV"), (Q, K, V), grads, strict=True):
+            oracle.assert_close(X.grad[0, h], exact, rounding=1e-9, what=name)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_heads_and_sequences_have_masks_of_their_own(causal, rng):
+    B, H, N_q, N_k = 2, 3, 7, 11
+    Q, K, V = tensors(rng, N_q, N_k, 5)
+    slopes, ids = masks.alibi_slopes(H), np.array([masked.packed(rng, N_k) for _ in range(B)])
+    every = masks.from_function(lambda b, h, r, c: (r - c) % (b + h + 1) == 0)
+    given = torch_ref.attention(Q, K, V, mask=masks.alibi(slopes) & masks.documents(ids) & every, causal=causal)
+    for b, h in np.ndindex(B, H):
+        case = masked.Case(
+            None,
+            lambda r, c: ids[b, r] == ids[b, c] and (r - c) % (b + h + 1) == 0 and (c <= r or not causal),  # noqa: B023
+            lambda s, r, c: s - slopes[h] * abs(r - c),  # noqa: B023
+        )
+        O, lse = masked.attention(*(X[b, h].numpy() for X in (Q, K, V)), case)
+        oracle.assert_close(given.O[b, h], O, rounding=1e-13)
+        oracle.assert_close(given.lse[b, h], lse, rounding=1e-13)
+
+
+def test_groups_of_heads_share_keys_and_values_of_any_size(rng):
+    Q, (K, V) = tensors(rng, 7, 7, 5, heads=(2, 6))[0], tensors(rng, 9, 9, 5, heads=(2, 2))[:2]
+    V = V[..., :3].contiguous()
+    mask = masks.alibi(masks.alibi_slopes(6))
+    given = torch_ref.attention(Q, K, V, mask=mask)
+    repeated = torch_ref.attention(Q, *(X.repeat_interleave(3, dim=1) for X in (K, V)), mask=mask)
+    assert given.O.shape == (2, 6, 7, 3) and torch.equal(given.O, repeated.O)
+    assert torch.equal(given.lse, repeated.lse)
+
+
+def test_masks_in_half_precision_round_once(rng):
+    Q, K, V = tensors(rng, 37, 53, 16, torch.float16, heads=(1, 1))
+    mask = masks.window(20, 0) & masks.softcap(1.0)
+    given = torch_ref.attention(Q, K, V, mask=mask)
+    exact = torch_ref.attention(Q.double(), K.double(), V.double(), mask=mask)
+    assert given.O.dtype == torch.float16 and given.lse.dtype == torch.float32
+    assert oracle.worst(given.O, exact.O) < 2e-3
+
+
+def test_a_mask_that_does_not_fit_is_refused(rng):
+    Q, K, V = tensors(rng, 4, 6, 5)
+    for mask, error, words in [
+        (masks.alibi([1.0, 2.0]), ValueError, "the mask tells 2 heads apart, and Q has 3; they must be equal"),
+        (masks.documents([[0] * 6] * 3), ValueError, "the mask tells 3 sequences apart, and Q has 2"),
+        (masks.documents([0] * 5), ValueError, "ids has shape .5,., and there are 6 keys"),
+        (lambda r, c: c <= r, TypeError, "mask is a function; pass one of flashlib.masks"),
+    ]:
+        with pytest.raises(error, match=words):
+            torch_ref.attention(Q, K, V, mask=mask)
+
+
 def test_bad_input_is_refused(rng):
     Q, K, V = tensors(rng, 7, 7, 16)
     for arguments, error, words in [
@@ -58,6 +132,8 @@ def test_bad_input_is_refused(rng):
         ((Q, K.to("meta"), V), ValueError, "K is on meta and Q on cpu"),
         ((Q[0], K[0], V[0]), ValueError, r"Q has shape \(3, 7, 16\); expected 4 axes \(B, H, N, d\)"),
         ((Q[:1], K, V), ValueError, "all axes before the last two must be equal"),
+        ((Q, K[:, :2], V[:, :2]), ValueError, "Q has 3 heads and K and V have 2; H_q must be a multiple of H_k"),
+        ((Q, K, V[:, :, :3]), ValueError, "they must be equal but for the last axis"),
     ]:
         with pytest.raises(error, match=words):
             torch_ref.attention(*arguments)

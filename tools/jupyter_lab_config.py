@@ -16,6 +16,10 @@ c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
 c.LabApp.app_settings_dir = str(Path(__file__).with_name("lab_settings"))
+c.LabApp.custom_css = True
+c.ServerApp.tornado_settings = {
+    "static_custom_path": [str(Path(__file__).with_name("lab_style"))]
+}  # of custom.css
 c.ContentsManager.pre_save_hook = widget_states.complete
 c.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0  # in a container one often is
 

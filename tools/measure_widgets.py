@@ -57,6 +57,11 @@ def rows():
     return Control("text field x", steps, ["frames", "typed"])
 
 
+def lines():
+    steps = [['input[data-name="line"]', text, "change", text] for text in ("(r & c) == c", "(r - c) % 3 == 0")]
+    return Control("text field line", steps, ["result", "setting", "line"])
+
+
 def copies():
     selector = '.flash-settings input[type=range][data-name="copies"]'
     steps = [[selector, power, "input", 2**power] for power in (3, 4)]
@@ -79,6 +84,7 @@ CASES = [
     ("OverflowLab()", slider("x", (8, 9), ["result", "asked", "x"], ".flash-settings input.flash-overflow-range")),
     ("OverflowLab()", copies()),
     ("TilingLab()", stops()),
+    ("MaskLab('line', N_q=96, N_k=96)", lines()),
     ("OnlineSoftmaxLab()", rows()),
     ("MergeTree()", orders()),
 ]

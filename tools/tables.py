@@ -1,7 +1,7 @@
 """Write the tables of the README and of chapter 00: python -m tools.tables
 
-The chapters come from `flashlib.chapters`, the speeds from the recorded runs. Each table stands between two
-comments that say so, and a test holds that it is up to date.
+The chapters come from `flashlib.chapters`, their times from the notebooks, the speeds from the recorded runs. Each
+table stands between two comments that say so, and a test holds that it is up to date.
 """
 
 import json
@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 
 from flashlib.chapters import CHAPTERS
-from tools import notebooks
+from tools import minutes, notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "notebooks" / "data"
@@ -28,11 +28,16 @@ PEERS = {
 def chapters(*, link) -> str:
     """Return the chapters as a table in Markdown; link: for chapter 00, whose neighbours the others are."""
     lines = ["| | chapter | the idea | time, exercises included |", "|---|---|---|---|"]
+    in_all = minutes.Minutes(0, 0, 0)
     for c in CHAPTERS:
         if link and c.slug == START_HERE.stem:
             continue
+        takes = minutes.of(notebooks.read(START_HERE.with_name(f"{c.slug}.ipynb")))
+        in_all += takes
         title = f"[{c.title}]({c.slug}.ipynb)" if link else c.title
-        lines.append(f"| {c.number} | {title} | {c.idea} | {c.minutes} min |")
+        lines.append(f"| {c.number} | {title} | {c.idea} | {takes.rounded().all} min |")
+    hours, core = round(in_all.all / 60), round((in_all.all - in_all.optional) / 60)
+    lines.append(f"| | **in all** | without the sections that are marked optional: {core} hours | {hours} hours |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,1 +1,8 @@
-"""Benchmarks: `python -m flashlib.bench` verifies, then times the forward kernel and its peers side by side."""
+"""Benchmarks: `python -m flashlib.bench` verifies, then times the forward kernel and its peers side by side.
+
+`bench.mine(my_attention)` puts a kernel of your own beside them.
+"""
+
+from flashlib.bench.learner import mine
+
+__all__ = ["mine"]

@@ -47,7 +47,7 @@ def chosen_sdpa(Q, K, V, causal):
 
 
 @functools.cache
-def _flex():
+def compiled_flex():
     functorch.donated_buffer = False  # its backward pass is run again and again
     torch._dynamo.config.recompile_limit = 100  # one compilation for each shape, and no silent way back to eager
     return torch.compile(flex_attention, dynamic=False, fullgraph=True)
@@ -60,7 +60,7 @@ def _causal_blocks(N, device):
 
 def flex(Q, K, V, causal):
     mask = _causal_blocks(Q.shape[2], Q.device) if causal else None
-    return _flex()(Q, K, V, block_mask=mask, enable_gqa=Q.shape[1] != K.shape[1])
+    return compiled_flex()(Q, K, V, block_mask=mask, enable_gqa=Q.shape[1] != K.shape[1])
 
 
 def fa4(Q, K, V, causal):

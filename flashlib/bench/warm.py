@@ -1,9 +1,10 @@
 """Compile what the benchmarks time, in many processes at a time, so that they find it compiled.
 
-    python -m flashlib.bench.warm
+    python -m flashlib.bench.warm [variants]
 
-It changes no result: Triton and torch keep on disk what they compiled. Run first, it saves the others minutes
-of waiting on a machine with many cores. What fails here is reported and does no harm.
+With `variants` it is what `flashlib.bench.variants` times, else what all others do. It changes no result: Triton
+and torch keep on disk what they compiled. Run first, it saves the others minutes of waiting on a machine with many
+cores. What fails here is reported and does no harm.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import torch
 
 from flashlib import gpt as model
 from flashlib.bench import __main__ as tables
-from flashlib.bench import backward_ladder, gpt, harness, ladder, short
+from flashlib.bench import backward_ladder, cases, gpt, harness, ladder, short, variants
 from flashlib.bench.peers import BACKWARD_PEERS, PEERS
 from flashlib.bench.problem import Size, tensors
 
@@ -36,6 +37,21 @@ def work() -> list:
     rungs = [functools.partial(rung, *found) for found in itertools.product(sizes, choices())]
     passes = [functools.partial(one_pass, *found) for found in itertools.product(sizes, choices_back())]
     return [functools.partial(compiled_gpt), *by_flex, *passes, *by_ours, *rungs]
+
+
+def of_variants() -> list:
+    """Return the same for what `variants` times."""
+    passes = itertools.product((True, False), variants.sizes(quick=False), cases.CASES)
+    return [functools.partial(variant, case, size, gradients) for gradients, size, case in passes]
+
+
+def variant(case, size, gradients):
+    problem = variants.Problem(case, size, gradients)
+    for attention in (problem.flex, problem.ours, problem.plain):
+        problem.run(attention)()
+
+
+WORK = {"tables": work, "variants": of_variants}
 
 
 def output(names, size):
@@ -97,9 +113,9 @@ def one_pass(size, choice):
     rung.run(SimpleNamespace(tensors=QKV, O=dO, dO=dO, lse=lse, causal=size.causal), **options)()
 
 
-def share(k, n):
+def share(what, k, n):
     """Run every n-th piece of work from number k on."""
-    for piece in work()[k::n]:
+    for piece in WORK[what]()[k::n]:
         try:
             piece()
         except Exception as error:  # whatever a compiler, a driver or a library has to say
@@ -108,17 +124,18 @@ def share(k, n):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.warm", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=WORK, default="tables")
     parser.add_argument("--share", nargs=2, type=int, metavar=("K", "N"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("There is no CUDA device to compile for.")
     if args.share:
-        share(*args.share)
+        share(args.what, *args.share)
         return
     n = max(1, min(len(os.sched_getaffinity(0)) - 1, 15))
     env = os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    command = [sys.executable, "-m", "flashlib.bench.warm", "--share"]
-    with harness.stopwatch(f"{len(work())} pieces in {n} processes"):
+    command = [sys.executable, "-m", "flashlib.bench.warm", args.what, "--share"]
+    with harness.stopwatch(f"{len(WORK[args.what]())} pieces in {n} processes"):
         others = [subprocess.Popen([*command, str(k), str(n)], env=env) for k in range(n)]
         end = time.monotonic() + TIME_LIMIT
         try:

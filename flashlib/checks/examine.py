@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
     words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number,
     an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number. dtype: what
-    the results must have, or None for any.
+    the results must have, a tuple if not all the same, or None for any.
     """
 
     words: str
@@ -194,13 +194,15 @@ def find_problem(result, case, outputs=("result",), nan="nan") -> Problem | None
     if len(outputs) > 1 and not (isinstance(result, tuple | list) and len(result) == len(outputs)):
         given = describe_value(result)
         return Problem("outputs", {"given": given, "n": len(outputs), "names": ", ".join(outputs)})
-    for name, x, right in zip(outputs, parts(result, outputs), parts(case.expected, outputs), strict=True):
-        if problem := _problem_of_part(name, x, right, case, nan):
+    dtypes = case.dtype if isinstance(case.dtype, tuple) else (case.dtype,) * len(outputs)
+    expected = parts(case.expected, outputs)
+    for name, x, right, dtype in zip(outputs, parts(result, outputs), expected, dtypes, strict=True):
+        if problem := _problem_of_part(name, x, right, dtype, case, nan):
             return problem
     return None
 
 
-def _problem_of_part(name, x, right, case, nan):
+def _problem_of_part(name, x, right, dtype, case, nan):
     it = "the result" if name == "result" else name
     if not isinstance(right, np.ndarray | float | int | np.generic | bool):
         equal = type(x) is type(right) and x == right
@@ -214,11 +216,8 @@ def _problem_of_part(name, x, right, case, nan):
     if not same(numbers, right, case.tolerance):
         what = f"wrong ({nan})" if np.isnan(numbers).any() else "wrong"
         return Problem("value", {"it": it, "what": what, "words": case.words})
-    if (
-        case.dtype is not None
-        and (given := str(getattr(x, "dtype", type(x).__name__))) != np.dtype(case.dtype).name
-    ):
-        return Problem("dtype", {"it": it, "given": given, "expected": np.dtype(case.dtype).name})
+    if dtype is not None and (given := str(getattr(x, "dtype", type(x).__name__))) != np.dtype(dtype).name:
+        return Problem("dtype", {"it": it, "given": given, "expected": np.dtype(dtype).name})
     return None
 
 

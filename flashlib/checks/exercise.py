@@ -8,8 +8,9 @@ from flashlib.checks import chapters, drawn, process, program, progress_file, so
 from flashlib.checks.examine import Known
 from flashlib.checks.values import describe_value
 from flashlib.checks.verdict import Verdict
+from flashlib.parcel import CannotBeSent
 
-LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter
+LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter, if not said otherwise
 COMPILED_LIMIT = 60.0  # seconds where kernels are compiled for a GPU
 
 EXERCISES: dict[str, "Exercise"] = {}
@@ -24,7 +25,8 @@ class Exercise:
     chapter: the slug of that notebook.
     examine: takes the answer and what is known of its mistakes, and returns a Verdict without a name; it runs in a
     process of its own. known: a Known; its table has the name of the exercise.
-    minutes, difficulty: what the text says it takes; difficulty is easy, medium or hard.
+    minutes, difficulty: what the text says it takes; difficulty is easy, medium or hard. limit: seconds of
+    computing where nothing is compiled; None: LIMIT.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Exercise:
     difficulty: str
     examine: Callable
     known: Known
+    limit: float | None = None
 
     def __call__(self, answer, seed=None) -> Verdict:
         """Return the Verdict on an answer, and record in the progress file that it was right.
@@ -51,7 +54,7 @@ class Exercise:
         except process.NotEnded as error:
             details = (("input", error.at),) if error.at else ()
             return Verdict(self.name, "wrong", error.sentence, details, mistake="not_ended")
-        except process.CannotBeSent as error:
+        except CannotBeSent as error:
             sentence = f"it uses something that cannot be sent to the process that checks it: {error}"
             return Verdict(self.name, "not checked", sentence)
         except RuntimeError as error:
@@ -66,14 +69,15 @@ class Exercise:
     @property
     def heading(self):
         """What its text in the notebook starts with."""
-        return f"**{self.title}** · {self.minutes} minutes · {self.difficulty}"
+        return f"### Exercise: {self.title}\n\n*{self.minutes} minutes · {self.difficulty}*"
 
     def _limit(self):
+        limit = self.limit or LIMIT
         if not self.triton:
-            return LIMIT
+            return limit
         from flashlib import kernels
 
-        return LIMIT if kernels.INTERPRETED else COMPILED_LIMIT
+        return limit if kernels.INTERPRETED else COMPILED_LIMIT
 
 
 def _examine(name, answer, seed):
@@ -82,7 +86,7 @@ def _examine(name, answer, seed):
     return exercise.examine(program.out_of_reach(answer), exercise.known)
 
 
-def exercise(*, title, minutes, difficulty, program=None, variants=(), model=None):
+def exercise(*, title, minutes, difficulty, program=None, variants=(), model=None, limit=None):
     """Return a decorator that makes an Exercise of the function that examines its answers.
 
     It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the
@@ -92,9 +96,8 @@ def exercise(*, title, minutes, difficulty, program=None, variants=(), model=Non
     def make(examine):
         name, slug = examine.__name__, chapters.slug_of(examine.__module__)
         right = program or (None if "triton" in chapter(slug).needs else solutions.program(name))
-        EXERCISES[name] = Exercise(
-            name, slug, title, minutes, difficulty, examine, Known(name, right, variants, model)
-        )
+        known = Known(name, right, variants, model)
+        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit)
         return EXERCISES[name]
 
     return make

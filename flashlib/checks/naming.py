@@ -5,6 +5,7 @@ every case, the right ones included (but see `_Trial.explains`). Cases that fail
 do not explain the first of them, and need not be tried on another.
 """
 
+import time
 from functools import reduce
 from itertools import product
 
@@ -15,12 +16,15 @@ from flashlib.checks.mistakes import Mistake
 from flashlib.checks.program import Program, heads
 from flashlib.checks.values import as_numbers, same
 
+TIME_LIMIT = 2.5  # seconds of computing, after which no two mistakes at once are tried: a check has few more
+
 
 def named(known, cases, given, failed, outputs) -> Mistake | None:
     """Return the first known Mistake that gives what was given; of two at once, if no single one does; or None.
 
     failed: the Problem of each case, or None.
     """
+    end = time.process_time() + TIME_LIMIT
     if known.program is None or any(isinstance(result, Raised) and result.found for result in given):
         return None
     order = sorted(range(len(cases)), key=lambda n: failed[n] is None)
@@ -34,11 +38,13 @@ def named(known, cases, given, failed, outputs) -> Mistake | None:
         for mistake, trial in trials:
             if all(trial.explains(n, guarded) for n in order):
                 return mistake
-    if any(problem and problem.id == "outputs" for problem in failed):
-        return None  # not as many values as any two mistakes give
+    if any(problem and problem.id in ("outputs", "dtype") for problem in failed):
+        return None  # no two mistakes give other values, or numbers of another kind
     for (one, first), (other, second) in product([pair for pair in ways if pair[0].often], ways):
         if one.id == other.id or heads(first) & heads(second):
             continue
+        if time.process_time() > end:
+            return None
         trial = _Trial(known, (first, second), cases, given, failed, outputs)
         if all(trial.explains(n, False) for n in order):
             return Mistake(f"{one.id} and {other.id}", f"{one.sentence}; and {other.sentence}")

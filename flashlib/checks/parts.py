@@ -23,6 +23,7 @@ from triton.runtime import interpreter
 
 POISON = 64  # rows of nan before and after K and V
 STATE = "m", "l", "O_acc"
+UNFILLED = torch.empty, torch.empty_like, torch.Tensor.new_empty, torch.empty_strided
 TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # of fp32 tiles, compiled
 UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
 
@@ -155,7 +156,7 @@ def _selecting(found):
 
 
 class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
-    """Notes the shapes of new tensors while this lasts."""
+    """Notes the shapes of new tensors while this lasts, and fills with nan those that would hold anything."""
 
     def __init__(self):
         super().__init__()
@@ -165,6 +166,8 @@ class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' wo
         made = function(*arguments, **(options or {}))
         if isinstance(made, torch.Tensor):
             self.shapes.add(tuple(made.shape))
+            if function in UNFILLED and made.is_floating_point():
+                made.fill_(torch.nan)
         return made
 
 

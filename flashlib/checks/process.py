@@ -1,12 +1,9 @@
 """Run code that may hang or kill its process in a process of its own, under a time limit."""
 
 import contextlib
-import functools
 import io
-import linecache
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import tempfile
@@ -15,7 +12,7 @@ import traceback
 import types
 import warnings
 
-import cloudpickle
+from flashlib import parcel
 
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
@@ -33,18 +30,14 @@ class NotEnded(Exception):
         self.sentence, self.at = sentence, at
 
 
-class CannotBeSent(Exception):
-    """What the function uses cannot be sent to another process."""
-
-
 def call(function, *arguments, limit):
     """Return (function(*arguments), what it printed), run in another process within `limit` seconds of computing.
 
     Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
-    an empty folder of their own, and processes that they leave behind are ended. Raises CannotBeSent, NotEnded, or
-    RuntimeError with the traceback if `function` itself raised.
+    an empty folder of their own, and processes that they leave behind are ended. Raises parcel.CannotBeSent,
+    NotEnded, or RuntimeError with the traceback if `function` itself raised.
     """
-    sent = _packed((function, arguments))
+    sent = *parcel.packed((function, arguments)), "triton" in sys.modules  # it may need Triton
     here, there = (context := _context()).Pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         process = context.Process(target=_child, args=(there, folder, limit, *sent), daemon=True)
@@ -125,46 +118,6 @@ def _context():
     return context
 
 
-class _Pickler(cloudpickle.CloudPickler):
-    """Sends Triton kernels as the functions they are made of, and keeps the files all functions come from."""
-
-    def __init__(self, file):
-        super().__init__(file)
-        self.files = set()
-
-    def reducer_override(self, obj):
-        if isinstance(obj, types.FunctionType):
-            self.files.add(obj.__code__.co_filename)
-        elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):
-            return _jit, (obj.fn,)
-        elif isinstance(obj, functools._lru_cache_wrapper):
-            return _cached, (obj.__wrapped__, obj.cache_parameters())
-        return super().reducer_override(obj)
-
-
-def _jit(fn):
-    from flashlib.kernels import triton  # imported there, where it is decided whether kernels are interpreted
-
-    fn.__globals__.setdefault("tl", triton.language)  # the interpreter wants it, and only what is used is sent
-    return triton.jit(fn)
-
-
-def _cached(f, parameters):
-    return functools.lru_cache(**parameters)(f)
-
-
-def _packed(what):
-    """Return `what` pickled, the lines of the cells its functions come from, and whether it may need Triton."""
-    buffer = io.BytesIO()
-    pickler = _Pickler(buffer)
-    try:
-        pickler.dump(what)
-    except Exception as error:  # whatever a global of the learner's raises when it is pickled
-        raise CannotBeSent(f"{type(error).__name__}: {error}") from error
-    sources = {file: linecache.getlines(file) for file in pickler.files}
-    return buffer.getvalue(), sources, "triton" in sys.modules
-
-
 _connection = None
 
 
@@ -175,14 +128,12 @@ def _child(connection, folder, limit, pickled, sources, triton):
     if hasattr(os, "setsid"):
         os.setsid()
     os.chdir(folder)
-    for file, lines in sources.items():  # tracebacks and Triton read the source
-        linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))
     printed = _Printed()
     try:
         warnings.simplefilter("ignore")
         if triton:
             import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
-        function, arguments = pickle.loads(pickled)
+        function, arguments = parcel.unpacked(pickled, sources)
         connection.send(("started", None))
         if COMPUTED:
             signal.signal(COMPUTED, signal.SIG_DFL)

@@ -7,8 +7,12 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     forward         FlashAttention-2, forward pass
     forward_ideas   rung 5 of the ladder, with a switch for each idea that takes it back
     backward        its gradients, with P recomputed tile by tile
+    backward_passes the kernels of the backward pass
     backward_ideas  its passes, with a switch for each of their ideas that takes it back
     autograd        both as one operation of PyTorch
+    varlen          sequences of any lengths, packed one after the other; packed: what their rows see
+    sinks           attention with a sink
+    variants        how a kernel is told of a mask; seen: what it asks of it
     tuned           their tiles, warps and stages for each GPU
     launching       how they are launched: options, descriptors, plans that are made once
     tiles           what they share: how tiles are loaded and stored
@@ -151,24 +155,28 @@ def _as_autocast(X):
     return X.to(torch.get_autocast_dtype(kind))
 
 
-def check_attention(Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False, differentiable=False):
+def check_attention(
+    Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False, differentiable=False, values=False
+):  # fmt: skip
     """Raise TypeError or ValueError unless the kernels take these Q, K, V and this mask.
 
     head_dims: the accepted d. grouped: whether Q may have more heads than K and V, a multiple of theirs.
     differentiable: whether the caller takes care of derivatives and of batches of torch.func.vmap.
+    values: whether V may have another d than Q and K, of those accepted.
     """
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_device(Q=Q)
     if not differentiable:
         check_no_gradient(Q=Q, K=K, V=V)
-    check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=grouped)
+    check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=grouped, values=values)
     check_causal(causal)
-    d, one_by_one = Q.shape[-1], isinstance(head_dims, tuple)
-    if not (
-        d in head_dims if one_by_one else head_dims[0] <= d <= head_dims[-1]
-    ):  # torch.compile does not support `in` here
-        accepted = ", ".join(map(str, head_dims)) if one_by_one else f"{head_dims[0]} to {head_dims[-1]}"
-        raise ValueError(f"d is {d}; the kernel takes {accepted}: pad Q, K and V")
+    one_by_one = isinstance(head_dims, tuple)
+    for name, d, tensors in (("d", Q.shape[-1], "Q, K and V"), ("d_v", V.shape[-1], "V")):
+        if not (
+            d in head_dims if one_by_one else head_dims[0] <= d <= head_dims[-1]
+        ):  # torch.compile does not support `in` here
+            accepted = ", ".join(map(str, head_dims)) if one_by_one else f"{head_dims[0]} to {head_dims[-1]}"
+            raise ValueError(f"{name} is {d}; the kernel takes {accepted}: pad {tensors}")
 
 
 def check_powers_of_two(low, high, **sizes):

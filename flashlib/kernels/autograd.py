@@ -7,6 +7,7 @@ for one, it is an operator whose insides are left alone. All three keep and comp
 
 import torch
 
+from flashlib import masks
 from flashlib.kernels import (
     as_autocast,
     backward,
@@ -16,35 +17,44 @@ from flashlib.kernels import (
     in_forward_mode,
     in_memory,
     refuse_tangents,
+    variants,
 )
 from flashlib.state import Attention, resolve_scale
 
 
-def attention(Q, K, V, *, causal=False, scale=None, deterministic=True) -> Attention:
+def attention(Q, K, V, *, causal=False, mask=None, scale=None, deterministic=True) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
-    Q, K, V, causal, scale, O, lse, errors: as in `forward.attention`. Under torch.autocast Q, K and V are
+    Q, K, V, causal, mask, scale, O, lse, errors: as in `forward.attention`. Under torch.autocast Q, K and V are
     cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes all three
     gradients, whichever are asked for.
     deterministic: as in `backward.backward`.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward
-    mode (jvp, jacfwd, hessian), second derivatives, and torch.func inside of torch.compile.
+    mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, and a mask inside of it.
     """
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
     Q, K, V = as_autocast(Q, K, V)
     if in_forward_mode() or not _unwatched(Q, K, V):
-        check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True)
+        check_attention(
+            Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True
+        )
+        mask, causal = variants.checked(mask, bool(causal), Q, K)
+        if mask is not None and torch.compiler.is_compiling():
+            raise RuntimeError(
+                "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
+            )
         run = _attention if torch.compiler.is_compiling() else _Transformed.apply
         if run is _attention and torch._C._are_functorch_transforms_active():
             raise RuntimeError(
                 "torch.compile takes no torch.func around flashlib's attention: leave one of them out"
             )
-        return Attention(*run(Q, K, V, bool(causal), resolve_scale(scale, Q.shape[-1]), deterministic))
-    plan = forward.plan_of(Q, K, V, causal)  # checks them, too
+        told = (causal, resolve_scale(scale, Q.shape[-1]), deterministic)
+        return Attention(*run(Q, K, V, *told, *(() if run is _attention else (mask,))))
+    plan = forward.plan_of(Q, K, V, causal, mask)  # checks them, too
     scale = resolve_scale(scale, Q.shape[-1])
     if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_Attention.apply(plan, Q, K, V, bool(causal), scale, deterministic))
+        return Attention(*_Attention.apply(plan, Q, K, V, bool(causal), scale, deterministic, mask))
     return forward.run(Q, K, V, scale, plan)
 
 
@@ -55,13 +65,13 @@ def _unwatched(*tensors) -> bool:
     return not torch._C._len_torch_dispatch_stack() and in_memory(*tensors)
 
 
-def _launch(Q, K, V, causal, scale, deterministic):
-    return forward.run(Q, K, V, scale, forward.plan_of(Q, K, V, causal))
+def _launch(Q, K, V, causal, scale, deterministic, mask=None):
+    return forward.run(Q, K, V, scale, forward.plan_of(Q, K, V, causal, mask))
 
 
-def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic):
+def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None):
     check_deterministic(deterministic)
-    plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, deterministic)
+    plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic)
     return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan)
 
 
@@ -74,15 +84,16 @@ def _keep(ctx, inputs, output):
 def _gradients(ctx, dO, dlse):
     Q, K, V, O, lse = ctx.saved_tensors
     if dO is None and dlse is None:
-        return (None,) * 6
+        return (None,) * (3 + len(ctx.options))
     dO = torch.zeros_like(O) if dO is None else dO
+    options = ctx.options
     if torch.compiler.is_compiling():
-        run = _attention_backward
+        run, options = _attention_backward, options[:3]
     elif torch.is_grad_enabled() or in_forward_mode() or not _unwatched(O, dO, dlse):
         run = _Gradients.apply
     else:
         run = _launch_backward
-    return *run(Q, K, V, O, lse, dO, dlse, *ctx.options), None, None, None
+    return *run(Q, K, V, O, lse, dO, dlse, *options), *(None,) * len(ctx.options)
 
 
 def _refuse(ctx, *grads):
@@ -97,7 +108,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, plan, *inputs):
-        Q, K, V, _, scale, _ = inputs
+        Q, K, V, _, scale, *_ = inputs
         output = forward.run(Q, K, V, scale, plan)
         _keep(ctx, inputs, output)
         return tuple(output)
@@ -110,7 +121,7 @@ class _Attention(torch.autograd.Function):
 class _Transformed(torch.autograd.Function):
     @staticmethod
     def forward(*inputs):
-        return tuple((_launch if _unwatched(*inputs[:3]) else _attention)(*inputs))
+        return tuple(_launch(*inputs) if _unwatched(*inputs[:3]) else _attention(*_without_mask(inputs)))
 
     @staticmethod
     def vmap(info, in_dims, *inputs):
@@ -124,7 +135,9 @@ class _Transformed(torch.autograd.Function):
 class _Gradients(torch.autograd.Function):
     @staticmethod
     def forward(*inputs):
-        return tuple((_launch_backward if _unwatched(*inputs[:7]) else _attention_backward)(*inputs))
+        if _unwatched(*inputs[:7]):
+            return tuple(_launch_backward(*inputs))
+        return tuple(_attention_backward(*_without_mask(inputs)))
 
     @staticmethod
     def vmap(info, in_dims, *inputs):
@@ -133,6 +146,16 @@ class _Gradients(torch.autograd.Function):
     setup_context = staticmethod(lambda ctx, inputs, output: None)
     backward = staticmethod(_refuse)
     jvp = staticmethod(refuse_tangents)
+
+
+def _without_mask(inputs):
+    """Return the inputs but the last, the mask; raise RuntimeError if there is one."""
+    *inputs, mask = inputs
+    if mask is not None:
+        raise RuntimeError(
+            "torch cannot look into a mask while it traces: call torch_ref.attention, or leave it out"
+        )
+    return inputs
 
 
 def _in_one_launch(function, size, in_dims, inputs):
@@ -144,7 +167,8 @@ def _in_one_launch(function, size, in_dims, inputs):
         return (X.expand(size, *X.shape) if dim is None else X.movedim(dim, 0)).flatten(0, 1)
 
     B = inputs[0].shape[1 if in_dims[0] == 0 else 0]
-    outputs = function.apply(*map(fold, inputs, in_dims))
+    *given, mask = map(fold, inputs, in_dims)
+    outputs = function.apply(*given, mask and masks.repeated(mask, B, size))
     return tuple(Y.unflatten(0, (size, B)) for Y in outputs), (0,) * len(outputs)
 
 
@@ -159,7 +183,7 @@ def _attention(
 
 @_attention.register_fake
 def _(Q, K, V, causal, scale, deterministic):
-    O = torch.empty_like(Q, memory_format=torch.contiguous_format)
+    O = Q.new_empty((*Q.shape[:-1], V.shape[-1]))
     return O, Q.new_empty(Q.shape[:-1], dtype=torch.float32)
 
 

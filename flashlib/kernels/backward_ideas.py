@@ -28,7 +28,7 @@ from flashlib.state import resolve_scale
 
 def prepare(Q, O, lse, dO) -> tuple:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
-    check_saved(Q, O, dO, lse, None)
+    check_saved(Q, Q, O, dO, lse, None)  # of V only d counts
     problem = Problem.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
     o, do, shape = launchable(O), launchable(dO), (*Q.shape[:2], problem.N_padded)
     with on_device_of(O):

@@ -249,8 +249,12 @@ def launch(
     if until == "config":
         return Launch(config, None, None)
     sass = fingerprint(found["sass"]) if until == "sass" else None
-    told = [f"{name}={value}" for name, value in found["told"]]
-    return Launch(config, fingerprint("\n".join([found["ttgir"], *told])), sass)
+    return Launch(config, hash_of(found["ttgir"], found["told"]), sass)
+
+
+def hash_of(ttgir, told) -> str:
+    """Return the fingerprint of TTGIR and of the options that only the compiler sees, (name, value) in order."""
+    return fingerprint("\n".join([ttgir, *(f"{name}={value}" for name, value in told)]))
 
 
 def _checked(kernel, d, dtype, causal, capability, shape, **options) -> tuple:
@@ -301,18 +305,28 @@ def _check_choice(**choices):
 def _report(kernel, d, dtype, causal, capability, options, shape, sass):
     became = _ask(kernel, d, dtype, causal, capability, options, shape, "sass" if sass else "cubin")
     asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
-    became |= {"notes": tuple(became["notes"]), "told": tuple(map(tuple, became["told"]))}
-    return Compiled(**asked, **became)
+    return made(became, **asked)
+
+
+def made(became, **asked) -> Compiled:
+    """Return the Compiled of such an answer. asked: kernel, d, dtype, causal and capability."""
+    lists = {"notes": tuple(became["notes"]), "told": tuple(map(tuple, became["told"]))}
+    return Compiled(**asked, **{name: value for name, value in became.items() if name != "names"} | lists)
 
 
 def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:
     """Return the answer of the process that compiles; until: "config", "ttgir", "cubin" or "sass"."""
     asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
-    gpu = MULTIPROCESSORS[capability].gpu
     call, launched, fixed = kernels()[kernel]
     called = {"module": call.__module__, "call": call.__name__, "launched": launched}
-    rest = {"options": dict(options) | fixed, "room": gpu.block_sram, "sms": gpu.sms, "shape": shape}
-    became = _compiler.ask(asked | called | rest | {"until": until})
+    rest = {"options": dict(options) | fixed, "shape": shape, "until": until}
+    return answered(asked | called | rest)
+
+
+def answered(request) -> dict:
+    """Return the answer of `flashlib.kernels.compiling` to a request; raise what it says must be raised."""
+    gpu = MULTIPROCESSORS[request["capability"]].gpu
+    became = _compiler.ask(request | {"room": gpu.block_sram, "sms": gpu.sms})
     if "error" in became:
         name, sentence = became["error"]
         raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)

@@ -6,6 +6,7 @@ launch code of the kernels runs as it is, on tensors in the computer's memory, u
 capability and has no GPU; only the launch is left out.
 """
 
+import base64
 import contextlib
 import importlib
 import io
@@ -22,7 +23,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.jit import JITFunction
 
-from flashlib import kernels
+from flashlib import kernels, parcel
 from flashlib.kernels import listings, tuned
 
 SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
@@ -48,20 +49,23 @@ class NoDevice:
 class Launches:
     """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
 
-    name: of the one kernel that is compiled, since a call may launch several; None where it launches but one.
-    until: how far: "config", not at all; "ttgir"; else to the end. told: options that only the compiler sees.
+    name: of the one kernel that is compiled, since a call may launch several; None: the last is kept. names: of
+    all that were launched. until: how far: "config", not at all; "ttgir"; else to the end. told: options that only
+    the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
     """
 
     def __init__(self):
         run = JITFunction.run
 
         def compile_only(kernel, *args, grid, warmup, **options):
+            self.names.append(kernel.__name__)
             if self.name not in (None, kernel.__name__):
                 return
             self.options = options
             self.told = sorted((name, value) for name, value in options.items() if name not in kernel.arg_names)
             if self.until == "config":
                 raise Enough
+            self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
             kernel.device_caches.clear()  # else it is not compiled again, and ptxas says nothing
             self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
 
@@ -69,8 +73,9 @@ class Launches:
         self.next_stage = CUDABackend.make_llir
 
     def prepare(self, name, until):
-        self.name, self.until = name, until
+        self.name, self.names, self.until = name, [], until
         self.compiled = self.options = self.told = self.ttgir = None
+        self.log = io.StringIO()
         CUDABackend.make_llir = self.stop if until == "ttgir" else self.next_stage
 
     def stop(self, ttgir, *_):
@@ -91,8 +96,7 @@ def answer(launches, request) -> dict:
     sms = request["sms"] if request["shape"] else 0  # programs enough, if nothing is said
     tuned.room = lambda device: tuned.Room(room, sms, tensor_cores=capability >= 80, tma=capability >= 90)
     launches.prepare(request["launched"], request["until"])
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.suppress(Enough):  # Triton prints what ptxas says
+    with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough):  # Triton prints what ptxas says
         _launch(request)
     if launches.options is None:
         raise ValueError(f"{request['kernel']} launched no kernel")
@@ -106,7 +110,7 @@ def answer(launches, request) -> dict:
         return chosen
     if request["until"] == "ttgir":
         return chosen | {"ttgir": listings.readable("ttgir", launches.ttgir), "told": launches.told}
-    compiled, log = launches.compiled, told.getvalue()
+    compiled, log = launches.compiled, launches.log.getvalue()
     asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
     return chosen | {
         "registers": int(re.search(r"Used (\d+) registers", log)[1]),
@@ -117,22 +121,31 @@ def answer(launches, request) -> dict:
         "num_stages": compiled.metadata.num_stages,
         "descriptors": launches.options.get("DESCRIPTORS"),
         "told": launches.told,
+        "names": launches.names,
         **asm,
         "sass": _sass(compiled) if request["until"] == "sass" else "",
     }
 
 
 def _launch(request):
+    inputs = _inputs(request)
+    if "parcel" in request:  # a function of a learner's, which takes its arguments in this order
+        pickled, sources = request["parcel"]
+        call = parcel.unpacked(base64.b64decode(pickled), sources)
+        return call(*inputs) if request["call"] == "softmax" else call(*inputs, request["causal"])
     call = getattr(importlib.import_module(request["module"]), request["call"])
+    options = {} if request["call"] == "softmax" else {"causal": request["causal"], **request["options"]}
+    return call(*inputs, **options)
+
+
+def _inputs(request):
     dtype = getattr(torch, request["dtype"])
     if request["call"] == "softmax":
-        call(torch.empty(4, request["d"], dtype=dtype))
-    else:
-        B, H_q, H_k, N = request["shape"] or SHAPE
-        Q, K = (torch.empty(B, H, N, request["d"], dtype=dtype) for H in (H_q, H_k))
-        lse = torch.empty(B, H_q, N)
-        inputs = {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q)}[request["call"]]
-        call(*inputs, causal=request["causal"], **request["options"])
+        return [torch.empty(4, request["d"], dtype=dtype)]
+    B, H_q, H_k, N = request["shape"] or SHAPE
+    Q, K = (torch.empty(B, H, N, request["d"], dtype=dtype) for H in (H_q, H_k))
+    lse = torch.empty(B, H_q, N)
+    return {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q)}[request["call"]]
 
 
 def _sass(compiled):
@@ -148,8 +161,10 @@ def _sass(compiled):
     return listings.readable("sass", text)
 
 
-def _sentence(error):
-    """Return the name of the exception that the caller must raise, and its text."""
+def _sentence(error, own):
+    """Return the name of the exception that the caller must raise, and its text; own: if a learner's code ran."""
+    if own and not isinstance(error, triton.TritonError):
+        return "CompileError", f"{type(error).__name__}: {error}"
     if isinstance(error, (TypeError, ValueError)) and not isinstance(error, triton.TritonError):
         return type(error).__name__, str(error)
     text = str(error)
@@ -167,10 +182,11 @@ def main():
     kernels.check_device = lambda **_: None  # before the kernels import it
     launches = Launches()
     for line in sys.stdin:
+        request = json.loads(line)
         try:
-            became = answer(launches, json.loads(line))
+            became = answer(launches, request)
         except Exception as error:
-            became = {"error": _sentence(error)}
+            became = {"error": _sentence(error, own="parcel" in request)}
         out.write(json.dumps(became) + "\n")
         out.flush()
 

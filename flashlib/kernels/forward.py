@@ -13,6 +13,7 @@ instruction more for each score, 2 % of the time on an H200, so it is not for ev
 through pointers it is: registers would not suffice for both ways.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -28,7 +29,9 @@ from flashlib.kernels import (
     launchable,
     launching,
     on_device_of,
+    seen,
     tuned,
+    variants,
 )
 from flashlib.kernels.tiles import load, store, strides
 from flashlib.state import Attention, resolve_scale
@@ -39,16 +42,19 @@ FUSED = tl.constexpr(4096.0)  # scores in base 2 up to which a fused multiply-ad
 
 
 def attention(
-    Q, K, V, *, causal=False, scale=None, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
-) -> Attention:
+    Q, K, V, *, causal=False, mask=None, scale=None,
+    B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
+) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
-    Q: (B, H_q, N_q, d); K, V: (B, H_k, N_k, d); all float16, bfloat16 or float32, any N_q and N_k, any strides, d
-    from 16 to 256. H_q is a multiple of H_k: query head h reads head h // (H_q / H_k) of K and V (GQA; MQA if
-    H_k = 1). O: the shape and dtype of Q; lse: (B, H_q, N_q), fp32. fp32 products are IEEE, not tf32.
-    Any finite scores, from 0 to 1e30 in size. Under torch.autocast Q, K and V are cast to its dtype.
+    Q: (B, H_q, N_q, d); K: (B, H_k, N_k, d); V: (B, H_k, N_k, d_v); all float16, bfloat16 or float32, any N_q and
+    N_k, any strides, d and d_v from 16 to 256. H_q is a multiple of H_k: query head h reads head
+    h // (H_q / H_k) of K and V (GQA; MQA if H_k = 1). O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q),
+    fp32. fp32 products are IEEE, not tf32. Any finite scores, from 0 to 1e30 in size. Under torch.autocast, Q, K
+    and V are cast to its dtype.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
-    and lse = -inf.
+    and lse = -inf. mask: one of `flashlib.masks`, for any sizes; with causal, what both see. Tiles that it hides
+    are not computed. The first call with a mask and sizes prepares it, see `variants`.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tuned.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
@@ -57,7 +63,7 @@ def attention(
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
     Q, K, V = as_autocast(Q, K, V)
-    plan = plan_of(Q, K, V, causal, B_r, B_c, num_warps, num_stages, descriptors)
+    plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors)
     check_no_gradient(Q=Q, K=K, V=V)
     return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan)
 
@@ -68,53 +74,60 @@ class Plan(NamedTuple):
     launch: launching.Launch | None
     descriptors: bool
     D: int
+    D_V: int
 
 
-PLANS = launching.Plans()
+PLANS = launching.PlansOfMasks()
 
 
-def plan_of(Q, K, V, causal, *asked) -> Plan:
+def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
+    plans = PLANS.of(mask)
     usual = (causal is True or causal is False) and all(option is None for option in asked)
-    key = PLANS.key((Q, K, V), causal) if usual else None
-    if plan := PLANS.get(key):
-        return plan
-    check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True)
+    key = plans.key((Q, K, V), causal) if usual else None
+    if found := plans.get(key):
+        return found
+    check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
-    return PLANS.keep(key, _plan(Q, K, V, bool(causal), *asked))
+    variant = functools.partial(variants.of, *variants.checked(mask, bool(causal), Q, K))
+    return plans.keep(key, plan(Q, K, V, causal, variant, *asked))
 
 
-def _plan(Q, K, V, causal, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None):
+def plan(Q, K, V, causal, variant, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None):
+    """Return the plan of tensors that were checked. variant: as `variants.of` without its mask."""
     asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(launchable, (Q, K, V))
     descriptors = launching.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
-    D = max(16, triton.next_power_of_2(d))
+    d_v = v.shape[3]
+    D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
     sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H}
-    config = tuned.default(D, q.dtype, descriptors, q.device, **sizes, **asked)
+    config = tuned.default(max(D, D_V), q.dtype, descriptors, q.device, **sizes, **asked)
     if not q.numel():
-        return Plan(None, descriptors, D)
-    unit, strides = launching.in_units(q, k, v, torch.empty(q.shape, device="meta"))
-    constants = {"d": d, "D": D, "CAUSAL": causal, "DESCRIPTORS": descriptors, "UNIT": unit}
+        return Plan(None, descriptors, D, D_V)
+    unit, strides = launching.in_units(q, k, v, torch.empty((B, H, N_q, d_v), device="meta"))
+    constants = {"d": d, "D": D, "d_v": d_v, "D_V": D_V, "DESCRIPTORS": descriptors, "UNIT": unit}
     # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
     # takes, that is better done at the top of the loop, where no warp is ahead, than in the middle of the softmax.
     constants["V_FIRST"] = config.num_warps > 4
-    sizes = *strides, H, H // max(H_k, 1), N_q, N_k
+    told, of_mask = variant(variants.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
+    constants |= of_mask
+    sizes = *strides, H, H // max(H_k, 1), N_q, N_k, told
     grid = triton.cdiv(N_q, config.B_R) * B * H
-    return Plan(launching.Launch(_forward, grid, sizes, constants, config._asdict()), descriptors, D)
+    return Plan(launching.Launch(_forward, grid, sizes, constants, config._asdict()), descriptors, D, D_V)
 
 
-def run(Q, K, V, scale, plan) -> Attention:
-    """Do what `attention` does, by its plan; nothing is checked."""
+def run(Q, K, V, scale, plan, told=None) -> Attention:
+    """Do what `attention` does, by its plan; nothing is checked. told: in place of what the plan has of a mask."""
     q, k, v = launchable(Q), launchable(K), launchable(V)
-    o = torch.empty_like(q, memory_format=torch.contiguous_format)
+    o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
     if plan.launch:
         if plan.descriptors:
             rows = plan.launch.config["B_C"]
-            k, v = launching.describe(k, rows, plan.D), launching.describe(v, rows, plan.D)
+            k, v = launching.describe(k, rows, plan.D), launching.describe(v, rows, plan.D_V)
         with on_device_of(q):
-            plan.launch(q, k, v, o, lse, scale * LOG2_E.value)
+            plan.launch(q, k, v, o, lse, scale * LOG2_E.value, told=told)
     return Attention(o if o.dtype == Q.dtype else o.to(Q.dtype), lse)
 
 
@@ -127,16 +140,18 @@ def run(Q, K, V, scale, plan) -> Attention:
 def _forward(
     Q_ptr, K, V, O_ptr, Lse_ptr, scale_log2e,  # K, V: pointers, or tensor descriptors
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, o_b, o_h, o_n,  # strides of batch, head and row, in UNITs
-    H, group, N_q, N_k,
-    d: tl.constexpr, D: tl.constexpr,  # D: d rounded up to a power of two
+    H, group, N_q, N_k, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr,  # D: d rounded up to a power of two
     B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, UNIT: tl.constexpr,
-    V_FIRST: tl.constexpr,
+    V_FIRST: tl.constexpr, VARIANT: tl.constexpr, SCORED: tl.constexpr,  # VARIANT, told: see `seen`; None: no mask
 ):  # fmt: skip
     T_r = tl.cdiv(N_q, B_R)
     i = tl.program_id(0) % T_r
     if CAUSAL:
         i = T_r - 1 - i  # the longest rows first: short ones fill the gaps at the end
     b = tl.program_id(0) // T_r // H
+    if VARIANT is not None:
+        i = seen.block(VARIANT[0], told, b, i, T_r, True)
     h = tl.program_id(0) // T_r % H
     h_k = h // group  # the head of K and V
     offs_m = i * B_R + tl.arange(0, B_R)
@@ -144,46 +159,60 @@ def _forward(
     q = load(Q_ptr, strides(q_b, q_h, q_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, True, False)  # (B_R, D)
 
     m, l, O_acc, largest = _attend(
-        q, K, V, i, offs_m, strides_k, strides_v, b, h_k, N_q, N_k, scale_log2e,
-        d, D, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, not DESCRIPTORS,
+        q, K, V, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
+        d, D, d_v, D_V, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, not DESCRIPTORS and not SCORED, VARIANT, SCORED,
     )  # fmt: skip
-    if DESCRIPTORS:
+    if DESCRIPTORS and not SCORED:
         if tl.max(largest) > FUSED:
             m, l, O_acc, largest = _attend(
-                q, K, V, i, offs_m, strides_k, strides_v, b, h_k, N_q, N_k, scale_log2e,
-                d, D, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, True,
+                q, K, V, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
+                d, D, d_v, D_V, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, True, VARIANT, SCORED,
             )  # fmt: skip
 
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
     O = O_acc / divisor[:, None]
-    store(O_ptr, O, strides(o_b, o_h, o_n, UNIT), b, h, i * B_R, N_q, d, D, B_R)
+    store(O_ptr, O, strides(o_b, o_h, o_n, UNIT), b, h, i * B_R, N_q, d_v, D_V, B_R)
     lse = (m + tl.log2(divisor)) / LOG2_E
     tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
 
 
 @triton.jit
 def _attend(
-    q, K, V, i, offs_m, strides_k, strides_v, b, h_k, N_q, N_k, scale_log2e,
-    d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
-    DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr, EXACT: tl.constexpr,
+    q, K, V, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+    CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr, EXACT: tl.constexpr,
+    VARIANT: tl.constexpr, SCORED: tl.constexpr,
 ):  # fmt: skip
     """Return m in base 2, l and O_acc of a row block, and the size of the largest maximum that each row had."""
     m = tl.full((B_R,), -float("inf"), tl.float32)
     lowest = tl.zeros((B_R,), tl.float32)  # of the maxima, since a huge negative one may be replaced
     l = tl.zeros((B_R,), tl.float32)
-    O_acc = tl.zeros((B_R, D), tl.float32)
+    O_acc = tl.zeros((B_R, D_V), tl.float32)
 
     past = N_k - N_q  # keys before the first query's own
-    seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
-    seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
-    full = tl.maximum(seen_by_all, 0) // B_C * B_C
+    if VARIANT is None:
+        seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
+        seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
+        start_whole, end_whole = 0, tl.maximum(seen_by_all, 0) // B_C * B_C
+        start_cut, end_cut = end_whole, seen_by_any
+        limits, counted = None, None
+    else:  # tiles are numbered, the cut ones first
+        counted, end_cut, end_whole = seen.tiles(
+            VARIANT[0], told, b, h, tl.program_id(0) % tl.cdiv(N_q, B_R), i, N_q, N_q, N_k, B_R, B_C, False
+        )
+        start_cut, start_whole = 0, end_cut
+        limits = None
+        if VARIANT[0] is not None:
+            limits = VARIANT[0](told[1], b, offs_m, N_q, N_k)
     m, lowest, l, O_acc = _stream(
-        q, K, V, m, lowest, l, O_acc, 0, full, offs_m + past,
-        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, False, CAUSAL, DESCRIPTORS, V_FIRST, EXACT,
+        q, K, V, m, lowest, l, O_acc, start_whole, end_whole, offs_m + past, limits, counted,
+        strides_k, strides_v, b, h, h_k, N_k, scale_log2e, told, d, D, d_v, D_V, B_C, False, CAUSAL, DESCRIPTORS,
+        V_FIRST, EXACT, VARIANT, SCORED,
     )  # fmt: skip
     m, lowest, l, O_acc = _stream(
-        q, K, V, m, lowest, l, O_acc, full, seen_by_any, offs_m + past,
-        strides_k, strides_v, b, h_k, N_k, scale_log2e, d, D, B_C, True, CAUSAL, DESCRIPTORS, V_FIRST, EXACT,
+        q, K, V, m, lowest, l, O_acc, start_cut, end_cut, offs_m + past, limits, counted,
+        strides_k, strides_v, b, h, h_k, N_k, scale_log2e, told, d, D, d_v, D_V, B_C, True, CAUSAL, DESCRIPTORS,
+        V_FIRST, EXACT, VARIANT, SCORED,
     )  # fmt: skip
     if EXACT:
         m *= scale_log2e
@@ -192,42 +221,55 @@ def _attend(
 
 @triton.jit
 def _stream(
-    q, K, V, m, lowest, l, O_acc, start_k, end_k, last_visible,
-    strides_k, strides_v, b, h, N_k, scale_log2e,
-    d: tl.constexpr, D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,
-    DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr, EXACT: tl.constexpr,
+    q, K, V, m, lowest, l, O_acc, begin, end, offs_r, limits, counted,
+    strides_k, strides_v, b, h, h_k, N_k, scale_log2e, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr,
+    MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr,
+    EXACT: tl.constexpr, VARIANT: tl.constexpr, SCORED: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r].
+    """Bring m, l and O_acc of a row block past keys begin to end or, of a VARIANT, tiles of these numbers.
 
+    offs_r: positions of the rows. limits: the first key that each sees and the one after the last, or None.
     EXACT: m is in units of S, not in base 2, and is subtracted before the scale is applied.
     """
-    for start in range(start_k, end_k, B_C):
+    factor = 1.0 if SCORED else scale_log2e
+    for at in range(begin, end, B_C if VARIANT is None else 1):
+        start = at if VARIANT is None else seen.start(VARIANT[0], counted, at, B_C, MASKED)
         # The loop waits once for both tiles. Another wait for v, after the softmax, costs up to a tenth.
         if V_FIRST:
-            v = load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
-        k = load(K, strides_k, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+            v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
+        k = load(K, strides_k, b, h_k, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         if not V_FIRST:
-            v = load(V, strides_v, b, h, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+            v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
+        offs_n = start + tl.arange(0, B_C)
+        if VARIANT is not None:
+            r, c = offs_r[:, None], offs_n[None, :]
+        if SCORED:
+            S = seen.changed(VARIANT[2], told[3], S * (scale_log2e / LOG2_E), h, r, c) * LOG2_E
         if MASKED:
-            offs_n = start + tl.arange(0, B_C)
             visible = (offs_n < N_k)[None, :]
             if CAUSAL:
-                visible &= offs_n[None, :] <= last_visible[:, None]
+                visible &= offs_n[None, :] <= offs_r[:, None]
+            if VARIANT is not None:
+                if VARIANT[0] is None:
+                    visible &= seen.all_see(VARIANT[1], told[2], b, h, r, c)
+                else:
+                    visible = (c >= limits[0][:, None]) & (c < limits[1][:, None])
             S = tl.where(visible, S, -float("inf"))
         m_old = m
         if EXACT:
             m = tl.maximum(m_old, tl.max(S, axis=1))
         else:
-            m = tl.maximum(m_old, tl.max(S, axis=1) * scale_log2e)
+            m = tl.maximum(m_old, tl.max(S, axis=1) * factor)
         shift = tl.where(m == -float("inf"), 0.0, m)  # -inf - (-inf) would be nan
         if EXACT:
-            alpha = tl.exp2((m_old - shift) * scale_log2e)
-            P = tl.exp2((S - shift[:, None]) * scale_log2e)
+            alpha = tl.exp2((m_old - shift) * factor)
+            P = tl.exp2((S - shift[:, None]) * factor)
         else:
             lowest = tl.minimum(lowest, shift)
             alpha = tl.exp2(m_old - shift)
-            P = tl.exp2(S * scale_log2e - shift[:, None])
+            P = tl.exp2(S * factor - shift[:, None])
         l = alpha * l + tl.sum(P, axis=1)
         O_acc = tl.dot(P.to(v.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
     return m, lowest, l, O_acc

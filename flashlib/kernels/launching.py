@@ -4,12 +4,15 @@ On a GPU a short call takes some microseconds, and what Python does before it ta
 that depends on shapes, strides and dtypes alone is therefore decided once and kept: see `Plans` and `Launch`.
 """
 
+import weakref
+
 import torch
 import triton
 from triton import knobs
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.kernels import check_kernel_blocks, check_powers_of_two, tuned
+from flashlib.masks import check_mask
 from flashlib.state import check_counts
 
 UNIT = 16  # elements; a kernel that is told strides in units of 16 knows that what it loads is aligned
@@ -103,6 +106,20 @@ class Plans(dict):
         return plan
 
 
+class PlansOfMasks:
+    """Plans for each mask, which go when the mask goes, and for calls without one."""
+
+    def __init__(self):
+        self.of_none, self.of_masks = Plans(), weakref.WeakKeyDictionary()
+
+    def of(self, mask) -> Plans:
+        """Return the plans for a mask; raise TypeError if it is none."""
+        if mask is None:
+            return self.of_none
+        check_mask(mask)
+        return self.of_masks.setdefault(mask, Plans())
+
+
 class Launch:
     """A kernel, its grid, and what it is told of sizes; called with its tensors, and with scale if it takes one.
 
@@ -115,20 +132,24 @@ class Launch:
         self.kernel, self.grid, self.sizes = kernel, (grid, 1, 1), sizes
         self.constants, self.config = constants, config
         values = constants | config
-        self.tail = *sizes, *(values[name] for name in kernel.arg_names if name in values)
+        self.last = tuple(values[name] for name in kernel.arg_names if name in values)
         self.compiled = None
 
-    def __call__(self, *given):
+    def __call__(self, *given, told=None):
+        """told: what takes the place of the last of the sizes, if it is given: the numbers of a mask."""
+        sizes = self.sizes if told is None else (*self.sizes[:-1], told)
         try:
             if not self.compiled:
-                self.compiled = self.kernel[self.grid](*given, *self.sizes, **self.constants, **self.config)
+                self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
             elif knobs.runtime.launch_enter_hook.calls or knobs.runtime.launch_exit_hook.calls:
-                self.compiled[self.grid](*given, *self.tail)
+                self.compiled[self.grid](*given, *sizes, *self.last)
             else:  # the same, without what hooks are told: a third less for the CPU
                 gpu, kernel = triton.runtime.driver.active, self.compiled
                 stream = gpu.get_current_stream(gpu.get_current_device())
                 packed = kernel.packed_metadata
-                kernel.run(*self.grid, stream, kernel.function, packed, None, None, None, *given, *self.tail)
+                kernel.run(
+                    *self.grid, stream, kernel.function, packed, None, None, None, *given, *sizes, *self.last
+                )
         except triton.OutOfResources as error:
             options = ", ".join(f"{name}={value}" for name, value in self.config.items())
             raise ValueError(

@@ -8,6 +8,7 @@ it without asking again. CompilerLab, which needs Triton's compiler for every an
 """
 
 from flashlib.widgets.backward import BackwardPlayer
+from flashlib.widgets.masking import MaskLab
 from flashlib.widgets.merge import MergeTree
 from flashlib.widgets.online import OnlineSoftmaxLab
 from flashlib.widgets.overflow import OverflowLab
@@ -18,6 +19,7 @@ __all__ = [
     "BackwardPlayer",
     "ComparePlayers",
     "FlashPlayer",
+    "MaskLab",
     "MergeTree",
     "OnlineSoftmaxLab",
     "OverflowLab",

@@ -113,6 +113,9 @@ CLOSE = """async () => {
     panel?.dispose();
 }"""
 
+# What JupyterLab itself may say, late, of a notebook that was closed in this page before.
+OF_CLOSED = ("Disposed", "Cannot read properties of null (reading 'kernel')")
+
 
 class NoBrowser(Exception):
     """There is nothing to drive, or nothing to drive it with."""
@@ -123,15 +126,19 @@ class Lab:
 
     def __init__(self, page, address):
         self.page, self.address = page, address
-        self.complaints, self.outside = [], []
+        self.complaints, self.outside, self.closed = [], [], False
         page.on("console", self._console)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("pageerror", self._error)
         page.on("request", self._request)
         page.on("websocket", self._request)
 
     def _console(self, message):
         if message.type == "error":
             self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _error(self, error):
+        if not (self.closed and str(error) in OF_CLOSED):
+            self.complaints.append(str(error))
 
     def _request(self, request):
         url = urlsplit(request.url)
@@ -159,6 +166,7 @@ class Lab:
 
     def close(self):
         """Close the notebook, unsaved, and end its kernel."""
+        self.closed = True
         self.page.evaluate(CLOSE)
 
     def run_all(self):

@@ -115,7 +115,7 @@ def active_cell(lab):
 
 # Where in the player each of its parts is, and how high, in whole pixels.
 PLACES = """[...player.querySelectorAll(
-    ".flash-panel, .flash-part .flash-matrix:not(.flash-field *), .flash-legend, .flash-rows th, button"
+    ".flash-panel, .flash-part .flash-matrix:not(.flash-grid-field *), .flash-legend, .flash-rows th, button"
 )].map((e) => {
     const [box, own] = [e, player].map((x) => x.getBoundingClientRect());
     return [box.x - own.x, box.y - own.y, box.height].map(Math.round).join();

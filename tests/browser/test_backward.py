@@ -222,7 +222,7 @@ def test_whole_steps_are_one_frame_each(first):
 
 
 def test_a_click_on_a_tile_goes_there(first):
-    field = first.locator(".flash-field")
+    field = first.locator(".flash-grid-field")
     box = field.bounding_box()
     first.page.mouse.click(box["x"] + 5, box["y"] + box["height"] - 5)
     assert data(first, "step") == "1"  # the column block stays
@@ -299,4 +299,4 @@ def test_what_cannot_be_played_is_said_in_its_place(lab):
 
 def test_announces_the_frame(first):
     seek(first, 2)
-    assert_announces(first, "step 1 of 8 · tile (0, 0), 3 of 6 · P, made again")
+    assert_announces(first, "step 1 of 8 · tile (0, 0), 3 of 6 · P, recomputed")

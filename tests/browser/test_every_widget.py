@@ -20,6 +20,7 @@ WRONG = {  # for each class, one argument that is wrong for it
     "BackwardPlayer": {"wrt": "v"},
     "ComparePlayers": {"N": 0},
     "FlashPlayer": {"B_r": 0},
+    "MaskLab": {"line": "r - c"},
     "MergeTree": {"cuts": (99,)},
     "OnlineSoftmaxLab": {"x": ()},
     "OverflowLab": {"dtype": "int8"},

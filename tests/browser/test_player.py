@@ -178,7 +178,7 @@ def test_tiles_are_drawn_as_they_are(player):
 
 def test_a_click_on_a_tile_goes_there(first):
     frames, _ = received(first)
-    field = first.locator(".flash-field")
+    field = first.locator(".flash-grid-field")
     box = field.bounding_box()
     first.page.mouse.click(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
     assert data(first, "step") == str(len(frames["steps"]) - 1)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
+from flashlib import parcel  # noqa: E402
 from flashlib.checks import process  # noqa: E402
 
 LIMIT = 10  # seconds, for what ends at once
@@ -107,7 +108,7 @@ def test_an_exit_is_no_end():
 
 
 def test_what_cannot_be_sent_is_told():
-    with pytest.raises(process.CannotBeSent, match="lock"):
+    with pytest.raises(parcel.CannotBeSent, match="lock"):
         process.call(learner("def f(): return lock", lock=threading.Lock()), limit=LIMIT)
 
 

@@ -7,11 +7,13 @@ outputs poisoned, inputs inside borders of NaN. A failure prints its seed; `--se
 import argparse
 import time
 
+import numpy as np
 import pytest
 import torch
 
 from flashlib import kernels
 from flashlib.kernels import forward
+from tests.kernels import drawn
 from tests.kernels.gradients import check as check_gradients
 from tests.kernels.poison import poison
 from tests.kernels.test_forward import check
@@ -45,6 +47,8 @@ def draw(seed, device):
         options["scale"] = 0.05 * up_to(20)
     if one_of(False, True) and d <= 128 and dtype != torch.float32:  # else the table's tiles
         options |= {"B_r": one_of(16, 32, 64, 128), "B_c": one_of(16, 32, 64), "num_warps": 4, "num_stages": 2}
+    if B * H_k * group <= 4 and one_of(False, True):
+        options["mask"] = drawn.draw(np.random.default_rng(seed), B, H_k * group, N_q, N_k)
     return Q, K, V, options
 
 

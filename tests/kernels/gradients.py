@@ -5,6 +5,7 @@ import torch
 from flashlib import torch_ref
 from flashlib.kernels import backward, forward
 from tests import oracle
+from tests.kernels.scores import under
 
 
 def reference(Q, K, V, dO, dlse=None, **problem):
@@ -19,7 +20,7 @@ def reference(Q, K, V, dO, dlse=None, **problem):
 
 def check(Q, K, V, dO, dlse=None, **options):
     """Hold the gradients of the kernel for use, see `hold`, and return them."""
-    problem = {name: options[name] for name in ("causal", "scale") if name in options}
+    problem = {name: options[name] for name in ("causal", "mask", "scale") if name in options}
     O, lse = forward.attention(Q, K, V, **problem)
     given = backward.backward(Q, K, V, O, lse, dO, dlse=dlse, **options)
     hold(given, Q, K, V, dO, dlse, **problem)
@@ -42,11 +43,12 @@ def hold(given, Q, K, V, dO, dlse=None, **problem):
         oracle.assert_close(X, X_exact, plain=X_plain, rounding=bound + stored, what=name)
 
 
-def rounding(Q, K, V, dO, dlse=None, *, causal=False, scale=None):
+def rounding(Q, K, V, dO, dlse=None, *, causal=False, mask=None, scale=None):
     """Return what dQ, dK and dV may lose that standard attention does not.
 
     In fp32 it is a unit times the sum of the terms' magnitudes: the unit of the largest score, since weights are
-    powers of 2, and it grows with the root of what is summed. And delta is made from O as it was rounded.
+    powers of 2, and it grows with the root of what is summed. A mask that changes scores makes their errors as
+    much larger as it is steep. And delta is made from O as it was rounded.
     """
     dtype = Q.dtype
     scale = scale or Q.shape[-1] ** -0.5
@@ -54,14 +56,16 @@ def rounding(Q, K, V, dO, dlse=None, *, causal=False, scale=None):
     Q, K, V, dO = (X.double() for X in (Q, *(Y.repeat_interleave(group, dim=1) for Y in (K, V)), dO))
     if not Q.numel() or not K.numel():
         return 0.0, 0.0, 0.0
-    O, lse = torch_ref.attention(Q, K, V, causal=causal, scale=scale)
-    S = Q @ K.mT * scale  # with what the mask hides: more is not wrong here
-    P = torch.exp(S - lse[..., None].nan_to_num(neginf=torch.inf)).clamp(max=1)
+    O, lse = torch_ref.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
+    S = under(mask, Q @ K.mT * scale)  # with what `causal` hides: more is not wrong here
+    P = torch.exp(S.after - lse[..., None].nan_to_num(neginf=torch.inf)).clamp(max=1)
     of_lse = 0 if dlse is None else dlse.double().abs()[..., None]
     dS = P * (dO.abs() @ V.abs().mT + (dO * O).abs().sum(-1, keepdim=True) + of_lse)
+    dS *= S.slope.abs().clamp(min=1)  # 1 - tanh^2 may be 0, and what it loses is not
     d, longest = Q.shape[-1], max(Q.shape[2] * group, K.shape[2])
-    farthest = scale * (Q.square() @ K.square().mT).max().sqrt().item()
-    unit = 2.0**-23 * (lse.nan_to_num(neginf=0).abs().max().item() + d**0.5 * farthest + longest**0.5)
+    farthest = S.steepest * scale * (Q.square() @ K.square().mT).max().sqrt().item()
+    changes = 2 * S.steepest * S.size if mask is not None and mask.changes_scores else 0
+    unit = 2.0**-23 * (lse.nan_to_num(neginf=0).abs().max().item() + changes + d**0.5 * farthest + longest**0.5)
     terms = scale * dS @ K.abs(), scale * group * dS.mT @ Q.abs(), group * P.mT @ dO.abs()
     in_delta = torch.finfo(dtype).eps * (dO * O).square().sum(-1, keepdim=True).sqrt()  # errors of either sign
     of_delta = (

@@ -4,7 +4,13 @@ import torch
 
 
 def poison(monkeypatch):
-    """Fill whatever torch allocates without a value with NaN."""
-    for name in ("empty", "empty_like"):
-        allocate = getattr(torch, name)
-        monkeypatch.setattr(torch, name, lambda *a, _allocate=allocate, **k: _allocate(*a, **k).fill_(torch.nan))
+    """Fill whatever torch allocates without a value with NaN, whole numbers with the largest of their dtype."""
+    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+        allocate = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, _allocate=allocate, **k: _filled(_allocate(*a, **k)))
+
+
+def _filled(X):
+    if X.is_floating_point() or X.is_complex():
+        return X.fill_(torch.nan)
+    return X.fill_(True if X.dtype == torch.bool else torch.iinfo(X.dtype).max)

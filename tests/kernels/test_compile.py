@@ -1,6 +1,10 @@
 """What the interpreter accepts the compiler may refuse: every kernel compiled for GPUs, present or not."""
 
 import itertools
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -80,3 +84,13 @@ def test_every_kernel_is_compiled_for_both_generations():
     assert {"r3_flash", "r4_exp2", "r5_causal"} <= set(RUNGS)
     sizes = {(r["capability"], r["kernel"], r["d"]) for r in REQUESTS if r.get("causal")}
     assert sizes > SPILLED.keys()
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_masks_compile_without_spills(capability):
+    command = [sys.executable, "-m", "tests.kernels.compiled_variants", str(capability)]
+    environment = os.environ | {"TRITON_INTERPRET": "0"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found and [made for made in found if made["spilled"] or made["notes"]] == []

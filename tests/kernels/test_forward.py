@@ -10,6 +10,7 @@ from flashlib import torch_ref
 from flashlib.kernels import DEVICE, forward, forward_ideas, launching, tuned
 from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal, r8_descriptors
 from tests import oracle
+from tests.kernels.scores import under
 
 HALF = [torch.float16, torch.bfloat16]
 SMALL = {"B_r": 32, "B_c": 16}  # more than one block at the sizes of the interpreter
@@ -42,8 +43,8 @@ def largest(X):
 
 
 def check(kernel, Q, K, V, **options):
-    """Run the kernel and hold O and lse against fp64; options choose the tiles, causal and scale."""
-    problem = {name: options[name] for name in ("causal", "scale") if name in options}
+    """Run the kernel and hold O and lse against fp64; options choose the tiles, causal, mask and scale."""
+    problem = {name: options[name] for name in ("causal", "mask", "scale") if name in options}
     exact = torch_ref.attention(*(X.double() for X in (Q, K, V)), **problem)
     plain = torch_ref.attention(Q, K, V, **problem)
     given = kernel(Q, K, V, **options)
@@ -52,7 +53,7 @@ def check(kernel, Q, K, V, **options):
     fp32 = 2.0**-23 * largest(exact.lse)
     O, O_exact, O_plain = (X.O.cpu().double() for X in (given, exact, plain))
     in_turn = 2.0**-24 * K.shape[2] ** 0.5  # keys are added one after the other, where plain attention adds blocks
-    in_scores = dot_product_rounding(Q, K, problem.get("scale"))
+    in_scores = dot_product_rounding(Q, K, problem.get("scale"), problem.get("mask"))
     rounding = (max(fp32, in_turn) + in_scores) * largest(V)
     oracle.assert_close(O, O_exact, plain=O_plain, rounding=rounding, what="O")
     lse, lse_exact, lse_plain = (X.lse.cpu() for X in (given, exact, plain_fp32))
@@ -61,16 +62,22 @@ def check(kernel, Q, K, V, **options):
     return given
 
 
-def dot_product_rounding(Q, K, scale):
+def dot_product_rounding(Q, K, scale, mask=None):
     """Return what a score can lose as its d products are added one after the other in fp32.
 
-    That is about sqrt(d) half-ulps of a partial sum; the sums go as far as the root of their squared products.
+    That is about sqrt(d) half-ulps of a partial sum; the sums go as far as the root of their squared products. A
+    mask that changes scores makes it as much larger as it is steep, and rounds some times itself.
     """
     if not Q.numel() or not K.numel():
         return 0.0
     d = Q.shape[-1]
     farthest = (Q.double().square() @ K.double().square().mT).max().sqrt().item()
-    return 2.0**-24 * d**0.5 * farthest * (scale or 1 / d**0.5)
+    scale = scale or 1 / d**0.5
+    lost = 2.0**-24 * d**0.5 * farthest * scale
+    if mask is None or not mask.changes_scores:
+        return lost
+    S = under(mask, Q.double() @ K.double().mT * scale)
+    return lost * S.steepest + 2.0**-22 * S.steepest * S.size
 
 
 @each_kernel

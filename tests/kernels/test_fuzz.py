@@ -8,6 +8,8 @@ from flashlib.state import Grads
 from tests.kernels import fuzz
 
 SEEDS = range(25)
+# tanh is made of 2^x, which is infinite where tanh is 1
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in exp2")
 
 
 def test_random_problems_are_right(device, poisoned):
@@ -29,6 +31,12 @@ def test_what_is_drawn_is_varied():
     assert any(Q.shape[1] > K.shape[1] for Q, K, *_ in drawn), "no grouped heads"
     assert any(not Q.is_contiguous() for Q, *_ in drawn) and any(K.shape[2] == 0 for _, K, *_ in drawn)
     assert any(Q.shape[3] & (Q.shape[3] - 1) for Q, *_ in drawn), "only powers of two"
+    drawn_masks = [options["mask"] for *_, options in drawn if "mask" in options]
+    assert 0.25 < len(drawn_masks) / len(drawn) < 0.5, "a third has a mask"
+    assert {mask.changes_scores for mask in drawn_masks} == {False, True}
+    assert any((mask.heads or 1) > 1 for mask in drawn_masks) and any(
+        (mask.batches or 1) > 1 for mask in drawn_masks
+    )
     assert any(options["causal"] and Q.shape[2] > K.shape[2] > 0 for Q, K, _, options in drawn), "no masked rows"
 
 
@@ -36,12 +44,23 @@ def test_a_wrong_kernel_is_found_with_its_seed(monkeypatch, device):
     right = forward.attention
 
     def without_last_key(Q, K, V, **options):
+        if "mask" in options:  # it would not fit
+            return right(Q, K, V, **options)
         return right(Q, K[:, :, :-1], V[:, :, :-1], **options)
 
     monkeypatch.setattr(forward, "attention", without_last_key)
     with pytest.raises(AssertionError, match=r"seed \d+: \[\("):
         for seed in SEEDS:
             fuzz.run(seed, torch.device(device).type)
+
+
+def test_a_kernel_that_does_not_mind_the_mask_is_found(monkeypatch, device):
+    right = forward.attention
+    monkeypatch.setattr(forward, "attention", lambda *QKV, mask=None, **options: right(*QKV, **options))
+    with pytest.raises(AssertionError, match=r"seed \d+: .*'mask': ") as found:
+        for seed in SEEDS:
+            fuzz.run(seed, torch.device(device).type)
+    assert isinstance(found.value.__cause__, AssertionError), "it was not found by its numbers"
 
 
 def test_a_wrong_gradient_is_found_with_its_seed(monkeypatch, device):

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib import tiled
+from flashlib import masks, tiled
+from flashlib.checks.chapters.tiling import solutions
 from flashlib.state import Step
 from flashlib.widgets import FlashPlayer
 from flashlib.widgets.player import learner
@@ -304,7 +305,7 @@ def test_the_line_of_each_part_is_found_by_the_name_it_assigns(source):
 
 
 def test_lines_under_if_causal_are_those_of_a_causal_run():
-    run = {causal: lines_of(tiled._fa2_steps, causal=causal)["scores"] for causal in (False, True)}
+    run = {causal: lines_of(solutions.my_fa2, causal=causal)["scores"] for causal in (False, True)}
     assert len(run[False]) == 1
     assert run[True] == [*run[False], "S_ij = np.where(is_visible(rows, cols, past), S_ij, -np.inf)"]
 
@@ -335,3 +336,19 @@ def test_it_opens_at_a_step_and_another_tiling_from_its_start():
     player.B_c = 4
     assert player.frames["opens_at"] is None
     assert FlashPlayer.from_steps(tiled.steps, B_r=4, B_c=2, opens_at=99).frames["opens_at"] is None
+
+
+def test_a_mask_is_handed_on_and_is_in_the_truth():
+    mask = masks.window(2, 0) & masks.softcap(0.5)
+    assert repr(FlashPlayer.from_steps(tiled.steps, mask=mask)).endswith("right at each)")
+    deaf = FlashPlayer.from_steps(right, mask=mask)  # it takes none
+    assert re.search("wrong from step 1 on", repr(deaf))
+
+    def loop(Q, K, V, O, B_r, B_c, mask, scale):
+        return tiled._fa2_steps(Q, K, V, O, np.empty(len(Q)), B_r, B_c, mask, scale or Q.shape[1] ** -0.5)
+
+    Q, K, V = np.random.default_rng(0).normal(size=(3, 8, 4))
+    for causal in (False, True):
+        assert "right at each" in repr(
+            FlashPlayer.from_loop(loop, Q, K, V, mask=masks.window(2, 1), causal=causal)
+        )

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib import cost, tiled
+from flashlib import cost, masks, tiled
 from flashlib.widgets import ComparePlayers, FlashPlayer
 from flashlib.widgets.player import tiled_widget
 from flashlib.widgets.player.frames import PACKED, record
@@ -289,6 +289,57 @@ def test_capacity_stays_and_is_what_was_given():
 def test_a_numpy_bool_is_a_bool():
     X = np.ones((4, 2))
     assert FlashPlayer(X, X, X, B_r=2, B_c=2, causal=np.True_).causal is True
+
+
+MASKS = [
+    masks.window(2, 0),
+    masks.documents([0, 0, 0, 1, 1, 2, 2, 2, 2, 5, 5]) & masks.causal() & masks.softcap(0.7),
+    masks.from_function(lambda r, c: (r - c) % 3 == 0) | masks.prefix(2),
+    masks.alibi(0.5),
+]
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=tiled_widget.name_of)
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_mask_s_steps_are_played(rng, mask, order, causal):
+    Q, K, V = inputs(rng, 7, 11, 3)
+    setting = dict(B_r=3, B_c=2, causal=causal, mask=mask, order=order)
+    frames = FlashPlayer(Q, K, V, **setting).frames
+    steps = list(tiled.steps(Q, K, V, **setting))
+    assert [tuple(sent[:2]) for sent in frames["steps"]] == [(step.i, step.j) for step in steps]
+    at = frames["packed"].index("S_ij") + 8
+    for sent, step in zip(frames["steps"], steps, strict=True):
+        assert same_bits(numbers(frames)[sent[at] :][: step.S_ij.size].reshape(step.S_ij.shape), step.S_ij)
+
+    masked = np.zeros((7, 11), bool)
+    for row, ends in zip(masked, frames["masked"], strict=True):
+        for first, end in zip(ends[::2], ends[1::2], strict=True):
+            row[first:end] = True
+    assert np.array_equal(masked, ~masks.resolve(mask, causal, 7, 11).seen(slice(0, 7), slice(0, 11)))
+    assert frames["changed"] == mask.changes_scores
+    both = ComparePlayers(Q, K, V, **{name: x for name, x in setting.items() if name != "order"})
+    assert both.frames[order]["steps"] == frames["steps"] and both.frames[order]["masked"] == frames["masked"]
+
+
+def test_causal_can_be_set_only_where_there_is_no_mask():
+    for cls in (FlashPlayer, ComparePlayers):
+        assert "causal" in cls().frames["controls"]
+        player = cls(mask=masks.window(1, 0))
+        assert "causal" not in player.frames["controls"]
+        assert "mask=window" in repr(player) and "mask" not in repr(cls())
+
+
+def test_a_mask_that_does_not_fit_is_said():
+    assert "there are 8 keys" in FlashPlayer(mask=masks.documents([0, 1])).problem
+    assert "mask is a int" in ComparePlayers(mask=3).problem
+    player = FlashPlayer(mask=masks.documents([0] * 8))
+    player.N = 9
+    assert player.N == 8 and "there are 9 keys" in player.refused
+
+
+def test_values_of_another_size_are_not_drawn(rng):
+    Q, K, V = inputs(rng, 4, 5, 3)
+    assert "V (5, 2); they must be equal" in FlashPlayer(Q, K, V[:, :2]).problem
 
 
 def test_compare_holds_both_orders_as_the_player_does(rng):

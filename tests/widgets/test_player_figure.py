@@ -6,6 +6,8 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib import figures, tiled
+from flashlib.picture import _typeset
+from flashlib.widgets import FlashPlayer
 from flashlib.widgets.player import figure
 
 
@@ -57,3 +59,35 @@ def test_same_steps_same_bytes(rng):
     Q, K, V = inputs(rng, 8, 8, 4)
     pictures = {figure.draw(Q, K, V, tiled.steps(Q, K, V, B_r=4, B_c=2), 5)._repr_png_() for _ in range(2)}
     assert len(pictures) == 1
+
+
+def test_neighbouring_numbers_of_the_state_do_not_touch(rng):
+    Q, K, V = inputs(rng, 8, 8, 4)
+    left = sorted(figure.COLUMNS.values())
+    for scale in (0.5, 0.01, 30):  # numbers with leading zeros, and large ones
+        steps = list(tiled.steps(Q, K, V, B_r=4, B_c=2, scale=scale))
+        for at in range(len(steps)):
+            picture = figure.draw(Q, K, V, steps, at)
+            for x, y, text in picture.written:
+                if x in left[:-2] and 190 < y < 316:  # row, m_old, m, alpha: each up to the next column
+                    size = 9 if len(text) > list(figure.LONG.values())[left.index(x)] else 11
+                    width = sum(font.getlength(piece) for piece, font, _ in _typeset(text, size, "bold"))
+                    assert x + width + 3 <= left[left.index(x) + 1], text
+
+
+def test_a_picture_of_a_wrong_loop_shows_what_is_wrong(rng):
+    Q, K, V = inputs(rng, 8, 8, 4)
+    right = list(tiled.steps(Q, K, V, B_r=4, B_c=2))
+    k, r = next((k, r) for k, s in enumerate(right) for r in range(4) if s.m[r] > s.m_old[r] > -np.inf)
+
+    def my_steps(Q, K, V, B_r, B_c):
+        for step in tiled.steps(Q, K, V, B_r=B_r, B_c=B_c):
+            yield step._replace(O_acc=step.O_acc + (step.alpha < 1)[:, None] * (step.j > 0))
+
+    player = FlashPlayer.from_steps(my_steps, Q, K, V, B_r=4, B_c=2)
+    picture = player.figure()
+    assert picture.words.startswith(f"Step {k + 1} is wrong: O_acc[")
+    assert f"of row {right[k].rows.start + r} is " in picture.words
+    assert {figures.short(x) for x in right[k].O_acc[r]} <= set(picture.texts) and "≠" in picture.texts
+    assert "≠" not in FlashPlayer(Q, K, V).figure().texts
+    assert not player.figure(at=k, row=right[k].rows.start + r).words.startswith("Row")

@@ -74,7 +74,7 @@ class Backward extends Stepped {
       T < T_r * T_c ? `${T} of ${T_r * T_c} tiles were` : `${counted(T, "tile")} ${T === 1 ? "was" : "were"}`;
     const names = [...gradients].sort().join(" and ");
     const { whole } = this.frames.error(this.at);
-    return `${tiles} made again and dropped, none was stored. In HBM: ${names}, off by ${number(whole)} at most.`;
+    return `${tiles} recomputed and dropped, none was stored. In HBM: ${names}, off by ${number(whole)} at most.`;
   }
 }
 

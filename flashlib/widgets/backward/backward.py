@@ -17,7 +17,7 @@ SETTING = ("B_r", "B_c", "causal", "wrt")
 SOURCES = {"kv": tiled._dkv_steps, "q": tiled._dq_steps}
 PARTS = {
     "load": ("Q_i", "dO_i", "lse_i", "K_j", "V_j"),
-    "scores": ("S_ij",),
+    "scores": ("S_raw", "S_ij"),
     "weights": ("P_ij",),
     "dP": ("dP_ij",),
     "dS": ("dS_ij",),
@@ -77,7 +77,7 @@ class BackwardPlayer(TiledWidget):
         return figure.draw(self._recording, self._errors, self.frames, at)
 
     def _check(self, Q, K, V, dO, *, wrt="kv", **setting):
-        tiled.steps(Q, K, V, **setting)
+        super()._check(Q, K, V, **setting)
         check_floating(Q=Q, dO=dO)
         lse = np.zeros(len(Q), np.promote_types(Q.dtype, np.float32))
         check_gradient_inputs(Q, Q, lse, dO, lse.dtype)

@@ -41,7 +41,7 @@ class GradientChip {
     const parts = div(
       "flash-parts",
       group(pass.loaded, inputs),
-      group("the tile, made again", [row("S_ij", "lse_i"), row("dP_ij", "delta_i")]),
+      group("the tile, recomputed", [row("S_ij", "lse_i"), row("dP_ij", "delta_i")]),
       group(this.summed, gradients.map(sum)),
     );
     for (const name of ["Q_i", "dO_i", "S_ij", "P_ij", "dP_ij", "dS_ij", "lse_i", "delta_i"])

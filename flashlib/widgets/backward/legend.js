@@ -6,7 +6,7 @@ class GradientLegend {
   constructor({ causal, T, T_r, T_c }) {
     this.element = legendOf(
       mark("now", "in SRAM now"),
-      mark("done", "made again and dropped"),
+      mark("done", "recomputed and dropped"),
       mark("pending", "to come, or not written yet"),
       T < T_r * T_c && mark("skipped", "skipped: the mask cuts all of it"),
       causal && mark("cut", "cut by the mask: score −∞"),

@@ -9,7 +9,7 @@ const backwardEquations = ({ wrt }) => ({
       : "K_j, V_j come; Q_i, dO_i, lse_i, delta_i stay",
   ],
   scores: ["scores", "S_ij = Q_i K_j^T · scale"],
-  weights: ["P, made again", "P_ij = exp(S_ij − lse_i)"],
+  weights: ["P, recomputed", "P_ij = exp(S_ij − lse_i)"],
   dP: ["gradient of P", "dP_ij = dO_i V_j^T"],
   dS: ["gradient of S", "dS_ij = P_ij ∘ (dP_ij − delta_i)"],
   add: ["add", wrt === "kv" ? "dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale" : "dQ_i += dS_ij K_j"],

@@ -7,7 +7,7 @@ class OnlineLab extends Widget {
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
     this.typed = h("input", {
       type: "text",
-      class: "flash-online-typed",
+      class: "flash-field flash-online-typed",
       "aria-label": "x, the scores: numbers or -inf, with commas or spaces between them",
       spellcheck: "false",
       autocomplete: "off",

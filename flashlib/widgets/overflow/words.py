@@ -34,7 +34,7 @@ def _explain_naive(f, row):
         total, largest = apart(sum(map(Decimal, row.e)) * row.copies, f.largest)
         return (
             f"No exp(x_j) is inf, but their sum, {total}, is more than {largest}, the largest {name} number: l is "
-            "inf. finite/inf is 0: all naive weights are 0, and no NaN tells."
+            "inf. finite/inf is 0: all naive weights are 0, and no NaN shows that something is wrong."
         )
     if row.l == 0:
         term, smallest = apart(EXACT.exp(Decimal(row.m)), f.smallest)

@@ -18,8 +18,11 @@ class ComparePlayers(TiledWidget):
     _esm = script(*PLACES, "player/legend.js", "player/stepped.js", "player/compare.js")
     _css = style("player/places.css", "player/stepped.css", "player/compare.css")
 
-    def __init__(self, Q=None, K=None, V=None, *, B_r=4, B_c=2, causal=False, scale=None, N=8, d=4, seed=0):
-        super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, B_r=B_r, B_c=B_c, causal=causal)
+    def __init__(
+        self, Q=None, K=None, V=None, *, B_r=4, B_c=2, causal=False, mask=None, scale=None, N=8, d=4, seed=0
+    ):
+        setting = {"B_r": B_r, "B_c": B_c, "causal": causal}
+        super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, mask=mask, **setting)
 
     def figure(self):
         """Return a picture of the order in which each computes the tiles, and of the bytes that it moves."""
@@ -38,12 +41,13 @@ class ComparePlayers(TiledWidget):
         f = self.frames["fa1"]
         sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "causal"))
         moved = ", ".join(f"{order} moves {self._traffic(order).total} bytes" for order in ORDERS)
-        return f"{sizes}: {moved}, standard attention {sum(f['standard'])}"
+        return f"{sizes}{self._mask_name()}: {moved}, standard attention {sum(f['standard'])}"
 
     def _traffic(self, order):
         return Traffic(*self.frames[order]["all"])
 
     def _frames(self, **setting):
-        self._recordings = {o: record(*self._inputs, **setting, order=o, scale=self._scale) for o in ORDERS}
+        run = {**setting, "scale": self._scale, "mask": self._mask}
+        self._recordings = {o: record(*self._inputs, **run, order=o) for o in ORDERS}
         played = {o: self._played(recording, **setting, order=o) for o, recording in self._recordings.items()}
         return {**played, **self._shown(("B_r", "B_c", "causal"), **setting)}

@@ -3,38 +3,45 @@
 import numpy as np
 
 from flashlib import figures
-from flashlib.figures import HIGHLIGHT, INK, ON_FILL, number, short
+from flashlib.figures import HIGHLIGHT, INK, ON_FILL, WRONG, number, short
 from flashlib.orders import labelled
 from flashlib.picture import Picture, corners
 
 MAX_ROWS = 6  # of the state, in one picture
-COLUMNS = {"row": 516, "m_old": 546, "m": 610, "alpha": 682, "l": 735, "O_acc": 818}  # of the state, in pixels
+MAX_ROWS_TRUE = 4  # with what they should be below them
+COLUMNS = {"row": 512, "m_old": 543, "m": 614, "alpha": 698, "l": 758, "O_acc": 832}  # of the state, in pixels
+LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7}  # more characters are written smaller
+SIZE = 20  # of the largest l, in pixels
 
 
-def draw(Q, K, V, steps, at, *, O=None, row=None) -> Picture:
+def draw(Q, K, V, steps, at, *, O=None, row=None, true=None, changed=False) -> Picture:
     """Return a picture of one step as FlashPlayer shows it: Q, K, V, O, the tiles of S, and the rows' state.
 
     Q: (N_q, d); K, V: (N_k, d). steps: all of them; at: the index of the one to draw, or len(steps) for the end.
     O: (N_q, d) as memory held it then, NaN where nothing was written yet. row: the row told about, of the block
-    of that step; default: the one whose maximum grew most. Raises IndexError for a step, or a row of it, that is
-    not there.
+    of that step; default: the one whose maximum grew most. true: the State that each step should have given, of a
+    learner's steps; where a step's numbers differ, they stand below, and the first row of these is told about.
+    changed: whether a mask changes scores, by a function f.
+    Raises IndexError for a step, or a row of it, that is not there.
     """
     steps = list(steps)
     if not 0 <= at <= len(steps):
         raise IndexError(f"at is {at}; there are {len(steps)} steps, so accepted are 0 .. {len(steps)}")
     step = steps[at] if at < len(steps) else None
+    truth = true[at] if true is not None and step is not None else None
     if step is not None:
         if row is None:
-            row = step.rows.start + int(np.argmax(_growth(step)))
+            wrong = [r for r in range(len(step.m)) if _apart(step, truth, r)]
+            row = step.rows.start + (wrong[0] if wrong else int(np.argmax(_growth(step))))
         elif not step.rows.start <= row < step.rows.stop:
             raise IndexError(f"row is {row}; step {at} has {_span('row', step.rows)}")
     words = "Finished: every tile of S was computed and dropped, none was stored."
     if step is not None:
-        words = _sentence(step, row)
+        words = _wrong_words(step, truth, row, at) or _sentence(step, row)
     picture = Picture(930, 352, words)
     _draw_memory(picture, Q, K, V, O, step)
-    _draw_grid(picture, Q, K, steps, at)
-    _draw_chip(picture, Q, K, V, steps, step, row)
+    _draw_grid(picture, Q, K, steps, at, changed)
+    _draw_chip(picture, Q, K, V, steps, step, row, truth)
     picture.text(12, 334, words, 13)
     return picture
 
@@ -59,11 +66,12 @@ def _draw_memory(picture, Q, K, V, O, step):
         picture.text(12, 300, f"O: {int((~np.isnan(O[:, 0])).sum())} of {len(O)} rows written", 11)
 
 
-def _draw_grid(picture, Q, K, steps, at):
+def _draw_grid(picture, Q, K, steps, at, changed):
     picture.shade(222, 0, 274, 316)
     tiles, ticks_i, ticks_j = figures.tiles_of(steps, len(Q), len(K))
     T_r, T_c = len(ticks_i), len(ticks_j)
-    picture.text(234, 18, "S = Q Kᵀ · scale", 13, face="italic")
+    title, size = ("S = f(Q Kᵀ · scale)", 11) if changed else ("S = Q Kᵀ · scale", 13)
+    picture.text(234, 18, title, size, face="italic")
     tile = f"tile ({steps[at].i}, {steps[at].j}) of " if at < len(steps) else ""
     picture.text(484, 18, f"{tile}{T_r} × {T_c} tiles", 11, align="r")
     width, height = min(27, 218 / max(len(K), 1)), min(27, 214 / max(len(Q), 1))
@@ -97,7 +105,7 @@ def _draw_tile(picture, place, kind):
     picture.box(*place, edge=INK, dotted=kind == "to come", thick=3 if kind == "now" else 1)
 
 
-def _draw_chip(picture, Q, K, V, steps, step, row):
+def _draw_chip(picture, Q, K, V, steps, step, row, truth):
     picture.shade(504, 0, 426, 316)
     picture.text(516, 18, "SRAM", 13, face="bold")
     if step is None:
@@ -114,22 +122,25 @@ def _draw_chip(picture, Q, K, V, steps, step, row):
         picture.text(x, y - 11, name)
         width, height = min(26, (84 if name[0] in "SP" else 104) / X.shape[1]), min(15, room / X.shape[0])
         picture.matrix(x, y, X, width, height, peak, short if width > 20 and height > 10 else None)
-    _draw_state(picture, steps, step, row, min(26, 104 / Q.shape[1]))
+    _draw_state(picture, steps, step, row, truth, min(23, 92 / Q.shape[1]))
 
 
-def _draw_state(picture, steps, step, row, cell):
-    """Draw the table of the rows' state; cell: the width of a number of O_acc."""
+def _draw_state(picture, steps, step, row, truth, cell):
+    """Draw the rows' state, and what it should be, if that is known; cell: the width of a number of O_acc."""
     for name, x in COLUMNS.items():
         picture.text(x, 184, name, face="italic" if name in "ml" else "")
-    first = max(0, row - step.rows.start - MAX_ROWS + 1)
-    shown = range(first, min(first + MAX_ROWS, len(step.m)))
+    most = MAX_ROWS if truth is None else MAX_ROWS_TRUE
+    first = max(0, row - step.rows.start - most + 1)
+    shown = range(first, min(first + most, len(step.m)))
     new, height = figures.grown(step) | (np.isneginf(step.m_old) & ~np.isneginf(step.m)), 18
     O_acc_peak, l_peak = _peak(*(s.O_acc for s in steps)), _peak(*(s.l for s in steps))
-    for k, r in enumerate(shown):
-        y, told = 196 + k * height, step.rows.start + r == row
+    write = short if cell > 18 else None
+    y = 196
+    for r in shown:
+        told, apart = step.rows.start + r == row, _apart(step, truth, r)
         ink, middle = ON_FILL if told else INK, y + height / 2
         if told:
-            picture.box(508, y, 418, height, fill=HIGHLIGHT)
+            picture.box(508, y, 418, height + (12 if apart else 0), fill=HIGHLIGHT)
         grew = "bold" if new[r] else ""
         for name, text, face in (
             ("row", str(step.rows.start + r), ""),
@@ -137,13 +148,55 @@ def _draw_state(picture, steps, step, row, cell):
             ("m", number(step.m[r]) + (" ↑" if new[r] else ""), grew),
             ("alpha", number(step.alpha[r]), grew),
         ):
-            picture.text(COLUMNS[name], middle, text, 11, ink, face=face)
-        picture.box(COLUMNS["l"], middle - 4, 30 * step.l[r] / (l_peak or 1), 8, fill=ink)
-        picture.text(COLUMNS["l"] + 35, middle, number(step.l[r]), 11, ink)
-        O_acc, write = step.O_acc[r : r + 1], short if cell > 18 else None
-        picture.matrix(COLUMNS["O_acc"], y + 1, O_acc, cell, height - 2, O_acc_peak, write)
-    if len(step.m) > MAX_ROWS:
+            picture.text(COLUMNS[name], middle, text, 9 if len(text) > LONG[name] else 11, ink, face=face)
+        picture.box(COLUMNS["l"], middle - 4, SIZE * step.l[r] / (l_peak or 1), 8, fill=ink)
+        picture.text(COLUMNS["l"] + SIZE + 5, middle, number(step.l[r]), 11, ink)
+        picture.matrix(COLUMNS["O_acc"], y + 1, step.O_acc[r : r + 1], cell, height - 2, O_acc_peak, write)
+        y += height
+        if apart:
+            _draw_truth(picture, truth, r, apart, y, ON_FILL if told else WRONG, (cell, 13, O_acc_peak, write))
+            y += 12
+    if truth is not None:
+        picture.text(918, 170, "≠ it should be", 10, align="r")
+    if len(step.m) > most:
         picture.text(918, 184, f"{len(shown)} of {len(step.m)} rows", 10, align="r")
+
+
+def _draw_truth(picture, truth, r, apart, y, ink, cells):
+    """Draw below a learner's row what should stand in the columns `apart`; cells: as Picture.matrix takes them."""
+    for name, x in (("m", COLUMNS["m"]), ("l", COLUMNS["l"] + SIZE + 5)):
+        if name in apart:
+            picture.text(x, y + 5, f"≠ {number(getattr(truth, name)[r])}", 10, ink)
+    if "O_acc" in apart:
+        picture.text(COLUMNS["O_acc"] - 4, y + 5, "≠", 10, ink, "r")
+        picture.matrix(COLUMNS["O_acc"], y - 1, truth.O_acc[r : r + 1], *cells)
+
+
+def _apart(step, truth, r):
+    """Return in which of m, l and O_acc the row r of the step differs from the truth, in the digits shown."""
+    if truth is None:
+        return []
+    return [
+        name
+        for name in ("m", "l", "O_acc")
+        if any(
+            number(x) != number(t)
+            for x, t in zip(np.ravel(getattr(step, name)[r]), np.ravel(getattr(truth, name)[r]), strict=True)
+        )
+    ]
+
+
+def _wrong_words(step, truth, row, at):
+    """Return in what a learner's row differs from the truth, "" if in nothing."""
+    r = row - step.rows.start
+    apart = _apart(step, truth, r)
+    if not apart:
+        return ""
+    given, true = (np.ravel(getattr(state, apart[0])[r]) for state in (step, truth))
+    with np.errstate(all="ignore"):
+        c = int(np.argmax(np.nan_to_num(np.abs(given - true), nan=np.inf)))
+    place = f"O_acc[{c}]" if apart[0] == "O_acc" else apart[0]
+    return f"Step {at + 1} is wrong: {place} of row {row} is {number(given[c])}, it should be {number(true[c])}."
 
 
 def _sentence(step, row):

@@ -11,14 +11,15 @@ class Grid {
     this.current = new Matrix("S_ij in S");
     this.here = div("flash-here flash-tile-now", this.current.element);
     this.where = note();
-    this.field = div("flash-field", this.#picture(), this.here);
+    this.field = div("flash-grid-field", this.#picture(), this.here);
     this.field.addEventListener("click", (event) => {
       const k = this.first.get(this.#under(event));
       if (k !== undefined) pressed(k);
     });
     this.labels = { j: h("div", {}), i: h("div", {}) };
     this.marks = div("flash-tile-marks flash-note");
-    const title = h("span", {}, ...typeset("S = Q K^T"), " · scale");
+    this.change = h("span", {});
+    const title = h("span", {}, ...typeset("S = Q K^T"), " · scale", this.change);
     const axes = div("flash-axes", this.field, Object.values(this.labels));
     this.element = panel("grid", title, this.where, div("flash-map", axes, this.marks));
   }
@@ -37,6 +38,7 @@ class Grid {
   take(frames) {
     this.frames = frames;
     this.drawn = null;
+    setText(this.change, frames.changed ? ", changed by the mask" : "");
     const { N_q, N_k, B_r, B_c, T_r, T_c, steps, learner } = frames;
     this.width = between(1, this.room / Math.max(N_k, 1), GRID.cell);
     this.height = between(1, this.room / Math.max(N_q, 1), GRID.cell);
@@ -90,25 +92,33 @@ class Grid {
     return path;
   }
 
-  /** How many keys a row sees. */
-  #seen(r) {
-    const { N_q, N_k } = this.frames;
-    return between(0, r + N_k - N_q + 1, N_k);
-  }
-
-  /** Where the causal mask cuts, if it does. */
+  /** Where what is seen ends: at both ends of each run of masked scores, and where a row has other ends than the next. */
   #boundary() {
-    const { N_q, N_k, causal } = this.frames;
-    if (!causal || !N_q || !N_k) return "";
-    let path = `M${this.#seen(0) * this.width} 0`;
-    for (let r = 0; r < N_q; r++) path += `H${this.#seen(r) * this.width}V${(r + 1) * this.height}`;
+    const { N_k, masked } = this.frames;
+    const { width, height } = this;
+    let path = "";
+    masked.forEach((ends, r) => {
+      for (const c of ends) if (c > 0 && c < N_k) path += `M${c * width} ${r * height}v${height}`;
+      // Where one of two rows is masked and the other is not: between the ends of both, every other run.
+      const turns = r ? [...masked[r - 1], ...ends].sort((a, b) => a - b) : [];
+      for (let k = 0; k < turns.length; k += 2)
+        if (turns[k] < turns[k + 1]) path += `M${turns[k] * width} ${r * height}H${turns[k + 1] * width}`;
+    });
     return path;
   }
 
-  /** All that the mask cuts. */
+  /** All that is masked, rows with the same ends as one. */
   #hidden() {
-    const boundary = this.#boundary();
-    return boundary && `${boundary}H${this.frames.N_k * this.width}V0z`;
+    const { masked } = this.frames;
+    let path = "";
+    for (let r = 0, next; r < masked.length; r = next) {
+      for (next = r + 1; masked[next]?.join() === masked[r].join(); ) next++;
+      for (let k = 0; k < masked[r].length; k += 2) {
+        const [left, right] = [masked[r][k] * this.width, masked[r][k + 1] * this.width];
+        path += `M${left} ${r * this.height}H${right}V${next * this.height}H${left}z`;
+      }
+    }
+    return path;
   }
 
   /** The tile under the pointer, as i * T_c + j. */
@@ -137,13 +147,13 @@ class Grid {
 
   /** What each mark means; only the marks that can be there. */
   #mark() {
-    const { causal, T, T_r, T_c, learner } = this.frames;
+    const { masked, T, T_r, T_c, learner } = this.frames;
     const kinds = [
       ["now", "now"],
       ["done", "dropped"],
       ["pending", "to come"],
       T < T_r * T_c && ["skipped", "skipped"],
-      causal && ["cut", "masked"],
+      masked.some((ends) => ends.length) && ["cut", "masked"],
       learner?.missed.length > 0 && ["missed", "missed"],
     ].filter(Boolean);
     if (this.marked === kinds.join()) return;

@@ -8,12 +8,12 @@ from flashlib.memory import HBM
 from flashlib.recorder import NotTaken, Recorder
 from flashlib.widgets.player.frames import Recording, Write
 
-SETTING = ("B_r", "B_c", "causal", "order", "scale")
+SETTING = ("B_r", "B_c", "causal", "order", "scale", "mask")
 BIGGEST = 1e300  # stands for infinity: JSON has none
 
 
 def accepted(my_steps):
-    """Return which of B_r, B_c, causal, order and scale my_steps takes; raise TypeError if it cannot be called."""
+    """Return which of SETTING my_steps takes; raise TypeError if it cannot be called."""
     if not callable(my_steps):
         kind = type(my_steps).__name__
         raise TypeError(f"my_steps is a {kind}; pass the function itself, e.g. FlashPlayer.from_steps(my_steps)")
@@ -24,7 +24,7 @@ def accepted(my_steps):
 
 
 def record(my_steps, Q, K, V, **setting) -> Recording:
-    """Run my_steps(Q, K, V, ...) with those of B_r, B_c, causal, order and scale it takes; return its Recording.
+    """Run my_steps(Q, K, V, ...) with those of SETTING that it takes, and return its Recording.
 
     Each thing yielded needs i, j, m, l and O_acc, as a Step has them; what else a Step has is filled in from these
     and from the true scores. O is taken to be O_acc / l after the last step of each row block. A step's `true` is
@@ -35,7 +35,8 @@ def record(my_steps, Q, K, V, **setting) -> Recording:
     recorder = Recorder(Q, K, V, **setting)
     on_hbm = HBM.put(*(X.copy() for X in (Q, K, V)))
     moved = on_hbm[0].traffic
-    arguments = {name: setting[name] for name in accepted(my_steps)}
+    given = {name: value for name, value in setting.items() if name != "mask" or value is not None}
+    arguments = {name: given[name] for name in accepted(my_steps) if name in given}
     read, written, remark = [], [0], ""
     try:
         with np.errstate(all="ignore"):  # what overflows or divides by zero is seen in the numbers

@@ -3,8 +3,8 @@
 import numpy as np
 import traitlets
 
-from flashlib import cost, tiled
-from flashlib.state import check_counts, resolve_scale
+from flashlib import cost, masks, tiled
+from flashlib.state import check_counts, check_floating, check_shapes, resolve_scale
 from flashlib.widgets.player.frames import pack
 from flashlib.widgets.widget import Widget
 
@@ -20,7 +20,8 @@ class TiledWidget(Widget):
 
     A subclass has `_frames(**setting)`, which runs the steps and returns what the page is sent; `setting` holds
     B_r, B_c, causal and what else the subclass adds to it. One that takes more than Q, K and V names all in
-    `_names`, and has a `_check` and a `_numbers` of its own.
+    `_names`, and has a `_check` and a `_numbers` of its own. With a mask of `flashlib.masks` there is no control
+    for causal.
     """
 
     _names = ("Q", "K", "V")
@@ -35,12 +36,12 @@ class TiledWidget(Widget):
     causal = traitlets.Bool().tag(sync=True)
     frames = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, inputs, *, N, d, seed, scale, capacity=None, **setting):
-        self._scale, self._capacity = scale, capacity
+    def __init__(self, inputs, *, N, d, seed, scale, capacity=None, mask=None, **setting):
+        self._scale, self._capacity, self._mask = scale, capacity, mask
         self._random = all(X is None for X in inputs)
         try:
             self._take(inputs, N, d, seed)
-            self._check(*self._inputs, **setting, scale=scale)
+            self._check(*self._inputs, **setting, scale=scale, mask=mask)
             if capacity is not None:
                 check_counts(capacity=capacity, at_least=1)
             blocks = {name: int(setting[name]) for name in ("B_r", "B_c")}
@@ -59,7 +60,10 @@ class TiledWidget(Widget):
 
     def _check(self, *inputs, **setting):
         """Raise TypeError or ValueError where inputs or setting are not accepted, before any work."""
-        tiled.steps(*inputs, **setting)
+        Q, K, V = inputs
+        check_floating(Q=Q, K=K, V=V)
+        check_shapes(Q, K, V, axes="(N, d)")  # V is drawn as K is
+        tiled.steps(Q, K, V, **setting)
 
     def _numbers(self, N_q, N_k, d, T_r, T_c):
         """Return how many numbers the page would be sent, at most."""
@@ -70,9 +74,12 @@ class TiledWidget(Widget):
         N, _, d = sizes_of(self._inputs)
         return {
             "setting": {**setting, "N": N, "d": d, "seed": self._seed},
-            "controls": [*controls, *(RANDOM if self._random else ())],
+            "controls": [*self._changeable(controls), *(RANDOM if self._random else ())],
             "ranges": self._ranges(B_r=setting["B_r"], B_c=setting["B_c"]),
         }
+
+    def _changeable(self, controls):
+        return [name for name in controls if name != "causal" or self._mask is None]
 
     def _played(self, recording, B_r, B_c, **setting):
         """Return what the page is sent of one run."""
@@ -98,7 +105,20 @@ class TiledWidget(Widget):
         N_q, N_k, d = sizes_of(self._inputs)
         sizes = {"N_q": N_q, "N_k": N_k, "d": d, "T_r": -(-N_q // B_r), "T_c": -(-N_k // B_c)}
         setting |= {"dtype": self._inputs[0].dtype.name, "scale": resolve_scale(self._scale, d)}
-        return {**sizes, "B_r": B_r, "B_c": B_c, **setting}
+        return {**sizes, "B_r": B_r, "B_c": B_c, **setting, **self._masked(N_q, N_k, setting["causal"])}
+
+    def _masked(self, N_q, N_k, causal):
+        """Return which scores are not seen, of each row [first, last + 1, first, ...], and whether they change."""
+        tiles = masks.resolve(self._mask, causal, N_q, N_k)
+        changes = np.diff(~tiles.seen(*tiles.all), axis=1, prepend=False, append=False)
+        return {
+            "masked": [np.flatnonzero(row).tolist() for row in changes],
+            "changed": tiles.mask.changes_scores,
+        }
+
+    def _mask_name(self):
+        """Return what `repr` says of a mask: nothing where there is none."""
+        return "" if self._mask is None else f", mask={name_of(self._mask)}"
 
     def _take(self, inputs, N, d, seed):
         """Keep a copy of the inputs, or random ones; raise TypeError or ValueError if they do not fit together."""
@@ -189,6 +209,12 @@ class TiledWidget(Widget):
         ranges = {name: [self._smallest(name, **blocks), largest[name]] for name in blocks}
         N, _, d = sizes_of(self._inputs)
         return ranges | {name: [low, max(high, {"N": N, "d": d}[name])] for name, (low, high) in RANDOM.items()}
+
+
+def name_of(mask):
+    """Return a mask in a word or more, such as "window & softcap"."""
+    sign = {masks.Both: " & ", masks.Either: " | "}.get(type(mask))
+    return sign.join(map(name_of, mask.parts)) if sign else type(mask).__name__.lower()
 
 
 def random_inputs(N, d, seed, count):

@@ -1,12 +1,12 @@
 // What a frame does, as an equation, and to one row in words.
 
 /** What each part of a step does, in a word or two, and as an equation. */
-const forwardEquations = ({ order }) => ({
+const forwardEquations = ({ order, changed }) => ({
   load: [
     "load",
     order === "fa1" ? "Q_i, O_i, m and l come from HBM; K_j, V_j stay" : "K_j, V_j come from HBM; Q_i stays",
   ],
-  scores: ["scores", "S_ij = Q_i K_j^T · scale"],
+  scores: ["scores", `S_ij = Q_i K_j^T · scale${changed ? ", changed by the mask" : ""}`],
   maximum: ["new maximum", "m = max(m_old, rowmax S_ij)"],
   rescale: ["rescale", "alpha = exp(m_old − m);  alpha · l_old and alpha · O_acc,old"],
   weights: ["weights", "P_ij = exp(S_ij − m)"],
@@ -34,10 +34,10 @@ const SENTENCES = {
       ? `Block ${i} of Q comes from HBM and stays, and b${cols.slice(1)} too. ${row}`
       : `B${cols.slice(1)}. ${row}`;
   },
-  scores: ({ name, scores, cols }) => {
+  scores: ({ name, scores, cols, changed }) => {
     const best = scores.reduce((best, s, c) => (s > scores[best] ? c : best), 0);
     const largest = `the largest score in this tile is ${number(scores[best])}, of key ${cols[0] + best}`;
-    return `Scaled products of queries and keys. ${name}: ${largest}.`;
+    return `Scaled products of queries and keys${changed ? ", changed by the mask" : ""}. ${name}: ${largest}.`;
   },
   maximum: ({ name, m_old, m }) => {
     if (m_old === -Infinity) return `${name}: the first scores it sees; their maximum is ${number(m)}.`;
@@ -68,7 +68,7 @@ const SENTENCES = {
 };
 
 function sentence(frames, { k, step, part }, selected) {
-  const { order, steps } = frames;
+  const { order, steps, changed } = frames;
   const stays = order === "fa1" ? "j" : "i";
   const row = frames.row(step, selected - step.rows[0]);
   const name = `Row ${selected}`;
@@ -79,5 +79,5 @@ function sentence(frames, { k, step, part }, selected) {
       return `${name} sees no key of this tile: m, l and O_acc stay as they are.`;
   }
   const first = steps[k - 1]?.[stays] !== step[stays];
-  return SENTENCES[part]({ ...row, name, order, first, i: step.i, j: step.j, cols: step.cols });
+  return SENTENCES[part]({ ...row, name, order, changed, first, i: step.i, j: step.j, cols: step.cols });
 }

@@ -57,7 +57,7 @@ function fieldOf({ kind, part, label, choices, length }) {
   const hint = { number: "a number", tuple: `${length} numbers: a, b`, set: "a set: a, b" }[kind];
   const input = h("input", {
     type: "text",
-    class: "flash-card-input",
+    class: "flash-field",
     "aria-label": name,
     placeholder: hint,
     autocomplete: "off",

@@ -18,6 +18,29 @@ function slider(name, label, input) {
   return { element, range, show };
 }
 
+/** A slider that steps through the values it is shown with; null is none. */
+function stops(name, text, label, input) {
+  let values = [];
+  const range = h("input", {
+    type: "range",
+    min: 0,
+    "aria-label": label,
+    "data-name": name,
+    oninput: () => input(values[range.value]),
+  });
+  const output = h("output", { "aria-live": "off" });
+  const element = h("label", { class: "flash-slider" }, symbol(text), range, output);
+  const show = (value, all, unit = "") => {
+    values = all.includes(value) ? all : [...all, value].sort((a, b) => a - b);
+    range.max = values.length - 1;
+    range.value = values.indexOf(value);
+    const shown = value === null ? "none" : value + unit;
+    range.setAttribute("aria-valuetext", shown);
+    setText(output, shown);
+  };
+  return { element, show };
+}
+
 function choice(name, label, options, change) {
   const group = `flash-${name}-${Math.random().toString(36).slice(2)}`;
   const inputs = options.map(([value]) =>

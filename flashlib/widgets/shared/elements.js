@@ -38,16 +38,23 @@ function setText(element, text) {
 const NAMES =
   /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 
-/** A sentence or an equation with its names set as symbols: "O_acc", "K_j^T", "m"; what else there is stays text. */
+/** A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", and powers; the rest stays text. */
 function typeset(text) {
   const nodes = [];
   let end = 0;
   for (const { 0: all, 1: name, 2: transposed, index } of text.matchAll(NAMES)) {
-    nodes.push(text.slice(end, index), symbol(name));
+    nodes.push(...powers(text.slice(end, index)), symbol(name));
     if (transposed) nodes.push(h("sup", {}, "T"));
     end = index + all.length;
   }
-  return [...nodes, text.slice(end)];
+  return [...nodes, ...powers(text.slice(end))];
+}
+
+/** A text with its powers set high, 10^-3; the sign before them is not seen, but read aloud. */
+function powers(text) {
+  return text.split(/\^(-?\w+(?:\.\d+)?|\([^()]*\))/).map((part, k) =>
+    k % 2 ? h("sup", {}, h("span", { class: "flash-caret" }, "^"), part) : part,
+  );
 }
 
 /** Set a sentence with its symbols; `element.flashText` keeps the plain text, which can be spoken. */

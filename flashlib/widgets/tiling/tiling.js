@@ -18,28 +18,6 @@ const ORDERS = [
   ["fa2", "FA2", "FlashAttention-2: Q outside"],
 ];
 
-/** A slider that steps through the values it is shown with. */
-function stops(name, text, label, input) {
-  let values = [];
-  const range = h("input", {
-    type: "range",
-    min: 0,
-    "aria-label": label,
-    "data-name": name,
-    oninput: () => input(values[range.value]),
-  });
-  const output = h("output", { "aria-live": "off" });
-  const element = h("label", { class: "flash-slider" }, symbol(text), range, output);
-  const show = (value, all, unit = "") => {
-    values = all;
-    range.max = all.length - 1;
-    range.value = all.indexOf(value);
-    range.setAttribute("aria-valuetext", value + unit);
-    setText(output, value + unit);
-  };
-  return { element, show };
-}
-
 class TilingLab extends Widget {
   constructor(context) {
     super(context, "tiling-lab", "the costs of a tiling");

@@ -30,8 +30,10 @@ QUESTIONS = [
     Question(
         "size_of_S",
         lambda: {"one_head": N * N * 4 / 1e9, "heads_32": 32 * N * N * 4 / 1e9},
-        "16384 * 16384 scores of 4 bytes are 1.07 GB, and each head has its own: 34.36 GB for 32 of them.",
-        wrong={0.0336: "that are Q, K, V and O together", 0.268: "each item has 4 bytes"},
+        "16384 * 16384 scores of 4 bytes are 1.07 GB, and each head has its own: 34.36 GB for 32 of them. The "
+        "scores of a head take 32 times the bytes of its Q, K, V and O: the largest array by far is neither input "
+        "nor output.",
+        wrong={0.0336: "that is Q, K, V and O together", 0.268: "each score takes 4 bytes"},
         tolerance=0.05,
         labels={"heads_32": "32 heads"},
     ),
@@ -51,14 +53,23 @@ QUESTIONS = [
     Question(
         "rows_without_a_key",
         _without_a_key,
-        "aligned bottom right, the last query sees both keys, the one before it one, and the first 3 none.",
-        wrong={0: "that is how a mask aligned top left would have it: there each query sees key 0"},
+        "aligned bottom right, the last query sees both keys, the one before it sees one, and the first "
+        "N_q - N_k = 3 see none.",
+        wrong={
+            0: "that is how a mask aligned top left would have it: there each query sees key 0",
+            2: "that is the number of keys; the queries without a key are the first N_q - N_k",
+        },
     ),
     Question(
         "trips_of_N2",
         _moved,
-        "S is written by the first pass and read by the second; P is written by the second and read by the third.",
-        wrong={1: "both S and P are written and read", 3: "Q, K and V are no N x N matrices"},
+        "pass 1 loads Q and K and stores S; pass 2 loads S and stores P (and lse); pass 3 loads P and V and "
+        "stores O. So S and P are each written once and read once; the two other trips carry no N x N matrix.",
+        wrong={
+            1: "both S and P are written and read",
+            3: "that counts the trips; Q, K, V and O are not N x N matrices",
+            4: "that is written and read together",
+        },
     ),
     Question(
         "share_of_S_and_P",
@@ -73,7 +84,7 @@ QUESTIONS = [
             "flops": cost.flops(4096, 4096, 128) / cost.flops(4096, 4096, 64),
             "traffic": round(_traffic(128) / _traffic(64), 2),
         },
-        "the FLOPs are 4 N^2 d; of the bytes only Q, K, V and O, under 2%, have anything to do with d.",
+        "the FLOPs are 4 N^2 d; of the bytes, only the few of Q, K, V and O grow with d.",
         wrong={2: "nearly all bytes are those of S and P, whose size has no d in it"},
         tolerance=0.05,
     ),

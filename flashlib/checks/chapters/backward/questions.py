@@ -79,9 +79,10 @@ QUESTIONS = [
     Question(
         "backward_flops",
         lambda: cost.backward_flops(N, N, d) / cost.flops(N, N, d),
-        "five products, each of 2 N_q N_k d FLOPs, against two: S = Q K^T made again, dV, dP, dQ and dK.",
+        "five products, each of 2 N_q N_k d FLOPs, against two, S and O. The five are S = Q K^T once more, dV, "
+        "dP, dQ and dK.",
         wrong={
-            2: "these are dV, dP, dQ and dK; S = Q K^T is made again, a fifth product",
+            2: "these are dV, dP, dQ and dK; S = Q K^T is computed again, a fifth product",
             5: "that is how many products the backward has; the forward has two",
             3.5: "that is forward and backward together, 7 / 2",
             1: "it has five products where the forward has two",
@@ -91,14 +92,14 @@ QUESTIONS = [
     Question(
         "backward_rowsum",
         _row_sum,
-        "the sum of P * dP is delta, and that of P * delta is delta too, since the weights of a row sum to 1. "
-        "A number added to all scores of a row changes nothing.",
+        "the sum of P * dP is delta, and that of P * delta is delta too, since the weights of a row sum to 1. It "
+        "has to be 0: a number added to all scores of a row changes nothing.",
         wrong={1: "a row of P sums to 1, so what one weight gains the others lose: their changes sum to 0"},
     ),
     Question(
         "backward_kept",
         _kept,
-        "lse = m + log(l) alone: exp(S - m) / l is exp(S - lse).",
+        "only lse = m + log(l), since exp(S - m) / l = exp(S - m - log(l)) = exp(S - lse).",
         wrong={
             2: "m and l would do, but P needs them only together, as m + log(l)",
             0: "without the sum over all keys a tile cannot know what its weights are divided by",
@@ -108,7 +109,8 @@ QUESTIONS = [
     Question(
         "backward_m",
         _factor,
-        "exp(S - m) is l times exp(S - lse), as lse = m + log(l). Nothing overflows, so nobody sees it.",
+        "exp(S - m) is l times exp(S - lse), as lse = m + log(l). Nothing overflows, so the mistake does not "
+        "show.",
         choices=("l", "exp(m)", "exp(lse)"),
         wrong={
             "exp(m)": "the shift by m is there; what is missing is the division by l",
@@ -130,31 +132,33 @@ QUESTIONS = [
     Question(
         "backward_stays",
         _stays,
-        "dK_j and dV_j belong to column block j, and every tile adds to them. dQ_i changes with i: each tile has "
-        "a part of another row block's.",
+        "dK_j and dV_j belong to column block j, and every tile adds to them. dQ_i changes with i: each tile "
+        "adds to another row block's.",
         choices=("dQ", "dK and dV", "all three"),
         wrong={
-            "dQ": "that is so if a row block stays; dQ_i has as many rows as Q_i, which passes by",
+            "dQ": "that is so if a row block stays; here Q_i passes by, and dQ_i with it",
             "all three": "the parts of dQ_i belong to another row block in each tile",
         },
     ),
     Question(
         "backward_products",
         _products,
-        "S, dP, dV, dK and dQ are five. Two passes make S and dP in both: S, dP, dV, dK and S, dP, dQ are seven.",
+        "S, dP, dV, dK and dQ are five. Two passes compute S and dP in both: S, dP, dV, dK and S, dP, dQ are "
+        "seven.",
         wrong={
-            ("one_pass", 4): "P is not kept, so S = Q K^T is made again too",
+            ("one_pass", 4): "P is not kept, so S = Q K^T is computed again too",
             ("one_pass", 3): "S = Q K^T and dP = dO V^T come before dV, dK and dQ",
-            ("two_passes", 10): "a pass makes only its own gradients: dV and dK, or dQ",
-            ("two_passes", 8): "the pass for dQ makes S, dP and dQ, three",
+            ("two_passes", 10): "a pass computes only its own gradients: dV and dK, or dQ",
+            ("two_passes", 8): "the pass for dQ has three products: S, dP and dQ",
             ("two_passes", 6): "both passes need S and dP, one for dV and dK, one for dQ",
-            ("two_passes", 5): "S and dP are made in both passes",
+            ("two_passes", 5): "S and dP are computed in both passes",
         },
     ),
     Question(
         "backward_visits",
         _visits,
-        "all rows see key 0, so both row blocks do; only rows 6 and 7 see keys 6 and 7, and they lie in block 1.",
+        "all rows see key 0, so the first column block visits both row blocks. Only rows 6 and 7 see keys 6 and "
+        "7, and they lie in one row block.",
         wrong={
             ("first", 1): "that is how many the last has; every row sees key 0",
             ("first", 4): "4 is the number of column blocks; there are two row blocks",
@@ -166,8 +170,8 @@ QUESTIONS = [
     Question(
         "backward_remake",
         lambda: 4 * GPUS["H200"].ridge,
-        "989.4 / 4.8 is 206 FLOPs in the time of a byte, and four bytes are moved. Making the number again takes "
-        "2 d, 128 at d = 64, and an exponential.",
+        "989.4 / 4.8 is 206 FLOPs in the time of a byte, and four bytes are moved. To compute the number again "
+        "takes 2 d, 128 at d = 64, and an exponential, which lasts as long as about 250.",
         wrong={
             206: "that is for one byte; the number takes 2 bytes and is moved twice",
             412: "that is for 2 bytes; the number is written and read",

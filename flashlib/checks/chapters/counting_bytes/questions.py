@@ -2,11 +2,11 @@
 
 from flashlib import cost
 from flashlib.checks.prediction import Question
-from flashlib.gpus import GPUS
+from flashlib.gpus import GPUS, KB
 
 N, d = 4096, 64
 H200 = GPUS["H200"]
-CHANGES = {"about a quarter": 0.25, "about half": 0.5, "the same": 1.0, "about double": 2.0}
+CHANGES = {"about half": 0.5, "the same": 1.0, "about double": 2.0, "about four times": 4.0}
 DRAM = ("as much as the formula", "about half of it", "Q, K and V about once")
 
 
@@ -19,8 +19,8 @@ def _tiled(form=cost.fa2_traffic, B_r=64):
 
 
 def _scores_share():
-    """Return how many percent of standard attention's bytes are S and P, each written and read."""
-    return round(100 * 4 * N * N * cost.ITEMSIZE["float16"] / _standard())
+    """Return how many percent of standard attention's bytes are S and P, each written and read, at N = 512."""
+    return round(100 * 4 * 512**2 * 2 / cost.standard_traffic(512, 512, d, dtype="float16").total)
 
 
 def _written():
@@ -31,16 +31,13 @@ def _written():
     return min((2, 9, 60), key=lambda factor: abs(factor - fa1 / fa2))
 
 
-def _nearest(ratio):
-    return min(CHANGES, key=lambda words: abs(CHANGES[words] - ratio))
-
-
-def _twice_the_sram():
-    """Return how the bytes change if B_r grows from what fits into 100 KB to what fits into 200 KB."""
-    less, more = (
-        _tiled(B_r=cost.largest_B_r(kilobytes * 1024, B_c=64, d=d, dtype="float16")) for kilobytes in (100, 200)
-    )
-    return _nearest(more / less)
+def _twice_the_length_and_SRAM():
+    """Return how FA2's bytes change from N = 16384 and 64 KB to twice as much of both."""
+    moved = []
+    for times in (1, 2):
+        B_r = cost.largest_B_r(times * 64 * KB, B_c=16, d=d, dtype="float16")
+        moved.append(cost.fa2_traffic(times * 16384, times * 16384, d, B_r=B_r, B_c=16, dtype="float16").total)
+    return min(CHANGES, key=lambda words: abs(CHANGES[words] - moved[1] / moved[0]))
 
 
 def _bound():
@@ -61,12 +58,14 @@ QUESTIONS = [
     Question(
         "traffic_share",
         _scores_share,
-        "S and P are 4 N^2 numbers, each written and read; Q, K, V and O are 4 N d, one part in N / d + 1 = 65.",
+        "S and P are 4 N^2 numbers, each written and read; Q, K, V and O are 4 N d, one part in N / d + 1 = 9. At "
+        "N = 4096, as in chapter 04, it is one part in 65.",
         wrong={
-            97: "S and P are written and read again, so each is moved twice",
-            49: "that is S alone, or each of S and P moved once",
-            50: "Q, K, V and O have d = 64 columns, S and P have N = 4096",
-            2: "that is the share of all the others",
+            80: "S and P are written and read again, so each is moved twice",
+            44: "that is S alone, or each of S and P moved once",
+            50: "Q, K, V and O have d = 64 columns, S and P have N = 512",
+            98: "that is the share at N = 4096",
+            11: "that is the share of all the others",
         },
         tolerance=0.006,
     ),
@@ -81,14 +80,16 @@ QUESTIONS = [
         },
     ),
     Question(
-        "traffic_double",
-        lambda: _nearest(_tiled(B_r=128) / _tiled(B_r=64)),
-        "nearly all the bytes are K and V, read once for each of N / B_r row blocks, and those are half as many.",
+        "traffic_sram",
+        _twice_the_length_and_SRAM,
+        "in N^2 d^2 / M twice the length makes N^2 four times as large, and twice the SRAM halves the "
+        "quotient. In detail: a block holds about twice the rows, so there are as many row blocks as before, "
+        "and each reads K and V of twice the length.",
         choices=tuple(CHANGES),
         wrong={
-            "about a quarter": "the number of row blocks is halved; each still reads all of K and V",
-            "the same": "B_c would change nothing; B_r decides how often K and V are read",
-            "about double": "larger row blocks are fewer, and each reads K and V once",
+            "about half": "that is the effect of the SRAM on a sequence of the same length",
+            "the same": "N counts twice in N^2 d^2 / M, and M only once",
+            "about four times": "that is the effect of the length alone; with twice the SRAM B_r is larger too",
         },
     ),
     Question(
@@ -105,20 +106,11 @@ QUESTIONS = [
         tolerance=0.03,
     ),
     Question(
-        "traffic_sram",
-        _twice_the_sram,
-        "twice the SRAM holds about twice the rows, so half as many row blocks read K and V: N^2 d^2 / M.",
-        choices=tuple(CHANGES)[:3],
-        wrong={
-            "about a quarter": "M is in the denominator once, not squared",
-            "the same": "larger row blocks fit, and fewer of them read K and V",
-        },
-    ),
-    Question(
         "traffic_bound",
         _bound,
-        "an H200 can do 206 FLOPs while it moves a byte. Standard attention has about d / 2 = 32 FLOPs per byte, "
-        "FA2 in fp16 about B_r = 128. The count knows no L2 cache, which in practice serves most of FA2's reads.",
+        "989 TFLOP/s over 4.8 TB/s: an H200 can do 206 FLOPs while it moves a byte. Standard attention has "
+        "about d / 2 = 32 FLOPs per byte, FA2 in fp16 about B_r = 128. The count knows no L2 cache, which in "
+        "practice serves most of FA2's reads.",
         choices=("memory", "compute"),
         wrong={
             ("standard", "compute"): "it does about 32 FLOPs for each byte, and the bytes take longer",
@@ -139,8 +131,10 @@ QUESTIONS = [
     Question(
         "chunked_traffic",
         lambda: "no",
-        "each line is a kernel of its own, which stores its S_ij or P_ij, and the next loads it again: what is "
-        "saved is the room that they take, not the loads and stores.",
+        "each line is a kernel of its own, which stores its chunk of S or P, and the next loads it again. "
+        "Small chunks make the peak small, not the sum. The L2 cache may hand a chunk on, so that DRAM sees "
+        "less of it, but the SMs load and store no less. Only one kernel for all lines, in which S_ij never "
+        "leaves the chip, spares them that: FlashAttention.",
         choices=("yes", "no"),
         wrong={"yes": "S and P are never whole, but every tile of them is still stored and loaded again"},
     ),

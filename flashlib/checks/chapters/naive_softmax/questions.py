@@ -67,8 +67,9 @@ QUESTIONS = [
     Question(
         "first_overflow",
         _first_overflow,
-        "exp passes the largest number at its logarithm: 11.09, 88.72 and 709.78. A range so many times as large "
-        "moves the limit only by a sum, as log(a b) is log(a) + log(b).",
+        "exp passes the largest number at its logarithm: 11.09, 88.72 and 709.78. log(a b) is log(a) + log(b), so "
+        "a range 10^303 times as large, that of fp64 beside fp16, moves the limit only by about 699. An "
+        "exponential uses up any range quickly.",
         wrong={
             11: "log(65504) is 11.09: the exponential of 11 is finite",
             16: "log2(65504) is 16: exp is a power of e, not of 2",
@@ -80,7 +81,8 @@ QUESTIONS = [
     Question(
         "nans_of_an_overflow",
         _nans,
-        "the sum is inf. finite / inf is 0, and only inf / inf is nan.",
+        "the sum is inf. Each finite exponential becomes finite / inf = 0. The one that overflowed becomes "
+        "inf / inf, which has no value: nan.",
         wrong={
             3: "the first two terms are finite, and finite / inf is 0",
             2: "finite / inf is 0",
@@ -90,8 +92,9 @@ QUESTIONS = [
     Question(
         "sum_overflow",
         _sum_overflow,
-        "1024 exp(x) passes 65504 at x = log(65504 / 1024), about log(64). Each term stays finite, "
-        "and finite / inf is 0.",
+        "1024 exp(x) passes 65504 at x = log(65504 / 1024) = 4.16, long before a single term overflows at 11.09. "
+        "Then the sum is inf while each term is finite, and every weight is finite / inf = 0. There is no "
+        "inf / inf, so no nan warns of the failure.",
         choices=("0", "1/1024", "nan"),
         wrong={
             11.09: "that is where a single exponential overflows",
@@ -105,7 +108,8 @@ QUESTIONS = [
     Question(
         "first_underflow",
         lambda: _count(0, -1, lambda x: np.exp(np.float16(x)) > 0),
-        "the logarithm of 2^-24 is -16.64. Down to half of 2^-24, at -17.33, an exponential is rounded up to it.",
+        "the logarithm of 2^-24 is -16.64. An exponential below 2^-24 is rounded up to it as long as it is above "
+        "half of it, so down to x = -17.33. exp(-17) is rounded up, and exp(-18) is rounded to 0.",
         wrong={
             -17: "the exponential of -17 is 0.69 times the smallest number: it is rounded up",
             -12: "the range is not the same at both ends: 65504 is about 2^16",
@@ -117,7 +121,8 @@ QUESTIONS = [
     Question(
         "running_sum",
         lambda: {"fp16": _stands_still(np.finfo(np.float16).nmant + 1), "bf16": _stands_still(8)},
-        "with t binary digits the numbers above 2^t lie 2 apart, and 2^t + 1 is rounded to 2^t: 2^11 and 2^8.",
+        "with t binary digits the numbers from 2^t on lie 2 apart. So 2^t + 1 lies halfway between two of them "
+        "and is rounded back to 2^t, the even one, however often 1 is added: 2^11 = 2048 and 2^8 = 256.",
         wrong={
             65504: "that is the largest number: the sum stops long before it",
             1024: "from 1024 on the neighbours are still 1 apart",
@@ -129,8 +134,9 @@ QUESTIONS = [
     Question(
         "overflow_lab",
         _lab,
-        "the exponentials of (9, 10, 11) add up to 90003, so all weights are 0. nan needs a term that is inf, "
-        "and the first x is 11.09375. 16384 copies add up to 24628 exp(x), which passes 65504 at x = 0.98.",
+        "the exponentials of (9, 10, 11) add up to about 90003, more than 65504, so l is inf and all weights "
+        "are 0. nan needs a term that is inf, and the first such x is 11.09375. 16384 copies of the row add up to "
+        "24628 exp(x), which passes 65504 at x = 0.98.",
         wrong={
             True: "each exponential is finite, but their sum is about 90000",
             12: "between 11 and 12 fp16 has 127 numbers",

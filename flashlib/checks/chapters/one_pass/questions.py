@@ -115,7 +115,8 @@ QUESTIONS = [
     Question(
         "stream_state",
         _stream,
-        "a query keeps its row of A, d = 4 numbers, and adds to it; a sum is the same in any order.",
+        "a query keeps its row of A, d = 4 numbers, and adds to it. A block of K and V is used and forgotten, so"
+        " no 12 x 12 matrix is held, and a sum is the same in any order.",
         wrong={
             12: "the scores of the 12 keys need not be kept: each is used at once",
             3: "a block of 3 keys is used and forgotten",
@@ -134,7 +135,8 @@ QUESTIONS = [
     Question(
         "other_order",
         _other_order,
-        "no score of the second block is above 4, so m stays and alpha = exp(4 - 4) = 1; the end is the same.",
+        "no score of the second block is above 4, so m stays, alpha = exp(4 - 4) = 1 and nothing is rescaled. "
+        "The end is the same, up to rounding: this is merge of chapter 03, which is commutative.",
         tolerance=1e-3,
         wrong={
             0: "alpha is 0 in the first block, which comes from m = -inf",
@@ -158,7 +160,7 @@ QUESTIONS = [
     Question(
         "row_without_keys",
         _row_without_keys,
-        "both are exp(-inf - (-inf)), and -inf - (-inf) is nan.",
+        "both are exp(-inf - (-inf)), and -inf - (-inf) is nan. Once nan is in l and O_acc it stays there.",
         choices=("0", "1", "inf", "nan"),
         wrong={
             "0": "it ought to be 0, but -inf - (-inf) is nan, not -inf",
@@ -169,7 +171,9 @@ QUESTIONS = [
     Question(
         "rescaled_rows",
         _rescaled,
-        "row 3 is rescaled by tiles (0, 1) and (0, 2), row 2 by (0, 3): each holds a new largest score.",
+        "row 3 is rescaled by tiles (0, 1) and (0, 2), row 2 by (0, 3). A tile rescales a row if it is not its "
+        "first and holds a score above all before it, so the last rescaling comes with the row's largest score: "
+        "among keys 4 and 5 in row 3, among keys 6 and 7 in row 2.",
         wrong={
             0: "it is rescaled once, by tile (0, 1)",
             1: "it is rescaled once, by tile (0, 1)",
@@ -189,7 +193,7 @@ QUESTIONS = [
     Question(
         "passes_over_K",
         _passes,
-        "each row block reads all of K once, and there are 64 / B_r row blocks.",
+        "each row block reads all of K once, and of V too, and there are 64 / B_r row blocks.",
         wrong={
             1: "one pass is enough only for one row block",
             4: "a pass for each row block: count these",
@@ -201,7 +205,8 @@ QUESTIONS = [
     Question(
         "harmless_mistake",
         _right_mistakes,
-        "after the first block m is max(0, 2) = 2, as it should be; and exp(-m) cancels in O_acc / l in any case.",
+        "after the first block m is max(0, 2) = 2, as it should be; and exp(-m) cancels in O_acc / l, whatever m"
+        " is. Mistake 1 gives too much weight to keys seen before the maximum grew, and mistake 2 gives O_acc.",
         wrong={
             1: "keys seen before the maximum grew get too much weight",
             2: "O_acc is the output times l",
@@ -210,7 +215,8 @@ QUESTIONS = [
     Question(
         "m_stuck_at_0",
         _after_1000,
-        "m stays 0, all weights are exp(-996) or less, which is 0 in fp64, and 0 / 0 is nan.",
+        "m stays 0, all weights are exp(-996) or less, which is 0 in fp64, so l = 0, and 0 / 0 is nan. In fp32 "
+        "this happens already where all scores are below about -104.",
         choices=tuple(SAME.values()),
         wrong={
             SAME["right"]: "with m = 0 the weights are exp(-996) and less, which is 0 in fp64",

@@ -147,7 +147,7 @@ def _kept(known, answer, rows):
     return known.wrong("held", n=_Score.most) if _Score.most > FEW else None
 
 
-@exercise(title="Carry one number more", minutes=10, difficulty="medium")
+@exercise(title="Carry one more number", minutes=10, difficulty="medium")
 def weighted_mean(answer, known):
     v = [10.0, 20.0, 30.0, 40.0]
     rows = (

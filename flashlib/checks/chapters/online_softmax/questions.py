@@ -58,8 +58,14 @@ QUESTIONS = [
     Question(
         "fourth_score",
         lambda: float(summarise(FOUR).l),
-        "against the new maximum log 4 each old term is half as large, so the old 2 becomes 1; the new term is 1.",
-        wrong={3: "that adds the new term 1 to the old sum, which is still measured against log 2"},
+        "it is 2 again. The three old terms were measured against the maximum log 2. Against the new maximum log "
+        "4 each of them is half as large, so the old sum 2 becomes 1. The new term is exp(0) = 1, and together "
+        "that is 2. The scores themselves were not needed.",
+        wrong={
+            3: "that adds the new term 1 to the old sum, which is still measured against log 2",
+            1: "that is the old sum, rescaled: the new term exp(0) = 1 is added to it",
+            8: "that is the sum of the exponentials themselves: l is the sum of exp(x - m)",
+        },
         tolerance=1e-3,
     ),
     Question(
@@ -73,14 +79,21 @@ QUESTIONS = [
     Question(
         "reads_online",
         _reads,
-        "maximum and sum come out of one pass; the weights need m and l of the whole row, so x is read again.",
-        wrong={3: "that is safe softmax: online softmax finds maximum and sum in one pass"},
+        "maximum and sum come out of one pass. The weights need m and l of the whole row, so x is read again. "
+        "With the output pass that is naive 2, safe 3, online 2: as few reads as the naive softmax, without its "
+        "failures.",
+        wrong={
+            3: "that is safe softmax: online softmax finds maximum and sum in one pass",
+            ("m_and_l", 2): "when the maximum grows, the sum is rescaled, so it needs no pass of its own",
+            ("softmax", 1): "the first weight needs m and l of the whole row",
+        },
     ),
     Question(
         "tree_size",
         lambda: _levels(1024),
-        "each merge leaves one state less, so 1024 states take 1023 merges, in whatever order; each level halves "
-        "their number, and 1024 is 2 to the power of 10.",
+        "each merge leaves one state less, so 1024 states take 1023 merges in any order, as many as a scan. Each "
+        "level halves the number of states, and 1024 is 2 to the power of 10. A scan has to wait 1023 times, the "
+        "tree 10 times.",
         wrong={
             1024: "the last merge leaves one state, so there is one less",
             512: "those are the merges of the first level",
@@ -92,7 +105,8 @@ QUESTIONS = [
             {name: _changed(name) for name in ("order", "cuts", "identity")}
             | {"plain_mean": _mean_depends_on_order()}
         ),
-        "merge is associative and commutative and has an identity, so the State of the whole is the same but "
-        "for the last digits; a plain mean of means gives the parts merged last more weight.",
+        "merge is associative and commutative and has an identity, so the State of the whole is the same but for "
+        "the last digits. In a plain mean of means each mean counts one half, so the parts that come last get "
+        "more weight than those that come first.",
     ),
 ]

@@ -78,7 +78,9 @@ QUESTIONS = [
     Question(
         "largest_safe_score",
         _largest_score,
-        "after the subtraction the largest score is 0 and all others are below it, so no exponential is above 1.",
+        "after the subtraction the largest score is 0 and no other is above it, so no exponential is above 1. "
+        "Every finite fp16 score works, up to the very last. With scores far apart the largest takes all the "
+        "weight, which is right.",
         wrong={
             11.09: "that is the limit without the subtraction",
             22.18: "the subtraction does not double the range: it takes the size of the scores away",
@@ -89,8 +91,9 @@ QUESTIONS = [
     Question(
         "shifts_that_fail",
         _shifts,
-        "in fp64 exp overflows above 709.78 and becomes 0 below -745.13. Subtracting -800 makes scores near 800, "
-        "subtracting 800 makes scores near -800.",
+        "in fp64 exp overflows above 709.78 and becomes 0 below -745.13. Subtracting -800 makes scores near 800: "
+        "all terms are inf, and inf / inf is nan. Subtracting 800 makes scores near -800: all terms are 0, and 0 "
+        "/ 0 is nan. For the other five the weights are right.",
         wrong={
             frozenset({-800}): "for c = 800 all terms become 0, and 0 / 0 is nan too",
             frozenset({800}): "for c = -800 the terms become inf, and inf / inf is nan too",
@@ -101,7 +104,9 @@ QUESTIONS = [
     Question(
         "range_of_l",
         _range_of_l,
-        "the largest score gives the term exp(0) = 1, and every other one a term from 0 to 1.",
+        "every exponent x - m is at most 0, so every term is at most exp(0) = 1: no exponential overflows, and l "
+        "is at most 1000, for equal scores. The largest score gives the term 1 exactly, so l is at least 1 and "
+        "0/0 cannot happen. It is 1 if all other terms underflow.",
         wrong={
             0: "the largest score itself gives the term exp(0) = 1",
             1001: "there are 1000 terms, each at most 1",
@@ -111,21 +116,23 @@ QUESTIONS = [
     Question(
         "equal_scores_in_the_lab",
         _row_of_equal_scores,
-        "the safe softmax subtracts x, so its l is 65536 wherever the scores are. The naive one has "
-        "l = 65536 exp(x), which fp16 holds when x is a little below 0.",
+        "the safe softmax subtracts x from every score, so its l is 65536 for every x, too large for fp16. The "
+        "naive one has l = 65536 exp(x), which fp16 can hold when x is a little below 0.",
     ),
     Question(
         "masked_row",
         _masked_row,
-        "safe guards only -inf. Equal scores have equal weights, at -1e6 as at 0. Adding -1e6 to all is a "
-        "shift, and a shift cancels.",
+        "safe guards only -inf. Equal scores have equal weights, at -1e6 as at 0, so things that should not be "
+        "seen are weighted equally. Adding -1e6 to all scores is a shift, and a shift cancels: the weights are "
+        "those of the raw scores, as if there were no mask. They are only coarser, as near 1e6 the numbers of "
+        "fp32 lie 1/16 apart.",
         choices=("zeros", "equal", "unmasked", "nan"),
         wrong={"nan": "safe returns zeros before -inf - (-inf) can happen, and -1e6 is a finite number"},
     ),
     Question(
         "large_logsumexp",
         lambda: round(float(logsumexp(np.full(4, 1000.0))) - 1000, 4),
-        "m is 1000 and l is 4, so lse = 1000 + log(4): four equal scores weigh a little more than one.",
+        "m is 1000 and l is 4, so lse = 1000 + log(4), and log(4) is 1.3863.",
         wrong={
             0: "that is m alone: log(l) is added to it, and l is 4",
             4: "l is 4, and its logarithm is added",
@@ -137,7 +144,8 @@ QUESTIONS = [
     Question(
         "empty_logsumexp",
         lambda: f"{logsumexp(np.full(3, -np.inf)):g}",
-        "the sum of no terms is 0, and log(0) is -inf: this row weighs nothing beside any other.",
+        "every term is exp(-inf) = 0, so the sum is 0, and log(0) is -inf. This is a value, not an error. It says "
+        "that the row weighs nothing.",
         choices=("-inf", "0", "nan"),
         wrong={
             "0": "that would be a row of one score 0, which weighs exp(0) = 1",
@@ -147,8 +155,9 @@ QUESTIONS = [
     Question(
         "passes",
         _reads,
-        "the first weight needs the finished sum, and in the safe softmax the first term of the sum needs the "
-        "finished maximum. So naive reads x for l and for p, safe for m, for l and for p.",
+        "the first weight needs the complete sum, so naive reads x for l and again for p. In the safe softmax the "
+        "first term of the sum needs the complete maximum, so it reads x for m, for l and for p. Articles that "
+        "say two passes for safe softmax leave out p; those that say 3 and 4 memory accesses add the write.",
         wrong={
             2: "that leaves out one of the maximum, the sum and the output",
             3: "the naive softmax has no maximum to look for",

@@ -189,7 +189,7 @@ TAIL = (
 
 
 @exercise(
-    title="A mask for the tail alone",
+    title="A mask for the tail only",
     minutes=20,
     difficulty="medium",
     program=TAIL,

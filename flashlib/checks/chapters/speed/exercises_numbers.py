@@ -8,8 +8,8 @@ from flashlib.checks.program import Program
 
 SPEED = """
 def my_tflops(B, H, N, d, causal, ms):
-    FLOP = 4 * B * H * N * N * d
-    counted = FLOP / 2 if causal else FLOP
+    FLOPs = 4 * B * H * N * N * d
+    counted = FLOPs / 2 if causal else FLOPs
     seconds = ms / 1000
     total = counted / seconds / 1e12
     return total

@@ -19,7 +19,7 @@ def _shared(B_r, B_c, d, stages, itemsize):
 
 
 def _ceiling(N, d, B_r, B_c, gpu):
-    """Return FLOP for each byte that programs ask for, and what would limit them if HBM answered each time."""
+    """Return FLOPs for each byte that programs ask for, and what would limit them if HBM answered each time."""
     traffic = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype="bfloat16")
     intensity = cost.intensity(cost.flops(N, N, d), traffic)
     return {"intensity": intensity, "limit": "bandwidth" if intensity < GPUS[gpu].ridge else "arithmetic"}
@@ -52,9 +52,10 @@ QUESTIONS = [
     Question(
         "speed_exp",
         lambda: _clocks(128, 128, 64),
-        "the two products take 4 * 128 * 128 * 64 FLOP, at 4096 a clock; the tile has 128 * 128 exponentials, "
-        "at 16 a clock. At d = 64 they take equally long, so a kernel is fast only if both go on at the same "
-        "time.",
+        "the two products take 4 * 128 * 128 * 64 FLOPs, at 4096 a clock; the tile has 128 * 128 exponentials, "
+        "at 16 a clock. At d = 64 they take equally long. If a product and the softmax that needs it take turns, "
+        "as in our loop, and nothing else fills the gaps, the limit is half of the peak; at d = 128, with twice "
+        "the FLOPs for each exponential, two thirds.",
         wrong={
             ("products", 512): "there are two products, or a multiplication and an addition count as two",
             ("products", 256): "there are two products, and a multiplication and an addition count as two",
@@ -80,7 +81,7 @@ QUESTIONS = [
     Question(
         "speed_ceiling",
         lambda: _ceiling(4096, 128, 64, 64, "H200"),
-        "each row block reads all of K and V, 4 N d bytes, for 4 * 64 * N * d FLOP: about B_r for each byte. "
+        "each row block reads all of K and V, 4 N d bytes, for 4 * 64 * N * d FLOPs: about B_r for each byte. "
         "The H200 needs 206, so HBM would allow 64 * 4.8 = 307 TFLOP/s. A kernel that is faster has its K and "
         "V from the L2 cache, which many programs share.",
         choices=("bandwidth", "arithmetic"),
@@ -88,7 +89,7 @@ QUESTIONS = [
             ("intensity", 2048): "that is if K and V were read once: each of the 64 row blocks reads them again",
             ("intensity", 1024): "that is if K and V were read once: each of the 64 row blocks reads them again",
             ("intensity", 128): "a number in bf16 takes 2 bytes, and both K and V are read",
-            ("intensity", 32): "for a row of K and one of V, 4 d bytes, there are 4 d FLOP for each of 64 queries",
+            ("intensity", 32): "a row of K and one of V, 4 d bytes, serve 64 queries, with 4 d FLOPs each",
         },
         tolerance=0.05,
     ),
@@ -124,7 +125,8 @@ QUESTIONS = [
         "speed_causal",
         lambda: _share(1024, 128, 64),
         "with T tiles in a row T (T + 1) / 2 of T^2 are computed: 36 of 64, and 136 of 256. What is above one "
-        "half are the tiles on the diagonal, half of each computed in vain.",
+        "half are the tiles on the diagonal, half of each computed in vain: the shorter the sequence, the larger "
+        "their share.",
         wrong={
             ("large", 50): "the tiles on the diagonal are computed whole",
             ("small", 50): "the tiles on the diagonal are computed whole",

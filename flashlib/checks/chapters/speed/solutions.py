@@ -11,10 +11,10 @@ import triton.language as tl
 
 # exercise: tflops
 def my_tflops(B, H, N, d, causal, ms):
-    FLOP = 4 * B * H * N**2 * d
+    FLOPs = 4 * B * H * N**2 * d
     if causal:
-        FLOP /= 2
-    return FLOP / (ms * 1e-3) / 1e12
+        FLOPs /= 2
+    return FLOPs / (ms * 1e-3) / 1e12
 
 
 # exercise: base_2

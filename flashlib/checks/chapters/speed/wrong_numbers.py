@@ -8,7 +8,7 @@ def my_tflops(B, H, N, d, causal, ms):
     return products * share / ms / 1e9
 
 
-# tflops, softmax: five FLOP a score more
+# tflops, softmax: five FLOPs a score more
 def my_tflops(B, H, N, d, causal, ms):
     matmul = 2 * N * N * d * 2
     softmax = 5 * N * N

@@ -31,7 +31,7 @@ def _more_queries():
 
 
 def _padding():
-    """Return which of l and O_acc two rows of zeros change, as in section 7."""
+    """Return which of l and O_acc two rows of zeros change, as in section 6."""
     rng = np.random.default_rng(0)
     Q, K, V = rng.normal(size=(3, 4)) + 1, rng.normal(size=(10, 4)), rng.normal(size=(10, 4))
     padded = [np.vstack([X, np.zeros((2, 4))]) for X in (K, V)]
@@ -52,7 +52,7 @@ def _moved(N, d, B_r, B_c, dtype, causal=False):
 
 
 def _small_example():
-    moved = _moved(12, 4, 4, 3, "float64", causal=True)
+    moved = _moved(12, 4, 4, 2, "float64")
     return {"fewest": min(moved, key=moved.get), "FA1_below_standard": moved["FA1"] < moved["standard"]}
 
 
@@ -94,24 +94,18 @@ def _shorter():
     return {name: causal[name] < without[name] for name in WORDS}
 
 
-def _best(d, order):
-    """Return (bytes moved over those of standard attention, tile) of the best tile that fits into 99 KB."""
-    tiles = [(r, c) for r in POWERS for c in POWERS if cost.sram_bytes(r, c, d, "float16") <= 99 * 1024]
-    moved = {tile: _moved(4096, d, *tile, "float16") for tile in tiles}
-    best = min(tiles, key=lambda tile: moved[tile][order])
-    return moved[best][order] / moved[best]["standard"], best
-
-
-def _best_tiles():
-    nothing_gained = any(_best(d, "FA2")[0] > 1 and _best(d, "FA1")[0] > 1 for d in (32, 64, 128, 256))
-    return {"FA1_B_c": _best(64, "FA1")[1][1], "none_helps": nothing_gained}
+def _best_B_c():
+    """Return the B_c of the tile that fits into 99 KB and moves the fewest bytes in the order FA1, d = 64."""
+    tiles = [(r, c) for r in POWERS for c in POWERS if cost.sram_bytes(r, c, 64, "float16") <= 99 * 1024]
+    return min(tiles, key=lambda tile: _moved(4096, 64, *tile, "float16")["FA1"])[1]
 
 
 QUESTIONS = [
     Question(
         "grid",
         _grid,
-        "ceil(10 / 4) = 3 row blocks by ceil(7 / 3) = 3 column blocks; the last holds rows 8 and 9 and column 6.",
+        "ceil(10 / 4) = 3 row blocks by ceil(7 / 3) = 3 column blocks. The last of each is shorter where the "
+        "size does not divide: tile (2, 2) holds rows 8 and 9 and column 6.",
         wrong={
             4: "sizes round up: the shorter blocks at the edges are tiles too",
             6: "sizes round up: the shorter blocks at the edges are tiles too",
@@ -123,7 +117,8 @@ QUESTIONS = [
     Question(
         "causal_tiles",
         _causal_tiles,
-        "row block i computes i + 1 tiles, 1 + 2 + ... + 8; the last of each is cut by the mask.",
+        "row block i computes i + 1 tiles: 1 + 2 + ... + 8 = 36. The diagonal passes through the last tile of "
+        "each row block, so these 8 need the mask. In the 28 below it every score is seen.",
         wrong={
             32: "half of the 64 leaves out the half of the diagonal",
             28: "these lie below the diagonal, where all is seen; those on it hold scores of both kinds",
@@ -134,7 +129,9 @@ QUESTIONS = [
     Question(
         "more_queries",
         _more_queries,
-        "past is -3, so rows 0 to 2 see nothing: block 0 has no tile, and row 2 shares tile (1, 0) with row 3.",
+        "past is -3, so rows 0 to 2 see nothing. Row block 0 has no tile at all; its zeros are written "
+        "nevertheless. Row 2 shares tile (1, 0) with row 3, and all its scores there are -inf: this is what "
+        "the guards shift and divisor are for.",
         wrong={
             False: "row 2 sees nothing, and lies in one block with row 3, which sees key 0",
             frozenset({(0, 0), (1, 0), (2, 0)}): "rows 0 and 1 see nothing, so tile (0, 0) is skipped",
@@ -144,7 +141,9 @@ QUESTIONS = [
     Question(
         "padded_keys",
         _padding,
-        "a key of zeros has the score 0 and adds exp(0 - m) to l; to O_acc it adds that times a row of zeros.",
+        "a key of zeros has the score q . 0 = 0, so its weight is exp(0 - m), not 0. Each of the two adds that "
+        "to l. To O_acc it adds that times a row of zeros, which is nothing. So O = O_acc / l comes out too "
+        "small.",
         choices=("l", "O_acc", "both", "neither"),
         wrong={
             "both": "V is 0 there too, so nothing is added to O_acc as long as m is the same",
@@ -155,18 +154,21 @@ QUESTIONS = [
     Question(
         "small_traffic",
         _small_example,
-        "FA1 moves O, m and l again for every tile, FA2 writes O once; by chance FA1 moves as much as standard.",
+        "FA2 breaks even at B_r = d / 2 = 2, and B_r = 4 is above that. FA1 breaks even at B_c = 3 d / 4 = 3, "
+        "and B_c = 2 is below that: Q, O, m and l pass by for each of 6 column blocks. The players count 3168 "
+        "bytes for FA2, 6240 for standard attention and 10848 for FA1.",
         choices=WORDS,
         wrong={
-            "FA1": "reading K and V once is outweighed by O, m and l, which go to memory and back for every tile",
-            "standard": "S and P, written and read, are more than FA2 reads of K and V",
-            True: "it moves exactly as much here, a coincidence of these small sizes",
+            "FA1": "it reads K and V once, but O, m and l go to memory and back for every tile",
+            "standard": "S and P, written and read, are more than what FA2 reads of K and V",
+            True: "B_c = 2 is below its break-even size, 3 d / 4 = 3",
         },
     ),
     Question(
         "three_traffics",
         _three_traffics,
-        "about 4 N^2 items for standard, and since B_r = B_c = d here, 3 N^2 for FA1 and 2 N^2 for FA2.",
+        "standard attention moves about 4 N^2 items. Since B_r = B_c = d here, FA1 moves about 3 N^2 and FA2 2 "
+        "N^2: three quarters and half as many.",
         choices=WORDS,
         wrong={
             "FA1": "its 3 N^2 items lie between the 2 N^2 of FA2 and the 4 N^2 of standard attention",
@@ -183,7 +185,9 @@ QUESTIONS = [
     Question(
         "lab_sliders",
         _sliders,
-        "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times.",
+        "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times. The "
+        "other size changes how many tiles there are, not how many bytes move. So the map has rows of one "
+        "colour for FA2 and columns of one colour for FA1.",
         choices=("B_r", "B_c"),
         wrong={
             "B_r": "B_r decides how often K and V are read, and FA1 reads them once",
@@ -193,7 +197,8 @@ QUESTIONS = [
     Question(
         "lab_break_even",
         _break_even,
-        "2 d / B_r = 4 at B_r = d / 2 = 64, and 3 d / B_c = 4 at B_c = 3 d / 4 = 96, or 98 with m and l counted.",
+        "2 d / B_r = 4 at B_r = d / 2 = 64, and 3 d / B_c = 4 at B_c = 3 d / 4 = 96, or 98 with m and l "
+        "counted. Both move with d, and hardly with N once N is much larger than d.",
         tolerance=0.03,
         wrong={
             32: "that is d / 2 for d = 64",
@@ -205,7 +210,8 @@ QUESTIONS = [
     Question(
         "lab_causal",
         _shorter,
-        "the tiled orders skip tiles under a mask; this standard attention stores all of S, masked or not.",
+        "the tiled orders skip tiles that are all hidden: they are neither loaded nor computed. This standard "
+        "attention stores all of S, masked or not.",
         wrong={
             True: "this standard attention stores all of S, masked or not",
             False: "tiles that are all hidden are neither loaded nor computed",
@@ -213,14 +219,14 @@ QUESTIONS = [
     ),
     Question(
         "lab_best",
-        _best_tiles,
-        "beside the smallest B_r, 16, the largest B_c that fits is 256; at d = 256 no size that would pay fits.",
+        _best_B_c,
+        "FA1 moves the less the larger B_c is. Beside the smallest B_r, 16, the largest that fits is 256, "
+        "since K_j and V_j take two bytes a number and the fp32 accumulator has few rows. It moves 27.9 MB, "
+        "less than the 34.6 of FA2. The price is that each column block waits for the one before it.",
         wrong={
             64: "B_r can be made smaller, to make room",
             128: "B_r can be made smaller, to make room",
             512: "that does not fit into 99 KB, whatever B_r is",
-            False: "at d = 256 the sizes that would pay do not fit",
         },
-        labels={"FA1_B_c": "B_c of FA1"},
     ),
 ]

@@ -50,15 +50,16 @@ QUESTIONS = [
     Question(
         "grads_products",
         _products,
-        "one pass makes S, dP, dV and dK, the other S, dP and dQ: seven. Fused, S and dP are made once, so there "
-        "are five. The forward pass has S and O.",
+        "the pass for dK and dV computes S, dP, dV and dK, the other S, dP and dQ: seven. One pass for all three "
+        "computes S and dP once: five. The forward pass has S and O.",
+        labels={"fused": "one pass"},
         wrong={
-            ("two_passes", 5): "S and dP are made in both passes",
+            ("two_passes", 5): "S and dP are computed in both passes",
             ("two_passes", 6): "both passes need S and dP",
             ("two_passes", 8): "the pass for dQ has three: S, dP and dQ",
-            ("fused", 4): "P is not kept, so S = Q K^T is made again too",
+            ("fused", 4): "P is not kept, so S = Q K^T is computed again too",
             ("fused", 3): "S and dP come before dV, dK and dQ",
-            ("fused", 7): "S and dP are made once for all three gradients",
+            ("fused", 7): "S and dP are computed once for all three gradients",
             ("forward", 1): "S = Q K^T and O = P V",
             ("forward", 3): "S = Q K^T and O = P V; the softmax is no matrix product",
         },
@@ -69,10 +70,10 @@ QUESTIONS = [
         "the time is that of seven products, and five are counted: 560 * 5 / 7.",
         wrong={
             560: "that is the speed of all seven products, of which the convention counts five",
-            784: "five are counted and seven are made, so the number becomes smaller, not larger",
-            320: "that is with four products counted: S, made again, is counted too",
+            784: "five are counted and seven computed, so the number becomes smaller, not larger",
+            320: "that is with four products counted: S, computed again, is counted too",
             160: "that is two of seven, as in the forward pass: five are counted",
-            240: "that is three of seven: S and dP, made once, are counted too",
+            240: "that is three of seven: S and dP are counted too, once each",
             224: "5 / 2 is the ratio of the backward to the forward pass; five of seven are counted",
         },
         tolerance=0.001,
@@ -81,9 +82,9 @@ QUESTIONS = [
         "grads_registers",
         lambda: _registers(128, 128, 8),
         "dK_j and dV_j have 2 * 128 * 128 numbers of one register each, and 8 warps have 256 threads. A thread "
-        "may have 255, and q, do, S^T, dP^T and addresses are not there yet.",
+        "may have 255, and q, do, S^T, dP^T and addresses come on top.",
         wrong={
-            64: "that is dK_j alone, or both in 16 bits: two sums in fp32",
+            64: "that is only dK_j, or both in 16 bits: there are two sums, in fp32",
             256: "that is with 4 warps: 8 warps have 256 threads",
             512: "a register holds the 4 bytes of a number in fp32",
             4096: "a warp has 32 threads",
@@ -93,15 +94,15 @@ QUESTIONS = [
     Question(
         "grads_writes",
         lambda: _additions(4096, 128),
-        "each of the 4096 / 128 = 32 column blocks adds its part. Under a causal mask the first rows see the "
-        "first column block alone, and the last rows see all of them.",
+        "each of the 4096 / 128 = 32 column blocks adds its part. Under a causal mask the first rows see "
+        "only the first column block, and the last rows see all of them.",
         wrong={
             ("no_mask", 1): "that is how often dK and dV are written: each column block adds its part of dQ",
             ("no_mask", 128): "128 keys are summed in one tile, before the addition",
             ("no_mask", 4096): "128 keys are summed in one tile, before the addition",
             ("no_mask", 1024): "that counts the tiles of all row blocks: a row block has 32",
-            ("first", 32): "the first rows see the first column block alone",
-            ("first", 0): "the first rows see keys of the first column block, their own",
+            ("first", 32): "the first rows see only the first column block",
+            ("first", 0): "the first rows see their own keys, which lie in the first column block",
             ("last", 1): "the last rows see all keys",
             ("last", 16): "that is the average: the last rows see all keys",
         },

@@ -27,7 +27,11 @@ QUESTIONS = [
         "triton_grid",
         lambda: {"programs": _programs(10, 4), "empty": _programs(10, 4) * 4 - 10},
         "10 / 4 is rounded up to 3 programs; they have 12 places, two more than there are elements.",
-        wrong={2.5: "a program is started or it is not: round up"},
+        wrong={
+            2.5: "a program is started or it is not: round up",
+            ("programs", 2): "two programs have 8 places: the last two elements need a program too",
+            ("empty", 0): "the last program has 4 places too, but only two elements are left for it",
+        },
     ),
     Question(
         "triton_owner",
@@ -40,7 +44,8 @@ QUESTIONS = [
         "triton_masked_load",
         lambda: "nothing certain",
         "without the argument other these places are undefined: the interpreter happens to put 0 there, a GPU "
-        "whatever its registers held.",
+        "whatever its registers held. In add_kernel that does no harm, as these places are not stored. In a sum "
+        "or a maximum it does: there other must be the value that changes nothing, 0 in a sum, -inf in a maximum.",
         choices=("0", "nan", "nothing certain"),
         wrong={"0": "it may be 0, but nobody promises it: for a 0 pass other=0.0"},
     ),
@@ -54,7 +59,9 @@ QUESTIONS = [
         "triton_other",
         lambda: {"zero": _sum_of_weights(0.0), "minus_inf": _sum_of_weights(-np.inf)},
         "with 0 the three empty places weigh e^0 = 1 each against 5 e^-5 = 0.0337, so the scores are left with "
-        "0.0337 / 3.0337; with -inf the empty places weigh 0.",
+        "0.0337 / 3.0337; with -inf the empty places weigh 0. The mistake raises no error, and for scores near 0 "
+        "its result looks plausible. It comes back in attention, where the last tile of K may be filled up with "
+        "zeros.",
         wrong={
             5 / 8: "the places do not weigh the same: 0 lies 5 above the scores, and counts e^5 times as much",
             5 * np.exp(-5): "that is the sum of the exponentials; it is divided by itself and the three ones",

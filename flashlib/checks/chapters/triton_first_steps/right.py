@@ -183,6 +183,119 @@ def my_causal_softmax(S, P):
     kernel[(len(S),)](S, P, S.stride(0), P.stride(0), len(S))
 
 
+# row_max: a maximum for each place of the block, put together at the end
+@triton.jit
+def kernel(X, out, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    m = tl.full((B,), -float("inf"), tl.float32)
+    for start in range(0, N, B):
+        c = start + tl.arange(0, B)
+        m = tl.maximum(m, tl.load(X + row * stride + c, mask=c < N, other=-float("inf")))
+    tl.store(out + row, tl.max(m, 0))
+
+
+def my_row_max(X, m):
+    kernel[(len(X),)](X, m, X.stride(0), X.shape[1], B=16)
+
+
+# row_max: offsets of the last block wrap around, and a while loop
+@triton.jit
+def kernel(X, out, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    m = tl.load(X + row * stride)
+    start = 0
+    while start < N:
+        c = tl.minimum(start + tl.arange(0, B), N - 1)
+        m = tl.maximum(m, tl.max(tl.load(X + row * stride + c), 0))
+        start += B
+    tl.store(out + row, m)
+
+
+def my_row_max(X, m):
+    kernel[(X.shape[0],)](X, m, X.stride(0), X.shape[1], 16)
+
+
+# row_max: four rows in a program, with a mask of rows and columns
+@triton.jit
+def kernel(X, out, stride, rows, N, R: tl.constexpr, B: tl.constexpr):
+    r = tl.program_id(0) * R + tl.arange(0, R)
+    m = tl.full((R,), -float("inf"), tl.float32)
+    for start in range(0, N, B):
+        c = start + tl.arange(0, B)
+        inside = (r[:, None] < rows) & (c[None, :] < N)
+        x = tl.load(X + r[:, None] * stride + c[None, :], mask=inside, other=-float("inf"))
+        m = tl.maximum(m, tl.max(x, axis=1))
+    tl.store(out + r, m, mask=r < rows)
+
+
+def my_row_max(X, m):
+    kernel[(triton.cdiv(X.shape[0], 4),)](X, m, X.stride(0), *X.shape, R=4, B=16)
+
+
+# online_block: the update in a function of its own, and a state where nothing was seen is replaced
+@triton.jit
+def updated(m, l, x):
+    top = tl.max(x, 0)
+    new = tl.where(top > m, top, m)
+    safe = tl.where(new == float("-inf"), 0.0, new)
+    return new, tl.sum(tl.exp(x - safe), 0) + tl.exp(m - safe) * l
+
+
+@triton.jit
+def kernel(X, m, l, m_new, l_new, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, B)
+    x = tl.load(X + row * stride + c, mask=c < N, other=-float("inf"))
+    new, total = updated(tl.load(m + row), tl.load(l + row), x)
+    tl.store(m_new + row, new)
+    tl.store(l_new + row, total)
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(len(m),)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=16)
+
+
+# online_block: the block has a state of its own, and the two are merged
+@triton.jit
+def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, B)
+    x = tl.load(X + row * stride + c, mask=c < N, other=-float("inf"))
+    m_b = tl.max(x, 0)
+    l_b = tl.sum(tl.where(x == -float("inf"), 0.0, tl.exp(x - m_b)), 0)
+    m_a, l_a = tl.load(m_ptr + row), tl.load(l_ptr + row)
+    m = tl.maximum(m_a, m_b)
+    a = tl.where(m_a == -float("inf"), 0.0, tl.exp(m_a - m))
+    b = tl.where(m_b == -float("inf"), 0.0, tl.exp(m_b - m))
+    tl.store(m_new_ptr + row, m)
+    tl.store(l_new_ptr + row, l_a * a + l_b * b)
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=triton.next_power_of_2(X.shape[1]))
+
+
+# online_block: score after score
+@triton.jit
+def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N):
+    row = tl.program_id(0)
+    m = tl.load(m_ptr + row)
+    l = tl.load(l_ptr + row)
+    for c in range(0, N):
+        x = tl.load(X + row * stride + c)
+        if x > m:
+            l = l * tl.exp(m - x) + 1.0
+            m = x
+        elif x > -float("inf"):
+            l += tl.exp(x - m)
+    tl.store(m_new_ptr + row, m)
+    tl.store(l_new_ptr + row, l)
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1])
+
+
 # row_lse: whole blocks without a mask, the last one with it
 @triton.jit
 def update(m, l, x):

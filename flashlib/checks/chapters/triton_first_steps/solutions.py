@@ -50,6 +50,41 @@ def my_causal_softmax(S, P):
     causal_softmax_kernel[(N,)](S, P, S.stride(0), P.stride(0), N, BLOCK=triton.next_power_of_2(N))
 
 
+# exercise: row_max
+@triton.jit
+def row_max_kernel(X_ptr, m_ptr, stride_x, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    m = -float("inf")
+    for start in range(0, N, BLOCK):
+        offs = start + tl.arange(0, BLOCK)
+        x = tl.load(X_ptr + row * stride_x + offs, mask=offs < N, other=-float("inf"))
+        m = tl.maximum(m, tl.max(x, axis=0))
+    tl.store(m_ptr + row, m)
+
+
+def my_row_max(X, m):
+    row_max_kernel[(X.shape[0],)](X, m, X.stride(0), X.shape[1], BLOCK=16)
+
+
+# exercise: online_block
+@triton.jit
+def block_kernel(X_ptr, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride_x, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(X_ptr + row * stride_x + offs, mask=offs < N, other=-float("inf"))
+    m = tl.load(m_ptr + row)
+    l = tl.load(l_ptr + row)
+    m_new = tl.maximum(m, tl.max(x, axis=0))
+    shift = tl.where(m_new == -float("inf"), 0.0, m_new)
+    l_new = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
+    tl.store(m_new_ptr + row, m_new)
+    tl.store(l_new_ptr + row, l_new)
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    block_kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], BLOCK=16)
+
+
 # exercise: row_lse
 @triton.jit
 def lse_kernel(X_ptr, lse_ptr, stride_x, N, BLOCK: tl.constexpr):

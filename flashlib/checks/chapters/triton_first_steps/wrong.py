@@ -210,6 +210,99 @@ def my_causal_softmax(S, P):
     P.copy_(softmax(S.masked_fill(hidden, -float("inf"))))
 
 
+# row_max, no_kernel: plain torch
+def my_row_max(X, m):
+    m.copy_(X.max(dim=1).values)
+
+
+# row_max, last_block: blocks are counted with //
+@triton.jit
+def kernel(X, out, stride, N, B: tl.constexpr):
+    m = -float("inf")
+    for block in range(0, N // B):
+        x = tl.load(X + tl.program_id(0) * stride + block * B + tl.arange(0, B))
+        m = tl.maximum(m, tl.max(x, 0))
+    tl.store(out + tl.program_id(0), m)
+
+
+def my_row_max(X, m):
+    kernel[(len(X),)](X, m, X.stride(0), X.shape[1], 16)
+
+
+# row_max, past_end: four rows in a program, and no mask for the rows
+@triton.jit
+def kernel(X, out, stride, rows, N, R: tl.constexpr, B: tl.constexpr):
+    r = tl.program_id(0) * R + tl.arange(0, R)
+    m = tl.full((R,), -float("inf"), tl.float32)
+    for start in range(0, N, B):
+        c = start + tl.arange(0, B)
+        inside = (r[:, None] < rows) & (c[None, :] < N)
+        x = tl.load(X + r[:, None] * stride + c[None, :], mask=inside, other=-float("inf"))
+        m = tl.maximum(m, tl.max(x, axis=1))
+    tl.store(out + r, m)
+
+
+def my_row_max(X, m):
+    kernel[(triton.cdiv(X.shape[0], 4),)](X, m, X.stride(0), *X.shape, R=4, B=16)
+
+
+# row_max, not_written: returned
+def my_row_max(X, m):
+    return X.max(dim=1).values
+
+
+# online_block, no_kernel: plain torch
+def my_online_block(X, m, l, m_new, l_new):
+    torch.maximum(m, X.max(dim=1).values, out=m_new)
+    shift = torch.where(m_new == -torch.inf, 0.0, m_new)
+    l_new.copy_(l * torch.exp(m - shift) + torch.exp(X - shift[:, None]).sum(dim=1))
+
+
+# online_block, l_not_rescaled: m is replaced before the factor is worked out
+@triton.jit
+def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, B)
+    x = tl.load(X + row * stride + c, mask=c < N, other=-float("inf"))
+    m = tl.maximum(tl.load(m_ptr + row), tl.max(x, 0))
+    safe = tl.where(m == -float("inf"), 0.0, m)
+    l = tl.load(l_ptr + row) * tl.where(m == -float("inf"), 1.0, tl.exp(m - safe)) + tl.sum(tl.exp(x - safe), 0)
+    tl.store(m_new_ptr + row, m)
+    tl.store(l_new_ptr + row, l)
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=16)
+
+
+# online_block, block_alone: the state of the block, and nothing is loaded but X
+@triton.jit
+def kernel(X, m_new_ptr, l_new_ptr, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, B)
+    x = tl.load(X + row * stride + c, mask=c < N, other=-float("inf"))
+    m = tl.max(x, 0)
+    safe = tl.where(m == -float("inf"), 0.0, m)
+    tl.store(m_new_ptr + row, m)
+    tl.store(l_new_ptr + row, tl.sum(tl.exp(x - safe), 0))
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(X.shape[0],)](X, m_new, l_new, X.stride(0), X.shape[1], B=16)
+
+
+# online_block, as_it_came: m and l are copied
+@triton.jit
+def kernel(m_ptr, l_ptr, m_new_ptr, l_new_ptr):
+    row = tl.program_id(0)
+    tl.store(m_new_ptr + row, tl.load(m_ptr + row))
+    tl.store(l_new_ptr + row, tl.load(l_ptr + row))
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(X.shape[0],)](m, l, m_new, l_new)
+
+
 # row_lse, no_maximum: one block, not online
 @triton.jit
 def kernel(X, out, stride, N, B: tl.constexpr):

@@ -1,18 +1,15 @@
 """The exercises of chapter 10 that launch kernels of their own. Triton is imported by the checks, not here."""
 
-import inspect
 import math
-from functools import wraps
 from unittest import mock
 
 import numpy as np
 
 from flashlib import naive, tiled
-from flashlib.checks import drawn, update
-from flashlib.checks.examine import Case, Finding, Measured, examine
+from flashlib.checks import drawn, heads, update
+from flashlib.checks.examine import Finding, Measured, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.program import Program
-from flashlib.checks.strided import Strided, memory, strides_of
 
 INF = np.inf
 
@@ -43,7 +40,7 @@ def padded(answer, known):
 
 
 def _padded(words, shape, **options):
-    return _heads(words, shape, lambda Q, K, V: naive.attention(Q, K, V).O, **options)
+    return heads.case(words, shape, lambda Q, K, V: naive.attention(Q, K, V).O, **options)
 
 
 def _any_d(rng):
@@ -56,7 +53,7 @@ def _on_rung_5(answer):
     from flashlib.checks.launches import launched
     from flashlib.kernels.ladder import r5_causal
 
-    launch, attended, dimensions = r5_causal.launch, _O_alone(launched(answer)), []
+    launch, attended, dimensions = r5_causal.launch, heads.O_alone(launched(answer)), []
 
     def noted(kernel, Q, *others, **options):
         dimensions.append(Q.shape[-1])
@@ -75,45 +72,6 @@ def _on_rung_5(answer):
         return Measured(O, found)
 
     return run
-
-
-def _O_alone(launched):
-    """Return a launched answer; raises Finding if it returns more than O."""
-
-    def run(*arguments):
-        O, found = launched(*arguments)
-        if isinstance(O, tuple | list):
-            raise Finding("several_values", n=len(O))
-        return Measured(O, found)
-
-    run.__signature__ = inspect.signature(launched)
-    return run
-
-
-def _read_as(X, other=None):
-    """Return what is read where other strides are taken for those of X: those of `other`, or of no gaps."""
-    strides = strides_of(other) if other is not None else _strides(X.shape)
-    return memory(X)(_offsets(X.shape, strides)).astype(np.float32)
-
-
-def _dense(X):
-    """Return what is read where the stride of the last axis of X is taken for 1."""
-    return memory(X)(_offsets(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
-
-
-def _like(O, X):
-    """Return O as it is read where it has the strides of X, and was written as if it had no gaps."""
-    strides = strides_of(X)
-    order = sorted(range(4), key=lambda axis: -strides[axis])
-    return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
-
-
-def _offsets(shape, strides):
-    return sum(stride * n for stride, n in zip(strides, np.indices(shape), strict=True))
-
-
-def _strides(shape):
-    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
 
 
 ALIBI = update.looped(
@@ -142,9 +100,9 @@ ALIBI = update.looped(
     blocks=tiled.blocks,
     start=lambda n_r, d: update.start(n_r, d, np.float32),
     whole=np.asarray,
-    read_as=_read_as,
-    dense=_dense,
-    like=_like,
+    read_as=heads.read_as,
+    dense=heads.dense,
+    like=heads.like,
 ).in_terms({", -np.inf)": " - penalty, -np.inf)"})  # also in what is exchanged
 
 
@@ -176,12 +134,12 @@ def alibi(answer, known):
             ),
         ],
     ]
-    return examine(_penalising(answer), stages, known, outputs=("O",))
+    return examine(heads.streaming(answer, heads.O_alone), stages, known, outputs=("O",))
 
 
 def _penalised(words, shape, slope, *, size=1, stored=(), rng=None):
     """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d); size: how many times larger Q is."""
-    return _heads(words, shape, _alibi, slope, size=size, stored=stored, rng=rng)
+    return heads.case(words, shape, _alibi, slope, size=size, stored=stored, rng=rng)
 
 
 def _any_penalised(rng):
@@ -191,60 +149,9 @@ def _any_penalised(rng):
     return _penalised(f"a shape (B, H, N_q, N_k, d) of {shape}", shape, slope, rng=rng)
 
 
-def _heads(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1, stored=(), rng=None):
-    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d), and of others.
-
-    exact: takes Q, K and V of a head in fp64, and others, and returns its O. stored: the order of the axes in
-    memory of each, which is BHNd otherwise.
-    """
-    rng = rng or np.random.default_rng(0)
-    B, H, N_q, N_k, d = shape
-    Q, K, V = (rng.integers(-24, 25, (B, H, N, d)) / 16 for N in (N_q, N_k, N_k))
-    Q *= size
-    O = [[exact(Q[b, h], K[b, h], V[b, h], *others) for h in range(H)] for b in range(B)]
-    given = [X.astype(dtype) for X in (Q, K, V)]
-    if stored:
-        given = [_laid(X, order) for X, order in zip(given, stored, strict=True)]
-    return Case(words, (*given, *others), np.array(O), tolerance, dtype)
-
-
-def _laid(X, order):
-    axes = ["BHNd".index(axis) for axis in order]
-    strides = dict(zip(axes, _strides([X.shape[axis] for axis in axes]), strict=True))
-    return X if order == "BHNd" else Strided(X, tuple(strides[axis] for axis in range(4)))
-
-
 def _alibi(Q, K, V, slope):
     """Return causal attention with a penalty for distance, for one head."""
     distance = np.arange(len(Q))[:, None] + len(K) - len(Q) - np.arange(len(K))
     S = Q @ K.T / math.sqrt(Q.shape[1]) - slope * distance
     m, l, O_acc = update.state(np.where(distance >= 0, S, -INF), V)
     return O_acc / np.where(l == 0, 1, l)[:, None]
-
-
-def _penalising(answer):
-    """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found."""
-    from flashlib.checks.launches import launched
-    from flashlib.checks.parts import Made
-
-    made = Made()
-
-    @wraps(answer)
-    def noted(*arguments):
-        with made:
-            return answer(*arguments)
-
-    attended = _O_alone(launched(answer if hasattr(answer, "fn") else noted))  # else it is no kernel
-
-    def run(Q, K, V, slope):
-        N_q, N_k = Q.shape[2], K.shape[2]
-        made.shapes.clear()
-        O, found = attended(Q, K, V, slope)
-        if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
-            found = found or Finding("matrix")
-        blind = np.asarray(O)[:, :, : max(0, N_q - N_k)] if np.shape(O) == Q.shape else np.zeros(0)
-        if np.isfinite(blind).all() and blind.any():
-            found = found or Finding("no_key_not_zero")
-        return Measured(O, found)
-
-    return run

@@ -108,3 +108,57 @@ def my_alibi(Q, K, V, slope):
     grid = (triton.cdiv(N_q, 16), B * H)
     strided_kernel[grid](Q, K, V, O, *strides, H, N_q, K.shape[2], d**-0.5, slope, D=d, B_R=16, B_C=32)
     return O
+
+
+# attention: strides passed, powers of 2, full tiles without a mask, in two loops, O as (B, N, H, d)
+@triton.jit
+def tile(q, k_ptrs, v_ptrs, m, l, acc, r, c, N_k, past, kn, vn, D: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr):
+    d = tl.arange(0, D)
+    inside = (c < N_k)[:, None]
+    k = tl.load(k_ptrs + c[:, None] * kn, mask=inside, other=0.0)
+    v = tl.load(v_ptrs + c[:, None] * vn, mask=inside, other=0.0)
+    s = tl.dot(q, tl.trans(k), input_precision="ieee")
+    if MASK:
+        s = tl.where((c < N_k)[None, :], s, float("-inf"))
+    if MASK and CAUSAL:
+        s = tl.where(r[:, None] + past >= c[None, :], s, float("-inf"))
+    new = tl.maximum(m, tl.max(s, 1))
+    safe = tl.where(new == float("-inf"), 0.0, new)
+    p = tl.exp2(s - safe[:, None])
+    fix = tl.exp2(m - safe)
+    return new, l * fix + tl.sum(p, 1), tl.dot(p.to(v.dtype), v, acc * fix[:, None], "ieee")
+
+
+@triton.jit
+def both_kernel(
+    Q, K, V, O, L, qb, qh, qn, qd, kb, kh, kn, kd, vb, vh, vn, vd, ob, oh, on, H, N_q, N_k, c2,
+    D: tl.constexpr, CAUSAL: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+):
+    b, h = tl.program_id(1) // H, tl.program_id(1) % H
+    r, d = tl.program_id(0) * R + tl.arange(0, R), tl.arange(0, D)
+    row = (r < N_q)[:, None]
+    q = tl.load(Q + b * qb + h * qh + r[:, None] * qn + d[None, :] * qd, mask=row, other=0.0)
+    k_ptrs, v_ptrs = K + b * kb + h * kh + d[None, :] * kd, V + b * vb + h * vh + d[None, :] * vd
+    past = N_k - N_q
+    end = tl.maximum(0, tl.minimum(N_k, (tl.program_id(0) + 1) * R + past)) if CAUSAL else N_k
+    full = tl.maximum(0, tl.minimum(N_k, tl.program_id(0) * R + past + 1)) // C * C if CAUSAL else N_k // C * C
+    m, l, acc = tl.full((R,), float("-inf"), tl.float32), tl.zeros((R,), tl.float32), tl.zeros((R, D), tl.float32)
+    q = q * c2
+    for n in range(0, full, C):
+        m, l, acc = tile(q, k_ptrs, v_ptrs, m, l, acc, r, n + tl.arange(0, C), N_k, past, kn, vn, D, False, CAUSAL)
+    for n in range(full, end, C):
+        m, l, acc = tile(q, k_ptrs, v_ptrs, m, l, acc, r, n + tl.arange(0, C), N_k, past, kn, vn, D, True, CAUSAL)
+    one = tl.where(l > 0, l, 1.0)
+    tl.store(O + b * ob + h * oh + r[:, None] * on + d[None, :], (acc / one[:, None]).to(O.dtype.element_ty), mask=row)
+    tl.store(L + tl.program_id(1) * N_q + r, (m + tl.log2(one)) * 0.6931471805599453, mask=r < N_q)
+
+
+def my_attention(Q, K, V, causal=False):
+    B, H, N_q, d = Q.shape
+    O = Q.new_empty(B, N_q, H, d).transpose(1, 2)
+    lse = torch.zeros(B, H, N_q, device=Q.device)
+    Q = Q.float() if Q.dtype == torch.float16 else Q
+    K, V = K.to(Q.dtype), V.to(Q.dtype)
+    sizes = *Q.stride(), *K.stride(), *V.stride(), *O.stride()[:3], H, N_q, K.shape[2], d**-0.5 * 1.4426950408889634
+    both_kernel[(triton.cdiv(N_q, 32), B * H)](Q, K, V, O, lse, *sizes, D=d, CAUSAL=causal, R=32, C=16)
+    return O, lse

@@ -1,0 +1,135 @@
+"""The variants that `flashlib.bench.variants` times, as each of those who are compared takes them."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from flashlib import masks
+
+CAP, SINK = 50.0, 0.5
+BLOCK = 128
+
+
+class Case(NamedTuple):
+    """One variant, as each of the three takes it.
+
+    mask: of N and H. flex_mask, flex_score: the functions of FlexAttention, made of N, H and the device, or None.
+    numbers: what SDPA adds to scores, of N, H and the device; None: it cannot.
+    """
+
+    name: str
+    mask: Callable
+    flex_mask: Callable | None
+    flex_score: Callable | None = None
+    numbers: Callable | None = None
+    with_sink: bool = False
+
+
+def lengths(N):
+    """Return lengths of documents that fill N tokens: log-normal, mean 1000, the last one cut off."""
+    rng = np.random.default_rng(N)
+    sigma = 1.0
+    drawn = np.maximum(rng.lognormal(math.log(1000) - sigma**2 / 2, sigma, size=N), 1).astype(int)
+    ends = np.minimum(np.cumsum(drawn), N)
+    ends = ends[: np.searchsorted(ends, N) + 1]
+    return np.diff(ends, prepend=0)
+
+
+def ids(N):
+    return np.repeat(np.arange(len(lengths(N))), lengths(N))
+
+
+def table(N, share):
+    """Return random blocks of which this share is seen, and those on the diagonal."""
+    T = N // BLOCK
+    return (np.random.default_rng(N).random((T, T)) < share) | np.eye(T, dtype=bool)
+
+
+def window(W):
+    def mask(N, H=None):
+        return masks.window(W - 1, 0)
+
+    def flex(N, H, device):
+        return lambda b, h, q, k: (q >= k) & (q - k < W)
+
+    return Case(f"window {W}", mask, flex, numbers=numbers_of(mask))
+
+
+def numbers_of(mask):
+    """Return what makes SDPA's numbers of a mask of N: 0 where a score is seen, -inf elsewhere."""
+
+    def numbers(N, H, device):
+        r, c = torch.arange(N, device=device)[:, None], torch.arange(N, device=device)
+        hidden = ~mask(N).sees(masks.Place(N, N), r, c)
+        return torch.zeros(N, N, dtype=torch.bfloat16, device=device).masked_fill_(hidden, -math.inf)
+
+    return numbers
+
+
+def causal(N, H, device):
+    return lambda b, h, q, k: q >= k
+
+
+def _documents(N, H, device):
+    of = torch.from_numpy(ids(N)).to(device)
+    return lambda b, h, q, k: of[q] == of[k]
+
+
+def _blocks(share):
+    def flex(N, H, device):
+        allowed = torch.from_numpy(table(N, share)).to(device)
+        return lambda b, h, q, k: allowed[q // BLOCK, k // BLOCK]
+
+    def mask(N, H=None):
+        return masks.blocks(table(N, share), BLOCK, BLOCK)
+
+    return Case(f"{share:.0%} of blocks", mask, flex, numbers=numbers_of(mask))
+
+
+def _alibi(N, H, device):
+    slopes = torch.from_numpy(masks.alibi_slopes(H)).float().to(device)
+    return lambda score, b, h, q, k: score - slopes[h] * (q - k).abs()
+
+
+def _alibi_numbers(N, H, device):
+    distance = torch.arange(N, device=device)[:, None] - torch.arange(N, device=device)
+    slopes = torch.from_numpy(masks.alibi_slopes(H)).to(device, torch.bfloat16)
+    bias = -slopes[:, None, None] * distance.abs().to(torch.bfloat16)
+    return bias.masked_fill_(distance < 0, -math.inf)
+
+
+def _softcap(N, H, device):
+    return lambda score, b, h, q, k: CAP * torch.tanh(score / CAP)
+
+
+def _prefix(N, H, device):
+    return lambda b, h, q, k: (q >= k) | (k < N // 4)
+
+
+CASES = [
+    *map(window, (256, 1024, 4096)),
+    Case(
+        "documents",
+        lambda N, H: masks.documents(ids(N)),
+        _documents,
+        numbers=numbers_of(lambda N: masks.documents(ids(N))),
+    ),
+    Case("prefix", lambda N, H: masks.prefix(N // 4), _prefix, numbers=numbers_of(lambda N: masks.prefix(N // 4))),
+    Case(
+        "causal ALiBi",
+        lambda N, H: masks.causal() & masks.alibi(masks.alibi_slopes(H)),
+        causal,
+        _alibi,
+        _alibi_numbers,
+    ),
+    Case("causal soft cap", lambda N, H: masks.causal() & masks.softcap(CAP), causal, _softcap),
+    Case("causal sink", lambda N, H: masks.causal(), causal, with_sink=True),
+    *map(_blocks, (0.1, 0.25, 0.5)),
+]
+
+
+def named(name) -> Case:
+    return next(case for case in CASES if case.name == name)

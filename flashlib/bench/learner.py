@@ -1,0 +1,209 @@
+"""`bench.mine(my_attention)`: a learner's kernel beside ours and others'.
+
+On a GPU each is verified and timed, all in one run. Without one, all are compiled for an H100, and what a thread
+and a program of each take is shown.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from flashlib.checks.verdict import Verdict
+
+CAPABILITY = 90  # of the H100, for which is compiled where there is no GPU
+DS = 64, 128
+N = 4096
+ATTENTION_PEERS = "ours", "sdpa_flash", "sdpa_cudnn", "flex"
+ROWS, LENGTHS = 2**15, (1024, 4096, 16384)  # of the matrices whose rows become weights
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is known of kernels, a table: its title, the heads of its columns, and its rows."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: list[tuple] = field(repr=False)
+
+    def __repr__(self):
+        lines = [self.heads, *[tuple(map(str, row)) for row in self.rows]]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        words = [[isinstance(x, str) for x in self.rows[0]]] * len(lines)
+        cells = (
+            "  ".join(x.ljust(n) if left else x.rjust(n) for x, n, left in zip(line, widths, lefts, strict=True))
+            for line, lefts in zip(lines, words, strict=True)
+        )
+        return "\n".join([self.title, *map(str.rstrip, cells)])
+
+
+class Kind(NamedTuple):
+    """A kind of function that `mine` takes: its parameters, and what compiles and times one."""
+
+    parameters: str
+    compiled: Callable
+    timed: Callable
+
+
+def mine(answer):
+    """Return a table of a function of yours beside ours and others'; on a GPU of attention also show a figure.
+
+    answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or
+    my_softmax(X), which returns the softmax of each row of a matrix. It must launch kernels of your own.
+    On a GPU a result with more than twice the error of a plain implementation in the same dtype is not timed.
+    Without one nothing is run: whether it is right, `checks` says.
+    Raises TypeError for what is no such function, and CompileError where the compiler cannot do it.
+    """
+    kind = KINDS.get(_parameters(answer))
+    if kind is None:
+        accepted = " or ".join(kind.parameters for kind in KINDS.values())
+        given = repr(answer) if not callable(answer) else f"a function of {_parameters(answer)} arguments"
+        raise TypeError(f"{given} was passed; pass {accepted}, a function that launches your kernel")
+    if "NotImplementedError" in getattr(getattr(answer, "__code__", None), "co_names", ()):
+        return Verdict(answer.__name__, "not solved yet", "")
+    from flashlib import kernels  # not before it is needed: Triton may not be installed
+
+    return (kind.compiled if kernels.INTERPRETED else kind.timed)(answer)
+
+
+def _parameters(answer):
+    """Return how many arguments a function must or may be given by position, 0 of what is no function."""
+    try:
+        given = inspect.signature(answer).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    given = [p for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return sum(p.default is p.empty or p.name == "causal" for p in given)
+
+
+def _attention_compiled(answer):
+    from flashlib.kernels import compiled, own
+
+    rows = []
+    for d in DS:
+        size = {"d": d, "causal": True, "capability": CAPABILITY}
+        rows += _rows(f"d = {d}", own.reports(answer, "attention", **size), compiled.report(**size, sass=False))
+    return _table(rows, "Causal attention in bf16")
+
+
+def _softmax_compiled(answer):
+    from flashlib.kernels import compiled, own
+
+    rows = []
+    for length in LENGTHS:
+        size = {"d": length, "dtype": "float32", "capability": CAPABILITY}
+        ours = compiled.report(kernel="softmax", **size, sass=False)
+        rows += _rows(f"rows of {length}", own.reports(answer, "softmax", **size), ours)
+    return _table(rows, "Softmax in fp32")
+
+
+def _rows(size, yours, ours):
+    """Return a row for each kernel of yours, and one for ours."""
+    return [
+        (size, whose, r.kernel, r.registers, r.spilled, round(r.shared / 1024, 1), r.num_warps, r.programs)
+        for whose, r in [*(("yours", report) for report in yours), ("ours", ours)]
+    ]
+
+
+def _table(rows, what):
+    from flashlib.kernels import compiled, triton
+
+    gpu = compiled.MULTIPROCESSORS[CAPABILITY].gpus[0]
+    heads = "", "", "kernel", "registers", "spilled", "shared KB", "warps", "programs"
+    title = (
+        f"{what}, compiled for an {gpu} by Triton {triton.__version__}: registers and spilled bytes of a thread,\n"
+        "shared memory and warps of a program, and how many programs fit on a multiprocessor"
+    )
+    return Beside(title, heads, rows)
+
+
+def _attention_timed(answer):
+    import torch
+
+    from flashlib.bench import harness
+    from flashlib.bench.peers import PEERS
+    from flashlib.bench.problem import Size, measure
+
+    def yours(Q, K, V, causal):
+        result = answer(Q, K, V, causal)
+        return result[0] if isinstance(result, tuple | list) else result
+
+    peers = {"yours": yours} | {name: PEERS[name] for name in ATTENTION_PEERS}
+    torch.manual_seed(0)
+    sizes = [Size(4, 2048 // d, 2048 // d, N, d, causal) for d in DS for causal in (False, True)]
+    speeds = {size: measure(size, peers)["tflops"] for size in sizes}
+    told = harness.environment()
+    _draw(speeds, f"Forward pass, N = {N}, bf16, {told['gpu']}")
+    rows = [
+        (_words(size), *[speed[name] or "-" for name in peers], _ratio(speed)) for size, speed in speeds.items()
+    ]
+    title = "TFLOP/s, bf16, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(N=N, **told)
+    return Beside(title, ("", *peers, "yours / ours"), rows)
+
+
+def _words(size):
+    return f"d = {size.d}, {'causal' if size.causal else 'no mask'}"
+
+
+def _ratio(speed):
+    return round(speed["yours"] / speed["ours"], 2) if speed["yours"] else "-"
+
+
+def _draw(speeds, title):
+    """Draw the speeds on the axes of chapter 12."""
+    import matplotlib.pyplot as plt
+
+    from flashlib.figures import BLUE, INK
+
+    fig, axes = plt.subplots(2, 2, figsize=(9, 4.4), sharex=True, layout="constrained")
+    for ax, (size, speed) in zip(axes.flat, speeds.items(), strict=True):
+        values = [speed[name] or 0 for name in speed]
+        bars = ax.barh(list(speed), values, color=[BLUE] + [INK] * (len(speed) - 1))
+        ax.bar_label(bars, [f"{x:.0f}" if x else "none" for x in values], padding=3, fontsize=8)
+        ax.invert_yaxis()
+        ax.margins(x=0.15)  # for the numbers
+        ax.set_title(_words(size))
+        ax.tick_params(labelsize=8)
+    for ax in axes[1]:
+        ax.set_xlabel("TFLOP/s")
+    fig.suptitle(f"{title}: yours in blue")
+    plt.show()
+
+
+def _softmax_timed(answer):
+    import torch
+
+    from flashlib.bench import harness
+    from flashlib.kernels import softmax
+
+    peers = {
+        "yours": answer,
+        "ours": softmax.softmax,
+        "torch": partial(torch.softmax, dim=-1),
+        "copy": torch.clone,
+    }
+    rows = []
+    for length in LENGTHS:
+        X = torch.randn(ROWS, length, device="cuda")
+        runs = {name: partial(peer, X) for name, peer in peers.items()}
+        exact, plain = X[:64].double().softmax(dim=-1), X[:64].softmax(dim=-1)
+
+        def check():
+            harness.verify(f"softmax of rows of {length}", answer(X)[:64], exact, plain)  # noqa: B023
+
+        if not harness.works("yours", check, needed=False):
+            del runs["yours"]
+        ms = harness.side_by_side(runs)
+        moved = 2 * X.numel() * X.element_size()
+        speeds = [round(moved / ms[name] / 1e6) if name in ms else "-" for name in peers]
+        rows.append((f"rows of {length}", *speeds))
+    told = harness.environment()
+    title = "GB/s, one reading and one writing counted, fp32, {gpu}, torch {torch}, Triton {triton}, {date}"
+    return Beside(title.format(**told), ("", *peers), rows)
+
+
+KINDS = {
+    4: Kind("my_attention(Q, K, V, causal)", _attention_compiled, _attention_timed),
+    1: Kind("my_softmax(X)", _softmax_compiled, _softmax_timed),
+}

@@ -1,0 +1,295 @@
+"""Time attention under masks, and changes of scores, on one GPU: ours, FlexAttention, SDPA with a mask of numbers.
+
+    python -m flashlib.bench.variants --out notebooks/data/h200_variants.json
+
+The sizes keep B * N = 16384 tokens and H * d = 2048, in bf16. Each result is verified on one head, then timed.
+
+    ms        milliseconds; SDPA takes a mask as a tensor of N x N numbers, and no soft cap and no sink
+    plain_ms  of our kernel without a mask at this size
+    tiles     the share of all tiles that ours computes
+    per_tile  speed for each computed tile, over that of the kernel without a mask
+    kernels   what was compiled: its Config, and the hash of its TTGIR, see `today`
+    prepare   what a new mask takes once, ours and FlexAttention, in milliseconds; bytes that ours keeps
+
+`packed` has sequences of the documents' lengths, one after the other: `kernels.varlen`, FlexAttention with the
+mask of documents, and padded_ms: our kernel on sequences padded to the longest, without a mask.
+"""
+
+import argparse
+import functools
+import itertools
+import math
+import time
+
+import numpy as np
+import torch
+from torch.nn.attention.flex_attention import create_block_mask
+from torch.nn.functional import scaled_dot_product_attention
+
+from flashlib import cost, masks, sink, torch_ref
+from flashlib.bench import cases, harness, peers
+from flashlib.bench.__main__ import usual
+from flashlib.bench.problem import results, tensors
+
+LENGTHS = (4096, 16384)
+MOST = 2**19  # tokens of padded sequences
+NAMES = ("ours", "flex", "sdpa_mask")
+
+
+class Problem:
+    """One case at one size: what is timed of each, and what verifies it."""
+
+    def __init__(self, case, size, gradients, device="cuda"):
+        self.case, self.size, self.gradients, self.device = case, size, gradients, device
+        *self.tensors, self.dO = (*tensors(size, 4 if gradients else 3, device=device), None)[:4]
+        self.sinks = torch.full((size.H_q,), cases.SINK, device=device) if case.with_sink else None
+        self.mask = case.mask(size.N, size.H_q)
+
+    @functools.cached_property
+    def expected(self):
+        """{name: (exact, plain)} of the last head."""
+        mask = self.case.mask(self.size.N, self.size.H_q)
+        if mask.heads:
+            mask = masks.causal() & masks.alibi(masks.alibi_slopes(self.size.H_q)[-1])
+
+        def reference(Q, K, V):
+            found = torch_ref.attention(Q, K, V, mask=mask)
+            return (sink.add(found, cases.SINK) if self.case.with_sink else found).O
+
+        part = [X[-1:, -1:] for X in (*self.tensors, self.dO) if X is not None]
+        names = ("dQ", "dK", "dV") if self.gradients else ("O",)
+        exact, plain = results(reference, *(X.double() for X in part)), results(reference, *part)
+        return dict(zip(names, zip(exact, plain, strict=True), strict=True))
+
+    def verify(self, name, given):
+        given = given if isinstance(given, tuple) else (given,)
+        for X, (what, (exact, plain)) in zip(given, self.expected.items(), strict=True):
+            harness.verify(f"{what} of {name}, {self.case.name}", X[-1:, -1:], exact, plain)
+
+    def run(self, attention):
+        """Return what is timed: attention(Q, K, V), or the backward pass of it alone."""
+        if not self.gradients:
+            return functools.partial(attention, *self.tensors)
+        leaves = [X.detach().requires_grad_() for X in self.tensors]
+        O = attention(*leaves)
+        return lambda: torch.autograd.grad(O, leaves, self.dO, retain_graph=True)
+
+    def ours(self, Q, K, V):
+        if self.case.with_sink and self.gradients:
+            return peers.kernels("sinks").attention(Q, K, V, self.sinks, mask=self.mask).O
+        found = peers.kernels("autograd").attention(Q, K, V, mask=self.mask)
+        return (sink.add(found, self.sinks) if self.case.with_sink else found).O
+
+    def plain(self, Q, K, V):
+        return peers.kernels("autograd").attention(Q, K, V).O
+
+    @functools.cached_property
+    def for_flex(self):
+        return self.prepared_for_flex()
+
+    def prepared_for_flex(self):
+        N, H = self.size.N, self.size.H_q
+        make = self.case.flex_mask
+        mask = create_block_mask(make(N, H, self.device), None, None, N, N, device=self.device)
+        score = self.case.flex_score and self.case.flex_score(N, H, self.device)
+        return {"block_mask": mask, "score_mod": score}
+
+    def flex(self, Q, K, V):
+        flex = peers.compiled_flex()
+        if not self.case.with_sink:
+            return flex(Q, K, V, **self.for_flex)
+        O, lse = flex(Q, K, V, **self.for_flex, return_lse=True)
+        return O * torch.sigmoid(lse - cases.SINK)[..., None].to(O.dtype)
+
+    @functools.cached_property
+    def numbers(self):
+        return self.case.numbers(self.size.N, self.size.H_q, self.device)
+
+    def sdpa_mask(self, Q, K, V):
+        return scaled_dot_product_attention(Q, K, V, attn_mask=self.numbers)
+
+    def passes(self):
+        """Return the launches of ours under the mask: of the forward pass, or of both for the gradients."""
+        if not self.gradients:
+            return [peers.kernels("forward").plan_of(*self.tensors, False, self.mask).launch]
+        O, lse = self.tensors[0], self.tensors[0].new_empty(self.tensors[0].shape[:3], dtype=torch.float32)
+        plan = peers.kernels("backward").plan_of(*self.tensors, O, lse, self.dO, None, False, self.mask, True)
+        return [plan.dkv, plan.dq]
+
+
+def tiles(launch, mask, size) -> float:
+    """Return the share of the tiles of a pass that are computed."""
+    found = {"B_r": launch.config["B_R"], "B_c": launch.config["B_C"]}
+    return float(cost.computed_tiles(size.N, size.N, mask=_of_one_head(mask), **found).mean())
+
+
+def _of_one_head(mask):
+    return masks.causal() if mask.heads else mask
+
+
+def prepare(problem) -> dict:
+    """Return what a mask takes that is met for the first time, at a size whose kernels are compiled."""
+    module, mask = peers.kernels("forward"), problem.case.mask(problem.size.N, problem.size.H_q)
+    torch.cuda.synchronize()
+    before, start = torch.cuda.memory_allocated(), time.perf_counter()
+    plan = module.plan_of(*problem.tensors, False, mask)
+    torch.cuda.synchronize()
+    ours, held = time.perf_counter() - start, torch.cuda.memory_allocated() - before
+    del plan
+    start = time.perf_counter()
+    problem.prepared_for_flex()
+    torch.cuda.synchronize()
+    return {
+        "ours_ms": round(ours * 1e3, 2),
+        "flex_ms": round((time.perf_counter() - start) * 1e3, 2),
+        "bytes": held,
+    }
+
+
+def noted(launch) -> dict:
+    """Return what a launch was compiled to."""
+    listing = launch.compiled and launch.compiled.asm.get("ttgir")
+    name = launch.kernel.__name__
+    return {"kernel": name, "config": list(launch.config.values()), "ttgir": listing and _hash(launch, listing)}
+
+
+def _hash(launch, listing):
+    told = {name: value for name, value in launch.config.items() if name not in launch.kernel.arg_names}
+    return peers.kernels("compiled").hash_of(
+        peers.kernels("listings").readable("ttgir", listing), sorted(told.items())
+    )
+
+
+def today(row, kernel) -> str:
+    """Return the hash of what a kernel of a row is compiled to today, without a GPU."""
+    call = "attention" if kernel == "_forward" else "backward"
+    asked = {"kernel": kernel, "d": row["d"], "dtype": "bfloat16", "causal": False, "capability": 90}
+    asked |= {"module": __name__, "call": call, "launched": kernel, "options": {"case": row["case"]}}
+    asked |= {"shape": (row["B"], row["H"], row["H"], row["N"]), "until": "ttgir"}
+    found = peers.kernels("compiled").answered(asked)
+    return peers.kernels("compiled").hash_of(found["ttgir"], found["told"])
+
+
+def attention(Q, K, V, *, causal, case):
+    """Launch the forward kernel as `today` asks for it."""
+    return peers.kernels("forward").attention(Q, K, V, mask=cases.named(case).mask(Q.shape[2], Q.shape[1]))
+
+
+def backward(Q, K, V, O, lse, dO, *, causal, case):
+    """Launch the backward kernels as `today` asks for them."""
+    mask = cases.named(case).mask(Q.shape[2], Q.shape[1])
+    return peers.kernels("backward").backward(Q, K, V, O, lse, dO, mask=mask)
+
+
+WEIGHTS = {1: (1,), 2: (4 / 7, 3 / 7)}  # of the passes, by their matrix products: dK and dV four, dQ three
+
+
+def measure(case, size, gradients, device="cuda") -> dict:
+    """Return the row of one case at one size, each verified before it is timed."""
+    problem, runs = Problem(case, size, gradients, device), {}
+    for name in NAMES:
+        if name == "sdpa_mask" and not case.numbers:
+            continue
+
+        def check(name=name):
+            run = problem.run(getattr(problem, name))
+            problem.verify(name, run())
+            runs[name] = run
+
+        harness.works(name, check, needed=name == "ours")
+    ms = harness.side_by_side(runs | {"plain": problem.run(problem.plain)})
+    launches = problem.passes()
+    share = sum(
+        w * tiles(launch, problem.mask, size) for w, launch in zip(WEIGHTS[len(launches)], launches, strict=True)
+    )
+    row = {
+        "case": case.name,
+        "pass": "backward" if gradients else "forward",
+        "d": size.d,
+        "N": size.N,
+        "B": size.B,
+    }
+    row |= {"H": size.H_q, "ms": {name: round(ms[name], 4) if name in ms else None for name in NAMES}}
+    row |= {"plain_ms": round(ms["plain"], 4), "tiles": round(share, 4)}
+    row["per_tile"] = round(share * ms["plain"] / ms["ours"], 3)
+    row["kernels"] = [noted(launch) for launch in launches]
+    if not gradients:
+        row["prepare"] = prepare(problem)
+    return row
+
+
+def packed(size, gradients, device="cuda") -> dict:
+    """Return the row of sequences packed one after the other, N tokens of each of B packs."""
+    case = cases.named("documents")
+    each = np.tile(cases.lengths(size.N), size.B)
+    problem = Problem(case, size, gradients, device)
+    cu = torch.from_numpy(np.cumsum(each, dtype=np.int32)).to(device)
+    cu = torch.nn.functional.pad(cu, (1, 0))
+
+    def varlen(Q, K, V):
+        Q, K, V = (X.transpose(1, 2).flatten(0, 1) for X in (Q, K, V))
+        O = peers.kernels("varlen").attention(Q, K, V, cu, cu).O
+        return O.unflatten(0, (size.B, size.N)).transpose(1, 2)
+
+    longest = size._replace(B=len(each), N=int(each.max()))
+    padded = Problem(case, longest, gradients, device) if longest.B * longest.N < MOST else None
+    runs = {}
+    for name, attention in (("ours", varlen), ("flex", problem.flex)):
+        run = problem.run(attention)
+        problem.verify(name, run())
+        runs[name] = run
+    if padded:
+        runs["padded"] = padded.run(padded.plain)
+    ms = harness.side_by_side(runs)
+    row = {"pass": "backward" if gradients else "forward", "d": size.d, "N": size.N, "B": size.B, "H": size.H_q}
+    row |= {"sequences": len(each), "longest": int(each.max()), "tokens": int(each.sum())}
+    return row | {
+        "ms": {name: round(ms[name], 4) for name in ("ours", "flex")},
+        "padded_ms": round(ms["padded"], 4),
+    }
+
+
+def sizes(quick):
+    for d, N in itertools.product((64, 128), LENGTHS[:1] if quick else LENGTHS):
+        yield usual(d, False, N)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.variants", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    parser.add_argument("--quick", action="store_true", help="N = 4096 only")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    record = {**harness.environment(), "dtype": "bfloat16", "rows": [], "packed": []}
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items() if not isinstance(value, list)))
+    save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
+    for gradients, size in itertools.product((False, True), sizes(args.quick)):
+        for case in cases.CASES:
+            row = measure(case, size, gradients)
+            record["rows"].append(row)
+            say(row, row["case"], f"{row['per_tile']:.2f} of the plain kernel's speed for a tile")
+        row = packed(size, gradients)
+        record["packed"].append(row)
+        say(row, "packed", f"padded {row['padded_ms']:.3f} ms")
+        save()
+    harness.say(summary(record))
+
+
+def say(row, name, more):
+    ms = row["ms"]
+    ratios = [f"{ms[peer] / ms['ours']:7.2f}" if ms.get(peer) else "      -" for peer in NAMES[1:]]
+    place = f"{row['pass']:8} d {row['d']:3} N {row['N']:5} {name:16}"
+    harness.say(f"{place}{ms['ours']:8.3f} ms", *ratios, f"  {more}")
+
+
+def summary(record) -> str:
+    """Return the geometric means over FlexAttention, and the least ratio."""
+    ratios = [
+        row["ms"]["flex"] / row["ms"]["ours"] for row in record["rows"] + record["packed"] if row["ms"]["flex"]
+    ]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return f"FlexAttention's time over ours: geometric mean {mean:.3f}, least {min(ratios):.3f}"
+
+
+if __name__ == "__main__":
+    main()

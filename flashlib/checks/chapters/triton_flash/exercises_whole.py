@@ -1,0 +1,110 @@
+"""The last exercise of chapter 10: a whole kernel with its launch. Triton is imported by the checks, not here."""
+
+import numpy as np
+
+from flashlib import tiled
+from flashlib.checks import drawn, heads, update
+from flashlib.checks.examine import examine
+from flashlib.checks.exercise import exercise
+
+OUTPUTS = "O", "lse"
+
+
+def _padded(X, B_c):
+    """Return the rows of a head as tiles of B_c rows hold them: zeros after the last."""
+    return np.pad(X, ((0, -len(X) % B_c), (0, 0)))
+
+
+ATTENTION = update.looped(
+    """
+    def attended(Q_, K_, V_, causal):
+        Q, K, V = whole(Q_), whole(K_), whole(V_)
+        past = K.shape[2] - Q.shape[2]
+        m0 = -np.inf
+        B_r = 16
+        B_c = 16
+        skips = False
+        O, lse = np.zeros(Q.shape, Q.dtype), np.zeros(Q.shape[:3], np.float32)
+        for b, h in np.ndindex(*Q.shape[:2]):
+            q, k, v = Q[b, h], K[b, h], V[b, h]
+            for rows in blocks(len(q), B_r):
+                state = start(*q[rows].shape)
+                m, l, O_acc = np.full_like(state.m, m0), state.l, state.O_acc
+                for cols in blocks(len(k), B_c):
+                    if skips and causal and cols.start > rows.start + B_r - 1 + past:
+                        break
+                    r, c = np.ogrid[rows, cols]
+                    scale = float(1 / np.sqrt(q.shape[1]))
+                    m, l, O_acc = step(q[rows], k[cols], v[cols], m, l, O_acc, scale, r, c, past, causal)
+                divisor = np.where(l == 0, 1, l)
+                ends = O_acc / divisor[:, None], m + np.log(divisor)
+                O[b, h, rows], lse[b, h, rows] = ends
+        return O, lse
+    """,
+    "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, causal)",
+    "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
+    "seen = (c <= r + past) | (not causal)",
+    blocks=tiled.blocks,
+    start=lambda n_r, d: update.start(n_r, d, np.float32),
+    whole=np.asarray,
+    padded=_padded,
+    read_as=heads.read_as,
+    dense=heads.dense,
+    like=heads.like,
+)
+
+
+@exercise(
+    title="The whole kernel",
+    minutes=60,
+    difficulty="hard",
+    program=ATTENTION,
+    variants=("B_c = 32", "B_c = 64", "B_c = 128"),
+    limit=15.0,
+)
+def attention(answer, known):
+    stages = [
+        [
+            _attended("blocks that are all full, without a mask", (1, 1, 128, 128, 16)),
+            _attended("blocks that are all full, under the causal mask", (1, 1, 128, 128, 16), True),
+        ],
+        [
+            _attended("one query and one key", (1, 1, 1, 1, 16)),
+            _attended("a last block that is not full, without a mask", (1, 1, 21, 37, 16)),
+            _attended("a last block that is not full, under the causal mask", (1, 1, 21, 21, 16), True),
+            _attended("fewer queries than keys, under the causal mask", (1, 1, 5, 37, 16), True),
+            _attended("two sequences of two heads", (2, 2, 5, 7, 16)),
+            _attended("d = 64 and large scores", (1, 1, 5, 150, 64), size=64),
+            _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), True, size=2**22),
+            *drawn.cases(_any_attended, 3),
+        ],
+        [_attended("more queries than keys, under the causal mask", (1, 1, 70, 5, 16), True)],
+        [
+            _attended("two heads that are stored as (B, N, H, d)", (1, 2, 5, 7, 16), stored=("BNHd",) * 3),
+            _attended("K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=("BHNd", "BNHd", "BHdN")),
+        ],
+        [_attended("tensors in fp16", (1, 1, 5, 21, 16), dtype=np.float16, tolerance=2e-3)],
+        [_attended("d = 128", (1, 1, 5, 21, 128), True)],
+    ]
+    return examine(heads.streaming(answer), stages, known, outputs=OUTPUTS, nan="nan, or never stored")
+
+
+def _attended(words, shape, causal=False, **options):
+    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
+    return heads.case(words, shape, _exact, causal, **options)
+
+
+def _any_attended(rng):
+    B, H, N_q, N_k = map(int, (*rng.integers(1, 3, 2), *rng.integers(1, 100, 2)))
+    shape, causal = (B, H, N_q, max(N_q, N_k), int(rng.choice([16, 32, 64]))), bool(rng.integers(2))
+    mask = "with the causal mask" if causal else "without a mask"
+    return _attended(f"a shape (B, H, N_q, N_k, d) of {shape}, {mask}", shape, causal, rng=rng)
+
+
+def _exact(Q, K, V, causal):
+    """Return O and lse of one head, all keys at once."""
+    S = Q @ K.T / np.sqrt(Q.shape[1])
+    seen = np.tri(*S.shape, len(K) - len(Q), dtype=bool) | (not causal)
+    m, l, O_acc = update.state(np.where(seen, S, -np.inf), V)
+    divisor = np.where(l == 0, 1, l)
+    return O_acc / divisor[:, None], m + np.log(divisor)

@@ -1,0 +1,220 @@
+"""The exercises of chapter 14 on tiles of a mask: which are computed, in what order, and for whom."""
+
+from functools import wraps
+
+import numpy as np
+
+from flashlib.checks import drawn
+from flashlib.checks.examine import Case, Measured, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+from flashlib.tiled import blocks
+
+NAMES = {"np": np, "blocks": blocks}
+
+
+# ---- the bounds of a window
+
+WINDOW_BOUNDS = """
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    past = N_k - N_q
+    T_c = -(-N_k // B_c)
+    top = i * B_r + past
+    last_row = min((i + 1) * B_r, N_q) - 1
+    bottom = last_row + past
+    from_key = max(0, top - left)
+    to_key = bottom + right
+    first = from_key // B_c
+    end = max(0, min(T_c, to_key // B_c + 1))
+    all_from = max(0, bottom - left)
+    all_to = top + right
+    whole_first = -(-all_from // B_c)
+    whole_end = T_c if all_to >= N_k - 1 else max(0, (all_to + 1) // B_c)
+    return first, end, whole_first, whole_end
+"""
+BOUNDS = "first", "end", "whole_first", "whole_end"
+
+
+def _as_ranges(answer):
+    """Return answer with 0, 0 for the bounds of a range that is empty, whatever they are."""
+
+    @wraps(answer)
+    def run(*arguments):
+        given = answer(*arguments)
+        try:
+            ranges = [tuple(given)[:2], tuple(given)[2:]]
+            return tuple(n for a, b in ranges for n in ((0, 0) if a >= b else (a, b)))
+        except (TypeError, ValueError):
+            return given
+
+    return run
+
+
+@exercise(
+    title="The tiles of a window",
+    minutes=20,
+    difficulty="hard",
+    program=Program(WINDOW_BOUNDS.strip(), NAMES),
+    model=_as_ranges,
+)
+def window_bounds(answer, known):
+    fixed = """
+        0 1 1 1 1 0 0 / 0 4 4 2 2 1 0 / 1 4 4 2 2 1 0 / 1 8 8 2 2 3 0 / 2 12 12 4 4 4 0 / 1 9 9 4 2 2 0 /
+        2 9 9 4 2 2 0 / 3 16 16 4 4 11 0 / 3 16 16 4 4 12 0 / 3 16 16 4 4 10 0 / 1 12 12 4 4 2 2 /
+        1 16 16 4 4 0 4 / 1 16 16 4 4 4 7 / 1 16 16 4 4 4 6 / 0 4 10 2 3 3 1 / 1 4 10 2 3 3 1 / 0 3 11 2 4 5 2 /
+        1 5 17 4 3 6 2 / 0 8 3 4 2 2 1 / 1 8 3 4 2 2 1 / 0 9 3 2 2 1 0 / 0 9 3 2 2 1 5 / 3 9 3 2 2 1 5 /
+        5 24 24 4 2 9 3 / 2 24 24 4 8 9 3 / 4 40 56 8 16 19 0 / 1 6 7 4 3 20 20 / 1 24 24 4 2 9 9 / 0 7 20 3 2 4 4
+    """
+    cases = [_bounds(*map(int, row.split())) for row in fixed.split("/")]
+    return examine(_as_ranges(answer), cases + drawn.cases(_any_bounds, 6), known, outputs=BOUNDS)
+
+
+def _bounds(*arguments):
+    names = "i", "N_q", "N_k", "B_r", "B_c", "left", "right"
+    words = ", ".join(f"{name} = {n}" for name, n in zip(names, arguments, strict=True))
+    return Case(words, arguments, _bounds_of_mask(*arguments))
+
+
+def _any_bounds(rng):
+    N_q, N_k, B_r, B_c, left, right = map(int, rng.integers((1, 1, 1, 1, 0, 0), (60, 60, 9, 9, 30, 9)))
+    return _bounds(int(rng.integers(0, -(-N_q // B_r))), N_q, N_k, B_r, B_c, left, right)
+
+
+def _bounds_of_mask(i, N_q, N_k, B_r, B_c, left, right):
+    """Return the bounds of row block i, found by looking at its scores."""
+    r, c = np.arange(N_q)[:, None] + N_k - N_q, np.arange(N_k)
+    seen = ((c >= r - left) & (c <= r + right))[i * B_r : (i + 1) * B_r]
+    computed = [j for j, cols in enumerate(blocks(N_k, B_c)) if seen[:, cols].any()]
+    whole = [j for j, cols in enumerate(blocks(N_k, B_c)) if seen[:, cols].all()]
+    return tuple(n for found in (computed, whole) for n in ((found[0], found[-1] + 1) if found else (0, 0)))
+
+
+# ---- a table of blocks
+
+BLOCK_TABLE = """
+def my_block_table(seen, B_r, B_c):
+    N_q, N_k = seen.shape
+    T_r = -(-N_q // B_r)
+    T_c = -(-N_k // B_c)
+    n_whole, n_cut = np.zeros(T_r, int), np.zeros(T_r, int)
+    whole, cut = np.full((T_r, T_c), -1), np.full((T_r, T_c), -1)
+    for i in range(T_r):
+        for j in range(T_c):
+            tile = seen[i * B_r : (i + 1) * B_r, j * B_c : (j + 1) * B_c]
+            if tile.all():
+                whole[i, n_whole[i]] = j
+                n_whole[i] += 1
+            elif tile.any():
+                cut[i, n_cut[i]] = j
+                n_cut[i] += 1
+    return n_whole, whole, n_cut, cut
+"""
+TABLE = "n_whole", "whole", "n_cut", "cut"
+
+
+@exercise(title="A table of tiles", minutes=15, difficulty="medium", program=Program(BLOCK_TABLE.strip(), NAMES))
+def block_table(answer, known):
+    rng = np.random.default_rng(0)
+    causal = np.tri(6, 6, dtype=bool)
+    ring = np.ones((6, 6), bool)
+    ring[2:4, 2:4] = False
+    spots = np.zeros((4, 6), bool)
+    spots[1, 1] = spots[2, 5] = True
+    cases = [
+        _table("one score", np.ones((1, 1), bool), 1, 1),
+        _table("a causal mask of 4 x 4", np.tri(4, 4, dtype=bool), 2, 2),
+        _table("a causal mask of 6 x 6, tiles of 2 x 3", causal, 2, 3),
+        _table("a causal mask of 6 x 6, tiles of 4 x 2", causal, 4, 2),
+        _table("a mask that looks ahead, tiles of 2 x 3", causal.T, 2, 3),
+        _table("a mask that looks ahead, tiles of 4 x 2", causal[::-1], 4, 2),
+        _table("all but the middle is seen", ring, 2, 2),
+        _table("two single scores are seen", spots, 3, 2),
+        _table("nothing is seen", np.zeros((4, 4), bool), 2, 2),
+        _table("all is seen, the last tiles are shorter", np.ones((5, 7), bool), 2, 3),
+        _table("tiles larger than the mask", np.tri(3, 5, 2, dtype=bool), 8, 8),
+        _table("a checkerboard of tiles", np.kron(np.indices((3, 4)).sum(0) % 2, np.ones((2, 3))) > 0, 2, 3),
+        _table("no keys", np.ones((3, 0), bool), 2, 2),
+        _table("random tiles", _random_tiles(rng, 7, 9, 2, 3), 2, 3),
+        *drawn.cases(_any_table),
+    ]
+    return examine(answer, cases, known, outputs=TABLE)
+
+
+def _random_tiles(rng, N_q, N_k, B_r, B_c):
+    """Return a mask of tiles, some whole, some hidden, some cut."""
+    shape = -(-N_q // B_r), -(-N_k // B_c)
+    share = np.kron(rng.choice([0.0, 0.5, 1.0], size=shape), np.ones((B_r, B_c)))[:N_q, :N_k]
+    return rng.random((N_q, N_k)) < share
+
+
+def _table(words, seen, B_r, B_c):
+    rows, cols = list(blocks(len(seen), B_r)), list(blocks(seen.shape[1], B_c))
+    kinds = [[seen[r, c].all() * 2 or int(seen[r, c].any()) for c in cols] for r in rows]
+    found = []
+    for kind in (2, 1):
+        numbers = [[j for j, k in enumerate(row) if k == kind] for row in kinds]
+        found.append(np.array([len(row) for row in numbers], int))
+        padded = [row + [-1] * (len(cols) - len(row)) for row in numbers]
+        found.append(np.array(padded, int).reshape(len(rows), len(cols)))
+    return Case(words, (seen, B_r, B_c), tuple(found), tolerance=0)
+
+
+def _any_table(rng):
+    N_q, N_k, B_r, B_c = map(int, rng.integers((1, 1, 1, 1), (14, 14, 5, 5)))
+    return _table(f"a mask of {N_q} x {N_k}", _random_tiles(rng, N_q, N_k, B_r, B_c), B_r, B_c)
+
+
+# ---- documents in a pack
+
+WORK_OF = """
+def my_work_of(p, cu_seqlens, B_r):
+    before = 0
+    for b in range(len(cu_seqlens) - 1):
+        start = cu_seqlens[b]
+        stop = cu_seqlens[b + 1]
+        T_r = -(-(stop - start) // B_r)
+        mine = before <= p < before + T_r
+        first = start + (p - before) * B_r
+        end = min(first + B_r, stop)
+        result = b, first, end
+        if mine:
+            return result
+        before += T_r
+    return -1, 0, 0
+"""
+
+
+@exercise(title="Which rows are mine?", minutes=15, difficulty="medium", program=Program(WORK_OF.strip(), NAMES))
+def work_of(answer, known):
+    packs = [
+        ([0, 1], 1), ([0, 2], 1), ([0, 4], 2), ([0, 2, 4], 2), ([0, 3], 2), ([0, 2, 5, 12], 2),
+        ([0, 0, 3], 2), ([0, 3, 3, 5, 5], 2), ([0, 5, 6, 13], 4), ([0, 0], 2), ([0, 1, 2, 3], 8),
+    ]  # fmt: skip
+    cases = [_work(p, *pack) for pack in packs for p in range(-(-pack[0][-1] // pack[1]) + len(pack[0]) - 1)]
+    return examine(_plain(answer), cases + drawn.cases(_any_work, 6), known, outputs=("document", "first", "end"))
+
+
+def _work(p, cu_seqlens, B_r):
+    work = [
+        (b, first, min(first + B_r, stop))
+        for b, (start, stop) in enumerate(zip(cu_seqlens[:-1], cu_seqlens[1:], strict=True))
+        for first in range(start, stop, B_r)
+    ]
+    right = work[p] if p < len(work) else (-1, 0, 0)
+    return Case(f"program {p} of documents from {cu_seqlens} on", (p, cu_seqlens, B_r), right, tolerance=0)
+
+
+def _any_work(rng):
+    lengths, B_r = rng.integers(0, 20, rng.integers(1, 6)), int(rng.integers(1, 7))
+    cu_seqlens = [0, *map(int, lengths.cumsum())]
+    return _work(int(rng.integers(0, -(-cu_seqlens[-1] // B_r) + len(lengths))), cu_seqlens, B_r)
+
+
+def _plain(answer):
+    """Return answer with a copy of the list, so that one that changes it does no harm."""
+
+    @wraps(answer)
+    def run(p, cu_seqlens, B_r):
+        return Measured(answer(p, list(cu_seqlens), B_r), None)
+
+    return run

@@ -1,0 +1,206 @@
+"""The exercises of chapter 14 on scores that change, on sinks, and on the bytes of a cache."""
+
+import numpy as np
+
+from flashlib.checks import drawn, sizes
+from flashlib.checks.examine import Case, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+
+INF = np.inf
+NAMES = {"np": np}
+
+
+# ---- ALiBi
+
+ALIBI = """
+def my_alibi_tile(S_ij, rows, cols, past, slope):
+    r = np.arange(rows.start, rows.stop)[:, None] + past
+    c = np.arange(cols.start, cols.stop)
+    distance = np.abs(r - c)
+    penalty = slope * distance
+    return S_ij - penalty
+"""
+
+
+@exercise(title="ALiBi on a tile", minutes=10, difficulty="easy", program=Program(ALIBI.strip(), NAMES))
+def alibi_tile(answer, known):
+    rng = np.random.default_rng(0)
+    cases = [
+        _penalised(rng, "one score", 0, 1, 0, 1, 1, 1),
+        _penalised(rng, "a first tile of 2 x 2", 0, 2, 0, 2, 4, 4),
+        _penalised(rng, "a tile below the diagonal", 4, 6, 0, 2, 6, 6),
+        _penalised(rng, "a tile above the diagonal", 0, 2, 3, 6, 6, 6),
+        _penalised(rng, "a tile of 3 x 2 on the diagonal", 3, 6, 4, 6, 8, 8),
+        _penalised(rng, "fewer queries than keys", 1, 3, 4, 7, 3, 9),
+        _penalised(rng, "more queries than keys", 2, 5, 1, 3, 9, 4),
+        *drawn.cases(_any_penalised),
+    ]
+    return examine(answer, cases, known)
+
+
+def _penalised(rng, words, r0, r1, c0, c1, N_q, N_k, slope=0.25):
+    S, past = rng.normal(size=(r1 - r0, c1 - c0)).round(1), N_k - N_q
+    right = [[S[r - r0, c - c0] - slope * abs(r + past - c) for c in range(c0, c1)] for r in range(r0, r1)]
+    return Case(words, (S, slice(r0, r1), slice(c0, c1), past, slope), np.array(right))
+
+
+def _any_penalised(rng):
+    N_q, N_k = map(int, rng.integers(2, 40, 2))
+    (r0, r1), (c0, c1) = (sorted(map(int, rng.choice(N + 1, 2, replace=False))) for N in (N_q, N_k))
+    slope = float(2.0 ** -rng.integers(1, 9))
+    return _penalised(rng, f"{N_q} queries and {N_k} keys", r0, r1, c0, c1, N_q, N_k, slope)
+
+
+# ---- the gradient under a soft cap
+
+CAPPED_GRADIENT = """
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    t = np.tanh(S_ij / c)
+    S_capped = np.where(seen, c * t, -np.inf)
+    shift = np.where(lse_i == -np.inf, 0, lse_i)[:, None]
+    P_ij = np.exp(S_capped - shift)
+    d_capped = P_ij * (dP_ij - delta_i[:, None])
+    slope = 1 - t**2
+    dS_ij = d_capped * slope
+    return dS_ij
+"""
+
+
+@exercise(
+    title="The gradient under a soft cap",
+    minutes=15,
+    difficulty="medium",
+    program=Program(CAPPED_GRADIENT.strip(), NAMES),
+)
+def capped_gradient(answer, known):
+    rng = np.random.default_rng(1)
+    plain = [
+        _gradient(rng, "one query and 1 of 2 keys", 1, 2, 1),
+        _gradient(rng, "two queries and 2 of 4 keys", 2, 4, 2),
+        _gradient(rng, "2 queries and 3 of 5 keys, a part of which is seen", 2, 5, 3, hidden=0.4),
+        _gradient(rng, "3 queries and 4 keys, a part of which is seen", 3, 4, 4, hidden=0.4),
+        _gradient(rng, "another cap", 3, 5, 3, c=1.5, hidden=0.3),
+        _gradient(rng, "scores far beyond the cap", 3, 5, 3, size=400.0, hidden=0.3),
+        *drawn.cases(_any_gradient),
+    ]
+    unseen = [
+        _gradient(rng, "a query that sees no key of this tile", 3, 6, 3, hidden=0.3, blind="here"),
+        _gradient(rng, "a query that sees no key at all", 3, 6, 3, hidden=0.3, blind="at all"),
+    ]
+    return examine(answer, [plain, unseen], known)
+
+
+def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind=""):
+    """Return the Case of the last B_c of N_k keys; the gradient is taken by the Jacobian of a row."""
+    S = (rng.normal(size=(B_r, N_k)) * size).round(1)
+    dP = rng.normal(size=(B_r, N_k)).round(1)
+    seen = rng.random((B_r, N_k)) >= hidden
+    seen[:, 0] = seen[:, -1] = True
+    if blind:
+        seen[1, -B_c:] = False
+        seen[1] &= blind == "here"
+    capped = np.where(seen, c * np.tanh(S / c), -INF)
+    m = np.where(seen.any(axis=1), capped.max(axis=1), 0)
+    E = np.exp(capped - m[:, None])
+    l = E.sum(axis=1)
+    P = E / np.where(l == 0, 1, l)[:, None]
+    with np.errstate(divide="ignore"):
+        lse = m + np.log(l)
+    rows = [(np.diag(p) - np.outer(p, p)) @ g for p, g in zip(P, dP, strict=True)]
+    right = np.array(rows) / np.cosh(np.minimum(np.abs(S / c), 300)) ** 2
+    here = slice(N_k - B_c, None)
+    arguments = S[:, here], dP[:, here], lse, (P * dP).sum(axis=1), seen[:, here], c
+    return Case(words, arguments, right[:, here])
+
+
+def _any_gradient(rng):
+    B_r, B_c, others = map(int, rng.integers(1, 9, 3))
+    c, hidden = float(rng.integers(2, 20)) / 2, float(rng.choice([0, 0.3]))
+    return _gradient(rng, f"{B_r} queries and {B_c} keys", B_r, B_c + others, B_c, c=c, hidden=hidden)
+
+
+# ---- a sink
+
+SINK = """
+def my_sink(O, lse, sink):
+    lse_new = np.logaddexp(lse, sink)
+    factor = np.exp(lse - lse_new)
+    O_new = O * factor[:, None]
+    return O_new, lse_new
+"""
+
+
+@exercise(title="Attention with a sink", minutes=10, difficulty="easy", program=Program(SINK.strip(), NAMES))
+def sink(answer, known):
+    rng = np.random.default_rng(2)
+    plain = [
+        _sunk(rng, "one row of one column", 1, 2, 1, 0.0),
+        _sunk(rng, "two rows of two columns", 2, 3, 2, 1.0),
+        _sunk(rng, "three rows and a sink of -1.5", 3, 5, 2, -1.5),
+        _sunk(rng, "as many rows as columns", 4, 6, 4, 0.5),
+        _sunk(rng, "a sink far above the scores", 2, 4, 3, 20.0),
+        _sunk(rng, "a sink far below the scores", 2, 4, 3, -20.0),
+        *drawn.cases(_any_sunk),
+    ]
+    large = [
+        _sunk(rng, "scores near 1000 and a sink of 1000", 3, 4, 2, 1000.0, at=1000),
+        _sunk(rng, "scores near -1000 and a sink of -1000", 3, 4, 2, -1000.0, at=-1000),
+    ]
+    unseen = [_sunk(rng, "a row that sees no key", 3, 4, 2, 0.5, blind=True)]
+    return examine(answer, [plain, large, unseen], known, outputs=("O_new", "lse_new"))
+
+
+def _any_sunk(rng):
+    N_q, N_k, d = map(int, rng.integers(2, 9, 3))
+    return _sunk(rng, f"{N_q} rows", N_q, N_k, d, float(rng.integers(-20, 21)) / 8)
+
+
+def _sunk(rng, words, N_q, N_k, d, sink, at=0.0, blind=False):
+    """Return the Case of attention to N_k keys, and to one more whose score is the sink and whose value is 0."""
+    S, V = rng.normal(size=(N_q, N_k)).round(1) + at, rng.normal(size=(N_k, d)).round(1)
+    if blind:
+        S[1] = -INF
+    O, lse = _attended(S, V)
+    right = _attended(np.column_stack([S, np.full(N_q, sink)]), np.vstack([V, np.zeros(d)]))
+    return Case(words, (O, lse, sink), right)
+
+
+def _attended(S, V):
+    m = S.max(axis=1)
+    E = np.exp(S - np.where(m == -INF, 0, m)[:, None])
+    l = E.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        return E @ V / np.where(l == 0, 1, l)[:, None], np.where(m == -INF, -INF, m + np.log(l))
+
+
+# ---- the bytes of a cache
+
+CACHE_BYTES = """
+def my_cache_bytes(layers, H_q, group, d, N, itemsize):
+    H_k = H_q // group
+    of_token = H_k * d
+    of_layer = 2 * of_token * N
+    total = layers * of_layer
+    return total * itemsize
+"""
+
+
+@exercise(
+    title="The bytes of a KV cache", minutes=5, difficulty="easy", program=Program(CACHE_BYTES.strip(), NAMES)
+)
+def cache_bytes(answer, known):
+    fixed = """
+        1 1 1 1 1 1, 2 1 1 3 5 1, 1 4 2 3 7 2, 3 6 1 5 11 2, 3 6 6 5 11 2, 3 6 3 5 11 4,
+        32 32 1 128 8192 2, 32 32 4 128 8192 2, 80 64 8 128 131072 1
+    """
+
+    def right(layers, H_q, group, d, N, itemsize):
+        return 2 * layers * (H_q // group) * d * N * itemsize
+
+    def draw(rng):
+        group = int(rng.choice([1, 2, 4, 8]))
+        H_q = group * int(rng.integers(2, 9))
+        return int(rng.integers(2, 90)), H_q, group, int(rng.integers(2, 257)), int(rng.integers(2, 9999)), 2
+
+    return examine(sizes.whole(answer, right), sizes.cases(right, fixed, draw), known)

@@ -1,0 +1,128 @@
+"""The exercises of chapter 14 in Triton, which is imported by the checks: macOS and Windows lack it."""
+
+import numpy as np
+
+from flashlib.checks import drawn
+from flashlib.checks.examine import Case, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+
+# ---- dropout in Triton
+
+
+def _rand(seed, place):
+    """Return what tl.rand(seed, place) returns: Philox with ten rounds. Source: Salmon and others (2011)."""
+    mask = np.uint64(0xFFFFFFFF)
+    place = np.asarray(place).astype(np.int64).astype(np.uint64)
+    c0, c1, c2, c3 = place & mask, place * 0, place * 0, place * 0
+    k0, k1 = np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32)
+    for _ in range(10):
+        a, b = np.uint64(0xD2511F53) * c0, np.uint64(0xCD9E8D57) * c2
+        c0, c2 = (b >> np.uint64(32)) ^ c1 ^ k0, (a >> np.uint64(32)) ^ c3 ^ k1
+        c1, c3 = b & mask, a & mask
+        k0, k1 = (k0 + np.uint64(0x9E3779B9)) & mask, (k1 + np.uint64(0xBB67AE85)) & mask
+    x = c0.astype(np.uint32).view(np.int32).astype(np.int64)
+    return np.where(x < 0, -x - 1, x) * 4.6566127342e-10
+
+
+DROPOUT = """
+def dropout(P, dP, delta, seed, p, B_R, B_C):
+    H, N_q, N_k = P.shape
+    head, r, c = np.ogrid[:H, :N_q, :N_k]
+    place = (head * N_q + r) * N_k + c
+    u = rand(seed, place)
+    kept = u >= p
+    Z = np.where(kept, 1 / (1 - p), 0)
+    P_kept = Z * P
+    dropped = Z * dP
+    dS = P * (dropped - delta[:, :, None])
+    return P_kept, dS
+"""
+
+
+@exercise(
+    title="Dropout, made again",
+    minutes=25,
+    difficulty="hard",
+    program=Program(DROPOUT.strip(), {"np": np, "rand": _rand}),
+)
+def dropout(answer, known):
+    from flashlib.checks.launches import kernel_problem
+    from flashlib.checks.parts_variants import tile_by_tile
+
+    if problem := kernel_problem(answer):
+        return problem
+    cases = [
+        _dropped("one tile of one head", 1, 16, 16),
+        _dropped("two tiles of keys", 1, 16, 32, p=0.5),
+        _dropped("two tiles of queries", 1, 32, 16),
+        _dropped("two heads", 2, 16, 16, p=0.5),
+        _dropped("two heads, ragged tiles of 16 x 32", 2, 21, 45, B_C=32, seed=7, p=0.1),
+        *drawn.cases(_any_dropped, 1),
+    ]
+    return examine(tile_by_tile(answer), cases, known, outputs=("P_kept", "dS"))
+
+
+def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None):
+    rng = rng or np.random.default_rng(4)
+    P, dP = rng.uniform(0.1, 1, (H, N_q, N_k)).round(2), rng.normal(size=(H, N_q, N_k)).round(2)
+    delta = rng.normal(size=(H, N_q)).round(2)
+    P, dP, delta = (X.astype(np.float32) for X in (P, dP, delta))
+    h, r, c = np.indices(P.shape)
+    Z = (_rand(seed, h * N_q * N_k + r * N_k + c) >= p) / (1 - p)
+    right = P * Z, P * Z * dP - P * delta[:, :, None]
+    return Case(words, (P, dP, delta, seed, p, B_R, B_C), right, 1e-5)
+
+
+def _any_dropped(rng):
+    H, N_q, N_k = map(int, rng.integers((1, 4, 4), (3, 40, 40)))
+    seed, p = int(rng.integers(1, 1000)), float(rng.integers(2, 14)) / 16
+    return _dropped(f"{H} heads of {N_q} x {N_k}", H, N_q, N_k, seed=seed, p=p, rng=rng)
+
+
+# ---- a soft cap in Triton
+
+CAPPED = """
+def capped(S, visible, cap):
+    x = S / cap
+    t = np.tanh(x)
+    s = cap * t
+    changed = np.where(visible, s, -np.inf)
+    return changed
+"""
+
+
+@exercise(
+    title="A soft cap in Triton", minutes=10, difficulty="medium", program=Program(CAPPED.strip(), {"np": np})
+)
+def capped(answer, known):
+    from flashlib.checks.launches import kernel_problem
+    from flashlib.checks.parts_variants import on_tile
+
+    if problem := kernel_problem(answer):
+        return problem
+    stages = [
+        [
+            _tile("scores near 0", 3.0),
+            _tile("scores near the cap", 40.0),
+            _tile("another cap", 8.0, cap=4.0),
+            _tile("scores of which a part is visible", 30.0, hidden=0.4),
+            _tile("scores of both signs, half of them visible", 60.0, hidden=0.5, cap=30.0),
+            *drawn.cases(_any_tile, 2),
+        ],
+        [_tile("scores far beyond the cap", 9000.0, cap=5.0, hidden=0.3)],
+    ]
+    return examine(on_tile(answer), stages, known)
+
+
+def _tile(words, size, cap=50.0, hidden=0.0, rng=None):
+    rng = rng or np.random.default_rng(3)
+    S = (rng.uniform(-1, 1, size=(16, 16)) * size).round(2).astype(np.float32)
+    visible = rng.random((16, 16)) >= hidden
+    right = np.where(visible, cap * np.tanh(S.astype(float) / cap), -np.inf)
+    return Case(words, (S, visible, cap), right, 1e-5)
+
+
+def _any_tile(rng):
+    cap = float(rng.integers(2, 60))
+    return _tile(f"a cap of {cap:g}", 3 * cap, cap, float(rng.choice([0, 0.4])), rng)

@@ -1,0 +1,165 @@
+"""Right answers to the exercises of chapter 14, in other styles: see `flashlib.checks.answers`."""
+
+
+# window_bounds: tiles looked at one by one
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    rows = range(i * B_r, min(i * B_r + B_r, N_q))
+    computed, whole = [], []
+    for j, cols in enumerate(blocks(N_k, B_c)):
+        seen = [r - left <= c - N_k + N_q <= r + right for r in rows for c in range(cols.start, cols.stop)]
+        computed += [j] if any(seen) else []
+        whole += [j] if all(seen) else []
+    ends = [(found[0], found[-1] + 1) if found else (5, 5) for found in (computed, whole)]
+    return [*ends[0], *ends[1]]
+
+
+# window_bounds: keys first, NumPy integers, an empty range as it comes
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    r = np.arange(i * B_r, min((i + 1) * B_r, N_q)) + (N_k - N_q)
+    a, b = np.clip(r - left, 0, None), np.clip(r + right, -1, N_k - 1) + 1
+    first, end = a.min() // B_c, np.ceil(b.max() / B_c).astype(int)
+    whole_end = (N_k + B_c - 1) // B_c if b.min() == N_k else b.min() // B_c
+    return first, end, (a.max() + B_c - 1) // B_c, whole_end
+
+
+# block_table: counts of whole and seen scores by reshaping, lists filled up
+def my_block_table(seen, B_r, B_c):
+    T_r, T_c = -(-seen.shape[0] // B_r), -(-seen.shape[1] // B_c)
+    result = []
+    for kind in ("whole", "cut"):
+        rows = []
+        for i in range(T_r):
+            tiles = [seen[i * B_r : i * B_r + B_r, j * B_c : j * B_c + B_c] for j in range(T_c)]
+            wholes = [j for j, t in enumerate(tiles) if t.all()]
+            cuts = [j for j, t in enumerate(tiles) if t.any() and not t.all()]
+            rows.append(wholes if kind == "whole" else cuts)
+        result.append(np.array([len(row) for row in rows], dtype=np.int32))
+        result.append(np.array([row + [-1] * (T_c - len(row)) for row in rows]).reshape(T_r, T_c))
+    return tuple(result)
+
+
+# block_table: sums of tiles
+def my_block_table(seen, B_r, B_c):
+    at = np.arange(0, seen.shape[0], B_r), np.arange(0, seen.shape[1], B_c)
+    if not at[1].size:
+        zero = np.zeros(at[0].size, int)
+        return zero, zero[:, None][:, :0], zero, zero[:, None][:, :0]
+    count = np.add.reduceat(np.add.reduceat(seen.astype(int), at[0], axis=0), at[1], axis=1)
+    size = np.diff(np.append(at[0], seen.shape[0]))[:, None] * np.diff(np.append(at[1], seen.shape[1]))
+    whole, found = count == size, []
+    for chosen in (whole, (count > 0) & ~whole):
+        j = np.where(chosen, np.arange(at[1].size), at[1].size)
+        j.sort(axis=1)
+        found += [chosen.sum(axis=1), np.where(j < at[1].size, j, -1)]
+    return found
+
+
+# work_of: all work listed
+def my_work_of(p, cu_seqlens, B_r):
+    work = []
+    for b, (start, stop) in enumerate(zip(cu_seqlens, cu_seqlens[1:])):
+        work += [(b, first, min(first + B_r, stop)) for first in range(start, stop, B_r)]
+    return work[p] if p < len(work) else (-1, 0, 0)
+
+
+# work_of: a search in running sums
+def my_work_of(p, cu_seqlens, B_r):
+    cu = np.array(cu_seqlens)
+    sums = np.cumsum((np.diff(cu) + B_r - 1) // B_r)
+    b = int(np.searchsorted(sums, p, side="right"))
+    if b == len(sums):
+        return -1, 0, 0
+    first = cu[b] + (p - (sums[b - 1] if b else 0)) * B_r
+    return b, int(first), int(np.minimum(first + B_r, cu[b + 1]))
+
+
+# cache_bytes: in another order
+def my_cache_bytes(layers, H_q, group, d, N, itemsize):
+    rows = layers * N * (H_q // group)
+    return rows * d * itemsize + rows * d * itemsize
+
+
+# alibi_tile: outer differences
+def my_alibi_tile(S_ij, rows, cols, past, slope):
+    c, r = np.meshgrid(range(cols.start, cols.stop), range(rows.start, rows.stop))
+    return S_ij + slope * np.minimum(c - (r + past), (r + past) - c)
+
+
+# alibi_tile: number by number
+def my_alibi_tile(S_ij, rows, cols, past, slope):
+    out = S_ij.copy()
+    for a in range(out.shape[0]):
+        for b in range(out.shape[1]):
+            out[a, b] -= abs(rows.start + a + past - cols.start - b) * slope
+    return out
+
+
+# capped_gradient: cosh, rows chosen
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    dS = np.zeros(S_ij.shape)
+    for r in range(len(S_ij)):
+        for k in range(S_ij.shape[1]):
+            if seen[r, k]:
+                p = np.exp(c * np.tanh(S_ij[r, k] / c) - lse_i[r])
+                dS[r, k] = p * (dP_ij[r, k] - delta_i[r]) / np.cosh(min(abs(S_ij[r, k] / c), 300)) ** 2
+    return dS
+
+
+# capped_gradient: the slope from the capped scores
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    capped = np.tanh(S_ij / c) * c
+    P = np.where(seen, np.exp(capped - np.where(np.isinf(lse_i), np.inf, lse_i)[:, None]), 0)
+    return (1 - capped / c) * (1 + capped / c) * P * (dP_ij - delta_i.reshape(-1, 1))
+
+
+# sink: m and l, merged
+def my_sink(O, lse, sink):
+    m = np.maximum(lse, sink)
+    l_row, l_sink = np.exp(lse - m), np.exp(sink - m)
+    return O * (l_row / (l_row + l_sink))[:, None], m + np.log(l_row + l_sink)
+
+
+# sink: a sigmoid
+def my_sink(O, lse, sink):
+    new = np.where(lse > sink, lse, sink) + np.log1p(np.exp(-np.abs(lse - sink)))
+    with np.errstate(over="ignore"):
+        return O / (1 + np.exp(sink - lse))[:, None], new
+
+
+# capped: tl.sigmoid
+@triton.jit
+def my_capped(S, visible, cap):
+    t = 2 * tl.sigmoid(2 * S / cap) - 1
+    return tl.where(visible, t * cap, float("-inf"))
+
+
+# capped: the negative power, with the sign put back, and another function
+@triton.jit
+def tanh(x):
+    e = tl.exp(-2 * tl.abs(x))
+    t = (1 - e) / (1 + e)
+    return tl.where(x < 0, -t, t)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    S = tanh(S / cap) * cap
+    return tl.where(visible == 0, -float("inf"), S)
+
+
+# dropout: weights divided, dP chosen
+@triton.jit
+def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
+    place = head * N_q * N_k + offs_m[:, None] * N_k + offs_n[None, :]
+    dropped = tl.rand(seed, place) < p
+    kept = tl.where(dropped, 0.0, P / (1 - p))
+    return kept, kept * dP - P * delta[:, None]
+
+
+# dropout: a mask of numbers
+@triton.jit
+def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
+    row = (head * N_q + offs_m) * N_k
+    Z = (tl.rand(seed, row[:, None] + offs_n[None, :]) > p).to(tl.float32) / (1.0 - p)
+    dP = dP * Z
+    return P * Z, (dP - delta[:, None]) * P

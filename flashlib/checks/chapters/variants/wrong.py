@@ -1,0 +1,179 @@
+"""Wrong answers to the exercises of chapter 14: see `flashlib.checks.answers`."""
+
+
+# window_bounds, top_left: tiles looked at one by one, aligned top left
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    rows, found = range(i * B_r, min(i * B_r + B_r, N_q)), [[], []]
+    for j, cols in enumerate(blocks(N_k, B_c)):
+        seen = [r - left <= c <= r + right for r in rows for c in range(cols.start, cols.stop)]
+        for test, numbers in zip((any, all), found):
+            if test(seen):
+                numbers.append(j)
+    return tuple(n for found in found for n in ((found[0], found[-1] + 1) if found else (0, 0)))
+
+
+# window_bounds, no_left: a causal loop that ends at the right bound
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    past, T_c = N_k - N_q, (N_k + B_c - 1) // B_c
+    top, bottom = i * B_r + past, min(i * B_r + B_r, N_q) - 1 + past
+    end = min(T_c, max(0, bottom + right + B_c) // B_c)
+    whole_end = T_c if top + right + 1 >= N_k else max(top + right + 1, 0) // B_c
+    return 0, end, (max(0, bottom - left) + B_c - 1) // B_c, whole_end
+
+
+# window_bounds, narrow_left: a window of `left` keys, the query's own among them
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    r = np.arange(i * B_r, min((i + 1) * B_r, N_q)) + N_k - N_q
+    a, b = np.clip(r - left + 1, 0, None), np.clip(r + right + 1, 0, N_k)
+    whole_end = -(-N_k // B_c) if b.min() == N_k else b.min() // B_c
+    return a.min() // B_c, -(-b.max() // B_c), -(-a.max() // B_c), whole_end
+
+
+# window_bounds, value: no whole tiles, and causal
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    return 0, min(-(-N_k // B_c), (min((i + 1) * B_r, N_q) - 1 + N_k - N_q) // B_c + 1), 0, 0
+
+
+# window_bounds, raises: a mask without keys
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    whole = [j for j in range(-(-N_k // B_c)) if j * B_c >= i * B_r]
+    return whole[0], whole[-1], whole[1], whole[-1] + 1
+
+
+# block_table, whole_as_cut: as if all that is computed needed the mask
+def my_block_table(seen, B_r, B_c):
+    T_r, T_c = -(-seen.shape[0] // B_r), -(-seen.shape[1] // B_c)
+    n, table = np.zeros(T_r, int), np.full((T_r, T_c), -1)
+    for i, rows in enumerate(blocks(len(seen), B_r)):
+        found = [j for j, cols in enumerate(blocks(seen.shape[1], B_c)) if seen[rows, cols].any()]
+        n[i], table[i, : len(found)] = len(found), found
+    return 0 * n, 0 * table - 1, n, table
+
+
+# block_table, computed: the second list holds whole tiles too, and counts them
+def my_block_table(seen, B_r, B_c):
+    T_r, T_c = -(-seen.shape[0] // B_r), -(-seen.shape[1] // B_c)
+    n_whole, whole, n_cut, cut = np.zeros(T_r, int), np.full((T_r, T_c), -1), np.zeros(T_r, int), np.full((T_r, T_c), -1)
+    for i in range(T_r):
+        at = 0
+        for j in range(T_c):
+            tile = seen[i * B_r : (i + 1) * B_r, j * B_c : (j + 1) * B_c]
+            if tile.all():
+                whole[i, n_whole[i]] = j
+                n_whole[i] += 1
+                n_cut[i] += 1
+            elif tile.any():
+                cut[i, at] = j
+                at += 1
+                n_cut[i] += 1
+    return n_whole, whole, n_cut, cut
+
+
+# work_of, documents_ignored: the pack as one sequence, with the document of the first row
+def my_work_of(p, cu_seqlens, B_r):
+    b = int(np.searchsorted(cu_seqlens, p * B_r, side="right")) - 1
+    if p * B_r >= cu_seqlens[-1]:
+        return -1, 0, 0
+    return b, p * B_r, min((p + 1) * B_r, cu_seqlens[-1])
+
+
+# work_of, gaps: places of documents in closed form
+def my_work_of(p, cu_seqlens, B_r):
+    starts = [n // B_r + b for b, n in enumerate(cu_seqlens[:-1])]
+    b = int(np.searchsorted(starts, p, side="right")) - 1
+    first = cu_seqlens[b] + (p - starts[b]) * B_r
+    return (b, first, min(first + B_r, cu_seqlens[b + 1])) if first < cu_seqlens[b + 1] else (-1, 0, 0)
+
+
+# work_of, raises: programs without work
+def my_work_of(p, cu_seqlens, B_r):
+    work = [
+        (b, first, min(first + B_r, cu_seqlens[b + 1]))
+        for b in range(len(cu_seqlens) - 1)
+        for first in range(cu_seqlens[b], cu_seqlens[b + 1], B_r)
+    ]
+    return work[p]
+
+
+# cache_bytes, group_ignored: as if every head of Q had its own
+def my_cache_bytes(layers, H_q, group, d, N, itemsize):
+    K = V = layers * H_q * N * d
+    return (K + V) * itemsize
+
+
+# alibi_tile, sign: number by number
+def my_alibi_tile(S_ij, rows, cols, past, slope):
+    return np.array([[s + slope * abs(r + past - c) for s, c in zip(line, range(cols.start, cols.stop))]
+                     for line, r in zip(S_ij, range(rows.start, rows.stop))])
+
+
+# alibi_tile, top_left: meshgrid
+def my_alibi_tile(S_ij, rows, cols, past, slope):
+    c, r = np.meshgrid(np.arange(cols.start, cols.stop), np.arange(rows.start, rows.stop))
+    return S_ij - abs(c - r) * slope
+
+
+# capped_gradient, no_slope: as in the plain backward pass
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    P = np.exp(c * np.tanh(S_ij / c) - lse_i[:, None], where=seen, out=np.zeros_like(S_ij))
+    return P * dP_ij - P * delta_i[:, None]
+
+
+# capped_gradient, P_not_capped: the slope alone knows of the cap
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    P = np.where(seen & np.isfinite(lse_i)[:, None], np.exp(S_ij - np.where(lse_i > -np.inf, lse_i, 0)[:, None]), 0)
+    return P * (dP_ij - delta_i[:, None]) * (1 - np.tanh(S_ij / c) ** 2)
+
+
+# sink, overflow: l is made of lse
+def my_sink(O, lse, sink):
+    l = np.exp(lse)
+    total = l + np.exp(sink)
+    return O * (l / total)[:, None], np.log(total)
+
+
+# sink, O_not_scaled: lse alone
+def my_sink(O, lse, sink):
+    return O.copy(), np.maximum(lse, sink) + np.log1p(np.exp(-abs(lse - sink)))
+
+
+# capped, overflow: a function of its own
+@triton.jit
+def tanh(x):
+    e = tl.exp(2 * x)
+    return (e - 1) / (e + 1)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    return tl.where(visible, cap * tanh(S / cap), -float("inf"))
+
+
+# capped, cap_after_mask: with tl.sigmoid
+@triton.jit
+def my_capped(S, visible, cap):
+    x = tl.where(visible, S / cap, -float("inf"))
+    return cap * (2 * tl.sigmoid(2 * x) - 1)
+
+
+# dropout, all_dropped: one mask for P and for dS
+@triton.jit
+def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
+    place = head * N_q * N_k + offs_m[:, None] * N_k + offs_n[None, :]
+    P_kept = tl.where(tl.rand(seed, place) < p, 0.0, P / (1 - p))
+    return P_kept, P_kept * (dP - delta[:, None])
+
+
+# dropout, of_tile: places in the tile
+@triton.jit
+def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
+    r, c = tl.arange(0, P.shape[0]), tl.arange(0, P.shape[1])
+    Z = tl.where(tl.rand(seed, (head * N_q + r[:, None]) * N_k + c[None, :]) >= p, 1 / (1 - p), 0.0)
+    return Z * P, P * (Z * dP - delta[:, None])
+
+
+# dropout, no_head: one head
+@triton.jit
+def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
+    Z = tl.where(tl.rand(seed, offs_n[None, :] + N_k * offs_m[:, None]) < p, 0.0, 1 / (1 - p))
+    return Z * P, P * (Z * dP - delta[:, None])

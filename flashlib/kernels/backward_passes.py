@@ -1,0 +1,268 @@
+"""The kernels of the backward pass: `_prepare`, then `_dkv` and `_dq`, which `backward` launches.
+
+`_dkv` computes its tiles transposed, keys by queries, as then P^T and dS^T stand on the left of their products and
+need not leave the registers. Scores are in base 2, as in `forward`.
+"""
+
+import triton
+import triton.language as tl
+
+from flashlib.kernels import seen
+from flashlib.kernels.forward import LOG2_E
+from flashlib.kernels.tiles import add, load, store, strides
+
+
+def _with_strides(*tensors, also):
+    """Return a jit for a kernel that takes strides of these: one compiled kernel serves all sizes."""
+    names = [f"{X}_{axis}" for X in tensors for axis in "bhn"]
+    return triton.jit(do_not_specialize=[*names, *also], do_not_specialize_on_alignment=["group"])
+
+
+@_with_strides("o", "do", also=("H", "N_q", "N_padded"))
+def _prepare(
+    O, dO, Lse_ptr, dLse_ptr, Lse2_ptr, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q, N_padded,
+    d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
+):  # fmt: skip
+    """Write what the passes need of each row, in the form in which they need it; rows past N_q weigh nothing.
+
+    lse2: lse in base 2, inf for a row that sees no key, so that 2^(S - lse2) is 0. delta: rowsum(dO * O), less the
+    gradient of lse, since both come with P: dS = P * (dP - rowsum(dO * O) + dlse).
+    """
+    T = N_padded // ROWS
+    i, head = tl.program_id(0) % T, tl.program_id(0) // T
+    offs_m = i * ROWS + tl.arange(0, ROWS)
+    saved, padded = head.to(tl.int64) * N_q + offs_m, head.to(tl.int64) * N_padded + offs_m
+    lse = tl.load(Lse_ptr + saved, mask=offs_m < N_q, other=-float("inf"))
+    lse2 = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
+    # What fp32 has rounded away of a huge lse could make P huge; with this it is at most 2^4.
+    lse2 += tl.maximum(tl.abs(lse2) * 2.0**-20 - 4.0, 0.0)
+    tl.store(Lse2_ptr + padded, lse2)
+    strides_o, strides_do = strides(o_b, o_h, o_n, UNIT), strides(do_b, do_h, do_n, UNIT)
+    o = load(O, strides_o, head // H, head % H, i * ROWS, N_q, d, D, ROWS, True, False).to(tl.float32)
+    do = load(dO, strides_do, head // H, head % H, i * ROWS, N_q, d, D, ROWS, True, False).to(tl.float32)
+    delta = tl.sum(o * do, axis=1)
+    if dLse_ptr is not None:
+        delta -= tl.load(dLse_ptr + saved, mask=offs_m < N_q, other=0.0)
+    tl.store(Delta_ptr + padded, delta)
+
+
+@_with_strides("q", "k", "v", "do", "dk", "dv", "dq", also=("H_k", "N_q", "N_k"))
+def _dkv(
+    Q, K, V, dO, dQ, Lse2_ptr, Delta_ptr, dK, dV, scale,  # dQ: sums in fp32, or None
+    q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, do_b, do_h, do_n,
+    dk_b, dk_h, dk_n, dv_b, dv_h, dv_n, dq_b, dq_h, dq_n,
+    H_k, group, N_q, N_k, N_padded, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+    CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, UNIT: tl.constexpr,
+    CUT: tl.constexpr,  # whether any tile is, by the mask or by the end of K
+    VARIANT: tl.constexpr, SCORED: tl.constexpr,
+):  # fmt: skip
+    strides_q, strides_k, strides_v = (
+        strides(q_b, q_h, q_n, UNIT),
+        strides(k_b, k_h, k_n, UNIT),
+        strides(v_b, v_h, v_n, UNIT),
+    )
+    strides_do, strides_dq = strides(do_b, do_h, do_n, UNIT), strides(dq_b, dq_h, dq_n, UNIT)
+    T_c = tl.cdiv(N_k, B_C)
+    j = tl.program_id(0) % T_c  # under a causal mask the first ones are the longest
+    b, h_k = tl.program_id(0) // T_c // H_k, tl.program_id(0) // T_c % H_k
+    if VARIANT is not None:
+        j = seen.block(VARIANT[0], told, b, j, T_c, False)
+    k = load(K, strides_k, b, h_k, j * B_C, N_k, d, D, B_C, True, DESCRIPTORS)  # (B_C, D)
+    v = load(V, strides_v, b, h_k, j * B_C, N_k, d_v, D_V, B_C, True, DESCRIPTORS)  # (B_C, D_V)
+    dk = tl.zeros((B_C, D), tl.float32)
+    dv = tl.zeros((B_C, D_V), tl.float32)
+    offs_n = j * B_C + tl.arange(0, B_C)
+
+    past = N_k - N_q  # keys before the first query's own
+    see_some = tl.maximum(j * B_C - past, 0) // B_R * B_R if CAUSAL else 0  # the first row that may see a key
+    see_all = tl.cdiv(tl.maximum((j + 1) * B_C - 1 - past, 0), B_R) * B_R if CAUSAL else 0
+    if CUT:
+        if (j + 1) * B_C > N_k:
+            see_all = N_q  # no row sees what is past the end of K
+    else:
+        tl.assume(N_q > 0)  # else there is a path around the loop, and ptxas makes each product in it wait
+    limits = None
+    if VARIANT is not None:
+        if VARIANT[0] is not None:
+            limits = VARIANT[0](told[1], b, offs_n, N_q, N_k)
+    LATE: tl.constexpr = D != 64 and (CUT or D > 128)
+    for g in range(group):
+        h = h_k * group + g
+        rows = (b.to(tl.int64) * H_k * group + h) * N_padded
+        if VARIANT is None:
+            counted = None
+            start_cut, end_cut, start_whole, end_whole = see_some, tl.minimum(see_all, N_q), see_all, N_q
+        else:  # tiles are numbered, the cut ones first
+            padded = (j + 1) * B_C > N_k
+            counted, end_cut, end_whole = seen.tiles(
+                VARIANT[0], told, b, h, tl.program_id(0) % T_c, j, N_k, N_q, N_k, B_C, B_R, padded
+            )
+            start_cut, start_whole = 0, end_cut
+        if CUT:
+            dk, dv = _stream_rows(
+                Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, start_cut, end_cut, offs_n, limits,
+                counted, strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, told, d, D, d_v, D_V, B_R, True,
+                CAUSAL, DESCRIPTORS, LATE, VARIANT, SCORED,
+            )  # fmt: skip
+        dk, dv = _stream_rows(
+            Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, start_whole, end_whole, offs_n, limits,
+            counted, strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, told, d, D, d_v, D_V, B_R, False,
+            CAUSAL, DESCRIPTORS, LATE, VARIANT, SCORED,
+        )  # fmt: skip
+    store(dK, dk * scale, strides(dk_b, dk_h, dk_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C)
+    store(dV, dv, strides(dv_b, dv_h, dv_n, UNIT), b, h_k, j * B_C, N_k, d_v, D_V, B_C)
+
+
+@triton.jit
+def _stream_rows(
+    Q, dO, dQ, Lse2_ptr, Delta_ptr, k, v, dk, dv, begin, end, offs_n, limits, counted,
+    strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr,
+    MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, LATE: tl.constexpr,
+    VARIANT: tl.constexpr, SCORED: tl.constexpr,
+):  # fmt: skip
+    """Add to dk and dv what rows begin to end of head (b, h) of Q and dO contribute; of a VARIANT, those tiles.
+
+    limits: the first row that sees each key and the one after the last, or None: no intervals.
+    LATE: lse2 and delta are loaded where they are needed, as no registers are free to hold them earlier.
+    At d = 64 there are enough.
+    """
+    for at in range(begin, end, B_R if VARIANT is None else 1):
+        start = at if VARIANT is None else seen.start(VARIANT[0], counted, at, B_R, MASKED)
+        offs_m = start + tl.arange(0, B_R)
+        q = load(Q, strides_q, b, h, start, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+        do = load(dO, strides_do, b, h, start, N_q, d_v, D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
+        if not LATE:
+            lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)  # (B_R,)
+        S_T = tl.dot(k, q.T, input_precision="ieee")  # (B_C, B_R)
+        dP_T = tl.dot(v, do.T, input_precision="ieee")  # made after dv, the loop would wait for both at once
+        if VARIANT is not None:
+            r, c = (offs_m + N_k - N_q)[None, :], offs_n[:, None]
+        factor = scale * LOG2_E
+        if SCORED:
+            slope = seen.slopes(VARIANT[2], told[3], S_T * scale, h, r, c)
+            S_T = seen.changed(VARIANT[2], told[3], S_T * scale, h, r, c)
+            factor = LOG2_E
+        if MASKED:
+            visible = (offs_n < N_k)[:, None]
+            if CAUSAL:
+                visible &= offs_n[:, None] <= (offs_m + N_k - N_q)[None, :]
+            if VARIANT is not None:
+                if VARIANT[0] is None:
+                    visible &= seen.all_see(VARIANT[1], told[2], b, h, r, c)
+                else:
+                    visible = (offs_m[None, :] >= limits[0][:, None]) & (offs_m[None, :] < limits[1][:, None])
+            S_T = tl.where(visible, S_T, -float("inf"))
+        if LATE:
+            lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)
+        P_T = tl.exp2(S_T * factor - lse2[None, :])
+        dv = tl.dot(P_T.to(do.dtype), do, acc=dv, input_precision="ieee")
+        dS_T = P_T * (dP_T - delta[None, :])
+        if SCORED:
+            dS_T *= slope
+        dS_T = dS_T.to(q.dtype)
+        dk = tl.dot(dS_T, q, acc=dk, input_precision="ieee")
+        if dQ is not None:
+            dq = tl.dot(dS_T.T, k, input_precision="ieee")  # (B_R, D), without scale
+            add(dQ, dq, strides_dq, b, h, start, N_q, d, D, B_R, DESCRIPTORS)
+    return dk, dv
+
+
+@_with_strides("q", "k", "v", "do", "dq", also=("H_k", "N_q", "N_k"))
+def _dq(
+    Q, K, V, dO, Lse2_ptr, Delta_ptr, dQ, scale,
+    q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, do_b, do_h, do_n, dq_b, dq_h, dq_n,
+    H_k, group, N_q, N_k, N_padded, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+    CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, IN_REGISTERS: tl.constexpr, UNIT: tl.constexpr,
+    VARIANT: tl.constexpr, SCORED: tl.constexpr,
+):  # fmt: skip
+    strides_q, strides_do = strides(q_b, q_h, q_n, UNIT), strides(do_b, do_h, do_n, UNIT)
+    strides_k, strides_v = strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT)
+    T_r = tl.cdiv(N_q, B_R)
+    i = tl.program_id(0) % T_r
+    if CAUSAL:
+        i = T_r - 1 - i  # the longest rows first, as in `forward`
+    head = tl.program_id(0) // T_r
+    b, h = head // (H_k * group), head % (H_k * group)
+    if VARIANT is not None:
+        i = seen.block(VARIANT[0], told, b, i, T_r, True)
+    offs_m = i * B_R + tl.arange(0, B_R)
+    q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    do = load(dO, strides_do, b, h, i * B_R, N_q, d_v, D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
+    if IN_REGISTERS:
+        # Triton leaves a loaded left side in shared memory; each product reads it there. A sum is in registers.
+        q += 0.0
+        do += 0.0
+    rows = head.to(tl.int64) * N_padded + offs_m
+    lse2, delta = tl.load(Lse2_ptr + rows), tl.load(Delta_ptr + rows)  # (B_R,)
+    dq = tl.zeros((B_R, D), tl.float32)
+
+    past = N_k - N_q  # keys before the first query's own
+    if VARIANT is None:
+        seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
+        seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
+        start_whole, end_whole = 0, tl.maximum(seen_by_all, 0) // B_C * B_C
+        start_cut, end_cut = end_whole, seen_by_any
+        limits, counted = None, None
+    else:  # tiles are numbered, the cut ones first
+        counted, end_cut, end_whole = seen.tiles(
+            VARIANT[0], told, b, h, tl.program_id(0) % T_r, i, N_q, N_q, N_k, B_R, B_C, False
+        )
+        start_cut, start_whole = 0, end_cut
+        limits = None
+        if VARIANT[0] is not None:
+            limits = VARIANT[0](told[1], b, offs_m, N_q, N_k)
+    dq = _stream_keys(
+        q, do, K, V, lse2, delta, dq, start_whole, end_whole, offs_m + past, limits, counted,
+        strides_k, strides_v, b, h, h // group, N_k, scale, told, d, D, d_v, D_V, B_C, False, CAUSAL, DESCRIPTORS,
+        VARIANT, SCORED,
+    )  # fmt: skip
+    dq = _stream_keys(
+        q, do, K, V, lse2, delta, dq, start_cut, end_cut, offs_m + past, limits, counted,
+        strides_k, strides_v, b, h, h // group, N_k, scale, told, d, D, d_v, D_V, B_C, True, CAUSAL, DESCRIPTORS,
+        VARIANT, SCORED,
+    )  # fmt: skip
+    store(dQ, dq * scale, strides(dq_b, dq_h, dq_n, UNIT), b, h, i * B_R, N_q, d, D, B_R)
+
+
+@triton.jit
+def _stream_keys(
+    q, do, K, V, lse2, delta, dq, begin, end, offs_r, limits, counted,
+    strides_k, strides_v, b, h, h_k, N_k, scale, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr,
+    MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, VARIANT: tl.constexpr,
+    SCORED: tl.constexpr,
+):  # fmt: skip
+    """Add to dq what keys begin to end contribute or, of a VARIANT, these tiles; see `forward._stream`."""
+    for at in range(begin, end, B_C if VARIANT is None else 1):
+        start = at if VARIANT is None else seen.start(VARIANT[0], counted, at, B_C, MASKED)
+        k = load(K, strides_k, b, h_k, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
+        S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
+        dP = tl.dot(do, v.T, input_precision="ieee")
+        offs_n = start + tl.arange(0, B_C)
+        if VARIANT is not None:
+            r, c = offs_r[:, None], offs_n[None, :]
+        factor = scale * LOG2_E
+        if SCORED:
+            slope = seen.slopes(VARIANT[2], told[3], S * scale, h, r, c)
+            S = seen.changed(VARIANT[2], told[3], S * scale, h, r, c)
+            factor = LOG2_E
+        if MASKED:
+            visible = (offs_n < N_k)[None, :]
+            if CAUSAL:
+                visible &= offs_n[None, :] <= offs_r[:, None]
+            if VARIANT is not None:
+                if VARIANT[0] is None:
+                    visible &= seen.all_see(VARIANT[1], told[2], b, h, r, c)
+                else:
+                    visible = (c >= limits[0][:, None]) & (c < limits[1][:, None])
+            S = tl.where(visible, S, -float("inf"))
+        P = tl.exp2(S * factor - lse2[:, None])
+        dS = P * (dP - delta[:, None])
+        if SCORED:
+            dS *= slope
+        dq = tl.dot(dS.to(k.dtype), k, acc=dq, input_precision="ieee")
+    return dq

@@ -1,0 +1,260 @@
+"""What a kernel asks of a mask as it runs: which tiles are computed, which scores are seen, what becomes of them.
+
+A kernel is told of a variant by two tuples. VARIANT, of @triton.jit functions, is compiled into it:
+
+    BOUNDS  (bounds, b, x, N_q, N_k) -> first, end: what row x sees, or by which rows key x is seen; None: a table
+    SEEN    functions of (b, h, r, c): what a score must satisfy where there is a table; all of them must hold
+    SCORES  functions of (S, h, r, c): what becomes of a scaled score, then its slope; and so on
+
+and `told` has their numbers: the order of the blocks, those of BOUNDS or of the table, of SEEN and of SCORES; None
+for a function that takes none. The order is None for a closed form; of bounds in memory it has what `tiles` needs.
+r is a position among the keys: row i of Q stands at i + N_k - N_q.
+"""
+
+import triton
+import triton.language as tl
+
+SPAN = tl.constexpr(8)  # numbers of a block in ORDER: the block, what `span_of` returns, and one that is not used
+
+
+@triton.jit
+def window_keys(bounds, b, i, N_q, N_k):
+    """Return the first key that row i sees and the one after the last; bounds: left, right, n of the prefix."""
+    r = i + N_k - N_q
+    first = tl.maximum(r - bounds[0], 0)
+    end = tl.minimum(tl.maximum(r + bounds[1] + 1, bounds[2]), N_k)
+    return first, tl.maximum(end, 0)
+
+
+@triton.jit
+def window_rows(bounds, b, c, N_q, N_k):
+    """Return the first row that sees key c and the one after the last: the inverse of `window_keys`."""
+    past = N_k - N_q
+    first = tl.where(c < bounds[2], 0, tl.maximum(c - bounds[1] - past, 0))
+    end = tl.minimum(c + bounds[0] + 1 - past, N_q)
+    return first, tl.where(c < N_k, tl.maximum(end, 0), 0)
+
+
+@triton.jit
+def loaded(bounds, b, x, N_q, N_k):
+    """Return the bounds of x; bounds: pointers to both, the stride of a batch, the length, blocks of a batch."""
+    first_ptr, end_ptr, stride, N, _ = bounds
+    first = tl.load(first_ptr + b * stride + x, mask=x < N, other=0)
+    return first, tl.load(end_ptr + b * stride + x, mask=x < N, other=0)
+
+
+@triton.jit
+def block(BOUNDS: tl.constexpr, told, b, p, T, REVERSED: tl.constexpr):
+    """Return the block of program p of T: those with most tiles first, so that the last programs are short.
+
+    Of a closed form these are the last blocks of rows, or the first of keys.
+    """
+    if told[0] is None:
+        return T - 1 - p if REVERSED else p
+    elif BOUNDS is None:
+        return tl.load(told[0] + p)
+    else:
+        return tl.load(told[0] + (b * told[1][4] + p) * SPAN)
+
+
+@triton.jit
+def tiles(
+    BOUNDS: tl.constexpr, told, b, h, p, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, ALL_CUT
+):
+    """Return which tiles a block of rows, or of keys, streams: first those that are cut, then whole ones.
+
+    p: the program's number; block: B_OWN rows (or keys) from block * B_OWN on, N_own in all; B: those of a tile.
+    Returned is what `start` needs to count them, how many are cut, and how many there are. ALL_CUT: none is whole.
+    """
+    bounds = told[1]
+    if BOUNDS is None:
+        counts_ptr, index_ptr, stride_b, stride_h, most = bounds
+        at = b * stride_b + h * stride_h + block
+        n_cut, n = tl.load(counts_ptr + 2 * at), tl.load(counts_ptr + 2 * at + 1)
+        return (index_ptr + at.to(tl.int64) * most,), n_cut, n
+    elif told[0] is not None:
+        span = told[0] + (b * bounds[4] + p) * SPAN
+        begin, left, whole = tl.load(span + 1), tl.load(span + 2), tl.load(span + 3)
+        after, n_cut, n = tl.load(span + 4), tl.load(span + 5), tl.load(span + 6)
+        return (begin, left, whole, after, n_cut), n_cut, n
+    else:
+        return span_of(BOUNDS, bounds, b, block, N_own, N_q, N_k, B_OWN, B, ALL_CUT)
+
+
+@triton.jit
+def span_of(
+    BOUNDS: tl.constexpr, bounds, b, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, ALL_CUT
+):
+    """Return what `tiles` does, from bounds."""
+    last = tl.minimum((block + 1) * B_OWN, N_own) - 1
+    first_of_first, end_of_first = BOUNDS(bounds, b, block * B_OWN, N_q, N_k)
+    first_of_last, end_of_last = BOUNDS(bounds, b, last, N_q, N_k)
+    begin = first_of_first // B * B
+    whole, after = tl.cdiv(first_of_last, B) * B, end_of_first // B * B
+    some = (after > whole) & (not ALL_CUT)
+    whole, after = tl.where(some, whole, begin), tl.where(some, after, begin)
+    left = (whole - begin) // B
+    n_cut = left + tl.cdiv(tl.maximum(end_of_last - after, 0), B)
+    return (begin, left, whole, after, n_cut), n_cut, n_cut + (after - whole) // B
+
+
+@triton.jit
+def start(BOUNDS: tl.constexpr, counted, k, B: tl.constexpr, CUT: tl.constexpr):
+    """Return where tile k begins, of those that `tiles` counted; CUT: whether it is a cut one."""
+    if BOUNDS is None:
+        return tl.load(counted[0] + k) * B
+    else:
+        begin, left, whole, after, n_cut = counted
+        if CUT:
+            return tl.where(k < left, begin + k * B, after + (k - left) * B)
+        else:
+            return whole + (k - n_cut) * B
+
+
+@triton.jit
+def all_see(SEEN: tl.constexpr, told, b, h, r, c):
+    """Return whether all functions hold."""
+    seen = (r == r) & (c == c)
+    for k in tl.static_range(len(SEEN)):
+        if told[k] is None:
+            seen = seen & SEEN[k](b, h, r, c)
+        else:
+            seen = seen & SEEN[k](b, h, r, c, told[k])
+    return seen
+
+
+@triton.jit
+def changed(SCORES: tl.constexpr, told, S, h, r, c):
+    """Return what becomes of scaled scores."""
+    for k in tl.static_range(len(told)):
+        S = _called(SCORES[2 * k], told[k], S, h, r, c)
+    return S
+
+
+@triton.jit
+def slopes(SCORES: tl.constexpr, told, S, h, r, c):
+    """Return the derivative of `changed` with respect to S."""
+    slope = 1.0
+    for k in tl.static_range(len(told)):
+        slope = slope * _called(SCORES[2 * k + 1], told[k], S, h, r, c)
+        if k + 1 < len(told):
+            S = _called(SCORES[2 * k], told[k], S, h, r, c)
+    return slope
+
+
+@triton.jit
+def _called(f: tl.constexpr, told, S, h, r, c):
+    if told is None:
+        return f(S, h, r, c)
+    else:
+        return f(S, h, r, c, told)
+
+
+@triton.jit
+def in_window(b, h, r, c, told):
+    """told: left, right."""
+    return (c >= r - told[0]) & (c <= r + told[1])
+
+
+@triton.jit
+def in_prefix(b, h, r, c, told):
+    """told: n."""
+    return (c <= r) | (c < told[0])
+
+
+@triton.jit
+def in_document(b, h, r, c, told):
+    """told: a pointer to ids, the stride of a batch, N_k."""
+    ids, stride, N_k = told
+    own = tl.load(ids + b * stride + r, mask=(r >= 0) & (r < N_k), other=-1)
+    return (r >= 0) & (own == tl.load(ids + b * stride + c, mask=c < N_k, other=-1))
+
+
+@triton.jit
+def anywhere(b, h, r, c):
+    """Where a table of tiles says it all."""
+    return (r == r) & (c == c)
+
+
+@triton.jit
+def in_blocks(b, h, r, c, told):
+    """told: a pointer to a byte for each block, its columns, B_r, B_c, N_q, N_k."""
+    table, columns, B_r, B_c, N_q, N_k = told
+    i = r - (N_k - N_q)
+    inside = (i < N_q) & (c < N_k)
+    return tl.load(table + i // B_r * columns + c // B_c, mask=inside, other=0) != 0
+
+
+@triton.jit
+def in_bits(b, h, r, c, told):
+    """told: a pointer to a bit for each score, strides of batch, head and row in bytes, N_q, N_k."""
+    bits, stride_b, stride_h, stride_n, N_q, N_k = told
+    i = r - (N_k - N_q)
+    head = bits + tl.cast(b, tl.int64) * stride_b + tl.cast(h, tl.int64) * stride_h
+    byte = tl.load(head + (i * stride_n + c // 8), mask=(i < N_q) & (c < N_k), other=0)
+    return ((byte >> (c % 8).to(tl.uint8)) & 1) != 0
+
+
+@triton.jit
+def with_distance(S, h, r, c, told):
+    """ALiBi. told: a pointer to the slope of each head."""
+    distance = tl.abs(r.to(tl.float32) - c.to(tl.float32))
+    return S - tl.load(told[0] + h) * distance
+
+
+@triton.jit
+def one(S, h, r, c, told):
+    """The slope of a change that adds."""
+    return 1.0
+
+
+@triton.jit
+def capped(S, h, r, c, told):
+    """A soft cap. told: cap, 1 / cap."""
+    return told[0] * _tanh(S * told[1])
+
+
+@triton.jit
+def capped_slope(S, h, r, c, told):
+    t = _tanh(S * told[1])
+    return 1.0 - t * t
+
+
+@triton.jit
+def _tanh(x):
+    """Return tanh(x) from one exponential; 2^x is inf or 0 at the ends, where this is 1 or -1."""
+    return 1.0 - 2.0 / (1.0 + tl.exp2(x * 2.8853900817779268))  # 2 log2(e)
+
+
+@triton.jit
+def spans(Spans_ptr, bounds, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, TRANSPOSED: tl.constexpr):
+    """Write what `tiles` loads of each block, a program for each: those of a batch, then those of the next."""
+    T = tl.cdiv(N_own, B_OWN)
+    b, block = tl.program_id(0) // T, tl.program_id(0) % T
+    padded = (block + 1) * B_OWN > N_k if TRANSPOSED else False
+    counted, n_cut, n = span_of(loaded, bounds, b, block, N_own, N_q, N_k, B_OWN, B, padded)
+    span = Spans_ptr + tl.program_id(0) * SPAN
+    tl.store(span, block)
+    for k in tl.static_range(5):
+        tl.store(span + 1 + k, counted[k])
+    tl.store(span + 6, n)
+
+
+@triton.jit
+def kinds(
+    Kinds_ptr, told, N_q, N_k, H, SEEN: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    """Write the kind of each tile, a program for each, head after head: 0 cut, 1 whole, 2 hidden.
+
+    A tile that the end of K cuts is cut; rows past the end of Q do not count.
+    """
+    T_r, T_c = tl.cdiv(N_q, B_R), tl.cdiv(N_k, B_C)
+    i, j = tl.program_id(0) // T_c % T_r, tl.program_id(0) % T_c
+    head = tl.program_id(0) // T_c // T_r
+    b, h = head // H, head % H
+    row = i * B_R + tl.arange(0, B_R)[:, None]
+    c = j * B_C + tl.arange(0, B_C)[None, :]
+    seen = all_see(SEEN, told, b, h, row + (N_k - N_q), c) & (c < N_k)
+    some = tl.max(tl.max((seen & (row < N_q)).to(tl.int32), axis=1), axis=0)
+    all_ = tl.min(tl.min((seen | (row >= N_q)).to(tl.int32), axis=1), axis=0)
+    tl.store(Kinds_ptr + tl.program_id(0), 2 - 2 * some + all_ * some)

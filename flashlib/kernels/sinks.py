@@ -1,0 +1,64 @@
+"""Attention with a sink, differentiable: no kernel knows of it.
+
+The forward kernel's O and lse get the sink, see `flashlib.sink`; told of these, the backward kernels give the
+gradients with it, since P = exp(S - lse) and delta = rowsum(dO * O) are then those of the softmax with its sink.
+"""
+
+import torch
+
+from flashlib import sink as sinks
+from flashlib.kernels import as_autocast, backward, forward
+from flashlib.state import Attention, resolve_scale
+
+
+def attention(Q, K, V, sink, *, causal=False, mask=None, scale=None, deterministic=True) -> Attention:
+    """Return attention with a sink, O and lse of which can be differentiated: by Q, K, V and the sink.
+
+    sink: a number, or a tensor (H_q,), a score for each query head, see `sink.add`. Q, K, V, causal, mask, scale
+    and errors: as in `forward.attention`; deterministic: as in `backward.backward`.
+    Raises ValueError for a sink of another shape, TypeError for one that is no number and no floating tensor.
+    """
+    Q, K, V = as_autocast(Q, K, V)
+    plan = forward.plan_of(Q, K, V, causal, mask)
+    sink = _checked(sink, Q)
+    scale = resolve_scale(scale, Q.shape[-1])
+    return Attention(*_WithSink.apply(plan, Q, K, V, sink, causal, mask, scale, deterministic))
+
+
+def _checked(sink, Q):
+    if not isinstance(sink, torch.Tensor):
+        if isinstance(sink, bool) or not isinstance(sink, int | float):
+            raise TypeError(f"sink is {sink!r}; pass a number, or a tensor of one for each head, (H_q,)")
+        sink = torch.tensor(float(sink))
+    if not sink.is_floating_point():
+        raise TypeError(f"sink has dtype {sink.dtype}; pass floating-point numbers, e.g. sink.float()")
+    if sink.shape not in ((), (Q.shape[1],)):
+        raise ValueError(
+            f"sink has shape {tuple(sink.shape)}; pass a number, or one for each of {Q.shape[1]} heads"
+        )
+    return sink.to(Q.device)
+
+
+class _WithSink(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, plan, Q, K, V, sink, causal, mask, scale, deterministic):
+        found = sinks.add(forward.run(Q, K, V, scale, plan), sink)
+        ctx.save_for_backward(Q, K, V, sink, *found)
+        ctx.options = causal, mask, scale, deterministic
+        ctx.set_materialize_grads(False)
+        return tuple(found)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dO, dlse):
+        Q, K, V, sink, O, lse = ctx.saved_tensors
+        causal, mask, scale, deterministic = ctx.options
+        if dO is None and dlse is None:
+            return (None,) * 9
+        dO = torch.zeros_like(O) if dO is None else dO
+        plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic)
+        grads = backward.run(Q, K, V, O, lse, dO, dlse, scale, plan)
+        dsink = None
+        if ctx.needs_input_grad[4]:
+            dsink = sinks.gradient(Attention(O, lse), sink, dO, dlse).to(sink.dtype)
+        return None, *grads, dsink, None, None, None, None

@@ -1,0 +1,249 @@
+"""How a kernel is told of a mask, see `of`.
+
+Where every row sees an interval of keys whose ends never fall, bounds say which tiles there are: a closed form for
+windows and prefixes, two numbers for each row and each key, in memory, for documents and intersections. Of other
+masks a kernel looks at each tile once, and a table lists those to be computed, in 4 bytes a tile. What no kernel
+can ask (a union, a function without a kernel) is asked once for each score by torch, and kept as a bit.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import triton
+
+from flashlib import masks
+from flashlib.kernels import launching, on_device_of, seen
+
+FAR = 2**30  # beyond any position
+ROWS = 1024  # of scores asked by torch at a time
+
+
+class Asked(NamedTuple):
+    """The sizes, and the tiles that a pass computes. transposed: the kernel holds keys and streams rows."""
+
+    B: int
+    H: int
+    N_q: int
+    N_k: int
+    B_R: int
+    B_C: int
+    device: Any
+    transposed: bool = False
+
+    @property
+    def place(self):
+        return masks.Place(self.N_q, self.N_k)
+
+
+class Parts(NamedTuple):
+    """What a mask is made of: masks that hide, and masks that change scores, in their order."""
+
+    hide: tuple
+    change: tuple
+
+
+def checked(mask, causal, Q, K):
+    """Return (mask, causal) as kernels take them: None for a mask that hides no more than causal says.
+
+    Raises TypeError or ValueError unless kernels take the mask for these tensors.
+    """
+    if mask is None:
+        return None, causal
+    fitted = masks.fitted(mask, causal, *Q.shape[:3], K.shape[2])
+    hide, change = parts(fitted)
+    if not change and all(part == masks.causal() for part in hide):
+        return None, bool(hide)
+    if any(isinstance(part, masks.Score) and part.kernel is None for part in change):
+        raise ValueError(
+            "the score function has no kernel: pass masks.score(f, slope, kernel=(f, slope)) with @triton.jit "
+            "functions of (S, h, r, c)"
+        )
+    return mask, causal
+
+
+def parts(mask) -> Parts:
+    """Return the parts of an intersection."""
+    if isinstance(mask, masks.Both):
+        of = [parts(part) for part in mask.parts]
+        return Parts(*(one + other for one, other in zip(*of, strict=True)))
+    if mask.changes_scores:
+        return Parts((), (mask,))
+    return Parts(() if type(mask) is masks.Mask else (mask,), ())
+
+
+def of(mask, causal, asked) -> tuple:
+    """Return what a kernel is told of a mask that `checked` returned, `told`, and its constants; see `seen`."""
+    if mask is None:
+        return None, {"CAUSAL": causal, "VARIANT": None, "SCORED": False}
+    hide, change = parts(masks.combined(mask, causal))
+    scores, of_scores = _scores(change, asked)
+    functions, of_seen = (), ()
+    found = _bounds(hide, asked)
+    if found is None:
+        found = _table(*_seen(hide, asked), asked)
+        functions, of_seen = _seen([part for part in hide if not _of_whole_tiles(part, asked)], asked)
+    told = found.order, found.numbers, of_seen, of_scores
+    return told, {"CAUSAL": False, "VARIANT": (found.function, functions, scores), "SCORED": bool(scores)}
+
+
+class Found(NamedTuple):
+    """Which tiles are computed: a function for BOUNDS or None, its numbers, the order of blocks; see `seen`."""
+
+    function: Any
+    numbers: tuple
+    order: torch.Tensor | None
+
+
+def _bounds(hide, asked) -> Found | None:
+    """Return bounds of intervals; None if what is seen has none."""
+    each = [_keys(hide, asked.place._replace(b=b)) for b in range(_batches(hide))]
+    if each[0] is None:
+        return None
+    if (closed := _closed(hide)) is not None:
+        return Found(seen.window_rows if asked.transposed else seen.window_keys, closed, None)
+    if asked.transposed:
+        each = [_rows(*keys, asked.N_k) for keys in each]
+    first, end = (torch.from_numpy(np.stack(X).astype(np.int32)).to(asked.device) for X in zip(*each, strict=True))
+    return in_memory(first, end, asked)
+
+
+def in_memory(first, end, asked) -> Found:
+    """Return bounds (B or 1, N) of int32 as they are, of rows, or of keys if transposed; the CPU does not wait."""
+    batches, N = first.shape
+    T = triton.cdiv(N, asked.B_C if asked.transposed else asked.B_R)
+    spans = torch.empty(batches, T, seen.SPAN.value, dtype=torch.int32, device=asked.device)
+    bounds = first, end, N if batches > 1 else 0, N, T if batches > 1 else 0
+    if spans.numel():
+        with on_device_of(spans):
+            _spans(batches * T, N, asked)(spans, bounds)
+    order = (spans[..., 6].sum(0) if batches > 1 else spans[0, :, 6]).argsort(descending=True, stable=True)
+    return Found(seen.loaded, bounds, spans[:, order])
+
+
+@functools.lru_cache(maxsize=256)
+def _spans(programs, N, asked) -> launching.Launch:
+    own, streamed = (asked.B_C, asked.B_R) if asked.transposed else (asked.B_R, asked.B_C)
+    constants = {"B_OWN": own, "B": streamed, "TRANSPOSED": asked.transposed}
+    return launching.Launch(seen.spans, programs, (N, asked.N_q, asked.N_k), constants, {"num_warps": 1})
+
+
+def _batches(hide):
+    return max((part.batches or 1 for part in hide), default=1)
+
+
+def _keys(hide, place):
+    """Return the bounds that these masks have in common, None if one has none."""
+    each = [part.keys(place) for part in hide or (masks.Mask(),)]
+    if any(keys is None for keys in each):
+        return None
+    first, end = np.max([keys[0] for keys in each], axis=0), np.min([keys[1] for keys in each], axis=0)
+    return first, np.maximum(first, end)
+
+
+def _rows(first, end, N_k):
+    """Return the rows that see each key: the first, and the one after the last. first, end: the same of rows."""
+    c = np.arange(N_k)
+    rows = np.searchsorted(end, c, side="right")
+    return rows, np.maximum(rows, np.searchsorted(first, c, side="right"))
+
+
+def _closed(hide):
+    """Return left, right and n of a window or a prefix; None for anything else."""
+    windows = [part for part in hide if isinstance(part, masks.Window)]
+    prefixes = [part for part in hide if isinstance(part, masks.Prefix)]
+    if len(windows) + len(prefixes) < len(hide) or (prefixes and len(hide) > 1):
+        return None
+    left, right = (
+        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=FAR)
+        for side in ("left", "right")
+    )
+    return (FAR, 0, min(prefixes[0].n, FAR)) if prefixes else (min(left, FAR), min(right, FAR), 0)
+
+
+def _seen(hide, asked):
+    """Return the functions that say which scores are seen, and their numbers."""
+    each = [_sees(part, asked) for part in hide] or [(seen.anywhere, None)]
+    return tuple(zip(*each, strict=True))
+
+
+def _of_whole_tiles(part, asked):
+    """Return whether a mask cuts no tile: the table of tiles says all that it says."""
+    return isinstance(part, masks.Blocks) and not (part.B_r % asked.B_R or part.B_c % asked.B_C)
+
+
+def _sees(part, asked):
+    N_q, N_k, device = asked.N_q, asked.N_k, asked.device
+    match part:
+        case masks.Window(left, right):
+            return seen.in_window, (FAR if left is None else left, FAR if right is None else right)
+        case masks.Prefix(n):
+            return seen.in_prefix, (n,)
+        case masks.Documents(ids=ids):
+            numbers = np.unique(ids, return_inverse=True)[1].reshape(ids.shape).astype(np.int32)
+            stride = 0 if part.batches is None else N_k
+            return seen.in_document, (torch.from_numpy(numbers).to(device), stride, N_k)
+        case masks.Blocks(table=table):
+            on_device = torch.from_numpy(table.astype(np.int8)).to(device)
+            return seen.in_blocks, (on_device, table.shape[1], part.B_r, part.B_c, N_q, N_k)
+        case masks.Function(kernel=kernel) if kernel is not None:
+            return kernel, None
+    packed = bits(part, asked)
+    strides = (0 if n == 1 else stride for n, stride in zip(packed.shape[:2], packed.stride(), strict=False))
+    return seen.in_bits, (packed, *strides, packed.stride(2), N_q, N_k)
+
+
+def bits(mask, asked):
+    """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 8)) of uint8."""
+    device = asked.device
+    b, h = (
+        torch.arange(asked.B, device=device)[:, None, None, None],
+        torch.arange(asked.H, device=device)[:, None, None],
+    )
+    place, c = asked.place._replace(b=b, h=h), torch.arange(asked.N_k, device=device)
+    powers = (2 ** torch.arange(8, device=device)).to(torch.uint8)
+    packed = []
+    for start in range(0, max(asked.N_q, 1), ROWS):  # one part, if there are no rows, too
+        r = torch.arange(start, min(start + ROWS, asked.N_q), device=device)[:, None] + place.past
+        sees = mask.sees(place, r, c)
+        sees = sees.reshape(*(1,) * (4 - sees.ndim), *sees.shape)
+        sees = torch.nn.functional.pad(sees, (0, -asked.N_k % 8)).unflatten(-1, (-1, 8))
+        packed.append((sees * powers).sum(-1, dtype=torch.uint8))
+    return torch.cat(packed, dim=2)
+
+
+def _table(functions, numbers, asked) -> Found:
+    """Return the tiles to be computed, as lists: of each block those that are cut, then those that are whole."""
+    T_r, T_c = triton.cdiv(asked.N_q, asked.B_R), triton.cdiv(asked.N_k, asked.B_C)
+    kinds = torch.empty(asked.B, asked.H, T_r, T_c, dtype=torch.int8, device=asked.device)
+    with on_device_of(kinds):
+        if kinds.numel():
+            seen.kinds[(kinds.numel(),)](
+                kinds, numbers, asked.N_q, asked.N_k, asked.H, SEEN=functions, B_R=asked.B_R, B_C=asked.B_C
+            )
+    if asked.transposed:
+        kinds = kinds.mT.contiguous()
+    index = torch.argsort(kinds, dim=-1, stable=True).to(torch.int32)
+    counts = torch.stack([(kinds == 0).sum(-1), (kinds < 2).sum(-1)], dim=-1).to(torch.int32)
+    order = counts[..., 1].sum((0, 1)).argsort(descending=True, stable=True).to(torch.int32)
+    blocks, most = kinds.shape[2:]
+    return Found(None, (counts, index, asked.H * blocks, blocks, most), order)
+
+
+def _scores(change, asked):
+    """Return what becomes of a score, and its slope, of one mask after the other; and their numbers."""
+    each = [_changes(part, asked) for part in change]
+    return tuple(f for pair, _ in each for f in pair), tuple(numbers for _, numbers in each)
+
+
+def _changes(part, asked):
+    match part:
+        case masks.Alibi(slopes=slopes):
+            each = torch.as_tensor(np.broadcast_to(slopes, asked.H).astype(np.float32), device=asked.device)
+            return (seen.with_distance, seen.one), (each,)
+        case masks.Softcap(cap):
+            return (seen.capped, seen.capped_slope), (cap, 1 / cap)
+        case masks.Score(kernel=kernel):
+            return tuple(kernel), None
+    raise TypeError(f"no kernel changes scores as {type(part).__name__} does")

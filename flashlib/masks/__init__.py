@@ -1,0 +1,147 @@
+"""Which scores are seen, and what becomes of them: a mask answers for one tile at a time.
+
+A mask is made without sizes, and `on(N_q, N_k)` asks it with them. A tile is then hidden (no score is seen: it is
+skipped), whole (all are seen: no mask is needed) or cut. Queries are counted by their positions among the keys:
+row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
+
+    causal()              c <= r
+    window(left, right)   r - left <= c <= r + right; None: no bound on that side
+    prefix(n)             c <= r or c < n
+    documents(ids)        ids[r] == ids[c]: sequences packed one after the other
+    blocks(table, B_r, B_c)  table[row // B_r, c // B_c], of rows and not positions
+    from_function(f)      f(r, c), or f(b, h, r, c)
+    alibi(slopes)         all are seen; S - slopes[h] * |r - c|
+    softcap(c)            all are seen; c * tanh(S / c)
+    score(f, slope)       all are seen; f(S, h, r, c)
+
+`a & b` sees what both see and changes scores by a, then by b. `a | b` sees what either sees.
+
+Source: Gemma 2 (2024) for softcap; Press and others, ALiBi (2022); PyTorch's FlexAttention (2024) for masks and
+changes of scores as functions.
+"""
+
+from numbers import Real
+
+import numpy as np
+
+from flashlib.masks.kinds import (
+    Alibi,
+    Blocks,
+    Documents,
+    Function,
+    Prefix,
+    Score,
+    Softcap,
+    Window,
+    count_arguments,
+)
+from flashlib.masks.mask import Both, Either, Mask, Place, Tiles, check_mask, repeated
+from flashlib.state import check_causal, check_counts
+
+__all__ = [
+    "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Prefix", "Score",
+    "Softcap", "Tiles", "Window", "alibi", "alibi_slopes", "blocks", "causal", "check_mask", "combined",
+    "documents", "fitted", "from_function", "prefix", "repeated", "resolve", "score", "softcap", "window",
+]  # fmt: skip
+
+
+def causal() -> Mask:
+    """Return the mask under which a query sees its own key and those before it."""
+    return Window(None, 0)
+
+
+def window(left, right) -> Mask:
+    """Return a sliding window: keys from r - left to r + right. None: no bound; right = 0: causal.
+
+    Raises TypeError or ValueError unless each is None or a whole number of at least 0.
+    Source: Beltagy and others, Longformer (2020); Jiang and others, Mistral 7B (2023), whose W is left + 1.
+    """
+    check_counts(**{name: n for name, n in (("left", left), ("right", right)) if n is not None})
+    return Window(None if left is None else int(left), None if right is None else int(right))
+
+
+def prefix(n) -> Mask:
+    """Return a causal mask under which all see the first n keys too. n: a whole number of at least 0."""
+    check_counts(n=n)
+    return Prefix(int(n))
+
+
+def documents(ids) -> Mask:
+    """Return the mask of sequences packed into one: a query sees the keys of its own document.
+
+    ids: whole numbers, (N_k,), or (B, N_k); tokens of a document stand together. With `causal() &` they look back
+    only. Raises TypeError or ValueError for anything else.
+    """
+    return Documents(ids)
+
+
+def blocks(table, B_r, B_c) -> Mask:
+    """Return the mask that allows tiles of B_r x B_c scores. table: (ceil(N_q / B_r), ceil(N_k / B_c)) of bool.
+
+    Tiles are counted from the first row and the first key; tiles that an algorithm computes may have other sizes.
+    """
+    return Blocks(table, B_r, B_c)
+
+
+def from_function(f, *, kernel=None) -> Mask:
+    """Return the mask of a function: f(r, c), or f(b, h, r, c) if batches and heads differ.
+
+    r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool.
+    kernel: see Function.
+    """
+    return Function(f, kernel)
+
+
+def alibi(slopes) -> Mask:
+    """Return ALiBi: S - slopes[h] * |r - c|. slopes: (H,), see `alibi_slopes`, or one number for one head."""
+    return Alibi(slopes)
+
+
+def alibi_slopes(H):
+    """Return the slopes of H heads, 2^(-8 h / H) for h = 1 to H.
+
+    Source: Press and others, Train Short, Test Long (2022), for H a power of two.
+    """
+    check_counts(H=H, at_least=1)
+    return 2.0 ** (-8 * np.arange(1, H + 1) / H)
+
+
+def softcap(c) -> Mask:
+    """Return a soft cap: c * tanh(S / c). c: a positive number. Source: Gemma 2 (2024), section 2."""
+    if isinstance(c, bool) or not isinstance(c, Real) or not 0 < c < np.inf:
+        raise ValueError(f"c is {c!r}; pass a positive number, such as the 50 of Gemma 2")
+    return Softcap(float(c))
+
+
+def score(f, slope, *, kernel=None) -> Mask:
+    """Return a change of scores: f(S, h, r, c) in place of S, and its derivative slope(S, h, r, c).
+
+    S: scaled scores, an array or a torch tensor; h: the head; r, c: positions. The backward pass multiplies dS by
+    the slope. kernel: (f, slope) as @triton.jit functions, for the kernels.
+    """
+    for g in (f, slope):
+        count_arguments(g, (4,), "S, h, r, c")
+    return Score(f, slope, kernel)
+
+
+def resolve(mask, causal_, N_q, N_k) -> Tiles:
+    """Return the mask of a call for one head: with `causal_` and a mask, what both see."""
+    return combined(mask, causal_).on(N_q, N_k)
+
+
+def fitted(mask, causal_, B, H, N_q, N_k) -> Mask:
+    """Return the mask of a call for B sequences of H heads (of Q); raise ValueError if it does not fit them."""
+    mask = combined(mask, causal_)
+    for name, count, given in (("heads", mask.heads, H), ("sequences", mask.batches, B)):
+        if count not in (None, 1, given):
+            raise ValueError(f"the mask tells {count} {name} apart, and Q has {given}; they must be equal")
+    mask.check(Place(N_q, N_k))
+    return mask
+
+
+def combined(mask, causal_) -> Mask:
+    """Return the mask that `mask` and `causal` of a call stand for; raise TypeError for anything else."""
+    check_causal(causal_)
+    if mask is None:
+        return causal() if causal_ else Mask()
+    return causal() & check_mask(mask) if causal_ else check_mask(mask)

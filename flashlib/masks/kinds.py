@@ -1,0 +1,238 @@
+"""The kinds of masks: what each sees, by bounds where it can, and what it makes of a score."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashlib.masks.mask import Mask, inside
+from flashlib.state import check_block_sizes
+
+
+@dataclass(frozen=True)
+class Window(Mask):
+    """Keys from r - left to r + right."""
+
+    left: int | None
+    right: int | None
+
+    def keys(self, place):
+        r = _positions(place)
+        first = np.zeros_like(r) if self.left is None else r - self.left
+        end = np.full_like(r, place.N_k) if self.right is None else r + self.right + 1
+        return inside(first, end, place)
+
+    def sees(self, place, r, c):
+        seen = super().sees(place, r, c)
+        if self.left is not None:
+            seen = seen & (c >= r - self.left)
+        if self.right is not None:
+            seen = seen & (c <= r + self.right)
+        return seen
+
+
+@dataclass(frozen=True)
+class Prefix(Mask):
+    """Keys up to r, and the first n."""
+
+    n: int
+
+    def keys(self, place):
+        r = _positions(place)
+        return inside(np.zeros_like(r), np.maximum(r + 1, self.n), place)
+
+    def sees(self, place, r, c):
+        return (c <= r) | (c < self.n)
+
+
+class Documents(Mask):
+    """Keys of the same document. ids: (N_k,), or (B, N_k) for sequences that are packed in different ways."""
+
+    def __init__(self, ids):
+        self.ids = _checked_ids(ids)
+        self.batches = None if self.ids.ndim == 1 else len(self.ids)
+        self.asks_batch = self.batches is not None
+
+    def check(self, place):
+        if self.ids.shape[-1] != place.N_k:
+            raise ValueError(
+                f"ids has shape {self.ids.shape}, and there are {place.N_k} keys: pass an id for each "
+                "key; row i of Q has that of key i + N_k - N_q"
+            )
+
+    def keys(self, place):
+        self.check(place)
+        if place.N_k == 0:
+            return np.zeros((2, place.N_q), int)
+        ids, r = self.ids if self.ids.ndim == 1 else self.ids[place.b], _positions(place)
+        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        document = np.searchsorted(starts, np.maximum(r, 0), side="right") - 1
+        first, end = starts[document], np.append(starts[1:], place.N_k)[document]
+        return np.where(r < 0, 0, first), np.where(r < 0, 0, end)
+
+    def sees(self, place, r, c):
+        ids = _like(self.ids, c)
+        if place.N_k == 0:
+            return (c == r) & (c < 0)
+        own = r.clip(0, place.N_k - 1)
+        if self.batches is None:
+            return (ids[own] == ids[c]) & (r >= 0)
+        return (ids[place.b, own] == ids[place.b, c]) & (r >= 0)
+
+
+class Blocks(Mask):
+    """Tiles of scores that a table allows. table: (ceil(N_q / B_r), ceil(N_k / B_c)) of bool."""
+
+    def __init__(self, table, B_r, B_c):
+        check_block_sizes(B_r=B_r, B_c=B_c)
+        self.table, self.B_r, self.B_c = np.array(table), int(B_r), int(B_c)
+        if self.table.ndim != 2 or self.table.dtype != bool:
+            raise ValueError(
+                f"table has shape {self.table.shape} and dtype {self.table.dtype}; pass a matrix of bool, a row "
+                "for each block of B_r queries and a column for each block of B_c keys"
+            )
+
+    def check(self, place):
+        expected = -(-place.N_q // self.B_r), -(-place.N_k // self.B_c)
+        if self.table.shape != expected:
+            raise ValueError(
+                f"table has shape {self.table.shape}; {place.N_q} queries and {place.N_k} keys have {expected} "
+                f"blocks of {self.B_r} x {self.B_c}: is it a table of another block size?"
+            )
+
+    def keys(self, place):
+        return None
+
+    def sees(self, place, r, c):
+        return _like(self.table, c)[(r - place.past) // self.B_r, c // self.B_c]
+
+
+class Function(Mask):
+    """What a function says. f: f(r, c) or f(b, h, r, c), of arrays or tensors of whole numbers.
+
+    kernel: the same as a @triton.jit function of (b, h, r, c), for cut tiles; without it kernels load a table.
+    """
+
+    def __init__(self, f, kernel=None):
+        self.f, self.kernel, self.of_heads = f, kernel, count_arguments(f, (2, 4), "r, c", "b, h, r, c") == 4
+        self.asks_batch = self.of_heads
+
+    def keys(self, place):
+        return None
+
+    def sees(self, place, r, c):
+        seen = self.f(place.b, place.h, r, c) if self.of_heads else self.f(r, c)
+        dtype = getattr(seen, "dtype", type(seen))
+        if str(dtype).removeprefix("torch.") not in ("bool", "<class 'bool'>"):
+            raise TypeError(f"the function of the mask returned {dtype}; it must return bool: a comparison")
+        return seen & super().sees(place, r, c)
+
+
+class Score(Mask):
+    """All are seen; f(S, h, r, c) in place of S. slope: its derivative with respect to S, of the same arguments.
+
+    kernel: both as @triton.jit functions.
+    """
+
+    changes_scores = True
+
+    def __init__(self, f, slope, kernel=None):
+        self.f, self.df, self.kernel = f, slope, kernel
+
+    def score(self, S, place, r, c):
+        return self.f(S, place.h, r, c)
+
+    def slope(self, S, place, r, c):
+        return self.df(S, place.h, r, c)
+
+
+class Alibi(Mask):
+    """A penalty for distance: S - slopes[h] * |r - c|. slopes: (H,), or a number for one head."""
+
+    changes_scores = True
+
+    def __init__(self, slopes):
+        self.slopes = np.asarray(slopes, float)
+        if self.slopes.ndim > 1 or not self.slopes.size or not np.isfinite(self.slopes).all():
+            raise ValueError(
+                f"slopes has shape {self.slopes.shape}; pass a finite number for each head, (H,), e.g. "
+                "masks.alibi_slopes(H), or one number for one head"
+            )
+        self.slopes = self.slopes.reshape(-1)
+        self.heads = len(self.slopes)
+
+    def score(self, S, place, r, c):
+        slopes = _like(self.slopes, S)[place.h if self.heads > 1 else 0]
+        return S - _cast(slopes * abs(r - c), S)
+
+
+@dataclass(frozen=True)
+class Softcap(Mask):
+    """c * tanh(S / c): no score beyond c in size."""
+
+    cap: float
+    changes_scores = True
+
+    def score(self, S, place, r, c):
+        return self.cap * _tanh(S / self.cap)
+
+    def slope(self, S, place, r, c):
+        return 1 - _tanh(S / self.cap) ** 2
+
+
+def _positions(place):
+    return np.arange(place.N_q) + place.past
+
+
+def _checked_ids(ids):
+    ids = np.array(ids)
+    if ids.ndim not in (1, 2) or ids.dtype.kind not in "iu":
+        raise TypeError(
+            f"ids has shape {ids.shape} and dtype {ids.dtype}; pass whole numbers, (N_k,) or (B, N_k): the "
+            "document of each token"
+        )
+    for row in np.atleast_2d(ids):
+        changes = np.flatnonzero(row[1:] != row[:-1]) + 1
+        firsts = row[np.concatenate([[0], changes])] if len(row) else row
+        if len(np.unique(firsts)) < len(firsts):
+            seen, again = set(), None
+            for at, name in zip([0, *changes], firsts, strict=True):
+                again = at if name in seen and again is None else again
+                seen.add(name)
+            raise ValueError(
+                f"ids: {row[again]} comes again at position {again}, after another document; tokens of a document "
+                "must stand together: sort them, or use from_function"
+            )
+    return ids
+
+
+def count_arguments(f, accepted, *forms) -> int:
+    """Return how many arguments f takes; raise TypeError unless it is one of the accepted numbers."""
+    if not isinstance(f, Callable):
+        raise TypeError(f"{f!r} is no function; pass one of ({') or ('.join(forms)})")
+    try:
+        n = len(inspect.signature(f).parameters)
+    except ValueError:  # a builtin does not say
+        return accepted[0]
+    if n not in accepted:
+        raise TypeError(f"the function takes {n} arguments; accepted are ({') or ('.join(forms)})")
+    return n
+
+
+def _like(X, other):
+    """Return an array as what `other` is: itself, or a tensor on its device."""
+    if isinstance(other, np.ndarray | np.generic | int):
+        return X
+    import torch  # it is loaded, since `other` is a tensor
+
+    return torch.as_tensor(X, device=other.device)
+
+
+def _cast(X, other):
+    """Return X in the dtype of `other`."""
+    return X.astype(other.dtype) if isinstance(other, np.ndarray) else X.to(other.dtype)
+
+
+def _tanh(X):
+    return np.tanh(X) if isinstance(X, np.ndarray) else X.tanh()

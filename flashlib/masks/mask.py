@@ -1,0 +1,227 @@
+"""What a mask is: how it is asked, tile by tile, and how masks are combined."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Place(NamedTuple):
+    """Where a mask is asked: the sizes, and the batch and head, numbers or, in torch, tensors of them."""
+
+    N_q: int
+    N_k: int
+    b: Any = 0
+    h: Any = 0
+
+    @property
+    def past(self) -> int:
+        """The keys before the first query's own."""
+        return self.N_k - self.N_q
+
+
+class Mask:
+    """All scores are seen, and stay as they are. Others override what differs.
+
+    batches, heads: how many the mask tells apart; None: all alike. asks_batch: whether it may tell batches apart.
+    """
+
+    batches: int | None = None
+    heads: int | None = None
+    changes_scores = False
+    asks_batch = False
+
+    def __and__(self, other):
+        return Both(self, check_mask(other))
+
+    def __or__(self, other):
+        return Either(self, check_mask(other))
+
+    def on(self, N_q, N_k) -> "Tiles":
+        """Return the mask for one head of N_q queries and N_k keys; raise ValueError if it does not fit them."""
+        for name, count in (("heads", self.heads), ("sequences", self.batches)):
+            if count not in (None, 1):
+                raise ValueError(
+                    f"the mask tells {count} {name} apart, and this is one head of one sequence: pass the part "
+                    "that belongs to it, e.g. alibi(slopes[h]) or documents(ids[b])"
+                )
+        return Tiles(self, Place(N_q, N_k))
+
+    def check(self, place: Place):
+        """Raise ValueError if the mask does not fit these sizes."""
+
+    def keys(self, place: Place):
+        """Return the first key that each row sees and the one after its last, (N_q,) each, neither of which falls.
+
+        None if what is seen is not such an interval.
+        """
+        return np.zeros(place.N_q, int), np.full(place.N_q, place.N_k)
+
+    def sees(self, place: Place, r, c):
+        """Return whether queries at positions r see keys c; they may be arrays or tensors, and broadcast."""
+        return (r == r) & (c == c)
+
+    def score(self, S, place: Place, r, c):
+        """Return what becomes of scaled scores."""
+        return S
+
+    def slope(self, S, place: Place, r, c):
+        """Return the derivative of `score` with respect to S; None if it is 1."""
+        return None
+
+
+class Both(Mask):
+    """What two masks both see; scores are changed by the first, then by the second."""
+
+    def __init__(self, first, second):
+        self.parts = first, second
+        self.asks_batch = first.asks_batch or second.asks_batch
+        self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
+        self.changes_scores = first.changes_scores or second.changes_scores
+
+    def check(self, place):
+        for part in self.parts:
+            part.check(place)
+
+    def keys(self, place):
+        first, second = (part.keys(place) for part in self.parts)
+        if first is None or second is None:
+            return None
+        return inside(np.maximum(first[0], second[0]), np.minimum(first[1], second[1]), place)
+
+    def sees(self, place, r, c):
+        first, second = self.parts
+        return first.sees(place, r, c) & second.sees(place, r, c)
+
+    def score(self, S, place, r, c):
+        first, second = self.parts
+        return second.score(first.score(S, place, r, c), place, r, c)
+
+    def slope(self, S, place, r, c):
+        first, second = self.parts
+        inner, outer = first.slope(S, place, r, c), second.slope(first.score(S, place, r, c), place, r, c)
+        return inner if outer is None else outer if inner is None else inner * outer
+
+
+class Either(Mask):
+    """What one of two masks sees, or both."""
+
+    def __init__(self, first, second):
+        for part in (first, second):
+            if part.changes_scores:
+                raise ValueError(
+                    f"{type(part).__name__.lower()} changes scores, and a union does not say whether those "
+                    "that only the other mask sees are changed: unite masks first, then use &"
+                )
+        self.parts = first, second
+        self.asks_batch = first.asks_batch or second.asks_batch
+        self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
+
+    def check(self, place):
+        for part in self.parts:
+            part.check(place)
+
+    def keys(self, place):
+        return None
+
+    def sees(self, place, r, c):
+        first, second = self.parts
+        return first.sees(place, r, c) | second.sees(place, r, c)
+
+
+class Repeated(Mask):
+    """What a mask for B sequences says, for `times` batches of B, one after the other."""
+
+    asks_batch = True
+
+    def __init__(self, mask, B, times):
+        self.mask, self.B, self.batches, self.heads = mask, B, B * times, mask.heads
+
+    def check(self, place):
+        self.mask.check(place)
+
+    def keys(self, place):
+        return self.mask.keys(place._replace(b=place.b % self.B))
+
+    def sees(self, place, r, c):
+        return self.mask.sees(place._replace(b=place.b % self.B), r, c)
+
+
+def repeated(mask, B, times) -> Mask:
+    """Return a mask for B sequences as one for `times` batches of them, one after the other."""
+    if isinstance(mask, Both):
+        return Both(*(repeated(part, B, times) for part in mask.parts))
+    return Repeated(mask, B, times) if mask.asks_batch else mask
+
+
+class Tiles:
+    """A mask for one head, asked tile by tile: rows and cols are slices of queries and keys.
+
+    all: the rows and cols of all scores. keys: what each row sees, as `Mask.keys` gives it.
+    """
+
+    def __init__(self, mask, place):
+        mask.check(place)
+        self.mask, self.place = mask, place
+        self.all = slice(0, place.N_q), slice(0, place.N_k)
+        self.keys = mask.keys(place)
+
+    def hidden(self, rows, cols) -> bool:
+        """Return whether no score of a tile is seen."""
+        if self.keys is None or rows.start == rows.stop:
+            return not self.seen(rows, cols).any()
+        first, end = self.keys
+        return cols.start >= end[rows.stop - 1] or cols.stop <= first[rows.start]
+
+    def cut(self, rows, cols) -> bool:
+        """Return whether some score of a tile is not seen."""
+        if self.keys is None or rows.start == rows.stop:
+            return not self.seen(rows, cols).all()
+        first, end = self.keys
+        return cols.start < first[rows.stop - 1] or cols.stop > end[rows.start]
+
+    def seen(self, rows, cols):
+        """Return which scores of a tile are seen, (B_r, B_c) of bool."""
+        r, c = self._positions(rows, cols)
+        return np.broadcast_to(self.mask.sees(self.place, r, c), (r.size, c.size))
+
+    def scores(self, S_ij, rows, cols):
+        """Return the scaled scores of a tile, (B_r, B_c), as the mask changes them, -inf where not seen."""
+        if self.mask.changes_scores:
+            changed = self.mask.score(S_ij, self.place, *self._positions(rows, cols))
+            S_ij = changed.astype(S_ij.dtype, copy=False)  # whole numbers and slopes would make it fp64
+        if self.cut(rows, cols):
+            S_ij = np.where(self.seen(rows, cols), S_ij, -np.inf)
+        return S_ij
+
+    def gradient(self, dS_ij, S_ij, rows, cols):
+        """Return the gradient with respect to scores before `scores`. dS_ij: after; S_ij: the scores before."""
+        if not self.mask.changes_scores:
+            return dS_ij
+        slope = self.mask.slope(S_ij, self.place, *self._positions(rows, cols))
+        return dS_ij if slope is None else (dS_ij * slope).astype(dS_ij.dtype, copy=False)
+
+    def _positions(self, rows, cols):
+        r, c = np.ogrid[rows, cols]
+        return r + self.place.past, c
+
+
+def check_mask(mask) -> Mask:
+    """Return a mask; raise TypeError if it is none."""
+    if not isinstance(mask, Mask):
+        hint = "; pass blocks(table, B_r, B_c) or from_function(lambda r, c: ...)"
+        raise TypeError(f"mask is a {type(mask).__name__}; pass one of flashlib.masks, e.g. window(128, 0){hint}")
+    return mask
+
+
+def _common(name, first, second):
+    """Return how many batches or heads two masks tell apart; raise ValueError if they disagree."""
+    a, b = getattr(first, name), getattr(second, name)
+    if a is not None and b is not None and a != b:
+        raise ValueError(f"one mask tells {a} {name} apart and the other {b}; they must agree")
+    return a if b is None else b
+
+
+def inside(first, end, place):
+    """Return the interval with its bounds among the keys; an empty one ends where it begins."""
+    first = first.clip(0, place.N_k)
+    return first, np.maximum(end.clip(0, place.N_k), first)

@@ -1,0 +1,79 @@
+"""Attention sinks: a score in each softmax that belongs to no key, so that a row's weights may sum to less than 1.
+
+A sink is one more State, (m = sink, l = 1, O_acc = 0), merged into each row after its last tile. So `add` needs
+only O and lse, whatever computed them, and no kernel knows of it. The backward passes take the O and lse that
+`add` returned: with them P and delta are those of the softmax with its sink, and dQ, dK and dV are exact.
+
+Source: Xiao and others, Efficient Streaming Language Models with Attention Sinks (2024); GPT-OSS (2025), which
+learns a sink for each head.
+"""
+
+import numpy as np
+
+from flashlib.state import Attention
+
+
+def add(attention, sink) -> Attention:
+    """Return O and lse of an Attention with a sink in each row: as if a key had this score, and 0 for its value.
+
+    attention: O (..., N_q, d_v) and lse (..., N_q), NumPy arrays or torch tensors. sink: a number, or, for an O of
+    (B, H, N_q, d_v), one for each head, (H,). O and lse keep their dtypes. A row that sees no key has O = 0 and
+    lse = sink.
+    Raises ValueError for a sink of another shape.
+    """
+    O, lse = attention
+    sink = _like(sink, lse)
+    xp = _library(lse)
+    lse_new = xp.logaddexp(lse, sink)
+    shift = xp.where(lse_new == -np.inf, 0, lse_new)  # -inf - (-inf) would be nan
+    return Attention(_product(O, xp.exp(lse - shift)[..., None]), lse_new)
+
+
+def gradient(attention, sink, dO, dlse=None):
+    """Return the gradient of sum(dO * O) + sum(dlse * lse) by the sink: a number, or (H,), as the sink is.
+
+    attention: what `add` returned. dO, dlse: the shapes of O and lse; None for zeros. With the weight
+    of the sink in a row, P_sink = exp(sink - lse), it is the sum over rows of P_sink * (dlse - rowsum(dO * O)).
+    Raises ValueError for a sink of another shape.
+    """
+    O, lse = attention
+    each = _like(sink, lse)
+    xp = _library(lse)
+    dO, O = (X.astype(lse.dtype) if xp is np else X.to(lse.dtype) for X in (dO, O))
+    weight = xp.exp(each - xp.where(lse == -np.inf, np.inf, lse))  # (..., N_q)
+    of_rows = weight * ((0 if dlse is None else dlse) - (dO * O).sum(-1))
+    return of_rows.sum((0, 2)) if each.ndim else of_rows.sum()
+
+
+def _like(sink, lse):
+    """Return the sink as what lse is, in its dtype, to broadcast with it: a number, or (H, 1)."""
+    if isinstance(lse, np.ndarray):
+        sink = np.asarray(sink, lse.dtype)
+    else:
+        sink = _library(lse).as_tensor(sink, dtype=lse.dtype, device=lse.device)
+    if sink.ndim == 0:
+        return sink
+    if sink.ndim != 1 or lse.ndim != 3 or len(sink) != lse.shape[1]:
+        raise ValueError(
+            f"sink has shape {tuple(sink.shape)} and lse {tuple(lse.shape)}; pass a number, or for lse of "
+            "(B, H, N_q) one for each head, (H,)"
+        )
+    return sink[:, None]
+
+
+def _product(O, factor):
+    """Return O * factor in the dtype of O, without a copy of O in another dtype where none must be kept."""
+    if isinstance(O, np.ndarray):
+        return (O * factor).astype(O.dtype, copy=False)
+    torch = _library(O)
+    if torch.is_grad_enabled() and (O.requires_grad or factor.requires_grad):
+        return (O * factor).to(O.dtype)
+    return torch.mul(O, factor, out=torch.empty_like(O))
+
+
+def _library(X):
+    if isinstance(X, np.ndarray):
+        return np
+    import torch  # it is loaded, since X is a tensor
+
+    return torch

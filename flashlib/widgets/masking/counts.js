@@ -1,0 +1,66 @@
+const swatch = (kind) => h("i", { class: `flash-mask-swatch flash-mask-swatch-${kind}` });
+
+/** How many tiles there are of each kind, and what becomes of the scores. */
+class TileCounts {
+  constructor() {
+    const rows = { whole: "whole: computed without a mask", cut: "cut: computed and masked", hidden: "hidden: skipped" };
+    this.counts = {};
+    const list = Object.entries(rows).map(([name, text]) => {
+      this.counts[name] = h("dd", { "data-count": name });
+      return h("div", {}, h("dt", {}, swatch(name), text), this.counts[name]);
+    });
+    this.parts = ["seen", "masked", "skipped"].map((name) => h("i", { class: `flash-mask-part-${name}` }));
+    this.told = h("p", { class: "flash-note flash-mask-told" });
+    const bar = div("flash-mask-bar", this.parts);
+    this.element = panel("mask-counts", "Tiles", (this.all = note()), h("dl", {}, list), bar, this.told);
+  }
+
+  draw({ tiles, scores, setting, kinds }) {
+    for (const [name, dd] of Object.entries(this.counts)) setText(dd, String(tiles[name]));
+    setText(this.all, `${kinds.length} × ${kinds[0].length}, of ${setting.B_r} × ${setting.B_c} scores`);
+    const { all, computed, seen } = scores;
+    [seen, computed - seen, all - computed].forEach((count, k) => (this.parts[k].style.width = `${(100 * count) / all}%`));
+    setText(this.told, `Scores: ${seen} seen, ${computed - seen} computed and masked, ${all - computed} skipped.`);
+  }
+}
+
+/** What is needed under the mask, of what is needed without one. */
+class Against {
+  constructor() {
+    this.list = div("flash-mask-against");
+    this.element = panel("mask-dense", "Against no mask", note("fp16, one head"), this.list);
+  }
+
+  draw({ against }) {
+    this.rows ??= against.map(({ name }) => this.#row(name));
+    against.forEach(({ mask, dense, ratio, text, percent }, k) => {
+      const row = this.rows[k];
+      row.element.title = `${mask} of ${dense}`;
+      row.bar.style.width = `${100 * ratio}%`;
+      setText(row.text, text);
+      setText(row.percent, percent);
+    });
+  }
+
+  #row(name) {
+    const [bar, text, percent] = [h("i", {}), h("span", {}), h("b", {})];
+    const element = h("div", { "data-name": name }, h("span", {}, typeset(name)), text, percent, div("flash-mask-bar", bar));
+    this.list.append(element);
+    return { element, bar, text, percent };
+  }
+}
+
+/** How a loop finds the tiles of a row block. */
+class Loop {
+  constructor() {
+    this.verdict = h("span", { class: "flash-mask-verdict" });
+    this.words = h("p", {});
+    this.element = panel("mask-loop", "How a loop finds its tiles", this.verdict, this.words);
+  }
+
+  draw({ bounds, table, words }) {
+    this.element.dataset.bounds = bounds;
+    setText(this.verdict, bounds ? "↔ by bounds" : `▦ by a table, ${table} B`);
+    setSentence(this.words, words[1]);
+  }
+}

@@ -1,0 +1,19 @@
+/** A field for a text, which is asked for when it is entered; what is typed stays until another text is shown. */
+function field(name, label, change) {
+  const input = h("input", {
+    type: "text",
+    class: "flash-field",
+    "aria-label": label,
+    "data-name": name,
+    spellcheck: "false",
+    autocomplete: "off",
+    onchange: () => change(input.value),
+  });
+  const element = h("label", { class: "flash-mask-typed" }, h("span", {}, name), input);
+  let shown = null; // the last text that was
+  const show = (text) => {
+    if (text !== shown) input.value = shown = text;
+  };
+  const invalid = (is) => input.setAttribute("aria-invalid", String(is));
+  return { element, show, invalid };
+}

@@ -1,0 +1,41 @@
+"""FlexAttention, which is another's, and our kernels agree on random masks and changes of scores."""
+
+import pytest
+import torch
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+from flashlib import masks
+from flashlib.kernels import autograd
+from tests import oracle
+
+B, H, D = 2, 2, 16
+
+
+def drawn(seed, N_q, N_k, device):
+    """Return a random mask as ours and as FlexAttention's, which counts rows from the first query."""
+    torch.manual_seed(seed)
+    allowed = torch.rand(B, H, N_q, N_k, device=device) < (0.02, 0.3, 0.9)[seed % 3]
+    allowed[..., 0] |= ~allowed.any(-1)  # a row that sees no key is nan there
+    past = N_k - N_q
+    ours = masks.from_function(lambda b, h, r, c: allowed.to(r.device)[b, h, r - past, c])
+    theirs = create_block_mask(lambda b, h, q, k: allowed[b, h, q, k], B, H, N_q, N_k, device=device)
+    return ours, theirs
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("seed, N_q, N_k", [(0, 37, 53), (1, 53, 37), (2, 45, 45), (3, 1, 70)])
+def test_random_masks(seed, N_q, N_k, capped, device):
+    ours, theirs = drawn(seed, N_q, N_k, device)
+    Q, K, V = (torch.randn(B, H, n, D, device=device) for n in (N_q, N_k, N_k))
+    dO = torch.randn_like(Q)
+    score = (lambda s, b, h, q, k: 1.5 * torch.tanh(s / 1.5)) if capped else None
+    gradients = device == "cuda"  # it has none on a CPU
+    leaves = [X.double().requires_grad_(gradients) for X in (Q, K, V)]
+    O = flex_attention(*leaves, score_mod=score, block_mask=theirs)
+    expected = O, *(torch.autograd.grad(O, leaves, dO.double()) if gradients else ())
+    leaves = [X.requires_grad_(gradients) for X in (Q, K, V)]
+    O = autograd.attention(*leaves, mask=ours & masks.softcap(1.5) if capped else ours).O
+    given = O, *(torch.autograd.grad(O, leaves, dO) if gradients else ())
+    for X, Y in zip(given, expected, strict=True):
+        assert oracle.worst(X.detach().cpu(), Y.detach().cpu()) < 5e-6

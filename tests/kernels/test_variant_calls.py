@@ -1,0 +1,184 @@
+"""Calls of the kernels with masks: what is refused, what is kept, and what PyTorch does with them."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from torch import func
+
+from flashlib import masks, torch_ref
+from flashlib.kernels import DEVICE, autograd, backward, forward, variants
+from tests.kernels import drawn
+from tests.kernels.test_variants import tensors
+
+X = torch.zeros(2, 2, 8, 16, device=DEVICE)
+CALLS = {
+    "forward": lambda **options: forward.attention(X, X, X, **options),
+    "autograd": lambda **options: autograd.attention(X, X, X, **options),
+    "transformed": lambda **options: func.vmap(lambda Q: autograd.attention(Q, X, X, **options).O)(X[None]),
+    "backward": lambda **options: backward.backward(X, X, X, X, X[..., 0].contiguous(), X, **options),
+}
+each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+
+
+@each_call
+@pytest.mark.parametrize(
+    "mask, error, words",
+    [
+        (lambda r, c: c <= r, TypeError, r"mask is a function; pass one of flashlib.masks, e.g. window\(128, 0\)"),
+        (torch.ones(8, 8, dtype=torch.bool), TypeError, r"mask is a Tensor; .* blocks\(table, B_r, B_c\)"),
+        (True, TypeError, "mask is a bool"),
+        (masks.alibi([1.0, 2.0, 3.0]), ValueError, "tells 3 heads apart, and Q has 2; they must be equal"),
+        (masks.documents([0] * 7), ValueError, r"ids has shape \(7,\), and there are 8 keys: pass an id for each"),
+        (masks.documents([[0] * 8] * 3), ValueError, "tells 3 sequences apart, and Q has 2"),
+        (
+            masks.blocks(np.ones((2, 4), bool), 4, 4),
+            ValueError,
+            r"table has shape \(2, 4\); 8 queries and 8 keys have \(2, 2\) blocks of 4 x 4",
+        ),
+        (
+            masks.causal() & masks.blocks(np.ones((2, 2), bool), 2, 4),
+            ValueError,
+            "is it a table of another block size",
+        ),
+        (
+            masks.score(lambda S, h, r, c: 2 * S, lambda S, h, r, c: 2 + 0 * S) & masks.window(2, 0),
+            ValueError,
+            r"the score function has no kernel: pass masks.score\(f, slope, kernel=\(f, slope\)\)",
+        ),
+        (
+            masks.from_function(lambda r, c: r - c),
+            TypeError,
+            "the function of the mask returned torch.int64; it must return bool",
+        ),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_refused(call, mask, error, words):
+    with pytest.raises(error, match=words):
+        call(mask=mask)
+
+
+@each_call
+def test_causal_is_a_bool_beside_a_mask_too(call):
+    with pytest.raises(TypeError, match="causal is 'yes'"):
+        call(mask=masks.window(1, 1), causal="yes")
+
+
+def test_a_mask_inside_of_torch_compile_is_refused(device):
+    compiled = torch.compile(lambda X: autograd.attention(X, X, X, mask=masks.window(3, 0)).O, backend="aot_eager")
+    with pytest.raises(RuntimeError, match="cannot look into a mask"):
+        compiled(tensors(device, 5, 5)[0])
+
+
+def test_a_mask_outside_of_what_is_compiled_is_not(device):
+    Q, K, V, _ = tensors(device, 21, 29)
+    mask = masks.window(3, 0)
+    apart = torch.compiler.disable(lambda *X: autograd.attention(*X, mask=mask).O)
+    compiled = torch.compile(lambda Q, K, V: apart(2 * Q, K, V), backend="aot_eager")
+    assert torch.equal(compiled(Q, K, V), autograd.attention(2 * Q, K, V, mask=mask).O)
+
+
+FITTING = {
+    "window": masks.window(5, 1),
+    "documents": masks.documents([0] * 9 + [1] * 20),
+    "function of heads": masks.from_function(lambda b, h, r, c: (r - c) % (h + 2) == 0),
+    "slopes": masks.alibi([0.1, 0.4]),
+    "score": drawn.OF_HEADS & masks.causal(),
+}
+
+
+@pytest.mark.parametrize("kind", ["documents", "function of heads", "score"])
+def test_torch_func_takes_gradients_and_batches(kind, device):
+    def of(attention):
+        def loss(Q, K, V):
+            O, lse = attention(Q, K, V, mask=FITTING[kind])
+            return O.square().sum() + lse.nan_to_num(neginf=0).sum()
+
+        return func.vmap(func.grad(loss, argnums=(0, 1, 2)))
+
+    Q, K, V = (torch.stack([Y, 1 - Y]) for Y in tensors(device, 21, 29)[:3])
+    given, exact = of(autograd.attention)(Q, K, V), of(torch_ref.attention)(Q.double(), K.double(), V.double())
+    for Y, Y_exact in zip(given, exact, strict=True):
+        torch.testing.assert_close(Y.double(), Y_exact, atol=5e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        masks.from_function(lambda b, h, r, c: c <= r + 3 * b),
+        masks.causal() & masks.documents([[0] * 8, [0, 0, 0, 1, 1, 1, 1, 1]]),
+        masks.prefix(2) | masks.documents([[0] * 8, [0, 0, 0, 1, 1, 1, 1, 1]]),
+    ],
+    ids=["function of b", "ids of a batch", "union"],
+)
+def test_under_vmap_a_mask_is_asked_for_the_sequence_and_not_for_the_batch(mask, device):
+    Y = torch.randn(3, 2, 1, 8, 16, device=device)
+    given = func.vmap(lambda Q: autograd.attention(Q, Q, Q, mask=mask).O)(Y)
+    exact = torch.stack([torch_ref.attention(*[X.double()] * 3, mask=mask).O for X in Y])
+    torch.testing.assert_close(given.double(), exact, atol=5e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", FITTING)
+def test_gradients_by_autograd(kind, device, poisoned):
+    leaves = [Y.requires_grad_() for Y in tensors(device, 21, 29)[:3]]
+    exact = [Y.detach().double().requires_grad_() for Y in leaves]
+    both, causal = [], kind in ("documents", "function of heads")
+    for attention, inputs in ((autograd.attention, leaves), (torch_ref.attention, exact)):
+        O, lse = attention(*inputs, mask=FITTING[kind], causal=causal)
+        both.append(torch.autograd.grad(O.square().sum() + lse.nan_to_num(neginf=0).sin().sum(), inputs))
+    for Y, Y_exact in zip(*both, strict=True):
+        torch.testing.assert_close(Y.double(), Y_exact, atol=5e-5, rtol=1e-4)
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """The masks for which a variant was made."""
+    of, asked = variants.of, []
+    monkeypatch.setattr(variants, "of", lambda mask, *rest: asked.append(mask) or of(mask, *rest))
+    return asked
+
+
+@pytest.mark.parametrize(
+    "kind", ["long documents", "function of heads", "score of heads", "blocks of whole tiles"]
+)
+def test_a_second_call_prepares_nothing(kind, prepared, device, rng):
+    mask = drawn.WIDE[kind](rng, 1, 2, 21, 45)
+    Q, K, V, dO = tensors(device, 21, 45)
+    Q.requires_grad_()
+    results = []
+    for calls in (3, 3):  # a pass forward, and two backward
+        O, lse = autograd.attention(Q, K, V, mask=mask)
+        results.append((O.detach(), *torch.autograd.grad(O, Q, dO)))
+        assert len(prepared) == calls and all(asked is mask for asked in prepared)
+    assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
+    autograd.attention(Q[:, :, 1:], K, V, mask=mask)
+    assert len(prepared) == 4, "other sizes are prepared for themselves"
+
+
+def test_two_masks_do_not_share_a_plan(device):
+    Q, K, V, _ = tensors(device, 21, 29)
+    for names in ([0] * 9 + [1] * 20, [0] * 20 + [1] * 9):
+        mask = masks.documents(names)
+        for causal in (False, True):
+            given = forward.attention(Q, K, V, mask=mask, causal=causal)
+            exact = torch_ref.attention(Q.double(), K.double(), V.double(), mask=mask, causal=causal)
+            torch.testing.assert_close(given.O.double(), exact.O, atol=5e-6, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "kind", ["wide window", "long documents", "function of heads", "score of heads", "blocks of parts of tiles"]
+)
+def test_what_was_prepared_goes_with_its_mask(kind, device, rng):
+    mask = drawn.WIDE[kind](rng, 1, 1, 5, 7)
+    plans = forward.PLANS.of_masks, backward.PLANS.of_masks
+    gc.collect()
+    before = [len(of) for of in plans]
+    Q, K, V, dO = tensors(device, 5, 7, heads=(1, 1, 1))
+    backward.backward(Q, K, V, *forward.attention(Q, K, V, mask=mask), dO, mask=mask)
+    assert all(mask in of for of in plans)
+    gone = weakref.ref(mask)
+    del mask
+    gc.collect()
+    assert gone() is None and [len(of) for of in plans] == before

@@ -1,0 +1,157 @@
+"""Packed sequences equal a loop over the sequences, in fp64."""
+
+import numpy as np
+import pytest
+import torch
+
+from flashlib import torch_ref
+from flashlib.kernels import forward, varlen
+from tests import oracle
+
+PACKS = {  # lengths of queries and of keys
+    "one": ([37], [53]),
+    "empty ones": ([5, 0, 23, 1, 0], [9, 3, 0, 1, 0]),
+    "more keys": ([7, 1, 18], [30, 17, 21]),
+    "fewer keys": ([30, 17, 21], [7, 1, 18]),
+    "nothing to see": ([20, 3], [0, 0]),
+    "nothing to ask": ([0, 0], [20, 3]),
+    "no sequences": ([], []),
+}
+
+
+def packed(device, lengths_q, lengths_k, heads=(2, 1), d=16, dtype=torch.float32, offsets=torch.int32):
+    """Return Q, K and V, and both offsets."""
+    T_q, T_k = sum(lengths_q), sum(lengths_k)
+    shapes = (T_q, heads[0], d), (T_k, heads[1], d), (T_k, heads[1], d)
+    Q, K, V = (torch.randn(shape, device=device).to(dtype).requires_grad_() for shape in shapes)
+    return (
+        Q,
+        K,
+        V,
+        *(torch.tensor([0, *np.cumsum(n)], dtype=offsets, device=device) for n in (lengths_q, lengths_k)),
+    )
+
+
+def one_by_one(Q, K, V, cu_q, cu_k, **options):
+    """Return O and lse of a loop over the sequences."""
+    group = Q.shape[1] // K.shape[1]
+    K, V = (X.repeat_interleave(group, dim=1) for X in (K, V))
+    outputs = [(Q[:0] * 1.0, Q[:0, :, 0] * 1.0)]
+    for b in range(len(cu_q) - 1):
+        rows, keys = slice(cu_q[b], cu_q[b + 1]), slice(cu_k[b], cu_k[b + 1])
+        O, lse = torch_ref.attention(*(X.transpose(0, 1)[None] for X in (Q[rows], K[keys], V[keys])), **options)
+        outputs.append((O[0].transpose(0, 1), lse[0].mT))
+    return tuple(torch.cat(parts) for parts in zip(*outputs, strict=True))
+
+
+def check(Q, K, V, cu_q, cu_k, **options):
+    """Hold O, lse and the gradients of both: at most twice the error of the loop in the same dtype."""
+    ours = [X.detach().requires_grad_() for X in (Q, K, V)]
+    given = varlen.attention(*ours, cu_q, cu_k, **options)
+    assert given.O.shape == Q.shape and given.O.dtype == Q.dtype and given.lse.shape == Q.shape[:2]
+    dO, dlse = torch.randn_like(given.O), torch.randn_like(given.lse)
+
+    def all_of(leaves, outputs):
+        O, lse = outputs
+        total = (O * dO.to(O)).sum() + (lse.masked_fill(lse == -torch.inf, 0) * dlse.to(lse)).sum()
+        grads = torch.autograd.grad(total, leaves, allow_unused=True)
+        return [O, lse, *(torch.zeros_like(X) if g is None else g for X, g in zip(leaves, grads, strict=True))]
+
+    def of_the_loop(dtype):
+        leaves = [X.detach().to(dtype).requires_grad_() for X in (Q, K, V)]
+        return all_of(leaves, one_by_one(*leaves, cu_q.tolist(), cu_k.tolist(), **options))
+
+    names = "O", "lse", "dQ", "dK", "dV"
+    of_each = zip(names, all_of(ours, given), of_the_loop(torch.float64), of_the_loop(Q.dtype), strict=True)
+    for name, X, exact, plain in of_each:
+        X, exact, plain = (Y.detach().cpu().double().numpy() for Y in (X, exact, plain))
+        unit = 1e-6 if name == "lse" else torch.finfo(Q.dtype).eps
+        rounding = 8 * unit * max(1.0, np.abs(exact[np.isfinite(exact)]).max(initial=0))
+        oracle.assert_close(X, exact, plain=plain, rounding=rounding, what=name)
+    return given
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("pack", PACKS)
+def test_equals_a_loop_over_the_sequences(pack, causal, device, poisoned):
+    Q, K, V, *offsets = packed(device, *PACKS[pack], offsets=torch.int64 if causal else torch.int32)
+    given = check(Q, K, V, *offsets, causal=causal)
+    if pack == "nothing to see":
+        assert (given.O == 0).all() and (given.lse == -torch.inf).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lengths_drawn_at_random(seed, device, poisoned):
+    rng = np.random.default_rng(seed)
+    longest = 40 if device == "cpu" else 700
+    lengths = rng.integers(0, longest, (2, rng.integers(1, 6))) * (rng.random((2, 1)) < 0.9)
+    if seed % 2:
+        lengths[1] = lengths[0]  # self-attention
+    group, H_k = rng.integers(1, 3, 2)
+    dtype = [torch.float32, torch.float16, torch.bfloat16, torch.float32][seed]
+    given = packed(device, *lengths.tolist(), heads=(int(group * H_k), int(H_k)), d=24, dtype=dtype)
+    check(*given, causal=seed < 2, scale=0.3)
+
+
+def test_nothing_is_read_beside_a_sequence(device):
+    Q, K, V, cu_q, cu_k = packed(device, [20, 30], [20, 30], heads=(1, 1))
+    before = varlen.attention(Q, K, V, cu_q, cu_k)
+    louder = torch.where(torch.arange(50, device=device) < 20, 1.0, 3.0)[:, None, None]
+    other = varlen.attention(Q, K * louder, V, cu_q, cu_k)
+    assert torch.equal(before.O[:20], other.O[:20]) and not torch.equal(before.O[20:], other.O[20:])
+
+
+def test_one_sequence_is_the_kernel_without_packing(device, poisoned):
+    Q, K, V, *offsets = packed(device, [37], [53])
+    given = varlen.attention(Q, K, V, *offsets, causal=True)
+    with torch.no_grad():
+        O, lse = forward.attention(*(X.transpose(0, 1)[None] for X in (Q, K, V)), causal=True)
+    assert oracle.worst(given.O.detach().cpu(), O[0].transpose(0, 1).cpu()) < 2e-6
+    assert oracle.worst(given.lse.detach().cpu(), lse[0].mT.cpu()) < 2e-6
+
+
+X, CU = torch.zeros(8, 2, 16), torch.tensor([0, 3, 8], dtype=torch.int32)
+
+
+@pytest.mark.parametrize(
+    "changed, error, words",
+    [
+        ({"Q": X[None]}, ValueError, r"Q is \(1, 8, 2, 16\); pass a tensor of packed tokens, \(T, H, d\)"),
+        ({"K": X.numpy()}, ValueError, "K is ndarray; pass a tensor of packed tokens"),
+        ({"V": X.half()}, TypeError, "V has dtype torch.float16 and Q has torch.float32"),
+        ({"Q": X[:, :1]}, ValueError, "H_q must be a multiple"),
+        ({"causal": "no"}, TypeError, "causal is 'no'"),
+        ({"scale": -1}, ValueError, "scale is -1"),
+        ({"cu_seqlens_q": [0, 3, 8]}, TypeError, r"cu_seqlens_q is list; pass a tensor \(B \+ 1,\) of int32"),
+        ({"cu_seqlens_k": CU.float()}, TypeError, r"cu_seqlens_k is \(3,\) of torch.float32; pass a tensor"),
+        ({"cu_seqlens_k": CU[None]}, TypeError, r"cu_seqlens_k is \(1, 3\) of torch.int32; pass a tensor"),
+        ({"cu_seqlens_q": CU[:0]}, ValueError, "cu_seqlens_q has 0 numbers and T is 8; of B sequences"),
+        ({"cu_seqlens_q": CU[:1]}, ValueError, "cu_seqlens_q has 1 numbers and T is 8"),
+        ({"cu_seqlens_k": CU.new_tensor([0, 5, 3, 8])}, ValueError, "cu_seqlens_k falls from 5 to 3 at position"),
+        ({"cu_seqlens_q": CU.new_tensor([0, 3, 7])}, ValueError, "goes from 0 to 7; it must go from 0 to T = 8"),
+        ({"cu_seqlens_q": CU.new_tensor([1, 3, 8])}, ValueError, "goes from 1 to 8; it must go from 0 to T = 8"),
+        ({"cu_seqlens_k": CU.new_tensor([0, 8])}, ValueError, "cu_seqlens_q has 3 numbers and cu_seqlens_k 2"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(changed, error, words, monkeypatch):
+    monkeypatch.setattr("flashlib.kernels.check_device", lambda **_: None)  # the same on a machine with a GPU
+    with pytest.raises(error, match=words):
+        varlen.attention(**dict(Q=X, K=X, V=X, cu_seqlens_q=CU, cu_seqlens_k=CU) | changed)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("causal", [False, True])
+def test_nothing_waits_for_the_gpu(causal):
+    Q, K, V, *offsets = packed("cuda", [700, 0, 300], [500, 20, 300], heads=(4, 2), d=64, dtype=torch.bfloat16)
+
+    def call():
+        given = varlen.attention(Q, K, V, *offsets, causal=causal)
+        return torch.autograd.grad(given.O, (Q, K, V), given.O.detach())
+
+    expected = call()  # compiles
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        grads = call()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert all(torch.equal(given, before) for given, before in zip(grads, expected, strict=True))

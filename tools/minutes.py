@@ -1,0 +1,80 @@
+"""How long a chapter takes, from its notebook: its head and the tables say what is computed here.
+
+A reader reads 180 words a minute, of text and of code, and takes 3 minutes for a prediction, and for an exercise
+what its text says. An optional section is one whose heading ends in "(optional)".
+"""
+
+import copy
+import re
+from typing import NamedTuple
+
+WORDS = 180  # a minute
+PREDICTION = 3  # minutes
+STEP = 5  # what is said is rounded up to a multiple of it
+
+EXERCISE = re.compile(r"^\*(\d+) minutes · \w+\*$", re.MULTILINE)
+HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # of one sign are the title, and comments in code
+FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
+WORD = re.compile(r"\S*\w\S*")
+SAID = re.compile(r"\*About .*?\.(?=\s)", re.DOTALL)
+
+
+class Minutes(NamedTuple):
+    """Of a chapter: all, those for exercises, and those in optional sections, exercises among them."""
+
+    all: float
+    exercises: float
+    optional: float
+
+    def __add__(self, other):
+        return Minutes(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def rounded(self) -> "Minutes":
+        return Minutes(*(-int(-minutes // STEP) * STEP for minutes in self))
+
+
+def of(nb) -> Minutes:
+    """Return how long a chapter takes."""
+    total, level = Minutes(0, 0, 0), None
+    for cell in nb.cells:
+        for part in _sections(cell):
+            if heading := HEADING.match(part):
+                depth = len(heading[1])
+                if level is None or depth <= level:
+                    level = depth if heading[2].endswith("(optional)") else None
+            total += _taken(cell, part, optional=level is not None)
+    return total
+
+
+def stated(nb):
+    """Return a copy of a chapter whose head says how long it takes."""
+    nb = copy.deepcopy(nb)
+    head = nb.cells[0]
+    head.source, n = SAID.subn(f"*{sentence(of(nb))}", head.source)
+    if n != 1:
+        raise ValueError(f'the first cell has {n} sentences that begin with "*About"; it needs one')
+    return nb
+
+
+def sentence(minutes) -> str:
+    """Return a sentence that says how long a chapter takes."""
+    total, exercises, optional = minutes.rounded()
+    parts = [f"{exercises} are for exercises"] * bool(exercises) + [f"{optional} are optional"] * bool(optional)
+    return f"About {total} minutes{', of which ' if parts else ''}{' and '.join(parts)}."
+
+
+def _sections(cell):
+    """Return the text of a cell, cut before each heading."""
+    if cell.cell_type == "code":
+        return [cell.source]
+    return re.split(r"(?m)^(?=##+ )", FOLDED.sub("", cell.source))
+
+
+def _taken(cell, text, *, optional) -> Minutes:
+    """Return what a part of a cell takes; the minutes of an exercise are for its text and its cells too."""
+    exercise = float(found[1]) if (found := EXERCISE.search(text)) else 0.0
+    own = exercise or any(tag.startswith("stub:") for tag in cell.metadata.get("tags", []))
+    reading = 0.0 if own else len(WORD.findall(text)) / WORDS
+    asked = PREDICTION * text.count("checks.predict(") if cell.cell_type == "code" else 0
+    taken = reading + asked + exercise
+    return Minutes(taken, exercise, taken if optional else 0.0)
