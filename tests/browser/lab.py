@@ -33,8 +33,7 @@ KERNEL_TIMEOUT = 60_000  # where a kernel must start first
 # Only this is reliable: a run started before the kernel has introduced itself is lost without a word. When a
 # kernel is idle it has sent its widgets; the page imports and draws them after that.
 UNDRAWN = "the widgets were not drawn in time"
-RUN_ALL = (
-    """async ([timeout, drawing]) => {
+RUN_ALL = """async ([timeout, drawing, undrawn]) => {
     const start = performance.now();
     const app = window.jupyterapp;
     const panel = app.shell.currentWidget;
@@ -68,14 +67,12 @@ RUN_ALL = (
         if (performance.now() - ended > drawing) {
             const late = cells().flatMap((cell, k) => (awaited(cell, k) ? [k] : []));
             const shown = late.map((k) => `cell ${k}: ${panel.content.widgets[k].outputArea.node.textContent}`);
-            return [`%s; kernel ${session.kernel.status}`, ...shown];
+            return [`${undrawn}; kernel ${session.kernel.status}`, ...shown];
         }
         await new Promise(requestAnimationFrame);
     }
     return errors();
 }"""
-    % UNDRAWN
-)
 
 # Run a cell again; where it shows a widget, wait until that has drawn what Python sent.
 RUN_AGAIN = """async ([index, timeout]) => {
@@ -183,11 +180,11 @@ class Lab:
     def run_all(self):
         """Run all cells, until all their widgets are drawn; return what went wrong in them.
 
-        JupyterLab asks a new kernel for widgets of before while the first cells run, and its answer and what these
-        cells send may cross: it was seen to draw nothing then. So the notebook is opened once more, and that is told.
+        JupyterLab asks a new kernel for widgets while the first cells send theirs. Once in CI none was drawn: then
+        the notebook is opened once more, and what was seen is told.
         """
         for attempt in range(2):
-            problems = self.page.evaluate(RUN_ALL, [RUN_TIMEOUT, DRAW_TIMEOUT])
+            problems = self.page.evaluate(RUN_ALL, [RUN_TIMEOUT, DRAW_TIMEOUT, UNDRAWN])
             if attempt or not (problems and problems[0].startswith(UNDRAWN)):
                 return problems
             told = f"{self.name} is opened again: {problems}; JupyterLab said {self.complaints}"
