@@ -8,6 +8,7 @@ row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
     window(left, right)   r - left <= c <= r + right; None: no bound on that side
     prefix(n)             c <= r or c < n
     documents(ids)        ids[r] == ids[c]: sequences packed one after the other
+    tree(parents)         candidates: c < N_k - N_q, or c is r or an ancestor of r
     blocks(table, B_r, B_c)  table[row // B_r, c // B_c], of rows and not positions
     from_function(f)      f(r, c), or f(b, h, r, c)
     alibi(slopes)         all are seen; S - slopes[h] * |r - c|
@@ -24,6 +25,7 @@ from numbers import Real
 
 import numpy as np
 
+from flashlib.masks.candidates import Tree
 from flashlib.masks.kinds import (
     Alibi,
     Blocks,
@@ -40,8 +42,8 @@ from flashlib.state import check_causal, check_counts
 
 __all__ = [
     "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Prefix", "Score",
-    "Softcap", "Tiles", "Window", "alibi", "alibi_slopes", "blocks", "causal", "check_mask", "combined",
-    "documents", "fitted", "from_function", "prefix", "repeated", "resolve", "score", "softcap", "window",
+    "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "blocks", "causal", "check_mask", "combined",
+    "documents", "fitted", "from_function", "prefix", "repeated", "resolve", "score", "softcap", "tree", "window",
 ]  # fmt: skip
 
 
@@ -73,6 +75,17 @@ def documents(ids) -> Mask:
     only. Raises TypeError or ValueError for anything else.
     """
     return Documents(ids)
+
+
+def tree(parents) -> Mask:
+    """Return the mask of a tree of candidates that are verified at once, in speculative decoding.
+
+    parents: whole numbers, (N_q,), or (B, N_q) for a tree of each sequence: candidate i continues parents[i] < i,
+    or the text itself if that is -1. It sees the keys before the candidates, its ancestors' and its own. With
+    range(-1, N_q - 1) it is causal. Raises TypeError or ValueError for anything else.
+    Source: Miao and others, SpecInfer (2024), "tree attention"; Cai and others, Medusa (2024).
+    """
+    return Tree(parents)
 
 
 def blocks(table, B_r, B_c) -> Mask:

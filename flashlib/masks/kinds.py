@@ -72,7 +72,7 @@ class Documents(Mask):
         return np.where(r < 0, 0, first), np.where(r < 0, 0, end)
 
     def sees(self, place, r, c):
-        ids = _like(self.ids, c)
+        ids = like(self.ids, c)
         if place.N_k == 0:
             return (c == r) & (c < 0)
         own = r.clip(0, place.N_k - 1)
@@ -105,7 +105,7 @@ class Blocks(Mask):
         return None
 
     def sees(self, place, r, c):
-        return _like(self.table, c)[(r - place.past) // self.B_r, c // self.B_c]
+        return like(self.table, c)[(r - place.past) // self.B_r, c // self.B_c]
 
 
 class Function(Mask):
@@ -163,7 +163,7 @@ class Alibi(Mask):
         self.heads = len(self.slopes)
 
     def score(self, S, place, r, c):
-        slopes = _like(self.slopes, S)[place.h if self.heads > 1 else 0]
+        slopes = like(self.slopes, S)[place.h if self.heads > 1 else 0]
         return S - _cast(slopes * abs(r - c), S)
 
 
@@ -220,7 +220,7 @@ def count_arguments(f, accepted, *forms) -> int:
     return n
 
 
-def _like(X, other):
+def like(X, other):
     """Return an array as what `other` is: itself, or a tensor on its device."""
     if isinstance(other, np.ndarray | np.generic | int):
         return X

@@ -1,0 +1,58 @@
+"""A mask for speculative decoding: several continuations of one text, verified at once."""
+
+import numpy as np
+
+from flashlib.masks.kinds import like
+from flashlib.masks.mask import Mask
+
+
+class Tree(Mask):
+    """The keys of before and, of the N_q last, those of a candidate's ancestors and its own.
+
+    parents: (N_q,), or (B, N_q): the candidate that each continues, which stands before it; -1: the text itself.
+    """
+
+    def __init__(self, parents):
+        self.parents = _checked_parents(parents)
+        self.batches = None if self.parents.ndim == 1 else len(self.parents)
+        self.asks_batch = self.batches is not None
+        N = self.parents.shape[-1]
+        self.ancestors = np.zeros((*self.parents.shape, N), bool)  # [..., i, k]: k is i, or an ancestor of i
+        for own, parent in zip(self.ancestors.reshape(-1, N, N), np.atleast_2d(self.parents), strict=True):
+            for i in range(N):
+                own[i] = own[parent[i]] if parent[i] >= 0 else False
+                own[i, i] = True
+
+    def check(self, place):
+        N = self.parents.shape[-1]
+        if N != place.N_q or N > place.N_k:
+            raise ValueError(
+                f"parents has shape {self.parents.shape}, and there are {place.N_q} queries and {place.N_k} keys: "
+                "pass a parent for each query; the last N_q keys are those of the same candidates"
+            )
+
+    def keys(self, place):
+        return None
+
+    def sees(self, place, r, c):
+        ancestors, last = like(self.ancestors, c), self.parents.shape[-1] - 1
+        own, node = (r - place.past).clip(0, last), (c - place.past).clip(0, last)
+        at = (own, node) if self.batches is None else (place.b, own, node)
+        return (c < place.past) | ancestors[at]
+
+
+def _checked_parents(parents):
+    parents = np.array(parents)
+    if parents.ndim not in (1, 2) or parents.dtype.kind not in "iu" or not parents.size:
+        raise TypeError(
+            f"parents has shape {parents.shape} and dtype {parents.dtype}; pass whole numbers, (N_q,) or "
+            "(B, N_q): the candidate that each one continues, -1 for the text itself"
+        )
+    wrong = np.argwhere((parents < -1) | (parents >= np.arange(parents.shape[-1])))
+    if len(wrong):
+        at = tuple(map(int, wrong[0]))
+        raise ValueError(
+            f"parents{list(at)} is {parents[at]}; candidate {at[-1]} continues one of a smaller number, or -1, "
+            "the text itself"
+        )
+    return parents
