@@ -20,16 +20,17 @@ def attention(Q, K, V, sink, *, causal=False, mask=None, scale=None, determinist
     """
     Q, K, V = as_autocast(Q, K, V)
     plan = forward.plan_of(Q, K, V, causal, mask)
-    sink = _checked(sink, Q)
+    sink = checked(sink, Q)
     scale = resolve_scale(scale, Q.shape[-1])
     return Attention(*_WithSink.apply(plan, Q, K, V, sink, causal, mask, scale, deterministic))
 
 
-def _checked(sink, Q):
+def checked(sink, Q):
+    """Return a sink as a tensor on the device of Q, () or (H_q,); raise what `attention` raises about it."""
     if not isinstance(sink, torch.Tensor):
         if isinstance(sink, bool) or not isinstance(sink, int | float):
             raise TypeError(f"sink is {sink!r}; pass a number, or a tensor of one for each head, (H_q,)")
-        sink = torch.tensor(float(sink))
+        return torch.full((), float(sink), device=Q.device)
     if not sink.is_floating_point():
         raise TypeError(f"sink has dtype {sink.dtype}; pass floating-point numbers, e.g. sink.float()")
     if sink.shape not in ((), (Q.shape[1],)):

@@ -55,12 +55,17 @@ def checked(mask, causal, Q, K):
     hide, change = parts(fitted)
     if not change and all(part == masks.causal() for part in hide):
         return None, bool(hide)
+    check_change(change)
+    return mask, causal
+
+
+def check_change(change):
+    """Raise ValueError unless kernels can change scores as these masks do."""
     if any(isinstance(part, masks.Score) and part.kernel is None for part in change):
         raise ValueError(
             "the score function has no kernel: pass masks.score(f, slope, kernel=(f, slope)) with @triton.jit "
             "functions of (S, h, r, c)"
         )
-    return mask, causal
 
 
 def parts(mask) -> Parts:
@@ -78,14 +83,14 @@ def of(mask, causal, asked) -> tuple:
     if mask is None:
         return None, {"CAUSAL": causal, "VARIANT": None, "SCORED": False}
     hide, change = parts(masks.combined(mask, causal))
-    scores, of_scores = _scores(change, asked)
+    changes, of_scores = scores(change, asked)
     functions, of_seen = (), ()
     found = _bounds(hide, asked)
     if found is None:
         found = _table(*_seen(hide, asked), asked)
         functions, of_seen = _seen([part for part in hide if not _of_whole_tiles(part, asked)], asked)
     told = found.order, found.numbers, of_seen, of_scores
-    return told, {"CAUSAL": False, "VARIANT": (found.function, functions, scores), "SCORED": bool(scores)}
+    return told, {"CAUSAL": False, "VARIANT": (found.function, functions, changes), "SCORED": bool(changes)}
 
 
 class Found(NamedTuple):
@@ -164,7 +169,7 @@ def _closed(hide):
 
 def _seen(hide, asked):
     """Return the functions that say which scores are seen, and their numbers."""
-    each = [_sees(part, asked) for part in hide] or [(seen.anywhere, None)]
+    each = [sees(part, asked) for part in hide] or [(seen.anywhere, None)]
     return tuple(zip(*each, strict=True))
 
 
@@ -173,7 +178,8 @@ def _of_whole_tiles(part, asked):
     return isinstance(part, masks.Blocks) and not (part.B_r % asked.B_R or part.B_c % asked.B_C)
 
 
-def _sees(part, asked):
+def sees(part, asked):
+    """Return the function that says which scores a mask sees, and its numbers; see `seen`."""
     N_q, N_k, device = asked.N_q, asked.N_k, asked.device
     match part:
         case masks.Window(left, right):
@@ -231,7 +237,7 @@ def _table(functions, numbers, asked) -> Found:
     return Found(None, (counts, index, asked.H * blocks, blocks, most), order)
 
 
-def _scores(change, asked):
+def scores(change, asked):
     """Return what becomes of a score, and its slope, of one mask after the other; and their numbers."""
     each = [_changes(part, asked) for part in change]
     return tuple(f for pair, _ in each for f in pair), tuple(numbers for _, numbers in each)

@@ -86,11 +86,13 @@ def test_every_kernel_is_compiled_for_both_generations():
     assert sizes > SPILLED.keys()
 
 
+@pytest.mark.parametrize("module", ["compiled_variants", "compiled_decode"])
 @pytest.mark.parametrize("capability", CAPABILITIES)
-def test_masks_compile_without_spills(capability):
-    command = [sys.executable, "-m", "tests.kernels.compiled_variants", str(capability)]
+def test_masks_and_caches_compile_without_spills(module, capability):
+    command = [sys.executable, "-m", f"tests.kernels.{module}", str(capability)]
     environment = os.environ | {"TRITON_INTERPRET": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found and [made for made in found if made["spilled"] or made["notes"]] == []
+    assert [made for made in found if made.get("in_flight", 1) == 0] == []  # keys are loaded ahead

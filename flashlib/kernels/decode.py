@@ -1,0 +1,283 @@
+"""Decoding: attention of few new queries of each sequence over its cache of keys and values.
+
+A query reads every K and V once, so speed is bytes per second, and a kernel with one program for a head leaves
+most of the GPU idle. Here keys are split over programs, see `decode_passes`. Nothing waits for the GPU, and what
+is launched depends on the sizes of tensors alone: a CUDA graph that was captured once is right for any lengths.
+"""
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+from flashlib import masks
+from flashlib.kernels import (
+    INTERPRETED,
+    as_autocast,
+    check_no_gradient,
+    launchable,
+    launching,
+    on_device_of,
+    sinks,
+    tuned,
+    variants,
+)
+from flashlib.kernels.decode_passes import _merge, _partial
+from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
+from flashlib.kernels.paged import check_cache
+from flashlib.state import Attention, check_causal, check_counts, resolve_scale
+
+MOST_SEQUENCES = 4096  # every program looks at all lengths
+MOST_CANDIDATES = 32  # of a tree: a bit each
+COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32}
+
+
+class Cache(NamedTuple):
+    """What `attention` takes of a cache."""
+
+    K: torch.Tensor
+    V: torch.Tensor
+    lengths: torch.Tensor | None
+    table: torch.Tensor | None
+    k_scale: torch.Tensor | None
+    v_scale: torch.Tensor | None
+
+    def first(self):
+        """Return the cache of sequence 0 alone, all of whose keys count."""
+        if self.table is not None:
+            return self._replace(lengths=None, table=self.table[:1])
+        return Cache(*(X if X is None else X[:1] for X in self))._replace(lengths=None)
+
+
+def attention(
+    Q, K, V, lengths=None, table=None, *, causal=False, mask=None, scale=None, sink=None,
+    k_scale=None, v_scale=None, shared=0, parts=None,
+) -> Attention:  # fmt: skip
+    """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, over a cache.
+
+    Q: (B, H_q, N_q, d), float16, bfloat16 or float32: the new queries of each sequence, few of them.
+    K, V, lengths, table, k_scale, v_scale: the cache, contiguous or in pages, with the new tokens as its last: see
+    `paged.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
+    Row i of sequence b stands at r = lengths[b] - N_q + i. causal: it sees key c if c <= r. mask: window, prefix,
+    tree, softcap, alibi, functions and scores that have a kernel, and intersections of these.
+    sink: None, a number, or one for each head, (H_q,), see `flashlib.sink`.
+    shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
+    are read once, from sequence 0. A mask may then not depend on how far a key is from its query.
+    parts: into about how many parts the keys of one head are split, those of all sequences together; default: as
+    many as occupy the GPU.
+    O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
+    lse = -inf.
+    Lengths are not looked at where they lie on a GPU: more than the cache holds counts as all, less than 0 as 0.
+    Raises TypeError or ValueError for anything else, before any work.
+    Source: Dao and others, Flash-Decoding (2023); Kwon and others, PagedAttention (2023); for `shared`, Juravsky
+    and others, Hydragen (2024).
+    """
+    (Q,) = as_autocast(Q)
+    cache = Cache(K, V, lengths, table, k_scale, v_scale)
+    plan = _plan_of(Q, cache, causal, mask, sink, shared, parts)
+    check_no_gradient(Q=Q, K=K, V=V)
+    scale = resolve_scale(scale, Q.shape[-1])
+    prior = None
+    if plan.of_shared:
+        prior = _run(_as_one(Q), cache.first(), scale, plan.of_shared, dtype=torch.float32)
+    return _run(Q, cache, scale, plan, sink=sink, prior=prior)
+
+
+class Plan(NamedTuple):
+    """A call of `attention`, except its tensors and its scale.
+
+    states: how many States all parts leave, for each row of a sequence. partial, merge: None if O has no elements.
+    of_shared: the plan for the keys that all sequences share, or None.
+    """
+
+    states: int
+    partial: launching.Launch | None
+    merge: launching.Launch | None
+    of_shared: "Plan | None" = None
+
+
+PLANS = launching.PlansOfMasks()
+
+
+def _plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
+    """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
+    plans = PLANS.of(mask)
+    check_causal(causal)
+    check_counts(shared=shared)
+    check_counts(at_least=1, **({} if parts is None else {"parts": parts}))
+    of_sink = sink if isinstance(sink, torch.Tensor) else None
+    key = plans.key((Q, *cache, of_sink), bool(causal), int(shared), parts, type(sink))
+    if found := plans.get(key):
+        return found
+    layout = check_cache(Q, *cache)
+    _check_sizes(Q, cache, layout, shared)
+    if sink is not None:
+        sinks.checked(sink, Q)
+    fitted = masks.fitted(mask, causal, *Q.shape[:3], max(layout.capacity, Q.shape[2]))
+    hide, change = variants.parts(fitted)
+    sees = _sees(hide, change, Q, layout.capacity)
+    found = _planned(Q, cache, layout, sees, shared, parts)
+    if shared:
+        if sees.far:
+            raise ValueError(
+                "shared keys and a mask that depends on how far a key is from its query: sequences of different "
+                "lengths would see the keys differently; pass shared=0"
+            )
+        rows, whole = _as_one(Q), layout._replace(capacity=shared)
+        alone = _sees((), change, rows, shared)  # what hides keys hides none of these
+        found = found._replace(of_shared=_planned(rows, cache.first(), whole, alone, 0, parts))
+    return plans.keep(key, found)
+
+
+def _as_one(Q):
+    """Return the queries of all sequences as those of one, (1, H_q, B N_q, d)."""
+    return Q.transpose(0, 1).reshape(1, Q.shape[1], -1, Q.shape[3])
+
+
+def _check_sizes(Q, cache, layout, shared):
+    (B, H_q, _, d), H_k, d_v = Q.shape, cache.K.shape[1], cache.V.shape[3]
+    if cache.K.shape[3] != d:
+        raise ValueError(f"Q has d = {d} and K {cache.K.shape[3]}; they must be equal")
+    for name, n in (("d", d), ("d_v", d_v)):
+        if n not in HEAD_DIMS:
+            raise ValueError(f"{name} is {n}; the kernel takes 16 to 256: pad {'Q and K' if name == 'd' else 'V'}")
+    if H_k == 0 or H_q % H_k:
+        raise ValueError(f"Q has {H_q} heads and the cache has {H_k}; H_q must be a multiple of H_k")
+    if B > MOST_SEQUENCES:
+        raise ValueError(f"Q has {B} sequences; a call takes at most {MOST_SEQUENCES}: split the batch")
+    if shared > layout.capacity:
+        raise ValueError(f"shared is {shared}, and the cache holds {layout.capacity} tokens of a sequence")
+
+
+class Sees(NamedTuple):
+    """What a kernel is told of a mask: bounds around r, whether there is a tree, functions, and their numbers.
+
+    far: whether anything depends on how far a key is from its query.
+    """
+
+    left: int
+    right: int
+    constants: dict
+    told: tuple
+    far: bool
+
+
+def _sees(hide, change, Q, capacity) -> Sees:
+    """Return what kernels are told of the parts of a mask; raise ValueError for one that they cannot ask."""
+    B, H, N_q, _ = Q.shape
+    variants.check_change(change)
+    windows = [part for part in hide if isinstance(part, masks.Window)]
+    trees = [part for part in hide if isinstance(part, masks.Tree)]
+    others = [part for part in hide if part not in windows and part not in trees]
+    for part in others:
+        if not isinstance(part, masks.Prefix) and getattr(part, "kernel", None) is None:
+            raise ValueError(
+                f"decoding takes no mask of {type(part).__name__.lower()}: it is prepared for sizes, and a cache "
+                "grows; pass window, prefix, tree, softcap, alibi, or from_function(f, kernel=...)"
+            )
+    if len(trees) > 1 or (trees and N_q > MOST_CANDIDATES):
+        raise ValueError(f"a mask may have one tree, of at most {MOST_CANDIDATES} candidates; it has {len(trees)}")
+    asked = variants.Asked(B, H, N_q, capacity, 1, 1, Q.device)
+    seen = [variants.sees(part, asked) for part in others]
+    functions, numbers = zip(*seen, strict=True) if seen else ((), ())
+    scores, of_scores = variants.scores(change, asked)
+    left, right = (
+        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=variants.FAR)
+        for side in ("left", "right")
+    )
+    constants = {"TREE": bool(trees), "SEEN": functions, "SCORES": scores}
+    told = _bits(trees[0], Q.device) if trees else None, numbers, of_scores
+    far = left < variants.FAR or bool(others) or not all(isinstance(part, masks.Softcap) for part in change)
+    return Sees(min(left, variants.FAR), min(right, variants.FAR), constants, told, far)
+
+
+def _bits(tree, device):
+    """Return the ancestors of each candidate as bits of an int32, (B, N_q) or (N_q,), and a sequence's stride."""
+    N = tree.parents.shape[-1]
+    bits = (tree.ancestors * (1 << torch.arange(N).numpy())).sum(-1).astype("uint32").view("int32")
+    return torch.from_numpy(bits).to(device), 0 if tree.batches is None else N
+
+
+def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
+    q, k, v = launchable(Q), _read(cache.K), _read(cache.V)
+    (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
+    if not B * H * N_q:
+        return Plan(0, None, None)
+    D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
+    compute = q.dtype
+    if layout.fp8 and compute == torch.float16:  # whose range is too small for P times a scale
+        compute = torch.float32 if INTERPRETED else torch.bfloat16
+    config, programs = _config(H // H_k * N_q, max(D, D_V), compute, k.element_size(), layout.page, q.device)
+    blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
+    parts = max(1, programs // blocks) if parts is None else parts
+    states = parts + B
+    unit, strides = launching.in_units(q, k, v)
+    of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
+    table_stride = 0 if cache.table is None else cache.table.shape[1]
+    about = layout.capacity, shared, sees.left
+    of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
+    of_values = {"d_v": d_v, "D_V": D_V}
+    partial = launching.Launch(
+        _partial,
+        states * blocks,
+        (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.told),
+        {"d": d, "D": D, "PAGE": layout.page, "COMPUTE": COMPUTE[compute], "UNIT": unit, "B_R": config.B_R}
+        | of_keys | of_values | sees.constants,
+        {"num_warps": config.num_warps, "num_stages": config.num_stages},
+    )  # fmt: skip
+    merge = launching.Launch(
+        _merge,
+        B * H * N_q,
+        (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
+        of_keys | of_values | {"SCORED": bool(sees.constants["SCORES"]), "STATES": 32},
+        {"num_warps": 4},
+    )
+    return Plan(states, partial, merge)
+
+
+def _config(R, D, dtype, itemsize, paged, device):
+    """Return tiles for R rows, and how many programs occupy the GPU.
+
+    A tile of pages waits for its entry of the table, which takes half of the stages.
+    """
+    gpu = tuned.room(device)
+    if dtype == torch.float32 or not gpu.tensor_cores:
+        config = tuned.Config(16, 32, 4, 2)
+    else:
+        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)
+        config = tuned.Config(min(max(16, triton.next_power_of_2(R)), 64), B_C, 4, 3)
+
+    def taken(config):
+        return (config.B_R + 2 * (config.num_stages - 1) * config.B_C) * D * itemsize + tuned.BARRIERS
+
+    config = tuned.fitted(config, taken, gpu.shared)
+    at_a_time = max(1, min(3, int(gpu.shared // taken(config)))) if gpu.multiprocessors else 1
+    if paged:
+        config = config._replace(num_stages=2 * config.num_stages - 1)
+    return config, max(gpu.multiprocessors, 8) * at_a_time
+
+
+def _read(X):
+    """Return X as a kernel can read it; the interpreter reads neither bfloat16 nor fp8."""
+    return X.float() if INTERPRETED and X.dtype not in COMPUTE else launchable(X)
+
+
+def _run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attention:
+    """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
+    q, k, v = launchable(Q), _read(cache.K), _read(cache.V)
+    B, H, N_q, _ = q.shape
+    d_v = v.shape[3]
+    o = torch.empty((B, H, N_q, d_v), dtype=dtype or q.dtype, device=q.device)
+    lse = torch.empty((B, H, N_q), dtype=torch.float32, device=q.device)
+    if plan.partial:
+        O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
+        m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
+        sink = None if sink is None else sinks.checked(sink, Q).float().expand(H).contiguous()
+        prior = (None, None) if prior is None else prior
+        scale_log2e = scale * LOG2_E.value
+        with on_device_of(q):
+            scales = cache.k_scale, cache.v_scale
+            plan.partial(q, k, v, *scales, cache.lengths, cache.table, O_part, m, l, scale_log2e)
+            plan.merge(O_part, m, l, *prior, sink, cache.lengths, o, lse, scale_log2e)
+    return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -1,0 +1,246 @@
+"""The kernels of decoding: `_partial`, of a part of the keys, then `_merge`, which `decode` launches.
+
+The keys of a sequence are split into parts, so that few queries occupy the whole GPU. A program streams one part
+past the rows of one head of K and V, which are the query heads of its group with their new queries, and leaves a
+State: m, l and O_acc. `_merge` joins the States of a row, in any order, as in chapter 03. How many parts a
+sequence has is decided on the GPU, from the lengths that lie there: parts are about equally long, and the grid
+does not depend on lengths, so one CUDA graph serves all of them.
+
+Source: Dao and others, Flash-Decoding (2023); pages: Kwon and others, PagedAttention (2023).
+"""
+
+import triton
+import triton.language as tl
+
+from flashlib.kernels import seen
+from flashlib.kernels.forward import LOG2_E
+
+LEAST = tl.constexpr(4)  # tiles that are worth a part of their own
+
+
+@triton.jit
+def _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C: tl.constexpr):
+    """Return the lengths of sequences b, the first tiles that their rows see, and how many tiles there are."""
+    length = tl.zeros_like(b) + capacity
+    if Lengths_ptr is not None:
+        length = tl.load(Lengths_ptr + b, mask=b < B, other=0).to(tl.int32)
+        length = tl.minimum(tl.maximum(length, 0), capacity)
+    first = tl.maximum(length - N_q - left, shared) // B_C
+    return length, first, tl.where(b < B, tl.maximum(tl.cdiv(length, B_C) - first, 0), 0)
+
+
+@triton.jit
+def _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C: tl.constexpr, B_P: tl.constexpr):
+    """Return for each of B_P sequences how many parts it has, and how many it and those before it have.
+
+    parts: how many there should be of one head, of all sequences; there are at most B more.
+    """
+    b = tl.arange(0, B_P)
+    _, _, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
+    most = tl.maximum(tl.cdiv(tl.sum(tiles), parts), LEAST)
+    own = tl.where(b < B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # one at least, to say that nothing is seen
+    return own, tl.cumsum(own)
+
+
+@triton.jit(
+    do_not_specialize=[
+        *(f"{X}_{axis}" for X in "qkv" for axis in "bhn"), "s_b", "s_h", "tree_b", "table_b", "B", "H_k", "group",
+        "N_q", "capacity", "shared", "left", "right", "parts",
+    ],
+)  # fmt: skip
+def _partial(
+    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_ptr, M_ptr, L_ptr, scale_log2e,
+    q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,  # strides; b: of pages, where there are pages
+    table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+    B_P: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,  # q, k, v strides in UNITs
+    TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+):  # fmt: skip
+    """Write m, l and O_acc that one part of the keys gives to the rows of one head of K and V.
+
+    m is in units of the products q . k, or of changed scores times log2(e): only so can it be subtracted exactly.
+    told: the numbers of TREE, of SEEN and of SCORES, see `seen`.
+    """
+    R = group * N_q
+    T_r = tl.cdiv(R, B_R)
+    block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
+    own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    if part < tl.max(ends):
+        b = tl.sum((ends <= part).to(tl.int32))
+        its = tl.arange(0, B_P) == b
+        n = tl.sum(tl.where(its, own, 0))
+        k = part - tl.sum(tl.where(its, ends - own, 0))
+        length, first, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
+        begin, end = first + tiles * k // n, first + tiles * (k + 1) // n
+
+        row = block * B_R + tl.arange(0, B_R)
+        inside = row < R
+        i, h = row % N_q, h_k * group + row // N_q
+        past = length - N_q
+        at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
+        q = _rows(Q_ptr, at, inside, d, D, True).to(COMPUTE)  # (B_R, D)
+
+        # Tiles that all rows see: from the first key of the last row on, up to the last key of the first row.
+        whole, after = tl.cdiv(tl.maximum(length - 1 - left, shared), B_C), length // B_C
+        if TREE:
+            after = tl.minimum(past // B_C, after)
+        else:
+            after = tl.minimum((past + 1 + right) // B_C, after)
+        if len(SEEN) > 0:
+            after = begin
+        whole = tl.minimum(tl.maximum(whole, begin), end)
+        after = tl.minimum(tl.maximum(after, whole), end)
+
+        table = Table_ptr
+        if PAGE > 0:
+            table += b.to(tl.int64) * table_b
+        bits = tl.zeros((B_R,), tl.int32)
+        if TREE:
+            bits = tl.load(told[0][0] + b * told[0][1] + i)
+        rows = b, h[:, None], (past + i)[:, None], bits[:, None]
+        bounds = length, past, shared, left, right
+        k_at = h_k.to(tl.int64) * k_h * UNIT, k_b.to(tl.int64) * UNIT, k_n.to(tl.int64) * UNIT  # head, page, row
+        v_at = h_k.to(tl.int64) * v_h * UNIT, v_b.to(tl.int64) * UNIT, v_n.to(tl.int64) * UNIT
+        s_at = h_k.to(tl.int64) * s_h, s_b.to(tl.int64)
+        m = tl.full((B_R,), -float("inf"), tl.float32)
+        l = tl.zeros((B_R,), tl.float32)
+        O_acc = tl.zeros((B_R, D_V), tl.float32)
+        m, l, O_acc = _stream(
+            q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, whole, 0, whole,
+            after - whole, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, False, TREE, SEEN, SCORES,
+        )  # fmt: skip
+        m, l, O_acc = _stream(
+            q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, begin, whole - begin,
+            after, whole - begin + end - after, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, True,
+            TREE, SEEN, SCORES,
+        )  # fmt: skip
+        state = (part.to(tl.int64) * H_k * group + h) * N_q + i
+        tl.store(M_ptr + state, m, mask=inside)
+        tl.store(L_ptr + state, l, mask=inside)
+        cols = tl.arange(0, D_V)
+        tl.store(O_ptr + state[:, None] * d_v + cols[None, :], O_acc, mask=inside[:, None] & (cols < d_v)[None, :])
+
+
+@triton.jit
+def _stream(
+    q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, begin, n_left, after, n, rows,
+    bounds, scale_log2e, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, PAGE: tl.constexpr,
+    CUT: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+):  # fmt: skip
+    """Bring m, l and O_acc past n tiles: n_left from `begin` on, and the others from `after` on."""
+    b, h, r, bits = rows
+    length, past, shared, left, right = bounds
+    factor = 1.0 if len(SCORES) > 0 else scale_log2e
+    for t in range(n):
+        tile = tl.where(t < n_left, begin + t, after + t - n_left) if CUT else begin + t
+        page, row = _where(table, b, tile, length, B_C, PAGE, CUT)
+        c = tile * B_C + tl.arange(0, B_C)
+        k = _rows(K_ptr, k_at[0] + page * k_at[1] + row * k_at[2], c < length, d, D, CUT).to(q.dtype)  # (B_C, D)
+        v = _rows(V_ptr, v_at[0] + page * v_at[1] + row * v_at[2], c < length, d_v, D_V, CUT).to(q.dtype)
+        S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
+        if K_scale_ptr is not None:
+            at = s_at[0] + page * s_at[1] + row
+            S *= tl.load(K_scale_ptr + at, mask=c < length, other=0.0)[None, :]
+        if len(SCORES) > 0:
+            S = seen.changed(SCORES, told[2], S * (scale_log2e / LOG2_E), h, r, c[None, :]) * LOG2_E
+        if CUT:
+            visible = (c >= tl.maximum(r - left, shared)) & (c < length)[None, :]
+            if TREE:
+                node = c[None, :] - past
+                visible &= (node < 0) | (((bits >> tl.maximum(node, 0)) & 1) != 0)
+            else:
+                visible &= c[None, :] <= r + right
+            if len(SEEN) > 0:
+                visible &= seen.all_see(SEEN, told[1], b, h, r, c[None, :])
+            S = tl.where(visible, S, -float("inf"))
+        m_old = m
+        m = tl.maximum(m_old, tl.max(S, axis=1))
+        shift = tl.where(m == -float("inf"), 0.0, m)  # -inf - (-inf) would be nan
+        alpha = tl.exp2((m_old - shift) * factor)
+        P = tl.exp2((S - shift[:, None]) * factor)
+        l = alpha * l + tl.sum(P, axis=1)
+        if V_scale_ptr is not None:
+            at = s_at[0] + page * s_at[1] + row
+            P *= tl.load(V_scale_ptr + at, mask=c < length, other=0.0)[None, :]
+        O_acc = tl.dot(P.to(q.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
+    return m, l, O_acc
+
+
+@triton.jit
+def _where(table, b, tile, length, B_C: tl.constexpr, PAGE: tl.constexpr, CUT: tl.constexpr):
+    """Return the pages in which the keys of a tile lie, and their rows there; PAGE 0: a sequence is a page."""
+    c = tile * B_C + tl.arange(0, B_C)
+    if PAGE == 0:
+        return b.to(tl.int64), c.to(tl.int64)
+    elif PAGE >= B_C:
+        return tl.load(table + tile * B_C // PAGE).to(tl.int64), (c % PAGE).to(tl.int64)
+    elif CUT:
+        return tl.load(table + c // PAGE, mask=c < length, other=0).to(tl.int64), (c % PAGE).to(tl.int64)
+    else:
+        return tl.load(table + c // PAGE).to(tl.int64), (c % PAGE).to(tl.int64)
+
+
+@triton.jit
+def _rows(X_ptr, at, inside, d: tl.constexpr, D: tl.constexpr, MASKED: tl.constexpr):
+    """Return the rows that begin at these elements, (rows, D), 0 past d and, if MASKED, where not inside."""
+    cols = tl.arange(0, D)
+    ptrs = X_ptr + at[:, None] + cols[None, :]
+    if MASKED:
+        return tl.load(ptrs, mask=inside[:, None] & (cols < d)[None, :], other=0.0)
+    elif d < D:
+        return tl.load(ptrs, mask=(cols < d)[None, :], other=0.0)
+    else:
+        return tl.load(ptrs)
+
+
+@triton.jit(
+    do_not_specialize=[
+        *(f"o_{axis}" for axis in "bhn"), "B", "H", "N_q", "capacity", "shared", "left", "parts",
+    ],
+)  # fmt: skip
+def _merge(
+    O_part_ptr, M_ptr, L_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, Lengths_ptr, O_ptr, Lse_ptr, scale_log2e,
+    o_b, o_h, o_n, B, H, N_q, capacity, shared, left, parts,
+    d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, SCORED: tl.constexpr,
+    STATES: tl.constexpr,  # joined at a time
+):  # fmt: skip
+    """Write a row of O and lse from the States of all parts, of what is known of `shared` keys, and of a sink."""
+    i, h, b = tl.program_id(0) % N_q, tl.program_id(0) // N_q % H, tl.program_id(0) // N_q // H
+    own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    its = tl.arange(0, B_P) == b
+    n, end = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends, 0))
+    factor = 1.0 if SCORED else scale_log2e
+    cols = tl.arange(0, D_V)
+    m, l = tl.full((1,), -float("inf"), tl.float32), tl.zeros((1,), tl.float32)
+    O_acc = tl.zeros((D_V,), tl.float32)
+    if Prior_O_ptr is not None:  # of a sequence after the other, as `decode` computes it
+        known = (h.to(tl.int64) * B + b) * N_q + i
+        m = tl.maximum(m, tl.load(Prior_lse_ptr + known) * (LOG2_E / factor))
+        l = tl.where(m == -float("inf"), 0.0, 1.0)
+        O_acc += tl.load(Prior_O_ptr + known * d_v + cols, mask=cols < d_v, other=0.0)
+    for first in range(end - n, end, STATES):
+        state = first + tl.arange(0, STATES)
+        inside = state < end
+        at = (state.to(tl.int64) * H + h) * N_q + i
+        m_state = tl.load(M_ptr + at, mask=inside, other=-float("inf"))
+        l_state = tl.load(L_ptr + at, mask=inside, other=0.0)
+        O_state = _rows(O_part_ptr, at * d_v, inside, d_v, D_V, True)  # (STATES, D_V)
+        m_old = m
+        m = tl.maximum(m_old, tl.max(m_state, axis=0))
+        shift = tl.where(m == -float("inf"), 0.0, m)
+        alpha, weight = tl.exp2((m_old - shift) * factor), tl.exp2((m_state - shift) * factor)
+        l = alpha * l + tl.sum(weight * l_state, axis=0)
+        O_acc = alpha * O_acc + tl.sum(weight[:, None] * O_state, axis=0)
+    if Sink_ptr is not None:  # a State (m = sink, l = 1, O_acc = 0)
+        sink = tl.load(Sink_ptr + h).to(tl.float32) * (LOG2_E / factor)
+        m_old = m
+        m = tl.maximum(m_old, sink)
+        alpha = tl.exp2((m_old - m) * factor)
+        l, O_acc = alpha * l + tl.exp2((sink - m) * factor), alpha * O_acc
+
+    divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
+    o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n
+    tl.store(o + cols, (O_acc / divisor).to(O_ptr.dtype.element_ty), mask=cols < d_v)
+    row = (b.to(tl.int64) * H + h) * N_q + i
+    tl.store(Lse_ptr + row + tl.arange(0, 1), (m * factor + tl.log2(divisor)) / LOG2_E)

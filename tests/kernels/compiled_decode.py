@@ -1,0 +1,73 @@
+"""Compile the kernels of decoding for a GPU that need not be there: python -m tests.kernels.compiled_decode 90
+
+Prints a line of JSON: case, kernel, bytes spilled by a thread, registers, bytes of shared memory, what ptxas says,
+and how many instructions copy keys ahead. In a process of its own with TRITON_INTERPRET=0, since Triton decides
+once whether to interpret.
+"""
+
+import contextlib
+import json
+import re
+import sys
+
+import torch
+
+from flashlib import kernels, masks
+from flashlib.gpus import GPUS
+from flashlib.kernels import compiling
+
+B, H_K, N = 4, 8, 4096
+CASES = {  # group, N_q, d, tokens of a page or 0, dtype of the cache, options
+    "plain": (4, 1, 128, 0, torch.bfloat16, {}),
+    "pages of 16": (4, 1, 128, 16, torch.float16, {"causal": True}),
+    "pages of 64": (4, 1, 64, 64, torch.bfloat16, {}),
+    "fp8 in pages of 256": (1, 4, 128, 256, torch.float8_e4m3fn, {"causal": True}),
+    "many rows": (8, 16, 128, 0, torch.bfloat16, {"mask": masks.window(1000, 0)}),
+    "shared": (4, 1, 256, 0, torch.bfloat16, {"shared": 2048, "mask": masks.softcap(30.0), "sink": 0.5}),
+    "tree": (4, 7, 80, 16, torch.bfloat16, {"mask": masks.tree([-1, 0, 0, 1, 1, 2, 2])}),
+}
+KERNELS = {
+    90: dict.fromkeys(CASES, ["_partial", "_merge"]),
+    80: {"pages of 16": ["_partial"], "plain": ["_partial"]},
+}
+
+
+def call(attention, group, N_q, d, page, dtype, options):
+    of_q = torch.bfloat16 if dtype == torch.float8_e4m3fn else dtype
+    shape = (B * N // page, H_K, page, d) if page else (B, H_K, N, d)
+    scales = {X: torch.empty(shape[:3]) for X in ("k_scale", "v_scale")} if dtype != of_q else {}
+    table = torch.empty(B, N // page, dtype=torch.int32) if page else None
+    K, V = torch.empty(shape, dtype=dtype), torch.empty(shape, dtype=dtype)
+    Q, lengths = torch.empty(B, H_K * group, N_q, d, dtype=of_q), torch.empty(B, dtype=torch.int32)
+    attention(Q, K, V, lengths, table, **options, **scales)
+
+
+def compiled(launches, capability):
+    """Yield what the compiler says of each kernel."""
+    for case, kernel in [(case, kernel) for case, of in KERNELS[capability].items() for kernel in of]:
+        launches.prepare(kernel, "cubin")
+        with contextlib.redirect_stdout(launches.log):
+            call(decode.attention, *CASES[case])
+        log, made = launches.log.getvalue(), launches.compiled
+        yield {
+            "case": case,
+            "kernel": kernel,
+            "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+            "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+            "shared": made.metadata.shared,
+            "notes": re.findall(r"Potential Performance Loss: (.*)", log),
+        } | ({"in_flight": made.asm["ptx"].count("cp.async.c")} if kernel == "_partial" else {})
+
+
+if __name__ == "__main__":
+    capability = int(sys.argv[1])
+    kernels.check_device = lambda **_: None  # before the kernels import it
+    kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
+    launches = compiling.Launches()
+    kernels.triton.runtime.driver.set_active(compiling.NoDevice(capability))
+    torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
+    room = GPUS["A100" if capability == 80 else "H200"].block_sram
+    compiling.tuned.room = lambda device: compiling.tuned.Room(room, 132, tensor_cores=True, tma=capability >= 90)
+    from flashlib.kernels import decode
+
+    print(json.dumps(list(compiled(launches, capability))))

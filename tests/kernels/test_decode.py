@@ -1,0 +1,295 @@
+"""Attention over a cache equals a loop over its sequences, in fp64, however keys are split, paged and masked."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from flashlib import masks, sink
+from flashlib.kernels import decode
+from flashlib.state import Attention
+from tests import oracle
+from tests.kernels import cached, drawn
+from tests.kernels.test_forward import dot_product_rounding, largest
+
+LENGTHS = [0, 1, 200, 37, 397]  # ragged; of one, of none
+HALF = [torch.float16, torch.bfloat16]
+
+
+def check(problem, lengths, **options):
+    """Decode, and hold O and lse against fp64: at most twice the error of the loop in the same dtype."""
+    Q, cache, K, V = problem
+    given = decode.attention(Q, **cache, **options)
+    assert given.O.dtype == Q.dtype and given.lse.dtype == torch.float32
+    assert given.O.shape == (*Q.shape[:3], V.shape[3]) and given.lse.shape == Q.shape[:3]
+    plain = {
+        name: (lambda b, value=options[name]: value) for name in ("causal", "mask", "scale") if name in options
+    }
+    exact, same = (
+        Attention(*cached.attention(X, *(Y.to(X) for Y in (K, V)), lengths, **plain)) for X in (Q.double(), Q)
+    )
+    if (s := options.get("sink")) is not None:
+        exact, same = sink.add(exact, s), sink.add(same, s)
+    each = K.repeat_interleave(Q.shape[1] // K.shape[1], dim=1)
+    rounded = [dot_product_rounding(Q[b], each[b, :, :n], options.get("scale")) for b, n in enumerate(lengths)]
+    in_scores = max(rounded, default=0.0)
+    rounding = (2.0**-22 * largest(exact.lse) + 2.0**-24 * K.shape[2] ** 0.5 + in_scores) * largest(V)
+    oracle.assert_close(
+        given.O.cpu().double(), exact.O.cpu(), plain=same.O.cpu().double(), rounding=rounding, what="O"
+    )
+    oracle.assert_close(given.lse.cpu(), exact.lse.cpu(), rounding=rounding + 2 * in_scores, what="lse")
+    return given
+
+
+@pytest.mark.parametrize("page", [0, 16, 64])
+@pytest.mark.parametrize("N_q, causal", [(1, False), (3, True), (5, False)])
+@pytest.mark.parametrize("dtype", [*HALF, torch.float32])
+def test_equals_a_loop_over_the_sequences(page, N_q, causal, dtype, device, poisoned):
+    check(cached.problem(device, LENGTHS, N_q=N_q, dtype=dtype, page=page), LENGTHS, causal=causal)
+
+
+@pytest.mark.parametrize("heads", [(3, 3), (6, 2), (8, 1), (20, 1)])
+@pytest.mark.parametrize("N_q", [1, 7])
+def test_query_heads_of_a_group_are_rows_of_one_tile(heads, N_q, device, poisoned):
+    lengths = [90, 17]
+    check(cached.problem(device, lengths, heads=heads, N_q=N_q, page=16), lengths, causal=True)
+
+
+@pytest.mark.parametrize("d, d_v", [(16, 16), (17, 40), (80, 64), (128, 24), (256, 256)])
+def test_every_head_dimension(d, d_v, device, poisoned):
+    lengths = [70, 33]
+    for page in (0, 16):
+        check(cached.problem(device, lengths, d=d, d_v=d_v, page=page), lengths)
+
+
+@pytest.mark.parametrize("lengths", [[700], [0, 900, 0, 129, 300]])
+def test_the_result_does_not_depend_on_how_keys_are_split(lengths, device, poisoned):
+    problem = cached.problem(device, lengths, N_q=2)
+    for parts in (1, 2, 7, 40, None):
+        check(problem, lengths, causal=True, parts=parts)
+
+
+def test_pages_change_nothing_to_the_bit(device, poisoned):
+    lengths = [300, 5, 0, 128]
+    Q, cache, *_ = cached.problem(device, lengths, N_q=3, N=384)
+    expected = decode.attention(Q, **cache, causal=True, parts=3)
+    for page in (16, 32, 128):
+        given = decode.attention(Q, **cached.in_pages(cache, page), causal=True, parts=3)
+        assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
+
+
+MASKS = {
+    "window": lambda H: masks.window(40, 0),
+    "window to both sides": lambda H: masks.window(70, 1),
+    "own key alone": lambda H: masks.window(0, 0),
+    "prefix": lambda H: masks.prefix(9),
+    "soft cap": lambda H: masks.causal() & masks.softcap(1.5),
+    "alibi": lambda H: masks.causal() & masks.alibi(masks.alibi_slopes(H)),
+    "score": lambda H: drawn.OF_HEADS & masks.window(100, 0),
+    "function": lambda H: drawn.stripes(),
+    "function of heads": lambda H: masks.causal() & drawn.stripes(of_heads_too=True),
+    "tree": lambda H: masks.tree([-1, 0, 0, 1, -1]),
+    "tree in a window": lambda H: masks.tree([-1, 0, 1, 1, 0]) & masks.window(50, None) & masks.softcap(3.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(name, device, poisoned):
+    """The masks of chapter 14, whose rows stand at different positions in each sequence."""
+    lengths, heads, N_q = [5, 397, 64], (4, 2), 5
+    mask, problem = MASKS[name](heads[0]), cached.problem(device, lengths, heads=heads, N_q=N_q, page=16)
+    given = decode.attention(problem.Q, **problem.cache, mask=mask, parts=3)
+    for b, n in enumerate(lengths):
+        Q, K, V = (X[b : b + 1].cpu().double() for X in (problem.Q, problem.K_exact, problem.V_exact))
+        K, V = (X[:, :, :n].repeat_interleave(heads[0] // heads[1], dim=1) for X in (K, V))
+        exact = masked_attention(Q, K, V, mask, b)
+        np.testing.assert_allclose(given.O[b].cpu(), exact.O[0], atol=2e-5)
+        np.testing.assert_allclose(given.lse[b].cpu(), exact.lse[0], rtol=1e-5, atol=1e-5)
+
+
+def masked_attention(Q, K, V, mask, b):
+    """Return O and lse of sequence b under a mask, from its definition."""
+    (_, H, N_q, d), N_k = Q.shape, K.shape[2]
+    place = masks.Place(N_q, N_k, b, torch.arange(H)[:, None, None])
+    r, c = torch.arange(N_q)[:, None] + place.past, torch.arange(N_k)
+    S = mask.score(Q @ K.mT / d**0.5, place, r, c).masked_fill(~mask.sees(place, r, c), -torch.inf)
+    lse = S.logsumexp(-1)
+    P = (S - lse[..., None].masked_fill(lse[..., None] == -torch.inf, 0)).exp()
+    return Attention(P @ V, lse)
+
+
+def test_each_sequence_has_its_own_tree(device, poisoned):
+    parents, lengths = [[-1, 0, 1, 1], [-1, -1, 0, 2]], [50, 21]
+    problem = cached.problem(device, lengths, N_q=4)
+    both = decode.attention(problem.Q, **problem.cache, mask=masks.tree(parents))
+    for b in range(2):
+        alone = decode.attention(problem.Q, **problem.cache, mask=masks.tree(parents[b]))
+        assert torch.equal(both.O[b], alone.O[b]) and torch.equal(both.lse[b], alone.lse[b])
+
+
+@pytest.mark.parametrize("one_for_each_head", [False, True])
+def test_a_sink_is_one_more_state(one_for_each_head, device, poisoned):
+    lengths = [0, 150, 33]
+    problem = cached.problem(device, lengths, N_q=2, page=16)
+    s = torch.tensor([0.5, -2.0, 3.0, 0.0], device=device) if one_for_each_head else 0.5
+    check(problem, lengths, causal=True, sink=s)
+
+
+@pytest.mark.parametrize("page", [0, 16])
+@pytest.mark.parametrize("shared, N_q", [(16, 1), (48, 3), (100, 2)])
+def test_keys_that_all_sequences_share_are_the_same_read_once(page, shared, N_q, device, poisoned):
+    lengths = [shared + N_q, shared + 77, 300]
+    shared = shared // page * page if page else shared
+    Q, cache, K, V = cached.problem(device, lengths, N_q=N_q, N=304)
+    for X in (K, V, cache["K"], cache["V"]):
+        X[:, :, :shared] = X[:1, :, :shared].clone()
+    if page:
+        cache = cached.in_pages(cache, page)
+        cache["table"][:, : shared // page] = cache["table"][:1, : shared // page].clone()
+    problem = cached.Problem(Q, cache, K, V)
+    check(problem, lengths, causal=True, sink=0.25, shared=shared)
+    check(problem, lengths, mask=masks.causal() & masks.softcap(2.0), shared=shared)
+
+
+def test_shared_keys_are_read_from_the_first_sequence_alone(device, poisoned):
+    lengths = [90, 70]
+    Q, cache, *_ = cached.problem(device, lengths)
+    for X in (cache["K"], cache["V"]):
+        X[1, :, :64] = X[0, :, :64]
+    expected = decode.attention(Q, **cache, shared=64)
+    for X in (cache["K"], cache["V"]):
+        X[1, :, :64] = torch.nan
+    given = decode.attention(Q, **cache, shared=64)
+    assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
+
+
+@pytest.mark.parametrize("page", [0, 16])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_cache_in_fp8_is_attended_to_as_what_it_holds(page, dtype, device, poisoned):
+    lengths = [200, 0, 37]
+    problem = cached.problem(device, lengths, N_q=2, dtype=dtype, page=page, fp8=True)
+    given = decode.attention(problem.Q, **problem.cache, causal=True)
+    exact = Attention(
+        *cached.attention(problem.Q.double(), problem.K_exact, problem.V_exact, lengths, causal=lambda b: True)
+    )
+    in_products = 2.0**-8 * largest(exact.lse) * largest(exact.O)  # Q and P are bf16 in the products
+    oracle.assert_close(given.O.cpu().double(), exact.O.cpu(), rounding=2 * in_products, what="O")
+    oracle.assert_close(given.lse.cpu(), exact.lse.cpu(), rounding=2.0**-7 * largest(exact.lse), what="lse")
+
+
+def test_lengths_beyond_the_cache_count_as_its_size_and_below_0_as_0(device, poisoned):
+    Q, cache, *_ = cached.problem(device, [64, 64, 64], page=16)
+    as_given = decode.attention(Q, **cache | {"lengths": torch.tensor([10**6, -5, 64], device=device)})
+    expected = decode.attention(Q, **cache | {"lengths": torch.tensor([64, 0, 64], device=device)})
+    assert torch.equal(as_given.O, expected.O) and torch.equal(as_given.lse, expected.lse)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e9])
+def test_huge_scores_are_those_of_the_largest_key(size, device, poisoned):
+    """In base 2 the maximum of such scores is not exact: parts must be merged in the units of their products."""
+    lengths = [700]
+    problem = cached.problem(device, lengths, N_q=2)
+    problem.Q.mul_(size)
+    given = decode.attention(problem.Q, **problem.cache, parts=5)
+    exact = cached.attention(problem.Q.double(), problem.K_exact, problem.V_exact, lengths)
+    S = problem.Q.double() @ problem.K_exact.repeat_interleave(2, dim=1).mT / 4
+    clear = S.topk(2).values.diff().abs()[..., 0] > 2.0**-18 * size
+    assert clear.any() and given.O.isfinite().all()
+    np.testing.assert_allclose(given.O[clear].cpu(), exact[0][clear].cpu(), atol=1e-5 if size > 1e6 else 1e-3)
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 1), (2, 0, 1), (2, 4, 0)])
+def test_nothing_to_ask(shape, device):
+    B, H_q, N_q = shape
+    K = torch.randn(B, max(H_q // 2, 1), 32, 16, device=device)
+    given = decode.attention(torch.randn(*shape, 16, device=device), K, K)
+    assert given.O.shape == (*shape, 16) and given.lse.shape == shape
+
+
+def test_an_empty_cache_is_one_that_nobody_sees(device, poisoned):
+    K = torch.randn(2, 2, 0, 16, device=device)
+    given = decode.attention(torch.randn(2, 4, 3, 16, device=device), K, K)
+    assert not given.O.any() and torch.equal(given.lse, torch.full_like(given.lse, -torch.inf))
+
+
+ERRORS = {
+    "table": (lambda p: {"table": None}, ValueError, "both have one entry for each sequence, or pass a table"),
+    "a short table": (
+        lambda p: {"table": p["table"][:1]},
+        ValueError,
+        "table has shape (1, 5); expected (2, most)",
+    ),
+    "a long table": (lambda p: {"table": p["table"].long()}, TypeError, "table is torch.int64; pass a tensor"),
+    "no lengths": (lambda p: {"lengths": None}, ValueError, "lengths is None; a cache in pages needs"),
+    "lengths": (
+        lambda p: {"lengths": p["lengths"].float()},
+        TypeError,
+        "lengths is torch.float32; pass a tensor (2,)",
+    ),
+    "a list": (lambda p: {"lengths": [3, 4]}, TypeError, "lengths is list"),
+    "a page of 24": (
+        lambda p: {"K": p["K"][:, :, :12], "V": p["V"][:, :, :12]},
+        ValueError,
+        "a page has 12 tokens",
+    ),
+    "dtype": (lambda p: {"K": p["K"].half(), "V": p["V"].half()}, TypeError, "K has dtype torch.float16"),
+    "V": (lambda p: {"V": p["V"][:, :1]}, ValueError, "only the last axis may differ"),
+    "d": (lambda p: {"K": p["K"][..., :8].contiguous()}, ValueError, "Q has d = 16 and K 8"),
+    "heads": (lambda p: {X: p[X][:, [0, 1, 0]] for X in "KV"}, ValueError, "Q has 4 heads and the cache has 3"),
+    "scale": (
+        lambda p: {"k_scale": torch.ones(3)},
+        ValueError,
+        "k_scale is given and the cache is in torch.float32",
+    ),
+    "fp8": (
+        lambda p: {X: p[X].to(cached.FP8) for X in "KV"},
+        ValueError,
+        "k_scale is NoneType; a cache in torch.float8_e4m3fn needs a scale for each token and head, (21, 2, 16)",
+    ),
+    "documents": (
+        lambda p: {"mask": masks.documents(np.zeros(80, int))},
+        ValueError,
+        "takes no mask of documents",
+    ),
+    "a union": (lambda p: {"mask": masks.causal() | masks.prefix(3)}, ValueError, "takes no mask of either"),
+    "function": (lambda p: {"mask": drawn.stripes(kernel=False)}, ValueError, "takes no mask of function"),
+    "tree": (
+        lambda p: {"mask": masks.tree([-1, 0])},
+        ValueError,
+        "parents has shape (2,), and there are 1 queries",
+    ),
+    "parts": (lambda p: {"parts": 0}, ValueError, "parts is 0"),
+    "shared": (lambda p: {"shared": 81}, ValueError, "shared is 81, and the cache holds 80 tokens"),
+    "shared and far": (lambda p: {"shared": 16, "mask": masks.window(3, 0)}, ValueError, "pass shared=0"),
+    "sink": (lambda p: {"sink": torch.zeros(3)}, ValueError, "sink has shape (3,)"),
+    "no mask": (lambda p: {"mask": True}, TypeError, "mask is a bool"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_it_does_not_take_it_refuses_in_words(name, device):
+    Q, cache, *_ = cached.problem(device, [80, 33], page=16)
+    change, error, said = ERRORS[name]
+    with pytest.raises(error, match=re.escape(said)):
+        decode.attention(Q, **cache | change(cache))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", [0, 16, 256])
+def test_a_graph_that_was_captured_once_serves_growing_lengths(page):
+    torch.manual_seed(0)
+    lengths = [700, 3, 1023]
+    problem = cached.problem("cuda", lengths, N_q=2, d=64, dtype=torch.bfloat16, page=page, N=1024)
+    own = problem.cache["lengths"]
+    decode.attention(problem.Q, **problem.cache, causal=True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = decode.attention(problem.Q, **problem.cache, causal=True)
+    for shorter in (0, 1, 129, 690):
+        own.copy_(torch.tensor([max(n - shorter, 0) for n in lengths], device="cuda"))
+        for X in captured:
+            X.fill_(torch.nan)
+        graph.replay()
+        expected = decode.attention(problem.Q, **problem.cache, causal=True)
+        assert torch.equal(captured.O, expected.O) and torch.equal(captured.lse, expected.lse)
