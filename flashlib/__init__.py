@@ -11,6 +11,7 @@ Read it in this order:
     chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch; any mask
+    pages, cache   who owns which page of a key/value cache, with prefixes shared by content, and its storage
     gpt            a small language model in plain PyTorch, which takes any attention
     recorder       a learner's own loop over tiles: the `Step`s it yields, and what each should hold
     figures        the inks of all pictures, and numbers as text

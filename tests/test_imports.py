@@ -23,7 +23,8 @@ MAY_IMPORT = {
     r"flashlib\.masks(\..*)?": r"flashlib\.(state|masks\..*)",
     r"flashlib\.cost": r"flashlib\.(state|gpus|masks)",
     r"flashlib\.gpt": r"flashlib\.state",
-    r"flashlib\.(softmax|chunked|memory|sink)": r"flashlib\.state",
+    r"flashlib\.(softmax|chunked|memory|sink|rotary)": r"flashlib\.state",
+    r"flashlib\.(pages|cache)": r"flashlib\.(state|pages)",
     r"flashlib\.(naive|tiled|torch_ref)": r"flashlib\.(state|masks)",
     r"flashlib\.recorder": r"flashlib\.(state|softmax|tiled)",
     r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
@@ -42,7 +43,13 @@ MAY_IMPORT = {
     ),
     r"flashlib\.kernels\.sinks": r"flashlib\.(state|sink|kernels|kernels\.(forward|backward))",
     r"flashlib\.kernels\.varlen": r"flashlib\.(state|kernels|kernels\.(forward|backward|launching|packed))",
+    r"flashlib\.kernels\.paged": r"flashlib\.(state|kernels)",
+    r"flashlib\.kernels\.decode_passes": r"flashlib\.kernels(\.(seen|forward))?",
+    r"flashlib\.kernels\.decode": (
+        r"flashlib\.(state|masks|kernels|kernels\.(launching|tuned|variants|sinks|forward|paged|decode_passes))"
+    ),
     r"flashlib\.kernels\.packed": r"flashlib\.(kernels|kernels\.(launching|seen|variants))",
+    r"flashlib\.kernels\.append": r"flashlib\.(state|kernels|kernels\.(launching|tiles|paged))",
     r"flashlib\.kernels\.autograd": r"flashlib\.(state|masks|kernels|kernels\.(forward|backward|variants))",
     r"flashlib\.kernels": r"flashlib\.(state|kernels\.interpreting)",
     r"flashlib\.kernels\..*": r"flashlib\.(state|kernels)",

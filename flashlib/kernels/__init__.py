@@ -12,6 +12,8 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     autograd        both as one operation of PyTorch
     varlen          sequences of any lengths, packed one after the other; packed: what their rows see
     sinks           attention with a sink
+    decode          few new queries over a cache; decode_passes: its kernels; paged: what a cache is to them
+    append          new keys and values written into a cache, rotated on the way
     variants        how a kernel is told of a mask; seen: what it asks of it
     tuned           their tiles, warps and stages for each GPU
     launching       how they are launched: options, descriptors, plans that are made once

@@ -13,8 +13,10 @@ import triton.language as tl
 
 from flashlib import masks
 from flashlib.kernels import (
+    DTYPES,
     INTERPRETED,
     as_autocast,
+    check_device,
     check_no_gradient,
     launchable,
     launching,
@@ -25,8 +27,8 @@ from flashlib.kernels import (
 )
 from flashlib.kernels.decode_passes import _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
-from flashlib.kernels.paged import check_cache
-from flashlib.state import Attention, check_causal, check_counts, resolve_scale
+from flashlib.kernels.paged import Layout, check_cache
+from flashlib.state import Attention, check_causal, check_counts, check_tensors, resolve_scale
 
 MOST_SEQUENCES = 4096  # every program looks at all lengths
 MOST_CANDIDATES = 32  # of a tree: a bit each
@@ -110,8 +112,7 @@ def _plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
     key = plans.key((Q, *cache, of_sink), bool(causal), int(shared), parts, type(sink))
     if found := plans.get(key):
         return found
-    layout = check_cache(Q, *cache)
-    _check_sizes(Q, cache, layout, shared)
+    layout = _check(Q, cache, shared)
     if sink is not None:
         sinks.checked(sink, Q)
     fitted = masks.fitted(mask, causal, *Q.shape[:3], max(layout.capacity, Q.shape[2]))
@@ -135,8 +136,17 @@ def _as_one(Q):
     return Q.transpose(0, 1).reshape(1, Q.shape[1], -1, Q.shape[3])
 
 
-def _check_sizes(Q, cache, layout, shared):
+def _check(Q, cache, shared) -> Layout:
+    """Return the layout of a cache; raise TypeError or ValueError unless kernels take it and these queries."""
+    check_tensors(DTYPES, Q=Q)
+    check_device(Q=Q)
+    if Q.ndim != 4:
+        raise ValueError(f"Q has shape {tuple(Q.shape)}; expected 4 axes (B, H, N, d)")
+    layout = check_cache(Q, *cache)
     (B, H_q, _, d), H_k, d_v = Q.shape, cache.K.shape[1], cache.V.shape[3]
+    for name in ("k_scale", "v_scale"):
+        if layout.fp8 and not getattr(cache, name).is_contiguous():
+            raise ValueError(f"{name} is not contiguous: pass {name}.contiguous()")
     if cache.K.shape[3] != d:
         raise ValueError(f"Q has d = {d} and K {cache.K.shape[3]}; they must be equal")
     for name, n in (("d", d), ("d_v", d_v)):
@@ -148,6 +158,7 @@ def _check_sizes(Q, cache, layout, shared):
         raise ValueError(f"Q has {B} sequences; a call takes at most {MOST_SEQUENCES}: split the batch")
     if shared > layout.capacity:
         raise ValueError(f"shared is {shared}, and the cache holds {layout.capacity} tokens of a sequence")
+    return layout
 
 
 class Sees(NamedTuple):
@@ -214,7 +225,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     states = parts + B
     unit, strides = launching.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
-    table_stride = 0 if cache.table is None else cache.table.shape[1]
+    table_stride = 0 if cache.table is None else launchable(cache.table).stride(0)
     about = layout.capacity, shared, sees.left
     of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     of_values = {"d_v": d_v, "D_V": D_V}
@@ -277,7 +288,7 @@ def _run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attenti
         prior = (None, None) if prior is None else prior
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
-            scales = cache.k_scale, cache.v_scale
-            plan.partial(q, k, v, *scales, cache.lengths, cache.table, O_part, m, l, scale_log2e)
-            plan.merge(O_part, m, l, *prior, sink, cache.lengths, o, lse, scale_log2e)
+            lengths, table = (X if X is None else launchable(X) for X in (cache.lengths, cache.table))
+            plan.partial(q, k, v, cache.k_scale, cache.v_scale, lengths, table, O_part, m, l, scale_log2e)
+            plan.merge(O_part, m, l, *prior, sink, lengths, o, lse, scale_log2e)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import torch
 
-from flashlib.kernels import DTYPES, INTERPRETED, check_device
+from flashlib.kernels import DTYPES
 from flashlib.state import check_tensors
 
 FP8 = torch.float8_e4m3fn
-PAGES = 16, 1024  # tokens of a page, a power of two, from and to
 
 
 class Layout(NamedTuple):
@@ -19,73 +18,62 @@ class Layout(NamedTuple):
     fp8: bool
 
 
-def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, name="Q") -> Layout:
-    """Return the layout of a cache; raise TypeError or ValueError unless it fits X, (B, H, N, d), called `name`.
+def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, names=("Q", "K", "V"), like=None) -> Layout:
+    """Return the layout of a cache; raise TypeError or ValueError unless it fits X, (B, H, N, d).
 
-    K: (B, H_k, N, d) and V: (B, H_k, N, d_v), or pages, (pages, H_k, page, d) and (pages, H_k, page, d_v), with
-    table: (B, most), int32. Key c of sequence b then lies in page table[b, c // page], row c % page.
-    lengths: (B,), int32 or int64, the tokens of each sequence; None: all are as long as the cache.
-    k_scale, v_scale: K and V without their last axis, float32, for a cache in float8_e4m3fn, and for no other.
+    K: (B, H_k, N, d) and V: (B, H_k, N, d_v), or pages, (pages, H_k, page, d) and (pages, H_k, page, d_v), page a
+    power of two, with table: (B, most), int32: key c of sequence b is row c % page of page table[b, c // page].
+    Their dtype is that of X, or float8_e4m3fn with k_scale and v_scale, float32, K and V without the last axis.
+    lengths: (B,), int32 or int64, the tokens of each sequence; None for a contiguous cache: as long as that is.
+    names: of X, K and V, in errors. like: tensors (B, H_k, N, d) and (B, H_k, N, d_v) that belong into the cache.
     """
-    check_tensors(DTYPES, **{name: X})
-    check_device(**{name: X})
-    B, fp8 = X.shape[0], isinstance(K, torch.Tensor) and K.dtype == FP8
-    check_tensors((FP8,) if fp8 else (X.dtype,), K=K, V=V)
-    for of, Y in (("K", K), ("V", V)):
-        if Y.device != X.device:
-            raise ValueError(f"{of} is on {Y.device} and {name} on {X.device}; move them to one device")
-        if Y.ndim != 4:
-            raise ValueError(
-                f"{of} has shape {tuple(Y.shape)}; a cache has 4 axes, (B, H_k, N, d), or (pages, H_k, page, d) "
-                "with a table"
-            )
-    if K.shape[:3] != V.shape[:3]:
-        raise ValueError(f"K has shape {tuple(K.shape)} and V {tuple(V.shape)}; only the last axis may differ")
-    _check_scales(fp8, K, V, k_scale=k_scale, v_scale=v_scale)
+    of, (B, *_) = {names[0]: X}, X.shape
+    check_tensors((*DTYPES, FP8), **dict(zip(names[1:], (K, V), strict=True)))
     if lengths is not None:
-        _check_whole("lengths", lengths, (B,), (torch.int32, torch.int64), X)
-    if table is None:
-        if K.shape[0] != B:
-            raise ValueError(
-                f"K has shape {tuple(K.shape)} and {name} {tuple(X.shape)}; both have one entry for each "
-                "sequence, or pass a table with a cache in pages"
-            )
-        return Layout(0, K.shape[2], fp8)
-    _check_whole("table", table, (B, None), (torch.int32,), X)
-    if lengths is None:
-        raise ValueError("lengths is None; a cache in pages needs the tokens of each sequence, (B,) of int32")
-    page = K.shape[2]
-    if page & (page - 1) or not PAGES[0] <= page <= PAGES[1]:
-        raise ValueError(f"a page has {page} tokens; accepted are powers of two from {PAGES[0]} to {PAGES[1]}")
-    return Layout(page, table.shape[1] * page, fp8)
+        check_tensor("lengths", lengths, (B,), "(B,)", torch.int32, torch.int64, **of)
+    if table is not None:
+        check_tensor("table", table, (B, None), "(B, most)", torch.int32, **of)
+        if lengths is None:
+            raise ValueError("lengths is None; a cache in pages needs the tokens of each sequence, (B,) of int32")
+    first, H_k, page, _ = K.shape if K.ndim == 4 else (None,) * 4
+    axes = "(B, H_k, N, {})" if table is None else "(pages, H_k, page, {})"
+    for name, cache, d, rows in zip(names[1:], (K, V), ("d", "d_v"), like or (None, None), strict=True):
+        of_rows = (H_k, page, None) if rows is None else (rows.shape[1], page, rows.shape[3])
+        shape = B if table is None else first, *of_rows
+        check_tensor(name, cache, shape, axes.format(d), X.dtype, FP8, **of)
+    if table is not None and (page == 0 or page & (page - 1)):
+        raise ValueError(f"{names[1]} has pages of {page} keys; pass pages of a power of two, e.g. 16 or 64")
+    for name, scale, cache in (("k_scale", k_scale, K), ("v_scale", v_scale, V)):
+        if cache.dtype != FP8 and scale is not None:
+            raise ValueError(f"{name} is given, and caches of {cache.dtype} have no scales: leave it out")
+        if cache.dtype == FP8:
+            check_tensor(name, scale, cache.shape[:3], "(B, H_k, N), or (pages, H_k, page),", torch.float32, **of)
+    if K.dtype == FP8 and not _has_fp8(X.device):
+        raise ValueError(
+            f"{names[1]} has dtype {FP8}, which takes a GPU of compute capability 8.9 or later (Ada, Hopper): "
+            f"pass caches of {X.dtype}"
+        )
+    return (
+        Layout(0, page, K.dtype == FP8) if table is None else Layout(page, table.shape[1] * page, K.dtype == FP8)
+    )
 
 
-def _check_scales(fp8, K, V, **scales):
-    for name, scale in scales.items():
-        if not fp8 and scale is not None:
-            raise ValueError(f"{name} is given and the cache is in {K.dtype}; only one in {FP8} has scales")
-        if fp8:
-            X = K if name == "k_scale" else V
-            given = (tuple(scale.shape), scale.dtype) if isinstance(scale, torch.Tensor) else type(scale).__name__
-            if given != (tuple(X.shape[:3]), torch.float32) or scale.device != X.device:
-                raise ValueError(
-                    f"{name} is {given}; a cache in {FP8} needs a scale for each token and head, "
-                    f"{tuple(X.shape[:3])} of float32 on {X.device}"
-                )
-    if fp8 and not INTERPRETED and torch.cuda.get_device_capability(K.device) < (8, 9):
-        raise ValueError(f"{FP8} needs a GPU of compute capability 8.9 or later; keep the cache in bfloat16")
+def check_tensor(name, X, shape, axes, *dtypes, **of):
+    """Raise TypeError or ValueError unless X is a tensor of this shape, of one of these dtypes, where `of` is.
+
+    shape: None for axes of any length; axes: what they are.
+    """
+    ((other, Y),) = of.items()
+    if not isinstance(X, torch.Tensor):
+        raise TypeError(f"{name} is a {type(X).__name__}; pass a torch tensor {axes} of {dtypes[0]}")
+    if X.dtype not in dtypes:
+        raise TypeError(f"{name} has dtype {X.dtype}; accepted are {' and '.join(map(str, dtypes))}")
+    if X.ndim != len(shape) or any(n not in (None, given) for n, given in zip(shape, X.shape, strict=True)):
+        expected = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} has shape {tuple(X.shape)}; expected {axes} here ({expected})")
+    if X.device != Y.device:
+        raise ValueError(f"{name} is on {X.device} and {other} on {Y.device}; move them to one device")
 
 
-def _check_whole(name, X, shape, dtypes, other):
-    """Raise TypeError or ValueError unless X is such a tensor, on the device of `other`; None: any size."""
-    accepted = " or ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
-    named = f"({', '.join('most' if n is None else str(n) for n in shape)}{',' * (len(shape) == 1)})"
-    if not isinstance(X, torch.Tensor) or X.dtype not in dtypes:
-        given = str(X.dtype) if isinstance(X, torch.Tensor) else type(X).__name__
-        raise TypeError(f"{name} is {given}; pass a tensor {named} of {accepted}")
-    if X.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, X.shape, strict=True)):
-        raise ValueError(f"{name} has shape {tuple(X.shape)}; expected {named}")
-    if X.device != other.device:
-        raise ValueError(f"{name} is on {X.device} and the rest on {other.device}; move it there")
-    if not X.is_contiguous():
-        raise ValueError(f"{name} is not contiguous: pass {name}.contiguous()")
+def _has_fp8(device) -> bool:
+    return device.type != "cuda" or torch.cuda.get_device_capability(device) >= (8, 9)

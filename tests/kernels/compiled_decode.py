@@ -27,7 +27,7 @@ CASES = {  # group, N_q, d, tokens of a page or 0, dtype of the cache, options
     "tree": (4, 7, 80, 16, torch.bfloat16, {"mask": masks.tree([-1, 0, 0, 1, 1, 2, 2])}),
 }
 KERNELS = {
-    90: dict.fromkeys(CASES, ["_partial", "_merge"]),
+    90: dict.fromkeys(CASES, ["_partial"]) | {"plain": ["_partial", "_merge"], "shared": ["_partial", "_merge"]},
     80: {"pages of 16": ["_partial"], "plain": ["_partial"]},
 }
 

@@ -214,38 +214,58 @@ def test_an_empty_cache_is_one_that_nobody_sees(device, poisoned):
 
 
 ERRORS = {
-    "table": (lambda p: {"table": None}, ValueError, "both have one entry for each sequence, or pass a table"),
+    "no table": (
+        lambda p: {"table": None},
+        ValueError,
+        "K has shape (21, 2, 16, 16); expected (B, H_k, N, d) here",
+    ),
     "a short table": (
         lambda p: {"table": p["table"][:1]},
         ValueError,
-        "table has shape (1, 5); expected (2, most)",
+        "table has shape (1, 5); expected (B, most)",
     ),
-    "a long table": (lambda p: {"table": p["table"].long()}, TypeError, "table is torch.int64; pass a tensor"),
+    "a long table": (
+        lambda p: {"table": p["table"].long()},
+        TypeError,
+        "table has dtype torch.int64; accepted are",
+    ),
     "no lengths": (lambda p: {"lengths": None}, ValueError, "lengths is None; a cache in pages needs"),
     "lengths": (
         lambda p: {"lengths": p["lengths"].float()},
         TypeError,
-        "lengths is torch.float32; pass a tensor (2,)",
+        "lengths has dtype torch.float32; accepted",
     ),
-    "a list": (lambda p: {"lengths": [3, 4]}, TypeError, "lengths is list"),
-    "a page of 24": (
-        lambda p: {"K": p["K"][:, :, :12], "V": p["V"][:, :, :12]},
+    "a list": (
+        lambda p: {"lengths": [3, 4]},
+        TypeError,
+        "lengths is a list; pass a torch tensor (B,) of torch.int32",
+    ),
+    "a page of 12": (
+        lambda p: {X: p[X][:, :, :12] for X in "KV"},
         ValueError,
-        "a page has 12 tokens",
+        "K has pages of 12 keys; pass pages of",
     ),
-    "dtype": (lambda p: {"K": p["K"].half(), "V": p["V"].half()}, TypeError, "K has dtype torch.float16"),
-    "V": (lambda p: {"V": p["V"][:, :1]}, ValueError, "only the last axis may differ"),
+    "dtype": (
+        lambda p: {X: p[X].half() for X in "KV"},
+        TypeError,
+        "K has dtype torch.float16; accepted are torch.fl",
+    ),
+    "V": (
+        lambda p: {"V": p["V"][:, :1]},
+        ValueError,
+        "V has shape (21, 1, 16, 16); expected (pages, H_k, page, d_v)",
+    ),
     "d": (lambda p: {"K": p["K"][..., :8].contiguous()}, ValueError, "Q has d = 16 and K 8"),
     "heads": (lambda p: {X: p[X][:, [0, 1, 0]] for X in "KV"}, ValueError, "Q has 4 heads and the cache has 3"),
     "scale": (
         lambda p: {"k_scale": torch.ones(3)},
         ValueError,
-        "k_scale is given and the cache is in torch.float32",
+        "k_scale is given, and caches of torch.float32 have no",
     ),
     "fp8": (
         lambda p: {X: p[X].to(cached.FP8) for X in "KV"},
-        ValueError,
-        "k_scale is NoneType; a cache in torch.float8_e4m3fn needs a scale for each token and head, (21, 2, 16)",
+        TypeError,
+        "k_scale is a NoneType; pass a torch tensor (B, H_k, N), or (pages, H_k, page), of torch.float32",
     ),
     "documents": (
         lambda p: {"mask": masks.documents(np.zeros(80, int))},

@@ -1,0 +1,370 @@
+"""New keys and values written into a cache, keys rotated on the way; `rotate` turns the queries that ask for them.
+
+A cache is contiguous or in pages. Which page and row a token goes to follows from lengths and a block table on the
+GPU, so nothing waits for the GPU, and a step of decoding can be one CUDA graph for any lengths. A token is read
+once and written once: rotation, the scale of fp8 and rounding happen in between, in registers and in fp32.
+"""
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+from flashlib.kernels import (
+    DTYPES,
+    INTERPRETED,
+    check_device,
+    check_no_gradient,
+    launchable,
+    launching,
+    on_device_of,
+)
+from flashlib.kernels.paged import FP8, check_cache, check_tensor
+from flashlib.kernels.tiles import strides
+from flashlib.state import check_tensors
+
+LARGEST = tl.constexpr(448.0)  # of float8_e4m3fn
+SMALLEST = tl.constexpr(2.0**-126)  # scale: a subnormal one has too few digits, and may count as 0
+ROWS = 16  # of a program, at most
+HEAD_DIMS = range(16, 257)
+MARK = 0x7FA5A5A5  # a NaN that no kernel computes
+
+
+def append(
+    K, V, K_cache, V_cache, lengths, table=None, *, rotary=None, positions=None, k_scale=None, v_scale=None
+):  # fmt: skip
+    """Write the last N_new keys and values of each sequence into its cache, in place; return None.
+
+    K: (B, H_k, N_new, d); V: (B, H_k, N_new, d_v); float16, bfloat16 or float32, any strides, d and d_v from 16 to
+    256. lengths: (B,), int32 or int64, the tokens of each sequence, the new ones included: row i of sequence b
+    becomes its key c = lengths[b] - N_new + i.
+    K_cache: (B, H_k, N, d), V_cache: (B, H_k, N, d_v); or in pages, (pages, H_k, page, d) and (pages, H_k, page,
+    d_v), page a power of two, with table: (B, most), int32: key c of sequence b is row c % page of page
+    table[b, c // page]. Any strides with a contiguous last axis. A row that would lie before key 0, beyond N or
+    the table, or in a page that does not exist, is left out.
+    rotary: cos and sin, (N_max, d_rot / 2), fp32, see `flashlib.rotary.angles`: keys are rotated as positions
+    lengths[b] - N_new + i, or positions[b, i], (B, N_new), int32 or int64. At a position of N_max or more they
+    become NaN, since no angle is known; at a negative one they stay as they are.
+    Caches have the dtype of K, or are torch.float8_e4m3fn (compute capability 8.9 or later) with k_scale and
+    v_scale, fp32, the shapes of the caches without the last axis: x is stored as x / scale with scale =
+    max |x| / 448 of a token and head, at least 2^-126, and 1 where all are 0. A NaN stays one, and is not counted.
+    Raises TypeError or ValueError for anything else, before any work; what lengths, table and positions hold is
+    not looked at.
+    Source: rotary embedding, Su and others, RoFormer (2021); pages: Kwon and others, vLLM (2023).
+    """
+    cos, sin = _pair(rotary)
+    given = K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin
+    key = PLANS.key(given)
+    plan = PLANS.get(key)
+    if not plan:
+        _check(*given)
+    check_no_gradient(K=K, V=V, K_cache=K_cache, V_cache=V_cache)
+    ready = _ready(*given)
+    plan = plan or PLANS.keep(key, _plan(*ready))
+    if plan.launch:
+        with on_device_of(K):
+            plan.launch(*(lengths if X is None else X for X in ready))
+        _bring_back(ready[2], K_cache)
+        _bring_back(ready[3], V_cache)
+
+
+def rotate(Q, lengths, rotary, positions=None):
+    """Return Q rotated as `append` rotates keys: row i of sequence b as position lengths[b] - N_q + i.
+
+    Q: (B, H_q, N_q, d), which the result has too; lengths, rotary, positions: as in `append`. Rows before position
+    0 belong to no token and stay as they are.
+    Raises TypeError or ValueError for anything else, before any work.
+    """
+    cos, sin = _pair(rotary)
+    given = Q, lengths, positions, cos, sin
+    key = PLANS_OF_Q.key(given)
+    plan = PLANS_OF_Q.get(key)
+    if not plan:
+        _check_rows("Q", Q)
+        if cos is None and sin is None:
+            raise TypeError("rotary is None; pass (cos, sin), e.g. flashlib.rotary.angles(N_max, d, device=...)")
+        _check_positions("Q", Q, lengths, positions, cos, sin)
+    check_no_gradient(Q=Q)
+    q = launchable(Q)
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    ready = q, o, launchable(lengths), positions, launchable(cos), launchable(sin)
+    plan = plan or PLANS_OF_Q.keep(key, _plan_of_q(*ready))
+    if plan.launch:
+        with on_device_of(q):
+            plan.launch(*(lengths if X is None else X for X in ready))
+    return o if o.dtype == Q.dtype else o.to(Q.dtype)
+
+
+class Plan(NamedTuple):
+    """What shapes, strides and dtypes decide. launch: None if there is nothing to write."""
+
+    launch: launching.Launch | None
+
+
+PLANS, PLANS_OF_Q = launching.Plans(), launching.Plans()
+
+
+def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
+    (B, H, N_new, d), d_v = K.shape, V.shape[3]
+    pages, _, page = K_cache.shape[:3]
+    unit, of_rows = launching.in_units(K, V, K_cache, V_cache)
+    of_scales = [stride for X in (k_scale, v_scale) for stride in (X.stride() if X is not None else (0, 0, 0))]
+    t_b, capacity = (0, page) if table is None else (table.stride(0), table.shape[1] * page)
+    of_positions, turned = _turned(d, positions, cos, sin)
+    constants = turned | {"d": d, "d_v": d_v, "D_V": triton.next_power_of_2(d_v), "UNIT": unit}
+    constants |= {"PAGE": 0 if table is None else page, "SCALED": k_scale is not None}
+    sizes = *of_rows, *of_scales, t_b, *of_positions, H, N_new, capacity, pages
+    return Plan(_launch(_append, (B, H, N_new, max(d, d_v)), sizes, constants))
+
+
+def _plan_of_q(Q, O, lengths, positions, cos, sin):
+    B, H, N_q, d = Q.shape
+    unit, of_rows = launching.in_units(Q, O)
+    of_positions, turned = _turned(d, positions, cos, sin)
+    return Plan(_launch(_rotate, Q.shape, (*of_rows, *of_positions, H, N_q), turned | {"d": d, "UNIT": unit}))
+
+
+def _turned(d, positions, cos, sin):
+    """Return what a kernel is told of positions and angles: strides and N_max, and constants."""
+    half = 0 if cos is None else cos.shape[1]
+    of_angles = (0, 0, 0) if cos is None else (cos.stride(0), sin.stride(0), len(cos))
+    constants = {"half": half, "HALF": triton.next_power_of_2(max(half, 1)), "GIVEN": positions is not None}
+    rest = d - 2 * half
+    constants["REST"] = triton.next_power_of_2(rest) if rest else 0
+    return (*((0, 0) if positions is None else positions.stride()), *of_angles), constants
+
+
+def _launch(kernel, shape, sizes, constants):
+    """Return the Launch of a kernel for rows (B, H, N, d), None if there are none."""
+    B, H, N, d = shape
+    if not B * H * N:
+        return None
+    rows = min(ROWS, triton.next_power_of_2(N))
+    options = {"num_warps": 4 if rows * d > 512 else 1}
+    return launching.Launch(kernel, B * H * triton.cdiv(N, rows), sizes, constants | {"ROWS": rows}, options)
+
+
+def _ready(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
+    """Return the same as the kernel takes them."""
+    table, cos, sin = (X if X is None else launchable(X) for X in (table, cos, sin))
+    caches = _stand_in(K_cache), _stand_in(V_cache)
+    return launchable(K), launchable(V), *caches, k_scale, v_scale, launchable(lengths), table, positions, cos, sin
+
+
+def _stand_in(cache):
+    """Return what the kernel writes to: the cache, or float32 where the interpreter would round wrongly."""
+    if not INTERPRETED or cache.dtype not in (torch.bfloat16, FP8):
+        return cache
+    return torch.full(cache.shape, MARK, dtype=torch.int32, device=cache.device).view(torch.float32)
+
+
+def _bring_back(stand_in, cache):
+    """Write what was written to the stand-in to the cache, and nothing else."""
+    if stand_in is not cache:
+        written = stand_in.view(torch.int32) != MARK
+        bits = torch.int16 if cache.dtype == torch.bfloat16 else torch.uint8
+        cache.view(bits)[written] = stand_in[written].to(cache.dtype).view(bits)
+
+
+def _pair(rotary):
+    """Return cos and sin, or None twice."""
+    if rotary is None:
+        return None, None
+    if not isinstance(rotary, tuple | list) or len(rotary) != 2:
+        raise TypeError(f"rotary is a {type(rotary).__name__}; pass (cos, sin), both (N_max, d_rot / 2), or None")
+    return rotary
+
+
+def _check(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
+    """Raise TypeError or ValueError unless the kernel takes these."""
+    _check_rows("K", K)
+    check_tensors(DTYPES, K=K, V=V)
+    _check_rows("V", V)
+    if V.shape[:3] != K.shape[:3]:
+        raise ValueError(
+            f"K has shape {tuple(K.shape)} and V {tuple(V.shape)}; they must be equal but for the last axis"
+        )
+    _check_positions("K", K, lengths, positions, cos, sin)
+    if positions is not None and cos is None:
+        raise ValueError("positions is given and rotary is not; pass rotary=(cos, sin), or no positions")
+    names = "K", "K_cache", "V_cache"
+    check_cache(K, K_cache, V_cache, lengths, table, k_scale, v_scale, names=names, like=(K, V))
+    for name, cache in zip(names[1:], (K_cache, V_cache), strict=True):
+        if cache.stride(3) != 1 or cache.is_neg() or 0 in cache.stride() and cache.numel():
+            raise ValueError(
+                f"{name} has strides {cache.stride()}; it is written in place: pass a tensor with a contiguous "
+                "last axis, which is not expanded"
+            )
+
+
+def _check_rows(name, X):
+    """Raise TypeError or ValueError unless X is rows of heads, (B, H, N, d), that a kernel takes."""
+    check_tensors(DTYPES, **{name: X})
+    check_device(**{name: X})
+    if X.ndim != 4:
+        raise ValueError(f"{name} has shape {tuple(X.shape)}; expected 4 axes (B, H, N, d)")
+    if X.shape[3] not in HEAD_DIMS:
+        raise ValueError(f"{name} has d = {X.shape[3]}; the kernel takes {HEAD_DIMS[0]} to {HEAD_DIMS[-1]}")
+
+
+def _check_positions(name, X, lengths, positions, cos, sin):
+    """Raise TypeError or ValueError unless these say where rows of X are, and how they are rotated."""
+    (B, _, N, d), of = X.shape, {name: X}
+    check_tensor("lengths", lengths, (B,), "(B,)", torch.int32, torch.int64, **of)
+    if positions is not None:
+        check_tensor("positions", positions, (B, N), "(B, N)", torch.int32, torch.int64, **of)
+    if cos is None and sin is None:
+        return
+    check_tensor("cos", cos, (None, None), "(N_max, d_rot / 2)", torch.float32, **of)
+    check_tensor("sin", sin, cos.shape, "that of cos,", torch.float32, **of)
+    if not 1 <= cos.shape[1] <= d // 2:
+        raise ValueError(
+            f"cos and sin have {cos.shape[1]} columns and {name} d = {d}; pass d_rot / 2 of them, 1 to {d // 2}"
+        )
+
+
+OF_ALL = "p_b", "p_n", "cos_n", "sin_n", "N_max", "H", "N"
+
+
+@triton.jit(
+    do_not_specialize=[
+        *(f"{X}_{axis}" for X in ("k", "v", "kc", "vc", "ks", "vs") for axis in "bhn"), "t_b", *OF_ALL,
+        "capacity", "pages",
+    ],
+)  # fmt: skip
+def _append(
+    K_ptr, V_ptr, K_cache_ptr, V_cache_ptr, K_scale_ptr, V_scale_ptr,
+    Lengths_ptr, Table_ptr, Positions_ptr, Cos_ptr, Sin_ptr,
+    k_b, k_h, k_n, v_b, v_h, v_n, kc_b, kc_h, kc_n, vc_b, vc_h, vc_n,  # in UNITs
+    ks_b, ks_h, ks_n, vs_b, vs_h, vs_n, t_b, p_b, p_n, cos_n, sin_n, N_max,
+    H, N, capacity, pages,  # capacity: keys that a sequence has room for
+    d: tl.constexpr, d_v: tl.constexpr, half: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr,
+    D_V: tl.constexpr, PAGE: tl.constexpr, GIVEN: tl.constexpr, SCALED: tl.constexpr, UNIT: tl.constexpr,
+    ROWS: tl.constexpr,
+):  # fmt: skip
+    """Write ROWS new tokens of one head. PAGE: keys of a page, 0 for a contiguous cache."""
+    b, h, offs, rows = _place(H, N, ROWS)
+    c = tl.load(Lengths_ptr + b).to(tl.int64) - N + offs  # the keys that they become
+    inside = rows & (c >= 0) & (c < capacity)
+    cos, sin = None, None
+    if half > 0:
+        at = _positions(Positions_ptr, p_b, p_n, c, b, offs, inside, GIVEN)
+        cos, sin = _angles(Cos_ptr, Sin_ptr, cos_n, sin_n, at, inside, N_max, half, HALF)
+    first, row = b + tl.zeros_like(c), c  # which (H_k, N, d) of the cache
+    if PAGE > 0:
+        first = tl.load(Table_ptr + b * t_b.to(tl.int64) + c // PAGE, mask=inside, other=0).to(tl.int64)
+        row = c % PAGE
+        inside &= (first >= 0) & (first < pages)
+
+    _write(
+        _rows(K_ptr, strides(k_b, k_h, k_n, UNIT), b, h, offs),
+        _rows(K_cache_ptr, strides(kc_b, kc_h, kc_n, UNIT), first, h, row),
+        _rows(K_scale_ptr, strides(ks_b, ks_h, ks_n, 1), first, h, row),
+        inside, cos, sin, d, half, HALF, REST, SCALED,
+    )  # fmt: skip
+    _write(
+        _rows(V_ptr, strides(v_b, v_h, v_n, UNIT), b, h, offs),
+        _rows(V_cache_ptr, strides(vc_b, vc_h, vc_n, UNIT), first, h, row),
+        _rows(V_scale_ptr, strides(vs_b, vs_h, vs_n, 1), first, h, row),
+        inside, None, None, d_v, 0, 1, D_V, SCALED,
+    )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=[*(f"{X}_{axis}" for X in "qo" for axis in "bhn"), *OF_ALL])
+def _rotate(
+    Q_ptr, O_ptr, Lengths_ptr, Positions_ptr, Cos_ptr, Sin_ptr,
+    q_b, q_h, q_n, o_b, o_h, o_n, p_b, p_n, cos_n, sin_n, N_max, H, N,
+    d: tl.constexpr, half: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr, GIVEN: tl.constexpr,
+    UNIT: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Write ROWS rows of Q, rotated, to O."""
+    b, h, offs, rows = _place(H, N, ROWS)
+    c = tl.load(Lengths_ptr + b).to(tl.int64) - N + offs
+    at = _positions(Positions_ptr, p_b, p_n, c, b, offs, rows, GIVEN)
+    cos, sin = _angles(Cos_ptr, Sin_ptr, cos_n, sin_n, at, rows, N_max, half, HALF)
+    _write(
+        _rows(Q_ptr, strides(q_b, q_h, q_n, UNIT), b, h, offs),
+        _rows(O_ptr, strides(o_b, o_h, o_n, UNIT), b, h, offs),
+        None, rows, cos, sin, d, half, HALF, REST, False,
+    )  # fmt: skip
+
+
+@triton.jit
+def _place(H, N, ROWS: tl.constexpr):
+    """Return batch, head and rows of this program, and which of the rows are inside."""
+    blocks = tl.cdiv(N, ROWS)
+    i, head = tl.program_id(0) % blocks, tl.program_id(0) // blocks
+    offs = i * ROWS + tl.arange(0, ROWS)
+    return (head // H).to(tl.int64), (head % H).to(tl.int64), offs, offs < N
+
+
+@triton.jit
+def _rows(X_ptr, strides, b, h, n):
+    """Return pointers to rows n of head (b, h), (ROWS,)."""
+    return X_ptr + b * strides[0] + h * strides[1] + n * strides[2]
+
+
+@triton.jit
+def _positions(Positions_ptr, p_b, p_n, c, b, offs, rows, GIVEN: tl.constexpr):
+    """Return the positions of rows, int64: given ones, or c."""
+    if GIVEN:
+        c = tl.load(Positions_ptr + b * p_b.to(tl.int64) + offs * p_n.to(tl.int64), mask=rows, other=0).to(
+            tl.int64
+        )
+    return c
+
+
+@triton.jit
+def _angles(Cos_ptr, Sin_ptr, cos_n, sin_n, at, rows, N_max, half: tl.constexpr, HALF: tl.constexpr):
+    """Return cos and sin of positions `at`, (ROWS, HALF): no rotation before position 0, NaN past the last."""
+    cols = tl.arange(0, HALF)[None, :]
+    inside = (rows & (at >= 0) & (at < N_max))[:, None] & (cols < half)
+    cos = tl.load(Cos_ptr + at[:, None] * cos_n.to(tl.int64) + cols, mask=inside, other=1.0)
+    sin = tl.load(Sin_ptr + at[:, None] * sin_n.to(tl.int64) + cols, mask=inside, other=0.0)
+    return tl.where((at < N_max)[:, None], cos, float("nan")), sin
+
+
+@triton.jit
+def _write(
+    From, To, Scale, inside, cos, sin,
+    d: tl.constexpr, half: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr, SCALED: tl.constexpr,
+):  # fmt: skip
+    """Write rows of d numbers, the first 2 * half of them rotated. From, To, Scale: pointers to rows, (ROWS,).
+
+    A row is three tiles: both halves of what is rotated, (ROWS, HALF), and the rest, (ROWS, REST).
+    """
+    near, far = tl.arange(0, HALF)[None, :], 2 * half + tl.arange(0, max(REST, 1))[None, :]
+    in_half, in_rest = inside[:, None] & (near < half), inside[:, None] & (far < d)
+    From, To = From[:, None], To[:, None]
+    if half > 0:
+        x = tl.load(From + near, mask=in_half, other=0.0).to(tl.float32)
+        y = tl.load(From + half + near, mask=in_half, other=0.0).to(tl.float32)
+        # Which product is rounded is said, or it is the compiler's choice: other bits in another kernel.
+        x, y = tl.fma(x, cos, -y * sin), tl.fma(y, cos, x * sin)
+    if REST > 0:
+        z = tl.load(From + far, mask=in_rest, other=0.0).to(tl.float32)
+    if SCALED:
+        largest = tl.zeros_like(inside.to(tl.float32))
+        if half > 0:
+            largest = tl.maximum(_largest(x), _largest(y))
+        if REST > 0:
+            largest = tl.maximum(largest, _largest(z))
+        scale = tl.where(largest > 0, tl.maximum(tl.div_rn(largest, LARGEST), SMALLEST), 1.0)
+        tl.store(Scale, scale, mask=inside)
+    dtype: tl.constexpr = To.dtype.element_ty
+    if half > 0:
+        if SCALED:
+            x, y = tl.div_rn(x, scale[:, None]), tl.div_rn(y, scale[:, None])
+        tl.store(To + near, x.to(dtype), mask=in_half)
+        tl.store(To + half + near, y.to(dtype), mask=in_half)
+    if REST > 0:
+        if SCALED:
+            z = tl.div_rn(z, scale[:, None])
+        tl.store(To + far, z.to(dtype), mask=in_rest)
+
+
+@triton.jit
+def _largest(tile):
+    """Return the largest size in each row, of what is no NaN."""
+    return tl.max(tl.where(tile == tile, tl.abs(tile), 0.0), axis=1)
