@@ -48,6 +48,9 @@ MAY_IMPORT = {
     r"flashlib\.kernels\.decode": (
         r"flashlib\.(state|masks|kernels|kernels\.(launching|tuned|variants|sinks|forward|paged|decode_passes))"
     ),
+    r"flashlib\.kernels\.decode_ideas": (
+        r"flashlib\.(state|kernels|kernels\.(decode|decode_passes|forward|launching))"
+    ),
     r"flashlib\.kernels\.packed": r"flashlib\.(kernels|kernels\.(launching|seen|variants))",
     r"flashlib\.kernels\.append": r"flashlib\.(state|kernels|kernels\.(launching|tiles|paged))",
     r"flashlib\.kernels\.autograd": r"flashlib\.(state|masks|kernels|kernels\.(forward|backward|variants))",

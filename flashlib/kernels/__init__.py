@@ -13,6 +13,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     varlen          sequences of any lengths, packed one after the other; packed: what their rows see
     sinks           attention with a sink
     decode          few new queries over a cache; decode_passes: its kernels; paged: what a cache is to them
+    decode_ideas    the same in one kernel
     append          new keys and values written into a cache, rotated on the way
     variants        how a kernel is told of a mask; seen: what it asks of it
     tuned           their tiles, warps and stages for each GPU

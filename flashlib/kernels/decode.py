@@ -77,13 +77,13 @@ def attention(
     """
     (Q,) = as_autocast(Q)
     cache = Cache(K, V, lengths, table, k_scale, v_scale)
-    plan = _plan_of(Q, cache, causal, mask, sink, shared, parts)
+    plan = plan_of(Q, cache, causal, mask, sink, shared, parts)
     check_no_gradient(Q=Q, K=K, V=V)
     scale = resolve_scale(scale, Q.shape[-1])
     prior = None
     if plan.of_shared:
-        prior = _run(_as_one(Q), cache.first(), scale, plan.of_shared, dtype=torch.float32)
-    return _run(Q, cache, scale, plan, sink=sink, prior=prior)
+        prior = run(_as_one(Q), cache.first(), scale, plan.of_shared, dtype=torch.float32)
+    return run(Q, cache, scale, plan, sink=sink, prior=prior)
 
 
 class Plan(NamedTuple):
@@ -102,7 +102,7 @@ class Plan(NamedTuple):
 PLANS = launching.PlansOfMasks()
 
 
-def _plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
+def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
     check_causal(causal)
@@ -144,6 +144,11 @@ def _check(Q, cache, shared) -> Layout:
         raise ValueError(f"Q has shape {tuple(Q.shape)}; expected 4 axes (B, H, N, d)")
     layout = check_cache(Q, *cache)
     (B, H_q, _, d), H_k, d_v = Q.shape, cache.K.shape[1], cache.V.shape[3]
+    for name, X in (("K", cache.K), ("V", cache.V)):
+        if X.stride(3) != 1:
+            raise ValueError(
+                f"{name} has strides {X.stride()}; a cache is not copied: make its last axis contiguous"
+            )
     for name in ("k_scale", "v_scale"):
         if layout.fp8 and not getattr(cache, name).is_contiguous():
             raise ValueError(f"{name} is not contiguous: pass {name}.contiguous()")
@@ -274,7 +279,7 @@ def _read(X):
     return X.float() if INTERPRETED and X.dtype not in COMPUTE else launchable(X)
 
 
-def _run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attention:
+def run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attention:
     """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
     q, k, v = launchable(Q), _read(cache.K), _read(cache.V)
     B, H, N_q, _ = q.shape

@@ -42,12 +42,28 @@ def _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C: tl.constexpr
     return own, tl.cumsum(own)
 
 
-@triton.jit(
-    do_not_specialize=[
-        *(f"{X}_{axis}" for X in "qkv" for axis in "bhn"), "s_b", "s_h", "tree_b", "table_b", "B", "H_k", "group",
-        "N_q", "capacity", "shared", "left", "right", "parts",
-    ],
-)  # fmt: skip
+@triton.jit
+def _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C: tl.constexpr, B_P: tl.constexpr):
+    """Return the sequence of a part, its first part and how many it has, its length, and the part's tiles.
+
+    A sequence with 0 parts is none: the grid is for the most parts that there can be.
+    """
+    own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    b = tl.sum((ends <= part).to(tl.int32))
+    its = tl.arange(0, B_P) == b
+    n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
+    length, first, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
+    k, divisor = part - first_part, tl.maximum(n, 1)
+    return b, first_part, n, length, first + tiles * k // divisor, first + tiles * (k + 1) // divisor
+
+
+SIZES = [
+    *(f"{X}_{axis}" for X in "qkv" for axis in "bhn"), "s_b", "s_h", "table_b", "B", "H_k", "group", "N_q",
+    "capacity", "shared", "left", "right", "parts",
+]  # fmt: skip
+
+
+@triton.jit(do_not_specialize=SIZES)
 def _partial(
     Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_ptr, M_ptr, L_ptr, scale_log2e,
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,  # strides; b: of pages, where there are pages
@@ -61,64 +77,67 @@ def _partial(
     m is in units of the products q . k, or of changed scores times log2(e): only so can it be subtracted exactly.
     told: the numbers of TREE, of SEEN and of SCORES, see `seen`.
     """
-    R = group * N_q
-    T_r = tl.cdiv(R, B_R)
+    T_r = tl.cdiv(group * N_q, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
-    own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
-    if part < tl.max(ends):
-        b = tl.sum((ends <= part).to(tl.int32))
-        its = tl.arange(0, B_P) == b
-        n = tl.sum(tl.where(its, own, 0))
-        k = part - tl.sum(tl.where(its, ends - own, 0))
-        length, first, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
-        begin, end = first + tiles * k // n, first + tiles * (k + 1) // n
-
+    b, _, n, length, begin, end = _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    if n > 0:
         row = block * B_R + tl.arange(0, B_R)
-        inside = row < R
+        inside = row < group * N_q
         i, h = row % N_q, h_k * group + row // N_q
-        past = length - N_q
         at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
         q = _rows(Q_ptr, at, inside, d, D, True).to(COMPUTE)  # (B_R, D)
-
-        # Tiles that all rows see: from the first key of the last row on, up to the last key of the first row.
-        whole, after = tl.cdiv(tl.maximum(length - 1 - left, shared), B_C), length // B_C
-        if TREE:
-            after = tl.minimum(past // B_C, after)
-        else:
-            after = tl.minimum((past + 1 + right) // B_C, after)
-        if len(SEEN) > 0:
-            after = begin
-        whole = tl.minimum(tl.maximum(whole, begin), end)
-        after = tl.minimum(tl.maximum(after, whole), end)
-
-        table = Table_ptr
+        table, bits = Table_ptr, tl.zeros((B_R,), tl.int32)
         if PAGE > 0:
             table += b.to(tl.int64) * table_b
-        bits = tl.zeros((B_R,), tl.int32)
         if TREE:
             bits = tl.load(told[0][0] + b * told[0][1] + i)
-        rows = b, h[:, None], (past + i)[:, None], bits[:, None]
-        bounds = length, past, shared, left, right
+        rows = b, h[:, None], (length - N_q + i)[:, None], bits[:, None]
         k_at = h_k.to(tl.int64) * k_h * UNIT, k_b.to(tl.int64) * UNIT, k_n.to(tl.int64) * UNIT  # head, page, row
         v_at = h_k.to(tl.int64) * v_h * UNIT, v_b.to(tl.int64) * UNIT, v_n.to(tl.int64) * UNIT
         s_at = h_k.to(tl.int64) * s_h, s_b.to(tl.int64)
-        m = tl.full((B_R,), -float("inf"), tl.float32)
-        l = tl.zeros((B_R,), tl.float32)
-        O_acc = tl.zeros((B_R, D_V), tl.float32)
-        m, l, O_acc = _stream(
-            q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, whole, 0, whole,
-            after - whole, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, False, TREE, SEEN, SCORES,
-        )  # fmt: skip
-        m, l, O_acc = _stream(
-            q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, begin, whole - begin,
-            after, whole - begin + end - after, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, True,
-            TREE, SEEN, SCORES,
+        m, l, O_acc = _attend(
+            q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows,
+            (length, length - N_q, shared, left, right), scale_log2e, told,
+            d, D, d_v, D_V, B_R, B_C, PAGE, TREE, SEEN, SCORES,
         )  # fmt: skip
         state = (part.to(tl.int64) * H_k * group + h) * N_q + i
         tl.store(M_ptr + state, m, mask=inside)
         tl.store(L_ptr + state, l, mask=inside)
         cols = tl.arange(0, D_V)
         tl.store(O_ptr + state[:, None] * d_v + cols[None, :], O_acc, mask=inside[:, None] & (cols < d_v)[None, :])
+
+
+@triton.jit
+def _attend(
+    q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows, bounds, scale_log2e,
+    told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+    PAGE: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+):  # fmt: skip
+    """Return m, l and O_acc of rows after tiles begin to end: first those that all rows see, then those cut."""
+    length, past, shared, left, right = bounds
+    # From the first key of the last row on, up to the last key of the first row.
+    whole, after = tl.cdiv(tl.maximum(length - 1 - left, shared), B_C), length // B_C
+    if TREE:
+        after = tl.minimum(past // B_C, after)
+    else:
+        after = tl.minimum((past + 1 + right) // B_C, after)
+    if len(SEEN) > 0:
+        after = begin
+    whole = tl.minimum(tl.maximum(whole, begin), end)
+    after = tl.minimum(tl.maximum(after, whole), end)
+    m = tl.full((B_R,), -float("inf"), tl.float32)
+    l = tl.zeros((B_R,), tl.float32)
+    O_acc = tl.zeros((B_R, D_V), tl.float32)
+    m, l, O_acc = _stream(
+        q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, whole, 0, whole,
+        after - whole, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, False, TREE, SEEN, SCORES,
+    )  # fmt: skip
+    return _stream(
+        q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, begin, whole - begin,
+        after, whole - begin + end - after, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, True, TREE,
+        SEEN, SCORES,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -205,12 +224,24 @@ def _merge(
     d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, SCORED: tl.constexpr,
     STATES: tl.constexpr,  # joined at a time
 ):  # fmt: skip
-    """Write a row of O and lse from the States of all parts, of what is known of `shared` keys, and of a sink."""
+    """Write O and lse of a row, a program for each."""
     i, h, b = tl.program_id(0) % N_q, tl.program_id(0) // N_q % H, tl.program_id(0) // N_q // H
     own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
     its = tl.arange(0, B_P) == b
     n, end = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends, 0))
-    factor = 1.0 if SCORED else scale_log2e
+    o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n
+    _join(
+        O_part_ptr, M_ptr, L_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
+        b, h, i, B, H, N_q, end - n, end, d_v, D_V, STATES,
+    )  # fmt: skip
+
+
+@triton.jit
+def _join(
+    O_part_ptr, M_ptr, L_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, factor, b, h, i, B, H, N_q,
+    begin, end, d_v: tl.constexpr, D_V: tl.constexpr, STATES: tl.constexpr,
+):  # fmt: skip
+    """Write a row of O, to o, and lse from States begin to end, what is known of `shared` keys, and a sink."""
     cols = tl.arange(0, D_V)
     m, l = tl.full((1,), -float("inf"), tl.float32), tl.zeros((1,), tl.float32)
     O_acc = tl.zeros((D_V,), tl.float32)
@@ -219,7 +250,7 @@ def _merge(
         m = tl.maximum(m, tl.load(Prior_lse_ptr + known) * (LOG2_E / factor))
         l = tl.where(m == -float("inf"), 0.0, 1.0)
         O_acc += tl.load(Prior_O_ptr + known * d_v + cols, mask=cols < d_v, other=0.0)
-    for first in range(end - n, end, STATES):
+    for first in range(begin, end, STATES):
         state = first + tl.arange(0, STATES)
         inside = state < end
         at = (state.to(tl.int64) * H + h) * N_q + i
@@ -240,7 +271,6 @@ def _merge(
         l, O_acc = alpha * l + tl.exp2((sink - m) * factor), alpha * O_acc
 
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
-    o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n
-    tl.store(o + cols, (O_acc / divisor).to(O_ptr.dtype.element_ty), mask=cols < d_v)
+    tl.store(o + cols, (O_acc / divisor).to(o.dtype.element_ty), mask=cols < d_v)
     row = (b.to(tl.int64) * H + h) * N_q + i
     tl.store(Lse_ptr + row + tl.arange(0, 1), (m * factor + tl.log2(divisor)) / LOG2_E)

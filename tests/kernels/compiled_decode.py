@@ -27,7 +27,8 @@ CASES = {  # group, N_q, d, tokens of a page or 0, dtype of the cache, options
     "tree": (4, 7, 80, 16, torch.bfloat16, {"mask": masks.tree([-1, 0, 0, 1, 1, 2, 2])}),
 }
 KERNELS = {
-    90: dict.fromkeys(CASES, ["_partial"]) | {"plain": ["_partial", "_merge"], "shared": ["_partial", "_merge"]},
+    90: dict.fromkeys(CASES, ["_partial"])
+    | {"plain": ["_partial", "_merge", "_partial_and_merge"], "shared": ["_partial", "_merge"]},
     80: {"pages of 16": ["_partial"], "plain": ["_partial"]},
 }
 
@@ -47,7 +48,8 @@ def compiled(launches, capability):
     for case, kernel in [(case, kernel) for case, of in KERNELS[capability].items() for kernel in of]:
         launches.prepare(kernel, "cubin")
         with contextlib.redirect_stdout(launches.log):
-            call(decode.attention, *CASES[case])
+            module = decode_ideas if kernel == "_partial_and_merge" else decode
+            call(module.attention, *CASES[case])
         log, made = launches.log.getvalue(), launches.compiled
         yield {
             "case": case,
@@ -68,6 +70,6 @@ if __name__ == "__main__":
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     room = GPUS["A100" if capability == 80 else "H200"].block_sram
     compiling.tuned.room = lambda device: compiling.tuned.Room(room, 132, tensor_cores=True, tma=capability >= 90)
-    from flashlib.kernels import decode
+    from flashlib.kernels import decode, decode_ideas
 
     print(json.dumps(list(compiled(launches, capability))))

@@ -175,7 +175,7 @@ def test_token_by_token_is_all_at_once_and_pages_are_a_contiguous_cache(dtype, c
     for in_pages, other, plain in zip(all_kept, all_one, [*straight, *straight_scales.values()], strict=True):
         assert torch.equal(bits(in_pages), bits(other))
         for b, c in ((b, c) for b, n in enumerate(lengths) for c in range(n - N_new, n)):
-            assert torch.equal(bits(paged[table[b, c // page], :, c % page]), bits(plain[b, :, c]))
+            assert torch.equal(bits(in_pages[table[b, c // page], :, c % page]), bits(plain[b, :, c]))
 
 
 @pytest.mark.parametrize("dtype", module.DTYPES)

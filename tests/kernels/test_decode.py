@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from flashlib import masks, sink
-from flashlib.kernels import decode
+from flashlib import masks, rotary, sink, torch_ref
+from flashlib.cache import Cache
+from flashlib.kernels import append, decode, decode_ideas
 from flashlib.state import Attention
 from tests import oracle
 from tests.kernels import cached, drawn
@@ -77,6 +78,17 @@ def test_pages_change_nothing_to_the_bit(device, poisoned):
     for page in (16, 32, 128):
         given = decode.attention(Q, **cached.in_pages(cache, page), causal=True, parts=3)
         assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
+
+
+@pytest.mark.parametrize("page", [0, 16])
+def test_the_last_program_merges_to_the_same_bits(page, device, poisoned):
+    lengths = [700, 0, 33, 200]
+    problem = cached.problem(device, lengths, N_q=3, page=page)
+    for parts in (1, 9):
+        expected = decode.attention(problem.Q, **problem.cache, causal=True, parts=parts)
+        for _ in range(2):  # counts are 0 again
+            given = decode_ideas.attention(problem.Q, **problem.cache, causal=True, parts=parts)
+            assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
 
 
 MASKS = {
@@ -255,6 +267,11 @@ ERRORS = {
         ValueError,
         "V has shape (21, 1, 16, 16); expected (pages, H_k, page, d_v)",
     ),
+    "strides": (
+        lambda p: {X: p[X].mT for X in "KV"},
+        ValueError,
+        "a cache is not copied: make its last axis cont",
+    ),
     "d": (lambda p: {"K": p["K"][..., :8].contiguous()}, ValueError, "Q has d = 16 and K 8"),
     "heads": (lambda p: {X: p[X][:, [0, 1, 0]] for X in "KV"}, ValueError, "Q has 4 heads and the cache has 3"),
     "scale": (
@@ -293,6 +310,31 @@ def test_what_it_does_not_take_it_refuses_in_words(name, device):
     change, error, said = ERRORS[name]
     with pytest.raises(error, match=re.escape(said)):
         decode.attention(Q, **cache | change(cache))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, cached.FP8])
+def test_what_is_appended_to_a_cache_is_attended_to(dtype, device):
+    """Three tokens a step through the allocator, the kernel that appends and this one; in fp64 without a cache."""
+    H_q, H_k, d, page, N = 4, 2, 32, 16, 40
+    of_q = torch.bfloat16 if dtype == cached.FP8 else dtype
+    store = Cache(12, page, H_k, d, dtype=dtype, device=device)
+    sequences, rotary_pair = [store.start()[0] for _ in range(2)], rotary.angles(N, d, device=device)
+    Q, K, V = (torch.randn(2, H, N, d, device=device).to(of_q) for H in (H_q, H_k, H_k))
+    cache = {"K": store.K[0], "V": store.V[0]}
+    scales = {} if store.k_scale is None else {"k_scale": store.k_scale[0], "v_scale": store.v_scale[0]}
+    for at in range(0, N - 1, 3):
+        for sequence in sequences:
+            store.append(sequence, 3)
+        lengths, table, new = store.lengths(sequences), store.table(sequences, width=3), slice(at, at + 3)
+        append.append(K[:, :, new], V[:, :, new], *cache.values(), lengths, table, rotary=rotary_pair, **scales)
+        q = append.rotate(Q[:, :, new], lengths, rotary_pair)
+        given = decode.attention(q, **cache, lengths=lengths, table=table, causal=True, **scales)
+    exact = [rotary.rotate(X[:, :, :39].double(), *(Y[:39].double() for Y in rotary_pair)) for X in (Q, K)]
+    exact = torch_ref.attention(
+        exact[0], *(X.repeat_interleave(2, 1) for X in (exact[1], V[:, :, :39].double())), causal=True
+    )
+    rounding = {torch.float32: 1e-5, torch.bfloat16: 2e-2, cached.FP8: 0.2}[dtype]
+    oracle.assert_close(given.O.double().cpu(), exact.O[:, :, -3:].cpu(), rounding=rounding, what="O")
 
 
 @pytest.mark.gpu
