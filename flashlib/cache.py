@@ -62,7 +62,7 @@ class Cache(Pages):
         for store, scales, X in ((self.K, self.k_scale, K), (self.V, self.v_scale, V)):
             X = X.detach() if self._torch else X
             if scales is not None:
-                X, scale = _quantised(X, store.dtype)
+                X, scale = quantised(X, store.dtype)
                 scales[layer][pages, :, rows] = scale.swapaxes(0, 1)
             store[layer][pages, :, rows] = X.swapaxes(0, 1)
 
@@ -160,8 +160,11 @@ def _storage(dtype, device):
     return lambda shape: torch.zeros(shape, dtype=dtype, device=device), written
 
 
-def _quantised(X, dtype):
-    """Return X in 8 bits, rows divided by their scales, and the scales: the last axis of X is a row."""
+def quantised(X, dtype):
+    """Return X in 8 bits, each row, its last axis, divided by a scale, and the scales, float32, as tensors.
+
+    The scale is the largest magnitude in the row / 448, at least 2^-126, and 1 for a row of zeros.
+    """
     X = X.float()
     scale = X.abs().amax(-1) / LARGEST_E4M3
     scale = scale.clamp(min=SMALLEST_SCALE).masked_fill(scale == 0, 1)

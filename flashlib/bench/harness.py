@@ -62,6 +62,17 @@ def median_ms(run, *, rep_ms=200) -> float:
     return triton.testing.do_bench(run, warmup=50, rep=rep_ms, return_mode="median")
 
 
+def captured(run, times):
+    """Return a CUDA graph of so many calls of run(), which replays their launches without Python."""
+    run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            run()
+    return graph
+
+
 def side_by_side(runs) -> dict[str, float]:
     """Return the time of each of these on the GPU, in milliseconds, by name.
 

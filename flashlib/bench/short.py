@@ -41,12 +41,7 @@ TURNS = 10
 
 def graph_us(run) -> float:
     """Return the time of run() on the GPU in microseconds, the median of replays of a CUDA graph."""
-    run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(REPLAYS):
-            run()
+    graph = harness.captured(run, REPLAYS)
     return harness.median_ms(graph.replay, rep_ms=50) * 1e3 / REPLAYS
 
 

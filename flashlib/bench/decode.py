@@ -1,0 +1,289 @@
+"""Time decoding on one GPU: ours over contiguous caches, pages and fp8, SDPA, and a copy of as many bytes.
+
+    python -m flashlib.bench.decode --out notebooks/data/h200_decode.json
+
+One new query a sequence, d = 128, bf16. Each result is verified on the last head of the last sequence, then timed
+in a CUDA graph that goes through several caches, so that none is found in the L2 cache.
+
+    rows     us: microseconds of a call; "ours", "ours_last" (one kernel, the last program merges) and "sdpa", the
+             backend that torch chooses; bytes: of K and V, and scales, that a call reads; share: bytes a second
+             over those of the copy, which reads and writes
+    parts    ours at one size, by the number of parts that were asked for
+    shared   many sequences with one prompt: read once; in the same pages, but read by each; in pages of their own
+    cpu      microseconds of the CPU for a step (append, rotate, attend) as calls, and as one CUDA graph
+    memory   bytes of a token and layer; what of the rows of a cache holds no token, for lengths as in `ragged`
+"""
+
+import argparse
+import functools
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from flashlib import cache as caches
+from flashlib import rotary, torch_ref
+from flashlib.bench import bandwidth, harness, short, variants
+from flashlib.bench.peers import kernels
+
+D = 128
+COLD = 4 * 10**8  # bytes of caches that are gone through, many times what an L2 cache holds
+REPLAYS = 20  # of a graph, at least: a call of some microseconds is shorter than what surrounds it
+LONG = 32768
+
+
+class Size(NamedTuple):
+    """page: tokens of a page, 0 for a contiguous cache. lengths: of each sequence, None if all have N tokens."""
+
+    B: int
+    H_q: int
+    H_k: int
+    N: int
+    page: int = 0
+    fp8: bool = False
+    lengths: tuple | None = None
+
+    @property
+    def tokens(self):
+        return sum(self.lengths) if self.lengths else self.B * self.N
+
+    @property
+    def bytes(self) -> int:
+        """What a call reads of K and V, and of their scales."""
+        return self.tokens * caches.bytes_per_token(self.H_k, D, itemsize=1 if self.fp8 else 2, scales=self.fp8)
+
+
+GQA = 32, 8
+BATCHES = (1, 2, 4, 8, 16)
+
+
+def lengths(B, N, seed=0) -> tuple:
+    """Return log-normal lengths of B sequences, N on average and together B * N."""
+    drawn = np.random.default_rng(seed).lognormal(0, 1, B)
+    each = np.maximum(1, drawn / drawn.sum() * B * N).astype(int)
+    each[-1] += B * N - each.sum()
+    return tuple(each.tolist())
+
+
+SIZES = [
+    *(("batch", Size(B, *GQA, LONG)) for B in BATCHES),
+    *(("length", Size(1, *GQA, N)) for N in (1024, 4096, 16384, 65536, 131072)),
+    *(("heads", Size(B, 32, H_k, LONG)) for H_k in (32, 1) for B in (1, 8)),
+    *(("pages", Size(B, *GQA, LONG, page)) for page in (16, 64, 256) for B in (1, 8)),
+    *(("fp8", Size(B, *GQA, LONG, page, True)) for page in (0, 64) for B in BATCHES),
+    *(("ragged", Size(B, *GQA, 8192, page)) for page in (0, 64) for B in (16, 64)),
+    *(("ragged", Size(B, *GQA, 8192, 64, False, lengths(B, 8192))) for B in (16, 64)),
+]
+
+
+class Problem:
+    """Queries and caches of one size, as many caches as are needed to find none of them in the L2 cache."""
+
+    def __init__(self, size, device="cuda", cold=COLD):
+        self.size, self.device = size, device
+        self.Q = torch.randn(size.B, size.H_q, 1, D, device=device, dtype=torch.bfloat16)
+        self.lengths = torch.tensor(size.lengths or [size.N] * size.B, dtype=torch.int32, device=device)
+        self.caches = [self._cache() for _ in range(max(1, math.ceil(cold / size.bytes)))]
+
+    def _cache(self) -> dict:
+        size = self.size
+        most, device = max(size.lengths or [size.N]), self.device
+        if not size.page:
+            return self._numbers(size.B, most) | {"lengths": self.lengths}
+        pages = -(-self.lengths // size.page)
+        n = int(pages.sum())
+        table = torch.zeros(size.B, -(-most // size.page), dtype=torch.int32, device=device)
+        order = torch.randperm(n, device=device).to(torch.int32)
+        table[torch.arange(table.shape[1], device=device) < pages[:, None]] = order
+        return self._numbers(n, size.page) | {"lengths": self.lengths, "table": table}
+
+    def _numbers(self, first, N) -> dict:
+        shape = first, self.size.H_k, N, D
+        K, V = (torch.randn(shape, device=self.device, dtype=torch.bfloat16) for _ in range(2))
+        if not self.size.fp8:
+            return {"K": K, "V": V}
+        (K, k_scale), (V, v_scale) = (caches.quantised(X, torch.float8_e4m3fn) for X in (K, V))
+        return {"K": K, "V": V, "k_scale": k_scale, "v_scale": v_scale}
+
+    def run(self, attention):
+        """Return what is timed: attention(Q, **cache) of one cache after the other."""
+        turns = itertools.cycle(self.caches)
+        return lambda: attention(self.Q, **next(turns))
+
+    def verify(self, name, attention, which=0):
+        """Raise AssertionError unless attention over one of the caches is right for the last head."""
+        cache, size = self.caches[which], self.size
+        group, n = size.H_q // size.H_k, int(self.lengths[-1])
+        K, V = (self._of_last(cache, X, n) for X in "KV")
+        Q = self.Q[-1:, -group:]
+        exact, plain = (
+            torch_ref.attention(Q.to(t), K.expand(1, group, -1, -1).to(t), V.expand(1, group, -1, -1).to(t))
+            for t in (torch.float64, torch.bfloat16)
+        )
+        harness.verify(f"O of {name} at {size}", attention(self.Q, **cache)[-1:, -group:], exact.O, plain.O)
+
+    def _of_last(self, cache, name, n):
+        """Return K or V of the last head and sequence, (1, 1, n, d), in fp64."""
+        X, scale = cache[name][:, -1].double(), cache.get(f"{name.lower()}_scale")
+        X = X if scale is None else X * scale[:, -1, :, None]
+        if "table" in cache:
+            X = X[cache["table"][-1, : -(-n // self.size.page)].long()].flatten(0, 1)
+        else:
+            X = X[-1]
+        return X[None, None, :n]
+
+
+def ours(Q, **cache):
+    return kernels("decode").attention(Q, **cache).O
+
+
+def ours_last(Q, **cache):
+    return kernels("decode_ideas").attention(Q, **cache).O
+
+
+def sdpa(Q, K, V, lengths):
+    return scaled_dot_product_attention(Q, K, V, enable_gqa=Q.shape[1] != K.shape[1])
+
+
+def peers(size) -> dict:
+    """Return who takes a size: SDPA neither pages nor fp8, nor lengths."""
+    of_all = {"ours": ours}
+    if not size.fp8:
+        of_all["ours_last"] = ours_last
+    if not (size.page or size.fp8 or size.lengths):
+        of_all["sdpa"] = sdpa
+    return of_all
+
+
+def graph_us(problem, attentions) -> dict:
+    """Return microseconds of a call of each, in CUDA graphs that were replayed side by side."""
+    times = max(REPLAYS // len(problem.caches), 1) * len(problem.caches)
+    graphs = {name: harness.captured(problem.run(f), times) for name, f in attentions.items()}
+    ms = harness.side_by_side({name: graph.replay for name, graph in graphs.items()})
+    return {name: round(value * 1e3 / times, 2) for name, value in ms.items()}
+
+
+def measure(case, size, copy_gbs, device="cuda", cold=COLD) -> dict:
+    """Return the row of one size, each attention verified before it is timed."""
+    problem, attentions = Problem(size, device, cold), {}
+    for name, attention in peers(size).items():
+        check = functools.partial(problem.verify, name, attention)
+        if harness.works(name, check, needed=name == "ours"):
+            attentions[name] = attention
+    us = graph_us(problem, attentions)
+    row = {"case": case, "B": size.B, "H": size.H_q, "H_k": size.H_k, "d": D, "N": size.N, "page": size.page}
+    row |= {"fp8": size.fp8, "longest": max(size.lengths or [size.N]), "tokens": size.tokens, "us": us}
+    row |= {"bytes": size.bytes, "share": share(size.bytes, us, copy_gbs)}
+    plan = kernels("decode").plan_of(problem.Q, _cache(problem), False, None, None, 0, None)
+    return row | {"kernels": [variants.noted(launch) for launch in (plan.partial, plan.merge)]}
+
+
+def _cache(problem):
+    return kernels("decode").Cache(*(problem.caches[0].get(name) for name in kernels("decode").Cache._fields))
+
+
+def share(n, us, copy_gbs) -> dict:
+    return {name: round(n / value / 1e3 / copy_gbs, 3) for name, value in us.items()}
+
+
+def by_parts(size, device="cuda", cold=COLD) -> list:
+    """Return rows of ours by the number of parts."""
+    problem, rows = Problem(size, device, cold), []
+    for parts in (1, 2, 4, 8, 16, 24, 33, 40, 48, 64, 96, 128):
+        attention = functools.partial(ours, parts=parts)
+        problem.verify(f"{parts} parts", attention)
+        us = graph_us(problem, {"ours": attention})["ours"]
+        rows.append({"B": size.B, "H": size.H_q, "H_k": size.H_k, "N": size.N, "parts": parts, "us": us})
+        harness.say(f"{parts:4} parts {us:9.1f} us")
+    return rows
+
+
+def with_a_prompt(B=64, prompt=8192, own=512, page=64, device="cuda", cold=COLD) -> dict:
+    """Return the row of B sequences that share a prompt."""
+    size = Size(B, *GQA, prompt + own, page)
+    problem = Problem(size, device, cold)
+    apart = problem.caches
+    together = [{**cache, "table": _shared(cache["table"], prompt // page)} for cache in apart]
+    us = graph_us(problem, {"pages of their own": ours})
+    problem.caches = together
+    once = functools.partial(ours, shared=prompt)
+    for name, attention in (("read by each", ours), ("read once", once)):
+        problem.verify(name, attention)
+    us |= graph_us(problem, {"read by each": ours, "read once": once})
+    return {"B": B, "prompt": prompt, "own": own, "page": page, "H": GQA[0], "H_k": GQA[1], "us": us}
+
+
+def _shared(table, n):
+    """Return the table with the first n pages of the first sequence in all of them."""
+    return torch.cat([table[:1, :n].expand(len(table), -1), table[:, n:]], dim=1).contiguous()
+
+
+def steps(B=8, N=4096, page=16, device="cuda") -> dict:
+    """Return what a step takes the CPU: the new token appended, its query rotated, and attention."""
+    problem = Problem(Size(B, *GQA, N, page), device, cold=0)
+    cache, turned = problem.caches[0], rotary.angles(N, D, device=device)
+    K_new, V_new = (torch.randn(B, GQA[1], 1, D, device=device, dtype=torch.bfloat16) for _ in range(2))
+    append = kernels("append")
+
+    def step():
+        at = cache["lengths"], cache["table"]
+        append.append(K_new, V_new, cache["K"], cache["V"], *at, rotary=turned)
+        return ours(append.rotate(problem.Q, at[0], turned), **cache)
+
+    def attend():
+        return ours(problem.Q, **cache)
+
+    graph = harness.captured(step, 1)
+    us = short.host_us({"step": step, "attention": attend, "graph": graph.replay})
+    return {"B": B, "N": N, "page": page, "us": us, "graph_us": round(harness.median_ms(graph.replay) * 1e3, 2)}
+
+
+def memory(B=256, N=1000) -> list:
+    """Return bytes of a token and layer for heads and dtypes, and what of a cache's rows is empty."""
+    kinds = {"MHA": (32, 2), "GQA": (8, 2), "MQA": (1, 2), "GQA in fp8": (8, 1)}
+    rows = [
+        {"case": name, "bytes_per_token": caches.bytes_per_token(H_k, D, itemsize=n, scales=n == 1)}
+        for name, (H_k, n) in kinds.items()
+    ]
+    each = np.array(lengths(B, N))
+    rows.append({"case": "longest reserved", "empty": round(1 - each.sum() / (each.max() * B), 4)})
+    for page in (16, 64, 256):
+        pages = caches.Pages(int((-(-each // page)).sum()), page)
+        for n in each:
+            pages.append(pages.start()[0], int(n))
+        rows.append({"case": f"pages of {page}", "empty": round(pages.waste / (pages.used * page), 4)})
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.decode", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    n, ms = bandwidth.dram_copy()
+    record = {**harness.environment(), "dtype": "bfloat16", "copy_gbs": round(n / ms / 1e6), "memory": memory()}
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items() if not isinstance(value, list)))
+    record |= {"rows": [], "parts": [], "shared": [], "cpu": []}
+    save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
+    for case, size in SIZES:
+        record["rows"].append(measure(case, size, record["copy_gbs"]))
+        say(record["rows"][-1])
+        save()
+    record["parts"] = by_parts(Size(1, *GQA, LONG))
+    record["shared"].append(with_a_prompt())
+    record["cpu"].append(steps())
+    harness.say(record["shared"], record["cpu"])
+    save()
+
+
+def say(row):
+    cells = (f"{name} {us:8.1f} us {row['share'][name]:5.2f}" for name, us in row["us"].items())
+    place = f"{row['case']:8} B {row['B']:3} {row['H']}/{row['H_k']:<3} N {row['N']:6} page {row['page']:3}"
+    harness.say(f"{place} {'fp8' if row['fp8'] else '   '} longest {row['longest']:6}", *cells, sep="  ")
+
+
+if __name__ == "__main__":
+    main()
