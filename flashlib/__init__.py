@@ -13,6 +13,7 @@ Read it in this order:
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch; any mask
     pages, cache   who owns which page of a key/value cache, with prefixes shared by content, and its storage
     gpt            a small language model in plain PyTorch, which takes any attention
+    lm, serve      a language model that writes with a cache, and requests served by it side by side
     recorder       a learner's own loop over tiles: the `Step`s it yields, and what each should hold
     figures        the inks of all pictures, and numbers as text
     picture        a picture drawn in a few milliseconds; `orders` of tiles, and the `hierarchy` of memories

@@ -25,6 +25,8 @@ MAY_IMPORT = {
     r"flashlib\.gpt": r"flashlib\.state",
     r"flashlib\.(softmax|chunked|memory|sink|rotary)": r"flashlib\.state",
     r"flashlib\.(pages|cache)": r"flashlib\.(state|pages)",
+    r"flashlib\.lm": r"flashlib\.(state|gpt|rotary|cache|kernels\.(append|decode))",
+    r"flashlib\.serve": r"flashlib\.(state|lm)",
     r"flashlib\.(naive|tiled|torch_ref)": r"flashlib\.(state|masks)",
     r"flashlib\.recorder": r"flashlib\.(state|softmax|tiled)",
     r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
