@@ -156,6 +156,13 @@ def test_a_long_prompt_does_not_halt_the_others():
     assert all(record.decoded == (0,) for record in chunks)
 
 
+def test_nor_does_one_that_is_older():
+    long, short = Request(some(40), 2), Request(some(1), 5)
+    _, records = served([long, short], 100, 4, chunk=6)
+    assert [record.decoded for record in records[:5]] == [(1,)] * 5
+    assert [record.chunks for record in records[:6]] == [((0, 6),)] * 6
+
+
 def test_prompts_that_begin_alike_are_computed_once():
     begin = some(17)
     first, second = Request([*begin, 1, 2], 3), Request([*begin, 3], 3, arrives=1)

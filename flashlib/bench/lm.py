@@ -1,0 +1,109 @@
+"""Train the language model of `flashlib.lm` with our attention on one CUDA device, in bf16, and keep its weights.
+
+    python -m flashlib.bench.lm --out notebooks/data/lm.safetensors
+
+The last tenth of the text is held out, and the weights are those of the step with the lowest loss there: the text
+is short, and a model that is trained longer learns it by heart. Before training, the logits of the first batch are
+verified against those in fp64. After it, the file is loaded on the CPU and must write the same text with a cache
+as without. How it was trained is in the file too. Losses are in nats a byte.
+"""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from flashlib import gpt, lm
+from flashlib.bench import harness
+from flashlib.bench.gpt import TEXT, ours
+
+BATCH, STEPS, EVERY, LR, SEED = 16, 1500, 50, 2e-3, 0
+HELD_OUT = 1 / 10
+PROMPT = "ROMEO:\n"
+
+
+def split(text, device):
+    """Return the tokens to train on, and those that are held out."""
+    tokens = torch.tensor(lm.encode(text), device=device)
+    n = int(len(tokens) * (1 - HELD_OUT))
+    return tokens[:n], tokens[n:]
+
+
+def autocast(tokens):
+    return torch.autocast(tokens.device.type, torch.bfloat16, enabled=tokens.is_cuda)
+
+
+@torch.no_grad()
+def held_out_loss(model, tokens) -> float:
+    """Return the mean loss of all whole pieces of the model's context, as in training: in bf16 on a GPU."""
+    context = model.config.context
+    n = (len(tokens) - 1) // context
+    X, Y = (tokens[start : start + n * context].view(n, context) for start in (0, 1))
+    with autocast(tokens):
+        return cross_entropy(model(X).flatten(0, 1).float(), Y.flatten()).item()
+
+
+@torch.no_grad()
+def verify(model, X):
+    """Raise AssertionError unless the model's logits are about as close to those in fp64 as they are with SDPA."""
+    other = lm.LM(model.config, lm.sdpa).to(X.device)
+    other.load_state_dict(model.state_dict())
+    with autocast(X):
+        given, plain = model(X), other(X)
+    harness.verify("the model", given, other.double()(X), plain)
+
+
+def train(model, tokens, held_out, steps, *, batch=BATCH, every=EVERY) -> dict:
+    """Train a model, leave it the weights of its lowest held-out loss, and return that loss and its step."""
+    best, weights = {"loss": math.inf}, None
+    for step, loss in enumerate(gpt.train(model, tokens, steps, batch=batch, lr=LR, seed=SEED), 1):
+        if step % every and step < steps:
+            continue
+        found = held_out_loss(model, held_out)
+        harness.say(f"step {step:5}: loss {loss.item():.4f}, held out {found:.4f}")
+        if found < best["loss"]:
+            best = {"loss": round(found, 4), "step": step}
+            weights = {name: W.clone() for name, W in model.state_dict().items()}
+    if weights is None:
+        raise AssertionError("the held-out loss was never a number; nothing is kept")
+    model.load_state_dict(weights)
+    return best
+
+
+def check(path, n=200):
+    """Raise AssertionError unless the model in a file writes the same text with a cache as without; show it."""
+    model, about = lm.load(path)
+    prompt = lm.encode(PROMPT)
+    for temperature in (0, 0.8):
+        with_cache, without = (
+            list(model.generate(prompt, n, temperature=temperature, over=over)) for over in (lm.gathered, None)
+        )
+        if with_cache != without:
+            raise AssertionError(f"at temperature {temperature} the text with a cache is not that without one")
+        harness.say(f"\ntemperature {temperature}:\n{PROMPT}{lm.decode(with_cache)}")
+    harness.say("\n" + ", ".join(f"{key} {value}" for key, value in about.items()))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.lm", description=__doc__)
+    parser.add_argument("--out", required=True, help="the file for the weights, .safetensors")
+    parser.add_argument("--steps", type=int, default=STEPS, help=f"at most; default {STEPS}")
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("The language model is trained on a CUDA device, and there is none.")
+    tokens, held_out = split(TEXT.read_text(encoding="utf-8"), "cuda")
+    model = lm.LM(lm.CONFIG, ours, SEED).cuda()
+    verify(model, next(gpt.batches(tokens, model.config.context, BATCH, SEED))[0])
+    with harness.stopwatch("training"):
+        best = train(model, tokens, held_out, args.steps)
+    how = {"steps": args.steps, "batch": BATCH, "lr": LR, "seed": SEED, "text": TEXT.name}
+    lm.save(model, args.out, **best, **how, **harness.environment())
+    check(args.out)
+    harness.say(f"{args.out}: {Path(args.out).stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()
