@@ -64,10 +64,11 @@ class Record(NamedTuple):
 
 @dataclass(eq=False)
 class _Job:
-    """A request that is not finished. cached: how many of its tokens, prompt and text, are in the cache."""
+    """A request that is not finished. prompt: its length; cached: how many of its tokens are in the cache."""
 
     number: int
     request: Request
+    prompt: int
     tokens: list
     sequence: int | None = None
     cached: int = 0
@@ -106,7 +107,7 @@ class Server:
             raise QueueFull(
                 f"{len(self.waiting)} requests wait, and the queue takes {self.queue}; submit it after a step"
             )
-        job = _Job(self._next, request, prompt)
+        job = _Job(self._next, request, len(prompt), prompt)
         self.waiting.append(job)
         self._next += 1
         return job.number
@@ -208,11 +209,10 @@ class Server:
 
     def _write(self, job, token):
         job.tokens.append(token)
-        n = len(job.request.prompt)
-        if len(job.tokens) == n + job.request.most_new:
+        if len(job.tokens) == job.prompt + job.request.most_new:
             self.running.remove(job)
             self._stop(job)
-            self.written[job.number] = job.tokens[n:]
+            self.written[job.number] = job.tokens[job.prompt :]
 
     def _stop(self, job):
         self.cache.free(job.sequence)

@@ -44,6 +44,7 @@ def served(requests, *sizes, model=MODEL, **options):
         server.cache.check()
         hold(record, records[-1] if records else None, server)
         records.append(record)
+        assert len(records) < 1000, "it does not end"
     assert not server.running and not server.waiting
     assert server.cache.used == 0 and server.cache.kept + server.cache.free_pages == server.cache.n_pages
     return server, records
@@ -240,6 +241,17 @@ def test_what_can_never_be_served_is_refused(request_, error, message):
 def test_a_server_has_at_least_one_of_each(name):
     with pytest.raises(ValueError, match=f"{name} is 0"):
         Server(MODEL, 5, 4, **{name: 0})
+
+
+def test_a_prompt_that_is_changed_later_changes_nothing():
+    prompt = some(5)
+    server, request = Server(MODEL, 9, 4), Request(prompt, 3)
+    expected = alone(request)
+    server.submit(request)
+    prompt[:] = [1]
+    for _ in range(4):
+        server.step()
+    assert server.written == {0: expected}
 
 
 @pytest.mark.parametrize("kind", ["in the model", "NaN"])
