@@ -74,6 +74,13 @@ def stops():
     return Control("slider B_c", steps, ["result", "B_c"])
 
 
+def rows_of_a_page():
+    selector = '.flash-settings input[type=range][data-name="page"]'
+    steps = [[selector, PAGES.index(page), "input", page] for page in (2, 16)]
+    return Control("slider page", steps, ["result", "setting", "page"])
+
+
+PAGES = widgets.PagesLab().result["stops"]["page"]
 STOPS = widgets.TilingLab().result["stops"]["B_c"]
 PLAYER = ["frames", "setting", "B_c"]
 CASES = [
@@ -85,6 +92,7 @@ CASES = [
     ("OverflowLab()", copies()),
     ("TilingLab()", stops()),
     ("MaskLab('line', N_q=96, N_k=96)", lines()),
+    ("PagesLab('out of pages', n_pages=32)", rows_of_a_page()),
     ("OnlineSoftmaxLab()", rows()),
     ("MergeTree()", orders()),
 ]

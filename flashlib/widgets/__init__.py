@@ -12,6 +12,7 @@ from flashlib.widgets.masking import MaskLab
 from flashlib.widgets.merge import MergeTree
 from flashlib.widgets.online import OnlineSoftmaxLab
 from flashlib.widgets.overflow import OverflowLab
+from flashlib.widgets.paging import PagesLab
 from flashlib.widgets.player import ComparePlayers, FlashPlayer
 from flashlib.widgets.tiling import TilingLab
 
@@ -23,5 +24,6 @@ __all__ = [
     "MergeTree",
     "OnlineSoftmaxLab",
     "OverflowLab",
+    "PagesLab",
     "TilingLab",
 ]

@@ -24,6 +24,7 @@ WRONG = {  # for each class, one argument that is wrong for it
     "MergeTree": {"cuts": (99,)},
     "OnlineSoftmaxLab": {"x": ()},
     "OverflowLab": {"dtype": "int8"},
+    "PagesLab": {"page": 3},
     "TilingLab": {"N": 0},
 }
 

@@ -17,6 +17,7 @@ from flashlib.widgets import (
     MergeTree,
     OnlineSoftmaxLab,
     OverflowLab,
+    PagesLab,
     TilingLab,
 )
 
@@ -34,6 +35,8 @@ WIDGETS = {
     "OnlineSoftmaxLab, never rescaled": lambda: OnlineSoftmaxLab(rescale=False),
     "OverflowLab": OverflowLab,
     "OverflowLab, large": lambda: OverflowLab(-17, offsets=range(-15, 1)),
+    "PagesLab": PagesLab,
+    "PagesLab, large": lambda: PagesLab("out of pages", page=16, n_pages=32),
     "TilingLab": TilingLab,
     "TilingLab, causal": lambda: TilingLab(causal=True, capacity=48),
 }

@@ -1,0 +1,5 @@
+"""PagesLab: see paging.py."""
+
+from flashlib.widgets.paging.paging import PagesLab
+
+__all__ = ["PagesLab"]

@@ -1,0 +1,44 @@
+/** How many rows hold no token: of the pages in use, and if the longest length were reserved for each sequence. */
+class RowCounts {
+  constructor() {
+    this.rows = ["pages", "reserved"].map((name) => {
+      const [told, waste] = [h("span", {}), h("b", {})];
+      const parts = ["filled", "empty"].map((part) => h("i", { class: `flash-paging-${part}` }));
+      const limit = h("i", { class: "flash-paging-limit" });
+      const bar = div("flash-paging-bar", parts, limit);
+      return { element: h("div", { "data-name": name }, told, waste, bar), told, waste, parts, limit };
+    });
+    this.limit = note();
+    this.element = panel("paging-counts", "Rows that hold no token", this.limit, this.rows.map(({ element }) => element));
+  }
+
+  take({ frames, longest, setting: { page, n_pages } }) {
+    this.all = n_pages * page;
+    this.most = Math.max(this.all, ...frames.map(({ counts }) => counts.reserved));
+    this.longest = longest;
+    setText(this.limit, `line: all ${this.all} rows there are`);
+    for (const { limit } of this.rows) limit.style.left = `${(100 * this.all) / this.most}%`;
+  }
+
+  draw({ counts, tables }, motion) {
+    const { rows, filled, waste, tokens, reserved, reserved_waste } = counts;
+    const living = Object.keys(tables).length;
+    const shared = tokens > filled ? `, ${tokens - filled} shared` : "";
+    const inPages = `In pages: ${rows} rows for ${tokens} tokens${shared}`;
+    const without = reserved > this.all ? ", too many" : "";
+    this.#draw(this.rows[0], inPages, filled, waste, motion);
+    const each = `Reserved: ${living} × ${this.longest} = ${reserved} rows${without}`;
+    this.#draw(this.rows[1], each, tokens, reserved_waste, motion);
+  }
+
+  #draw({ told, waste: text, parts }, words, filled, waste, motion) {
+    setText(told, words);
+    setText(text, `${waste} empty`);
+    [filled, waste].forEach((rows, k) => {
+      const width = `${(100 * rows) / this.most}%`;
+      const { style } = parts[k];
+      if (style.width && style.width !== width) motion.from(parts[k], { width: style.width });
+      style.width = width;
+    });
+  }
+}

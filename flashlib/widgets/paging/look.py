@@ -1,0 +1,76 @@
+"""The state of an allocator, as it says itself: the pages and the length of each sequence."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Fault(Exception):
+    """What an allocator does wrong, in a sentence, and the pages in which it is seen."""
+
+    def __init__(self, words, pages=()):
+        super().__init__(words)
+        self.pages = [int(page) for page in pages]
+
+
+class Look(NamedTuple):
+    """What was seen: of each sequence, by its name, its pages and its length; and the pages kept by content."""
+
+    pages: dict
+    lengths: dict
+    kept: tuple = ()
+
+    def owners(self, page):
+        """Return the names of the sequences that have a page."""
+        return [name for name, pages in self.pages.items() if page in pages]
+
+
+def look(allocator, handles, n_pages) -> Look:
+    """Return the state of an allocator; raise Fault where it says none. handles: its sequences, by name."""
+    pages, lengths = {}, {}
+    for name, handle in handles.items():
+        table = ask(lambda h=handle: np.asarray(allocator.table([h])), f"table([{name}])")
+        if table.ndim != 2 or len(table) != 1 or (table.size and table.dtype.kind not in "iu"):
+            raise Fault(f"table([{name}]) has to be one row of page numbers, (1, pages); it is {table!r:.60}.")
+        pages[name] = [int(page) for page in table[0]]
+        length = ask(lambda h=handle: np.asarray(allocator.lengths([h])), f"lengths([{name}])")
+        if length.shape != (1,) or length.dtype.kind not in "iu":
+            raise Fault(f"lengths([{name}]) has to be the length of one sequence, (1,); it is {length!r:.60}.")
+        lengths[name] = int(length[0])
+    for name, own in pages.items():
+        if wrong := [page for page in own if not 0 <= page < n_pages]:
+            raise Fault(f"{name} has page {wrong[0]}, and there are pages 0 to {n_pages - 1}.")
+        if twice := [page for page in own if own.count(page) > 1]:
+            raise Fault(f"Page {twice[0]} stands twice in the block table of {name}.", twice[:1])
+    return Look(pages, lengths, _kept(allocator, pages, n_pages))
+
+
+def ask(question, told):
+    """Return the answer of an allocator; whatever it raises is a Fault."""
+    try:
+        return question()
+    except AssertionError as error:
+        raise Fault(f"{told} says: {error}.") from error
+    except Exception as error:
+        raise Fault(f"{told} raised {raised(error)}.") from error
+
+
+def raised(error) -> str:
+    """Return an exception in words."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words:.200}".rstrip(": .")
+
+
+def is_whole(x):
+    return isinstance(x, Integral) and not isinstance(x, bool)
+
+
+def _kept(allocator, pages, n_pages):
+    """Return the pages without an owner that an allocator has in its `_kept`, as flashlib's has; else none."""
+    try:
+        kept = [int(page) for page in getattr(allocator, "_kept", ())]
+    except Exception:  # it is not flashlib's
+        return ()
+    owned = {page for own in pages.values() for page in own}
+    return tuple(sorted(page for page in set(kept) - owned if 0 <= page < n_pages))

@@ -1,0 +1,87 @@
+// PagesLab: plays what an allocator did, an operation at a time. Python ran it and looked at it; this draws.
+
+class PagesLab extends Widget {
+  constructor(context) {
+    super(context, "paging", "pages of a key/value cache, operation by operation");
+    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
+    this.motion = new Motion();
+    this.status = h("span", { class: "flash-status" });
+    this.call = h("code", { class: "flash-paging-call" });
+    this.words = h("p", {});
+    this.room = h("p", { "aria-hidden": "true" }); // the longest sentence, not seen: what is below must not jump
+    [this.strip, this.tables, this.counts] = [new Strip(), new Tables(), new RowCounts()];
+    const result = this.model.get("result");
+    if (result.setting) this.#build(result);
+    this.stops.push(() => this.transport.pause());
+    this.start("result", {
+      " ": () => this.transport.toggle(),
+      ArrowLeft: () => this.transport.step(-1),
+      ArrowRight: () => this.transport.step(1),
+      Home: () => this.transport.seek(0),
+      End: () => this.transport.seek(this.transport.last),
+    });
+  }
+
+  #build(result) {
+    this.controls = new PageSettings(result, (setting) => this.ask(setting));
+    for (const name of Object.keys(result.setting)) this.hear(name, () => this.#show());
+    const { buttons, bar, speed } = this.transport;
+    this.root.append(
+      div(
+        "flash-panel flash-header",
+        this.settings(this.controls.elements),
+        div("flash-controls", buttons, bar, this.status, speed),
+      ),
+      div("flash-panel flash-words flash-paging-words", this.call, div("flash-paging-told", this.words, this.room)),
+      div("flash-paging-stage", this.strip.element, div("flash-paging-beside", this.tables.element, this.counts.element)),
+      pagesLegend(),
+    );
+  }
+
+  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  #show() {
+    const { setting } = this.result ?? {};
+    if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)));
+  }
+
+  load(result) {
+    this.result = result;
+    this.#show();
+    const { frames } = result;
+    for (const part of [this.strip, this.tables, this.counts]) part.take(result);
+    const longest = frames.reduce((a, b) => (a.words.length >= b.words.length ? a : b));
+    setText(this.room, longest.words);
+    this.transport.reset(frames.length - 1);
+    const marked = ({ kind, copied }) => kind === "out" || kind === "fault" || copied.length > 0;
+    this.transport.mark([...frames.keys()].filter((k) => marked(frames[k])));
+  }
+
+  paint() {} // all colours are in the style sheet
+
+  draw() {
+    if (!this.result) return;
+    const started = performance.now();
+    const { position, last } = this.transport;
+    const { frames } = this.result;
+    const frame = frames[position];
+    this.motion.begin(this.transport.motion);
+    this.strip.draw(frame, frames[position - 1], this.motion);
+    this.tables.draw(position);
+    this.counts.draw(frame, this.motion);
+    const where = `step ${position} of ${last}`;
+    setText(this.status, where);
+    setText(this.call, frame.call || "end");
+    setText(this.words, `${frame.kind === "fault" ? "✕ " : ""}${frame.words}`);
+    this.transport.scrub.setAttribute("aria-valuetext", `${where}: ${frame.call || "end"}`);
+    Object.assign(this.root.dataset, { position, kind: frame.kind });
+    this.spoken.say(`${where}. ${frame.call} ${frame.words}`);
+    this.drawTime = performance.now() - started; // ms
+  }
+}
+
+export default {
+  render(context) {
+    const lab = new PagesLab(context);
+    return () => lab.stop();
+  },
+};

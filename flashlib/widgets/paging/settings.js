@@ -1,0 +1,28 @@
+/** The controls of PagesLab; `ask` is called with what is chosen. */
+class PageSettings {
+  constructor({ off, stops: values }, ask) {
+    this.values = values;
+    this.scenario = choice(
+      "scenario",
+      "what the requests do",
+      Object.keys(off).map((name) => [name, name, off[name] && `off: ${off[name]}`]),
+      (scenario) => ask({ scenario }),
+    );
+    for (const input of this.scenario.element.querySelectorAll("input")) input.disabled = off[input.value] !== "";
+    const why = Object.entries(off).filter(([, reason]) => reason);
+    const told = why.map(([name, reason]) => `“${name}” is off: ${reason}.`).join(" ");
+    this.page = stops("page", "page", "page, rows of a page", (page) => ask({ page }));
+    this.n_pages = stops("n_pages", "pages", "how many pages there are", (n_pages) => ask({ n_pages }));
+    this.elements = [
+      this.scenario.element,
+      div("flash-paging-sizes", this.page.element, this.n_pages.element),
+      told && h("p", { class: "flash-note flash-paging-off" }, told),
+    ];
+  }
+
+  show(chosen) {
+    this.scenario.show(chosen("scenario"));
+    this.page.show(chosen("page"), this.values.page, chosen("page") === 1 ? " row" : " rows");
+    this.n_pages.show(chosen("n_pages"), this.values.n_pages);
+  }
+}

@@ -1,0 +1,95 @@
+const PAGE_STATES = { f: "free", o: "owned", s: "shared", k: "kept" };
+const MOST_MOVING = 64; // rows
+
+/** All pages: whose each is, and which of its rows hold a token. */
+class Strip {
+  constructor() {
+    this.list = h("div", { class: "flash-paging-strip", role: "list", "aria-label": "all pages" });
+    this.count = note();
+    this.title = h("span", {});
+    this.element = panel("paging-pages", this.title, this.count, this.list);
+  }
+
+  take({ setting: { page, n_pages } }) {
+    setText(this.title, `${n_pages} pages of ${page} ${page === 1 ? "row" : "rows"}`);
+    this.cells = Array.from({ length: n_pages }, (_, number) => {
+      const rows = Array.from({ length: page }, () => h("i", {}));
+      const [whose, mark] = [h("span", { class: "flash-paging-whose" }), div("flash-paging-mark")];
+      const top = div("flash-paging-top", h("b", {}, String(number)), whose);
+      const element = h("div", { class: "flash-paging-page", role: "listitem" }, top, div("flash-paging-rows", rows), mark);
+      return { element, rows, whose, mark, told: "" };
+    });
+    this.list.replaceChildren(...this.cells.map(({ element }) => element));
+  }
+
+  /** Draw a frame; `before` is the one before it, or nothing. */
+  draw(frame, before, motion) {
+    const { used, kept, free } = frame.counts;
+    setText(this.count, `${used} used, ${kept} kept, ${free} free`);
+    const written = new Map(frame.written.map(([number, ...rows]) => [number, rows]));
+    const moving = [];
+    this.cells.forEach((cell, number) => {
+      const [first, end] = written.get(number) ?? [0, 0];
+      const [state, filled, mark] = [frame.state[number], frame.filled[number], pageMark(frame, before, number)];
+      const whose = state === "o" || state === "s" ? frame.owners[number] : PAGE_STATES[state];
+      const told = [state, filled, mark, whose, first, end].join();
+      if (cell.told !== told) this.#show(cell, { number, state, filled, mark, whose, first, end });
+      cell.told = told;
+      moving.push(...cell.rows.slice(first, end));
+      if (mark.startsWith("taken") || mark === "given back") motion.from(cell.element, { opacity: 0.3 });
+    });
+    if (moving.length <= MOST_MOVING) for (const row of moving) motion.from(row, { transform: "scale(0.1)" });
+    if (frame.copied.length) this.#move(...frame.copied, motion);
+  }
+
+  #show({ element, rows, whose: text, mark: tag }, { number, state, filled, mark, whose, first, end }) {
+    element.dataset.state = state;
+    element.dataset.mark = mark.split(" ")[0];
+    setText(text, whose);
+    setText(tag, mark);
+    rows.forEach((row, at) => {
+      row.className = at >= first && at < end ? "flash-paging-written" : at < filled ? "flash-paging-filled" : "";
+    });
+    const owned = state === "o" || state === "s" ? `${PAGE_STATES[state]}, ${whose}` : whose;
+    const held = state === "f" ? "" : `, ${filled} of ${rows.length} rows hold a token`;
+    element.setAttribute("aria-label", `page ${number}: ${owned}${held}${mark && `, ${mark}`}`);
+  }
+
+  /** The rows of a copy come from where they were copied. */
+  #move(source, target, motion) {
+    if (!motion.time) return;
+    const [from, to] = [source, target].map((number) => this.cells[number].element.getBoundingClientRect());
+    const way = `translate(${from.x - to.x}px, ${from.y - to.y}px)`;
+    motion.from(this.cells[target].element.querySelector(".flash-paging-rows"), { transform: way });
+  }
+}
+
+/** What happened to a page, in a word or two. */
+function pageMark({ wrong, copied, taken, state, owners }, before, number) {
+  if (wrong.includes(number)) return "✕ wrong";
+  if (copied[0] === number) return "copied";
+  if (copied[1] === number) return `copy of ${copied[0]}`;
+  if (taken.includes(number)) return "taken";
+  if (!before) return "";
+  if (before.state[number] !== "f" && state[number] === "f") return "given back";
+  const [had, has] = [before.owners, owners].map((all) => all[number].split(" ").filter(Boolean));
+  const [came, left] = [has.filter((name) => !had.includes(name)), had.filter((name) => !has.includes(name))];
+  return came.length ? `+ ${came.join(" ")}` : left.length ? `− ${left.join(" ")}` : "";
+}
+
+/** What the looks of pages and rows mean. */
+function pagesLegend() {
+  const page = (state, text) => h("span", {}, h("i", { class: "flash-paging-swatch", "data-state": state }), text);
+  const row = (name, text) => h("span", {}, h("i", { class: `flash-paging-swatch flash-paging-${name}` }), text);
+  return div(
+    "flash-legend flash-note",
+    page("o", "a page of one sequence"),
+    page("s", "shared by several"),
+    page("k", "kept: nobody's, its content is known"),
+    page("f", "free"),
+    row("filled", "a row with a token"),
+    row("written", "written now"),
+    row("empty", "a row without"),
+    h("span", {}, h("i", { class: "flash-paging-tick" }), "under the bar: a copy, or no page is left"),
+  );
+}

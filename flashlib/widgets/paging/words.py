@@ -1,0 +1,143 @@
+"""The sentences of PagesLab: what an operation did, told from what was seen before and after it."""
+
+MOST_NAMED = 6  # pages, or runs of them
+
+
+def begun(n_pages, page) -> str:
+    return f"{counted(n_pages, 'page')} of {counted(page, 'row')}, a row for a token. All are free."
+
+
+def started(name, known, tokens, before, after) -> str:
+    own = after.pages[name]
+    if not tokens:
+        return f"{name} begins without a page."
+    if not known:
+        return f"None of its {len(tokens)} tokens is known; {name} begins without a page."
+    told = [f"The first {known} of its {len(tokens)} tokens are known and need not be computed."]
+    owners = sorted({other for page in own for other in after.owners(page) if other != name})
+    if shared := [page for page in own if len(after.owners(page)) > 1]:
+        told.append(f"{pages(shared)} {are(shared)} shared with {joined(owners)}.")
+    if kept := [page for page in own if page in before.kept and page not in shared]:
+        told.append(
+            f"{pages(kept)}, kept for {'their' if len(kept) > 1 else 'its'} content, {are(kept)} {name}'s."
+        )
+    return " ".join(told)
+
+
+def appended(name, page, copied, before, after) -> str:
+    old = before.pages[name]
+    taken = [one for one in after.pages[name] if one not in old]
+    told = []
+    if copied:
+        why = "was shared, so it" if len(before.owners(copied[0])) > 1 else f"is {name}'s alone, and yet it"
+        told.append(f"Page {copied[0]} {why} was copied to page {copied[1]}.")
+        taken.remove(copied[1])
+    elif not taken:
+        told.append(f"Page {old[-1]} is {name}'s alone and has room: no page is taken.")
+    elif before.lengths[name] % page:
+        told.append(f"Page {old[-1]} had room for {page - before.lengths[name] % page}.")
+    kept = [one for one in taken if one in before.kept]
+    if free := [one for one in taken if one not in kept]:
+        told.append(f"{pages(free)} {were(free)} free and {are(free)} taken.")
+    if kept:
+        its, content, is_ = ("their", "contents", "are") if len(kept) > 1 else ("its", "content", "is")
+        told.append(f"{pages(kept)}, kept for {its} {content}, {is_} taken: the {content} {is_} lost.")
+    return " ".join(told)
+
+
+def forked(name, of, after) -> str:
+    own = after.pages[name]
+    same = f"{name} has the same {counted(after.lengths[name], 'token')} as {of}"
+    return f"{same}, in the same {pages(own).lower()}: nothing is copied." if own else f"{same}."
+
+
+def released(name, before, after) -> str:
+    """Tell what becomes of the pages that a sequence had and has no more."""
+    gone = [page for page in before.pages[name] if page not in after.pages.get(name, ())]
+    stay = [page for page in gone if after.owners(page)]
+    kept = [page for page in gone if page in after.kept]
+    free = [page for page in gone if page not in stay and page not in kept]
+    told = [f"{pages(stay)} {stays(stay)} with {_owners(stay, after)}."] if stay else []
+    told += [f"{pages(kept)} {are(kept)} kept for {'their' if len(kept) > 1 else 'its'} content."] if kept else []
+    told += [f"{pages(free)} {are(free)} free."] if free else []
+    return " ".join(told) or "No page becomes free."
+
+
+def refused(needed, before, n_pages, raised) -> str:
+    owned = {page for own in before.pages.values() for page in own}
+    free = n_pages - len(owned) - len(before.kept)
+    room = f"{free or 'none'} {'is' if free < 2 else 'are'} free"
+    if before.kept:
+        room += f" and {len(before.kept)} {are(before.kept)} kept"
+    return f"It needs {counted(needed, 'page')}, and {room}: {raised}. Nothing was changed."
+
+
+def put_off(name, alone) -> str:
+    if alone:
+        return f"There are not enough pages for {name} alone, so it is turned away."
+    return f"{name} came last, so it has to give its pages back and wait."
+
+
+def ended(frames, longest) -> str:
+    """Tell how many rows held no token, over all frames."""
+    rows, waste, reserved, reserved_waste = totals(frames)
+    return (
+        f"The end. Over all steps {share(waste, rows)} of the rows in owned pages held no token. With {longest} "
+        "rows reserved for each sequence, as many as the longest one needs, "
+        f"{share(reserved_waste, reserved)} would have held none."
+    )
+
+
+def totals(frames) -> list[int]:
+    """Return the sums over all frames: rows of owned pages, those without a token, and the same if reserved."""
+    return [
+        sum(frame["counts"][name] for frame in frames) for name in ("rows", "waste", "reserved", "reserved_waste")
+    ]
+
+
+def share(part, whole) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "0%"
+
+
+def pages(numbers) -> str:
+    """Return pages as the beginning of a sentence: "Page 3", "Pages 3 and 5", "Pages 3 to 7 and 9"."""
+    runs = []
+    for page in sorted(numbers):
+        if runs and runs[-1][1] == page - 1:
+            runs[-1][1] = page
+        else:
+            runs.append([page, page])
+    parts = [part for first, last in runs for part in _parts(first, last)]
+    named = parts[:MOST_NAMED]
+    if len(parts) > MOST_NAMED:
+        named.append("others")
+    return f"Page{'s' * (len(numbers) > 1)} {joined(named)}"
+
+
+def _parts(first, last):
+    return [str(first)] + [str(last)] * (last > first) if last < first + 2 else [f"{first} to {last}"]
+
+
+def joined(names) -> str:
+    """Return names as "A", "A and B", "A, B and C"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def counted(n, name) -> str:
+    return f"{n} {name}{'s' * (n != 1)}"
+
+
+def are(numbers) -> str:
+    return "are" if len(numbers) > 1 else "is"
+
+
+def were(numbers) -> str:
+    return "were" if len(numbers) > 1 else "was"
+
+
+def stays(numbers) -> str:
+    return "stay" if len(numbers) > 1 else "stays"
+
+
+def _owners(numbers, after):
+    return joined(sorted({name for page in numbers for name in after.owners(page)}))
