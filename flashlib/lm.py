@@ -299,7 +299,7 @@ def load(path, attention=sdpa, device=None):
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             about = dict(file.metadata() or {})
-            weights = {name: file.get_tensor(name).float() for name in file.keys()}
+            weights = {name: file.get_tensor(name) for name in file.keys()}
         if about.get("format") != FORMAT:
             raise ValueError(f"its format is {about.get('format')!r}, and {FORMAT!r} is known")
         model = LM(gpt.Config(**json.loads(about["config"])), attention)

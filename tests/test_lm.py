@@ -3,6 +3,7 @@
 import contextlib
 import math
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -193,6 +194,12 @@ def test_temperature_0_is_the_likeliest_and_a_small_one_nearly_so():
     logits[13] = 9
     for temperature in (0, 0.0, 1e-3, 1e-300, 5e-324):
         assert {lm.choose(logits, temperature, seed, 0) for seed in range(20)} == {13}
+
+
+@pytest.mark.parametrize("drawn, token", [(0.0, 1), (1 - 2**-53, 3)])
+def test_a_token_that_cannot_come_is_never_drawn(drawn, token, monkeypatch):
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: SimpleNamespace(random=lambda: drawn))
+    assert lm.choose(torch.tensor([-1e30, 0.3, 0.1, 0.7, -1e30]), 1.0, 0, 0) == token
 
 
 def test_seed_and_place_decide_what_is_drawn():
