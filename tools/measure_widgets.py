@@ -80,7 +80,14 @@ def rows_of_a_page():
     return Control("slider page", steps, ["result", "setting", "page"])
 
 
+def parts():
+    selector = '.flash-settings input[type=range][data-name="parts"]'
+    steps = [[selector, PARTS.index(n), "input", n] for n in (16, 32)]
+    return Control("slider parts", steps, ["result", "setting", "parts"])
+
+
 PAGES = widgets.PagesLab().result["stops"]["page"]
+PARTS = widgets.SplitLab(32_768).result["stops"]["parts"]
 STOPS = widgets.TilingLab().result["stops"]["B_c"]
 PLAYER = ["frames", "setting", "B_c"]
 CASES = [
@@ -93,6 +100,7 @@ CASES = [
     ("TilingLab()", stops()),
     ("MaskLab('line', N_q=96, N_k=96)", lines()),
     ("PagesLab('out of pages', n_pages=32)", rows_of_a_page()),
+    ("SplitLab(32_768)", parts()),
     ("OnlineSoftmaxLab()", rows()),
     ("MergeTree()", orders()),
 ]

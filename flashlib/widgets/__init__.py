@@ -14,6 +14,7 @@ from flashlib.widgets.online import OnlineSoftmaxLab
 from flashlib.widgets.overflow import OverflowLab
 from flashlib.widgets.paging import PagesLab
 from flashlib.widgets.player import ComparePlayers, FlashPlayer
+from flashlib.widgets.splitting import SplitLab
 from flashlib.widgets.tiling import TilingLab
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "OnlineSoftmaxLab",
     "OverflowLab",
     "PagesLab",
+    "SplitLab",
     "TilingLab",
 ]

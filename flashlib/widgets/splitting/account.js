@@ -1,0 +1,91 @@
+const vector = (values) => `(${Array.from(values, number).join(", ")})`;
+
+/** How a part came to its State, line by line and with its numbers. */
+function ofPart(k, { ranges, tile }, states) {
+  const [begin, end] = ranges[k];
+  const tiles = Math.ceil((end - begin) / tile);
+  const { m, l, O_acc } = states[k];
+  const all = states.at(-1).m;
+  const keys = end - begin === 1 ? `Key ${begin}` : `Keys ${begin} to ${end - 1}`;
+  return [
+    `${keys}, ${tiles} tile${tiles === 1 ? "" : "s"}. Its program leaves:`,
+    `m_${k} = ${number(m)}`,
+    `l_${k} = ${number(l)}`,
+    `O_acc = ${vector(O_acc)}`,
+    `In the end it counts exp(m_${k} − m) = exp(${number(m)} − ${inBrackets(all)}) = ${number(Math.exp(m - all))}.`,
+  ];
+}
+
+/** How a merge came to its State, likewise. */
+function ofMerge(k, { n, nodes }, states) {
+  const { m, l, O_acc, alphas } = states[k];
+  const [a, b] = nodes.children[k - n].map((child) => states[child]);
+  const [first, second] = nodes.children[k - n].map((child) => told(nodes.spans[child]));
+  const factor = (state, alpha) => `exp(${number(state.m)} − ${inBrackets(m)}) = ${number(alpha)}`;
+  return [
+    `a: ${first}, b: ${second}.`,
+    `m = max(${number(a.m)}, ${number(b.m)}) = ${number(m)}`,
+    `alpha_a = ${factor(a, alphas[0])}, alpha_b = ${factor(b, alphas[1])}`,
+    `l = ${number(alphas[0])} · ${number(a.l)} + ${number(alphas[1])} · ${number(b.l)} = ${number(l)}`,
+    `O_acc = ${vector(O_acc)}, likewise`,
+  ];
+}
+
+const told = ([first, end]) =>
+  end === first + 1 ? `part ${first}` : `parts ${first} ${end === first + 2 ? "and" : "to"} ${end - 1}`;
+
+/** The State of one node, a part or a merge, and buttons to the one before and after it. */
+class Account {
+  constructor(step) {
+    this.title = h("span", {});
+    this.lines = div("flash-split-lines");
+    const button = (by, sign, label) =>
+      h(
+        "button",
+        { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: () => step(by) },
+        sign,
+      );
+    const stepper = div(
+      "flash-split-stepper",
+      button(-1, "◀", "previous State (left arrow)"),
+      button(1, "▶", "next State (right arrow)"),
+    );
+    this.element = panel("split-account", this.title, stepper, this.lines);
+  }
+
+  draw(k, sent, states) {
+    const isPart = k < sent.n;
+    const name = isPart ? `Part ${k}` : `Merge ${k - sent.n + 1}`;
+    setText(this.title, `${name}, of ${isPart ? sent.n : sent.n - 1}`);
+    this.text = isPart ? ofPart(k, sent, states) : ofMerge(k, sent, states);
+    this.lines.replaceChildren(...this.text.map((line) => h("p", {}, typeset(line))));
+  }
+}
+
+const ENDS = { merged: "States, merged", whole: "in one go" };
+
+/** What all States merge to, beside attention in one go. */
+class Finished {
+  constructor() {
+    const names = ["lse", ...[0, 1, 2, 3].map((k) => `O_${k}`)];
+    const head = [h("td", {}), ...names.map((name) => h("th", { scope: "col" }, symbol(name)))];
+    this.cells = Object.keys(ENDS).map((end) => names.map((name) => h("td", { "data-name": `${end}-${name}` })));
+    const rows = Object.values(ENDS).map((label, k) => h("tr", {}, h("th", { scope: "row" }, label), this.cells[k]));
+    this.order = h("p", {});
+    this.equal = h("p", {});
+    const table = h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
+    this.element = panel("split-finished", "What comes out", note("one query of d = 4, in fp64"), table, this.equal, this.order);
+  }
+
+  draw({ merges, equal }, ends) {
+    this.cells.forEach((row, end) =>
+      row.forEach((cell, k) => {
+        const value = ends[end].at(k - 1); // lse is the last
+        setText(cell, number(value));
+        cell.title = exact(value);
+      }),
+    );
+    setSentence(this.order, merges);
+    setSentence(this.equal, equal);
+  }
+}

@@ -1,0 +1,182 @@
+const GUTTER = 88; // px, of the names at the left
+const LEFT_FREE = 6; // px, at the right
+const READABLE = 46; // px, of a part in which numbers can be read
+const SCORES = 62; // px, the height of the scores
+const CELL = 14; // px, of a number of O_acc
+
+/** The keys of one query, cut into parts; below each its State, and how these are merged. */
+class Parts {
+  /** moved is called with the node under the pointer, or null, pressed with one that was clicked. */
+  constructor(moved, pressed) {
+    this.svg = svg("svg", { role: "img" });
+    this.names = div("flash-split-names");
+    this.element = div("flash-split-picture", this.svg, this.names);
+    this.node = 0;
+    this.colour = null; // the scale of the theme
+    this.resized = watchRoom(this.element, this, () => this.draw());
+    this.svg.addEventListener("pointermove", (event) => moved(this.#under(event)));
+    this.svg.addEventListener("pointerleave", () => moved(null));
+    this.svg.addEventListener("click", (event) => {
+      const node = this.#under(event);
+      if (node !== null) pressed(node);
+    });
+  }
+
+  take(sent, states, outline) {
+    Object.assign(this, { sent, states, outline });
+    this.draw();
+  }
+
+  draw() {
+    if (!this.room || !this.sent) return; // not on the page yet
+    const { ranges, setting, n, nodes, D } = this.sent;
+    const wide = this.room - GUTTER - LEFT_FREE;
+    const x = (key) => GUTTER + (wide * key) / setting.N_k;
+    const boxes = ranges.map(([begin, end]) => [x(begin), x(end)]);
+    const readable = wide / n >= READABLE;
+    const rows = this.#rows(readable, D);
+    const middles = boxes.map(([left, right]) => (left + right) / 2);
+    const step = setting.order === "row" ? 34 : n > 64 ? 15 : n > 12 ? 22 : 32;
+    const at = placesOf(nodes, setting.order, middles, rows.end, step);
+    const height = Math.max(...at.map(([, y]) => y)) + (setting.order === "row" ? 38 : 26);
+    Object.assign(this, { boxes, at, rows });
+    this.svg.setAttribute("viewBox", `0 0 ${this.room} ${height}`);
+    this.svg.setAttribute("height", height);
+    this.mark = svg("rect", { class: "flash-split-mark", y: 0, rx: 3, height: rows.end + 2 });
+    this.ring = svg("circle", { class: "flash-split-ring" });
+    const alphas = this.states.map((state) => state.alphas);
+    const factors = wide / n >= 62 && n > 1 ? factorsOf(nodes, setting.order, at, alphas) : [];
+    this.svg.replaceChildren(
+      this.mark,
+      ...this.#scores(x, wide, rows.scores),
+      ...this.#boxes(rows.part),
+      ...this.#numbers(rows, readable),
+      ...drawMerges(nodes, setting.order, at, alphas),
+      ...factors.map(([left, y, text, anchor]) => this.#text(left, y, text, "flash-split-factor", anchor)),
+      this.#end(at.at(-1)),
+      this.ring,
+    );
+    this.svg.setAttribute("aria-label", `${setting.N_k} keys in ${n} parts, and the merges of their States`);
+    this.#name(rows, n);
+    this.choose(this.node);
+  }
+
+  /** The heights at which the rows begin; where no numbers can be read, l is a bar. */
+  #rows(readable, D) {
+    const sizes = { scores: SCORES, part: 22, m: readable ? 18 : 0, l: 18, weight: 30, O_acc: D * CELL + 2 };
+    let y = 4;
+    const rows = {};
+    for (const [name, size] of Object.entries(sizes)) {
+      if (size) rows[name] = y;
+      y += size + (size ? 3 : 0);
+    }
+    return { ...rows, end: y + 2 };
+  }
+
+  /** The outline of the scores, and m of each part, and of all. */
+  #scores(x, wide, top) {
+    const { outline, states, sent } = this;
+    const [most, least] = [Math.max(...outline), Math.min(...outline, 0)];
+    const y = (score) => top + 4 + ((SCORES - 6) * (most - score)) / (most - least || 1);
+    const bin = wide / outline.length;
+    const line = [...outline].map((score, k) => `L${GUTTER + k * bin} ${y(score)}h${bin}`).join("");
+    const bottom = top + SCORES;
+    const area = svg("path", { class: "flash-split-scores", d: `M${GUTTER} ${bottom}${line}V${bottom}z` });
+    const m = this.boxes.map(([left, right], k) => `M${left + 0.5} ${y(states[k].m)}H${right - 0.5}`).join("");
+    const all = `M${GUTTER} ${y(states.at(-1).m)}H${x(sent.setting.N_k)}`;
+    return [area, svg("path", { class: "flash-split-all", d: all }), svg("path", { class: "flash-split-m", d: m })];
+  }
+
+  /** The parts, numbered as far as there is room. */
+  #boxes(top) {
+    return this.boxes.flatMap(([left, right], k) => {
+      const width = Math.max(right - left - 1, 0.5);
+      const box = svg("rect", { class: "flash-split-box", "data-node": k, x: left, y: top, width, height: 20 });
+      const fits = right - left > 9 * String(k).length + 4;
+      return fits ? [box, this.#text((left + right) / 2, top + 14, String(k), "flash-split-index")] : [box];
+    });
+  }
+
+  /** m and l, what the part weighs in the end, and its O_acc in colours: with their numbers where there is room. */
+  #numbers(rows, readable) {
+    const { states } = this;
+    const { m } = states.at(-1);
+    const leaves = states.slice(0, this.boxes.length);
+    const peak = Math.max(...leaves.flatMap(({ O_acc }) => [...O_acc].map(Math.abs)));
+    const longest = Math.max(...leaves.map(({ l }) => l));
+    return this.boxes.flatMap(([left, right], k) => {
+      const state = leaves[k];
+      const [middle, width] = [(left + right) / 2, Math.max(right - left - 1, 0.5)];
+      const bar = (name, y, height, part) => {
+        const size = Math.max(height * part, part > 0 ? 0.5 : 0);
+        return svg("rect", { class: `flash-split-${name}`, x: left, y: y + height - size, width, height: size });
+      };
+      const weight = Math.exp(state.m - m);
+      const cells = [...state.O_acc].map((value, row) => {
+        const fill = this.colour?.css(value, peak) ?? "none";
+        return svg("rect", { x: left, y: rows.O_acc + row * CELL, width, height: CELL - 1, style: `fill:${fill}` });
+      });
+      if (!readable) return [bar("l", rows.l, 18, state.l / longest), bar("weight", rows.weight, 28, weight), ...cells];
+      const text = (y, value) => this.#text(middle, y, short(value), "flash-split-number");
+      return [
+        text(rows.m + 13, state.m),
+        text(rows.l + 13, state.l),
+        bar("weight", rows.weight + 14, 16, weight),
+        text(rows.weight + 10, weight),
+        ...cells,
+        ...[...state.O_acc].map((value, row) => text(rows.O_acc + row * CELL + 10, value)),
+      ];
+    });
+  }
+
+  /** What the last node is. */
+  #end([x, y]) {
+    const anchor = x > this.room - 90 ? "end" : "middle";
+    const below = this.sent.setting.order === "row" ? 32 : 20; // factors stand above
+    return this.#text(anchor === "end" ? x + 4 : x, y + below, "all keys: O, lse", "flash-split-root", anchor);
+  }
+
+  #text(x, y, text, name, anchor = "middle") {
+    return svg("text", { class: `flash-split-text ${name}`, x, y, "text-anchor": anchor }, text);
+  }
+
+  /** The names of the rows, at the left. */
+  #name(rows, n) {
+    const name = (row, at, ...nodes) => h("span", { style: `top:${rows[row] + at}px` }, nodes);
+    const m_s = () => h("span", { class: "flash-symbol" }, "m", h("sub", {}, "s"));
+    this.names.replaceChildren(
+      name("scores", 14, "scores,"),
+      name("scores", 30, "their ", m_s()),
+      name("part", 1, "part s"),
+      ...(rows.m ? [name("m", 0, m_s())] : []),
+      name("l", 0, symbol("l_s")),
+      name("weight", 6, "exp(", m_s(), " − ", symbol("m"), ")"),
+      name("O_acc", 18, symbol("O_acc")),
+      ...(n > 1 ? [name("end", 12, "merged")] : []),
+    );
+  }
+
+  /** Mark a node: the keys that it covers, and where it is. */
+  choose(node) {
+    this.node = node;
+    if (!this.boxes) return;
+    const [first, end] = this.sent.nodes.spans[node];
+    const [left, right] = [this.boxes[first][0], this.boxes[end - 1][1]];
+    Object.entries({ x: left - 2, width: right - left + 3 }).forEach(([name, value]) => this.mark.setAttribute(name, value));
+    const [x, y] = this.at[node];
+    const r = node < this.boxes.length ? 0 : 7;
+    Object.entries({ cx: x, cy: y, r }).forEach(([name, value]) => this.ring.setAttribute(name, value));
+  }
+
+  /** The node under the pointer: a part, or the nearest merge; null outside. */
+  #under(event) {
+    if (!this.boxes) return null;
+    const box = this.svg.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    if (x < GUTTER || x > this.room - LEFT_FREE) return null;
+    if (y < this.rows.end + 8 || this.boxes.length === 1) return this.boxes.findIndex(([, right]) => x <= right);
+    const far = this.at.map(([left, top]) => Math.hypot(left - x, top - y));
+    const near = far.reduce((best, distance, k) => (k >= this.boxes.length && distance < far[best] ? k : best), far.length - 1);
+    return far[near] < 40 ? near : null;
+  }
+}

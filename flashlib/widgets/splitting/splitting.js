@@ -1,0 +1,122 @@
+// SplitLab: the keys of one query split over programs. Python computed all numbers and sentences; this draws them.
+
+/** The numbers of a result: the outline of the scores, the States of all nodes, and O and lse, merged and in one go. */
+function unpack({ buffer, bins, n, D }) {
+  const numbers = float64(buffer);
+  const size = D + 4;
+  const states = Array.from({ length: 2 * n - 1 }, (_, k) => {
+    const at = bins + k * size;
+    const [m, l] = numbers.subarray(at, at + 2);
+    return { m, l, O_acc: numbers.subarray(at + 2, at + 2 + D), alphas: [...numbers.subarray(at + 2 + D, at + size)] };
+  });
+  const end = bins + states.length * size;
+  const ends = [0, 1].map((k) => numbers.subarray(end + k * (D + 1), end + (k + 1) * (D + 1)));
+  return { outline: numbers.subarray(0, bins), states, ends };
+}
+
+const OF_STATES = ["N_k", "parts", "order"];
+
+class SplitLab extends Widget {
+  constructor(context) {
+    super(context, "split-lab", "one query's keys, split over programs");
+    this.node = 0; // chosen
+    this.pointed = null; // the one under the pointer
+    this.words = h("p", {});
+    this.picture = new Parts(
+      (node) => this.point(node),
+      (node) => this.choose(node),
+    );
+    this.account = new Account((by) => this.choose(this.node + by));
+    this.finished = new Finished();
+    this.chip = new Chip();
+    this.times = new Times();
+    this.model_words = h("p", {});
+    const result = this.model.get("result");
+    if (result.setting) this.#build(result);
+    this.start("result", {
+      ArrowLeft: () => this.choose(this.node - 1),
+      ArrowRight: () => this.choose(this.node + 1),
+      Home: () => this.choose(0),
+      End: () => this.choose(2 * this.result.n - 2),
+    });
+  }
+
+  #build({ gpus, setting }) {
+    this.controls = new SplitSettings(gpus, (setting) => this.ask(setting));
+    for (const name of Object.keys(setting)) this.hear(name, () => this.#show());
+    const hint = note("point at a part or a merge, or use the arrow keys");
+    const drawn = [this.picture, this.chip, this.times];
+    this.stops.push(() => drawn.forEach(({ resized }) => resized.disconnect()));
+    this.root.append(
+      div(
+        "flash-split-stage",
+        div("flash-panel flash-split-settings", this.settings(this.controls.elements)),
+        panel("split-parts", "One query's keys, and what each program leaves", hint, this.words, this.picture.element),
+        [this.account, this.finished, this.chip, this.times].map(({ element }) => element),
+        panel("split-model", "The model", note("not a measurement"), this.model_words),
+      ),
+    );
+  }
+
+  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  #show() {
+    const { setting } = this.result ?? {};
+    if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)), this.result);
+  }
+
+  load(result) {
+    const before = this.result?.setting;
+    const kept = OF_STATES.every((name) => before?.[name] === result.setting[name]);
+    Object.assign(this, { result, pointed: null }, unpack(result));
+    this.#show();
+    this.node = Math.min(this.node, 2 * result.n - 2);
+    this.paint();
+    this.draw(kept);
+  }
+
+  paint() {
+    if (this.root.isConnected) this.picture.colour = colourScale(this.root);
+  }
+
+  /** kept: whether the States are those that are drawn already. */
+  draw(kept = false) {
+    if (!this.result) return;
+    const { words, equal, merges, model } = this.result;
+    setSentence(this.words, words[0]);
+    setSentence(this.model_words, model.join(" "));
+    this.picture.node = this.node;
+    if (!kept) this.picture.take(this.result, this.states, this.outline);
+    this.finished.draw(this.result, this.ends);
+    this.chip.draw(this.result);
+    this.times.draw(this.result);
+    this.#drawNode();
+    this.spoken.say([...words, merges, equal].join(" "));
+  }
+
+  choose(node) {
+    this.node = between(0, node, 2 * this.result.n - 2);
+    this.pointed = null;
+    this.#drawNode();
+    this.spoken.say(this.account.text.join(" "));
+  }
+
+  point(node) {
+    if (node === this.pointed) return;
+    this.pointed = node;
+    this.#drawNode();
+  }
+
+  #drawNode() {
+    const node = this.pointed ?? this.node;
+    this.picture.choose(node);
+    this.account.draw(node, this.result, this.states);
+    this.root.dataset.node = node;
+  }
+}
+
+export default {
+  render(context) {
+    const lab = new SplitLab(context);
+    return () => lab.stop();
+  },
+};

@@ -1,0 +1,94 @@
+const PLOT = { left: 48, right: 14, top: 22, high: 200, below: 34 }; // px
+const PIECES = { launches: "two launches", keys: "K and V", states: "States" };
+
+/** The time by the model, over the number of parts, with what was measured; and what it is made of. */
+class Times {
+  constructor() {
+    this.svg = svg("svg", { role: "img", class: "flash-split-times" });
+    this.words = h("p", {});
+    this.note = note();
+    this.keys = div("flash-legend flash-note");
+    this.pieces = Object.entries(PIECES).map(([name, text]) => this.#piece(name, text));
+    const bar = div("flash-split-bar", this.pieces.map(({ part }) => part));
+    const list = h("dl", {}, this.pieces.map(({ element }) => element));
+    const room = div("flash-split-room", this.svg);
+    this.element = panel("split-time", "Time, by a model", this.note, room, this.keys, this.words, bar, list);
+    this.resized = watchRoom(room, this, () => this.#plot());
+  }
+
+  #piece(name, text) {
+    const value = h("dd", { "data-time": name });
+    const swatch = h("i", { class: `flash-split-swatch flash-split-time-${name}` });
+    const element = h("div", {}, h("dt", {}, swatch, h("span", {}, typeset(text))), value);
+    return { name, element, value, part: h("i", { class: `flash-split-time-${name}` }) };
+  }
+
+  draw(sent) {
+    this.sent = sent;
+    const { now } = sent.times;
+    setSentence(this.words, sent.words[2]);
+    for (const { name, value, part } of this.pieces) {
+      setText(value, `${number(Number(now[name].toPrecision(12)))} µs`);
+      part.style.width = `${(100 * now[name]) / now.total}%`;
+    }
+    this.#legend();
+    this.#plot();
+  }
+
+  #legend() {
+    const { record, other_record } = this.sent;
+    const key = (name, ...text) => h("span", {}, h("i", { class: `flash-split-key flash-split-key-${name}` }), h("span", {}, text));
+    const keys = [key("now", "chosen"), key("default", "as decode chooses"), key("least", "K and V at full bandwidth")];
+    if (record.length) keys.push(key("record", "measured"));
+    this.keys.replaceChildren(...keys);
+    setText(this.note, other_record ? "what was measured is of another call" : record.length ? "and as measured" : "not measured");
+  }
+
+  #plot() {
+    if (!this.room || !this.sent) return;
+    const { times, record, n } = this.sent;
+    const most = Math.max(2, ...times.curve.map(([parts]) => parts));
+    const values = [...times.curve, ...record].map(([, time]) => time);
+    const [low, high] = [Math.min(times.least, ...values) / 1.15, Math.max(...values) * 1.15];
+    const bottom = PLOT.top + PLOT.high;
+    const x = logarithmic(1, most, PLOT.left, this.room - PLOT.right);
+    const y = logarithmic(low, high, bottom, PLOT.top);
+    const line = times.curve.map(([parts, time], k) => `${k ? "L" : "M"}${x(parts)} ${y(time)}`).join("");
+    const path = (name, d) => svg("path", { class: `flash-split-${name}`, d });
+    const of = (parts) => times.curve.find(([found]) => found === parts);
+    const [own, now] = [of(times.default), of(n)];
+    this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + PLOT.below}`);
+    this.svg.setAttribute("height", bottom + PLOT.below);
+    this.svg.replaceChildren(
+      ...this.#axes(x, y, most, low, high),
+      path("least", `M${PLOT.left} ${y(times.least)}H${this.room - PLOT.right}`),
+      path("curve", line),
+      path("chosen", `M${x(n)} ${bottom}V${y(now[1])}`),
+      path("default", diamond(x(own[0]), y(own[1]))),
+      svg("circle", { class: "flash-split-now", cx: x(n), cy: y(now[1]), r: 5 }),
+      path("record", record.map(([parts, time]) => cross(x(parts), y(time))).join("")),
+    );
+    const told = `${number(now[1])} microseconds with ${n} parts, by the model`;
+    this.svg.setAttribute("aria-label", `time over the number of parts: ${told}; ${record.length} points measured`);
+  }
+
+  #axes(x, y, most, low, high) {
+    const bottom = PLOT.top + PLOT.high;
+    const text = (left, top, words, anchor) =>
+      svg("text", { class: "flash-split-text flash-split-tick", x: left, y: top, "text-anchor": anchor }, words);
+    const rows = ticksOf(low, high);
+    const grid = rows.map((time) => `M${PLOT.left} ${y(time)}H${this.room - PLOT.right}`).join("");
+    const ends = `M${PLOT.left} ${PLOT.top}V${bottom}H${this.room - PLOT.right}`;
+    return [
+      svg("path", { class: "flash-split-grid", d: grid }),
+      svg("path", { class: "flash-split-axis", d: ends }),
+      ...rows.map((time) => text(PLOT.left - 6, y(time) + 4, String(time), "end")),
+      ...doublings(most).map((parts) => text(x(parts), bottom + 15, String(parts), "middle")),
+      text(4, 12, "µs", "start"),
+      text((PLOT.left + this.room - PLOT.right) / 2, bottom + 30, "parts", "middle"),
+    ];
+  }
+}
+
+const diamond = (x, y) => `M${x} ${y - 8}l8 8l-8 8l-8 -8z`;
+const cross = (x, y) => `M${x - 4} ${y - 4}l8 8m0 -8l-8 8`;
