@@ -164,6 +164,15 @@ def test_nor_does_one_that_is_older():
     assert [record.chunks for record in records[:6]] == [((0, 6),)] * 6
 
 
+def test_a_token_that_is_decoded_beside_the_last_chunk_has_its_page_or_waits():
+    long, short = Request(some(20), 1), Request(some(1), 9)
+    for n_pages in range(21, 26):
+        server, records = served([long, short], n_pages, 1, chunk=5)
+        check_text(server, records, [long, short])
+        preempted = [number for record in records[:4] for number in record.preempted]
+        assert preempted == ([1] if n_pages < 24 else []), "each has a page for a token, 20 and 4 after four steps"
+
+
 def test_prompts_that_begin_alike_are_computed_once():
     begin = some(17)
     first, second = Request([*begin, 1, 2], 3), Request([*begin, 3], 3, arrives=1)
