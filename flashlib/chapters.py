@@ -118,6 +118,11 @@ CHAPTERS = (
         needs=("triton",),
         widgets=("FlashPlayer", "MaskLab"),
     ),
+    Chapter(
+        "15_inference", "Inference",
+        "a cache of keys and values: one query, keys split over programs, pages that sequences share, fewer bytes",
+        needs=("triton",),
+    ),
 )  # fmt: skip
 
 

@@ -1,0 +1,188 @@
+"""The exercises of chapter 15 on sizes: the bytes of a cache, and the parts in which keys are split and joined."""
+
+from functools import wraps
+
+import numpy as np
+
+from flashlib.checks import drawn, sizes, update
+from flashlib.checks.examine import Case, Finding, Measured, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+from flashlib.checks.values import same
+
+INF = np.inf
+NAMES = {"np": np}
+
+
+# ---- tokens that a cache has room for
+
+CACHE_TOKENS = """
+def my_cache_tokens(layers, H_k, d, itemsize, room):
+    of_head = 2 * d * itemsize
+    of_layer = H_k * of_head
+    of_token = layers * of_layer
+    tokens = room // of_token
+    return of_token, tokens
+"""
+
+
+@exercise(title="Room for tokens", minutes=5, difficulty="easy", program=Program(CACHE_TOKENS.strip(), NAMES))
+def cache_tokens(answer, known):
+    fixed = """
+        1 1 1 1 2, 1 1 1 1 7, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,
+        80 8 128 1 30000000000, 24 1 576 2 1234567890
+    """
+
+    def right(layers, H_k, d, itemsize, room):
+        of_token = layers * H_k * (d + d) * itemsize
+        return of_token, room // of_token
+
+    def draw(rng):
+        layers, H_k, d, room = map(int, rng.integers((2, 2, 2, 10**8), (90, 17, 257, 10**10)))
+        return layers, H_k, d, int(rng.choice([1, 2, 4])), room
+
+    cases = sizes.cases(right, fixed, draw)
+    return examine(_whole(answer, cases), cases, known, outputs=("of_token", "tokens"))
+
+
+def _whole(answer, cases):
+    """Return an answer that must give two whole numbers: floats of the right values are found."""
+    right = {case.arguments: case.expected for case in cases}
+
+    @wraps(answer)
+    def run(*arguments):
+        result = answer(*arguments)
+        if isinstance(result, tuple | list) and same(tuple(result), right[arguments], 1e-9):
+            inexact = any(isinstance(x, float | np.floating) for x in result)
+            return Measured(result, Finding("float") if inexact else None)
+        return result
+
+    return run
+
+
+# ---- keys split over programs
+
+SPLIT_KEYS = """
+def my_split_keys(lengths, B_c, parts):
+    tiles = [-(-n // B_c) for n in lengths]
+    total = sum(tiles)
+    most = max(1, -(-total // parts))
+    work = []
+    for b, n in enumerate(tiles):
+        own = max(1, -(-n // most))
+        for k in range(own):
+            begin = n * k // own
+            end = n * (k + 1) // own
+            row = b, begin, end
+            work.append(row)
+    return work
+"""
+
+
+@exercise(
+    title="Parts of about the same length", minutes=15, difficulty="medium",
+    program=Program(SPLIT_KEYS.strip(), NAMES),
+)  # fmt: skip
+def split_keys(answer, known):
+    fixed = [
+        ([4], 4, 1), ([8], 4, 2), ([16], 4, 2), ([6], 4, 2), ([20], 4, 2), ([28], 4, 3), ([8, 8], 4, 2),
+        ([8, 8], 4, 4), ([4, 12], 4, 4), ([5, 9, 40], 4, 5), ([3, 100, 2, 7], 4, 8), ([90, 1, 1], 1, 7),
+        ([8], 4, 5), ([1, 1, 1], 4, 2), ([41], 1, 6),
+    ]  # fmt: skip
+    empty = [([0, 8], 4, 2), ([5, 0, 20], 4, 3), ([0], 4, 2), ([0, 0, 0], 4, 5), ([12, 0], 4, 1)]
+    plain = [_split(*sizes) for sizes in fixed] + drawn.cases(_any_split, 4)
+    return examine(_of_a_copy(answer), [plain, [_split(*sizes) for sizes in empty]], known)
+
+
+def _split(lengths, B_c, parts):
+    """Return the Case of lengths; the parts are found tile by tile: tile t of n is in part k of own."""
+    tiles = [(n + B_c - 1) // B_c for n in lengths]
+    most, rows = max(1, (sum(tiles) + parts - 1) // parts), []
+    for b, n in enumerate(tiles):
+        own = max(1, (n + most - 1) // most)
+        of_tile = np.array([((t + 1) * own - 1) // n for t in range(n)], int)
+        ends = [int((of_tile <= k).sum()) for k in range(own)]
+        rows += [(b, *ends_of) for ends_of in zip([0, *ends], ends, strict=False)]
+    return Case(f"sequences of {lengths} keys", (lengths, B_c, parts), np.array(rows), tolerance=0)
+
+
+def _any_split(rng):
+    lengths = [int(n) for n in rng.choice([3, 20, 90], rng.integers(1, 6)) * rng.uniform(0.4, 1, 1)]
+    return _split(lengths, *map(int, rng.integers((1, 1), (6, 12))))
+
+
+def _of_a_copy(answer):
+    """Return answer with a copy of the list, so that one that changes it does no harm."""
+
+    @wraps(answer)
+    def run(lengths, B_c, parts):
+        return Measured(answer(list(lengths), B_c, parts), None)
+
+    return run
+
+
+# ---- parts joined
+
+MERGE_PARTS = """
+def my_merge_parts(m, l, O_acc):
+    m_all = m.max()
+    shift = m_all if m_all > -np.inf else 0
+    w = np.exp(m - shift)
+    l_all = (w * l).sum()
+    O_sum = w @ O_acc
+    O = O_sum / (l_all if l_all > 0 else 1)
+    lse = m_all + np.log(l_all)
+    return O, lse
+"""
+
+
+@exercise(title="All parts at once", minutes=15, difficulty="medium", program=Program(MERGE_PARTS.strip(), NAMES))
+def merge_parts(answer, known):
+    rng = np.random.default_rng(0)
+    plain = [
+        _parts(rng, "one part", [3]),
+        _parts(rng, "two parts of one key, the larger score in the second", [1, 1], at=[0, 1]),
+        _parts(rng, "two parts, the larger scores in the first", [2, 3], at=[3, 0]),
+        _parts(rng, "three parts of different lengths", [1, 4, 2], d=3),
+        _parts(rng, "two parts with the same maximum", [2, 2], tied=True),
+        _parts(rng, "as many parts as columns", [2, 3, 1, 4], d=4),
+        _parts(rng, "a part that counts for nearly nothing", [2, 2, 2], at=[0, -40, 1]),
+        *drawn.cases(_any_parts),
+    ]
+    large = [
+        _parts(rng, "scores near 1000", [2, 3, 1], at=1000.0),
+        _parts(rng, "scores near -1000", [2, 3, 1], at=-1000.0),
+        _parts(rng, "scores that differ by 2000", [2, 1, 2], at=[-1000, 1000, 0]),
+        _parts(rng, "scores that differ by 2000, the largest first", [2, 1, 2], at=[1000, -1000, 0]),
+    ]
+    empty = [
+        _parts(rng, "a last part that saw no key", [3, 2, 0]),
+        _parts(rng, "a first part that saw no key", [0, 3, 2], at=-5.0),
+        _parts(rng, "one part of four that saw keys", [0, 0, 3, 0], at=5.0),
+    ]
+    nothing = [
+        _parts(rng, "parts that all saw no key", [0, 0, 0], d=3),
+        _parts(rng, "one part without a key", [0]),
+    ]
+    return examine(answer, [plain, large, empty, nothing], known, outputs=("O", "lse"))
+
+
+def _parts(rng, words, counts, *, at=0.0, d=2, tied=False):
+    """Return the Case of parts of so many keys; at: what is added to their scores. All keys at once are right."""
+    scores = [
+        rng.normal(size=n).round(2) + x for n, x in zip(counts, np.broadcast_to(at, len(counts)), strict=True)
+    ]
+    if tied:
+        scores = [np.append(x[1:], 3.0) for x in scores]
+    values = [rng.normal(size=(n, d)).round(2) for n in counts]
+    states = [update.state(x[None], V) for x, V in zip(scores, values, strict=True)]
+    m, l, O_acc = (np.concatenate(X) for X in zip(*states, strict=True))
+    m_all, l_all, O_all = (X[0] for X in update.state(np.concatenate(scores)[None], np.concatenate(values)))
+    O, lse = (O_all / l_all, m_all + np.log(l_all)) if l_all else (O_all, -INF)
+    return Case(words, (m, l, O_acc), (O, float(lse)))
+
+
+def _any_parts(rng):
+    counts = [int(n) for n in rng.integers(1, 6, rng.integers(2, 6))]
+    at = rng.integers(-6, 7, len(counts)).astype(float)
+    return _parts(rng, f"parts of {counts} keys", counts, at=at, d=int(rng.integers(1, 5)))

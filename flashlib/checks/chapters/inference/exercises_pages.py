@@ -1,0 +1,131 @@
+"""The exercise of chapter 15 on an allocator of pages, checked by operations in any order."""
+
+from flashlib.checks import drawn
+from flashlib.checks.chapters.inference.operations import cause, play, text
+from flashlib.checks.examine import Case, attempt, find_problem
+from flashlib.checks.exercise import exercise
+from flashlib.checks.process import announce
+from flashlib.checks.program import out_of_reach
+from flashlib.checks.verdict import Verdict
+
+# n_pages, page: operations. a+3 appends 3 tokens to a, a>b makes b a fork of a, a- frees a.
+FIXED = """
+    4 4: a+1
+    4 4: a+4
+    4 4: a+3 a+1 a+1
+    4 4: a+9
+    4 3: a+4 a+2 a+0 a+6
+    4 4: a+0
+    4 4: a b a+3 b+6 a+2 b+1
+    5 1: a+1 a+2 b+1 a+1
+    2 4: a+8 a+1 a+0
+    2 4: a+5 a+4 a+3
+    3 4: a+5 b+3 b+6 b+1 a+3
+    2 4: a+8 a- b+8
+    3 2: a+3 b+2 a- b+3 b+2
+    3 2: a+2 b+3 a- c+2 b- d+2 e+2
+    4 4: a+6 a>b
+    3 4: a+6 a>b
+    4 4: a+8 a>b c+8
+    4 4: a+6 a>b b+1
+    4 4: a+6 a>b a+1
+    4 4: a+6 a>b b+1 a+1 b+1
+    4 4: a+8 a>b b+1 a+1
+    4 4: a+5 a>b b+0 a+0
+    4 4: a+3 a>b b+9
+    4 4: a+6 a>b a- b+1 b+2
+    4 4: a+6 a>b b- a+1
+    2 4: a+6 a>b a- c+4
+    3 4: a+6 a>b a- b- c+12
+    3 4: a+6 a>b b+1 a- b- c+12
+    3 4: a+4 a>b c+8 b- a- d+4 c- e+8
+    4 4: a+6 a>b b>c c+1 b+1 a+1
+    2 4: a+6 a>b b+1 a- b+1
+    3 4: a+6 a>b b+6 b+2 a+1 b+1
+    4 4: a+6 a>b a- b- c+4 d+4 e+4 f+4
+"""
+
+
+@exercise(title="An allocator of pages", minutes=30, difficulty="hard", limit=6.0)
+def pages(answer, known):
+    drawn_cases = drawn.cases(_any_script, 12)
+    cases = [_script(line) for line in FIXED.strip().splitlines()] + drawn_cases
+    for case in cases:
+        n_pages, page, operations = case.arguments
+        announce(_shown(*case.arguments))
+        result = _played(answer, *case.arguments)
+        if result is None:
+            continue
+        if result.unsolved:
+            return Verdict("", "not solved yet", "")
+        operations = _fewest(answer, n_pages, page, operations, _kind(result))
+        result = _played(answer, n_pages, page, operations)
+        problem = find_problem(result._replace(found=result.found and cause(result.found)), None)
+        return known.wrong(problem.id, ("operations", _shown(n_pages, page, operations)), **problem.fields)
+    return Verdict("", "right", f"in all {len(cases)} sequences of operations")
+
+
+def _played(answer, n_pages, page, operations):
+    """Return None, or the Raised in which the operations end."""
+    return attempt(out_of_reach(lambda: play(answer, n_pages, page, operations)))
+
+
+def _kind(result):
+    return result.found.id if result.found else result.error
+
+
+def _fewest(answer, n_pages, page, operations, kind):
+    """Return operations that lead to the same result, of which none can be left out, and with as few tokens."""
+    for at in reversed(range(len(operations))):
+        fewer = operations[:at] + operations[at + 1 :]
+        result = _played(answer, n_pages, page, fewer)
+        if result is not None and _kind(result) == kind:
+            operations = fewer
+    return operations
+
+
+def _shown(n_pages, page, operations):
+    return f"pages = my_pages(n_pages={n_pages}, page={page})\n{text(operations)}"
+
+
+def _script(line):
+    """Return the Case of a line of FIXED; a sequence that is not there is started first."""
+    numbers, _, script = line.partition(":")
+    operations, there = [], set()
+    for word in script.split():
+        name, sign, other = word[0], word[1:2], word[2:]
+        if name not in there:
+            operations.append(("start", name))
+            there.add(name)
+        if sign == "+":
+            operations.append(("append", name, int(other)))
+        elif sign == ">":
+            operations.append(("fork", name, other))
+            there.add(other)
+        elif sign == "-":
+            operations.append(("free", name))
+    return Case(line.strip(), (*map(int, numbers.split()), operations), None)
+
+
+def _any_script(rng):
+    """Return a Case of random operations, after which all is freed, and all pages are taken."""
+    n_pages, page = map(int, rng.integers((2, 1), (10, 6)))
+    operations, there, names = [], [], iter("abcdefghijklmnopqrstuvwxyz")
+    for _ in range(40):
+        kind = rng.choice(["start", "append", "fork", "free"], p=[0.1, 0.6, 0.16, 0.14])
+        if kind == "start" or not there:
+            there.append(next(names))
+            operations.append(("start", there[-1]))
+            continue
+        name = there[rng.integers(len(there))]
+        if kind == "append":
+            operations.append(("append", name, int(rng.integers(0, 2 * page + 2))))
+        elif kind == "fork":
+            there.append(next(names))
+            operations.append(("fork", name, there[-1]))
+        else:
+            there.remove(name)
+            operations.append(("free", name))
+    operations += [("free", name) for name in rng.permutation(there).tolist()]
+    operations += [("start", "z"), ("append", "z", n_pages * page), ("append", "z", 1)]
+    return Case("random operations", (n_pages, page, operations), None)

@@ -1,0 +1,206 @@
+"""The exercises of chapter 15 in Triton, which is imported by the checks: macOS and Windows lack it."""
+
+import numpy as np
+
+from flashlib.checks import drawn, update
+from flashlib.checks.examine import Case, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+
+# ---- a part of the keys
+
+
+def _taken(X, c):
+    """Return rows c of X, 0 past its end."""
+    return np.where((c < len(X))[:, None], X[np.minimum(c, len(X) - 1)], 0)
+
+
+DECODE_PART = update.looped(
+    """
+    def states(Q, K, V, lengths, parts, scale, B_C):
+        B, H_q, d = Q.shape
+        H_k, N = K.shape[1:3]
+        group = H_q // H_k
+        m0 = -np.inf
+        M, L, O = np.zeros((B, H_q, parts)), np.zeros((B, H_q, parts)), np.zeros((B, H_q, parts, d))
+        for b, h_k, part in np.ndindex(B, H_k, parts):
+            rows = h_k * group + np.arange(group)
+            length = int(lengths[b])
+            limit = length
+            tiles = -(-length // B_C)
+            begin = tiles * part // parts
+            stop = tiles * (part + 1) // parts
+            q, keys, values = Q[b, rows], K[b, h_k], V[b, h_k]
+            k_end = length
+            v_end = length
+            state = start(group, d)
+            m, l, O_acc = np.full_like(state.m, m0), state.l, state.O_acc
+            for j in range(begin, stop):
+                c = j * B_C + np.arange(B_C)
+                k, v = taken(keys[:k_end], c), taken(values[:v_end], c)
+                m, l, O_acc = step(q, k, v, m, l, O_acc, scale, c < limit)
+            stored = m, l, O_acc
+            M[b, rows, part], L[b, rows, part], O[b, rows, part] = stored
+        return M, L, O
+    """,
+    "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen=True)",
+    "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
+    start=lambda n_r, d: update.start(n_r, d, np.float32),
+    taken=_taken,
+).edited("m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")  # a nan counts for nothing in tl.max
+
+
+@exercise(title="A part of the keys", minutes=25, difficulty="hard", program=DECODE_PART, limit=8.0)
+def decode_part(answer, known):
+    from flashlib.checks.launches import kernel_problem
+    from flashlib.checks.parts_inference import by_parts
+
+    if problem := kernel_problem(answer):
+        return problem
+    stages = [
+        [
+            _decoded("one tile", (1, 1, 1, 16), [16]),
+            _decoded("two tiles in one part", (1, 1, 1, 32), [32]),
+            _decoded("two parts of a tile each", (1, 1, 1, 32), [32], parts=2),
+            _decoded("two parts, of one and of two tiles", (1, 1, 1, 48), [48], parts=2),
+            _decoded("a group of 3 heads", (1, 1, 3, 32), [32], parts=2),
+            _decoded("two heads of K and V, of a group of 2 each", (1, 2, 2, 32), [32], parts=2),
+            _decoded("two sequences of the same length", (2, 1, 2, 32), [32, 32], parts=2),
+            _decoded("scores near 1000 and d = 32", (1, 1, 2, 48), [48], parts=2, d=32, size=64),
+            _decoded("keys that are all equal", (1, 1, 1, 32), [32], parts=1, equal=True),
+            _decoded("scores that are all far below 0", (1, 1, 1, 32), [32], below=True),
+        ],
+        [
+            _decoded("a last tile that is not full", (1, 1, 1, 21), [21]),
+            _decoded("a cache with room for more", (1, 1, 1, 70), [21], parts=2),
+            _decoded("two sequences of different lengths", (2, 2, 2, 50), [39, 50], parts=3),
+            drawn.cases(_any_decoded, 1)[0],
+        ],
+        [
+            _decoded("a part without a tile", (1, 1, 2, 32), [20], parts=3),
+            _decoded("a sequence without a key", (2, 1, 2, 20), [0, 20], parts=2),
+        ],
+    ]
+    return examine(by_parts(answer), stages, known, outputs=("m", "l", "O_acc"), nan="nan, or never stored")
+
+
+def _decoded(
+    words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, rng=None, equal=False, below=False
+):
+    """Return the Case of a shape (B, H_k, group, N); past the lengths K and V are nan. size: how large Q is."""
+    rng = rng or np.random.default_rng(5)
+    B, H_k, group, N = shape
+    Q = rng.integers(-24, 25, (B, H_k * group, d)) / 16 * size
+    K, V = (rng.integers(-24, 25, (B, H_k, N, d)) / 16 for _ in range(2))
+    if equal:
+        K[:] = K[:, :, :1]
+    if below:
+        Q, K = np.abs(Q) * 64 + 256, -np.abs(K) - 256
+    m, l = np.zeros((2, B, H_k * group, parts))
+    O_acc = np.zeros((B, H_k * group, parts, d))
+    for b, h, part in np.ndindex(m.shape):
+        tiles = -(-lengths[b] // B_C)
+        keys = slice(*(min(tiles * n // parts * B_C, lengths[b]) for n in (part, part + 1)))
+        S, values = scale * K[b, h // group, keys] @ Q[b, h], V[b, h // group, keys]
+        m[b, h, part], l[b, h, part], O_acc[b, h, part] = (X[0] for X in update.state(S[None], values))
+    for b, length in enumerate(lengths):
+        K[b, :, length:] = V[b, :, length:] = np.nan
+    given = *(X.astype(np.float32) for X in (Q, K, V)), np.array(lengths, np.int32)
+    return Case(words, (*given, parts, scale, B_C), (m, l, O_acc), 1e-5)
+
+
+def _any_decoded(rng):
+    H_k, group, parts = map(int, rng.integers((1, 1, 1), (3, 5, 4)))
+    lengths = [int(n) for n in rng.integers(1, 60, 2)]
+    shape, B_C = (2, H_k, group, max(lengths) + int(rng.integers(0, 9))), int(rng.choice([16, 32]))
+    words = f"{lengths[0]} and {lengths[1]} keys in {parts} parts"
+    return _decoded(words, shape, lengths, parts, scale=float(rng.integers(1, 16)) / 16, B_C=B_C, rng=rng)
+
+
+# ---- new keys into pages
+
+
+def _put(flat, at, row):
+    """Write a row into flat memory, where that is."""
+    inside = (at >= 0) & (at < len(flat))
+    flat[at[inside]] = row[inside]
+
+
+def _get(table, at):
+    """Return a place of the table, 0 where there is none: there the check lets nothing be loaded."""
+    return table.flat[at] if 0 <= at < table.size else 0
+
+
+APPEND_KERNEL = """
+def appended(new, before, table, lengths):
+    pool = before.copy()
+    n_pages, page, d = pool.shape
+    table, lengths = table.astype(int), lengths.astype(int)
+    for b in range(len(new)):
+        c = lengths[b] - 1
+        i = max(c, 0) // page
+        r = c % page if c >= 0 else -1
+        wanted = c >= 0
+        if not wanted:
+            continue
+        at = b * table.shape[1] + i
+        id = get(table, at)
+        slot = id * page + r
+        x = new[b]
+        width = d
+        first = slot * d
+        put(pool.reshape(-1), first + np.arange(width), np.resize(x, width))
+    return pool
+"""
+
+
+@exercise(
+    title="A new key into its page", minutes=15, difficulty="medium",
+    program=Program(APPEND_KERNEL.strip(), {"np": np, "put": _put, "get": _get}),
+)  # fmt: skip
+def append_kernel(answer, known):
+    from flashlib.checks.launches import kernel_problem
+    from flashlib.checks.parts_inference import into_pages
+
+    if problem := kernel_problem(answer):
+        return problem
+    stages = [
+        [
+            _appended("one sequence, whose key goes into its first page", 6, 4, 16, [[1, 2]], [2]),
+            _appended("a first key", 6, 4, 16, [[1, 2]], [1]),
+            _appended("a key in a second page", 6, 4, 16, [[1, 3]], [6]),
+            _appended("a key that fills its page", 6, 4, 16, [[1, 3]], [4]),
+            _appended("a key that begins a page", 6, 4, 16, [[3, 1]], [5]),
+            _appended("two sequences", 9, 4, 16, [[1, 2], [5, 4]], [3, 6]),
+            _appended(
+                "pages of 3 keys, and a table with room for more", 12, 3, 16, [[4, 1, 0], [2, 5, 7]], [5, 8]
+            ),
+            drawn.cases(lambda rng: _any_appended(rng, 16), 1)[0],
+        ],
+        [
+            _appended("d = 20", 9, 4, 20, [[1, 2], [5, 4]], [3, 6]),
+            *drawn.cases(lambda rng: _any_appended(rng, int(rng.integers(2, 40))), 2),
+        ],
+        [_appended("a key of d = 5 in the last row of the pool", 3, 4, 5, [[2, 0]], [4])],
+        [_appended("a sequence of length 0", 7, 4, 16, [[3, 4], [2, 1]], [0, 6])],
+    ]
+    return examine(into_pages(answer), stages, known, outputs=("pool",))
+
+
+def _appended(words, n_pages, page, d, table, lengths, rng=None):
+    rng = rng or np.random.default_rng(6)
+    new, pool = rng.integers(-99, 100, (len(lengths), d)) / 16, rng.integers(-99, 100, (n_pages, page, d)) / 16
+    right = pool.copy()
+    for row, ids, length in zip(new, table, lengths, strict=True):
+        if length:
+            right[ids[(length - 1) // page], (length - 1) % page] = row
+    given = *(X.astype(np.float32) for X in (new, pool)), np.array(table, np.int32), np.array(lengths, np.int32)
+    return Case(words, given, right, 0)
+
+
+def _any_appended(rng, d):
+    page, most, T = map(int, rng.integers((2, 1, 1), (6, 4, 4)))
+    n_pages = 2 * T * most + 3  # so that a row that is put in a wrong place lies in the pool
+    table = rng.permutation(T * most + 2)[: T * most].reshape(T, most)
+    lengths = [int(n) for n in rng.integers(1, most * page + 1, T)]
+    return _appended(f"keys {lengths} in pages of {page}", n_pages, page, d, table.tolist(), lengths, rng)

@@ -1,0 +1,238 @@
+"""Operations on an allocator of pages, played on an answer; the first that does wrong is found.
+
+What the answer gives is held against who owns which page, as the slots that it returned say. So it may take free
+pages in any order.
+"""
+
+from collections import defaultdict
+from numbers import Integral
+
+from flashlib.checks.examine import Finding
+from flashlib.checks.values import describe_value
+
+AGAIN = {  # of how a page was given up before it was free and taken: what it is if it is given to another too
+    "freed_while_owned": "freed_twice", "freed_twice": "freed_twice", "left_while_owned": "left_while_owned",
+}  # fmt: skip
+
+
+def text(operations):
+    """Return operations as lines of Python."""
+    lines = {
+        "start": "{} = pages.start()",
+        "append": "pages.append({}, {})",
+        "fork": "{1} = pages.fork({0})",
+        "free": "pages.free({})",
+    }
+    return "\n".join(lines[kind].format(*others) for kind, *others in operations)
+
+
+def play(make, n_pages, page, operations):
+    """Play operations on make(n_pages, page); raise Finding at the first that does wrong.
+
+    operations: ("start", a), ("append", a, n), ("fork", a, b) makes b of a, ("free", a); names are texts. One
+    whose sequence is not there is left out.
+    """
+    player = _Player(make(n_pages, page), n_pages, page)
+    for kind, name, *others in operations:
+        if kind == "start" or name in player.tables:
+            try:
+                getattr(player, kind)(name, *others)
+                player.check_tables(kind, text([(kind, name, *others)]), name)
+            except Finding as found:
+                found.fields["before"] = player.before
+                raise
+
+
+def cause(found):
+    """Return a Finding whose cause is named by what happened before it; others as they are.
+
+    It is that of the fewest operations that lead to it, so each of them is a part of the cause.
+    """
+    before, id = found.fields.get("before", set()), found.id
+    if "failed" in before:
+        id = "changed_on_error"
+    elif id == "early":
+        causes = {
+            ("copied", "freed"): "copy_lost", ("copied",): "copy_takes_more", ("forked", "freed"): "shared_lost",
+            ("forked",): "copy_takes_more" if found.fields["copies"] else "fork_takes", ("freed",): "free_lost",
+        }  # fmt: skip
+        id = next((id for events, id in causes.items() if before.issuperset(events)), id)
+    elif id == "copied_needlessly" and "left_while_owned" in found.fields["log"]:
+        id = "copy_lost"
+    elif id == "copied_needlessly" and "freed" in before:
+        id = "shared_lost"
+    elif id == "owned":
+        log = found.fields["log"]
+        id = next(
+            (id for id in ("freed_while_owned", "left_while_owned", "freed_twice") if id in log), "given_twice"
+        )
+    return Finding(id, **found.fields)
+
+
+class _Player:
+    """An allocator of an answer, and what is known of it: the pages of each sequence, and who owns each page."""
+
+    def __init__(self, pages, n_pages, page):
+        self.pages, self.n_pages, self.page = pages, n_pages, page
+        self.handles, self.tables, self.lengths = {}, {}, {}
+        self.owners = defaultdict(set)  # of a page, names
+        self.before = set()  # what happened: forked, freed, copied, failed
+        self.log = defaultdict(set)  # of a page, how it was given up
+
+    def start(self, name):
+        self._add(name, self.pages.start(), [], 0)
+
+    def fork(self, name, new):
+        try:
+            handle = self.pages.fork(self.handles[name])
+        except MemoryError:
+            raise Finding("fork_takes", op=f"pages.fork({name})") from None
+        self._add(new, handle, self.tables[name], self.lengths[name])
+        self.before.add("forked")
+        given, own = self._table(new), self.tables[name]
+        if given != own:
+            id = "fork_empty" if not given else "fork_not_shared"
+            raise Finding(id, op=f"{new} = pages.fork({name})", given=given, own=own)
+
+    def free(self, name):
+        self.pages.free(self.handles[name])
+        for page in self.tables[name]:
+            self.owners[page].remove(name)
+            self.log[page].add("freed_while_owned" if self.owners[page] else "freed")
+        del self.handles[name], self.tables[name], self.lengths[name]
+        self.before.add("freed")
+
+    def append(self, name, n):
+        op, table, N = f"pages.append({name}, {n})", self.tables[name], self.lengths[name]
+        goes_on = bool(n and N % self.page)  # in the last page
+        shared = goes_on and len(self.owners[table[-1]]) > 1
+        more = -(-(N + n) // self.page) - len(table)
+        free = self.n_pages - sum(map(bool, self.owners.values()))
+        fields = {"op": op, "needed": _pages(more + shared), "free": _are(free), "copies": shared}
+        fits = more + shared <= free
+        try:
+            result = self.pages.append(self.handles[name], n)
+        except MemoryError:
+            if fits:
+                raise Finding("early", **fields) from None
+            self.before.add("failed")
+            return
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            if fits:
+                raise
+            raise Finding("other_error", **fields, error=type(error).__name__) from None
+        if not fits:
+            raise Finding("no_error", **fields)
+        slots, copied = self._slots(op, n, result)
+        self._check_rows(op, slots, N)
+        self._check_last(op, slots if goes_on else [], copied, table, shared)
+        self._take(op, name, slots, copied, table)
+        self.lengths[name] = N + n
+
+    def check_tables(self, kind, op, name):
+        """Raise Finding unless each sequence has the pages that its tokens were put in; first that of `name`."""
+        for other in sorted(self.tables, key=lambda x: x != name):
+            given, own = self._table(other), self.tables[other]
+            if given == own:
+                continue
+            fields = {"op": op, "name": other, "given": given, "own": own}
+            if kind == "start" and other == name:
+                raise Finding("start_takes", **fields)
+            raise Finding("table_wrong" if other == name else "table_of_other", **fields)
+
+    def _add(self, name, handle, pages, N):
+        if any(handle == other for other in self.handles.values()):
+            raise Finding("same_sequence", name=name, given=describe_value(handle))
+        self.handles[name], self.tables[name], self.lengths[name] = handle, list(pages), N
+        for page in pages:
+            self.owners[page].add(name)
+
+    def _table(self, name):
+        given = self.pages.table(self.handles[name])
+        try:
+            return [_whole(page) for page in given]
+        except TypeError:
+            raise Finding("table_kind", name=name, given=describe_value(given)) from None
+
+    def _slots(self, op, n, result):
+        """Return slots and copied of what append returned, as plain numbers."""
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            if result is None:
+                raise Finding("nothing_returned")
+            raise Finding("outputs", given=describe_value(result), n=2, names="slots, copied")
+        slots, copied = result
+        try:
+            slots = [(_whole(i), _whole(row)) for i, row in slots]
+        except (TypeError, ValueError):
+            raise Finding("slots_kind", op=op, given=describe_value(result[0])) from None
+        try:
+            copied = None if copied is None else tuple(map(_whole, copied))
+        except TypeError:
+            raise Finding("copied_kind", op=op, given=describe_value(result[1])) from None
+        if len(slots) != n:
+            raise Finding("slot_count", op=op, given=len(slots), n=n)
+        return slots, copied
+
+    def _check_rows(self, op, slots, N):
+        for c, (i, row) in enumerate(slots, start=N):
+            if not 0 <= i < self.n_pages:
+                raise Finding("no_such_page", op=op, given=i, last=self.n_pages - 1)
+            if row != c % self.page:
+                raise Finding("wrong_row", op=op, token=c, given=row, row=c % self.page, page=self.page)
+            if c > N and row and i != slots[c - N - 1][0]:
+                raise Finding("page_split", op=op, token=c, page=self.page)
+
+    def _check_last(self, op, slots, copied, table, shared):
+        """Raise Finding unless a copy is made where the last page is shared and goes on, and only there."""
+        if not shared:
+            if copied is not None:
+                id = (
+                    "full_copied"
+                    if not slots and table and len(self.owners[table[-1]]) > 1
+                    else "copied_needlessly"
+                )
+                raise Finding(id, op=op, log=self.log[table[-1]] if table else ())
+            if slots and slots[0][0] != table[-1]:
+                raise Finding("page_anew", op=op, old=table[-1])
+            return
+        old, new = table[-1], slots[0][0]
+        fields = {"op": op, "old": old, "new": new, "owners": " and ".join(sorted(self.owners[old]))}
+        if new == old:
+            raise Finding("shared_written", **fields)
+        if copied is None:
+            raise Finding("copy_not_told", **fields)
+        if copied != (old, new):
+            raise Finding("copy_exchanged" if copied == (new, old) else "copy_wrong", **fields, given=copied)
+
+    def _take(self, op, name, slots, copied, table):
+        """Enter the pages of new slots."""
+        if copied:
+            self.owners[table[-1]].remove(name)
+            self.log[table[-1]].add("left_while_owned")
+            self.before.add("copied")
+            table.pop()
+        for i, row in slots:
+            if row and table and table[-1] == i:
+                continue
+            if self.owners[i]:
+                owners = " and ".join(sorted(self.owners[i]))
+                raise Finding("owned", op=op, page=i, owners=owners, log=self.log[i])
+            self.log[i] = {AGAIN[how] for how in self.log[i] & AGAIN.keys()}
+            table.append(i)
+            self.owners[i].add(name)
+
+
+def _whole(x):
+    if isinstance(x, bool) or not isinstance(x, Integral):
+        raise TypeError(f"{x!r} is no whole number")
+    return int(x)
+
+
+def _pages(n):
+    return "1 page" if n == 1 else f"{n} pages"
+
+
+def _are(n):
+    return "none is" if n == 0 else "1 is" if n == 1 else f"{n} are"

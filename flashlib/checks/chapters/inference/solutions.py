@@ -1,0 +1,153 @@
+"""Solutions of chapter 15."""
+
+# ruff: noqa: I001
+import flashlib.kernels  # noqa: F401  before triton
+import numpy as np
+import triton
+import triton.language as tl
+
+
+# exercise: cache_tokens
+def my_cache_tokens(layers, H_k, d, itemsize, room):
+    of_token = 2 * layers * H_k * d * itemsize  # K and V
+    return of_token, room // of_token
+
+
+# exercise: split_keys
+def my_split_keys(lengths, B_c, parts):
+    tiles = [-(-N // B_c) for N in lengths]
+    most = max(1, -(-sum(tiles) // parts))  # tiles of a part
+    work = []
+    for b, n in enumerate(tiles):
+        own = max(1, -(-n // most))  # one at least, to say that nothing is seen
+        work += [(b, n * k // own, n * (k + 1) // own) for k in range(own)]
+    return work
+
+
+# exercise: merge_parts
+def my_merge_parts(m, l, O_acc):
+    m_all = m.max()
+    if m_all == -np.inf:  # no part has seen a key
+        return np.zeros(O_acc.shape[1]), -np.inf
+    w = np.exp(m - m_all)  # (S,)
+    l_all = w @ l
+    return w @ O_acc / l_all, m_all + np.log(l_all)
+
+
+# exercise: gather_pages
+def my_gather_pages(pool, table, N):
+    c = np.arange(N)
+    page = pool.shape[1]
+    return pool[table[c // page], c % page]
+
+
+# exercise: pages
+class MyPages:
+    def __init__(self, n_pages, page):
+        self.page = page
+        self.unused = list(range(n_pages))
+        self.owners = [0] * n_pages
+        self.tables, self.lengths = {}, {}
+        self.started = 0
+
+    def start(self):
+        self.started += 1
+        self.tables[self.started], self.lengths[self.started] = [], 0
+        return self.started
+
+    def append(self, sequence, n):
+        table, N = self.tables[sequence], self.lengths[sequence]
+        copies = n > 0 and N % self.page > 0 and self.owners[table[-1]] > 1
+        more = -(-(N + n) // self.page) - len(table)
+        if more + copies > len(self.unused):
+            raise MemoryError(f"{more + copies} pages are needed and {len(self.unused)} are free")
+        copied = None
+        if copies:  # on write
+            old, new = table[-1], self._take()
+            self.owners[old] -= 1
+            table[-1] = new
+            copied = old, new
+        table += [self._take() for _ in range(more)]
+        self.lengths[sequence] = N + n
+        return [(table[c // self.page], c % self.page) for c in range(N, N + n)], copied
+
+    def fork(self, sequence):
+        new = self.start()
+        self.tables[new] = list(self.tables[sequence])
+        self.lengths[new] = self.lengths[sequence]
+        for page in self.tables[new]:
+            self.owners[page] += 1
+        return new
+
+    def free(self, sequence):
+        for page in self.tables.pop(sequence):
+            self.owners[page] -= 1
+            if self.owners[page] == 0:
+                self.unused.append(page)
+        del self.lengths[sequence]
+
+    def table(self, sequence):
+        return self.tables[sequence]
+
+    def _take(self):
+        page = self.unused.pop()
+        self.owners[page] = 1
+        return page
+
+
+def my_pages(n_pages, page):
+    return MyPages(n_pages, page)
+
+
+# exercise: decode_part
+@triton.jit
+def my_decode_part(
+    Q_ptr, K_ptr, V_ptr, lengths_ptr, m_ptr, l_ptr, O_ptr, N, H_k, group, parts, scale,
+    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    part, h_k, b = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    r, offs_d = tl.arange(0, B_R), tl.arange(0, D)
+    inside = r < group
+    head = (b * H_k + h_k) * group + r  # of Q
+    q = tl.load(Q_ptr + head[:, None] * D + offs_d[None, :], mask=inside[:, None], other=0.0)
+    m = tl.full((B_R,), -float("inf"), tl.float32)
+    l = tl.zeros((B_R,), tl.float32)
+    O_acc = tl.zeros((B_R, D), tl.float32)
+    length = tl.load(lengths_ptr + b)
+    tiles = tl.cdiv(length, B_C)
+    for j in range(tiles * part // parts, tiles * (part + 1) // parts):
+        c = j * B_C + tl.arange(0, B_C)
+        rows = ((b * H_k + h_k) * N + c)[:, None] * D + offs_d[None, :]
+        k = tl.load(K_ptr + rows, mask=(c < length)[:, None], other=0.0)
+        v = tl.load(V_ptr + rows, mask=(c < length)[:, None], other=0.0)
+        S = tl.dot(q, k.T, input_precision="ieee") * scale
+        S = tl.where((c < length)[None, :], S, -float("inf"))
+        m_old = m
+        m = tl.maximum(m_old, tl.max(S, axis=1))  # each tile has a key, so it is finite
+        alpha = tl.exp(m_old - m)
+        P = tl.exp(S - m[:, None])
+        l = alpha * l + tl.sum(P, axis=1)
+        O_acc = alpha[:, None] * O_acc + tl.dot(P, v, input_precision="ieee")
+    at = head * parts + part
+    tl.store(m_ptr + at, m, mask=inside)
+    tl.store(l_ptr + at, l, mask=inside)
+    tl.store(O_ptr + at[:, None] * D + offs_d[None, :], O_acc, mask=inside[:, None])
+
+
+# exercise: append_kernel
+@triton.jit
+def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D: tl.constexpr):
+    b = tl.program_id(0)
+    c = tl.load(lengths_ptr + b) - 1
+    cols = tl.arange(0, D)
+    inside = (cols < d) & (c >= 0)
+    slot = tl.load(table_ptr + b * most + c // page, mask=c >= 0, other=0) * page + c % page
+    row = tl.load(new_ptr + b * d + cols, mask=inside, other=0.0)
+    tl.store(pool_ptr + slot * d + cols, row, mask=inside)
+
+
+# exercise: quantise
+def my_quantise(X):
+    largest = np.abs(X).max(axis=1)
+    scale = np.where(largest > 0, largest / 127, 1)
+    return np.rint(X / scale[:, None]).astype(np.int8), scale
