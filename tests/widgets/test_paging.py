@@ -418,6 +418,55 @@ def test_what_is_wrong_is_never_a_traceback(n_pages, page):
     assert caught > 0.6 * len(WRONG)
 
 
+JUNK = (
+    None,
+    -1,
+    10**30,
+    2.5,
+    "x",
+    [],
+    [None],
+    {},
+    object(),
+    [[0]],
+    [[0, 1], [2]],
+    np.zeros((2, 3)),
+    np.array([1]),
+    (1, 2),
+)
+METHODS = "start", "append", "fork", "drop", "free", "table", "lengths", "used", "free_pages", "waste", "check"
+
+
+def at_times(name, rng):
+    """A method or a property that does what it should, most of the time."""
+    right = getattr(Pages, name, None)
+    get = right.fget if isinstance(right, property) else right
+
+    def odd(self, *given):
+        dice = rng.random()
+        if dice < 0.02:
+            return JUNK[rng.integers(len(JUNK))]
+        if dice < 0.03:
+            raise (KeyError, MemoryError, AssertionError, AttributeError)[rng.integers(4)](name)
+        return get(self, *given) if get else {}
+
+    return odd if callable(right) else property(odd)
+
+
+@pytest.mark.parametrize("scenario", NAMES)
+def test_whatever_an_allocator_does_is_answered_in_a_sentence(scenario):
+    rng, ends = np.random.default_rng(0), []
+    for _ in range(40):
+        own = {name: at_times(name, rng) for name in METHODS}
+        lab = PagesLab(scenario, allocator=type("Odd", (Pages,), own))
+        last = lab.result["frames"][-1]
+        ends.append(last["kind"])
+        assert "\n" not in last["words"] and len(last["words"]) < 400
+        assert json.loads(json.dumps(lab.result)) == lab.result
+        assert lab.figure().png()
+    assert set(ends) <= {"end", "fault"} and ends.count("fault") > 15
+
+
 def test_a_page_that_is_wrong_is_marked():
     wrong = type("Wrong", (Pages,), {"_to_write": lambda self, page: page})
     assert PagesLab(FORK, allocator=wrong).result["frames"][-1]["wrong"] == [2]

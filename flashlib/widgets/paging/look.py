@@ -32,11 +32,11 @@ def look(allocator, handles, n_pages) -> Look:
     for name, handle in handles.items():
         table = ask(lambda h=handle: np.asarray(allocator.table([h])), f"table([{name}])")
         if table.ndim != 2 or len(table) != 1 or (table.size and table.dtype.kind not in "iu"):
-            raise Fault(f"table([{name}]) has to be one row of page numbers, (1, pages); it is {table!r:.60}.")
+            raise Fault(f"table([{name}]) has to be one row of page numbers, (1, pages); it is {shown(table)}.")
         pages[name] = [int(page) for page in table[0]]
         length = ask(lambda h=handle: np.asarray(allocator.lengths([h])), f"lengths([{name}])")
         if length.shape != (1,) or length.dtype.kind not in "iu":
-            raise Fault(f"lengths([{name}]) has to be the length of one sequence, (1,); it is {length!r:.60}.")
+            raise Fault(f"lengths([{name}]) has to be the length of one sequence, (1,); it is {shown(length)}.")
         lengths[name] = int(length[0])
     for name, own in pages.items():
         if wrong := [page for page in own if not 0 <= page < n_pages]:
@@ -51,7 +51,8 @@ def ask(question, told):
     try:
         return question()
     except AssertionError as error:
-        raise Fault(f"{told} says: {error}.") from error
+        words = " ".join(str(error).split()) or "something is wrong"
+        raise Fault(f"{told} says: {words:.200}.") from error
     except Exception as error:
         raise Fault(f"{told} raised {raised(error)}.") from error
 
@@ -60,6 +61,11 @@ def raised(error) -> str:
     """Return an exception in words."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words:.200}".rstrip(": .")
+
+
+def shown(x) -> str:
+    """Return the beginning of what something looks like, in one line."""
+    return f"{' '.join(repr(x).split()):.60}"
 
 
 def is_whole(x):

@@ -1,7 +1,7 @@
 """The frames of PagesLab: an allocator runs a script, and each operation of it is looked at."""
 
 from flashlib.widgets.paging import rules, words
-from flashlib.widgets.paging.look import Fault, Look, look, raised
+from flashlib.widgets.paging.look import Fault, Look, is_whole, look, raised, shown
 from flashlib.widgets.paging.scenarios import longest
 
 FREE, OWNED, SHARED, KEPT = "fosk"  # a page is one of these
@@ -117,15 +117,15 @@ class Play:
 
     def _add(self, name, handle):
         for other, taken in self.handles.items():
-            if type(taken) is type(handle) and taken == handle:
+            if taken is handle or (is_whole(handle) and taken == handle):
                 raise Fault(
-                    f"It returned {handle!r:.30}, which is the sequence {other}; each needs one of its own."
+                    f"It returned {shown(handle)}, which is the sequence {other}; each needs one of its own."
                 )
         self.handles[name] = handle
 
-    def _append(self, name, tokens, shown, why):
+    def _append(self, name, tokens, text, why):
         """Append, and where there are no pages put off the newest sequences until there are."""
-        while self._call(f"append({name}, {shown})", self._append_once, name, tokens, why) == "out":
+        while self._call(f"append({name}, {text})", self._append_once, name, tokens, why) == "out":
             last = list(self.handles)[-1]
             self.put_off[last] = len(self.rows.tokens[last]) + (last == name) * rules.count(tokens)
             alone = len(self.handles) == 1

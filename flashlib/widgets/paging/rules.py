@@ -5,7 +5,7 @@ Beside the allocator stands what every row of every page would hold if K and V w
 
 import numpy as np
 
-from flashlib.widgets.paging.look import Fault, ask, is_whole
+from flashlib.widgets.paging.look import Fault, ask, is_whole, shown
 
 ONE_OWNER = "A page is written only while it has one owner."
 
@@ -90,7 +90,7 @@ def read_slots(slots, n):
     if array.shape != (n, 2) or (n and array.dtype.kind not in "iu"):
         raise Fault(
             f"append has to return the slots of the {n} new tokens, ({n}, 2): the page and row of each. "
-            f"It returned {' '.join(repr(slots).split()):.60}."
+            f"It returned {shown(slots)}."
         )
     return [tuple(slot) for slot in array.tolist()]
 
@@ -117,7 +117,7 @@ def check_known(known, tokens):
     """Raise Fault unless `start` can know so many of these tokens."""
     if not is_whole(known) or not 0 <= known <= max(len(tokens) - 1, 0):
         most = f"0 to {len(tokens) - 1}" if tokens else "0"
-        raise Fault(f"start says that {known!r:.30} tokens are known; of {len(tokens)} it can be {most}.")
+        raise Fault(f"start says that {shown(known)} tokens are known; of {len(tokens)} it can be {most}.")
 
 
 def check_refusal(needed, before, after, n_pages):
@@ -125,7 +125,8 @@ def check_refusal(needed, before, after, n_pages):
     room = n_pages - len({page for own in before.pages.values() for page in own})
     if needed <= room:
         pages = f"{needed} page{'s' * (needed != 1)}"
-        raise Fault(f"There are no pages, append says. It needs {pages}, and {room} have no owner: some are lost.")
+        have = f"{room} ha{'s' if room == 1 else 've'} no owner: some are lost"
+        raise Fault(f"append says that no pages are left. It needs {pages}, and {have}.")
     if (after.pages, after.lengths) != (before.pages, before.lengths):
         raise Fault(
             "append found no pages, and yet it changed a block table: after an error all must be as before."

@@ -47,6 +47,7 @@ class Tables {
 
   #absent(name, position) {
     if (this.frames[position].waits.includes(name)) return "waits";
-    return this.frames.slice(0, position).some(({ tables }) => name in tables) ? "ended" : "to come";
+    if (this.frames.slice(0, position).some(({ tables }) => name in tables)) return "ended";
+    return position < this.frames.length - 1 ? "to come" : "left out";
   }
 }
