@@ -153,6 +153,7 @@ class TestTheKernel:
         import torch
 
         from flashlib.kernels import decode, tuned
+        from tests.kernels.asking import parts_of
 
         room = tuned.Room(GPUS[gpu].block_sram, GPUS[gpu].sms)
         monkeypatch.setattr(tuned, "room", lambda device: room)
@@ -160,7 +161,9 @@ class TestTheKernel:
         config, programs = decode._config(group, D, torch.float16, 2, 0, torch.device("cpu"))
         assert (config.B_C, config.num_stages) == (model.B_C, model.STAGES)
         assert config.B_R >= group, "the heads of a group are rows of one tile"
-        assert programs == model.Call(8192, 1, 8, group, d, gpu).places
+        call = model.Call(10_007, 3, 8, group, d, gpu)
+        assert programs == call.places
+        assert parts_of(call.N_k, call.B, programs // call.H_k, model.B_C) == [call.default] * call.B
 
     def test_launches_a_program_for_each_part_and_joins_as_many_states(self):
         import torch
@@ -212,6 +215,10 @@ def test_more_states_cost_more():
     call = model.Call(65_536, 8, 8, 8, 128, "A100")
     costs = [time.states for _, time in call.curve()]
     assert costs == sorted(costs) and costs[-1] > 2 * costs[0]
+    few_bytes = model.Call(65_536, 1, 1, 1, 16, "H200").curve()
+    assert [time.states for _, time in few_bytes] == [
+        math.ceil(n / model.JOINED) * model.LATENCY for n, _ in few_bytes
+    ]
 
 
 def test_a_record_is_drawn_with_the_call_that_it_is_of():

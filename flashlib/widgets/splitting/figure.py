@@ -10,23 +10,21 @@ from flashlib.widgets.chart import Chart
 
 LEFT, WIDE = 110, 806  # pixels, of the keys
 BUSY, LIGHT, DARK = "#a9a9a9", "#e1e1e1", "#c4c4c4"
-LINE = 70  # characters
+TOP = 204  # pixels, of the GPU and of the time
+LINE = 56  # characters
 
 
 def draw(result) -> Picture:
     """Return a Picture of the result of a SplitLab."""
-    picture = Picture(930, 470, " ".join([*result["words"], result["merges"], result["equal"]]))
-    for place in ((0, 0, 930, 176), (0, 184, 372, 286), (380, 184, 550, 286)):
+    sentences = [result["words"][0], result["merges"], result["equal"], result["words"][2]]
+    picture = Picture(930, 490, " ".join([*sentences, result["words"][1]]))
+    for place in ((0, 0, 930, TOP - 8), (0, TOP, 372, 490 - TOP), (380, TOP, 550, 490 - TOP)):
         picture.shade(*place)
-    numbers = np.frombuffer(result["buffer"], "<f8")
-    _draw_parts(picture, result, numbers)
+    _draw_parts(picture, result, np.frombuffer(result["buffer"], "<f8"))
     _draw_chip(picture, result)
     _draw_times(picture, result["n"], result["times"], result["record"])
-    y = 118
-    for sentence in (result["words"][0], f"{result['merges']} {result['equal']}"):
-        picture.text(14, y, sentence, 12)
-        y += 20
-    picture.text(14, y, result["words"][2], 12)
+    for k, sentence in enumerate(sentences):
+        picture.text(14, 118 + 20 * k, sentence, 12)
     return picture
 
 
@@ -37,7 +35,7 @@ def _draw_parts(picture, result, numbers):
     weights = np.exp(nodes[:n, 0] - nodes[-1, 0])
     picture.text(14, 20, f"One query's {N_k} keys", 13, face="bold")
     picture.text(14, 46, "parts", 12)
-    picture.text(14, 78, "weight", 12)
+    picture.text(14, 78, "exp(m_s − m)", 12)
     for k, (begin, end) in enumerate(result["ranges"]):
         x, wide = LEFT + WIDE * begin / N_k, WIDE * (end - begin) / N_k
         picture.box(x, 36, wide, 20, fill=(LIGHT, DARK)[k % 2])
@@ -49,10 +47,10 @@ def _draw_parts(picture, result, numbers):
 def _draw_chip(picture, result):
     """Draw the multiprocessors, each with its places for programs, as they are in the first wave."""
     chip, gpu = result["chip"], result["setting"]["gpu"]
-    picture.text(14, 204, f"{gpu}: {chip['sms']} multiprocessors", 13, face="bold")
+    picture.text(14, TOP + 20, f"{gpu}: {chip['sms']} multiprocessors", 13, face="bold")
     running, columns = min(chip["programs"], chip["places"]), 16
     for k in range(chip["sms"]):
-        x, y = 14 + 22 * (k % columns), 222 + 20 * (k // columns)
+        x, y = 14 + 22 * (k % columns), TOP + 38 + 20 * (k // columns)
         its = running // chip["sms"] + (k < running % chip["sms"])
         for place in range(chip["at_a_time"]):
             wide = 18 / chip["at_a_time"]
@@ -60,7 +58,7 @@ def _draw_chip(picture, result):
                 picture.box(x + wide * place, y, wide - 1, 15, fill=BUSY)
         picture.box(x - 1, y - 1, 19, 17, edge=INK)
     for k, line in enumerate(_lines(result["words"][1])):
-        picture.text(14, 426 + 18 * k, line, 11)
+        picture.text(14, TOP + 242 + 18 * k, line, 11)
 
 
 def _draw_times(picture, n, times, record):
@@ -68,9 +66,9 @@ def _draw_times(picture, n, times, record):
     xs, ys = zip(*times["curve"], strict=True)
     now, known = times["now"]["total"], [*ys, *(time for _, time in record)]
     low, high = math.log2(min(known)) - 0.2, math.log2(max(known)) + 0.2
-    chart = Chart(picture, (440, 226, 470, 190), (0, max(math.log2(xs[-1]), 1)), (low, high))
+    chart = Chart(picture, (440, TOP + 42, 470, 190), (0, max(math.log2(xs[-1]), 1)), (low, high))
     marks = [digit * 10.0**power for power in range(-1, 7) for digit in (1, 2, 5)]
-    ticks = {math.log2(y): number(y) for y in marks if low < math.log2(y) < high}
+    ticks = {math.log2(y): f"{y:.12g}" for y in marks if low < math.log2(y) < high}
     chart.axes("µs by the model", {k: str(2**k) for k in range(int(np.log2(xs[-1])) + 1)}, ticks, "parts")
     chart.line(np.log2(xs), np.log2(ys), BLUE, thick=2)
     for parts, time in record:
@@ -79,14 +77,14 @@ def _draw_times(picture, n, times, record):
         picture.line([(x - 4, y + 4), (x + 4, y - 4)], thick=2)
     x, y = chart.at(math.log2(n), math.log2(now))
     picture.box(x - 5, y - 5, 10, 10, fill=HIGHLIGHT, edge=INK, thick=2)
-    picture.text(min(x + 10, 830), max(y - 12, 232), f"{number(now)} µs", 11, face="bold")
+    picture.text(min(x + 10, 830), max(y - 12, TOP + 48), f"{number(now)} µs", 11, face="bold")
 
 
 def _lines(sentence):
-    """Return a sentence in two lines at most."""
+    """Return a sentence in lines of at most LINE characters."""
     words, lines = sentence.split(), [""]
     for word in words:
-        if len(lines[-1]) + len(word) > LINE * 0.8:
+        if len(lines[-1]) + len(word) > LINE:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return lines

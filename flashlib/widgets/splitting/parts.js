@@ -1,5 +1,5 @@
 const GUTTER = 88; // px, of the names at the left
-const LEFT_FREE = 6; // px, at the right
+const RIGHT = 6; // px, at the right
 const READABLE = 46; // px, of a part in which numbers can be read
 const SCORES = 62; // px, the height of the scores
 const CELL = 14; // px, of a number of O_acc
@@ -30,7 +30,7 @@ class Parts {
   draw() {
     if (!this.room || !this.sent) return; // not on the page yet
     const { ranges, setting, n, nodes, D } = this.sent;
-    const wide = this.room - GUTTER - LEFT_FREE;
+    const wide = this.room - GUTTER - RIGHT;
     const x = (key) => GUTTER + (wide * key) / setting.N_k;
     const boxes = ranges.map(([begin, end]) => [x(begin), x(end)]);
     const readable = wide / n >= READABLE;
@@ -173,7 +173,7 @@ class Parts {
     if (!this.boxes) return null;
     const box = this.svg.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    if (x < GUTTER || x > this.room - LEFT_FREE) return null;
+    if (x < GUTTER || x > this.room - RIGHT) return null;
     if (y < this.rows.end + 8 || this.boxes.length === 1) return this.boxes.findIndex(([, right]) => x <= right);
     const far = this.at.map(([left, top]) => Math.hypot(left - x, top - y));
     const near = far.reduce((best, distance, k) => (k >= this.boxes.length && distance < far[best] ? k : best), far.length - 1);
