@@ -226,8 +226,8 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         compute = torch.float32 if INTERPRETED else torch.bfloat16
     config, programs = _config(H // H_k * N_q, max(D, D_V), compute, k.element_size(), layout.page, q.device)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
-    parts = max(1, programs // blocks) if parts is None else parts
-    states = parts + B
+    parts = _wanted(max(1, programs // blocks), B) if parts is None else parts
+    states = parts + B - 1
     unit, strides = launching.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
     table_stride = 0 if cache.table is None else launchable(cache.table).stride(0)
@@ -272,6 +272,16 @@ def _config(R, D, dtype, itemsize, paged, device):
     if paged:
         config = config._replace(num_stages=2 * config.num_stages - 1)
     return config, max(gpu.multiprocessors, 8) * at_a_time
+
+
+def _wanted(places, B):
+    """Return how many parts to ask for, if `places` of one head run at once.
+
+    With the B - 1 more that there can be they fill waves: so many that at most half of the places go to parts that
+    are not full.
+    """
+    waves = triton.cdiv(2 * B, places)
+    return waves * places - B + 1
 
 
 def _read(X):

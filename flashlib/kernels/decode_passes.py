@@ -33,7 +33,7 @@ def _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C: tl.constexpr):
 def _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C: tl.constexpr, B_P: tl.constexpr):
     """Return for each of B_P sequences how many parts it has, and how many it and those before it have.
 
-    parts: how many there should be of one head, of all sequences; there are at most B more.
+    parts: how many there should be of one head, of all sequences; there are at most B - 1 more.
     """
     b = tl.arange(0, B_P)
     _, _, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)

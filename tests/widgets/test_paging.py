@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("anywidget")
 
+from flashlib.checks import solutions
 from flashlib.pages import OutOfPages, Pages
 from flashlib.widgets import PagesLab
 from flashlib.widgets.paging import scenarios, words
@@ -555,3 +556,26 @@ def test_the_picture_shows_any_frame(n_pages):
         assert frame["words"] in repr(picture) and frame["call"] in repr(picture)
         assert sum(text == "free" for text in picture.texts) == frame["counts"]["free"]
         assert sum(text == "kept" for text in picture.texts) == frame["counts"]["kept"]
+
+
+def of_the_exercise(**changes):
+    """Return the class that solves the exercise of chapter 15, or one with changes."""
+    found = {}
+    exec(solutions.text("pages"), found)
+    return type("MyPages", (found["MyPages"],), changes)
+
+
+@pytest.mark.parametrize("n_pages, page", [(16, 4), (5, 2)])
+@pytest.mark.parametrize("scenario", ["requests come and go", FORK, "out of pages"])
+def test_the_allocator_of_the_exercise_plays(scenario, n_pages, page):
+    lab = PagesLab(scenario, n_pages=n_pages, page=page, allocator=of_the_exercise())
+    assert lab.result["frames"][-1]["kind"] == "end" and "allocator=MyPages" in repr(lab)
+    ours = PagesLab(scenario, n_pages=n_pages, page=page).result["frames"]
+    assert [frame["counts"] for frame in lab.result["frames"]] == [frame["counts"] for frame in ours]
+
+
+def test_a_mistake_in_the_exercise_is_shown_where_it_happens():
+    lab = PagesLab(FORK, allocator=of_the_exercise(fork=lambda self, sequence: sequence))
+    assert lab.result["frames"][-1]["kind"] == "fault" and "fork" in lab.result["frames"][-1]["call"]
+    lab = PagesLab(allocator=of_the_exercise(append=lambda self, sequence, n: None))
+    assert "It raised TypeError" in lab.result["frames"][-1]["words"]

@@ -161,9 +161,11 @@ class TestTheKernel:
         config, programs = decode._config(group, D, torch.float16, 2, 0, torch.device("cpu"))
         assert (config.B_C, config.num_stages) == (model.B_C, model.STAGES)
         assert config.B_R >= group, "the heads of a group are rows of one tile"
-        call = model.Call(10_007, 3, 8, group, d, gpu)
-        assert programs == call.places
-        assert parts_of(call.N_k, call.B, programs // call.H_k, model.B_C) == [call.default] * call.B
+        for B in (3, 30):
+            call = model.Call(10_007, B, 8, group, d, gpu)
+            assert programs == call.places
+            wanted = decode._wanted(programs // call.H_k, B)
+            assert parts_of(call.N_k, B, wanted, model.B_C) == [call.default] * B
 
     def test_launches_a_program_for_each_part_and_joins_as_many_states(self):
         import torch

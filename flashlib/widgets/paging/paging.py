@@ -6,6 +6,7 @@ import traitlets
 
 from flashlib.pages import Pages
 from flashlib.widgets.paging import figure, scenarios, words
+from flashlib.widgets.paging.exercise import as_played
 from flashlib.widgets.paging.look import is_whole
 from flashlib.widgets.paging.play import Play
 from flashlib.widgets.widget import Widget, script, style
@@ -23,8 +24,9 @@ class PagesLab(Widget):
     default: the first that the allocator has the methods for. page: 1, 2, 4, 8 or 16. n_pages: 4 to 32.
     allocator: a class that is called with n_pages and page and has the methods of `flashlib.pages.Pages`, the
     default: start, append and free, and table and lengths, by which its state is read. fork and drop may be
-    missing, and `start` may take no tokens; scenarios that need them are then off. What it has of used, kept,
-    free_pages, waste and check is compared with what its tables say. The first operation after which something
+    missing, and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's
+    exercise is one too, see `exercise.as_played`. What it has of used, kept, free_pages, waste and check is
+    compared with what its tables say. The first operation after which something
     is wrong says what, and the play ends there. scenario, page and n_pages can be set later, from Python or on the
     page; a value that is not accepted changes nothing and is answered in `refused`. `result` holds what is shown.
     """
@@ -40,7 +42,7 @@ class PagesLab(Widget):
 
     def __init__(self, scenario=None, *, page=4, n_pages=16, allocator=Pages):
         try:
-            self._allocator = _checked_allocator(allocator)
+            self._allocator = allocator = _checked_allocator(as_played(allocator))
             self._off = {name: _missing(allocator, name) for name in scenarios.SCENARIOS}
             if scenario is None:
                 scenario = next(name for name, why in self._off.items() if not why)

@@ -99,7 +99,8 @@ class Call:
     @property
     def default(self) -> int:
         """How many parts of a sequence `decode` makes where it is not told."""
-        return made(tiles_of(self.N_k), max(1, self.places // self.H_k), self.B)
+        places = max(1, self.places // self.H_k)
+        return made(tiles_of(self.N_k), -(-2 * self.B // places) * places - self.B + 1, self.B)
 
     def programs(self, n) -> int:
         """How many programs read a part, with n parts of a sequence. Up to 64 heads of a group are rows of one."""
