@@ -75,12 +75,14 @@ def _kind(result):
 
 
 def _fewest(answer, n_pages, page, operations, kind):
-    """Return operations that lead to the same result, of which none can be left out, and with as few tokens."""
-    for at in reversed(range(len(operations))):
+    """Return operations that lead to the same result, of which none can be left out."""
+    at = len(operations)
+    while at:
+        at -= 1
         fewer = operations[:at] + operations[at + 1 :]
         result = _played(answer, n_pages, page, fewer)
         if result is not None and _kind(result) == kind:
-            operations = fewer
+            operations, at = fewer, len(fewer)
     return operations
 
 

@@ -200,7 +200,7 @@ def _appended(words, n_pages, page, d, table, lengths, rng=None):
 
 def _any_appended(rng, d):
     page, most, T = map(int, rng.integers((2, 1, 1), (6, 4, 4)))
-    n_pages = 2 * T * most + 3  # so that a row that is put in a wrong place lies in the pool
+    n_pages = 2 * (T * most + 2)  # so that a row that is put in a wrong place lies in the pool
     table = rng.permutation(T * most + 2)[: T * most].reshape(T, most)
     lengths = [int(n) for n in rng.integers(1, most * page + 1, T)]
     return _appended(f"keys {lengths} in pages of {page}", n_pages, page, d, table.tolist(), lengths, rng)

@@ -5,6 +5,7 @@ pages in any order.
 """
 
 from collections import defaultdict
+from collections.abc import Hashable
 from numbers import Integral
 
 from flashlib.checks.examine import Finding
@@ -143,7 +144,7 @@ class _Player:
             raise Finding("table_wrong" if other == name else "table_of_other", **fields)
 
     def _add(self, name, handle, pages, N):
-        if any(handle == other for other in self.handles.values()):
+        if any(_is_same(handle, other) for other in self.handles.values()):
             raise Finding("same_sequence", name=name, given=describe_value(handle))
         self.handles[name], self.tables[name], self.lengths[name] = handle, list(pages), N
         for page in pages:
@@ -222,6 +223,11 @@ class _Player:
             self.log[i] = {AGAIN[how] for how in self.log[i] & AGAIN.keys()}
             table.append(i)
             self.owners[i].add(name)
+
+
+def _is_same(handle, other):
+    """Return whether two sequences are called the same; objects that are equal for now may be two."""
+    return handle is other or isinstance(handle, Hashable) and type(handle) is type(other) and handle == other
 
 
 def _whole(x):

@@ -193,6 +193,87 @@ def my_pages(n_pages, page):
     return Counted(n_pages, page)
 
 
+# pages: sequences that are lists, equal while they have the same pages, and the number of tokens in front
+def my_pages(n_pages, page):
+    owners = np.zeros(n_pages, int)
+
+    class Lists:
+        def start(self):
+            return [0]
+
+        def fork(self, sequence):
+            owners[sequence[1:]] += 1
+            return sequence[:]
+
+        def free(self, sequence):
+            owners[sequence[1:]] -= 1
+            sequence.clear()
+
+        def table(self, sequence):
+            return sequence[1:]
+
+        def append(self, sequence, n):
+            N, *pages = sequence
+            last = pages[-1] if n and N % page else None
+            shared = last is not None and bool(owners[last] > 1)
+            (free,) = np.nonzero(owners == 0)
+            new = free[: -(-(N + n) // page) - len(pages) + shared].tolist()
+            if len(pages) + len(new) - shared < -(-(N + n) // page):
+                raise MemoryError
+            owners[new] = 1
+            if shared:
+                owners[last] -= 1
+                pages.pop()
+            pages += new
+            sequence[:] = [N + n, *pages]
+            slots = [(pages[c // page], c % page) for c in range(N, N + n)]
+            return slots, ((last, new[0]) if shared else None)
+
+    return Lists()
+
+
+# decode_part: rows and columns that repeat in place of masks
+@triton.jit
+def my_decode_part(
+    Q_ptr, K_ptr, V_ptr, lengths_ptr, m_ptr, l_ptr, O_ptr, N, H_k, group, parts, scale,
+    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):
+    part, h, b = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    x, r = tl.arange(0, D)[None, :], tl.arange(0, B_R)
+    length = tl.load(lengths_ptr + b)
+    head = (b * H_k + h) * group + r % group
+    q = tl.load(Q_ptr + head[:, None] * D + x)
+    m = tl.full([B_R], value=float("-inf"), dtype=tl.float32)
+    l = tl.full([B_R], value=0, dtype=tl.float32)
+    O_acc = tl.zeros([B_R, D], dtype=tl.float32)
+    T = (length + B_C - 1) // B_C
+    j, end = T * part // parts, T * (part + 1) // parts
+    while j < end:
+        c = j * B_C + tl.arange(0, B_C)
+        rows = ((b * H_k + h) * N + tl.minimum(c, length - 1))[:, None] * D + x
+        S = tl.dot(q, tl.trans(tl.load(K_ptr + rows)), input_precision="ieee") * scale
+        S += tl.where(c < length, 0.0, -float("inf"))[None, :]
+        m_new = tl.maximum(m, tl.max(S, 1))
+        alpha, P = tl.exp(m - m_new), tl.exp(S - m_new[:, None])
+        O_acc = tl.dot(P, tl.load(V_ptr + rows), acc=O_acc * alpha[:, None], input_precision="ieee")
+        l, m = l * alpha + tl.sum(P, 1), m_new
+        j += 1
+    at = head * parts + part
+    tl.store(m_ptr + at, m)
+    tl.store(l_ptr + at, l)
+    tl.store(O_ptr + at[:, None] * D + x, O_acc)
+
+
+# append_kernel: columns that repeat in place of a mask
+@triton.jit
+def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D: tl.constexpr):
+    b, x = tl.program_id(0), tl.arange(0, D) % d
+    c = tl.load(lengths_ptr + b) - 1
+    if c >= 0:
+        id, row = tl.load(table_ptr + b * most + c // page), c % page
+        tl.store(pool_ptr + (id * page + row) * d + x, tl.load(new_ptr + b * d + x))
+
+
 # decode_part: base 2, a last tile of its own
 @triton.jit
 def of_tile(q, K_ptr, V_ptr, rows, seen, m, l, O_acc, scale):
