@@ -8,6 +8,7 @@ pytest.importorskip("anywidget")
 
 from flashlib.widgets import MaskLab
 from tests.browser.lab import wait_until_heard
+from tests.browser.labs import plain, text, wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -42,26 +43,6 @@ def ragged(page_of_labs):
     lab = page_of_labs.locator(LAB).nth(1)
     lab.scroll_into_view_if_needed()
     return lab
-
-
-def wait_for(lab, setting):
-    """Wait until the lab shows this setting."""
-    lab.page.wait_for_function(
-        """([lab, wanted]) => {
-            const { setting } = lab.flashWidget.result;
-            return Object.entries(wanted).every(([name, x]) => setting[name] === x);
-        }""",
-        arg=[lab.element_handle(), setting],
-    )
-
-
-def plain(words):
-    """Words as they are on the page: of names such as N_k the rest is set lower."""
-    return words.replace("_", "").replace("\u00a0", " ")
-
-
-def text(lab, selector):
-    return lab.locator(selector).inner_text().replace("\u00a0", " ")
 
 
 def check_shown(lab, **setting):

@@ -8,6 +8,7 @@ from flashlib.pages import Pages
 from flashlib.widgets import PagesLab
 from flashlib.widgets.paging import scenarios
 from tests.browser.lab import resized, wait_until_heard
+from tests.browser.labs import wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -94,18 +95,7 @@ def wrong(page_of_labs):
 
 def ask(lab, **setting):
     lab.evaluate("(lab, setting) => lab.flashWidget.ask(setting)", setting)
-    wait_for(lab, **setting)
-
-
-def wait_for(lab, **setting):
-    """Wait until the lab shows this setting."""
-    lab.page.wait_for_function(
-        """([lab, wanted]) => {
-            const { setting } = lab.flashWidget.result;
-            return Object.entries(wanted).every(([name, x]) => setting[name] === x);
-        }""",
-        arg=[lab.element_handle(), setting],
-    )
+    wait_for(lab, setting)
 
 
 def seek(lab, position):
@@ -192,7 +182,7 @@ def test_scenarios_and_sizes_by_keyboard(lab):
     lab.locator("input[value='requests come and go']").focus()
     for scenario in ("a shared prompt", "fork and copy on write"):
         lab.page.keyboard.press("ArrowRight")
-        wait_for(lab, scenario=scenario)
+        wait_for(lab, {"scenario": scenario})
     for name, key, wanted, told in (
         ("page", "End", 16, "16 rows"),
         ("page", "Home", 1, "1 row"),
@@ -201,7 +191,7 @@ def test_scenarios_and_sizes_by_keyboard(lab):
         slider = lab.locator(f"input[data-name={name}]")
         slider.focus()
         slider.press(key)
-        wait_for(lab, **{name: wanted})
+        wait_for(lab, {name: wanted})
         assert slider.get_attribute("aria-valuetext") == told
         assert slider.evaluate("slider => slider === document.activeElement")
 

@@ -1,20 +1,16 @@
 """Compile the kernels of decoding for a GPU that need not be there: python -m tests.kernels.compiled_decode 90
 
-Prints a line of JSON: case, kernel, bytes spilled by a thread, registers, bytes of shared memory, what ptxas says,
-and how many instructions copy keys ahead. In a process of its own with TRITON_INTERPRET=0, since Triton decides
-once whether to interpret.
+Prints a line of JSON: case, kernel, what `no_device.compiled` returns, and how many instructions copy keys ahead.
 """
 
-import contextlib
+import functools
 import json
-import re
 import sys
 
 import torch
 
-from flashlib import kernels, masks
-from flashlib.gpus import GPUS
-from flashlib.kernels import compiling
+from flashlib import masks
+from tests.kernels import no_device
 
 B, H_K, N = 4, 8, 4096
 CASES = {  # group, N_q, d, tokens of a page or 0, dtype of the cache, options
@@ -46,30 +42,16 @@ def call(attention, group, N_q, d, page, dtype, options):
 def compiled(launches, capability):
     """Yield what the compiler says of each kernel."""
     for case, kernel in [(case, kernel) for case, of in KERNELS[capability].items() for kernel in of]:
-        launches.prepare(kernel, "cubin")
-        with contextlib.redirect_stdout(launches.log):
-            module = decode_ideas if kernel == "_partial_and_merge" else decode
-            call(module.attention, *CASES[case])
-        log, made = launches.log.getvalue(), launches.compiled
-        yield {
-            "case": case,
-            "kernel": kernel,
-            "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
-            "registers": int(re.search(r"Used (\d+) registers", log)[1]),
-            "shared": made.metadata.shared,
-            "notes": re.findall(r"Potential Performance Loss: (.*)", log),
-        } | ({"in_flight": made.asm["ptx"].count("cp.async.c")} if kernel == "_partial" else {})
+        module = decode_ideas if kernel == "_partial_and_merge" else decode
+        found = no_device.compiled(launches, kernel, functools.partial(call, module.attention, *CASES[case]))
+        if kernel == "_partial":
+            found["in_flight"] = launches.compiled.asm["ptx"].count("cp.async.c")
+        yield {"case": case, **found}
 
 
 if __name__ == "__main__":
     capability = int(sys.argv[1])
-    kernels.check_device = lambda **_: None  # before the kernels import it
-    kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
-    launches = compiling.Launches()
-    kernels.triton.runtime.driver.set_active(compiling.NoDevice(capability))
-    torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
-    room = GPUS["A100" if capability == 80 else "H200"].block_sram
-    compiling.tuned.room = lambda device: compiling.tuned.Room(room, 132, tensor_cores=True, tma=capability >= 90)
+    launches = no_device.prepared(capability, multiprocessors=132)
     from flashlib.kernels import decode, decode_ideas
 
     print(json.dumps(list(compiled(launches, capability))))

@@ -1,0 +1,21 @@
+"""What the tests of labs share: their setting, and words as they stand on the page."""
+
+
+def wait_for(lab, setting):
+    """Wait until a lab shows this setting."""
+    lab.page.wait_for_function(
+        """([lab, wanted]) => {
+            const { setting } = lab.flashWidget.result;
+            return Object.entries(wanted).every(([name, x]) => setting[name] === x);
+        }""",
+        arg=[lab.element_handle(), setting],
+    )
+
+
+def plain(words):
+    """Return words as they are on the page: of names such as N_k the rest is set lower."""
+    return words.replace("_", "").replace("\u00a0", " ")
+
+
+def text(lab, selector):
+    return lab.locator(selector).inner_text().replace("\u00a0", " ")

@@ -1,0 +1,37 @@
+"""Compile launches for a GPU that need not be there, in a process of its own with TRITON_INTERPRET=0."""
+
+import contextlib
+import re
+
+import torch
+
+from flashlib import kernels
+from flashlib.gpus import GPUS
+from flashlib.kernels import compiling
+
+
+def prepared(capability, multiprocessors=0):
+    """Return the `compiling.Launches` that stand in for every launch. Call it before kernels are imported."""
+    kernels.check_device = lambda **_: None
+    kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
+    launches = compiling.Launches()
+    kernels.triton.runtime.driver.set_active(compiling.NoDevice(capability))
+    torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
+    room = GPUS["A100" if capability == 80 else "H200"].block_sram
+    gpu = compiling.tuned.Room(room, multiprocessors, tensor_cores=True, tma=capability >= 90)
+    compiling.tuned.room = lambda device: gpu
+    return launches
+
+
+def compiled(launches, kernel, call) -> dict:
+    """Return what ptxas says of a kernel that call() launches: spilled bytes of a thread, registers, and notes."""
+    launches.prepare(kernel, "cubin")
+    with contextlib.redirect_stdout(launches.log):
+        call()
+    log = launches.log.getvalue()
+    return {
+        "kernel": kernel,
+        "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "notes": re.findall(r"Potential Performance Loss: (.*)", log),
+    }
