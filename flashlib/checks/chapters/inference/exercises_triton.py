@@ -90,8 +90,12 @@ def _decoded(
     """Return the Case of a shape (B, H_k, group, N); past the lengths K and V are nan. size: how large Q is."""
     rng = rng or np.random.default_rng(5)
     B, H_k, group, N = shape
-    Q = rng.integers(-24, 25, (B, H_k * group, d)) / 16 * size
-    K, V = (rng.integers(-24, 25, (B, H_k, N, d)) / 16 for _ in range(2))
+    steps = 16 if size > 1 or below else 2**14  # in a number; more than 16 bits have, where scores are small
+    Q, K, V = (
+        rng.integers(-1.5 * steps, 1.5 * steps + 1, shape) / steps
+        for shape in ((B, H_k * group, d), *[(B, H_k, N, d)] * 2)
+    )
+    Q *= size
     if equal:
         K[:] = K[:, :, :1]
     if below:
@@ -189,7 +193,7 @@ def append_kernel(answer, known):
 
 def _appended(words, n_pages, page, d, table, lengths, rng=None):
     rng = rng or np.random.default_rng(6)
-    new, pool = rng.integers(-99, 100, (len(lengths), d)) / 16, rng.integers(-99, 100, (n_pages, page, d)) / 16
+    new, pool = (rng.integers(-(10**6), 10**6, shape) / 2**17 for shape in ((len(lengths), d), (n_pages, page, d)))
     right = pool.copy()
     for row, ids, length in zip(new, table, lengths, strict=True):
         if length:
