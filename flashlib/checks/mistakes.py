@@ -10,7 +10,8 @@
         l -> (l + {1e-6|1e-9})                              two ways, one with each
 
 A row without a way to make it is the sentence of what a check finds out by itself; it may have {fields}. Of a row
-whose id is there already, the sentence is replaced, and the ways if there are any. A star after the id marks a
+whose id is there already, the sentence is replaced, and the ways if there are any; in a table `[wrong NAME]`, where
+an id may come again, its ways are added. A star after the id marks a
 mistake that is often made beside another; `drop *` takes the stars off the rows above. A line that begins with #
 is a comment.
 """
@@ -84,7 +85,8 @@ def _read(text, found):
         elif row := ROW.fullmatch(said):
             last, often = row[1], bool(row[2])
             has_ways = number < len(lines) and lines[number].startswith("    ")
-            ways = rows[last].ways if last in rows and not has_ways else ()
+            joined = name.startswith("wrong ")
+            ways = rows[last].ways if last in rows and (joined or not has_ways) else ()
             rows[last] = Mistake(last, row[3], ways, often)
         else:
             raise ValueError(f"line {number} does not belong in a table: {line}")
