@@ -10,10 +10,9 @@
         l -> (l + {1e-6|1e-9})                              two ways, one with each
 
 A row without a way to make it is the sentence of what a check finds out by itself; it may have {fields}. Of a row
-whose id is there already, the sentence is replaced, and the ways if there are any; in a table `[wrong NAME]`, where
-an id may come again, its ways are added. A star after the id marks a
-mistake that is often made beside another; `drop *` takes the stars off the rows above. A line that begins with #
-is a comment.
+whose id is there already, the sentence is replaced, and the ways if there are any; in a table `[wrong NAME]` an id
+may come again, and its ways are added. A star after the id marks a mistake that is often made beside another;
+`drop *` takes the stars off the rows above. A line that begins with # is a comment.
 """
 
 import re

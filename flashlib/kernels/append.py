@@ -190,11 +190,14 @@ def _check(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, 
         raise ValueError("positions is given and rotary is not; pass rotary=(cos, sin), or no positions")
     names = "K", "K_cache", "V_cache"
     check_cache(K, K_cache, V_cache, lengths, table, k_scale, v_scale, names=names, like=(K, V))
-    for name, cache in zip(names[1:], (K_cache, V_cache), strict=True):
-        if cache.stride(3) != 1 or cache.is_neg() or 0 in cache.stride() and cache.numel():
+    written = {"K_cache": K_cache, "V_cache": V_cache, "k_scale": k_scale, "v_scale": v_scale}
+    for name, X in written.items():
+        if X is None:
+            continue
+        if X.ndim == 4 and X.stride(3) != 1 or X.is_neg() or 0 in X.stride() and X.numel():
             raise ValueError(
-                f"{name} has strides {cache.stride()}; it is written in place: pass a tensor with a contiguous "
-                "last axis, which is not expanded"
+                f"{name} has strides {X.stride()}; it is written in place: pass a tensor with a contiguous "
+                "last axis, which is not expanded, nor a view of a negation"
             )
 
 

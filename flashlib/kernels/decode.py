@@ -65,12 +65,15 @@ def attention(
     tree, softcap, alibi, functions and scores that have a kernel, and intersections of these.
     sink: None, a number, or one for each head, (H_q,), see `flashlib.sink`.
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
-    are read once, from sequence 0. A mask may then not depend on how far a key is from its query.
+    are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
+    its query.
     parts: into about how many parts the keys of one head are split, those of all sequences together; default: as
     many as occupy the GPU.
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
     Lengths are not looked at where they lie on a GPU: more than the cache holds counts as all, less than 0 as 0.
+    For a CUDA graph, call it once with these sizes before, and keep the mask as long as the graph: what it was
+    prepared to goes with it.
     Raises TypeError or ValueError for anything else, before any work.
     Source: Dao and others, Flash-Decoding (2023); Kwon and others, PagedAttention (2023); for `shared`, Juravsky
     and others, Hydragen (2024).
@@ -78,7 +81,8 @@ def attention(
     (Q,) = as_autocast(Q)
     cache = Cache(K, V, lengths, table, k_scale, v_scale)
     plan = plan_of(Q, cache, causal, mask, sink, shared, parts)
-    check_no_gradient(Q=Q, K=K, V=V)
+    given = {"Q": Q, "K": K, "V": V, "sink": sink, "k_scale": k_scale, "v_scale": v_scale}
+    check_no_gradient(**{name: X for name, X in given.items() if isinstance(X, torch.Tensor)})
     scale = resolve_scale(scale, Q.shape[-1])
     prior = None
     if plan.of_shared:
@@ -108,8 +112,9 @@ def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
     check_causal(causal)
     check_counts(shared=shared)
     check_counts(at_least=1, **({} if parts is None else {"parts": parts}))
+    shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
-    key = plans.key((Q, *cache, of_sink), bool(causal), int(shared), parts, type(sink))
+    key = plans.key((Q, *cache, of_sink), bool(causal), shared, parts, type(sink))
     if found := plans.get(key):
         return found
     layout = _check(Q, cache, shared)
@@ -133,7 +138,8 @@ def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
 
 def _as_one(Q):
     """Return the queries of all sequences as those of one, (1, H_q, B N_q, d)."""
-    return Q.transpose(0, 1).reshape(1, Q.shape[1], -1, Q.shape[3])
+    B, H_q, N_q, d = Q.shape
+    return Q.transpose(0, 1).reshape(1, H_q, B * N_q, d)
 
 
 def _check(Q, cache, shared) -> Layout:
@@ -193,7 +199,10 @@ def _sees(hide, change, Q, capacity) -> Sees:
                 "grows; pass window, prefix, tree, softcap, alibi, or from_function(f, kernel=...)"
             )
     if len(trees) > 1 or (trees and N_q > MOST_CANDIDATES):
-        raise ValueError(f"a mask may have one tree, of at most {MOST_CANDIDATES} candidates; it has {len(trees)}")
+        raise ValueError(
+            f"the mask has {len(trees)} trees and there are {N_q} candidates; decoding takes one tree of at most "
+            f"{MOST_CANDIDATES}: propose fewer"
+        )
     asked = variants.Asked(B, H, N_q, capacity, 1, 1, Q.device)
     seen = [variants.sees(part, asked) for part in others]
     functions, numbers = zip(*seen, strict=True) if seen else ((), ())
@@ -212,7 +221,7 @@ def _bits(tree, device):
     """Return the ancestors of each candidate as bits of an int32, (B, N_q) or (N_q,), and a sequence's stride."""
     N = tree.parents.shape[-1]
     bits = (tree.ancestors * (1 << torch.arange(N).numpy())).sum(-1).astype("uint32").view("int32")
-    return torch.from_numpy(bits).to(device), 0 if tree.batches is None else N
+    return torch.from_numpy(bits).to(device), 0 if tree.batches in (None, 1) else N
 
 
 def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
@@ -227,6 +236,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     config, programs = _config(H // H_k * N_q, max(D, D_V), compute, k.element_size(), layout.page, q.device)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     parts = _wanted(max(1, programs // blocks), B) if parts is None else parts
+    parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has a tile at least
     states = parts + B - 1
     unit, strides = launching.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
@@ -259,13 +269,15 @@ def _config(R, D, dtype, itemsize, paged, device):
     """
     gpu = tuned.room(device)
     if dtype == torch.float32 or not gpu.tensor_cores:
-        config = tuned.Config(16, 32, 4, 2)
+        config = tuned.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
+        B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
         B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)
-        config = tuned.Config(min(max(16, triton.next_power_of_2(R)), 64), B_C, 4, 3)
+        config = tuned.Config(B_R, B_C, 8 if B_R * D > 64 * 128 else 4, 3)
 
     def taken(config):
-        return (config.B_R + 2 * (config.num_stages - 1) * config.B_C) * D * itemsize + tuned.BARRIERS
+        held = config.num_stages - (config.B_R < 64 or not gpu.tma)  # Hopper's wgmma reads a tile from there
+        return (config.B_R + 2 * held * config.B_C) * D * itemsize + tuned.BARRIERS
 
     config = tuned.fitted(config, taken, gpu.shared)
     at_a_time = max(1, min(3, int(gpu.shared // taken(config)))) if gpu.multiprocessors else 1
@@ -299,11 +311,11 @@ def run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attentio
     if plan.partial:
         O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
         m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
-        sink = None if sink is None else sinks.checked(sink, Q).float().expand(H).contiguous()
+        sink = None if sink is None else launchable(sinks.checked(sink, Q).float().expand(H).contiguous())
         prior = (None, None) if prior is None else prior
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
-            lengths, table = (X if X is None else launchable(X) for X in (cache.lengths, cache.table))
-            plan.partial(q, k, v, cache.k_scale, cache.v_scale, lengths, table, O_part, m, l, scale_log2e)
+            lengths, table, *scales = (X if X is None else launchable(X) for X in cache[2:])
+            plan.partial(q, k, v, *scales, lengths, table, O_part, m, l, scale_log2e)
             plan.merge(O_part, m, l, *prior, sink, lengths, o, lse, scale_log2e)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

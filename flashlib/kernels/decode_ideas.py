@@ -12,20 +12,26 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import check_no_gradient, decode, launchable, launching, on_device_of
+from flashlib.kernels import DTYPES, check_no_gradient, decode, launchable, launching, on_device_of
 from flashlib.kernels.decode_passes import SIZES, _join, _partial, _task
 from flashlib.kernels.forward import LOG2_E
 from flashlib.state import Attention, resolve_scale
 
 
 def attention(Q, K, V, lengths=None, table=None, *, causal=False, scale=None, parts=None) -> Attention:
-    """Return what `decode.attention` does, for a cache of 16 or 32 bits.
+    """Return what `decode.attention` does, for a cache of 16 or 32 bits and at least one row of Q.
 
     The count of programs is kept from call to call, so calls of the same sizes must not run at the same time.
     """
+    if not Q.numel() or K.dtype not in DTYPES:
+        raise ValueError(
+            f"Q has shape {tuple(Q.shape)} and K dtype {K.dtype}; pass at least one query, and a cache of 16 or "
+            "32 bits, or call decode.attention"
+        )
     cache = decode.Cache(K, V, lengths, table, None, None)
     plan = _in_one(decode.plan_of(Q, cache, causal, None, None, 0, parts), Q.device)
     check_no_gradient(Q=Q, K=K, V=V)
+    lengths, table = (X if X is None else launchable(X) for X in (lengths, table))
     (q, k, v), (B, H, N_q, d) = map(launchable, (Q, K, V)), Q.shape
     d_v, scale_log2e = v.shape[3], resolve_scale(scale, d) * LOG2_E.value
     o = torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=q.device)

@@ -23,8 +23,8 @@ def _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C: tl.constexpr):
     """Return the lengths of sequences b, the first tiles that their rows see, and how many tiles there are."""
     length = tl.zeros_like(b) + capacity
     if Lengths_ptr is not None:
-        length = tl.load(Lengths_ptr + b, mask=b < B, other=0).to(tl.int32)
-        length = tl.minimum(tl.maximum(length, 0), capacity)
+        length = tl.load(Lengths_ptr + b, mask=b < B, other=0)
+        length = tl.minimum(tl.maximum(length, 0), capacity).to(tl.int32)
     first = tl.maximum(length - N_q - left, shared) // B_C
     return length, first, tl.where(b < B, tl.maximum(tl.cdiv(length, B_C) - first, 0), 0)
 
@@ -53,8 +53,9 @@ def _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C: tl.cons
     its = tl.arange(0, B_P) == b
     n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
     length, first, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
-    k, divisor = part - first_part, tl.maximum(n, 1)
-    return b, first_part, n, length, first + tiles * k // divisor, first + tiles * (k + 1) // divisor
+    k, divisor, tiles = part - first_part, tl.maximum(n, 1), tiles.to(tl.int64)
+    begin, end = (first + tiles * k // divisor).to(tl.int32), (first + tiles * (k + 1) // divisor).to(tl.int32)
+    return b, first_part, n, length, begin, end
 
 
 SIZES = [
@@ -83,7 +84,7 @@ def _partial(
     if n > 0:
         row = block * B_R + tl.arange(0, B_R)
         inside = row < group * N_q
-        i, h = row % N_q, h_k * group + row // N_q
+        i, h = row % N_q, tl.minimum(h_k * group + row // N_q, (h_k + 1) * group - 1)
         at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
         q = _rows(Q_ptr, at, inside, d, D, True).to(COMPUTE)  # (B_R, D)
         table, bits = Table_ptr, tl.zeros((B_R,), tl.int32)
@@ -153,14 +154,15 @@ def _stream(
     factor = 1.0 if len(SCORES) > 0 else scale_log2e
     for t in range(n):
         tile = tl.where(t < n_left, begin + t, after + t - n_left) if CUT else begin + t
-        page, row = _where(table, b, tile, length, B_C, PAGE, CUT)
+        page, row = _where(table, b, tile, tl.maximum(past - left, shared), length, B_C, PAGE, CUT)
         c = tile * B_C + tl.arange(0, B_C)
-        k = _rows(K_ptr, k_at[0] + page * k_at[1] + row * k_at[2], c < length, d, D, CUT).to(q.dtype)  # (B_C, D)
-        v = _rows(V_ptr, v_at[0] + page * v_at[1] + row * v_at[2], c < length, d_v, D_V, CUT).to(q.dtype)
+        inside = (c >= tl.maximum(past - left, shared)) & (c < length)  # other rows may be gone, or no numbers
+        k = _rows(K_ptr, k_at[0] + page * k_at[1] + row * k_at[2], inside, d, D, CUT).to(q.dtype)  # (B_C, D)
+        v = _rows(V_ptr, v_at[0] + page * v_at[1] + row * v_at[2], inside, d_v, D_V, CUT).to(q.dtype)
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
         if K_scale_ptr is not None:
             at = s_at[0] + page * s_at[1] + row
-            S *= tl.load(K_scale_ptr + at, mask=c < length, other=0.0)[None, :]
+            S *= tl.load(K_scale_ptr + at, mask=inside, other=0.0)[None, :]
         if len(SCORES) > 0:
             S = seen.changed(SCORES, told[2], S * (scale_log2e / LOG2_E), h, r, c[None, :]) * LOG2_E
         if CUT:
@@ -181,21 +183,25 @@ def _stream(
         l = alpha * l + tl.sum(P, axis=1)
         if V_scale_ptr is not None:
             at = s_at[0] + page * s_at[1] + row
-            P *= tl.load(V_scale_ptr + at, mask=c < length, other=0.0)[None, :]
+            P *= tl.load(V_scale_ptr + at, mask=inside, other=0.0)[None, :]
         O_acc = tl.dot(P.to(q.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
     return m, l, O_acc
 
 
 @triton.jit
-def _where(table, b, tile, length, B_C: tl.constexpr, PAGE: tl.constexpr, CUT: tl.constexpr):
-    """Return the pages in which the keys of a tile lie, and their rows there; PAGE 0: a sequence is a page."""
+def _where(table, b, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr, CUT: tl.constexpr):
+    """Return the pages in which keys of a tile lie, and their rows there; PAGE 0: a sequence is a page.
+
+    Of a cut tile only the entries for keys from `low` to before `length` are looked at.
+    """
     c = tile * B_C + tl.arange(0, B_C)
     if PAGE == 0:
         return b.to(tl.int64), c.to(tl.int64)
     elif PAGE >= B_C:
         return tl.load(table + tile * B_C // PAGE).to(tl.int64), (c % PAGE).to(tl.int64)
     elif CUT:
-        return tl.load(table + c // PAGE, mask=c < length, other=0).to(tl.int64), (c % PAGE).to(tl.int64)
+        inside = (c >= low) & (c < length)
+        return tl.load(table + c // PAGE, mask=inside, other=0).to(tl.int64), (c % PAGE).to(tl.int64)
     else:
         return tl.load(table + c // PAGE).to(tl.int64), (c % PAGE).to(tl.int64)
 
@@ -263,14 +269,15 @@ def _join(
         alpha, weight = tl.exp2((m_old - shift) * factor), tl.exp2((m_state - shift) * factor)
         l = alpha * l + tl.sum(weight * l_state, axis=0)
         O_acc = alpha * O_acc + tl.sum(weight[:, None] * O_state, axis=0)
-    if Sink_ptr is not None:  # a State (m = sink, l = 1, O_acc = 0)
-        sink = tl.load(Sink_ptr + h).to(tl.float32) * (LOG2_E / factor)
-        m_old = m
-        m = tl.maximum(m_old, sink)
-        alpha = tl.exp2((m_old - m) * factor)
-        l, O_acc = alpha * l + tl.exp2((sink - m) * factor), alpha * O_acc
-
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
-    tl.store(o + cols, (O_acc / divisor).to(o.dtype.element_ty), mask=cols < d_v)
+    O, lse2 = O_acc / divisor, m * factor + tl.log2(divisor)
+    if Sink_ptr is not None:  # not in units of m, in which it may be beyond all numbers
+        sink2 = tl.minimum(tl.load(Sink_ptr + h) * LOG2_E, 3e38)
+        largest = tl.maximum(lse2, sink2)
+        shift = tl.where(largest == -float("inf"), 0.0, largest)
+        weights = tl.exp2(lse2 - shift) + tl.exp2(sink2 - shift)  # 1 or more, 0 if neither is there
+        O *= tl.exp2(lse2 - shift) / tl.where(weights == 0.0, 1.0, weights)
+        lse2 = largest + tl.log2(tl.maximum(weights, 1.0))
+    tl.store(o + cols, O.to(o.dtype.element_ty), mask=cols < d_v)
     row = (b.to(tl.int64) * H + h) * N_q + i
-    tl.store(Lse_ptr + row + tl.arange(0, 1), (m * factor + tl.log2(divisor)) / LOG2_E)
+    tl.store(Lse_ptr + row + tl.arange(0, 1), lse2 / LOG2_E)

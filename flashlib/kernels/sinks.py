@@ -4,6 +4,8 @@ The forward kernel's O and lse get the sink, see `flashlib.sink`; told of these,
 gradients with it, since P = exp(S - lse) and delta = rowsum(dO * O) are then those of the softmax with its sink.
 """
 
+import math
+
 import torch
 
 from flashlib import sink as sinks
@@ -30,6 +32,8 @@ def checked(sink, Q):
     if not isinstance(sink, torch.Tensor):
         if isinstance(sink, bool) or not isinstance(sink, int | float):
             raise TypeError(f"sink is {sink!r}; pass a number, or a tensor of one for each head, (H_q,)")
+        if not -math.inf <= sink < 1e38:  # false for nan too
+            raise ValueError(f"sink is {sink!r:.40}; pass a number below 1e38")
         return torch.full((), float(sink), device=Q.device)
     if not sink.is_floating_point():
         raise TypeError(f"sink has dtype {sink.dtype}; pass floating-point numbers, e.g. sink.float()")

@@ -153,7 +153,7 @@ class Alibi(Mask):
     changes_scores = True
 
     def __init__(self, slopes):
-        self.slopes = np.asarray(slopes, float)
+        self.slopes = np.array(slopes, float)
         if self.slopes.ndim > 1 or not self.slopes.size or not np.isfinite(self.slopes).all():
             raise ValueError(
                 f"slopes has shape {self.slopes.shape}; pass a finite number for each head, (H,), e.g. "

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import nbformat
 import pytest
@@ -158,11 +159,20 @@ def test_a_tuple_is_written_as_one_likes(lab, text):
     assert outcome(one) == "right"
 
 
-def test_an_answer_is_kept_for_the_next_time(lab):
+def wait_until_kept(lab, folder, text):
+    """Wait until Python has kept an answer: a message waits while another of the same widget is on its way."""
+    deadline = time.monotonic() + 30
+    while text not in (folder / "notebooks" / KEPT).read_text(encoding="utf-8"):
+        assert time.monotonic() < deadline, f"{text} was not kept"
+        lab.page.wait_for_timeout(50)
+
+
+def test_an_answer_is_kept_for_the_next_time(lab, folder):
     one = card(lab, ONE)
     one.get_by_label("your answer").fill("-18")
     lab.page.keyboard.press("Enter")
     assert outcome(one) == "right"
+    wait_until_kept(lab, folder, '"-18"')
     lab.run_again(1 + ONE)
     again = card(lab, ONE)
     assert again.get_by_label("your answer").input_value() == "-18" and outcome(again) == "right"

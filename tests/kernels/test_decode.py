@@ -201,9 +201,62 @@ def test_a_cache_in_fp8_is_attended_to_as_what_it_holds(page, dtype, device, poi
 
 def test_lengths_beyond_the_cache_count_as_its_size_and_below_0_as_0(device, poisoned):
     Q, cache, *_ = cached.problem(device, [64, 64, 64], page=16)
-    as_given = decode.attention(Q, **cache | {"lengths": torch.tensor([10**6, -5, 64], device=device)})
+    as_given = decode.attention(Q, **cache | {"lengths": torch.tensor([2**32 + 5, -5, 10**6], device=device)})
     expected = decode.attention(Q, **cache | {"lengths": torch.tensor([64, 0, 64], device=device)})
     assert torch.equal(as_given.O, expected.O) and torch.equal(as_given.lse, expected.lse)
+
+
+@pytest.mark.parametrize("page", [0, 16, 64])
+@pytest.mark.parametrize("which", ["window", "shared"])
+def test_what_no_row_sees_is_not_read(which, page, device, poisoned):
+    """Pages behind a window may be given away, and of shared keys only those of the first sequence are read."""
+    lengths, N_q = [150, 111], 2
+    Q, cache, *_ = cached.problem(device, lengths, N_q=N_q, N=192)
+    options = {"mask": masks.window(40, 0)} if which == "window" else {"shared": 48}
+    for X in (cache["K"], cache["V"]):
+        X[1, :, :48] = X[0, :, :48]
+    cache = cached.in_pages(cache, page) if page else cache
+    if page and which == "shared" and page <= 48:
+        cache["table"][1, : 48 // page] = cache["table"][0, : 48 // page].clone()
+    expected = decode.attention(Q, **cache, **options)
+    for b, n in enumerate(lengths):
+        gone = n - N_q - 40 if which == "window" else 48 * b
+        if not page:
+            for X in (cache["K"], cache["V"]):
+                X[b, :, :gone] = torch.nan
+        elif gone >= page:
+            cache["table"][b, : gone // page] = 2**30  # no such page
+    given = decode.attention(Q, **cache, **options)
+    assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
+
+
+@pytest.mark.parametrize("s", [-float("inf"), -1e30, 1e30, 9e37])
+@pytest.mark.parametrize("scale", [1e-30, 0.25, 1e30])
+def test_a_sink_of_any_size(s, scale, device, poisoned):
+    lengths = [0, 40]
+    Q, cache, K, V = cached.problem(device, lengths)
+    given = decode.attention(Q, **cache, sink=s, scale=scale)
+    exact = sink.add(Attention(*cached.attention(Q.double(), K, V, lengths, scale=lambda b: scale)), s)
+    np.testing.assert_allclose(given.O.cpu(), exact.O.cpu(), atol=1e-4)
+    np.testing.assert_allclose(given.lse.cpu(), exact.lse.cpu(), rtol=1e-5)
+
+
+def test_views_options_and_trees_of_any_kind(device, poisoned):
+    lengths = [96, 50]
+    Q, cache, *_ = cached.problem(device, lengths, N_q=2, page=16)
+    s = torch.tensor([0.5, -1, 0, 2.0], device=device)
+    expected = decode.attention(Q, **cache, causal=True, parts=3, sink=s)
+    apart = torch.zeros(4, dtype=torch.int64, device=device)
+    apart[::2] = cache["lengths"]
+    others = {"lengths": apart[::2], "table": cache["table"].mT.contiguous().mT}
+    given = decode.attention(Q, **cache | others, causal=True, parts=np.int64(3), sink=torch._neg_view(-s))
+    assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
+    last = decode_ideas.attention(Q, **cache | others, causal=True, parts=3)
+    assert torch.equal(last.O, decode.attention(Q, **cache, causal=True, parts=3).O)
+    of_one = decode.attention(Q, **cache, mask=masks.tree([[-1, 0]]))
+    assert torch.equal(of_one.O, decode.attention(Q, **cache, mask=masks.tree([-1, 0])).O)
+    many = decode.attention(Q, **cache, causal=True, parts=10**10)
+    np.testing.assert_allclose(many.O.cpu(), decode.attention(Q, **cache, causal=True).O.cpu(), atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e9])
@@ -308,6 +361,12 @@ ERRORS = {
     "parts": (lambda p: {"parts": 0}, ValueError, "parts is 0"),
     "shared": (lambda p: {"shared": 81}, ValueError, "shared is 81, and the cache holds 80 tokens"),
     "shared and far": (lambda p: {"shared": 16, "mask": masks.window(3, 0)}, ValueError, "pass shared=0"),
+    "a sink of nan": (lambda p: {"sink": float("nan")}, ValueError, "sink is nan; pass a number below 1e38"),
+    "a sink to learn": (
+        lambda p: {"sink": torch.zeros(4, requires_grad=True)},
+        ValueError,
+        "sink requires a gradi",
+    ),
     "sink": (lambda p: {"sink": torch.zeros(3)}, ValueError, "sink has shape (3,)"),
     "no mask": (lambda p: {"mask": True}, TypeError, "mask is a bool"),
 }

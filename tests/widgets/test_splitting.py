@@ -155,7 +155,7 @@ class TestTheKernel:
         from flashlib.kernels import decode, tuned
         from tests.kernels.asking import parts_of
 
-        room = tuned.Room(GPUS[gpu].block_sram, GPUS[gpu].sms)
+        room = tuned.Room(GPUS[gpu].block_sram, GPUS[gpu].sms, tma=gpu in model.HOPPER)
         monkeypatch.setattr(tuned, "room", lambda device: room)
         D = max(16, 2 ** math.ceil(math.log2(d)))
         config, programs = decode._config(group, D, torch.float16, 2, 0, torch.device("cpu"))

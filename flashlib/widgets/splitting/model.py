@@ -14,6 +14,7 @@ from typing import NamedTuple
 from flashlib.gpus import GPUS
 
 B_C = 64  # keys of a tile
+HOPPER = "H100", "H200"  # multiply tiles of 64 rows from shared memory, which holds one tile more
 LEAST = 4  # tiles that are worth a part of their own
 STAGES = 3  # of which one is at work, the others are in flight
 BARRIERS = 1024  # bytes of shared memory
@@ -73,7 +74,8 @@ class Call:
     def at_a_time(self) -> int:
         """How many programs a multiprocessor runs at once: shared memory has room for them; three at most."""
         D, B_R = (max(16, 1 << (n - 1).bit_length()) for n in (self.d, self.group))
-        taken = (B_R + 2 * (STAGES - 1) * B_C) * D * ITEM + BARRIERS
+        held = STAGES - (B_R < 64 or self.gpu not in HOPPER)
+        taken = (B_R + 2 * held * B_C) * D * ITEM + BARRIERS
         return max(1, min(MOST_AT_A_TIME, GPUS[self.gpu].block_sram // taken))
 
     @property
