@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -121,7 +122,10 @@ CLOSE = """async () => {
 }"""
 
 # What JupyterLab itself may say, late, of a notebook that was closed in this page before.
-OF_CLOSED = ("Disposed", "Cannot read properties of null (reading 'kernel')")
+OF_CLOSED = re.compile(
+    r"(Error: )?(Disposed|Cannot read properties of null \(reading 'kernel'\)"
+    r"|Canceled future for \w+ message before replies were done)"
+)
 
 
 class NoBrowser(Exception):
@@ -144,7 +148,7 @@ class Lab:
             self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
 
     def _error(self, error):
-        if not (self.closed and str(error) in OF_CLOSED):
+        if not (self.closed and OF_CLOSED.fullmatch(str(error))):
             self.complaints.append(str(error))
 
     def _request(self, request):
