@@ -54,7 +54,7 @@ MAY_IMPORT = {
         r"flashlib\.(state|kernels|kernels\.(decode|decode_passes|forward|launching))"
     ),
     r"flashlib\.kernels\.packed": r"flashlib\.(kernels|kernels\.(launching|seen|variants))",
-    r"flashlib\.kernels\.append": r"flashlib\.(state|kernels|kernels\.(launching|tiles|paged))",
+    r"flashlib\.kernels\.append": r"flashlib\.(state|cache|kernels|kernels\.(launching|tiles|paged))",
     r"flashlib\.kernels\.autograd": r"flashlib\.(state|masks|kernels|kernels\.(forward|backward|variants))",
     r"flashlib\.kernels": r"flashlib\.(state|kernels\.interpreting)",
     r"flashlib\.kernels\..*": r"flashlib\.(state|kernels)",

@@ -11,6 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
+from flashlib.cache import LARGEST_E4M3, SMALLEST_SCALE
 from flashlib.kernels import (
     DTYPES,
     INTERPRETED,
@@ -24,8 +25,7 @@ from flashlib.kernels.paged import FP8, check_cache, check_tensor
 from flashlib.kernels.tiles import strides
 from flashlib.state import check_tensors
 
-LARGEST = tl.constexpr(448.0)  # of float8_e4m3fn
-SMALLEST = tl.constexpr(2.0**-126)  # scale: a subnormal one has too few digits, and may count as 0
+LARGEST, SMALLEST = tl.constexpr(LARGEST_E4M3), tl.constexpr(SMALLEST_SCALE)
 ROWS = 16  # of a program, at most
 HEAD_DIMS = range(16, 257)
 MARK = 0x7FA5A5A5  # a NaN that no kernel computes

@@ -72,8 +72,8 @@ def attention(
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
     Lengths are not looked at where they lie on a GPU: more than the cache holds counts as all, less than 0 as 0.
-    For a CUDA graph, call it once with these sizes before, and keep the mask as long as the graph: what it was
-    prepared to goes with it.
+    Before a CUDA graph is captured, call it once with these sizes; and keep the mask as long as the graph, since
+    what kernels are told of a mask goes with it.
     Raises TypeError or ValueError for anything else, before any work.
     Source: Dao and others, Flash-Decoding (2023); Kwon and others, PagedAttention (2023); for `shared`, Juravsky
     and others, Hydragen (2024).
