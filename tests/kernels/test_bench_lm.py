@@ -1,6 +1,5 @@
 """How the language model is trained: its best weights are kept, wrong attention and a wrong cache are refused."""
 
-import subprocess
 import sys
 
 import pytest
@@ -86,8 +85,12 @@ def test_a_file_that_writes_another_text_with_a_cache_is_refused(tmp_path, monke
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_gpu_the_bench_says_so(tmp_path):
-    command = [sys.executable, "-m", "flashlib.bench.lm", "--out", str(tmp_path / "lm.safetensors")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 1 and run.stderr.startswith("The language model is trained on a CUDA device")
-    assert len(run.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
+def test_without_a_gpu_it_is_trained_with_sdpa_and_the_file_says_so(tmp_path, monkeypatch):
+    path = tmp_path / "lm.safetensors"
+    monkeypatch.setattr(sys, "argv", ["lm", "--out", str(path), "--steps", "1"])
+    monkeypatch.setattr(lm, "BATCH", 2)
+    monkeypatch.setattr(lm, "check", lambda path: None)
+    monkeypatch.setattr(model, "CONFIG", CONFIG)
+    lm.main()
+    about = model.load(path)[1]
+    assert about["attention"] == "SDPA" and about["step"] == "1" and "cpu" in about and "gpu" not in about
