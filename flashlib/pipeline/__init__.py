@@ -1,0 +1,38 @@
+"""A model of the warps of a Hopper kernel, which runs on any computer: who waits for whom, and how long it takes.
+
+Hopper's kernels say which warp does what. A producer asks the copy unit for tiles; groups of warps multiply them and
+compute the softmax; barriers in shared memory say when a tile is there and when its slot is free. Here the roles are
+Python generators that yield what they do, see `commands`.
+
+    commands    what a role yields; Barrier, Slot, Program
+    state       what these do to barriers, slots and units, and what must never happen
+    schedules   `check`: every order in which it may happen, or many at random; the shortest that goes wrong
+    timeline    `run`: the one order that the speeds of a multiprocessor's units give, in clocks
+    protocol    the roles of our kernels
+"""
+
+from flashlib.pipeline.commands import (
+    Arrive,
+    Barrier,
+    Compute,
+    Copy,
+    Expect,
+    Fence,
+    Finish,
+    FinishStores,
+    Product,
+    Program,
+    Slot,
+    Store,
+    Wait,
+    Write,
+    barriers,
+    ring,
+)
+from flashlib.pipeline.schedules import Report, check
+from flashlib.pipeline.state import KINDS, Fault
+
+__all__ = [
+    "KINDS", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fault", "Fence", "Finish", "FinishStores", "Product",
+    "Program", "Report", "Slot", "Store", "Wait", "Write", "barriers", "check", "ring",
+]  # fmt: skip

@@ -1,0 +1,235 @@
+"""The roles of our Hopper kernels, as `kernels.hopper.forward` has them, without the numbers in the tiles.
+
+Who arrives at each barrier, who waits there and for which phase stands in the table at the top of that file. A test
+runs both and compares what they say, command by command.
+Source: FlashAttention-3 (Shah and others, 2024), Algorithms 1 and 2, and section 3.1 for turns (ping-pong).
+"""
+
+import functools
+from typing import NamedTuple
+
+from flashlib.pipeline import commands as c
+from flashlib.state import check_counts
+
+ROWS = 64  # of Q that a group of four warps multiplies at once: wgmma's m
+OPERATIONS = (("scale, max", "fma", 2), ("exp", "exp", 1), ("sum, round", "fma", 1.5))  # for each score
+
+
+class Sizes(NamedTuple):
+    """rows: of Q, of each consumer. d: head dimension. B_c: keys in a tile. element: bytes of a number."""
+
+    rows: int = ROWS
+    d: int = 128
+    B_c: int = 128
+    element: int = 2
+
+    @property
+    def q_bytes(self) -> int:
+        return self.rows * self.d * self.element
+
+    @property
+    def kv_bytes(self) -> int:
+        return self.B_c * self.d * self.element
+
+    @property
+    def flops(self) -> int:
+        """Of each of the two products of a tile."""
+        return 2 * self.rows * self.B_c * self.d
+
+
+class Shared(NamedTuple):
+    """Slots and barriers of a program; `q`, `o` and `turn` have one for each consumer."""
+
+    q: list
+    q_full: list
+    q_empty: list
+    k: list
+    k_full: list
+    k_empty: list
+    v: list
+    v_full: list
+    v_empty: list
+    turn: list
+    o: list
+
+    @property
+    def slots(self) -> tuple:
+        return (*self.q, *self.k, *self.v, *self.o)
+
+    @property
+    def barriers(self) -> tuple:
+        rings = (self.q_full, self.q_empty, self.k_full, self.k_empty, self.v_full, self.v_empty, self.turn)
+        return tuple(barrier for ring in rings for barrier in ring)
+
+
+def shared(sizes=Sizes(), *, consumers=2, stages=2) -> Shared:
+    """Return the shared memory of a program: rings of `stages` tiles of K and of V."""
+    check_counts(at_least=1, consumers=consumers, stages=stages)
+    rings = []
+    for name, n, n_bytes, readers in (
+        ("q", consumers, sizes.q_bytes, 1),
+        ("k", stages, sizes.kv_bytes, consumers),
+        ("v", stages, sizes.kv_bytes, consumers),
+    ):
+        full, empty = c.barriers(f"{name}_full", n), c.barriers(f"{name}_empty", n, readers)
+        rings += [c.ring(name, n, n_bytes), full, empty]
+    return Shared(*rings, c.barriers("turn", consumers), c.ring("o", consumers, sizes.q_bytes))
+
+
+def producer(blocks, memory):
+    """Bring Q, and K and V tile by tile, whenever a slot is free. blocks: tiles of keys of each row block."""
+    stages, g = len(memory.k), 0
+    for t, n in enumerate(blocks):
+        for at, slot in enumerate(memory.q):
+            yield c.Wait(memory.q_empty[at], t % 2 ^ 1)
+            yield from _fetch(f"Q{t}.{at}", slot, memory.q_full[at])
+        for _ in range(n):
+            s, free = g % stages, g // stages % 2 ^ 1
+            yield c.Wait(memory.k_empty[s], free)
+            yield from _fetch(f"K{g}", memory.k[s], memory.k_full[s])
+            yield c.Wait(memory.v_empty[s], free)
+            yield from _fetch(f"V{g}", memory.v[s], memory.v_full[s])
+            g += 1
+
+
+def _fetch(tile, slot, full):
+    yield c.Expect(full, slot.n_bytes)
+    yield c.Copy(tile, slot, full)
+
+
+def consumer(blocks, memory, me, sizes, *, turns=True, overlap=True):
+    """Compute the consumer's rows of each row block.
+
+    turns: consumers issue their products one after the other (ping-pong). overlap: a turn's S is issued before P V
+    of the tile before, and the softmax of S runs under that P V; else after both.
+    """
+    g = u = 0
+    for t, n in enumerate(blocks):
+        last = g + n - 1
+        yield c.Wait(memory.q_full[me], t % 2)
+        yield _wait(memory.k_full, g)
+        yield _scores(memory, me, t, g, sizes)
+        yield c.Finish()
+        yield c.Arrive(_at(memory.k_empty, g))
+        yield from softmax(g, sizes)
+        if n > 1:
+            yield _wait(memory.k_full, g + 1)
+        for i in range(g + 1, last + 1):
+            if turns:
+                yield c.Wait(memory.turn[me], u % 2 ^ (me == 0))
+            yield from (_overlapped if overlap else _in_order)(memory, me, t, i, last, sizes, turns)
+            u += 1
+        yield from _output(memory, last, sizes)
+        yield c.Arrive(memory.q_empty[me])
+        yield c.Finish()
+        yield c.Arrive(_at(memory.v_empty, last))
+        yield from _store(memory, me, t)
+        g += n
+    yield c.FinishStores()
+
+
+def _overlapped(memory, me, t, g, last, sizes, turns):
+    yield _scores(memory, me, t, g, sizes)
+    yield from _output(memory, g - 1, sizes)
+    if turns:
+        yield _next_turn(memory, me)
+    yield c.Finish(1)
+    yield c.Arrive(_at(memory.k_empty, g))
+    yield from softmax(g, sizes)
+    if g < last:
+        yield _wait(memory.k_full, g + 1)
+    yield c.Finish()
+    yield c.Arrive(_at(memory.v_empty, g - 1))
+
+
+def _in_order(memory, me, t, g, last, sizes, turns):
+    yield from _output(memory, g - 1, sizes)
+    yield _scores(memory, me, t, g, sizes)
+    if turns:
+        yield _next_turn(memory, me)
+    yield c.Finish()
+    yield c.Arrive(_at(memory.k_empty, g))
+    yield c.Arrive(_at(memory.v_empty, g - 1))
+    yield from softmax(g, sizes)
+    if g < last:
+        yield _wait(memory.k_full, g + 1)
+
+
+def alike(blocks, memory, sizes):
+    """Do all of it in one role: ask for the tiles, multiply, compute the softmax. All warps are alike."""
+    stages, g = len(memory.k), 0
+    for t, n in enumerate(blocks):
+        yield from _fetch(f"Q{t}.0", memory.q[0], memory.q_full[0])
+        for i in range(g, min(g + stages, g + n)):
+            yield from _fetch_both(memory, i)
+        yield c.Wait(memory.q_full[0], t % 2)
+        for i in range(g, g + n):
+            yield _wait(memory.k_full, i)
+            yield _scores(memory, 0, t, i, sizes)
+            yield c.Finish()
+            yield from softmax(i, sizes)
+            yield from _output(memory, i, sizes)
+            yield c.Finish()
+            if i + stages < g + n:  # its slots are free: the products that read them are done
+                yield from _fetch_both(memory, i + stages)
+        yield from _store(memory, 0, t)
+        g += n
+    yield c.FinishStores()
+
+
+def _fetch_both(memory, g):
+    s = g % len(memory.k)
+    yield from _fetch(f"K{g}", memory.k[s], memory.k_full[s])
+    yield from _fetch(f"V{g}", memory.v[s], memory.v_full[s])
+
+
+def _at(ring, g):
+    return ring[g % len(ring)]
+
+
+def _wait(full, g):
+    return c.Wait(_at(full, g), g // len(full) % 2)
+
+
+def _next_turn(memory, me):
+    return c.Arrive(memory.turn[(me + 1) % len(memory.turn)])
+
+
+def _scores(memory, me, t, g, sizes):
+    return c.Product(f"S{g}", ((memory.q[me], f"Q{t}.{me}"), (_at(memory.k, g), f"K{g}")), sizes.flops)
+
+
+def softmax(g, sizes):
+    """Turn S of a tile into P. With 16 exponentials a clock that takes longer than it seems."""
+    for name, unit, each in OPERATIONS:
+        yield c.Compute(f"{name} {g}", unit, each * sizes.rows * sizes.B_c, (f"S{g}",))
+
+
+def _output(memory, g, sizes):
+    """Wait for V of a tile, rescale O_acc and add P V."""
+    yield _wait(memory.v_full, g)
+    yield c.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d, (f"PV{g - 1}",))
+    yield c.Product(f"PV{g}", ((_at(memory.v, g), f"V{g}"),), sizes.flops)
+
+
+def _store(memory, me, t):
+    yield c.FinishStores()  # the copy unit has read the last O
+    yield c.Write(f"O{t}.{me}", memory.o[me])
+    yield c.Fence()
+    yield c.Store(f"O{t}.{me}", memory.o[me])
+
+
+def program(blocks, sizes=Sizes(), *, consumers=2, stages=2, turns=True, overlap=True) -> c.Program:
+    """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order."""
+    memory = shared(sizes, consumers=consumers, stages=stages)
+    roles = {"producer": functools.partial(producer, blocks, memory)}
+    for me in range(consumers):
+        one = functools.partial(consumer, blocks, memory, me, sizes, turns=turns, overlap=overlap)
+        roles[f"consumer {me}"] = one
+    return c.Program(roles, memory.barriers, memory.slots)
+
+
+def program_alike(blocks, sizes=Sizes(rows=2 * ROWS), *, stages=2) -> c.Program:
+    """Return a program whose warps all do the same."""
+    memory = shared(sizes, consumers=1, stages=stages)
+    return c.Program({"warps": functools.partial(alike, blocks, memory, sizes)}, memory.barriers, memory.slots)

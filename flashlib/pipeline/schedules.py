@@ -1,0 +1,236 @@
+"""The orders in which things may happen: all of them for a small program, many at random for a larger one.
+
+A schedule is a list of who goes next: a role executes a command, or a unit completes what it works on. Nothing says
+how long a copy takes or which warp the hardware picks, so a program is right only if it is under each schedule.
+What a role yields does not depend on the schedule. So a state is how far each role is, and what `State` holds; all
+states are visited in the order of their distance from the start, and the first fault has the shortest schedule.
+"""
+
+import random
+from typing import NamedTuple
+
+from flashlib.pipeline import commands as c
+from flashlib.pipeline.state import Fault, Flight, State
+from flashlib.state import check_counts
+
+QUIET = (c.Compute, c.Finish, c.FinishStores)  # that no other role can notice
+
+
+class Action(NamedTuple):
+    """Something that happened: a role's command or, with `flight`, its completion by a unit."""
+
+    role: str
+    command: object
+    flight: Flight | None = None
+
+
+class Report(NamedTuple):
+    """What was found. fault: a Fault or None; actions: the schedule that leads to it, the last one included.
+
+    states: how many different ones were seen, if each schedule was tried (`all`); else 0. schedules: tried at random.
+    """
+
+    fault: Fault | None
+    actions: list
+    states: int
+    schedules: int
+    all: bool
+
+    def __str__(self):
+        if self.fault:
+            return f"{self.fault.kind}, after {len(self.actions)} actions: {self.fault.said}"
+        how = f"all schedules, {self.states} states" if self.all else f"{self.schedules} random schedules"
+        return f"right under {how}"
+
+
+class Walk:
+    """A program on its way: the state, and how many of its commands each role has executed."""
+
+    def __init__(self, program, lists=None):
+        self.program, self.lists = program, c.expanded(program) if lists is None else lists
+        self.at = dict.fromkeys(self.lists, 0)
+        self.state = State(program, self.lists)
+
+    def copy(self):
+        twin = object.__new__(Walk)
+        twin.program, twin.lists, twin.at, twin.state = self.program, self.lists, dict(self.at), self.state.copy()
+        return twin
+
+    def key(self):
+        return (*self.at.values(), *self.state.key())
+
+    def next_of(self, role):
+        """Return the command that a role is at, or None."""
+        at = self.at[role]
+        return self.lists[role][at] if at < len(self.lists[role]) else None
+
+    def choices(self) -> list[Action]:
+        """Return all that could happen next. Of what nobody else can notice one is enough."""
+        found = []
+        for role in self.lists:
+            command = self.next_of(role)
+            if command is not None and self.state.may(role, command):
+                if isinstance(command, QUIET):
+                    return [Action(role, command)]
+                found.append(Action(role, command))
+        return found + [Action(flight.role, flight.command, flight) for flight in self.state.ready()]
+
+    def take(self, action):
+        """Let it happen; raise Fault if it must not."""
+        waiting = self.waiting()
+        if action.flight:
+            self.state.complete(action.flight, waiting)
+            return
+        self.state.do(action.role, action.command, waiting)
+        self.at[action.role] += 1
+        if self.next_of(action.role) is None:
+            self.state.end(action.role)
+
+    def waiting(self):
+        """Return (role, Wait) of all roles that are at one."""
+        now = ((role, self.next_of(role)) for role in self.lists)
+        return [(role, command) for role, command in now if isinstance(command, c.Wait)]
+
+    def stop(self):
+        """Raise Fault if nothing can happen and that is wrong."""
+        stuck = [role for role in self.lists if self.next_of(role) is not None]
+        if stuck:
+            said = "; ".join(self._why(role) for role in stuck)
+            raise Fault("deadlock", stuck[0], said)
+        self.state.end_all()
+
+    def _why(self, role):
+        wait = self.next_of(role)
+        if not isinstance(wait, c.Wait):
+            return f"{role} waits for its own {type(wait).__name__}"
+        barrier = wait.barrier
+        left, missing, completed = self.state.barriers[barrier]
+        lacks = [f"{left} of {barrier.count} arrivals"] if left else []
+        lacks += [f"{missing} bytes"] if missing else []
+        by = [
+            other
+            for other in self.lists
+            if any(_arrives(to, barrier) for to in self.lists[other][self.at[other] :])
+        ]
+        who = f", where {' and '.join(by)} would arrive" if by else ", where nobody will arrive any more"
+        phase = self.state.target(role, wait)
+        return f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {' and '.join(lacks)}{who}"
+
+
+def _arrives(command, barrier):
+    return isinstance(command, c.Arrive | c.Expect | c.Copy) and command.barrier is barrier
+
+
+def check(program, *, schedules=1000, states=20_000, seed=0) -> Report:
+    """Look for a schedule under which a program does what a kernel must never do.
+
+    Every schedule is tried if there are at most `states` states; else so many random schedules are. Raises what
+    `expanded` raises, and whatever a role raises.
+    """
+    check_counts(schedules=schedules, states=states, seed=seed)
+    lists = c.expanded(program)
+    try:
+        return _all(program, lists, states)
+    except _TooMany:
+        return _random(program, lists, schedules, seed)
+
+
+class _TooMany(Exception):
+    pass
+
+
+def _all(program, lists, most):
+    start = Walk(program, lists)
+    before = {start.key(): None}  # the state that led to each, and the action
+    layer = [start]
+    while layer:
+        following = []
+        for walk in layer:
+            key = walk.key()
+            choices = walk.choices()
+            try:
+                if not choices:
+                    walk.stop()
+                for action in choices:
+                    last, then = action, walk.copy()
+                    then.take(action)
+                    if (reached := then.key()) not in before:
+                        before[reached] = key, action
+                        following.append(then)
+            except Fault as fault:
+                tail = [last] if choices else []
+                return Report(fault, _path(before, key) + tail, len(before), 0, True)
+            if len(before) > most:
+                raise _TooMany
+        layer = following
+    return Report(None, [], len(before), 0, True)
+
+
+def _path(before, key):
+    actions = []
+    while before[key] is not None:
+        key, action = before[key]
+        actions.append(action)
+    return actions[::-1]
+
+
+def _random(program, lists, schedules, seed):
+    chance = random.Random(seed)
+    for n in range(schedules):
+        actions, fault = played(Walk(program, lists), lambda choices: _pick(choices, chance))
+        if fault:
+            return Report(fault, _shorter(program, lists, actions, fault), 0, n + 1, False)
+    return Report(None, [], 0, schedules, False)
+
+
+def _pick(choices, chance):
+    return choices[int(chance.random() * len(choices))]
+
+
+def played(walk, pick):
+    """Return the actions of one schedule, in which `pick` chooses from what could happen, and its Fault or None."""
+    actions = []
+    try:
+        while choices := walk.choices():
+            actions.append(pick(choices))
+            walk.take(actions[-1])
+        walk.stop()
+    except Fault as fault:
+        return actions, fault
+    return actions, None
+
+
+def _shorter(program, lists, actions, fault):
+    """Return a schedule to the same kind of fault without what it does not take; a deadlock takes all of it."""
+    if fault.kind in ("deadlock", "left behind"):
+        return actions
+    size = len(actions) // 2
+    while size:
+        at = 0
+        while at < len(actions):
+            found, other = _replayed(program, lists, actions[:at] + actions[at + size :])
+            if other and (other.kind, other.role) == (fault.kind, fault.role):
+                actions = found
+            else:
+                at += size
+        size //= 2
+    return actions
+
+
+def _replayed(program, lists, wanted):
+    """Return the actions of a schedule that could happen, up to the first Fault, and that or None."""
+    walk, done = Walk(program, lists), []
+    try:
+        for action in wanted:
+            now = next((choice for choice in walk.choices() if _same(choice, action)), None)
+            if now:
+                done.append(now)
+                walk.take(now)
+    except Fault as fault:
+        return done, fault
+    return done, None
+
+
+def _same(one, other):
+    """Return whether two actions are one; flights are numbered anew in each schedule."""
+    return one[:2] == other[:2] and (one.flight is None) == (other.flight is None)

@@ -1,0 +1,245 @@
+"""The state of a multiprocessor while roles run on it: barriers, slots, copies and products in flight.
+
+`may` says whether a command can be executed now, `do` executes it, `ready` lists what the units could complete, and
+`complete` does. Who calls them in which order is a schedule: `schedules` tries many, `timeline` takes the one that
+the speeds of the units give. What a kernel must never do raises Fault.
+"""
+
+from typing import NamedTuple
+
+from flashlib.pipeline import commands as c
+
+
+class Fault(Exception):
+    """Something that a kernel must never do. kind: one of KINDS; role: who did it; said: a sentence."""
+
+    def __init__(self, kind, role, said):
+        super().__init__(said)
+        self.kind, self.role, self.said = kind, role, said
+
+
+KINDS = {
+    "deadlock": "nobody can go on",
+    "overwritten": "a slot is filled while it is still read",
+    "read too early": "a tile is read that is not there",
+    "two phases ahead": "a barrier completes another phase before a role saw the last one",
+    "too many arrivals": "a barrier gets more arrivals than a phase takes",
+    "registers": "the result of a product is used before the role waited for it",
+    "not visible": "a slot that threads wrote is read by a unit without a fence",
+    "left behind": "a role ends while something of its own is in flight",
+}
+
+
+class Flight(NamedTuple):
+    """What a unit works on. number: in order of issue."""
+
+    role: str
+    command: object
+    number: int
+
+
+class State:
+    """Barriers, slots and what is in flight, of a program whose roles are `names`."""
+
+    def __init__(self, program, names=None):
+        self.barriers = {b: (b.count, 0, 0) for b in program.barriers}  # arrivals and bytes to come, completed
+        self.slots = dict.fromkeys(program.slots)  # the tile in it
+        self.unfenced = frozenset()  # (slot, role that wrote)
+        self.copies, self.products, self.stores = (), (), ()  # Flights
+        self.waited = dict.fromkeys(names or program.roles, ((), ()))  # products, stores, not known to be done
+        self.seen = {}  # (role, barrier): the last phase it waited for
+        self.issued = 0
+
+    def copy(self):
+        twin = object.__new__(State)
+        twin.barriers, twin.slots = dict(self.barriers), dict(self.slots)
+        twin.waited, twin.seen = dict(self.waited), dict(self.seen)
+        twin.unfenced, twin.issued = self.unfenced, self.issued
+        twin.copies, twin.products, twin.stores = self.copies, self.products, self.stores
+        return twin
+
+    def key(self):
+        """Return what tells states apart, beside how far each role is."""
+        flights = (
+            tuple((f.role, f.command) for f in group) for group in (self.copies, self.products, self.stores)
+        )
+        return (*self.barriers.values(), *self.slots.values(), self.unfenced, *flights)
+
+    # What may be executed ------------------------------------------------------------------------------------
+
+    def may(self, role, command) -> bool:
+        """Return whether a role can get past a command now."""
+        kind = type(command)
+        if kind is c.Wait:
+            return self.barriers[command.barrier][2] % 2 != command.phase
+        if kind is c.Finish:
+            return len(_of(self.products, role)) <= command.pending
+        if kind is c.FinishStores:
+            return len(_of(self.stores, role)) <= command.pending
+        return True
+
+    def target(self, role, wait) -> int:
+        """Return the number of the phase that a Wait means: after the role's last one, -1 before all."""
+        k = self.seen.get((role, wait.barrier), -2) + 1
+        return k if k % 2 == wait.phase else k + 1
+
+    def ready(self) -> list[Flight]:
+        """Return what could complete next: any copy, and the oldest product and store of each role."""
+        found = list(self.copies)
+        for group in (self.products, self.stores):
+            first = {}
+            for flight in group:
+                first.setdefault(flight.role, flight)
+            found += first.values()
+        return found
+
+    # What is executed ----------------------------------------------------------------------------------------
+
+    def do(self, role, command, waiting=()):
+        """Execute a command; return its Flight if a unit goes on with it. waiting: (role, Wait) of who waits."""
+        return DO[type(command)](self, role, command, waiting)
+
+    def complete(self, flight, waiting=()):
+        """Let a unit complete what it works on."""
+        command = flight.command
+        if isinstance(command, c.Copy):
+            self.copies = _without(self.copies, flight)
+            self.slots[command.slot] = command.tile
+            self._count(command.barrier, flight.role, 0, -command.slot.n_bytes, waiting)
+        elif isinstance(command, c.Product):
+            self.products = _without(self.products, flight)
+        else:
+            self.stores = _without(self.stores, flight)
+
+    def end(self, role):
+        """Take note that a role has yielded its last command."""
+        for name in (*self.waited[role][0], *self.waited[role][1]):
+            raise Fault("left behind", role, f"{role} ends, and never waited until {name} is done")
+
+    def end_all(self):
+        """Take note that all roles have ended: shared memory is given to another program."""
+        for flight in self.copies:
+            said = f"all roles end while the copy of {flight.command.tile} into {flight.command.slot} is under way"
+            raise Fault("left behind", flight.role, said)
+
+    def _wait(self, role, command, waiting):
+        self.seen[role, command.barrier] = self.target(role, command)
+
+    def _arrive(self, role, command, waiting):
+        self._count(command.barrier, role, -1, 0, waiting)
+
+    def _expect(self, role, command, waiting):
+        self._count(command.barrier, role, -1, command.n_bytes, waiting)
+
+    def _count(self, barrier, role, arrivals, n_bytes, waiting):
+        left, missing, completed = self.barriers[barrier]
+        left, missing = left + arrivals, missing + n_bytes
+        if left < 0:
+            said = f"{role} arrives at {barrier}, where phase {completed} already has all {barrier.count} arrivals"
+            raise Fault("too many arrivals", role, said)
+        if left or missing:
+            self.barriers[barrier] = left, missing, completed
+            return
+        self.barriers[barrier] = barrier.count, 0, completed + 1
+        for other, wait in waiting:
+            if wait.barrier is barrier and other != role and self.target(other, wait) == completed - 1:
+                said = (
+                    f"phase {completed} of {barrier} completes before {other}, which waits for phase "
+                    f"{completed - 1}, has seen it; by its parity, phase {completed + 1} is meant from now on"
+                )
+                raise Fault("two phases ahead", other, said)
+
+    def _copy(self, role, command, waiting):
+        self._check_free(role, command.slot, f"the copy of {command.tile}")
+        self.slots[command.slot] = None
+        self.unfenced = frozenset(pair for pair in self.unfenced if pair[0] is not command.slot)
+        return self._fly("copies", role, command)
+
+    def _write(self, role, command, waiting):
+        self._check_free(role, command.slot, f"{role}'s {command.tile}")
+        self.slots[command.slot] = command.tile
+        self.unfenced |= {(command.slot, role)}
+
+    def _fence(self, role, command, waiting):
+        self.unfenced = frozenset(pair for pair in self.unfenced if pair[1] != role)
+
+    def _store(self, role, command, waiting):
+        self._check_read(role, command.slot, command.tile, f"the store of {command.tile}")
+        self._note(role, 1, command.tile)
+        return self._fly("stores", role, command)
+
+    def _product(self, role, command, waiting):
+        for slot, tile in command.reads:
+            self._check_read(role, slot, tile, command.name)
+        self._check_needs(role, command)
+        self._note(role, 0, command.name)
+        return self._fly("products", role, command)
+
+    def _compute(self, role, command, waiting):
+        self._check_needs(role, command)
+
+    def _finish(self, role, command, waiting):
+        self._forget(role, 0, command.pending)
+
+    def _finishstores(self, role, command, waiting):
+        self._forget(role, 1, command.pending)
+
+    def _fly(self, group, role, command):
+        flight = Flight(role, command, self.issued)
+        self.issued += 1
+        setattr(self, group, (*getattr(self, group), flight))
+        return flight
+
+    def _note(self, role, kind, name):
+        names = list(self.waited[role])
+        names[kind] = (*names[kind], name)
+        self.waited[role] = tuple(names)
+
+    def _forget(self, role, kind, pending):
+        names = list(self.waited[role])
+        names[kind] = names[kind][max(0, len(names[kind]) - pending) :]
+        self.waited[role] = tuple(names)
+
+    # What must not be ----------------------------------------------------------------------------------------
+
+    def _check_free(self, role, slot, what):
+        for flight in self.products:
+            if any(read is slot for read, _ in flight.command.reads):
+                said = f"{what} goes into {slot} while {flight.role}'s product {flight.command.name} reads it"
+                raise Fault("overwritten", role, said)
+        for flight in self.stores:
+            if flight.command.slot is slot:
+                raise Fault("overwritten", role, f"{what} goes into {slot} while the copy unit stores it")
+        for flight in self.copies:
+            if flight.command.slot is slot:
+                said = f"{what} goes into {slot} while the copy of {flight.command.tile} into it is under way"
+                raise Fault("overwritten", role, said)
+
+    def _check_read(self, role, slot, tile, what):
+        if any(written is slot for written, _ in self.unfenced):
+            raise Fault("not visible", role, f"{what} reads {slot}, which threads wrote, without a fence between")
+        held = self.slots[slot]
+        if held == tile:
+            return
+        coming = next((f.command.tile for f in self.copies if f.command.slot is slot), None)
+        there = (
+            f"the copy of {coming} is under way" if coming else f"there is {held}" if held else "nothing is there"
+        )
+        raise Fault("read too early", role, f"{what} of {role} reads {tile} from {slot}, where {there}")
+
+    def _check_needs(self, role, command):
+        for name in command.needs:
+            if name in self.waited[role][0]:
+                said = f"{command.name} of {role} uses {name} before a Finish says that this product is done"
+                raise Fault("registers", role, said)
+
+
+def _of(flights, role):
+    return [flight for flight in flights if flight.role == role]
+
+
+def _without(flights, one):
+    return tuple(flight for flight in flights if flight is not one)
+
+
+DO = {kind: getattr(State, f"_{kind.__name__.lower()}") for kind in c.COMMANDS}
