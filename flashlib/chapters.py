@@ -122,7 +122,7 @@ CHAPTERS = (
         "15_inference", "Inference",
         "a cache of keys and values: one query, keys split over programs, pages that sequences share, fewer bytes",
         needs=("triton",),
-        widgets=("PagesLab", "SplitLab"),
+        widgets=("PagesLab", "ServeLab", "SplitLab"),
     ),
 )  # fmt: skip
 

@@ -86,8 +86,15 @@ def parts():
     return Control("slider parts", steps, ["result", "setting", "parts"])
 
 
+def slots():
+    selector = '.flash-settings input[type=range][data-name="batch"]'
+    steps = [[selector, SLOTS.index(batch), "input", batch] for batch in (3, 4)]
+    return Control("slider batch", steps, ["result", "setting", "batch"])
+
+
 PAGES = widgets.PagesLab().result["stops"]["page"]
 PARTS = widgets.SplitLab(32_768).result["stops"]["parts"]
+SLOTS = widgets.ServeLab().result["stops"]["batch"]
 STOPS = widgets.TilingLab().result["stops"]["B_c"]
 PLAYER = ["frames", "setting", "B_c"]
 CASES = [
@@ -100,6 +107,7 @@ CASES = [
     ("TilingLab()", stops()),
     ("MaskLab('line', N_q=96, N_k=96)", lines()),
     ("PagesLab('out of pages', n_pages=32)", rows_of_a_page()),
+    ("ServeLab('too few pages')", slots()),
     ("SplitLab(32_768)", parts()),
     ("OnlineSoftmaxLab()", rows()),
     ("MergeTree()", orders()),

@@ -14,6 +14,7 @@ from flashlib.widgets.online import OnlineSoftmaxLab
 from flashlib.widgets.overflow import OverflowLab
 from flashlib.widgets.paging import PagesLab
 from flashlib.widgets.player import ComparePlayers, FlashPlayer
+from flashlib.widgets.serving import ServeLab
 from flashlib.widgets.splitting import SplitLab
 from flashlib.widgets.tiling import TilingLab
 
@@ -26,6 +27,7 @@ __all__ = [
     "OnlineSoftmaxLab",
     "OverflowLab",
     "PagesLab",
+    "ServeLab",
     "SplitLab",
     "TilingLab",
 ]

@@ -18,6 +18,7 @@ from flashlib.widgets import (
     OnlineSoftmaxLab,
     OverflowLab,
     PagesLab,
+    ServeLab,
     SplitLab,
     TilingLab,
 )
@@ -38,6 +39,8 @@ WIDGETS = {
     "OverflowLab, large": lambda: OverflowLab(-17, offsets=range(-15, 1)),
     "PagesLab": PagesLab,
     "PagesLab, large": lambda: PagesLab("out of pages", page=16, n_pages=32),
+    "ServeLab": ServeLab,
+    "ServeLab, large": lambda: ServeLab("too few pages", batch=1, chunk=2),
     "SplitLab": SplitLab,
     "SplitLab, large": lambda: SplitLab(65_536, 256, B=64, record=[(1, 30_000.0), (256, 29_000.0)]),
     "TilingLab": TilingLab,

@@ -1,0 +1,137 @@
+const LANES = { label: 88, right: 4, top: 20, high: 17, strip: 24, gap: 7, axis: 16, digit: 6.5 }; // px
+const STRIPS = {
+  slots: [["decode", "token"], ["reading", "read"], ["held", "held"]],
+  tokens: [["decode", "token"], ["read", "read"]],
+  pages: [["used", "used"], ["kept", "kept"]],
+};
+
+/** One run: a lane for each request and a strip for each of what is shared, over the steps; `seek` goes to a step. */
+class Lanes {
+  constructor(name, note_text, seek) {
+    this.name = name;
+    this.seek = seek;
+    this.words = h("p", {});
+    this.room_of_words = h("p", { "aria-hidden": "true" }); // the longest sentence, not seen: nothing must jump
+    this.svg = svg("svg", { role: "img", class: "flash-serving-lanes" });
+    for (const kind of ["pointerdown", "pointermove"]) this.svg.addEventListener(kind, (event) => this.#point(event));
+    const room = div("flash-serving-room", this.svg);
+    const told = div("flash-serving-told", this.words, this.room_of_words);
+    const title = `${name[0].toUpperCase()}${name.slice(1)} batching`;
+    this.element = panel(`serving-run flash-serving-${name}`, title, note(note_text), told, room);
+    this.resized = watchRoom(room, this, () => this.#plot());
+  }
+
+  take(result, run) {
+    Object.assign(this, { result, run });
+    const longest = run.frames.reduce((a, b) => (a.words.length >= b.words.length ? a : b));
+    setText(this.room_of_words, longest.words);
+    this.svg.setAttribute("aria-label", run.words);
+    this.#plot();
+  }
+
+  draw(position, motion) {
+    const moved = position - (this.position ?? position);
+    this.position = position;
+    setText(this.words, this.run.frames[position].words);
+    if (!this.cursor) return;
+    const x = this.#x(position);
+    for (const mark of [this.cursor, this.behind]) mark.setAttribute("x", x);
+    this.cover.setAttribute("x", x + this.wide);
+    this.cover.setAttribute("width", Math.max(0, this.#x(this.result.steps) - x - this.wide));
+    if (!moved) return;
+    const way = `translateX(${-moved * this.wide}px)`;
+    for (const mark of [this.cursor, this.behind]) motion.from(mark, { transform: way });
+  }
+
+  #x(step) {
+    return LANES.label + step * this.wide;
+  }
+
+  #point(event) {
+    if (!this.wide || (event.type === "pointermove" && !event.buttons)) return;
+    const x = event.clientX - this.svg.getBoundingClientRect().left;
+    if (x >= LANES.label) this.seek(between(0, Math.floor((x - LANES.label) / this.wide), this.result.steps - 1));
+  }
+
+  #plot() {
+    if (!this.room || !this.result) return;
+    const { requests, steps } = this.result;
+    this.wide = (this.room - LANES.label - LANES.right) / steps;
+    const below = LANES.top + requests.length * LANES.high + LANES.gap;
+    const bottom = below + Object.keys(STRIPS).length * (LANES.strip + LANES.gap);
+    const rectangle = (name) =>
+      svg("rect", { class: `flash-serving-${name}`, x: 0, y: LANES.top, width: this.wide, height: bottom - LANES.top });
+    [this.behind, this.cursor, this.cover] = ["behind", "cursor", "cover"].map(rectangle);
+    this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + LANES.axis}`);
+    this.svg.setAttribute("height", bottom + LANES.axis);
+    this.svg.replaceChildren(
+      this.behind,
+      ...this.#lanes(),
+      ...Object.keys(STRIPS).flatMap((name, k) => this.#strip(name, below + k * (LANES.strip + LANES.gap))),
+      this.cover,
+      this.cursor,
+      ...this.#axis(bottom),
+    );
+    if (this.position !== undefined && this.position < steps) this.draw(this.position);
+  }
+
+  #text(x, y, words, anchor = "start") {
+    return svg("text", { class: "flash-serving-text", x, y, "text-anchor": anchor }, words);
+  }
+
+  #lanes() {
+    const { requests } = this.result;
+    const marks = Object.fromEntries([...Object.keys(MARKS), "foot"].map((letter) => [letter, ""]));
+    const texts = [this.#text(0, LANES.top - 7, "prompt + answer")];
+    requests.forEach(({ prompt, answer }, k) => {
+      const y = LANES.top + k * LANES.high;
+      const place = (step) => [this.#x(step), y, this.wide, LANES.high];
+      [...this.run.lanes[k]].forEach((letter, step) => {
+        if (letter !== " ") marks[letter] += markPath(letter, ...place(step));
+      });
+      marks.end += markPath("end", ...place(this.run.last[k]));
+      for (const [step, n, wrote] of this.run.parts[k]) {
+        if (wrote) marks.foot += footPath(...place(step));
+        const fits = this.wide >= String(n).length * LANES.digit + 4;
+        if (fits) texts.push(this.#text(this.#x(step + 0.5), y + 12, String(n), "middle"));
+      }
+      texts.push(this.#text(0, y + 13, `${k}: ${prompt} + ${answer}`));
+    });
+    const paths = Object.entries(marks).map(([letter, d]) =>
+      svg("path", { class: `flash-serving-${letter === "foot" ? "token" : MARKS[letter][0]}`, d }),
+    );
+    return [...paths, ...texts];
+  }
+
+  /** Bars of a step, one on the other, against a frame that is as high as there is room for. */
+  #strip(name, y) {
+    const { setting, most } = this.result;
+    const all = { slots: setting.batch, tokens: most, pages: setting.n_pages }[name];
+    const bars = STRIPS[name].map(() => "");
+    this.run.frames.slice(0, this.run.steps).forEach((frame, step) => {
+      let top = y + LANES.strip;
+      STRIPS[name].forEach(([part], k) => {
+        const n = part === "held" ? frame.taken - frame.decode - frame.reading : frame[part];
+        const high = (n * LANES.strip) / all;
+        top -= high;
+        if (n) bars[k] += box(this.#x(step) + 0.75, top + 0.5, this.wide - 1.5, Math.max(0.5, high - 1));
+      });
+    });
+    const frame = box(this.#x(0), y, this.run.steps * this.wide, LANES.strip);
+    const told = { slots: `slots: ${all}`, tokens: `tokens: ≤ ${all}`, pages: `pages: ${all}` }[name];
+    return [
+      svg("path", { class: "flash-serving-frame", d: frame }),
+      ...bars.map((d, k) => svg("path", { class: `flash-serving-bar-${STRIPS[name][k][1]}`, d })),
+      this.#text(0, y + LANES.strip / 2 + 4, told),
+    ];
+  }
+
+  #axis(bottom) {
+    const apart = this.wide * 5 < 24 ? 10 : 5;
+    const steps = Array.from({ length: Math.ceil(this.result.steps / apart) }, (_, k) => k * apart);
+    return [
+      this.#text(0, bottom + 11, "step"),
+      ...steps.map((step) => this.#text(this.#x(step + 0.5), bottom + 11, String(step), "middle")),
+    ];
+  }
+}

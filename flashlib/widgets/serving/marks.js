@@ -1,0 +1,49 @@
+// What a request does in a step, as marks on its lane. The letters are those of account.py.
+
+const MARKS = {
+  w: ["wait", "waits"],
+  p: ["read", "reads so many tokens of its prompt"],
+  a: ["again", "computes them again"],
+  d: ["token", "writes a token"],
+  i: ["held", "has a slot, and its turn does not come"],
+  x: ["preempted", "is preempted"],
+  e: ["empty", "finished: its slot stays empty"],
+  end: ["end", "its last token"],
+};
+
+const box = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
+
+/** A mark as a path: in a step that begins at x and is `wide`, on a lane at y that is `high`. */
+function markPath(letter, x, y, wide, high) {
+  const middle = y + high / 2;
+  const arm = Math.min(4, wide / 2 - 1);
+  switch (letter) {
+    case "w":
+    case "i":
+      return `M${x} ${middle}h${wide}`;
+    case "p":
+    case "a":
+      return box(x + 1, y + 1.5, wide - 2, high - 3);
+    case "d":
+      return box(x + 0.75, y + 4, wide - 1.5, high - 8);
+    case "e":
+      return box(x, y + 4, wide, high - 8);
+    case "x":
+      return `M${x + wide / 2 - arm} ${middle - arm}l${2 * arm} ${2 * arm}m0 ${-2 * arm}l${-2 * arm} ${2 * arm}`;
+    default:
+      return `M${x + wide - 1} ${y}v${high}`;
+  }
+}
+
+/** The path of a token that was written where a prompt ended: at the foot of its box. */
+const footPath = (x, y, wide, high) => box(x + 1, y + high - 5, wide - 2, 4);
+
+/** What the marks mean. */
+function marksLegend() {
+  const one = (letter) => {
+    const [name, text] = MARKS[letter];
+    const paths = [markPath(letter, 1, 0, 18, 17)].map((d) => svg("path", { class: `flash-serving-${name}`, d }));
+    return h("span", {}, svg("svg", { viewBox: "0 0 20 17", "aria-hidden": "true" }, paths), text);
+  };
+  return div("flash-legend flash-note", Object.keys(MARKS).map(one));
+}
