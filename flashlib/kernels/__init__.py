@@ -21,6 +21,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     tiles           what they share: how tiles are loaded and stored
     interpreting    the interpreter made faster
     compiled        what the compiler makes of a kernel, for any GPU, present or not
+    hopper          kernels for Hopper alone, in Gluon, where warps have roles
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".

@@ -29,6 +29,7 @@ from flashlib.kernels import (
     softmax,
 )
 from flashlib.kernels.compiler import CompileError, Compiler
+from flashlib.kernels.hopper import forward as hopper_forward
 from flashlib.state import check_causal, check_counts
 
 MAX_STAGES = 8
@@ -194,6 +195,7 @@ def kernels() -> dict[str, Kernel]:
         "backward_dq": Kernel(backward.backward, "_dq"),
         "backward_fused": Kernel(backward.backward, "_dkv", {"deterministic": False}),
         "softmax": Kernel(softmax.softmax),
+        "hopper_forward": Kernel(hopper_forward.attention),
     }
     for rung in pkgutil.iter_modules(ladder.__path__):
         module = importlib.import_module(f"{ladder.__name__}.{rung.name}")

@@ -1,0 +1,122 @@
+"""How the Hopper kernels are launched: which tensors they take, their tiles, grid and descriptors."""
+
+from typing import NamedTuple
+
+import torch
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from flashlib.kernels import INTERPRETED, check_attention, check_readable, launching, tuned
+
+ROWS = 64  # of a consumer: wgmma's
+DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
+HEAD_DIMS = (64, 128)
+TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of heads that are worked on at a time
+PORTABLE = "flashlib.kernels.forward.attention"
+
+
+class Tiles(NamedTuple):
+    """Keys of a tile, slots of each ring, and consumers of 64 rows each."""
+
+    B_C: int
+    STAGES: int
+    CONSUMERS: int
+
+
+TILES = {64: Tiles(128, 4, 2), 128: Tiles(128, 2, 2)}
+LAYOUTS = {
+    (dtype, rows, d): gl.NVMMASharedLayout.get_default_for([1, 1, rows, d], element)
+    for dtype, element in DTYPES.items()
+    for rows in (64, 128)
+    for d in HEAD_DIMS
+}
+
+
+class Plan(NamedTuple):
+    """A launch, and the tiles of its descriptors."""
+
+    launch: launching.Launch
+    tiles: Tiles
+
+    def described(self, Q, K, V, O):
+        """Return the descriptors of Q, K, V and O."""
+        rows = ROWS, self.tiles.B_C, self.tiles.B_C, ROWS
+        return [describe(X, n) for X, n in zip((Q, K, V, O), rows, strict=True)]
+
+
+PLANS = launching.Plans()
+
+
+def plan_of(kernel, Q, K, V, causal, mask) -> Plan | None:
+    """Return the plan for these tensors, None if O has no elements or there are no keys; raise if refused."""
+    usual = mask is None and (causal is True or causal is False)
+    key = PLANS.key((Q, K, V), kernel.__name__, causal) if usual else None
+    if key is not None and key in PLANS:
+        return PLANS[key]
+    check(Q, K, V, causal, mask)
+    return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal)))
+
+
+def check(Q, K, V, causal, mask):
+    """Raise TypeError or ValueError for what the kernels do not take; the sentence names the module that does."""
+    if INTERPRETED:
+        raise ValueError(f"there is no GPU to run this kernel, which takes a Hopper GPU: call {PORTABLE}")
+    if mask is not None:
+        raise ValueError(f"mask is {mask!r}; this kernel takes none but causal: call {PORTABLE}")
+    check_attention(Q, K, V, causal, head_dims=range(1, 257), grouped=True, differentiable=True, values=True)
+    check_readable(Q=Q, K=K, V=V)
+    capability = torch.cuda.get_device_capability(Q.device)
+    if capability != (9, 0):
+        raise ValueError(f"Q is on a GPU of compute capability {capability}, not Hopper's (9, 0): call {PORTABLE}")
+    if Q.dtype not in DTYPES:
+        raise ValueError(f"Q is {Q.dtype}; this kernel takes float16 and bfloat16: call {PORTABLE}")
+    if Q.shape[-1] not in HEAD_DIMS or V.shape[-1] != Q.shape[-1]:
+        raise ValueError(
+            f"d is {Q.shape[-1]} and d_v {V.shape[-1]}; this kernel takes 64 or 128 for both: call {PORTABLE}"
+        )
+    for name, X in (("Q", Q), ("K", K), ("V", V)):
+        if X.numel() and not describable(X):
+            raise ValueError(
+                f"{name} has strides {X.stride()} and starts {X.data_ptr() % 16} bytes past a multiple of 16; the "
+                f"copy unit takes a contiguous last axis and multiples of 16 bytes: use {name}.contiguous(), or call {PORTABLE}"
+            )
+
+
+def describable(X) -> bool:
+    """Return whether the copy unit can address X, (B, H, N, d)."""
+    strides = [X.stride(axis) * X.element_size() for axis in range(3) if X.shape[axis] > 1]
+    aligned = X.data_ptr() % 16 == 0 and all(stride > 0 and stride % 16 == 0 for stride in strides)
+    return aligned and X.stride(3) == 1 and not X.is_neg()
+
+
+def _plan(kernel, Q, K, V, causal):
+    (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
+    if not Q.numel() or not N_k:
+        return None
+    tiles = TILES[d]
+    B_R = ROWS * tiles.CONSUMERS
+    T_r = -(-N_q // B_R)
+    n_tiles = T_r * B * H
+    sizes = H, H // H_k, N_q, N_k, T_r, section(B * H, N_k * d * Q.element_size() * 2), n_tiles
+    constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
+    # Causal programs are of many lengths, and the GPU hands the next one to whoever is free first.
+    grid = n_tiles if causal else min(n_tiles, tuned.room(Q.device).multiprocessors or n_tiles)
+    return Plan(launching.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
+
+
+def section(heads, size) -> int:
+    """Return how many heads to work on at a time, a divisor: their K and V, `size` bytes each, stay in L2."""
+    most = max(1, TOGETHER // size)
+    return max(n for n in range(1, heads + 1) if heads % n == 0 and n <= most)
+
+
+class _Descriptor(TensorDescriptor):
+    def __post_init__(self):
+        """Leave out Triton's checks: a plan has made them, and they take the CPU 4 us."""
+
+
+def describe(X, rows):
+    """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows; an axis of size 1 may have any stride."""
+    strides = [stride if size > 1 else X.shape[3] for stride, size in zip(X.stride(), X.shape, strict=True)]
+    strides[3] = 1
+    return _Descriptor(X, X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]])
