@@ -44,6 +44,15 @@ def _forked():
     return pages.used
 
 
+def _steps(*answers, slots=2):
+    """Return how many steps answers take, each a token a step, if slots are filled in batches and one by one."""
+    batches = sum(max(answers[k : k + slots]) for k in range(0, len(answers), slots))
+    ends = [0] * slots
+    for answer in answers:
+        ends[ends.index(min(ends))] += answer
+    return {"static": batches, "continuous": max(ends)}
+
+
 QUESTIONS = [
     Question(
         "decode_intensity",
@@ -169,5 +178,22 @@ QUESTIONS = [
             12.8: "the prompt of 64 sequences has 524288 tokens, and their own are read too",
         },
         tolerance=0.02,
+    ),
+    Question(
+        "batching_steps",
+        lambda: _steps(8, 2, 2, 2),
+        "in batches it is 8 steps for the first two, and 2 for the others. If the next one joins at once, the "
+        "three short answers take one slot for 6 steps, while the long one has the other for 8.",
+        wrong={
+            ("static", 8): "the last two begin only when the first two are done, after 8 steps",
+            ("static", 14): "two requests run at a time, and each writes a token in a step",
+            ("static", 7): "14 tokens in two slots are 7 steps only if no slot is ever empty",
+            ("static", 12): "the last two run beside each other: 2 steps for both",
+            ("continuous", 7): "one request writes one token a step, so the long answer alone takes 8",
+            ("continuous", 10): "that is in batches: here a slot is filled again when an answer is done",
+            ("continuous", 6): "that is the slot of the three short answers; the long one takes 8",
+            ("continuous", 14): "two requests run at a time, and each writes a token in a step",
+        },
+        labels={"static": "steps, both awaited", "continuous": "steps, the next one joins"},
     ),
 ]
