@@ -69,12 +69,12 @@ def test_sums_are_those_of_the_records(lab):
         assert len(wrote) == sum(one.answer for one in requests)
         idle = [r for r in run.records if len({*r.running, *r.finished}) < lab.batch and r.waiting]
         computed = sum(n for r in run.records for _, n in r.chunks) + sum(len(r.decoded) for r in run.records)
-        known = int(totals["tokens found in the cache"][column])
+        known = int(totals["tokens already cached"][column])
         needed = sum(one.prompt + one.answer - 1 for one in requests) - known
         wanted = {
             "steps": len(run.records),
             "tokens written a step": len(wrote) / len(run.records),
-            "steps to a first token, mean": np.mean(waits),
+            "first token after, mean": np.mean(waits),
             "the same, at most": max(waits),
             "of these, while one waits": len(idle),
             "preemptions": sum(len(record.preempted) for record in run.records),
@@ -96,7 +96,7 @@ def test_each_scenario_shows_what_it_is_named_after():
     preempted = {name: any("x" in lane for lane in lab.result["runs"][0]["lanes"]) for name, lab in labs.items()}
     assert [name for name in NAMES if preempted[name]] == ["too few pages"]
     known = {name: dict((told, a) for told, a, _ in lab.result["totals"]) for name, lab in labs.items()}
-    assert [name for name in NAMES if known[name]["tokens found in the cache"] != "0"] == ["the same beginning"]
+    assert [name for name in NAMES if known[name]["tokens already cached"] != "0"] == ["the same beginning"]
     steps = {name: [run["steps"] for run in lab.result["runs"]] for name, lab in labs.items()}
     assert steps[FIRST][0] < 0.6 * steps[FIRST][1] and steps["all alike"][0] > 0.9 * steps["all alike"][1]
     long = [len(parts) for parts in labs["one long prompt"].result["runs"][0]["parts"]]

@@ -45,5 +45,10 @@ function marksLegend() {
     const paths = [markPath(letter, 1, 0, 18, 17)].map((d) => svg("path", { class: `flash-serving-${name}`, d }));
     return h("span", {}, svg("svg", { viewBox: "0 0 20 17", "aria-hidden": "true" }, paths), text);
   };
-  return div("flash-legend flash-note", Object.keys(MARKS).map(one));
+  const bar = (name, text) => {
+    const path = svg("path", { class: `flash-serving-bar-${name}`, d: box(2, 3, 16, 11) });
+    return h("span", {}, svg("svg", { viewBox: "0 0 20 17", "aria-hidden": "true" }, path), text);
+  };
+  const pages = [bar("used", "pages used"), bar("kept", "pages kept for their content")];
+  return div("flash-legend flash-note", Object.keys(MARKS).map(one), pages);
 }

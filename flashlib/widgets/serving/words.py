@@ -56,12 +56,12 @@ def totals(sums) -> list[list[str]]:
     rows = {
         "steps": lambda s: s.steps,
         "tokens written a step": lambda s: s.written / s.steps,
-        "steps to a first token, mean": lambda s: mean(s.waits),
+        "first token after, mean": lambda s: mean(s.waits),
         "the same, at most": lambda s: max(s.waits),
         "steps with an empty slot": lambda s: s.empty,
         "of these, while one waits": lambda s: s.idle,
         "most tokens in a step": lambda s: s.most,
-        "tokens found in the cache": lambda s: s.known,
+        "tokens already cached": lambda s: s.known,
         "preemptions": lambda s: s.preempted,
         "tokens computed again": lambda s: s.again,
     }
