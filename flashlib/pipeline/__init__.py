@@ -1,8 +1,8 @@
-"""A model of the warps of a Hopper kernel, which runs on any computer: who waits for whom, and how long it takes.
+"""A model of the warps of a Hopper kernel, for any computer: who waits for whom, and how long it takes.
 
-Hopper's kernels say which warp does what. A producer asks the copy unit for tiles; groups of warps multiply them and
-compute the softmax; barriers in shared memory say when a tile is there and when its slot is free. Here the roles are
-Python generators that yield what they do, see `commands`.
+Hopper's kernels say which warp does what. A producer asks the copy unit for tiles; groups of warps multiply them
+and compute the softmax; barriers in shared memory say when a tile is there and when its slot is free. Here the
+roles are Python generators that yield what they do, see `commands`.
 
     commands    what a role yields; Barrier, Slot, Program
     state       what these do to barriers, slots and units, and what must never happen
@@ -31,8 +31,10 @@ from flashlib.pipeline.commands import (
 )
 from flashlib.pipeline.schedules import Report, check
 from flashlib.pipeline.state import KINDS, Fault
+from flashlib.pipeline.timeline import MACHINE, Machine, Timeline, run
 
 __all__ = [
-    "KINDS", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fault", "Fence", "Finish", "FinishStores", "Product",
-    "Program", "Report", "Slot", "Store", "Wait", "Write", "barriers", "check", "ring",
+    "KINDS", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fault", "Fence", "Finish", "FinishStores",
+    "MACHINE", "Machine", "Product", "Program", "Report", "Slot", "Store", "Timeline", "Wait", "Write", "barriers",
+    "check", "ring", "run",
 ]  # fmt: skip

@@ -1,9 +1,9 @@
 """What the warps of a program say: the commands that a role yields, and the barriers and slots that they name.
 
 A role is a generator: a producer warp, or a group of four warps that computes. It yields one command after the
-other, in the order in which its instructions stand in a kernel. Names are those of PTX and of Gluon, Triton's lower
-level: `mbarrier.wait` is Wait, `mbarrier.arrive` Arrive, `mbarrier.expect` Expect, `tma.async_copy_global_to_shared`
-Copy, `warpgroup_mma` Product and `warpgroup_mma_wait` Finish.
+other, in the order in which its instructions stand in a kernel. In Gluon, Triton's lower level, `mbarrier.wait` is
+Wait, `mbarrier.arrive` Arrive, `mbarrier.expect` Expect, `tma.async_copy_global_to_shared` Copy, `warpgroup_mma`
+Product and `warpgroup_mma_wait` Finish.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,8 @@ from flashlib.state import check_counts
 class Barrier:
     """A number in shared memory that counts arrivals, and bytes of copies: `mbarrier` in PTX.
 
-    A phase completes when `count` roles have arrived and all bytes that were expected have come; the next begins at
-    once. Phases are numbered 0, 1, 2, ...; a role waits for one by its parity, 0 or 1.
+    A phase completes when `count` roles have arrived and all bytes that were expected have come; the next begins
+    at once. Phases are numbered 0, 1, 2, ...; a role waits for one by its parity, 0 or 1.
     """
 
     __slots__ = ("name", "count")
@@ -55,8 +55,8 @@ def ring(name, n, n_bytes) -> list[Slot]:
 class Wait(NamedTuple):
     """Go on once the phase of this parity has completed. Of a fresh barrier that of parity 1 counts as complete.
 
-    Source: PTX ISA, mbarrier.test_wait: with .parity, 0 and 1 stand for the phases of even and odd number; it waits
-    for the current phase or the one just before it, and no others can be told apart.
+    Source: PTX ISA, mbarrier.test_wait: with .parity, 0 and 1 stand for the phases of even and odd number; it
+    waits for the current phase or the one just before it, and no others can be told apart.
     """
 
     barrier: Barrier
@@ -77,7 +77,7 @@ class Expect(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Ask the copy unit (TMA) for a tile; its bytes count on the barrier as the slot has them. Takes no time here."""
+    """Ask the copy unit (TMA) for a tile, and go on; once it is in the slot, its bytes count on the barrier."""
 
     tile: str
     slot: Slot

@@ -1,7 +1,7 @@
 """The roles of our Hopper kernels, as `kernels.hopper.forward` has them, without the numbers in the tiles.
 
-Who arrives at each barrier, who waits there and for which phase stands in the table at the top of that file. A test
-runs both and compares what they say, command by command.
+Who arrives at each barrier, who waits there and for which phase stands in the table at the top of that file. A
+test runs both and compares what they say, command by command.
 Source: FlashAttention-3 (Shah and others, 2024), Algorithms 1 and 2, and section 3.1 for turns (ping-pong).
 """
 
@@ -37,6 +37,9 @@ class Sizes(NamedTuple):
         return 2 * self.rows * self.B_c * self.d
 
 
+SIZES, SIZES_ALIKE = Sizes(), Sizes(rows=2 * ROWS)
+
+
 class Shared(NamedTuple):
     """Slots and barriers of a program; `q`, `o` and `turn` have one for each consumer."""
 
@@ -62,7 +65,7 @@ class Shared(NamedTuple):
         return tuple(barrier for ring in rings for barrier in ring)
 
 
-def shared(sizes=Sizes(), *, consumers=2, stages=2) -> Shared:
+def shared(sizes, *, consumers=2, stages=2) -> Shared:
     """Return the shared memory of a program: rings of `stages` tiles of K and of V."""
     check_counts(at_least=1, consumers=consumers, stages=stages)
     rings = []
@@ -219,7 +222,7 @@ def _store(memory, me, t):
     yield c.Store(f"O{t}.{me}", memory.o[me])
 
 
-def program(blocks, sizes=Sizes(), *, consumers=2, stages=2, turns=True, overlap=True) -> c.Program:
+def program(blocks, sizes=SIZES, *, consumers=2, stages=2, turns=True, overlap=True) -> c.Program:
     """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order."""
     memory = shared(sizes, consumers=consumers, stages=stages)
     roles = {"producer": functools.partial(producer, blocks, memory)}
@@ -229,7 +232,7 @@ def program(blocks, sizes=Sizes(), *, consumers=2, stages=2, turns=True, overlap
     return c.Program(roles, memory.barriers, memory.slots)
 
 
-def program_alike(blocks, sizes=Sizes(rows=2 * ROWS), *, stages=2) -> c.Program:
+def program_alike(blocks, sizes=SIZES_ALIKE, *, stages=2) -> c.Program:
     """Return a program whose warps all do the same."""
     memory = shared(sizes, consumers=1, stages=stages)
     return c.Program({"warps": functools.partial(alike, blocks, memory, sizes)}, memory.barriers, memory.slots)

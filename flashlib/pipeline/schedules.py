@@ -1,9 +1,10 @@
 """The orders in which things may happen: all of them for a small program, many at random for a larger one.
 
-A schedule is a list of who goes next: a role executes a command, or a unit completes what it works on. Nothing says
-how long a copy takes or which warp the hardware picks, so a program is right only if it is under each schedule.
-What a role yields does not depend on the schedule. So a state is how far each role is, and what `State` holds; all
-states are visited in the order of their distance from the start, and the first fault has the shortest schedule.
+A schedule is a list of who goes next: a role executes a command, or a unit completes what it works on. Nothing
+says how long a copy takes or which warp the hardware picks, so a program is right only if it is under each
+schedule. What a role yields does not depend on the schedule. So a state is how far each role is, and what `State`
+holds. All states are visited in the order of their distance from the start: the first fault has the shortest
+schedule.
 """
 
 import random
@@ -27,7 +28,8 @@ class Action(NamedTuple):
 class Report(NamedTuple):
     """What was found. fault: a Fault or None; actions: the schedule that leads to it, the last one included.
 
-    states: how many different ones were seen, if each schedule was tried (`all`); else 0. schedules: tried at random.
+    states: how many different ones were seen, if each schedule was tried (`all`); else 0. schedules: how many
+    were tried at random.
     """
 
     fault: Fault | None
@@ -85,6 +87,8 @@ class Walk:
         self.at[action.role] += 1
         if self.next_of(action.role) is None:
             self.state.end(action.role)
+            if all(self.next_of(role) is None for role in self.lists):
+                self.state.end_all()
 
     def waiting(self):
         """Return (role, Wait) of all roles that are at one."""
@@ -92,29 +96,31 @@ class Walk:
         return [(role, command) for role, command in now if isinstance(command, c.Wait)]
 
     def stop(self):
-        """Raise Fault if nothing can happen and that is wrong."""
-        stuck = [role for role in self.lists if self.next_of(role) is not None]
+        """Raise Fault if nothing can happen, and a role is not at its end."""
+        stuck = {role: self.next_of(role) for role in self.lists if self.next_of(role) is not None}
         if stuck:
-            said = "; ".join(self._why(role) for role in stuck)
-            raise Fault("deadlock", stuck[0], said)
-        self.state.end_all()
+            raise deadlock(self.state, stuck, {role: self.lists[role][self.at[role] :] for role in stuck})
 
-    def _why(self, role):
-        wait = self.next_of(role)
-        if not isinstance(wait, c.Wait):
-            return f"{role} waits for its own {type(wait).__name__}"
-        barrier = wait.barrier
-        left, missing, completed = self.state.barriers[barrier]
-        lacks = [f"{left} of {barrier.count} arrivals"] if left else []
-        lacks += [f"{missing} bytes"] if missing else []
-        by = [
-            other
-            for other in self.lists
-            if any(_arrives(to, barrier) for to in self.lists[other][self.at[other] :])
-        ]
+
+def deadlock(state, stuck, to_come=None) -> Fault:
+    """Return the Fault that says who waits for whom. stuck: each role's command; to_come: all it has left."""
+    said = "; ".join(_why(state, role, command, to_come) for role, command in stuck.items())
+    return Fault("deadlock", next(iter(stuck)), said)
+
+
+def _why(state, role, wait, to_come):
+    if not isinstance(wait, c.Wait):
+        return f"{role} waits for its own {type(wait).__name__}"
+    barrier = wait.barrier
+    left, missing, completed = state.barriers[barrier]
+    lacks = [f"{left} of {barrier.count} arrivals"] if left else []
+    lacks += [f"{missing} bytes"] if missing else []
+    who = ""
+    if to_come is not None:
+        by = [other for other in to_come if any(_arrives(command, barrier) for command in to_come[other])]
         who = f", where {' and '.join(by)} would arrive" if by else ", where nobody will arrive any more"
-        phase = self.state.target(role, wait)
-        return f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {' and '.join(lacks)}{who}"
+    phase = state.target(role, wait)
+    return f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {' and '.join(lacks)}{who}"
 
 
 def _arrives(command, barrier):
@@ -188,7 +194,7 @@ def _pick(choices, chance):
 
 
 def played(walk, pick):
-    """Return the actions of one schedule, in which `pick` chooses from what could happen, and its Fault or None."""
+    """Return the actions of one schedule, in which `pick` chooses what happens next, and its Fault or None."""
     actions = []
     try:
         while choices := walk.choices():

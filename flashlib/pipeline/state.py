@@ -1,8 +1,8 @@
 """The state of a multiprocessor while roles run on it: barriers, slots, copies and products in flight.
 
-`may` says whether a command can be executed now, `do` executes it, `ready` lists what the units could complete, and
-`complete` does. Who calls them in which order is a schedule: `schedules` tries many, `timeline` takes the one that
-the speeds of the units give. What a kernel must never do raises Fault.
+`may` says whether a command can be executed now, `do` executes it, `ready` lists what the units could complete,
+and `complete` does. Who calls them in which order is a schedule: `schedules` tries many, `timeline` takes the one
+that the speeds of the units give. What a kernel must never do raises Fault.
 """
 
 from typing import NamedTuple

@@ -13,9 +13,7 @@ from flashlib.gpus import GPUS, SRAM_BYTES
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.schedules import Action, Walk
 
-H200 = GPUS["H200"]
-BOOST = 1.83e9  # Hz: at which 132 multiprocessors of 4096 FLOP a clock have the datasheet's 989.4 TFLOP/s
-L2 = 7.7e12  # bytes a second that the L2 cache gave all multiprocessors: chapter 12, h200_variants.json
+H200, CLOCK = GPUS["H200"], 1.296e9  # Hz, see SOURCES
 
 
 class Machine(NamedTuple):
@@ -29,7 +27,7 @@ class Machine(NamedTuple):
     tensor: float = 4096
     exp: float = 16
     fma: float = 128
-    copy: float = 32
+    copy: float = 45
     sram: float = SRAM_BYTES
     arrival: float = 29
     arrives: float = 263
@@ -37,13 +35,15 @@ class Machine(NamedTuple):
 
 MACHINE = Machine()
 SOURCES = {
-    "tensor": f"{H200.sources['bf16']}; over 132 multiprocessors at {BOOST / 1e9} GHz",
+    "clock": "measured, h200_ladder.json: a matrix product has 700.9 TFLOP/s, 4096 FLOP a clock on each of 132 "
+    "multiprocessors at 1.296 GHz; busy tensor cores do not keep the clock of the datasheet",
+    "tensor": f"{H200.sources['bf16']}; over 132 multiprocessors at 1.83 GHz",
     "exp": "CUDA C++ Programming Guide, table of arithmetic throughput, column 9.0: 16 results a clock",
     "fma": "CUDA C++ Programming Guide, table of arithmetic throughput, column 9.0: 128 results a clock",
-    "copy": f"measured, h200_ladder.json: {L2 / 1e12} TB/s of L2 over 132 multiprocessors at {BOOST / 1e9} GHz",
+    "copy": "measured, h200_ladder.json: the L2 cache gives all 132 multiprocessors 7.7 TB/s; at that clock",
     "sram": "CUDA C++ Programming Guide: 32 banks of 4 bytes a clock",
     "arrival": GPUS["H100"].sources["latency"] + ": shared memory",
-    "arrives": GPUS["H100"].sources["latency"] + ": L2 cache; the copy unit's own is not known here",
+    "arrives": GPUS["H100"].sources["latency"] + ": L2 cache; the copy unit adds to it what is not known here",
 }
 LANES = ("copy unit", "tensor cores", "exp", "fma")
 
@@ -51,8 +51,8 @@ LANES = ("copy unit", "tensor cores", "exp", "fma")
 class Span(NamedTuple):
     """Something that takes from start to end, in clocks, on a lane: a unit, a role or a slot.
 
-    kind: "copy", "product", "store", "exp", "fma", "write"; of a role also "wait"; of a slot "fill", "hold", "read".
-    role: who asked for it. name: of the tile, product or barrier.
+    kind: "copy", "product", "store", "exp", "fma", "write"; of a role also "wait"; of a slot "fill", "hold" and
+    "read". role: who asked for it. name: of the tile, product or barrier.
     """
 
     lane: str
