@@ -49,7 +49,7 @@ def about(kind, ring):
     return lambda command: isinstance(command, kind) and command.barrier.name.startswith(ring)
 
 
-EARLY = {"overwritten", "read too early", "too many arrivals"}  # whichever comes first
+EARLY = {"overwritten", "read too early", "too many arrivals", "deadlock"}  # whichever comes first
 LEFT_OUT = [
     ("producer", about(p.Wait, "q_empty"), True, EARLY),
     ("producer", about(p.Wait, "k_empty"), True, EARLY),
