@@ -1,13 +1,13 @@
 """FlashAttention-2, forward pass, for Hopper: in Gluon, where a program's warps have roles.
 
-A program computes one row block of O after the other. One warp is the producer: it asks the copy unit (TMA) for
-tiles of Q, K and V. Two or three groups of four warps are consumers, 64 rows each: they have the tensor cores
-multiply (wgmma) and compute the softmax. What the roles tell each other goes through barriers in shared memory.
+A program computes one row block of O after the other. One warp, the producer, asks the copy unit (TMA) for tiles
+of Q, K and V. Two or three groups of four warps, the consumers, have the tensor cores multiply (wgmma) and compute
+the softmax, of 64 rows each. What they tell each other goes through barriers in shared memory.
 
 A barrier has phases. One ends when `count` arrivals and all expected bytes are there; wait(barrier, p) returns
 once the last phase to end had parity p: 0 for the first, 1 for the second, 0 again. Of a new barrier, "parity 1
 has ended". Rings have STAGES slots; tile g, counted over the program's whole life, lies in slot g % STAGES, in
-round g // STAGES. t counts row blocks, u the turns that this consumer has taken.
+round g // STAGES. t counts row blocks, u turns: each tile of a block takes one, but its first.
 
     barrier      count      who arrives, and when            who waits, for which parity       until then
     q_full[c]    1          copy unit, block t is there      consumer c      t & 1             no Q to multiply
@@ -19,18 +19,14 @@ round g // STAGES. t counts row blocks, u the turns that this consumer has taken
     turn[c]      1          the consumer before it, having   consumer c > 0  u & 1             it may not issue
                             issued two products              consumer 0      (u & 1) ^ 1       products
 
-Two phases suffice: nobody arrives at a barrier for the phase after next before all who wait for this one are
-through. The producer fills a slot again only when every consumer has released it, which each does after it waited
-for it. All consumers of a program take the same number of turns: they walk the same tiles.
+Two phases suffice, since no phase ends before all who wait for the one before are through: the producer fills a
+slot again when every consumer has released it, which each does after it waited for it.
 
-Turns (ping-pong): while one consumer's products run, another computes its softmax. And in each turn a consumer
-issues the next S = Q K^T before P V of the tile before, so that its own softmax runs under that P V as well.
+Turns (ping-pong): while one consumer's products run, another computes its softmax. All walk the same tiles, so
+they take equally many. In each a consumer issues S = Q K^T, then P V of the tile before, under which S becomes P.
 Source: FlashAttention-3 (Shah and others, 2024), sections 3.1 and 3.2.
 """
 
-import math
-
-import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -41,68 +37,41 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from flashlib.kernels import as_autocast, check_no_gradient, on_device_of
 from flashlib.kernels.hopper import launch
-from flashlib.state import Attention, resolve_scale
+from flashlib.state import Attention
 
 HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
-LN_2 = gl.constexpr(0.6931471805599453)
 
 
 def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
-    """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, on a Hopper GPU.
+    """Return what `flashlib.kernels.forward.attention` returns, on a Hopper GPU, for some of what that takes.
 
-    Q: (B, H_q, N_q, d); K, V: (B, H_k, N_k, d); all float16 or bfloat16, d 64 or 128, any N_q and N_k; the last
-    axis contiguous, start and other strides multiples of 16 bytes. H_q is a multiple of H_k. O: as Q, contiguous;
-    lse: (B, H_q, N_q), fp32. Rows that see no key, causal and autocast: as in `flashlib.kernels.forward`.
-    Raises TypeError or ValueError for anything else, before any work.
-    Source: FlashAttention-3 (Shah and others, 2024).
+    Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
+    multiples of 16 bytes. mask: None. Raises TypeError or ValueError for anything else, before any work.
     """
-    Q, K, V = as_autocast(Q, K, V)
-    plan = launch.plan_of(_forward, Q, K, V, causal, mask)
-    check_no_gradient(Q=Q, K=K, V=V)
-    scale_log2e = resolve_scale(scale, Q.shape[-1]) * math.log2(math.e)
-    O = torch.empty(Q.shape, dtype=Q.dtype, device=Q.device)
-    lse = torch.empty(Q.shape[:3], dtype=torch.float32, device=Q.device)
-    if plan is None:  # no rows, or no keys that they could see
-        return Attention(O.zero_(), lse.fill_(-math.inf))
-    above = 2.0 ** math.ceil(math.log2(scale_log2e))
-    with on_device_of(Q):
-        plan.launch(*plan.described(Q, K, V, O), lse, scale_log2e, above)
-    return Attention(O, lse)
+    return launch.attention(_forward, Q, K, V, causal, mask, scale)
 
 
 @gluon.jit
 def pin(x, PACK: gl.constexpr):
-    """Return x, computed here: the compiler moves nothing past this that it is made of or that is made of it.
-
-    PACK: how many elements 32 bits hold.
-    """
+    """Return x, made here: nothing that it is made of, or is made of it, moves past. PACK: elements in 32 bits."""
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], dtype=x.dtype, is_pure=False, pack=PACK)
 
 
 @gluon.jit
 def block_of(tile, T_r, section, CAUSAL: gl.constexpr):
-    """Return head, counted over the batch, and number of the row block at a place in the order of all of them.
-
-    If causal, `section` heads are worked on at a time, the longest rows first, so that short ones fill the end.
-    """
+    """Return head, over the batch, and number of a row block; causal: per `section` of heads, longest first."""
     if CAUSAL:
         place = tile % (section * T_r)
-        head = tile // (section * T_r) * section + place % section
-        i = T_r - 1 - place // section
+        return tile // (section * T_r) * section + place % section, T_r - 1 - place // section
     else:
-        head = tile // T_r
-        i = tile % T_r
-    return head, i
+        return tile // T_r, tile % T_r
 
 
 @gluon.jit
 def tiles_of(i, N_q, N_k, B_R: gl.constexpr, B_C: gl.constexpr, CAUSAL: gl.constexpr):
     """Return how many tiles of keys the rows of block i see together, at least 1: they walk from the last one."""
-    end = N_k
-    if CAUSAL:
-        end = gl.minimum((i + 1) * B_R + N_k - N_q, N_k)
+    end = gl.minimum((i + 1) * B_R + N_k - N_q, N_k) if CAUSAL else N_k
     return gl.maximum((end + B_C - 1) // B_C, 1)
 
 
@@ -114,11 +83,10 @@ def fetch(desc, at, slot, full):
 
 
 @gluon.jit
-def producer(
-    q_ring, k_ring, v_ring, q_desc, k_desc, v_desc, H, group, N_q, N_k, T_r, section, n_tiles,
-    B_R: gl.constexpr, CAUSAL: gl.constexpr,
-):  # fmt: skip
+def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
     """Bring Q, and K and V tile by tile, whenever a slot is free; by one warp, which has little else to do."""
+    H, group, N_q, N_k, T_r, section, n_tiles = sizes
+    q_ring, k_ring, v_ring = rings
     q_slots, q_full, q_empty = q_ring
     k_slots, k_full, k_empty = k_ring
     v_slots, v_full, v_empty = v_ring
@@ -161,20 +129,20 @@ def masked(S, start, limits):
 
 
 @gluon.jit
-def softmax(S, m, shift, scale_log2e, scale_above, MASKED: gl.constexpr):
+def softmax(S, m, shift, scales, MASKED: gl.constexpr):
     """Return P = 2^(S * factor - shift), the new m and shift, and alpha, which brings what was summed to them.
 
     One fused multiply-add makes S * factor - shift, rounded once. shift = m * factor was rounded before, so all
     P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above,
     distinct scores are 2^16 apart in P, and any steeper factor gives the same P; a power of two makes r = 0.
     """
+    scale_log2e, scale_above = scales
     m = gl.maximum(m, gl.max(S, 1))
     size = m * scale_log2e
     factor = gl.where(gl.maximum(size, -size) > HUGE, scale_above, scale_log2e)
     new = pin(m * factor, 1)  # rounded, also where it is subtracted below
-    used = new
-    if MASKED:
-        used = gl.where(m == -float("inf"), 0.0, new)  # rows that saw nothing: -inf - (-inf) would be nan
+    # Rows that saw nothing yet: -inf - (-inf) would be nan.
+    used = gl.where(m == -float("inf"), 0.0, new) if MASKED else new
     alpha = gl.exp2(shift - used)
     P = gl.exp2(S * factor[:, None] - used[:, None])
     return P, m, new, alpha
@@ -210,8 +178,7 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def step(
-    state, g, u, last, start, limits, q, k_ring, v_ring, turn, scale_log2e, scale_above,
-    ME: gl.constexpr, MASKED: gl.constexpr,
+    state, g, t, last, start, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Take a turn: issue S of tile g and P V of the one before, and compute the softmax of S under that P V."""
     k_slots, k_full, k_empty = k_ring
@@ -221,14 +188,17 @@ def step(
     S_LAYOUT: gl.constexpr = m.type.layout.parent
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     CONSUMERS: gl.constexpr = turn.type.shape[0]
-    FIRST: gl.constexpr = 1 if ME == 0 else 0
+    TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P, or for an alpha that is kept
     s = g % STAGES
     before = (g - 1) % STAGES
-
-    mbarrier.wait(turn.index(ME), (u & 1) ^ FIRST)  # the other consumers' products are ahead of mine
+    u = g - t - 1  # turns before this one: a block's first tile takes none
+    mbarrier.wait(
+        turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0)
+    )  # the other consumers' products are ahead of mine
     S_begun = scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a turn ago
     mbarrier.wait(v_full.index(before), ((g - 1) // STAGES) & 1)  # V(g - 1) is there
-    O_acc = O_acc * by_row(pin(alpha, 1), O_acc)  # under Q K^T
+    if not TIGHT:
+        O_acc = O_acc * by_row(pin(alpha, 1), O_acc)  # under Q K^T
     O_begun = warpgroup_mma(P, matrix(v_slots.index(before)), O_acc, is_async=True)
     mbarrier.arrive(turn.index((ME + 1) % CONSUMERS))
 
@@ -237,54 +207,53 @@ def step(
     gl.barrier()  # between an arrive and a wait the compiler wants one: here, not in the middle of the softmax
     if MASKED:
         S = masked(S, start, limits)
-    P, m, shift, alpha = softmax(S, m, shift, scale_log2e, scale_above, MASKED)
+    P, m, shift, alpha = softmax(S, m, shift, scales, MASKED)
     l = l * by_row(alpha, l) + partial_sums(P)
-    if CONSUMERS == 2:
+    if not TIGHT:
         P = operand(P, k_slots.dtype, O_LAYOUT)  # under P V
     # K(g + 1), for the next turn. Waiting here also keeps the compiler from moving the wait below up to S.
     mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)
     O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
     mbarrier.arrive(v_empty.index(before))
-    if CONSUMERS == 3:
-        P = operand(P, k_slots.dtype, O_LAYOUT)  # three have no registers for two P at a time
+    if TIGHT:
+        O_acc = O_acc * by_row(alpha, O_acc)
+        P = operand(P, k_slots.dtype, O_LAYOUT)
     return O_acc, P, m, shift, alpha, l
 
 
 @gluon.jit
 def consumer(
-    q_ring, k_ring, v_ring, turn, o_slots, o_desc, lse_ptr, scale_log2e, scale_above,
-    H, N_q, N_k, T_r, section, n_tiles, B_R: gl.constexpr, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    rings, turn, o_slots, o_desc, lse_ptr, scales, sizes,
+    B_R: gl.constexpr, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Compute 64 rows of each row block, O and lse."""
+    H, group, N_q, N_k, T_r, section, n_tiles = sizes
+    q_ring, k_ring, v_ring = rings
     q_slots, q_full, q_empty = q_ring
     k_slots, k_full, k_empty = k_ring
     v_slots, v_full, v_empty = v_ring
+    CONSUMERS: gl.constexpr = q_slots.type.shape[0]
     STAGES: gl.constexpr = k_slots.type.shape[0]
     ROWS: gl.constexpr = q_slots.type.shape[3]
     D: gl.constexpr = q_slots.type.shape[4]
     B_C: gl.constexpr = k_slots.type.shape[3]
-    S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout(
-        version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, B_C, 16]
-    )
-    O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout(
-        version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, D, 16]
-    )
+    S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
+    O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
     q = matrix(q_slots.index(ME))
     o = o_slots.index(ME)
     g = 0
     t = 0
-    u = 0
     for tile in range(gl.program_id(0), n_tiles, gl.num_programs(0)):
         head, i = block_of(tile, T_r, section, CAUSAL)
         n = tiles_of(i, N_q, N_k, B_R, B_C, CAUSAL)
         start = i * B_R + ME * ROWS
         rows = start + gl.arange(0, ROWS, layout=BY_ROW)
-        limits = gl.full([ROWS], N_k, gl.int32, BY_ROW)
-        whole = 0
         if CAUSAL:
             limits = gl.minimum(rows + 1 + N_k - N_q, N_k)
             whole = gl.maximum(gl.minimum(start + 1 + N_k - N_q, N_k), 0) // B_C  # tiles without a mask
+        else:  # pinned, or comparisons with it, the same for every block, are made once and kept in registers
+            limits = pin(gl.full([ROWS], N_k, gl.int32, BY_ROW), 1)
         last = g + n - 1
 
         mbarrier.wait(q_full.index(ME), t & 1)  # Q is there
@@ -293,32 +262,29 @@ def consumer(
         S = masked(warpgroup_mma_wait(0, deps=(S_begun,)), (n - 1) * B_C, limits)
         mbarrier.arrive(k_empty.index(g % STAGES))
         m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-        P, m, shift, alpha = softmax(S, m, m, scale_log2e, scale_above, True)
+        P, m, shift, alpha = softmax(S, m, m, scales, True)
         l = partial_sums(P)
         state = gl.zeros([ROWS, D], gl.float32, O_LAYOUT), operand(P, k_slots.dtype, O_LAYOUT), m, shift, alpha, l
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
 
         if CAUSAL:
             for j in range(1, n - whole):  # tiles that the mask cuts
-                state = step(
-                    state, g + j, u, last, (n - 1 - j) * B_C, limits, q, k_ring, v_ring, turn, scale_log2e,
-                    scale_above, ME, True,
-                )  # fmt: skip
-                u += 1
+                first = (n - 1 - j) * B_C
+                state = step(state, g + j, t, last, first, limits, q, k_ring, v_ring, turn, scales, ME, True)
         for j in range(gl.maximum(n - whole, 1) if CAUSAL else 1, n):
-            state = step(
-                state, g + j, u, last, 0, limits, q, k_ring, v_ring, turn, scale_log2e, scale_above, ME, False
-            )
-            u += 1
+            state = step(state, g + j, t, last, 0, limits, q, k_ring, v_ring, turn, scales, ME, False)
 
         O_acc, P, m, shift, alpha, l = state
         mbarrier.wait(v_full.index(last % STAGES), (last // STAGES) & 1)  # the last V
-        O_acc = O_acc * by_row(pin(alpha, 1), O_acc)
+        if CONSUMERS == 2:
+            O_acc = O_acc * by_row(pin(alpha, 1), O_acc)
         O_begun = warpgroup_mma(P, matrix(v_slots.index(last % STAGES)), O_acc, is_async=True)
-        mbarrier.arrive(q_empty.index(ME))
+        if D < 256:
+            mbarrier.arrive(q_empty.index(ME))
         l = gl.convert_layout(gl.sum(l, 1), BY_ROW, assert_trivial=True)
         divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
-        gl.store(lse_ptr + head * N_q + rows, (m * scale_log2e + gl.log2(divisor)) * LN_2, mask=rows < N_q)
+        lse = (m * scales[0] + gl.log2(divisor)) * 0.6931471805599453  # log(2)
+        gl.store(lse_ptr + head * N_q + rows, lse, mask=rows < N_q)
         O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
         mbarrier.arrive(v_empty.index(last % STAGES))
         O = O_acc * by_row(1.0 / divisor, O_acc)
@@ -328,6 +294,9 @@ def consumer(
         matrix(o).store(O.to(o_slots.dtype))
         fence_async_shared()  # the copy unit sees what was stored
         tma.async_copy_shared_to_global(o_desc, [head // H, head % H, start, 0], o)  # rows past N_q are left out
+        if D == 256:
+            tma.store_wait(0)  # O lies where Q lay: only now
+            mbarrier.arrive(q_empty.index(ME))
         g += n
         t += 1
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has
@@ -353,30 +322,29 @@ def _forward(
     q_ring = ring(q_desc, CONSUMERS, 1)
     k_ring = ring(k_desc, STAGES, CONSUMERS)
     v_ring = ring(v_desc, STAGES, CONSUMERS)
-    o_slots = gl.allocate_shared_memory(o_desc.dtype, [CONSUMERS] + o_desc.block_shape, o_desc.layout)
+    if o_desc.block_shape[3] == 256:  # no room for both
+        o_slots = q_ring[0]
+    else:
+        o_slots = gl.allocate_shared_memory(o_desc.dtype, [CONSUMERS] + o_desc.block_shape, o_desc.layout)
     turn = gl.allocate_shared_memory(gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout())
     for c in gl.static_range(CONSUMERS):
         mbarrier.init(turn.index(c), count=1)
     fence_async_shared()  # the copy unit sees the barriers
-    # Written out, since constants in a tuple that has a name are none any more.
+    rings = q_ring, k_ring, v_ring
+    scales = scale_log2e, scale_above
+    sizes = H, group, N_q, N_k, T_r, section, n_tiles
+    # Written out, since constants in a tuple that has a name are none any more. Last: warps and registers of all
+    # but the first, which gets what is left.
     if CONSUMERS == 2:
         gl.warp_specialize([
-            (consumer, (q_ring, k_ring, v_ring, turn, o_slots, o_desc, lse_ptr, scale_log2e, scale_above,
-                        H, N_q, N_k, T_r, section, n_tiles, B_R, CAUSAL, 0)),
-            (consumer, (q_ring, k_ring, v_ring, turn, o_slots, o_desc, lse_ptr, scale_log2e, scale_above,
-                        H, N_q, N_k, T_r, section, n_tiles, B_R, CAUSAL, 1)),
-            (producer, (q_ring, k_ring, v_ring, q_desc, k_desc, v_desc, H, group, N_q, N_k, T_r, section, n_tiles,
-                        B_R, CAUSAL)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 1)),
+            (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 1], [240, 24])  # fmt: skip
     else:
-        gl.static_assert(CONSUMERS == 3)
         gl.warp_specialize([
-            (consumer, (q_ring, k_ring, v_ring, turn, o_slots, o_desc, lse_ptr, scale_log2e, scale_above,
-                        H, N_q, N_k, T_r, section, n_tiles, B_R, CAUSAL, 0)),
-            (consumer, (q_ring, k_ring, v_ring, turn, o_slots, o_desc, lse_ptr, scale_log2e, scale_above,
-                        H, N_q, N_k, T_r, section, n_tiles, B_R, CAUSAL, 1)),
-            (consumer, (q_ring, k_ring, v_ring, turn, o_slots, o_desc, lse_ptr, scale_log2e, scale_above,
-                        H, N_q, N_k, T_r, section, n_tiles, B_R, CAUSAL, 2)),
-            (producer, (q_ring, k_ring, v_ring, q_desc, k_desc, v_desc, H, group, N_q, N_k, T_r, section, n_tiles,
-                        B_R, CAUSAL)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 1)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 2)),
+            (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 4, 1], [160, 160, 24])  # fmt: skip

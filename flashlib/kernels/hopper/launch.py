@@ -1,16 +1,27 @@
 """How the Hopper kernels are launched: which tensors they take, their tiles, grid and descriptors."""
 
+import math
 from typing import NamedTuple
 
 import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.kernels import INTERPRETED, check_attention, check_readable, launching, tuned
+from flashlib.kernels import (
+    INTERPRETED,
+    as_autocast,
+    check_attention,
+    check_no_gradient,
+    check_readable,
+    launching,
+    on_device_of,
+    tuned,
+)
+from flashlib.state import Attention, resolve_scale
 
 ROWS = 64  # of a consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
-HEAD_DIMS = (64, 128)
+HEAD_DIMS = (64, 128, 256)
 TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of heads that are worked on at a time
 PORTABLE = "flashlib.kernels.forward.attention"
 
@@ -23,7 +34,13 @@ class Tiles(NamedTuple):
     CONSUMERS: int
 
 
-TILES = {64: Tiles(128, 4, 2), 128: Tiles(128, 2, 2)}
+# By d and causal. At d = 64 exponentials are the limit and a third consumer helps; a mask in its loop spills.
+TILES = {
+    (64, False): Tiles(128, 4, 3),
+    (64, True): Tiles(128, 4, 2),
+    **dict.fromkeys([(128, False), (128, True)], Tiles(128, 2, 2)),
+    **dict.fromkeys([(256, False), (256, True)], Tiles(64, 2, 2)),
+}
 LAYOUTS = {
     (dtype, rows, d): gl.NVMMASharedLayout.get_default_for([1, 1, rows, d], element)
     for dtype, element in DTYPES.items()
@@ -45,6 +62,22 @@ class Plan(NamedTuple):
 
 
 PLANS = launching.Plans()
+
+
+def attention(kernel, Q, K, V, causal, mask, scale) -> Attention:
+    """Do what `forward.attention` does, with this kernel."""
+    Q, K, V = as_autocast(Q, K, V)
+    plan = plan_of(kernel, Q, K, V, causal, mask)
+    check_no_gradient(Q=Q, K=K, V=V)
+    scale_log2e = resolve_scale(scale, Q.shape[-1]) * math.log2(math.e)
+    O = torch.empty(Q.shape, dtype=Q.dtype, device=Q.device)
+    lse = torch.empty(Q.shape[:3], dtype=torch.float32, device=Q.device)
+    if plan is None:  # no rows, or no keys that they could see
+        return Attention(O.zero_(), lse.fill_(-math.inf))
+    above = 2.0 ** math.ceil(math.log2(scale_log2e))
+    with on_device_of(Q):
+        plan.launch(*plan.described(Q, K, V, O), lse, scale_log2e, above)
+    return Attention(O, lse)
 
 
 def plan_of(kernel, Q, K, V, causal, mask) -> Plan | None:
@@ -72,13 +105,14 @@ def check(Q, K, V, causal, mask):
         raise ValueError(f"Q is {Q.dtype}; this kernel takes float16 and bfloat16: call {PORTABLE}")
     if Q.shape[-1] not in HEAD_DIMS or V.shape[-1] != Q.shape[-1]:
         raise ValueError(
-            f"d is {Q.shape[-1]} and d_v {V.shape[-1]}; this kernel takes 64 or 128 for both: call {PORTABLE}"
+            f"d is {Q.shape[-1]} and d_v {V.shape[-1]}; this kernel takes 64, 128 or 256 for both: call {PORTABLE}"
         )
     for name, X in (("Q", Q), ("K", K), ("V", V)):
         if X.numel() and not describable(X):
             raise ValueError(
                 f"{name} has strides {X.stride()} and starts {X.data_ptr() % 16} bytes past a multiple of 16; the "
-                f"copy unit takes a contiguous last axis and multiples of 16 bytes: use {name}.contiguous(), or call {PORTABLE}"
+                "copy unit takes a contiguous last axis and multiples of 16 bytes: "
+                f"use {name}.contiguous(), or call {PORTABLE}"
             )
 
 
@@ -93,7 +127,7 @@ def _plan(kernel, Q, K, V, causal):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
         return None
-    tiles = TILES[d]
+    tiles = TILES[d, causal]
     B_R = ROWS * tiles.CONSUMERS
     T_r = -(-N_q // B_R)
     n_tiles = T_r * B * H
@@ -116,7 +150,7 @@ class _Descriptor(TensorDescriptor):
 
 
 def describe(X, rows):
-    """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows; an axis of size 1 may have any stride."""
+    """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows; axes of size 1 have any stride."""
     strides = [stride if size > 1 else X.shape[3] for stride, size in zip(X.stride(), X.shape, strict=True)]
     strides[3] = 1
     return _Descriptor(X, X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]])
