@@ -124,6 +124,11 @@ class Compiled:
         """A short hash of sass, which a change of names or comments leaves as it is; "" where there is no sass."""
         return fingerprint(self.sass)
 
+    @property
+    def roles(self) -> list[listings.Role]:
+        """The roles that warps have, with the registers of each; `registers` is what the program starts with."""
+        return listings.roles(self.sass)
+
     def loop(self, kind) -> str:
         """Return the loop over tiles in the listing `kind`, "ttgir", "ptx" or "sass"; "" if there is none."""
         return listings.inner_loop(kind, getattr(self, kind))
@@ -220,7 +225,8 @@ def report(
     """Compile a kernel for a GPU, and report the result; takes a second, the first time three, again none.
 
     kernel: one of `kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that `backward` makes
-    by default, or "backward_fused", the one in their place if deterministic=False; "softmax"; a rung of `ladder`.
+    by default, or "backward_fused", the one in their place if deterministic=False; "softmax"; a rung of `ladder`;
+    "hopper_forward", for capability 90 alone.
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90. sass:

@@ -120,5 +120,28 @@ def counts(kind, text) -> dict[str, int]:
     return {name: _count(getattr(forms, kind), text) for name, forms in INSTRUCTIONS.items()}
 
 
+class Role(NamedTuple):
+    """What some warps of a program do, the others something else: "producer" copies, "consumer" multiplies.
+
+    given: registers of a thread that its warps ask for; used: of them, by its instructions.
+    """
+
+    name: str
+    given: int
+    used: int
+
+
+def roles(sass) -> list[Role]:
+    """Return the roles of a kernel in Gluon, in the order of its SASS; [] if all warps do the same."""
+    _, *parts = re.split(r"\bUSETMAXREG\.\S+\s+(?:UP\d+, )?(0x[0-9a-f]+)", sass)
+    found = []
+    for given, code in zip(parts[::2], parts[1::2], strict=True):
+        multiplies, copies = (re.search(INSTRUCTIONS[name].sass, code) for name in ("wgmma", "TMA"))
+        if multiplies or copies:
+            used = 1 + max(map(int, re.findall(r"\bR(\d+)\b", code)))
+            found.append(Role("consumer" if multiplies else "producer", int(given, 16), used))
+    return found
+
+
 def _count(pattern, text):
     return sum(1 for _ in re.finditer(pattern, text))

@@ -12,7 +12,8 @@ from flashlib.kernels import HEAD_DIMS, compiled
 
 CAPABILITIES = (80, 90)
 PASSES = ("backward_dkv", "backward_dq", "backward_fused")
-RUNGS = sorted(set(compiled.kernels()) - {"forward", *PASSES, "softmax"})
+HOPPER = {"hopper_forward"}  # for one generation: see test_hopper_compiled
+RUNGS = sorted(set(compiled.kernels()) - {"forward", *PASSES, "softmax"} - HOPPER)
 
 # Bytes of a thread, of the default tiles in 16 bit under a causal mask. The others compiled below spill none.
 SPILLED = {
@@ -80,7 +81,7 @@ def test_a_kernel_compiles_fits_and_multiplies_as_it_should(asked):
 
 def test_every_kernel_is_compiled_for_both_generations():
     asked = {(request["kernel"], request["capability"]) for request in REQUESTS}
-    assert asked >= set(itertools.product(compiled.kernels(), CAPABILITIES))
+    assert asked >= set(itertools.product(set(compiled.kernels()) - HOPPER, CAPABILITIES))
     assert {"r3_flash", "r4_exp2", "r5_causal"} <= set(RUNGS)
     sizes = {(r["capability"], r["kernel"], r["d"]) for r in REQUESTS if r.get("causal")}
     assert sizes > SPILLED.keys()

@@ -1,0 +1,89 @@
+"""What the Hopper kernel does not take is refused before any work, in a sentence that says who takes it."""
+
+import pytest
+import torch
+
+from flashlib import masks
+from flashlib.kernels.hopper import forward, launch
+
+X = torch.zeros(1, 2, 32, 64, dtype=torch.bfloat16)
+PORTABLE = "call flashlib.kernels.forward.attention"
+
+
+@pytest.fixture
+def hopper(monkeypatch):
+    """A Hopper GPU, as far as checks go; whatever they let through ends the test."""
+
+    def launched(*args, **options):
+        raise AssertionError("it was launched")
+
+    monkeypatch.setattr(launch, "INTERPRETED", False)
+    monkeypatch.setattr(launch, "PLANS", launch.launching.Plans())
+    monkeypatch.setattr(launch.launching.Launch, "__call__", launched)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
+    monkeypatch.setattr("flashlib.kernels.INTERPRETED", True)  # the CPU stands for the GPU
+
+
+@pytest.mark.parametrize(
+    "Q, options, error, words",
+    [
+        (X.float(), {}, ValueError, f"Q is torch.float32; .* {PORTABLE}"),
+        (torch.zeros(1, 2, 32, 80).half(), {}, ValueError, f"d is 80 .* {PORTABLE}"),
+        (torch.zeros(1, 2, 32, 32).half(), {}, ValueError, f"d is 32 .* {PORTABLE}"),
+        (X, {"mask": masks.Window(4, 4)}, ValueError, f"takes none but causal: {PORTABLE}"),
+        (torch.zeros(1, 2, 32, 65).half()[..., 1:], {}, ValueError, f"Q has strides .*{PORTABLE}"),
+        (torch.zeros(1, 2, 32, 128).half()[..., 1:65], {}, ValueError, f"starts 2 bytes past .*{PORTABLE}"),
+        (X.mT.contiguous().mT, {}, ValueError, f"contiguous last axis .*{PORTABLE}"),
+        (X[:, :1].expand(1, 2, 32, 64), {}, ValueError, f"Q has strides .*{PORTABLE}"),
+        ([1], {}, TypeError, "Q is a list; pass a torch tensor"),
+        (X[0], {}, ValueError, "B, H, N, d"),
+        (X, {"causal": 2}, TypeError, "causal is 2"),
+        (X, {"scale": -1.0}, ValueError, "scale is -1.0"),
+        (X.detach().requires_grad_(), {}, ValueError, "Q requires a gradient"),
+    ],
+)
+def test_bad_input_is_refused(Q, options, error, words, hopper):
+    K = X if not isinstance(Q, torch.Tensor) or Q.dim() != 4 else torch.zeros(Q.shape, dtype=Q.dtype)
+    with pytest.raises(error, match=words):
+        forward.attention(Q, K, K, **options)
+
+
+def test_values_of_another_size_are_refused(hopper):
+    with pytest.raises(ValueError, match=f"d_v 128; .* {PORTABLE}"):
+        forward.attention(X, X, torch.zeros(1, 2, 32, 128, dtype=X.dtype))
+
+
+def test_without_a_gpu_it_says_who_runs_here(monkeypatch):
+    monkeypatch.setattr(launch, "INTERPRETED", True)
+    with pytest.raises(ValueError, match=f"takes a Hopper GPU: {PORTABLE}"):
+        forward.attention(X, X, X)
+
+
+@pytest.mark.parametrize("capability", [(8, 0), (8, 9), (10, 0)])
+def test_another_gpu_is_refused(capability, hopper, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: capability)
+    with pytest.raises(ValueError, match=rf"capability \({capability[0]}, {capability[1]}\), .* {PORTABLE}"):
+        forward.attention(X, X, X)
+
+
+@pytest.mark.parametrize("shapes", [((1, 2, 0, 64), (1, 2, 5, 64)), ((1, 2, 5, 64), (1, 2, 0, 64))])
+def test_nothing_is_answered_without_a_launch(shapes, hopper):
+    Q, K = (torch.zeros(shape).half() for shape in shapes)
+    O, lse = forward.attention(Q, K, K)
+    assert O.shape == Q.shape and not O.any() and (lse == -torch.inf).all()
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_what_the_copy_unit_can_address_is_taken(transposed, hopper):
+    Q = torch.zeros(1, 32, 2, 64).half().transpose(1, 2) if transposed else X
+    with pytest.raises(AssertionError, match="it was launched"):
+        forward.attention(Q, Q, Q)
+
+
+@pytest.mark.parametrize("heads, size, n", [(12, 1, 12), (12, launch.TOGETHER // 5, 4), (7, launch.TOGETHER, 1)])
+def test_a_section_is_a_divisor_of_the_heads_that_fits(heads, size, n):
+    assert launch.section(heads, size) == n
+
+
+def test_a_section_is_one_head_if_none_fits():
+    assert launch.section(6, 10 * launch.TOGETHER) == 1
