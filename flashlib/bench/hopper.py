@@ -1,0 +1,137 @@
+"""Time the Hopper kernel beside the portable one, SDPA's and, where it is installed, FlashAttention-4, in one run.
+
+    python -m flashlib.bench.hopper --out notebooks/data/h200_hopper.json
+
+What is recorded: `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
+longer and ragged sequences, fp16; `calls`, microseconds that the CPU needs for a call. TFLOP/s count as there.
+`error` is the largest of O against fp64, on the heads that are verified. A peer that cannot take a size has None
+there.
+"""
+
+import argparse
+import functools
+import math
+
+import torch
+
+from flashlib.bench import harness, peers, records, short
+from flashlib.bench.__main__ import SIZES
+from flashlib.bench.problem import Problem, Size
+
+OTHERS = ("ours", "sdpa_flash", "sdpa_cudnn", "fa4")
+NEEDED = ("hopper", "ours")
+MORE = [
+    (Size(B, H_q, H_k, N, d, causal), dtype)
+    for B, H_q, H_k, N, d, dtype in (
+        (4, 32, 8, 4096, 128, torch.bfloat16),
+        (2, 32, 8, 8192, 128, torch.bfloat16),
+        (4, 8, 8, 4096, 256, torch.bfloat16),
+        (1, 16, 16, 32768, 128, torch.bfloat16),
+        (4, 16, 16, 4096, 128, torch.float16),
+        (4, 16, 16, 4099, 128, torch.bfloat16),
+    )
+    for causal in (False, True)
+]
+CALLS = [Size(1, 8, 8, N, d, False) for d in (64, 128) for N in (128, 256, 512)]
+
+
+def hopper(Q, K, V, causal):
+    from flashlib.kernels.hopper import forward  # only when called: Triton may not be installed
+
+    return forward.attention(Q, K, V, causal=causal).O
+
+
+PEERS = {"hopper": hopper, **{name: peers.PEERS[name] for name in OTHERS if name in peers.PEERS}}
+
+
+def measure(size, dtype=torch.bfloat16, device="cuda") -> dict:
+    """Return TFLOP/s, memory and errors of every peer at one size, each verified before it is timed."""
+    problem, runs, errors = Problem(size, dtype=dtype, device=device), {}, {}
+    for name, peer in PEERS.items():
+
+        def check(name=name, peer=peer):
+            run = problem.run(peer)
+            O = run()
+            problem.verify(f"{name} at {size}", O)
+            exact, _ = problem.expected["O"]
+            errors[name] = float(f"{(problem.part(O).double() - exact).abs().max().item():.3g}")
+            runs[name] = run
+
+        harness.works(name, check, needed=name in NEEDED)
+    told = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
+    row = told | {"dtype": str(dtype).removeprefix("torch."), **harness.compare(PEERS, runs, problem.flops)}
+    return row | {"error": errors}
+
+
+def call(size) -> dict:
+    """Return the row of a short call: microseconds of the CPU for each peer, which is verified first."""
+    problem, runs = Problem(size, whole=True), {}
+    for name, peer in PEERS.items():
+        run = problem.run(peers.chosen_sdpa if name in peers.BACKENDS else peer)
+
+        def check(name=name, run=run):
+            problem.verify(f"{name} at {size}", run())
+
+        with short.backend_of(name):
+            if harness.works(name, check, needed=name in NEEDED):
+                runs[name] = run
+    return {"d": size.d, "N": size.N, "B": size.B, "H": size.H_q, "host_us": short.host_us(runs)}
+
+
+def ratios(rows, over, dtype=None) -> list:
+    """Return the speed of the Hopper kernel over that of a peer in each row that has both."""
+    both = [row["tflops"] for row in rows if row["tflops"].get(over) and dtype in (None, row["dtype"])]
+    return [tflops["hopper"] / tflops[over] for tflops in both]
+
+
+def summary(rows) -> str:
+    """Return geometric means and the smallest ratio over each peer, and how the errors compare."""
+    lines = []
+    for name in PEERS:
+        if name != "hopper" and (found := ratios(rows, name)):
+            mean = math.exp(sum(map(math.log, found)) / len(found))
+            lines.append(f"hopper / {name}: geometric mean {mean:.3f} of {len(found)}, smallest {min(found):.3f}")
+    worse = [row for row in rows if row["error"]["hopper"] > row["error"]["ours"]]
+    return "\n".join([*lines, f"its error is larger than that of ours in {len(worse)} of {len(rows)}"])
+
+
+def table(sizes, notes) -> list:
+    """Return the rows of (Size, dtype), and print each as it is known."""
+    harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in PEERS))
+    rows = []
+    for size, dtype in sizes:
+        row = measure(size, dtype)
+        notes.add(row, size.compiled, {"hopper_forward": {"dtype": row["dtype"]}})
+        rows.append(row)
+        cells = "".join(f"{'-' if value is None else value:>15}" for value in row["tflops"].values())
+        harness.say(f"{size.d:3}  {size.causal!s:6} {size.N:6}{f'{size.H_q}/{size.H_k}':>8}{cells}")
+    harness.say(summary(rows))
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.hopper", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    args = parser.parse_args()
+    if not torch.cuda.is_available() or harness.capability() != 90:
+        parser.exit(1, "The Hopper kernel is timed on a GPU of compute capability 9.0, and there is none.\n")
+    torch.manual_seed(0)
+    record = harness.environment()
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
+    save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
+    with records.Notes() as notes:
+        with harness.stopwatch("the usual sizes"):
+            record["rows"] = table([(size, torch.bfloat16) for size in SIZES], notes)
+        save()
+        with harness.stopwatch("other sizes"):
+            record["more"] = table(MORE, notes)
+        with harness.stopwatch("calls"):
+            record["calls"] = [call(size) for size in CALLS]
+        for row in record["calls"]:
+            harness.say(f"d {row['d']}, N {row['N']}: {row['host_us']}")
+        notes.finish()
+    save()
+
+
+if __name__ == "__main__":
+    main()
