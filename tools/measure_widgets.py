@@ -107,6 +107,7 @@ CASES = [
     ("TilingLab()", stops()),
     ("MaskLab('line', N_q=96, N_k=96)", lines()),
     ("PagesLab('out of pages', n_pages=32)", rows_of_a_page()),
+    ("PipelinePlayer()", None),  # plays what it was sent, and asks nothing
     ("ServeLab('too few pages')", slots()),
     ("SplitLab(32_768)", parts()),
     ("OnlineSoftmaxLab()", rows()),
@@ -250,11 +251,16 @@ class Held:
 
 
 def measure_case(page, n, control):
-    """Return the times of the changes, in ms; positions and moving frames in a second, None if nothing plays."""
+    """Return the times of the changes, in ms; positions and moving frames in a second, None if nothing plays.
+
+    Without a control there is nothing to change, and no time.
+    """
     root = page.locator(".flash-widget").nth(n)
     root.scroll_into_view_if_needed()
-    asked = {"steps": control.steps, "path": control.path, "count": WARM_UP + CHANGES}
-    times = root.evaluate(CHANGE, {**asked, "painted": PAINTED, "timeout": 20_000})[WARM_UP:]
+    times = []
+    if control:
+        asked = {"steps": control.steps, "path": control.path, "count": WARM_UP + CHANGES}
+        times = root.evaluate(CHANGE, {**asked, "painted": PAINTED, "timeout": 20_000})[WARM_UP:]
     return times, root.evaluate(RATE, PLAYED), root.evaluate(MOVING, PLAYED)
 
 
@@ -314,16 +320,18 @@ def print_cases(page, held):
     print(line(told, "slider", f"{median(times):.1f} ms", f"{max(times):.1f} ms", "", ""), flush=True)
     wrong = []
     for n, (case, control) in enumerate(CASES):
+        told = control.told if control else ""
         try:
             times, rate, motion = measure_case(page, n, control)
         except Error as error:
-            wrong.append(f"{case}, {control.told}: {error.message.splitlines()[0]}")
-            print(line(case, control.told, "error", "", "", ""))
+            wrong.append(f"{case}, {told}: {error.message.splitlines()[0]}")
+            print(line(case, told, "error", "", "", ""))
             continue
-        answered = held(f"{case}, {control.told}", median(times), "{:.1f} ms", most=LIMITS["change"])
+        answered = held(f"{case}, {told}", median(times) if times else None, "{:.1f} ms", most=LIMITS["change"])
+        worst = f"{max(times):.1f} ms" if times else "-"
         played = held(f"{case}, frames/s", rate, "{:.1f}", least=LIMITS["rate"])
         moved = held(f"{case}, frames/s with motion", motion, "{:.1f}", least=LIMITS["motion"])
-        print(line(case, control.told, answered, f"{max(times):.1f} ms", played, moved), flush=True)
+        print(line(case, told, answered, worst, played, moved), flush=True)
     return wrong
 
 

@@ -13,6 +13,7 @@ from flashlib.widgets.merge import MergeTree
 from flashlib.widgets.online import OnlineSoftmaxLab
 from flashlib.widgets.overflow import OverflowLab
 from flashlib.widgets.paging import PagesLab
+from flashlib.widgets.pipelining import PipelinePlayer
 from flashlib.widgets.player import ComparePlayers, FlashPlayer
 from flashlib.widgets.serving import ServeLab
 from flashlib.widgets.splitting import SplitLab
@@ -27,6 +28,7 @@ __all__ = [
     "OnlineSoftmaxLab",
     "OverflowLab",
     "PagesLab",
+    "PipelinePlayer",
     "ServeLab",
     "SplitLab",
     "TilingLab",

@@ -25,6 +25,7 @@ WRONG = {  # for each class, one argument that is wrong for it
     "OnlineSoftmaxLab": {"x": ()},
     "OverflowLab": {"dtype": "int8"},
     "PagesLab": {"page": 3},
+    "PipelinePlayer": {"program": 3},
     "ServeLab": {"batch": 0},
     "SplitLab": {"N_k": 0},
     "TilingLab": {"N": 0},

@@ -9,6 +9,7 @@ pytest.importorskip("anywidget")
 from PIL import Image
 
 from flashlib import figures
+from flashlib.pipeline import protocol
 from flashlib.widgets import (
     BackwardPlayer,
     ComparePlayers,
@@ -18,6 +19,7 @@ from flashlib.widgets import (
     OnlineSoftmaxLab,
     OverflowLab,
     PagesLab,
+    PipelinePlayer,
     ServeLab,
     SplitLab,
     TilingLab,
@@ -39,6 +41,10 @@ WIDGETS = {
     "OverflowLab, large": lambda: OverflowLab(-17, offsets=range(-15, 1)),
     "PagesLab": PagesLab,
     "PagesLab, large": lambda: PagesLab("out of pages", page=16, n_pages=32),
+    "PipelinePlayer": PipelinePlayer,
+    "PipelinePlayer, side by side": lambda: PipelinePlayer(
+        {"in turns": protocol.program([5]), "alike": protocol.program_alike([5])}
+    ),
     "ServeLab": ServeLab,
     "ServeLab, large": lambda: ServeLab("too few pages", batch=1, chunk=2),
     "SplitLab": SplitLab,

@@ -1,0 +1,168 @@
+const PIPE = { label: 122, now: 124, row: 16, top: 4, axis: 18, gap: 5, least: 1.2 }; // px
+const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]); // actions: begun by the one before
+
+/** Whether a span is on at a time. An action is drawn before the moment that it ends in. */
+function pipeIsOn([kind, , start, end], time, { axis, end: last }) {
+  if (axis === "clocks") return start <= time && time < end;
+  const begun = PIPE_BEHIND.has(kind) ? start < time : start <= time;
+  return begun && (time < end || (time === end && (kind === "act" || kind === "fault" || end === last)));
+}
+
+const pipeCut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+/** Round numbers from low to high, evenly apart, as many as there are up to `most`. */
+function pipeTicks(low, high, most) {
+  const apart = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8].find(
+    (step) => (high - low) / step < most,
+  );
+  const ticks = [];
+  for (let at = Math.ceil(low / apart) * apart; at <= high; at += apart) ticks.push(at);
+  return ticks;
+}
+
+/** One program: a row for each unit, role, slot and barrier, over the part of the axis in `view`. */
+class PipeRows {
+  constructor(result, program, seek) {
+    Object.assign(this, { result, program, seek, all: result.programs.length === 1, view: [0, result.end], at: 0 });
+    this.words = h("p", {});
+    const longest = program.moments.reduce((a, [, b]) => (a.length >= b.length ? a : b), "");
+    const room_of_words = h("p", { "aria-hidden": "true" }, longest); // not seen: nothing must jump
+    const fault = program.fault.map((said, k) =>
+      h("p", { class: "flash-pipelining-said" }, h("b", {}, k ? "" : "×"), said),
+    );
+    this.svg = svg("svg", { role: "img", class: "flash-pipelining-rows", "aria-label": program.words });
+    for (const kind of ["pointerdown", "pointermove"]) this.svg.addEventListener(kind, (event) => this.#point(event));
+    const room = div("flash-pipelining-room", this.svg);
+    const told = div("flash-pipelining-told", this.words, room_of_words);
+    this.element = panel("pipelining-program", program.name, note(program.words), fault, told, room);
+    this.resized = watchRoom(room, this, () => this.plot());
+  }
+
+  /** Show all rows, or those of units and roles alone; and a part of the axis. */
+  look(all, view) {
+    Object.assign(this, { all, view });
+    this.plot();
+  }
+
+  draw(time, motion) {
+    const before = this.at;
+    this.at = time;
+    const moment = this.program.moments.findLast(([at]) => at <= time + 0.005) ?? this.program.moments[0];
+    this.said = moment[1];
+    setText(this.words, this.said);
+    if (!this.cursor) return;
+    const [x, from] = [this.#x(time), this.#x(before)];
+    this.cursor.setAttribute("transform", `translate(${x} 0)`);
+    this.cover.setAttribute("x", x);
+    this.cover.setAttribute("width", Math.max(0, this.#x(this.view[1]) - x));
+    this.rows.forEach((row, k) => setText(this.nows[k], pipeCut(this.#now(row, time), 19)));
+    const way = (at) => `translate(${at}px, 0)`;
+    if (motion && x !== from) motion.play(this.cursor, [{ transform: way(from) }, { transform: way(x) }]);
+  }
+
+  #now({ group, spans, ticks }, time) {
+    if (group === "barriers") {
+      const phase = ticks.filter(([at]) => at <= time).length;
+      return `phase ${phase}, parity ${phase % 2}`;
+    }
+    const on = spans.filter((span) => pipeIsOn(span, time, this.result));
+    const one = on.find(([kind]) => ["read", "fault", "act"].includes(kind)) ?? on[0];
+    if (!one) return "";
+    const [kind, name, , , role] = one;
+    if (kind === "wait") return `waits: ${name}`;
+    if (kind === "fill") return `${name} comes`;
+    if (kind === "read") return `${name} is read`;
+    return group === "units" ? `${name}, ${this.program.roles[role]}` : name;
+  }
+
+  #x(time) {
+    const [low, high] = this.view;
+    return PIPE.label + (this.wide * (between(low, time, high) - low)) / (high - low || 1);
+  }
+
+  #point(event) {
+    if (!this.wide || (event.type === "pointermove" && !event.buttons)) return;
+    const x = event.clientX - this.svg.getBoundingClientRect().left - PIPE.label;
+    const [low, high] = this.view;
+    if (x >= 0) this.seek(low + (between(0, x, this.wide) * (high - low)) / this.wide);
+  }
+
+  plot() {
+    if (!this.room || !this.program.rows.length) return;
+    this.wide = Math.max(60, this.room - PIPE.label - PIPE.now);
+    this.rows = this.program.rows.filter(({ group }) => this.all || group === "units" || group === "roles");
+    const paths = new Map();
+    const texts = [];
+    let [y, group] = [PIPE.top, "units"];
+    this.nows = this.rows.map((row) => {
+      if (row.group !== group) y += PIPE.gap;
+      group = row.group;
+      this.#label(row, y, texts);
+      this.#spans(row, y, paths, texts);
+      this.#ticks(row, y, paths, texts);
+      y += PIPE.row;
+      const now = this.#text(PIPE.label + this.wide + 6, y - 4, "");
+      texts.push(now);
+      return now;
+    });
+    this.#place(paths, texts, y);
+    this.draw(this.at);
+  }
+
+  #place(paths, texts, bottom) {
+    this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + PIPE.axis}`);
+    this.svg.setAttribute("height", bottom + PIPE.axis);
+    this.cursor = svg("path", { class: "flash-pipelining-cursor", d: `M0 0V${bottom}` });
+    this.cover = svg("rect", { class: "flash-pipelining-cover", y: 0, height: bottom });
+    const shapes = [...paths].map(([name, d]) => svg("path", { class: name, d }));
+    this.svg.replaceChildren(...shapes, this.cover, ...texts, ...this.#axis(bottom), this.cursor);
+  }
+
+  #text(x, y, words, anchor = "start") {
+    return svg("text", { class: "flash-pipelining-text", x, y, "text-anchor": anchor }, words);
+  }
+
+  #label({ name, use }, y, texts) {
+    const busy = name && use !== undefined && this.result.axis === "clocks" ? ` ${Math.round(100 * use)}%` : "";
+    const text = this.#text(0, y + 12, pipeCut(name, 18 - busy.length) + busy);
+    text.append(svg("title", {}, name + (busy && `, busy for ${busy}`)));
+    texts.push(text);
+  }
+
+  #spans({ spans }, y, paths, texts) {
+    const [low, high] = this.view;
+    const add = (name, d) => d && paths.set(name, (paths.get(name) ?? "") + d);
+    for (const [kind, name, start, end, role] of spans) {
+      if (end <= low || start >= high) continue;
+      const x = this.#x(start);
+      const wide = Math.max(PIPE.least, this.#x(end) - x);
+      add(pipeClass(kind, role), pipePath(kind, x, y, wide, PIPE.row));
+      if (PIPE_FILLED.has(kind)) add("flash-pipelining-edge", pipeEdge(role, x, y, wide, PIPE.row));
+      if (PIPE_NAMED.has(kind) && wide > name.length * PIPE_DIGIT + 5)
+        texts.push(this.#text(x + wide / 2, y + 11.5, name, "middle"));
+    }
+  }
+
+  /** Phases of a barrier: each ends with a tick, and while an odd one is on, its row is shaded. */
+  #ticks({ group, ticks }, y, paths, texts) {
+    if (group !== "barriers") return;
+    const add = (name, d) => paths.set(name, (paths.get(name) ?? "") + d);
+    ticks.forEach(([at, number], k) => {
+      const [next] = ticks[k + 1] ?? [this.result.end];
+      const wide = this.#x(next) - this.#x(at);
+      if (k % 2 === 0) add("flash-pipelining-odd", pipeBox(this.#x(at), y + 3, wide, PIPE.row - 6));
+      if (at < this.view[0] || at > this.view[1]) return;
+      add("flash-pipelining-tick", pipePath("tick", this.#x(at), y, 0, PIPE.row));
+      if (wide > 14) texts.push(this.#text(this.#x(at) + 4, y + 12, String(number)));
+    });
+  }
+
+  #axis(bottom) {
+    const { axis } = this.result;
+    const [low, high] = this.view;
+    return [
+      this.#text(0, bottom + 14, axis),
+      ...pipeTicks(low, high, this.wide > 300 ? 9 : 4).map((at) => this.#text(this.#x(at), bottom + 14, String(at), "middle")),
+    ];
+  }
+}

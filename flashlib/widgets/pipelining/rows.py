@@ -1,0 +1,54 @@
+"""The rows of PipelinePlayer: what each unit, role, slot and barrier did, from a Timeline."""
+
+from flashlib.pipeline.timeline import LANES
+
+MOST = 1500  # spans of a program: more cannot be told apart
+
+
+def roles(program, timeline) -> list[str]:
+    """Return the roles, those that multiply or compute first: they have the first colours."""
+    work = {span.role for span in timeline.spans if span.kind in ("product", "exp", "fma")}
+    return sorted(program.roles, key=lambda role: role not in work)
+
+
+def rows(program, timeline) -> list[dict]:
+    """Return the rows: name, group ("units", "roles", "slots", "barriers"), spans and ticks.
+
+    spans: [kind, name, start, end, number in `roles`]. ticks: [time, number of the phase] of a barrier. use: the
+    part of the time that a unit is busy. Raises ValueError if there are more than MOST spans.
+    """
+    if len(timeline.spans) > MOST:
+        found = len(timeline.spans)
+        raise ValueError(f"The program has {found} spans; at most {MOST} are shown. Give it fewer tiles.")
+    numbers = {role: k for k, role in enumerate(roles(program, timeline))}
+
+    def row(name, group, spans, **more):
+        shown = [
+            [s.kind, s.name, round(s.start, 2), round(s.end, 2), numbers[s.role]] for s in spans if s.end > s.start
+        ]
+        return {"name": name, "group": group, "spans": shown, "ticks": [], **more}
+
+    found = []
+    for unit in LANES:
+        layers = _layers(timeline.lane(unit))
+        found += [
+            row(unit if not k else "", "units", layer, use=timeline.use(unit)) for k, layer in enumerate(layers)
+        ]
+    found += [row(role, "roles", timeline.lane(role)) for role in program.roles]
+    found += [row(str(slot), "slots", timeline.lane(str(slot))) for slot in program.slots]
+    for barrier in program.barriers:
+        ticks = [[round(p.time, 2), p.number] for p in timeline.phases if p.barrier == str(barrier)]
+        found.append(row(str(barrier), "barriers", [], ticks=ticks))
+    return found
+
+
+def _layers(spans) -> list[list]:
+    """Return the spans in as few rows as they take without one lying on another."""
+    layers = []
+    for span in spans:
+        free = next((layer for layer in layers if layer[-1].end <= span.start), None)
+        if free is None:
+            layers.append([span])
+        else:
+            free.append(span)
+    return layers or [[]]

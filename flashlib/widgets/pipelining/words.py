@@ -1,0 +1,148 @@
+"""The sentences of PipelinePlayer."""
+
+from flashlib.pipeline import KINDS
+from flashlib.pipeline import commands as c
+
+DONE = "All is done."
+
+
+# Of a timeline in clocks --------------------------------------------------------------------------------------
+
+
+def happenings(timeline) -> dict[float, list[str]]:
+    """Return what happens at each moment at which something does, in clocks; the last is the end."""
+    told = {}
+    begun = {(span.lane, round(span.start, 2)) for span in timeline.spans}
+    said = [(span, *_said(span)) for span in timeline.spans if span.end > span.start]
+    for span, _, ends in said:
+        if ends and not (span.kind == "wait" and (span.lane, round(span.end, 2)) in begun):
+            told.setdefault(span.end, []).append(ends)
+    for phase in timeline.phases:
+        told.setdefault(phase.time, []).append(f"phase {phase.number} of {phase.barrier} completes")
+    for span, begins, _ in said:
+        if begins:
+            told.setdefault(span.start, []).append(begins)
+    return {time: told[time] for time in sorted(told)}
+
+
+def _said(span):
+    """Return what is said where a span begins, and where it ends."""
+    name, role = span.name, span.role
+    if span.lane == "tensor cores":
+        return f"the tensor cores begin {name} for {role}", f"{name} of {role} is done"
+    if span.lane == "copy unit":
+        done = f"{name} is in global memory" if span.kind == "store" else ""
+        return f"the copy unit begins to {span.kind} {name}", done
+    if span.kind == "fill":
+        return "", f"{name} is in {span.lane}"
+    if span.lane != role:
+        return "", ""
+    if span.kind == "wait":
+        return f"{role} waits for {name}", f"{role} goes on"
+    if span.kind == "write":
+        return f"{role} writes {name} into shared memory", ""
+    return f"{role} begins “{name}” on the {span.kind} unit", ""
+
+
+def moments(timeline) -> list[list]:
+    """Return [clocks, sentence] of each moment at which something happens, from 0 to the end."""
+    products, found = timeline.lane("tensor cores"), {}
+    for time, told in happenings(timeline).items():
+        found.setdefault(round(time, 2), (time, []))[1].extend(told)
+    if 0.0 not in found:
+        found = {0.0: (0.0, ["nothing has happened yet"])} | found
+    last, sentences = max(found), []
+    for time, (exact, told) in found.items():
+        now = next((p for p in products if p.start < exact - 0.01 and exact + 0.01 < p.end), None)
+        if now:
+            told = [*told, f"the tensor cores multiply {now.name} for {now.role}"]
+        end = f" {DONE}" if time == last else ""
+        sentences.append([time, f"Clock {clocks(time)}: {'; '.join(told)}.{end}"])
+    return sentences
+
+
+def total(timeline) -> str:
+    return f"{clocks(timeline.clocks)} clocks; tensor cores busy for {percent(timeline)} of them"
+
+
+def percent(timeline) -> str:
+    return f"{100 * timeline.use():.1f}%"
+
+
+def clocks(x) -> str:
+    return f"{x:.0f}"
+
+
+# Of a schedule in actions -------------------------------------------------------------------------------------
+
+
+def command(one) -> str:
+    """Return a command in a few words, as its role's lane has them."""
+    match one:
+        case c.Wait():
+            return f"sees {one.barrier}"
+        case c.Arrive() | c.Expect():
+            return f"arrives at {one.barrier}"
+        case c.Copy():
+            return f"asks for {one.tile}"
+        case c.Product():
+            return f"begins {one.name}"
+        case c.Compute():
+            return f"computes “{one.name}”"
+        case c.Write():
+            return f"writes {one.tile}"
+        case c.Store():
+            return f"stores {one.tile}"
+        case c.Fence():
+            return "puts a fence"
+    return f"has seen {awaited(one)}"
+
+
+def awaited(one) -> str:
+    """Return what a command waits for."""
+    if isinstance(one, c.Wait):
+        return str(one.barrier)
+    return "its products" if isinstance(one, c.Finish) else "its stores"
+
+
+def action(one, phases) -> str:
+    """Return what an action does. phases: the barriers that complete one by it."""
+    done = "".join(f"; a phase of {barrier} completes" for barrier in phases)
+    made = one.command
+    if one.flight and isinstance(made, c.Copy):
+        return f"{made.tile} is in {made.slot}{done}."
+    if one.flight and isinstance(made, c.Product):
+        return f"{made.name} of {one.role} is done{done}."
+    if one.flight:
+        return f"{made.tile} is in global memory{done}."
+    into = f" into {made.slot}" if isinstance(made, c.Copy | c.Write) else ""
+    into = f" and expects {made.n_bytes} bytes" if isinstance(made, c.Expect) else into
+    return f"{one.role} {command(made)}{into}{done}."
+
+
+def acted(told, found) -> list[list]:
+    """Return [action, sentence] of each action, with the fault at the end."""
+    sentences = [[0.0, "Nothing has happened yet."]]
+    for n, one in enumerate(told, 1):
+        last = f" Here it goes wrong: {fault(found)}" if n == len(told) and found.kind != "deadlock" else ""
+        sentences.append([float(n), f"Action {n}: {one}{last}"])
+    if found.kind == "deadlock":
+        sentences.append([len(told) + 1.0, f"Nobody can go on: {found.said}."])
+    return sentences
+
+
+def fault(found) -> str:
+    return f"{found.kind}, {KINDS[found.kind]}: {found.said}."
+
+
+def faults(found, where="") -> list[str]:
+    """Return a fault in sentences: of a deadlock who waits for whom, one for each."""
+    if found.kind != "deadlock":
+        return [f"{where}{fault(found)}"]
+    return [f"{where}{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]
+
+
+def schedule(report) -> str:
+    how = "the shortest schedule that goes wrong" if report.all else "a schedule that goes wrong"
+    n = len(report.actions)
+    return f"{report.fault.kind} after {n} action{'s' * (n != 1)}, {how}"

@@ -1,0 +1,51 @@
+/** The part of the axis that is shown, [from, to]; `changed` is called with it. */
+class PipeZoom {
+  constructor(result, changed) {
+    Object.assign(this, { result, changed, view: [0, result.end] });
+    const button = (text, label, press) =>
+      h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: press }, text);
+    this.range = note();
+    this.element = div(
+      "flash-buttons flash-pipelining-zoom",
+      button("+", "zoom in (+)", () => this.by(0.5)),
+      button("−", "zoom out (−)", () => this.by(2)),
+      button("all", "the whole axis (0)", () => this.whole()),
+      this.range,
+    );
+    this.at = 0;
+    this.#tell();
+  }
+
+  whole() {
+    this.#go(0, this.result.end);
+  }
+
+  /** Show so many times as much, with what is shown now in the middle. */
+  by(factor) {
+    const [from, to] = this.view;
+    const { end } = this.result;
+    const wide = between(end / 64, (to - from) * factor, end);
+    const start = between(0, this.at - wide / 2, end - wide);
+    this.#go(start, start + wide);
+  }
+
+  /** Go on to another part if the one that is shown has not this time. */
+  follow(at) {
+    this.at = at;
+    const [from, to] = this.view;
+    if (at >= from && at <= to) return;
+    const start = between(0, at - 0.1 * (to - from), this.result.end - (to - from));
+    this.#go(start, start + to - from);
+  }
+
+  #go(from, to) {
+    this.view = [from, to];
+    this.#tell();
+    this.changed(this.view);
+  }
+
+  #tell() {
+    const [from, to] = this.view.map(Math.round);
+    setText(this.range, `${this.result.axis} ${from} to ${to}`);
+  }
+}
