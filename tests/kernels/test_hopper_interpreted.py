@@ -134,8 +134,8 @@ def test_a_spoilt_kernel_is_found(name, monkeypatch):
     spoilt = source.replace(old, new)
     functions = interpreting.functions
 
-    def with_spoilt(gl):
-        world = functions(gl)
+    def with_spoilt(gl, module):
+        world = functions(gl, module)
         exec(compile(spoilt, function, "exec"), world)  # noqa: S102
         return world
 

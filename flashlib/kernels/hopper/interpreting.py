@@ -1,4 +1,4 @@
-"""Runs the Gluon kernel on a CPU, which Triton's interpreter does not: the functions of `forward` as they are.
+"""Runs a Gluon kernel on a CPU, which Triton's interpreter does not: the functions of its module as they are.
 
 The Python functions behind `@gluon.jit` are called with other things under the names `gl`, `mbarrier`, `tma` and
 `warpgroup_mma`. Tiles are torch tensors. Each role is a thread, of which one runs at a time; what it says to
@@ -9,6 +9,7 @@ happens in between is any order that a GPU may take, chosen at random.
 It says nothing about layouts, registers or speed.
 """
 
+import functools
 import math
 import random
 import threading
@@ -24,7 +25,7 @@ from flashlib.pipeline.schedules import Chance, deadlock
 from flashlib.pipeline.state import Fault, State
 from flashlib.state import Attention
 
-NAMES = ("q", "q_full", "q_empty", "k", "k_full", "k_empty", "v", "v_full", "v_empty", "o", "turn")  # as allocated
+NAMES = ("q", "q_full", "q_empty", "k", "k_full", "k_empty", "v", "v_full", "v_empty", "o", "turn")  # as `forward`
 
 
 class Layout:
@@ -129,7 +130,7 @@ class Role(threading.Thread):
         self.role, self.function, self.args = name, function, args
         self.command = self.failed = self.act = None
         self.mine, self.theirs, self.products = threading.Semaphore(0), threading.Semaphore(0), []
-        self.given_up = False
+        self.given_up, self.state = False, None
 
     def run(self):
         self.mine.acquire()
@@ -164,9 +165,7 @@ class GivenUp(BaseException):
 
 def say(command, act=None):
     """Hand a command to the schedule; act: what to do when a unit completes it."""
-    role = threading.current_thread()
-    if isinstance(role, Role):  # else the program sets up its memory, before there are roles
-        role.say(command, act)
+    threading.current_thread().say(command, act)
 
 
 class MBarrier:
@@ -236,15 +235,15 @@ def warpgroup_mma(a, b, acc, use_acc=True, is_async=False):
 
 def warpgroup_mma_wait(pending, deps):
     say(c.Finish(pending))
-    (begun,) = deps
-    if begun.result is None:
+    if any(begun.result is None for begun in deps):
         role = threading.current_thread().role
         raise Fault("registers", role, f"{role} uses a product that may not be done: {pending} may be in flight")
-    return begun.result
+    return deps[0].result if len(deps) == 1 else tuple(begun.result for begun in deps)
 
 
 def fence_async_shared():
-    say(c.Fence())
+    if threading.current_thread().state:  # else the program sets up its barriers, and nothing runs yet
+        say(c.Fence())
 
 
 def _either(pick, pick_tensors):
@@ -270,9 +269,9 @@ class Program:
     static_range, where, exp2, log2 = range, torch.where, torch.exp2, torch.log2
     store = staticmethod(_store)
 
-    def __init__(self, number, programs, numbers):
+    def __init__(self, number, programs, numbers, names):
         self.number, self.programs, self.numbers = number, programs, numbers
-        self.names, self.barriers, self.slots, self.said = iter(NAMES), [], [], {}
+        self.names, self.barriers, self.slots, self.roles, self.said = iter(names), [], [], [], {}
 
     def program_id(self, axis):
         return self.number
@@ -319,17 +318,23 @@ class Program:
     def static_assert(self, true):
         assert true
 
-    def warp_specialize(self, roles, warps, registers):
-        """Run the roles, whoever chance picks next, until all have ended. Raises Fault."""
+    def warp_specialize(self, roles, warps, registers=None):
         names = [f"consumer {at}" for at in range(len(roles) - 1)] + ["producer"]
-        threads = {name: Role(name, *role) for name, role in zip(names, roles, strict=True)}
-        state = State(c.Program(dict.fromkeys(names), tuple(self.barriers), tuple(self.slots)), names)
+        self.roles = [Role(name, *role) for name, role in zip(names, roles, strict=True)]
+
+    def play(self, kernel, arguments):
+        """Run a kernel and its roles, whoever chance picks next, until all have ended. Raises Fault."""
+        alike = Role("warps", functools.partial(kernel, **arguments), ())
+        alike.start()
+        alike.go_on()  # up to its first command; a kernel that names roles ends there
+        threads = {role.role: role for role in self.roles or [alike]}
+        state = State(c.Program(dict.fromkeys(threads), tuple(self.barriers), tuple(self.slots)), list(threads))
         for name, thread in threads.items():
             thread.state, self.said[name] = state, []
-            thread.start()
         try:
-            for thread in threads.values():
-                thread.go_on()
+            for role in self.roles:
+                role.start()
+                role.go_on()
             self._play(threads, state)
         finally:
             for thread in threads.values():
@@ -367,19 +372,25 @@ def _who(choice):
     return choice.role if isinstance(choice, Role) else choice.number
 
 
-def functions(gl) -> dict:
-    """Return the functions of `forward`, by name, as plain Python over what stands for Gluon here."""
-    constant = forward.gl.constexpr
-    world = {name: x.value if isinstance(x, constant) else x for name, x in vars(forward).items()}
+def functions(gl, module=forward) -> dict:
+    """Return the functions of a module and of those it names, as plain Python over what stands for Gluon here."""
+    constant = module.gl.constexpr
+    world = {name: x.value if isinstance(x, constant) else x for name, x in vars(module).items()}
     world |= {
         "gl": gl, "mbarrier": MBarrier, "tma": TMA, "warpgroup_mma": warpgroup_mma,
         "warpgroup_mma_wait": warpgroup_mma_wait, "fence_async_shared": fence_async_shared,
     }  # fmt: skip
-    for name, value in vars(forward).items():
+    for name, value in vars(module).items():
+        if isinstance(value, types.ModuleType) and value.__name__.startswith("flashlib.") and _kernels(value):
+            world[name] = types.SimpleNamespace(**functions(gl, value))
         if isinstance(value, JITFunction):
             plain = value.fn
             world[name] = types.FunctionType(plain.__code__, world, name, plain.__defaults__, plain.__closure__)
     return world
+
+
+def _kernels(module):
+    return [name for name, value in vars(module).items() if isinstance(value, JITFunction)]
 
 
 def attention(Q, K, V, *, causal=False, scale=None, consumers=2, stages=2, B_c=128, seed=0) -> Attention:
@@ -387,23 +398,34 @@ def attention(Q, K, V, *, causal=False, scale=None, consumers=2, stages=2, B_c=1
     return run(Q, K, V, causal, scale, consumers, stages, B_c, None, 1, seed)[0]
 
 
-def run(Q, K, V, causal, scale, consumers, stages, B_c, programs, section, seed):
-    """Return what `attention` returns, and the commands that each role of each program gave."""
+def run(
+    Q, K, V, causal, scale, consumers, stages, B_c, programs, section, seed, module=forward, rows=64, names=NAMES
+):  # fmt: skip
+    """Return what `attention` returns, and the commands that each role of each program gave.
+
+    module: where the kernel is, the function whose name begins with _; rows: of each consumer; names: of what the
+    kernel allocates, in order.
+    """
     B, H, N_q, d = Q.shape
-    N_k, rows = K.shape[2], 64
+    N_k = K.shape[2]
     scale_log2e = (d**-0.5 if scale is None else scale) * math.log2(math.e)
     above = 2.0 ** math.ceil(math.log2(abs(scale_log2e))) if scale_log2e else 1.0
     above = math.copysign(above, scale_log2e)
     O, lse = torch.full_like(Q, math.nan), torch.full((B, H, N_q), math.nan)
     T_r = -(-N_q // (rows * consumers))
-    descs = [Descriptor(*one) for one in (("Q", Q, rows), ("K", K, B_c), ("V", V, B_c), ("O", O, rows))]
     n_tiles, numbers, said = B * H * T_r, random.Random(seed), []
+    given = {
+        "q_desc": Descriptor("Q", Q, rows), "k_desc": Descriptor("K", K, B_c), "v_desc": Descriptor("V", V, B_c),
+        "o_desc": Descriptor("O", O, rows), "lse_ptr": Pointer(lse), "scale_log2e": scale_log2e,
+        "scale_above": above, "H": H, "group": H // K.shape[1], "N_q": N_q, "N_k": N_k, "T_r": T_r,
+        "section": section, "n_tiles": n_tiles,
+        "B_R": rows * consumers, "CONSUMERS": consumers, "STAGES": stages, "CAUSAL": causal,
+    }  # fmt: skip
+    (kernel,) = (name for name in _kernels(module) if name.startswith("_"))
+    arguments = {name: given[name] for name in vars(module)[kernel].arg_names}
     programs = n_tiles if programs is None else programs
     for number in range(programs):
-        gl = Program(number, programs, numbers)
-        functions(gl)["_forward"](
-            *descs, Pointer(lse), scale_log2e, above, H, H // K.shape[1], N_q, N_k, T_r, section, n_tiles,
-            rows * consumers, consumers, stages, causal,
-        )  # fmt: skip
+        gl = Program(number, programs, numbers, names)
+        gl.play(functions(gl, module)[kernel], arguments)
         said.append(gl.said)
     return Attention(O, lse), said
