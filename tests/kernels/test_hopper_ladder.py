@@ -1,0 +1,198 @@
+"""The Hopper rungs: exact on a CPU under random schedules, saying what the protocol says; compiled, no spills."""
+
+import functools
+import importlib
+
+import pytest
+import torch
+
+from flashlib import torch_ref
+from flashlib.gpus import GPUS
+from flashlib.kernels import compiled
+from flashlib.kernels.hopper import interpreting, ladder
+from flashlib.pipeline import Compute, Fault, Product, commands, protocol
+
+# Of each rung: rows of a consumer, consumers, and what the protocol says of it.
+ALIKE = protocol.program_alike
+RUNGS = {
+    "r1_alike": (128, 1, ALIKE),
+    "r2_producer": (128, 1, functools.partial(protocol.program, consumers=1, turns=False, overlap=False)),
+    "r3_turns": (64, 2, functools.partial(protocol.program, overlap=False)),
+    "r4_overlap": (64, 2, protocol.program),
+    "r5_registers": (64, 2, protocol.program),
+    "r6_persistent": (64, 2, protocol.program),
+}
+# B, H, H_k, N_q, N_k, d, causal, stages, B_c; of r6 the programs, and heads in a section
+PROBLEMS = [
+    (1, 2, 1, 150, 300, 64, True, 2, 64, 2, 2),
+    (2, 2, 2, 77, 53, 64, True, 2, 64, 3, 1),
+    (1, 1, 1, 200, 333, 64, False, 3, 64, 1, 1),
+    (1, 1, 1, 131, 257, 128, False, 2, 128, 1, 1),
+]
+SPOIL = (1, 1, 1, 128, 448, 64, False, 2, 64, 1, 1)  # seven tiles and two slots
+
+
+def module_of(name):
+    return importlib.import_module(f"{ladder.__name__}.{name}")
+
+
+@functools.cache
+def inputs(B, H, H_k, N_q, N_k, d, dtype=torch.bfloat16):
+    generator = torch.Generator().manual_seed(N_q * N_k)
+    shapes = ((B, H, N_q, d), (B, H_k, N_k, d), (B, H_k, N_k, d))
+    return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
+
+
+def run(name, problem, seed=0, dtype=torch.bfloat16, scale=None):
+    *sizes, causal, stages, B_c, programs, section = problem
+    rows, consumers, _ = RUNGS[name]
+    Q, K, V = inputs(*sizes, dtype)
+    programs = programs if name == "r6_persistent" else None
+    return interpreting.run(
+        Q, K, V, causal, scale, consumers, stages, B_c, programs, section, seed,
+        module=module_of(name), rows=rows, names=ladder.NAMES,
+    )  # fmt: skip
+
+
+@functools.cache
+def exact(problem, dtype=torch.bfloat16, scale=None):
+    *sizes, causal = problem[:7]
+    Q, K, V = (X.double() for X in inputs(*sizes, dtype))
+    K, V = (X.repeat_interleave(Q.shape[1] // K.shape[1], dim=1) for X in (K, V))
+    return torch_ref.attention(Q, K, V, causal=causal, scale=scale)
+
+
+def check(given, wanted, tolerance):
+    assert given.O.isfinite().all() and torch.equal(given.lse.isneginf(), wanted.lse.isneginf())
+    seen = ~wanted.lse.isneginf()
+    assert (given.O - wanted.O).abs().max() <= tolerance
+    torch.testing.assert_close(given.lse[seen].double(), wanted.lse[seen], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("name", RUNGS)
+def test_a_rung_is_exact(name, problem):
+    for dtype, tolerance in ((torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
+        check(run(name, problem, dtype=dtype)[0], exact(problem, dtype), tolerance)
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_no_schedule_changes_a_bit(name):
+    first, *others = (run(name, SPOIL, seed)[0] for seed in range(4))
+    assert all(torch.equal(first.O, other.O) and torch.equal(first.lse, other.lse) for other in others)
+
+
+@pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.parametrize("scale", [1e9, 1e-30])
+def test_no_scale_gives_nan(name, scale):
+    check(run(name, PROBLEMS[0], scale=scale)[0], exact(PROBLEMS[0], scale=scale), 3e-2)
+
+
+def spoken(said):
+    """Return commands without what has other names or amounts in the model: tiles and arithmetic."""
+    found = []
+    for command in said:
+        parts = (getattr(command, name, "") for name in ("barrier", "slot", "phase", "pending", "n_bytes"))
+        read = [str(slot) for slot, _ in command.reads] if isinstance(command, Product) else []
+        if not isinstance(command, Compute):
+            found.append((type(command).__name__, *map(str, parts), *read))
+    return found
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("name", RUNGS)
+def test_each_role_says_what_the_protocol_says(name, problem):
+    B, H, _, N_q, N_k, d, causal, stages, B_c, _, section = problem
+    rows, consumers, of = RUNGS[name]
+    said = run(name, problem)[1]
+    B_r = rows * consumers
+    T_r = -(-N_q // B_r)
+    for number, program in enumerate(said):
+        blocks = []
+        for place in range(number, B * H * T_r, len(said)):
+            i = place % T_r
+            if name == "r6_persistent" and causal:
+                i = T_r - 1 - place % (section * T_r) // section
+            end = min((i + 1) * B_r + N_k - N_q, N_k) if causal else N_k
+            blocks.append(max(1, -(-end // B_c)))
+        model = commands.expanded(of(blocks, protocol.Sizes(rows=rows, d=d, B_c=B_c), stages=stages))
+        assert model.keys() == program.keys()
+        for role in model:
+            wanted = spoken(model[role])
+            if name != "r6_persistent":  # of one row block, Q comes once: nobody has to hear that it was read
+                wanted = [one for one in wanted if not one[1].startswith("q_empty")]
+            assert spoken(program[role]) == wanted, role
+
+
+SPOILT = {
+    "r1: a slot is filled before V is read": (
+        "r1_alike",
+        "O_acc = warpgroup_mma_wait(0, deps=(O_begun,))\n    gl.barrier()",
+        "gl.barrier()",
+    ),
+    "r2: no wait for a free slot": ("r2_producer", "mbarrier.wait(k_empty.index(s), free)", "pass"),
+    "r2: V is released before it is read": (
+        "r2_producer",
+        "O_acc, S = warpgroup_mma_wait(0,",
+        "mbarrier.arrive(v_empty.index(before)); O_acc, S = warpgroup_mma_wait(0,",
+    ),
+    "r3: no turn is handed on": ("r3_turns", "mbarrier.arrive(turn.index(1 - ME))", "pass"),
+    "r4: O is not waited for": (
+        "r4_overlap",
+        "warpgroup_mma_wait(0, deps=(O_begun,))\n    mbarrier.arrive(v",
+        "warpgroup_mma_wait(1, deps=(O_begun,))\n    mbarrier.arrive(v",
+    ),
+    "r5: the wrong phase": ("r5_registers", "((g + 1) // STAGES) & 1, pred", "(g + 1) & 1, pred"),
+    "r6: Q is not waited for to be read": (
+        "r6_persistent",
+        "mbarrier.wait(q_empty.index(c), (t & 1) ^ 1)",
+        "pass",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_spoilt_rung_is_found(what, monkeypatch):
+    name, old, new = SPOILT[what]
+    function = next(f for f in vars(module_of(name)).values() if old in getattr(f, "src", ""))
+    functions = interpreting.functions
+
+    def with_spoilt(gl, module):
+        world = functions(gl, module)
+        if module is module_of(name):
+            exec(compile(function.src.replace(old, new), function.__name__, "exec"), world)  # noqa: S102
+        return world
+
+    monkeypatch.setattr(interpreting, "functions", with_spoilt)
+    problem = (1, 2, *SPOIL[2:-2], 1, 1)  # two row blocks, of r6 in one program
+    with pytest.raises(Fault):
+        for seed in range(20):
+            run(name, problem, seed)
+
+
+def report(name, d, causal, dtype):
+    asked = {"kernel": name, "d": d, "dtype": dtype, "causal": causal, "capability": 90}
+    call = {"module": f"{ladder.__name__}.{name}", "call": "attention", "launched": None, "options": {}}
+    return compiled.made(compiled.answered({**asked, **call, "shape": None, "until": "sass"}), **asked)
+
+
+@pytest.mark.parametrize(
+    "d, causal, dtype", [(64, True, "bfloat16"), (128, False, "float16"), (128, True, "bfloat16")]
+)
+@pytest.mark.parametrize("name", RUNGS)
+def test_it_compiles_without_a_spill(name, d, causal, dtype):
+    made = report(name, d, causal, dtype)
+    counted = made.counts("sass")
+    assert made.spilled == counted["spill"] == 0 and not made.notes
+    assert made.shared <= GPUS["H200"].block_sram
+    assert counted["wgmma"] and counted["TMA"] and not counted["mma.sync"]
+    moved = name in ("r5_registers", "r6_persistent")
+    assert sorted(role.given for role in made.roles) == ([24, 240, 240] if moved else [])
+    assert made.registers <= (255 if name == "r1_alike" else 168)  # of 8 warps, or of 12
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_what_a_rung_does_not_take_is_refused(name):
+    Q = torch.zeros(1, 1, 5, 64)
+    with pytest.raises(ValueError, match=r"flashlib\.kernels\.forward\.attention"):
+        module_of(name).attention(Q, Q, Q)
