@@ -64,7 +64,7 @@ def test_rows_are_the_timeline(name):
     assert spans(shown) == sorted(wanted)
     ticks = sorted((row["name"], *tick) for row in shown["rows"] for tick in row["ticks"])
     assert ticks == sorted((p.barrier, round(p.time, 2), p.number) for p in timeline.phases)
-    assert shown["end"] == timeline.clocks
+    assert shown["end"] == round(timeline.clocks, 2)
     assert {row["name"]: row["use"] for row in shown["rows"] if row["group"] == "units"} == {
         unit: timeline.use(unit) for unit in ("copy unit", "tensor cores", "exp", "fma")
     }
@@ -94,7 +94,7 @@ def test_a_slower_unit_is_seen():
 def test_side_by_side_on_one_axis():
     player = PipelinePlayer(PROGRAMS)
     assert [one["name"] for one in player.result["programs"]] == list(PROGRAMS)
-    assert player.result["end"] == max(run(program).clocks for program in PROGRAMS.values())
+    assert player.result["end"] == round(max(run(program).clocks for program in PROGRAMS.values()), 2)
     alone = [only(PipelinePlayer(program)) for program in PROGRAMS.values()]
     assert [one["rows"] for one in player.result["programs"]] == [one["rows"] for one in alone]
     assert set(player.result["events"]) == {time for one in alone for time, _ in one["moments"]}
@@ -167,6 +167,7 @@ BAD = [
     ((3,), {}, "program is 3; pass a pipeline.Program, or a dict of them by name."),
     (({},), {}, "There are 0 programs; pass one to 6."),
     ((Program({}, (), ()),), {}, "program has no roles; pass a pipeline.Program with at least one."),
+    ((Program({"exp": unwritten}, (), ()),), {}, "program has two rows named 'exp'; units are copy unit, tensor"),
     ((None, 3), {}, "machine is 3; pass a pipeline.Machine."),
     ((None,), {"report": "x"}, "report is 'x'; pass what pipeline.check(program) returns."),
     ((PROGRAMS,), {"report": check(circle())}, "A report is of one program; 4 were given."),
@@ -197,6 +198,13 @@ def test_a_learners_own_generators_play():
     shown = only(PipelinePlayer(Program({"bring": bring, "take": take}, (full,), (slot,))))
     assert ("copy unit", "copy", "mine", 0, 100, "bring") in spans(shown)
     assert ("take", "wait", "full", 0, 363, "take") in spans(shown)
+
+
+def test_a_program_that_takes_no_time_plays():
+    x = Barrier("x", 2)
+    roles = {name: lambda: iter([Arrive(x)]) for name in ("one", "two")}
+    result = PipelinePlayer({7: Program(roles, (x,), ())}).result
+    assert result["programs"][0]["moments"] == [[0.0, "Clock 0: phase 0 of x completes. All is done."]]
 
 
 @pytest.mark.parametrize("player", [PipelinePlayer(), PipelinePlayer(circle())], ids=["clocks", "actions"])

@@ -21,11 +21,7 @@ class Replay:
     def __init__(self, program, report):
         self.walk, self.told, self.fault = Walk(program), [], None
         self.spans, self.phases = [], []
-        self.under_way, self.held, self.blocked = (
-            {},
-            {},
-            {},
-        )  # flights, tiles in slots, roles that wait: since when
+        self.under_way, self.held, self.blocked = {}, {}, {}  # with since when: flights, tiles in slots, who waits
         for self.n, action in enumerate(report.actions, 1):
             self._act(self._mine(action))
         end = self._end()
@@ -61,7 +57,8 @@ class Replay:
                 return
         elif kind == "act" and isinstance(action.command, (*UNITS, c.Write)):
             self._begin(action)
-        self._span(action.role, kind, words.command(action.command), self.n - 1, action.role)
+        name = "a unit is done" if action.flight else words.command(action.command)
+        self._span(action.role, kind, name, self.n - 1, action.role)
 
     def _begin(self, action):
         """A unit takes something on, or a role writes into a slot."""

@@ -21,8 +21,10 @@ const PIPE_DIGIT = 6.3; // px, of a letter
 const pipeBox = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
 
 /** The class of a mark: of what is filled it says whose it is. */
-const pipeClass = (kind, role) =>
-  PIPE_FILLED.has(kind) ? `flash-pipelining-role${role % PIPE_ROLES}` : `flash-pipelining-${kind === "write" ? "store" : kind}`;
+function pipeClass(kind, role) {
+  if (PIPE_FILLED.has(kind)) return `flash-pipelining-role${role % PIPE_ROLES}`;
+  return `flash-pipelining-${kind === "write" ? "store" : kind}`;
+}
 
 /** A mark as a path, on a row at y that is `high`. */
 function pipePath(kind, x, y, wide, high) {

@@ -3,6 +3,7 @@
 import traitlets
 
 from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, check, protocol, run
+from flashlib.pipeline.timeline import LANES
 from flashlib.widgets.pipelining import figure, words
 from flashlib.widgets.pipelining.actions import Replay
 from flashlib.widgets.pipelining.rows import roles, rows
@@ -51,7 +52,9 @@ class PipelinePlayer(Widget):
 def _programs(program) -> dict:
     if program is None:
         program = protocol.program([4])
-    return dict(program) if isinstance(program, dict) else {NAME: program}
+    if not isinstance(program, dict):
+        return {NAME: program}
+    return {str(name): one for name, one in program.items()}
 
 
 def _check(programs, machine, report):
@@ -63,12 +66,20 @@ def _check(programs, machine, report):
             raise TypeError(f"{name} is {one!r:.60}; pass a pipeline.Program, or a dict of them by name.")
         if not one.roles:
             raise ValueError(f"{name} has no roles; pass a pipeline.Program with at least one.")
+        _check_names(name, one)
     if not isinstance(machine, Machine):
         raise TypeError(f"machine is {machine!r:.60}; pass a pipeline.Machine.")
     if report is not None and not isinstance(report, Report):
         raise TypeError(f"report is {report!r:.60}; pass what pipeline.check(program) returns.")
     if report is not None and len(programs) > 1:
         raise ValueError(f"A report is of one program; {len(programs)} were given.")
+
+
+def _check_names(name, program):
+    """Raise ValueError where two rows would have one name, so that nobody could tell whose a span is."""
+    for found in ([*LANES, *program.roles, *map(str, program.slots)], [str(one) for one in program.barriers]):
+        for twice in (one for k, one in enumerate(found) if one in found[:k]):
+            raise ValueError(f"{name} has two rows named {twice!r}; units are {', '.join(LANES)}. Rename one.")
 
 
 def _result(programs, machine, report) -> dict:
@@ -92,27 +103,19 @@ def _played(name, program, machine, report, alone) -> dict:
         nothing = {"rows": [], "roles": [], "end": 0.0, "moments": [[0.0, " ".join(told)]], "acts": False}
         return {"name": name, "words": "It does not come to its end.", "fault": told, **nothing}
     right = f" By its report it is {report}." if report else ""
-    return {
-        **{"name": name, "words": f"{words.total(timeline)}.{right}", "fault": [], "acts": False},
-        "rows": rows(program, timeline),
-        "roles": roles(program, timeline),
-        "end": timeline.clocks,
-        "moments": words.moments(timeline),
-    }
+    return _shown(name, program, timeline, words.moments(timeline), f"{words.total(timeline)}.{right}")
 
 
 def _wrong(name, program, report, told) -> dict:
     """Return what is shown of a schedule that goes wrong."""
     replay = Replay(program, report)
+    moments, fault = words.acted(replay.told, report.fault), [*told, *words.faults(report.fault)]
+    return _shown(name, program, replay.timeline, moments, f"{words.schedule(report)}.", fault=fault, acts=True)
+
+
+def _shown(name, program, timeline, moments, told, *, fault=(), acts=False) -> dict:
     return {
-        **{
-            "name": name,
-            "words": f"{words.schedule(report)}.",
-            "fault": [*told, *words.faults(report.fault)],
-            "acts": True,
-        },
-        "rows": rows(program, replay.timeline),
-        "roles": roles(program, replay.timeline),
-        "end": replay.timeline.clocks,
-        "moments": words.acted(replay.told, report.fault),
+        **{"name": name, "words": told, "fault": list(fault), "acts": acts},
+        **{"rows": rows(program, timeline), "roles": roles(program, timeline), "moments": moments},
+        "end": max(round(timeline.clocks, 2), moments[-1][0]),
     }

@@ -1,5 +1,6 @@
 const PIPE = { label: 122, now: 124, row: 16, top: 4, axis: 18, gap: 5, least: 1.2 }; // px
-const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]); // actions: begun by the one before
+// An action is drawn up to its moment, so what it begins is not on before that.
+const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]);
 
 /** Whether a span is on at a time. An action is drawn before the moment that it ends in. */
 function pipeIsOn([kind, , start, end], time, { axis, end: last }) {
@@ -160,9 +161,10 @@ class PipeRows {
   #axis(bottom) {
     const { axis } = this.result;
     const [low, high] = this.view;
+    const ticks = pipeTicks(low, high, this.wide > 300 ? 9 : 4);
     return [
       this.#text(0, bottom + 14, axis),
-      ...pipeTicks(low, high, this.wide > 300 ? 9 : 4).map((at) => this.#text(this.#x(at), bottom + 14, String(at), "middle")),
+      ...ticks.map((at) => this.#text(this.#x(at), bottom + 14, String(at), "middle")),
     ];
   }
 }

@@ -62,11 +62,7 @@ def moments(timeline) -> list[list]:
 
 
 def total(timeline) -> str:
-    return f"{clocks(timeline.clocks)} clocks; tensor cores busy for {percent(timeline)} of them"
-
-
-def percent(timeline) -> str:
-    return f"{100 * timeline.use():.1f}%"
+    return f"{clocks(timeline.clocks)} clocks; tensor cores busy for {100 * timeline.use():.1f}% of them"
 
 
 def clocks(x) -> str:
