@@ -38,7 +38,7 @@ class PipelinePlayer extends Widget {
       div(
         "flash-panel flash-header",
         div("flash-controls", buttons, bar, this.status, speed),
-        div("flash-controls", this.zoom.element, memory.element, this.busy),
+        div("flash-controls", this.zoom.element, memory.element, this.settings()), // none that Python answers
       ),
       ...this.rows.map(({ element }) => element),
       pipeLegend(result),
