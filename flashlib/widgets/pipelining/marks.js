@@ -5,7 +5,7 @@ const PIPE_KINDS = {
   store: "a store, or a role writes",
   product: "a product, or exp",
   fma: "fma",
-  wait: "waits for the barrier named",
+  wait: "waits for what is named",
   fill: "a tile comes into the slot",
   hold: "it is there",
   read: "it is read",

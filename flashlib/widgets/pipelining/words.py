@@ -19,8 +19,10 @@ def happenings(timeline) -> dict[float, list[str]]:
             told.setdefault(span.end, []).append(ends)
     for phase in timeline.phases:
         told.setdefault(phase.time, []).append(f"phase {phase.number} of {phase.barrier} completes")
+    waited = {(span.lane, span.name, round(span.end, 2)) for span, *_ in said if span.kind == "wait"}
     for span, begins, _ in said:
-        if begins:
+        goes_on = span.kind == "wait" and (span.lane, span.name, round(span.start, 2)) in waited
+        if begins and not goes_on:
             told.setdefault(span.start, []).append(begins)
     return {time: told[time] for time in sorted(told)}
 
