@@ -52,7 +52,7 @@ def launch(kernel, Q, K, V, *, causal, scale, rows, consumers=1, moved=False, pe
         **dict(zip(("k_desc", "v_desc"), (finished.describe(X, B_C) for X in (K, V)), strict=True)),
         "lse_ptr": lse, "scale_log2e": scale_log2e, "scale_above": 2.0 ** math.ceil(math.log2(scale_log2e)),
         "H": H, "group": H // H_k, "N_q": N_q, "N_k": N_k, "T_r": T_r, "n_tiles": T_r * B * H,
-        "section": finished.section(B * H, N_k * d * Q.element_size() * 2),
+        "section": finished.section(B * H, N_k * d * Q.element_size() * 2 // (H // H_k)),
         "B_R": rows * consumers, "CONSUMERS": consumers, "STAGES": stages, "CAUSAL": bool(causal),
     }  # fmt: skip
     grid = T_r * B * H

@@ -55,7 +55,7 @@ def step(state, g, n, limits, at, q, k_desc, v_desc, k_ring, v_ring, scales, MAS
     S = warpgroup_mma_wait(0, deps=(tiles.scores(q, k_slots.index(s), S_LAYOUT),))
     if MASKED:
         S = tiles.masked(S, (n - 1 - g) * B_C, limits)
-    P, m, shift, alpha = tiles.softmax(S, m, shift, scales, MASKED)
+    P, m, shift, alpha = tiles.softmax(S, m, shift, scales)
     l = l * tiles.by_row(alpha, l) + tiles.partial_sums(P)
     mbarrier.wait(v_full.index(s), (g // STAGES) & 1)  # V(g) is there
     O_acc = O_acc * tiles.by_row(alpha, O_acc)

@@ -73,7 +73,7 @@ def step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr,
     mbarrier.wait(v_full.index(before), ((g - 1) // STAGES) & 1)  # V(g - 1) is there
     O_acc = O_acc * tiles.by_row(alpha, O_acc)
     O_begun = warpgroup_mma(P, tiles.matrix(v_slots.index(before)), O_acc, is_async=True)
-    S_begun = tiles.scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a step ago
+    S_begun = tiles.scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a turn ago
     mbarrier.arrive(turn.index(1 - ME))
     O_acc, S = warpgroup_mma_wait(0, deps=(O_begun, S_begun))
     mbarrier.arrive(k_empty.index(s))
@@ -81,9 +81,9 @@ def step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr,
     gl.barrier()  # the compiler wants one between an arrive and a wait: here, not in the middle of the softmax
     if MASKED:
         S = tiles.masked(S, (n - 1 - g) * B_C, limits)
-    P, m, shift, alpha = tiles.softmax(S, m, shift, scales, MASKED)
+    P, m, shift, alpha = tiles.softmax(S, m, shift, scales)
     l = l * tiles.by_row(alpha, l) + tiles.partial_sums(P)
-    mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g + 1 < n)  # K of the next step
+    mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g + 1 < n)  # K of the next turn
     return O_acc, tiles.operand(P, k_slots.dtype, O_LAYOUT), m, shift, alpha, l
 
 
@@ -116,10 +116,10 @@ def consumer(
     S = warpgroup_mma_wait(0, deps=(tiles.scores(q, k_slots.index(0), S_LAYOUT),))
     mbarrier.arrive(k_empty.index(0))
     m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-    P, m, shift, alpha = tiles.softmax(tiles.masked(S, (n - 1) * B_C, limits), m, m, scales, True)
+    P, m, shift, alpha = tiles.softmax(tiles.masked(S, (n - 1) * B_C, limits), m, m, scales)
     P_low = tiles.operand(P, k_slots.dtype, O_LAYOUT)
     state = gl.zeros([ROWS, D], gl.float32, O_LAYOUT), P_low, m, shift, alpha, tiles.partial_sums(P)
-    mbarrier.wait(k_full.index(1 % STAGES), (1 // STAGES) & 1, pred=n > 1)  # K of the next step
+    mbarrier.wait(k_full.index(1 % STAGES), (1 // STAGES) & 1, pred=n > 1)  # K of the next turn
     for g in range(1, cut):
         state = step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME, True)
     for g in range(cut, n):

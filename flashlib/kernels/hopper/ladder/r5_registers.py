@@ -74,7 +74,7 @@ def step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr,
     gl.barrier()  # the compiler wants one between an arrive and a wait: here, not in the middle of the softmax
     if MASKED:
         S = tiles.masked(S, (n - 1 - g) * B_C, limits)
-    P, m, shift, alpha = tiles.softmax(S, m, shift, scales, MASKED)
+    P, m, shift, alpha = tiles.softmax(S, m, shift, scales)
     l = l * tiles.by_row(alpha, l) + tiles.partial_sums(P)
     P = tiles.operand(P, k_slots.dtype, O_LAYOUT)  # under P V
     # K of the next turn. Waiting here also keeps the compiler from moving the wait below up to S.
@@ -113,10 +113,10 @@ def consumer(
     S = warpgroup_mma_wait(0, deps=(tiles.scores(q, k_slots.index(0), S_LAYOUT),))
     mbarrier.arrive(k_empty.index(0))
     m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-    P, m, shift, alpha = tiles.softmax(tiles.masked(S, (n - 1) * B_C, limits), m, m, scales, True)
+    P, m, shift, alpha = tiles.softmax(tiles.masked(S, (n - 1) * B_C, limits), m, m, scales)
     P_low = tiles.operand(P, k_slots.dtype, O_LAYOUT)
     state = gl.zeros([ROWS, D], gl.float32, O_LAYOUT), P_low, m, shift, alpha, tiles.partial_sums(P)
-    mbarrier.wait(k_full.index(1 % STAGES), (1 // STAGES) & 1, pred=n > 1)  # K of the next step
+    mbarrier.wait(k_full.index(1 % STAGES), (1 // STAGES) & 1, pred=n > 1)  # K of the next turn
     for g in range(1, cut):
         state = step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME, True)
     for g in range(cut, n):

@@ -100,7 +100,7 @@ def step(
     gl.barrier()  # the compiler wants one between an arrive and a wait: here, not in the middle of the softmax
     if MASKED:
         S = tiles.masked(S, (last - g) * B_C, limits)
-    P, m, shift, alpha = tiles.softmax(S, m, shift, scales, MASKED)
+    P, m, shift, alpha = tiles.softmax(S, m, shift, scales)
     l = l * tiles.by_row(alpha, l) + tiles.partial_sums(P)
     P = tiles.operand(P, k_slots.dtype, O_LAYOUT)  # under P V
     # K of the next turn. Waiting here also keeps the compiler from moving the wait below up to S.
@@ -143,7 +143,7 @@ def consumer(
         S = warpgroup_mma_wait(0, deps=(tiles.scores(q, k_slots.index(g % STAGES), S_LAYOUT),))
         mbarrier.arrive(k_empty.index(g % STAGES))
         m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-        P, m, shift, alpha = tiles.softmax(tiles.masked(S, (n - 1) * B_C, limits), m, m, scales, True)
+        P, m, shift, alpha = tiles.softmax(tiles.masked(S, (n - 1) * B_C, limits), m, m, scales)
         P_low = tiles.operand(P, k_slots.dtype, O_LAYOUT)
         state = gl.zeros([ROWS, D], gl.float32, O_LAYOUT), P_low, m, shift, alpha, tiles.partial_sums(P)
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
