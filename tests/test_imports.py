@@ -57,7 +57,11 @@ MAY_IMPORT = {
     r"flashlib\.kernels\.packed": r"flashlib\.(kernels|kernels\.(launching|seen|variants))",
     r"flashlib\.kernels\.append": r"flashlib\.(state|cache|kernels|kernels\.(launching|tiles|paged))",
     r"flashlib\.kernels\.hopper": r"",
-    r"flashlib\.kernels\.hopper\.interpreting": r"flashlib\.(state|kernels\.hopper(\.forward)?|pipeline\..*)",
+    r"flashlib\.kernels\.hopper\.threads": r"",
+    r"flashlib\.kernels\.hopper\.standing": r"flashlib\.(kernels\.hopper\.threads|pipeline\..*)",
+    r"flashlib\.kernels\.hopper\.interpreting": (
+        r"flashlib\.(state|kernels|kernels\.hopper(\.(forward|launch|standing|threads))?|pipeline\..*)"
+    ),
     r"flashlib\.kernels\.hopper\.launch": r"flashlib\.(state|kernels|kernels\.(launching|tuned))",
     r"flashlib\.kernels\.hopper\.forward": r"flashlib\.(state|kernels\.hopper\.launch)",
     r"flashlib\.kernels\.hopper\.ladder": r"flashlib\.(state|kernels|kernels\.(tuned|hopper|hopper\.launch))",

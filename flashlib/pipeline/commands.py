@@ -6,7 +6,9 @@ Wait, `mbarrier.arrive` Arrive, `mbarrier.expect` Expect, `tma.async_copy_global
 Product and `warpgroup_mma_wait` Finish.
 """
 
+import math
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import NamedTuple
 
 from flashlib.state import check_counts
@@ -112,10 +114,11 @@ class Compute(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Put a tile from registers into a slot, by the threads of the role."""
+    """Put a tile from registers into a slot, by the threads of the role. needs: as of Compute."""
 
     tile: str
     slot: Slot
+    needs: tuple = ()
 
 
 class Fence(NamedTuple):
@@ -149,46 +152,111 @@ class Program(NamedTuple):
     slots: tuple
 
 
+UNITS = ("copy unit", "tensor cores", "exp", "fma")
+
+
 def expanded(program, most=100_000) -> dict[str, list]:
     """Return the commands of each role; what a role yields does not depend on when it runs.
 
-    Raises TypeError for what is no command, and ValueError for a barrier or slot that the program does not list, a
-    phase other than 0 and 1, or a role that yields more than `most`.
+    Raises TypeError for what is no program or no command, and ValueError for a barrier or slot that the program
+    does not list, two things of one name, a phase other than 0 and 1, amounts that are no numbers of at least 0,
+    a product that is needed and was never begun, or a role that yields nothing or more than `most`.
     """
-    return {name: list(_checked(name, make(), program, most)) for name, make in program.roles.items()}
+    if not isinstance(program, Program) or not isinstance(program.roles, dict) or not program.roles:
+        raise TypeError(f"the program is {program!r}; pass a Program, whose roles are a dict of functions by name")
+    names = [*UNITS, *program.roles, *(part.name for part in (*program.barriers, *program.slots))]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{name!r} names two things: roles, units, barriers and slots need names of their own"
+            )
+    return {role: _commands(role, make, program, most) for role, make in program.roles.items()}
 
 
-def _checked(role, commands, program, most):
+def _commands(role, make, program, most):
+    given = make() if callable(make) else make
+    if not callable(make) or not hasattr(given, "__next__"):
+        raise TypeError(f"{role} is {make!r}; pass a function without arguments that returns a generator")
     known = {id(part) for part in (*program.barriers, *program.slots)}
-    for n, command in enumerate(commands):
-        if n >= most:
+    found, begun = [], set()
+    for command in given:
+        if len(found) >= most:
             raise ValueError(f"{role} yields more than {most} commands; does its loop end?")
-        check(role, command, known)
-        yield command
+        check(role, command, known, begun)
+        if isinstance(command, Product):
+            begun.add(command.name)
+        found.append(command)
+    if not found:
+        raise ValueError(f"{role} yields nothing: a generator is used up once; return a fresh one at each call")
+    return found
 
 
-def check(role, command, known):
-    """Raise TypeError or ValueError unless it is a command about barriers and slots whose ids are known."""
+def check(role, command, known, begun):
+    """Raise TypeError or ValueError unless it is a command about what is known.
+
+    known: ids of barriers and slots. begun: names of the role's products so far.
+    """
     if not isinstance(command, COMMANDS):
         names = ", ".join(kind.__name__ for kind in COMMANDS)
         raise TypeError(f"{role} yields {command!r}; a role yields {names}")
-    kind = type(command).__name__
-    for field, wanted in (("barrier", Barrier), ("slot", Slot)):
-        part = getattr(command, field, None)
-        if hasattr(command, field):
-            _check_part(role, kind, part, wanted, known)
-    for pair in getattr(command, "reads", ()):
-        if not (isinstance(pair, tuple) and len(pair) == 2):
-            raise TypeError(f"{role}: {kind} reads {pair!r}; pass pairs of a slot and the tile that is in it")
-        _check_part(role, kind, pair[0], Slot, known)
-    if isinstance(command, Wait) and (isinstance(command.phase, bool) or command.phase not in (0, 1)):
-        raise ValueError(f"{role} waits for phase {command.phase!r} of {command.barrier}; a parity is 0 or 1")
-    if isinstance(command, Compute) and command.unit not in ("exp", "fma"):
-        raise ValueError(f'{role}: {kind} on unit {command.unit!r}; accepted are "exp" and "fma"')
+    what = f"{role}: {type(command).__name__}"
+    for field, value in zip(command._fields, command, strict=True):
+        CHECKS[field](what, value, known, begun)
 
 
-def _check_part(role, kind, part, wanted, known):
-    if not isinstance(part, wanted):
-        raise TypeError(f"{role}: {kind} takes a {wanted.__name__}, and was given {part!r}")
-    if id(part) not in known:
-        raise ValueError(f"{role}: {kind} uses {part}, which is not among the program's")
+def _check_part(wanted):
+    def check(what, part, known, begun):
+        if not isinstance(part, wanted):
+            raise TypeError(f"{what} takes a {wanted.__name__}, and was given {part!r}")
+        if id(part) not in known:
+            raise ValueError(f"{what} uses {part}, which is not among the program's")
+
+    return check
+
+
+def _check_phase(what, phase, known, begun):
+    if isinstance(phase, bool) or not isinstance(phase, Integral) or phase not in (0, 1):
+        raise ValueError(f"{what} is for phase {phase!r}; a parity is 0 or 1")
+
+
+def _check_count(what, n, known, begun):
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"{what} has {n!r}; pass a whole number of at least 0")
+
+
+def _check_amount(what, amount, known, begun):
+    if isinstance(amount, bool) or not isinstance(amount, Real) or not 0 <= amount < math.inf:
+        raise ValueError(f"{what} has the amount {amount!r}; pass a number of at least 0")
+
+
+def _check_name(what, name, known, begun):
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"{what} is named {name!r}; pass a string, such as 'K0'")
+
+
+def _check_unit(what, unit, known, begun):
+    if unit not in ("exp", "fma"):
+        raise ValueError(f'{what} on unit {unit!r}; accepted are "exp" and "fma"')
+
+
+def _check_reads(what, reads, known, begun):
+    if not isinstance(reads, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in reads):
+        raise TypeError(f"{what} reads {reads!r}; pass pairs of a slot and the tile that is in it, in a tuple")
+    for slot, tile in reads:
+        CHECKS["slot"](what, slot, known, begun)
+        _check_name(what, tile, known, begun)
+
+
+def _check_needs(what, needs, known, begun):
+    if not isinstance(needs, tuple):
+        raise TypeError(f"{what} needs {needs!r}; pass names of products in a tuple, such as ('S0',)")
+    for name in needs:
+        if name not in begun:
+            raise ValueError(f"{what} needs {name!r}, and this role has begun no such product")
+
+
+CHECKS = {
+    "barrier": _check_part(Barrier), "slot": _check_part(Slot), "phase": _check_phase, "n_bytes": _check_count,
+    "pending": _check_count, "flops": _check_amount, "amount": _check_amount, "name": _check_name,
+    "tile": _check_name, "unit": _check_unit, "reads": _check_reads, "needs": _check_needs,
+}  # fmt: skip

@@ -126,7 +126,7 @@ def consumer(blocks, memory, me, sizes, *, turns=True, overlap=True):
         yield c.Arrive(memory.q_empty[me])
         yield c.Finish()
         yield c.Arrive(_at(memory.v_empty, last))
-        yield from _store(memory, me, t)
+        yield from _store(memory, me, t, last)
         g += n
     yield c.FinishStores()
 
@@ -175,7 +175,7 @@ def alike(blocks, memory, sizes):
             yield c.Finish()
             if i + stages < g + n:  # its slots are free: the products that read them are done
                 yield from _fetch_both(memory, i + stages)
-        yield from _store(memory, 0, t)
+        yield from _store(memory, 0, t, g + n - 1)
         g += n
     yield c.FinishStores()
 
@@ -211,19 +211,32 @@ def softmax(g, sizes):
 def _output(memory, g, sizes):
     """Wait for V of a tile, rescale O_acc and add P V."""
     yield _wait(memory.v_full, g)
-    yield c.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d, (f"PV{g - 1}",))
+    yield c.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d, (f"PV{g - 1}",) if g else ())
     yield c.Product(f"PV{g}", ((_at(memory.v, g), f"V{g}"),), sizes.flops)
 
 
-def _store(memory, me, t):
+def _store(memory, me, t, last):
     yield c.FinishStores()  # the copy unit has read the last O
-    yield c.Write(f"O{t}.{me}", memory.o[me])
+    yield c.Write(f"O{t}.{me}", memory.o[me], (f"PV{last}",))
     yield c.Fence()
     yield c.Store(f"O{t}.{me}", memory.o[me])
 
 
+def check_blocks(blocks):
+    """Raise TypeError or ValueError unless each row block sees a whole number of tiles, at least one."""
+    if not isinstance(blocks, list | tuple) or not blocks:
+        raise TypeError(f"blocks is {blocks!r}; pass a list of how many tiles of keys each row block sees")
+    for t, n in enumerate(blocks):
+        check_counts(at_least=1, **{f"blocks[{t}]": n})
+
+
 def program(blocks, sizes=SIZES, *, consumers=2, stages=2, turns=True, overlap=True) -> c.Program:
     """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order."""
+    check_blocks(blocks)
+    if overlap and stages < 2:
+        raise ValueError(
+            "stages is 1, and K of the next tile is waited for before V of the last is released; pass 2"
+        )
     memory = shared(sizes, consumers=consumers, stages=stages)
     roles = {"producer": functools.partial(producer, blocks, memory)}
     for me in range(consumers):
@@ -234,5 +247,6 @@ def program(blocks, sizes=SIZES, *, consumers=2, stages=2, turns=True, overlap=T
 
 def program_alike(blocks, sizes=SIZES_ALIKE, *, stages=2) -> c.Program:
     """Return a program whose warps all do the same."""
+    check_blocks(blocks)
     memory = shared(sizes, consumers=1, stages=stages)
     return c.Program({"warps": functools.partial(alike, blocks, memory, sizes)}, memory.barriers, memory.slots)

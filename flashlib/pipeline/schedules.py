@@ -114,13 +114,15 @@ def _why(state, role, wait, to_come):
     barrier = wait.barrier
     left, missing, completed = state.barriers[barrier]
     lacks = [f"{left} of {barrier.count} arrivals"] if left else []
-    lacks += [f"{missing} bytes"] if missing else []
+    lacks += [f"{missing} bytes"] if missing > 0 else []
+    more = f"; {-missing} bytes more came than were expected" if missing < 0 else ""
     who = ""
     if to_come is not None:
         by = [other for other in to_come if any(_arrives(command, barrier) for command in to_come[other])]
         who = f", where {' and '.join(by)} would arrive" if by else ", where nobody will arrive any more"
     phase = state.target(role, wait)
-    return f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {' and '.join(lacks)}{who}"
+    lacking = " and ".join(lacks) or "nothing"
+    return f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {lacking}{who}{more}"
 
 
 def _arrives(command, barrier):

@@ -140,22 +140,24 @@ class State:
         if left or missing:
             self.barriers[barrier] = left, missing, completed
             return
+        passed = {other: wait.barrier is barrier and self.may(other, wait) for other, wait in waiting}
         self.barriers[barrier] = barrier.count, 0, completed + 1
         for other, wait in waiting:
-            if wait.barrier is barrier and other != role and self.target(other, wait) == completed - 1:
+            if passed[other]:
                 said = (
-                    f"phase {completed} of {barrier} completes before {other}, which waits for phase "
-                    f"{completed - 1}, has seen it; by its parity, phase {completed + 1} is meant from now on"
+                    f"phase {completed} of {barrier} completes before {other}, which waits for parity "
+                    f"{wait.phase}, has seen phase {completed - 1}; from now on it waits for phase {completed + 1}"
                 )
                 raise Fault("two phases ahead", other, said)
 
     def _copy(self, role, command, waiting):
         self._check_free(role, command.slot, f"the copy of {command.tile}")
+        self._check_fenced(role, command.slot, f"the copy of {command.tile}")
         self.slots[command.slot] = None
-        self.unfenced = frozenset(pair for pair in self.unfenced if pair[0] is not command.slot)
         return self._fly("copies", role, command)
 
     def _write(self, role, command, waiting):
+        self._check_needs(role, command.tile, command.needs)
         self._check_free(role, command.slot, f"{role}'s {command.tile}")
         self.slots[command.slot] = command.tile
         self.unfenced |= {(command.slot, role)}
@@ -171,12 +173,12 @@ class State:
     def _product(self, role, command, waiting):
         for slot, tile in command.reads:
             self._check_read(role, slot, tile, command.name)
-        self._check_needs(role, command)
+        self._check_needs(role, command.name, command.needs)
         self._note(role, 0, command.name)
         return self._fly("products", role, command)
 
     def _compute(self, role, command, waiting):
-        self._check_needs(role, command)
+        self._check_needs(role, command.name, command.needs)
 
     def _finish(self, role, command, waiting):
         self._forget(role, 0, command.pending)
@@ -216,8 +218,7 @@ class State:
                 raise Fault("overwritten", role, said)
 
     def _check_read(self, role, slot, tile, what):
-        if any(written is slot for written, _ in self.unfenced):
-            raise Fault("not visible", role, f"{what} reads {slot}, which threads wrote, without a fence between")
+        self._check_fenced(role, slot, what)
         held = self.slots[slot]
         if held == tile:
             return
@@ -227,10 +228,14 @@ class State:
         )
         raise Fault("read too early", role, f"{what} of {role} reads {tile} from {slot}, where {there}")
 
-    def _check_needs(self, role, command):
-        for name in command.needs:
+    def _check_fenced(self, role, slot, what):
+        if any(written is slot for written, _ in self.unfenced):
+            raise Fault("not visible", role, f"{what} uses {slot}, which threads wrote, without a fence between")
+
+    def _check_needs(self, role, what, needs):
+        for name in needs:
             if name in self.waited[role][0]:
-                said = f"{command.name} of {role} uses {name} before a Finish says that this product is done"
+                said = f"{what} of {role} uses {name} before a Finish says that this product is done"
                 raise Fault("registers", role, said)
 
 

@@ -7,6 +7,7 @@ conflicts in shared memory and other multiprocessors are left out.
 
 import heapq
 import itertools
+import math
 from typing import NamedTuple
 
 from flashlib.gpus import GPUS, SRAM_BYTES
@@ -45,7 +46,11 @@ SOURCES = {
     "arrival": GPUS["H100"].sources["latency"] + ": shared memory",
     "arrives": GPUS["H100"].sources["latency"] + ": L2 cache; the copy unit adds to it what is not known here",
 }
-LANES = ("copy unit", "tensor cores", "exp", "fma")
+LANES = c.UNITS
+
+
+LATENCIES = ("arrival", "arrives")
+WAITS = {c.Finish: "its products", c.FinishStores: "its stores"}  # that are no barrier's
 
 
 class Span(NamedTuple):
@@ -91,6 +96,11 @@ class Timeline(NamedTuple):
 
 def run(program, machine=MACHINE) -> Timeline:
     """Run a program at a machine's speeds. Raises Fault, and what `commands.expanded` raises."""
+    for name, value in machine._asdict().items():
+        if not (isinstance(value, int | float) and 0 <= value < math.inf and (value or name in LATENCIES)):
+            raise ValueError(
+                f"{name} is {value!r}; a machine's speeds are positive numbers, its latencies not negative"
+            )
     return _Run(program, machine).timeline()
 
 
@@ -129,7 +139,7 @@ class _Run:
                 self.blocked.add(role)
                 return
             if role in self.since:
-                what = getattr(command, "barrier", "its products")
+                what = getattr(command, "barrier", WAITS.get(type(command)))
                 self._span(role, "wait", what, self.since.pop(role), self.now, role)
             if takes := self._do(role, command):
                 self._at(self.now + takes, self._go, role)
@@ -141,6 +151,7 @@ class _Run:
         self.walk.take(Action(role, command, None))
         self._note_phases(before)
         if isinstance(command, c.Wait):
+            self._span(role, "wait", command.barrier, self.now, self.now + self.machine.arrival, role)
             return self.machine.arrival
         if isinstance(command, c.Copy | c.Store):
             self._move(state, role, command)
@@ -152,6 +163,8 @@ class _Run:
             self._at(end, self._complete, state.products[-1])
         elif isinstance(command, c.Compute):
             start, end = self._on(command.unit, command.amount / getattr(self.machine, command.unit))
+            if start > self.now:
+                self._span(role, "wait", command.unit, self.now, start, role)
             for lane in (command.unit, role):
                 self._span(lane, command.unit, command.name, start, end, role)
             return end - self.now

@@ -47,7 +47,7 @@ def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
     """Return what `flashlib.kernels.forward.attention` returns, on a Hopper GPU, for some of what that takes.
 
     Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
-    multiples of 16 bytes. mask: None. Raises TypeError or ValueError for anything else, before any work.
+    multiples of 16 bytes; scores up to 1e38. mask: None. Raises TypeError or ValueError for others, at once.
     """
     return launch.attention(_forward, Q, K, V, causal, mask, scale)
 
@@ -129,20 +129,19 @@ def masked(S, start, limits):
 
 
 @gluon.jit
-def softmax(S, m, shift, scales, MASKED: gl.constexpr):
+def softmax(S, m, shift, scales):
     """Return P = 2^(S * factor - shift), the new m and shift, and alpha, which brings what was summed to them.
 
     One fused multiply-add makes S * factor - shift, rounded once. shift = m * factor was rounded before, so all
-    P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above,
-    distinct scores are 2^16 apart in P, and any steeper factor gives the same P; a power of two makes r = 0.
+    P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above, any
+    steeper factor gives the same P, as distinct scores are 2^16 apart; a power of two makes r = 0.
     """
     scale_log2e, scale_above = scales
     m = gl.maximum(m, gl.max(S, 1))
     size = m * scale_log2e
     factor = gl.where(gl.maximum(size, -size) > HUGE, scale_above, scale_log2e)
     new = pin(m * factor, 1)  # rounded, also where it is subtracted below
-    # Rows that saw nothing yet: -inf - (-inf) would be nan.
-    used = gl.where(m == -float("inf"), 0.0, new) if MASKED else new
+    used = gl.maximum(new, -3.0e38)  # rows that saw nothing yet: -inf - (-inf) would be nan
     alpha = gl.exp2(shift - used)
     P = gl.exp2(S * factor[:, None] - used[:, None])
     return P, m, new, alpha
@@ -207,7 +206,7 @@ def step(
     gl.barrier()  # between an arrive and a wait the compiler wants one: here, not in the middle of the softmax
     if MASKED:
         S = masked(S, start, limits)
-    P, m, shift, alpha = softmax(S, m, shift, scales, MASKED)
+    P, m, shift, alpha = softmax(S, m, shift, scales)
     l = l * by_row(alpha, l) + partial_sums(P)
     if not TIGHT:
         P = operand(P, k_slots.dtype, O_LAYOUT)  # under P V
@@ -262,7 +261,7 @@ def consumer(
         S = masked(warpgroup_mma_wait(0, deps=(S_begun,)), (n - 1) * B_C, limits)
         mbarrier.arrive(k_empty.index(g % STAGES))
         m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-        P, m, shift, alpha = softmax(S, m, m, scales, True)
+        P, m, shift, alpha = softmax(S, m, m, scales)
         l = partial_sums(P)
         state = gl.zeros([ROWS, D], gl.float32, O_LAYOUT), operand(P, k_slots.dtype, O_LAYOUT), m, shift, alpha, l
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
@@ -319,6 +318,7 @@ def _forward(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, scale_above, H, group, N_q, N_k, T_r, section, n_tiles,
     B_R: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
+    gl.static_assert(STAGES >= 2)  # K(g + 1) is waited for before V(g - 1) is released
     q_ring = ring(q_desc, CONSUMERS, 1)
     k_ring = ring(k_desc, STAGES, CONSUMERS)
     v_ring = ring(v_desc, STAGES, CONSUMERS)

@@ -131,7 +131,7 @@ def _plan(kernel, Q, K, V, causal):
     B_R = ROWS * tiles.CONSUMERS
     T_r = -(-N_q // B_R)
     n_tiles = T_r * B * H
-    sizes = H, H // H_k, N_q, N_k, T_r, section(B * H, N_k * d * Q.element_size() * 2), n_tiles
+    sizes = H, H // H_k, N_q, N_k, T_r, section(B * H, N_k * d * Q.element_size() * 2 // (H // H_k)), n_tiles
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
     # Causal programs are of many lengths, and the GPU hands the next one to whoever is free first.
     grid = n_tiles if causal else min(n_tiles, tuned.room(Q.device).multiprocessors or n_tiles)

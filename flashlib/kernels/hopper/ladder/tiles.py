@@ -12,7 +12,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma,
 )
 
-HUGE, HUGEST = gl.constexpr(2.0**28), gl.constexpr(2.0**100)  # scores in base 2; see `softmax`
+HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
 
 
 @gluon.jit
@@ -93,9 +93,7 @@ def softmax(S, m, shift, scales):
     scale_log2e, scale_above = scales
     m = gl.maximum(m, gl.max(S, 1))
     size = m * scale_log2e
-    size = gl.maximum(size, -size)
-    above = gl.where(size > HUGEST, scale_above * 0.5, scale_above)  # m * factor stays finite
-    factor = gl.where(size > HUGE, above, scale_log2e)
+    factor = gl.where(gl.maximum(size, -size) > HUGE, scale_above, scale_log2e)
     new = pin(m * factor, 1)
     used = gl.maximum(new, -3.0e38)  # a row that saw nothing yet: -inf - (-inf) would be nan
     return gl.exp2(S * factor[:, None] - used[:, None]), m, new, gl.exp2(shift - used)

@@ -1,0 +1,49 @@
+"""Roles of an interpreted kernel: threads of which one runs at a time, up to its next command."""
+
+import threading
+
+
+class Role(threading.Thread):
+    """A thread that stops at each command until it is told to go on."""
+
+    def __init__(self, name, function, args):
+        super().__init__(daemon=True)
+        self.role, self.function, self.args = name, function, args
+        self.command = self.failed = self.act = None
+        self.mine, self.theirs, self.products = threading.Semaphore(0), threading.Semaphore(0), []
+        self.given_up, self.state = False, None
+
+    def run(self):
+        self.mine.acquire()
+        try:
+            if not self.given_up:
+                self.function(*self.args)
+        except GivenUp:
+            pass
+        except BaseException as error:
+            self.failed = error
+        self.command = None
+        self.theirs.release()
+
+    def go_on(self):
+        """Let it run up to its next command, or its end."""
+        self.mine.release()
+        self.theirs.acquire()
+        if self.failed:
+            raise self.failed
+
+    def say(self, command, act):
+        self.command, self.act = command, act
+        self.theirs.release()
+        self.mine.acquire()
+        if self.given_up:
+            raise GivenUp
+
+
+class GivenUp(BaseException):
+    """Ends a thread whose program was given up."""
+
+
+def say(command, act=None):
+    """Hand a command to the schedule; act: what to do when a unit completes it."""
+    threading.current_thread().say(command, act)
