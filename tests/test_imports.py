@@ -65,6 +65,7 @@ MAY_IMPORT = {
     r"flashlib\.kernels\.hopper\.launch": r"flashlib\.(state|kernels|kernels\.(launching|tuned))",
     r"flashlib\.kernels\.hopper\.forward": r"flashlib\.(state|kernels\.hopper\.launch)",
     r"flashlib\.kernels\.hopper\.ladder": r"flashlib\.(state|kernels|kernels\.(tuned|hopper|hopper\.launch))",
+    r"flashlib\.kernels\.hopper\.ladder\.r5_.*": r"flashlib\.kernels\.hopper\.ladder(\.(tiles|r4_overlap))?",
     r"flashlib\.kernels\.hopper\.ladder\.r\d_.*": r"flashlib\.kernels\.hopper\.ladder(\.tiles)?",
     r"flashlib\.kernels\.hopper\.ladder\.tiles": r"",
     r"flashlib\.kernels\.autograd": r"flashlib\.(state|masks|kernels|kernels\.(forward|backward|variants))",

@@ -160,7 +160,7 @@ SPOILT = {
         "warpgroup_mma_wait(0, deps=(O_begun,))\n    mbarrier.arrive(v",
         "warpgroup_mma_wait(1, deps=(O_begun,))\n    mbarrier.arrive(v",
     ),
-    "r5: the wrong phase": ("r5_registers", "((g + 1) // STAGES) & 1, pred", "(g + 1) & 1, pred"),
+    "r4: the wrong phase": ("r4_overlap", "((g + 1) // STAGES) & 1, pred", "(g + 1) & 1, pred"),
     "r6: Q is not waited for to be read": (
         "r6_persistent",
         "mbarrier.wait(q_empty.index(c), (t & 1) ^ 1)",
