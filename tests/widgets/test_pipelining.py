@@ -168,7 +168,7 @@ BAD = [
     ((3,), {}, "program is 3; pass a pipeline.Program, or a dict of them by name."),
     (({},), {}, "There are 0 programs; pass one to 6."),
     ((Program({}, (), ()),), {}, "program has no roles; pass a pipeline.Program with at least one."),
-    ((Program({"exp": unwritten}, (), ()),), {}, "program has two rows named 'exp'; units are copy unit, tensor"),
+    ((Program({"exp": unwritten}, (), ()),), {}, "'exp' names two things: roles, units, barriers and slots need"),
     ((None, 3), {}, "machine is 3; pass a pipeline.Machine."),
     ((None,), {"report": "x"}, "report is 'x'; pass what pipeline.check(program) returns."),
     ((PROGRAMS,), {"report": check(circle())}, "A report is of one program; 4 were given."),

@@ -3,7 +3,6 @@
 import traitlets
 
 from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, check, protocol, run
-from flashlib.pipeline.timeline import LANES
 from flashlib.widgets.pipelining import figure, words
 from flashlib.widgets.pipelining.actions import Replay
 from flashlib.widgets.pipelining.rows import roles, rows
@@ -66,20 +65,12 @@ def _check(programs, machine, report):
             raise TypeError(f"{name} is {one!r:.60}; pass a pipeline.Program, or a dict of them by name.")
         if not one.roles:
             raise ValueError(f"{name} has no roles; pass a pipeline.Program with at least one.")
-        _check_names(name, one)
     if not isinstance(machine, Machine):
         raise TypeError(f"machine is {machine!r:.60}; pass a pipeline.Machine.")
     if report is not None and not isinstance(report, Report):
         raise TypeError(f"report is {report!r:.60}; pass what pipeline.check(program) returns.")
     if report is not None and len(programs) > 1:
         raise ValueError(f"A report is of one program; {len(programs)} were given.")
-
-
-def _check_names(name, program):
-    """Raise ValueError where two rows would have one name, so that nobody could tell whose a span is."""
-    for found in ([*LANES, *program.roles, *map(str, program.slots)], [str(one) for one in program.barriers]):
-        for twice in (one for k, one in enumerate(found) if one in found[:k]):
-            raise ValueError(f"{name} has two rows named {twice!r}; units are {', '.join(LANES)}. Rename one.")
 
 
 def _result(programs, machine, report) -> dict:
