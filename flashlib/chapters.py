@@ -113,6 +113,12 @@ CHAPTERS = (
         widgets=("CompilerLab",),
     ),
     Chapter(
+        "13_hopper", "Hopper",
+        "which warp does what: copies by one warp, two groups in turns, the next product under this softmax",
+        needs=("triton",),
+        widgets=("CompilerLab", "PipelinePlayer"),
+    ),
+    Chapter(
         "14_variants", "Variants",
         "windows, documents in a pack, capped scores, sinks, grouped heads, dropout: any mask, in the same loop",
         needs=("triton",),
