@@ -22,7 +22,8 @@ class Verdict:
     exercise: its name. outcome: one of OUTCOMES. sentence: the diagnosis, or why it is right. details: pairs of a
     label and a text, such as the smallest failing input, what was expected and what was given. printed: what the
     answer printed. mistake: the id of what is wrong with it, a row of the table of its exercise. run: for a loop
-    over tiles, the inputs and tiling that `play` plays. answer: what was checked.
+    over tiles, the inputs and tiling that `play` plays; for a role of a pipeline, what `roles.play` takes. answer:
+    what was checked.
     """
 
     exercise: str
@@ -73,12 +74,15 @@ class Verdict:
         return replace(self, details=(*self.details, *details))
 
     def play(self):
-        """Return the failing run in a FlashPlayer, below the verdict; the verdict itself if there is none."""
+        """Return the failing run in a player, below the verdict; the verdict itself if there is none."""
         if self.run is None:
             return self
         from IPython.display import display
 
+        from flashlib.checks import roles
         from flashlib.widgets import FlashPlayer  # here: checks do without widgets
 
         display(self)
+        if "task" in self.run:
+            return roles.play(self.answer, **self.run)
         return FlashPlayer.from_loop(self.answer, **self.run)

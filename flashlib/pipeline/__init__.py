@@ -22,6 +22,7 @@ from flashlib.pipeline.commands import (
     FinishStores,
     Product,
     Program,
+    Ring,
     Slot,
     Store,
     Wait,
@@ -35,6 +36,6 @@ from flashlib.pipeline.timeline import MACHINE, Machine, Timeline, run
 
 __all__ = [
     "KINDS", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fault", "Fence", "Finish", "FinishStores",
-    "MACHINE", "Machine", "Product", "Program", "Report", "Slot", "Store", "Timeline", "Wait", "Write", "barriers",
-    "check", "ring", "run",
+    "MACHINE", "Machine", "Product", "Program", "Report", "Ring", "Slot", "Store", "Timeline", "Wait", "Write",
+    "barriers", "check", "ring", "run",
 ]  # fmt: skip

@@ -54,6 +54,19 @@ def ring(name, n, n_bytes) -> list[Slot]:
     return [Slot(f"{name}[{s}]", n_bytes) for s in range(n)]
 
 
+class Ring(NamedTuple):
+    """Slots that are used in turns, and for each a barrier of those who wait until it is full, and empty."""
+
+    slots: list
+    full: list
+    empty: list
+
+    @classmethod
+    def of(cls, name, n, n_bytes, readers=1):
+        """Return a ring of n slots of n_bytes, each of which is empty again when so many readers have arrived."""
+        return cls(ring(name, n, n_bytes), barriers(f"{name}_full", n), barriers(f"{name}_empty", n, readers))
+
+
 class Wait(NamedTuple):
     """Go on once the phase of this parity has completed. Of a fresh barrier that of parity 1 counts as complete.
 
@@ -90,12 +103,14 @@ class Product(NamedTuple):
     """Begin a product of tiles (wgmma); the tensor cores read the slots until it is done.
 
     reads: pairs of a slot and the tile that must be in it. needs: products whose results it takes from registers.
+    turn: a number, where no product of a lower one may be issued after it by anybody; None: any.
     """
 
     name: str
     reads: tuple
     flops: float
     needs: tuple = ()
+    turn: int | None = None
 
 
 class Finish(NamedTuple):
@@ -224,6 +239,11 @@ def _check_count(what, n, known, begun):
         raise ValueError(f"{what} has {n!r}; pass a whole number of at least 0")
 
 
+def _check_turn(what, turn, known, begun):
+    if turn is not None:
+        _check_count(what, turn, known, begun)
+
+
 def _check_amount(what, amount, known, begun):
     if isinstance(amount, bool) or not isinstance(amount, Real) or not 0 <= amount < math.inf:
         raise ValueError(f"{what} has the amount {amount!r}; pass a number of at least 0")
@@ -259,4 +279,5 @@ CHECKS = {
     "barrier": _check_part(Barrier), "slot": _check_part(Slot), "phase": _check_phase, "n_bytes": _check_count,
     "pending": _check_count, "flops": _check_amount, "amount": _check_amount, "name": _check_name,
     "tile": _check_name, "unit": _check_unit, "reads": _check_reads, "needs": _check_needs,
+    "turn": _check_turn,
 }  # fmt: skip

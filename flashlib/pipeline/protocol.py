@@ -74,8 +74,7 @@ def shared(sizes, *, consumers=2, stages=2) -> Shared:
         ("k", stages, sizes.kv_bytes, consumers),
         ("v", stages, sizes.kv_bytes, consumers),
     ):
-        full, empty = c.barriers(f"{name}_full", n), c.barriers(f"{name}_empty", n, readers)
-        rings += [c.ring(name, n, n_bytes), full, empty]
+        rings += c.Ring.of(name, n, n_bytes, readers)
     return Shared(*rings, c.barriers("turn", consumers), c.ring("o", consumers, sizes.q_bytes))
 
 

@@ -24,6 +24,7 @@ KINDS = {
     "read too early": "a tile is read that is not there",
     "two phases ahead": "a barrier completes another phase before a role saw the last one",
     "too many arrivals": "a barrier gets more arrivals than a phase takes",
+    "out of turn": "a role issues a product before it is its turn",
     "registers": "the result of a product is used before the role waited for it",
     "not visible": "a slot that threads wrote is read by a unit without a fence",
     "left behind": "a role ends while something of its own is in flight",
@@ -48,13 +49,13 @@ class State:
         self.copies, self.products, self.stores = (), (), ()  # Flights
         self.waited = dict.fromkeys(names or program.roles, ((), ()))  # products, stores, not known to be done
         self.seen = {}  # (role, barrier): the last phase it waited for
-        self.issued = 0
+        self.issued, self.turn = 0, -1  # flights; the highest turn of a product
 
     def copy(self):
         twin = object.__new__(State)
         twin.barriers, twin.slots = dict(self.barriers), dict(self.slots)
         twin.waited, twin.seen = dict(self.waited), dict(self.seen)
-        twin.unfenced, twin.issued = self.unfenced, self.issued
+        twin.unfenced, twin.issued, twin.turn = self.unfenced, self.issued, self.turn
         twin.copies, twin.products, twin.stores = self.copies, self.products, self.stores
         return twin
 
@@ -174,6 +175,7 @@ class State:
         for slot, tile in command.reads:
             self._check_read(role, slot, tile, command.name)
         self._check_needs(role, command.name, command.needs)
+        self._check_turn(role, command)
         self._note(role, 0, command.name)
         return self._fly("products", role, command)
 
@@ -237,6 +239,14 @@ class State:
             if name in self.waited[role][0]:
                 said = f"{what} of {role} uses {name} before a Finish says that this product is done"
                 raise Fault("registers", role, said)
+
+    def _check_turn(self, role, command):
+        if command.turn is None:
+            return
+        if command.turn < self.turn:
+            said = f"{role} issues {command.name}, of turn {command.turn}, after a product of turn {self.turn}"
+            raise Fault("out of turn", role, said)
+        self.turn = command.turn
 
 
 def _of(flights, role):

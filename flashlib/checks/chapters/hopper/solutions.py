@@ -1,3 +1,36 @@
 """Solutions of chapter 13."""
 
 from flashlib.pipeline import Arrive, Copy, Expect, Finish, Product, Wait
+
+
+# exercise: producer
+def my_producer(n, ring):
+    stages = len(ring.slots)
+    for g in range(n):
+        s = g % stages
+        free = g // stages % 2 ^ 1
+        yield Wait(ring.empty[s], free)
+        yield Expect(ring.full[s], ring.slots[s].n_bytes)
+        yield Copy(f"K{g}", ring.slots[s], ring.full[s])
+
+
+# exercise: ring_phase
+def my_ring_phase(g, stages):
+    slot, full = g % stages, g // stages % 2  # the round is g // stages
+    return slot, full, full ^ 1
+
+
+# exercise: register_budget
+def my_register_budget(consumers, producer, d, B_c):
+    groups = consumers + 1  # of four warps, 128 threads
+    launch = 65536 // (128 * groups) // 8 * 8
+    given = (groups * launch - producer) // consumers // 8 * 8
+    needed = (64 * d + 64 * B_c + 64 * B_c // 2) // 128  # O_acc, S and P
+    return given, needed
+
+
+# exercise: block_order
+def my_block_order(tile, T_r, section):
+    first = tile // (section * T_r) * section  # head of its section
+    place = tile % (section * T_r)
+    return first + place % section, T_r - 1 - place // section
