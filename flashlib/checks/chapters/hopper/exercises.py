@@ -1,0 +1,137 @@
+"""The exercises of chapter 13 with numbers: phases of a ring, registers of a thread, the order of row blocks."""
+
+from functools import wraps
+
+import numpy as np
+
+from flashlib.checks import sizes
+from flashlib.checks.examine import Finding, Measured, examine
+from flashlib.checks.exercise import exercise
+from flashlib.checks.program import Program
+from flashlib.checks.values import same
+
+NAMES = {"np": np}
+
+
+def _examined(answer, cases, known, outputs):
+    """Return the Verdict on an answer that must give whole numbers: of the right values, others are found."""
+    right = {case.arguments: case.expected for case in cases}
+
+    @wraps(answer)
+    def run(*arguments):
+        result = answer(*arguments)
+        if not isinstance(result, tuple | list) or not same(tuple(result), right[arguments], 1e-9):
+            return result
+        kinds = {np.asarray(x).dtype.kind for x in result}
+        found = Finding("float") if "f" in kinds else Finding("bool") if "b" in kinds else None
+        return Measured(result, found)
+
+    return examine(run, cases, known, outputs=outputs)
+
+
+# ---- phases of a ring
+
+RING_PHASE = """
+def my_ring_phase(g, stages):
+    slot = g % stages
+    n = g // stages
+    full = n % 2
+    empty = full ^ 1
+    return slot, full, empty
+"""
+
+
+@exercise(
+    title="Slot and phases of a tile", minutes=5, difficulty="easy", program=Program(RING_PHASE.strip(), NAMES)
+)
+def ring_phase(answer, known):
+    fixed = """
+        0 2, 1 2, 2 2, 3 2, 4 2, 5 2, 6 2, 0 1, 1 1, 2 1, 3 1, 0 3, 1 3, 2 3, 3 3, 4 3, 5 3, 6 3, 7 3, 8 3, 9 3,
+        3 4, 4 4, 5 4, 8 4, 11 4, 12 4, 4 5, 9 5, 10 5, 14 5, 15 5, 1001 7
+    """
+
+    def right(g, stages):
+        tiles = [(n, slot) for n in range(g // stages + 1) for slot in range(stages)]
+        n, slot = tiles[g]
+        return slot, int(n % 2 == 1), int(n % 2 == 0)
+
+    def draw(rng):
+        return map(int, rng.integers((0, 1), (300, 9)))
+
+    return _examined(answer, sizes.cases(right, fixed, draw), known, ("slot", "full", "empty"))
+
+
+# ---- registers of a consumer
+
+REGISTER_BUDGET = """
+def my_register_budget(consumers, producer, d, B_c):
+    groups = consumers + 1
+    threads = 128 * groups
+    launch = 65536 // threads // 8 * 8
+    total = threads * launch
+    left = total - 128 * producer
+    given = left // (128 * consumers) // 8 * 8
+    O_acc = 64 * d
+    S = 64 * B_c
+    P = 64 * B_c // 2
+    needed = (O_acc + S + P) // 128
+    return given, needed
+"""
+
+
+@exercise(
+    title="Registers of a consumer", minutes=10, difficulty="medium",
+    program=Program(REGISTER_BUDGET.strip(), NAMES),
+)  # fmt: skip
+def register_budget(answer, known):
+    fixed = """
+        2 24 128 128, 3 24 64 128, 2 24 128 64, 2 40 64 64, 4 24 128 128, 4 56 64 32, 5 24 128 80, 5 40 256 48,
+        6 24 80 16, 6 56 16 96, 7 24 64 64, 7 32 256 128, 3 40 112 176, 3 56 96 64, 4 32 48 48
+    """
+
+    def right(consumers, producer, d, B_c):
+        launch = max(n for n in range(0, 256, 8) if 128 * (consumers + 1) * n <= 65536)
+        free = (consumers + 1) * launch - producer
+        given = max(n for n in range(0, 512, 8) if consumers * n <= free)
+        return given, d // 2 + 3 * B_c // 4
+
+    def draw(rng):
+        consumers, producer = int(rng.integers(2, 8)), int(rng.choice([24, 32, 40, 56]))
+        d, B_c = (16 * int(n) for n in rng.integers(1, 17, 2))
+        return consumers, producer, d, B_c
+
+    return _examined(answer, sizes.cases(right, fixed, draw), known, ("given", "needed"))
+
+
+# ---- the order of row blocks
+
+BLOCK_ORDER = """
+def my_block_order(tile, T_r, section):
+    size = section * T_r
+    place = tile % size
+    first = tile // size * section
+    head = first + place % section
+    i = T_r - 1 - place // section
+    return head, i
+"""
+PROBLEMS = (1, 1, 3), (2, 1, 2), (1, 2, 3), (3, 2, 1), (2, 2, 2), (3, 2, 2), (2, 3, 3), (4, 3, 2), (2, 5, 2)
+
+
+@exercise(
+    title="The longest rows first", minutes=10, difficulty="medium", program=Program(BLOCK_ORDER.strip(), NAMES)
+)
+def block_order(answer, known):
+    """All tiles of PROBLEMS: row blocks of a head, heads of a section, sections."""
+    fixed = [
+        f"{tile} {T_r} {section}" for T_r, section, n in PROBLEMS for tile in range(T_r * section * n)
+    ]  # fmt: skip
+
+    def right(tile, T_r, section):
+        starts = range(0, tile + 1, section)  # as many sections as can be needed, and more
+        blocks = ((h + n, i) for h in starts for i in reversed(range(T_r)) for n in range(section))
+        return next(block for at, block in enumerate(blocks) if at == tile)
+
+    def draw(rng):
+        return map(int, rng.integers((0, 1, 1), (400, 9, 7)))
+
+    return _examined(answer, sizes.cases(right, ",".join(fixed), draw), known, ("head", "i"))
