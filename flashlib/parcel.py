@@ -5,6 +5,7 @@ do, finds it there.
 """
 
 import functools
+import importlib
 import io
 import linecache
 import pickle
@@ -20,8 +21,8 @@ class CannotBeSent(Exception):
 def packed(what) -> tuple[bytes, dict]:
     """Return `what` pickled, and {file: lines} of the cells its functions come from; raise CannotBeSent.
 
-    Triton kernels are sent as the functions they are made of, and made again where they arrive: there it is
-    decided whether they are interpreted.
+    Kernels of Triton and Gluon are sent as the functions they are made of, and made again where they arrive: there
+    it is decided whether Triton's are interpreted.
     """
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
@@ -51,6 +52,8 @@ class _Pickler(cloudpickle.CloudPickler):
             self.files.add(obj.__code__.co_filename)
         elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):
             return _jit, (obj.fn,)
+        elif type(obj).__name__ == "GluonJITFunction":
+            return _gluon_jit, (obj.fn,)
         elif isinstance(obj, functools._lru_cache_wrapper):
             return _cached, (obj.__wrapped__, obj.cache_parameters())
         return super().reducer_override(obj)
@@ -61,6 +64,12 @@ def _jit(fn):
 
     fn.__globals__.setdefault("tl", triton.language)  # the interpreter wants it, and only what is used is sent
     return triton.jit(fn)
+
+
+def _gluon_jit(fn):
+    from flashlib.kernels import triton  # noqa: F401  first, as above
+
+    return importlib.import_module("triton.experimental.gluon").jit(fn)
 
 
 def _cached(f, parameters):

@@ -11,8 +11,8 @@ def reports(call, kind, *, d, dtype="bfloat16", causal=False, capability=90) -> 
     """Compile the kernels that a function launches, for any GPU, present or not, and report on each.
 
     call: takes Q, K, V of shape (B, H, N, d) and causal, if kind is "attention"; rows of d scores, if kind is
-    "softmax". It runs in another process, as it is; only the launches are left out. dtype, capability: as
-    `compiled.report` takes them.
+    "softmax". It runs in another process, as it is; only the launches are left out. Kernels are Triton's or
+    Gluon's. dtype, capability: as `compiled.report` takes them. The reports have no SASS.
     Raises CompileError where the compiler cannot do it, where the function launches no kernel, and for what it
     raises; parcel.CannotBeSent where it uses something that cannot be sent to another process.
     """
