@@ -1,0 +1,278 @@
+"""The questions of chapter 13."""
+
+from functools import partial
+
+from flashlib import pipeline
+from flashlib.checks.prediction import Question
+from flashlib.gpus import GPUS
+from flashlib.pipeline import MACHINE, protocol
+from flashlib.pipeline.state import State
+
+GPU = GPUS["H200"]
+NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
+HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN}
+SMALL = protocol.Sizes(d=64)
+
+
+def _clocks(sizes):
+    """Return the clocks of a tile's two products, and of its exponentials."""
+    return {
+        "products": 2 * sizes.flops / MACHINE.tensor,
+        "exponentials": sizes.rows * sizes.B_c / MACHINE.exp,
+    }
+
+
+def _alike():
+    clocks = _clocks(protocol.SIZES_ALIKE)
+    return 100 * clocks["products"] / sum(clocks.values())
+
+
+def _passes_at_once():
+    """Return for each parity whether a role gets past a barrier of which no phase has completed."""
+    barrier = pipeline.Barrier("b")
+    state = State(pipeline.Program({"role": None}, (barrier,), ()))
+    return {f"parity_{phase}": state.may("role", pipeline.Wait(barrier, phase)) for phase in (0, 1)}
+
+
+def _slots(sizes, consumers=2):
+    """Return how many slots rings of K and of V have beside slots for Q and O of each consumer."""
+    return (GPU.block_sram - 2 * consumers * sizes.q_bytes) // (2 * sizes.kv_bytes)
+
+
+def _happens(roles, barriers, slots):
+    """Return what goes wrong under some schedule, first of all."""
+    fault = pipeline.check(pipeline.Program(roles, tuple(barriers), tuple(slots))).fault
+    return HAPPENS[fault.kind if fault else ""]
+
+
+def _ring(early, tiles=4, stages=2):
+    """Return what goes wrong where a product reads tiles of a ring. early: it is not waited for.
+
+    Either the producer does not wait for `empty`, with the product of tile 0 under way when it asks for tile
+    `stages`: "fetched". Or the consumer releases a slot once the product has begun: "released".
+    """
+    slots, begun = pipeline.ring("k", stages, protocol.SIZES.kv_bytes), pipeline.Barrier("begun")
+    full, empty = pipeline.barriers("full", stages), pipeline.barriers("empty", stages)
+
+    def producer():
+        for g in range(tiles):
+            s = g % stages
+            if early != "fetched":
+                yield pipeline.Wait(empty[s], g // stages % 2 ^ 1)
+            elif g == stages:
+                yield pipeline.Wait(begun, 0)
+            yield pipeline.Expect(full[s], slots[s].n_bytes)
+            yield pipeline.Copy(f"K{g}", slots[s], full[s])
+
+    def consumer():
+        for g in range(tiles):
+            s = g % stages
+            yield pipeline.Wait(full[s], g // stages % 2)
+            yield pipeline.Product(f"S{g}", ((slots[s], f"K{g}"),), protocol.SIZES.flops)
+            if g == 0:
+                yield pipeline.Arrive(begun)
+            if early != "released":
+                yield pipeline.Finish()
+            yield pipeline.Arrive(empty[s])
+        yield pipeline.Finish()
+
+    return _happens({"producer": producer, "consumer": consumer}, (*full, *empty, begun), slots)
+
+
+def _one_slot(tiles=4):
+    """Return what goes wrong where the next product runs under the softmax, with rings of one slot."""
+    memory = protocol.shared(protocol.SIZES, consumers=1, stages=1)
+    roles = {
+        "producer": partial(protocol.producer, [tiles], memory),
+        "consumer": partial(protocol.consumer, [tiles], memory, 0, protocol.SIZES, turns=False),
+    }
+    return _happens(roles, memory.barriers, memory.slots)
+
+
+def _first_turns():
+    """Return the parity for which each consumer waits at its first turn."""
+    memory = protocol.shared(protocol.SIZES)
+    found = {}
+    for me in range(2):
+        waits = (c for c in protocol.consumer([2], memory, me, protocol.SIZES) if isinstance(c, pipeline.Wait))
+        found[f"consumer_{me}"] = next(int(wait.phase) for wait in waits if wait.barrier is memory.turn[me])
+    return found
+
+
+def _until_done(blocks, sms=2):
+    """Return when all are done, if a multiprocessor that is free takes the next block."""
+    ends = [0] * sms
+    for tiles in blocks:
+        ends[ends.index(min(ends))] += tiles
+    return max(ends)
+
+
+def _launched(warps):
+    return GPU.registers // 4 // (32 * warps) // 8 * 8  # 4 bytes each
+
+
+QUESTIONS = [
+    Question(
+        "hopper_alike",
+        _alike,
+        "the products are 2 * 2 * 128 * 128 * 128 FLOP, 2048 clocks, and the exponentials 128 * 128 / 16 = 1024 "
+        "clocks. In those the tensor cores wait: 2048 of 3072 clocks are 66.7 %.",
+        wrong={
+            50.0: "there are two products, and a multiplication and an addition are two operations",
+            33.33: "that is the part of the time that they wait",
+            100.0: "P V needs P, and the next product is not begun before: they wait for the exponentials",
+            2 / 3: "that is the share itself: it is asked for in percent",
+            80.0: "each product is 2 * 128 * 128 * 128 FLOP, 1024 clocks",
+        },
+        tolerance=0.02,
+    ),
+    Question(
+        "hopper_three",
+        lambda: _clocks(SMALL),
+        "the products are 2 * 2 * 64 * 128 * 64 FLOP: with half of d they take half the time. The scores are as "
+        "many as before, so at d = 64 the exponentials alone take as long as the products.",
+        wrong={
+            ("products", 256): "there are two products",
+            ("products", 1024): "that is at d = 128",
+            ("exponentials", 256): "there is one exponential for each of 64 * 128 scores, whatever d is",
+            ("exponentials", 1024): "the tile has 64 rows, not 128",
+            ("exponentials", 8192): "16 exponentials are done in a clock",
+        },
+    ),
+    Question(
+        "hopper_fresh",
+        _passes_at_once,
+        "phase 0 is under way, so whoever waits for it, with parity 0, waits. The phase before it would have "
+        "parity 1, and counts as complete. So a producer that starts with parity 1 finds all slots free.",
+        wrong={
+            ("parity_0", True): "nobody has arrived, so phase 0 is not complete",
+            ("parity_1", False): "phase 1 is not meant, but the phase before phase 0: it counts as complete",
+        },
+        labels={"parity_0": "wait(b, 0) goes on at once", "parity_1": "wait(b, 1) goes on at once"},
+    ),
+    Question(
+        "hopper_bytes",
+        lambda: {"K": protocol.SIZES.kv_bytes, "Q": protocol.SIZES.q_bytes},
+        "128 * 128 numbers of 2 bytes are 32768 bytes, and 64 * 128 are 16384. With fewer the phase would end "
+        "before the tile is there; with more it would never end.",
+        wrong={
+            ("K", 16384): "those are numbers: each has 2 bytes",
+            ("K", 65536): "K alone is asked for: V has a barrier of its own, and bf16 has 2 bytes",
+            ("Q", 8192): "those are numbers: each has 2 bytes",
+            ("Q", 32768): "one consumer has 64 rows",
+        },
+    ),
+    Question(
+        "hopper_slots",
+        lambda: {"d_128": _slots(protocol.SIZES), "d_64": _slots(SMALL)},
+        "at d = 128, Q and O of both take 4 * 16384 bytes, and of the 166912 bytes that are left a tile of K "
+        "and one of V take 65536. At d = 64 all tiles have half the bytes: (232448 - 32768) // 32768 is 6.",
+        wrong={
+            ("d_128", 3): "4 * 16384 bytes are for Q and O, which leaves 166912 for pairs of 65536",
+            ("d_128", 5): "each slot of K needs one of V too",
+            ("d_64", 5): "Q and O take half as much too",
+            ("d_64", 7): "the slots of Q and O are missing",
+            ("d_64", 12): "each slot of K needs one of V too",
+        },
+        labels={"d_128": "slots at d = 128", "d_64": "slots at d = 64"},
+    ),
+    Question(
+        "hopper_two_phases",
+        partial(_ring, "fetched"),
+        "tile 2 goes into slot 0, where tile 0 is still read. Nothing stops the producer; the "
+        "product reads some numbers of tile 0 and some of tile 2, and the result is wrong now and then.",
+        choices=(NOTHING, DEADLOCK, OVERWRITTEN),
+        wrong={
+            NOTHING: "tile 2 goes into slot 0, which is still read",
+            DEADLOCK: "a producer that never waits is never stuck",
+        },
+    ),
+    Question(
+        "hopper_early_release",
+        partial(_ring, "released"),
+        "a product goes on after the warps that began it have gone on. The release tells the producer that "
+        "the slot is free, and the next tile comes while the tensor cores still read: first wait for the "
+        "product, then release.",
+        choices=(NOTHING, DEADLOCK, OVERWRITTEN),
+        wrong={
+            NOTHING: "that a product was begun does not mean that it has read its tiles",
+            DEADLOCK: "a release that comes too early makes nobody wait longer",
+        },
+    ),
+    Question(
+        "hopper_one_slot",
+        _one_slot,
+        "the consumer releases the slot of V only after the next K is there. But the producer brings a V "
+        "before that K, and for this V the slot must be free: each waits for the other. With two slots that V "
+        "has room.",
+        choices=(NOTHING, DEADLOCK, OVERWRITTEN),
+        wrong={
+            NOTHING: "before K of tile 2 the producer brings V of tile 1, for which V of tile 0 must be released",
+            OVERWRITTEN: "each waits until a slot is free: nothing is overwritten",
+        },
+    ),
+    Question(
+        "hopper_turns",
+        _first_turns,
+        "consumer 0 waits with parity 1, which a new barrier lets pass, and consumer 1 with parity 0, for the "
+        "first arrival at its barrier: that of consumer 0, once its products are issued.",
+        wrong={
+            (
+                "consumer_0",
+                0,
+            ): "nobody arrives at turn[0] before consumer 1 has had its turn: both would wait for ever",
+            ("consumer_1", 1): "a new barrier lets parity 1 pass, so consumer 1 would not wait for consumer 0",
+        },
+    ),
+    Question(
+        "hopper_launch_registers",
+        lambda: {f"warps_{warps}": _launched(warps) for warps in (12, 16)},
+        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. 16 warps have 512, and 65536 / 512 is 128.",
+        wrong={
+            ("warps_12", 170): "a multiple of 8 is asked for",
+            ("warps_12", 171): "a multiple of 8 is asked for, and 171 * 384 registers are not there",
+            ("warps_12", 176): "384 threads with 176 registers each need 67584, so round down",
+            ("warps_12", 160): "168 * 384 = 64512 registers fit too",
+            ("warps_12", 5456): "a warp has 32 threads",
+            ("warps_16", 4096): "a warp has 32 threads",
+            ("warps_16", 120): "65536 / 512 is 128, a multiple of 8",
+        },
+        labels={"warps_12": "12 warps", "warps_16": "16 warps"},
+    ),
+    Question(
+        "hopper_order",
+        lambda: {"shortest": _until_done([1, 2, 3, 4, 5]), "longest": _until_done([5, 4, 3, 2, 1])},
+        "shortest first, one multiprocessor gets 1, 3 and 5 and needs 9; the other has 2 and 4, and waits for "
+        "the last 3. Longest first, they get 5 and 2, and 4, 3 and 1: 7 and 8. What comes last is short, so "
+        "little is waited for.",
+        wrong={
+            ("shortest", 7.5): "blocks are not divided",
+            (
+                "shortest",
+                8,
+            ): "the blocks go 1 and 2, 3 to the first at 1, 4 to the second at 2, 5 to the first at 4",
+            ("shortest", 6): "that is the one that is done first: the other gets 1, 3 and 5",
+            ("shortest", 15): "two multiprocessors work at the same time",
+            ("longest", 7.5): "blocks are not divided",
+            ("longest", 7): "that is the one that is done first: the other gets 4, 3 and 1",
+            ("longest", 9): "5 and 4, then 3 to the second at 4, 2 to the first at 5, 1 to either at 7",
+            ("longest", 15): "two multiprocessors work at the same time",
+        },
+        labels={"shortest": "shortest first", "longest": "longest first"},
+    ),
+    Question(
+        "hopper_waves",
+        lambda: 100 * 300 / (-(-300 // GPU.sms) * GPU.sms),
+        "132 programs run, then 132, then the last 36, for which all others wait: 300 of 3 * 132 = 396 places "
+        "are 75.8 %.",
+        wrong={
+            27.27: "those are the 36 programs of the last wave: the two waves before it are full",
+            113.6: "three waves are needed, since 2 * 132 programs are 264",
+            66.67: "in the last wave 36 multiprocessors work",
+            0.7576: "that is the share itself: it is asked for in percent",
+            132.0: "300 programs for 396 places: it is the other way round",
+            24.24: "that is the part that does not work",
+        },
+        tolerance=0.02,
+    ),
+]
