@@ -60,9 +60,12 @@ class Shared(NamedTuple):
         return (*self.q, *self.k, *self.v, *self.o)
 
     @property
+    def full(self) -> tuple:
+        return (*self.q_full, *self.k_full, *self.v_full)
+
+    @property
     def barriers(self) -> tuple:
-        rings = (self.q_full, self.q_empty, self.k_full, self.k_empty, self.v_full, self.v_empty, self.turn)
-        return tuple(barrier for ring in rings for barrier in ring)
+        return (*self.full, *self.q_empty, *self.k_empty, *self.v_empty, *self.turn)
 
 
 def shared(sizes, *, consumers=2, stages=2) -> Shared:
@@ -241,11 +244,12 @@ def program(blocks, sizes=SIZES, *, consumers=2, stages=2, turns=True, overlap=T
     for me in range(consumers):
         one = functools.partial(consumer, blocks, memory, me, sizes, turns=turns, overlap=overlap)
         roles[f"consumer {me}"] = one
-    return c.Program(roles, memory.barriers, memory.slots)
+    used = memory.barriers if turns else memory.barriers[: -len(memory.turn)]
+    return c.Program(roles, used, memory.slots)
 
 
 def program_alike(blocks, sizes=SIZES_ALIKE, *, stages=2) -> c.Program:
     """Return a program whose warps all do the same."""
     check_blocks(blocks)
     memory = shared(sizes, consumers=1, stages=stages)
-    return c.Program({"warps": functools.partial(alike, blocks, memory, sizes)}, memory.barriers, memory.slots)
+    return c.Program({"warps": functools.partial(alike, blocks, memory, sizes)}, memory.full, memory.slots)

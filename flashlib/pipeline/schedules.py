@@ -40,7 +40,8 @@ class Report(NamedTuple):
 
     def __str__(self):
         if self.fault:
-            return f"{self.fault.kind}, after {len(self.actions)} actions: {self.fault.said}"
+            n = len(self.actions)
+            return f"{self.fault.kind}, after {n} action{'s' * (n != 1)}: {self.fault.said}"
         how = f"all schedules, {self.states} states" if self.all else f"{self.schedules} random schedules"
         return f"right under {how}"
 
