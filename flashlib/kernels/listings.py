@@ -29,6 +29,13 @@ INSTRUCTIONS = {
     "TMA add": Instruction(
         r"\bcp\.reduce\.async\.bulk\.tensor", r"\bUTMAREDG", "whole tile added to global memory by the copy unit"
     ),
+    "mbarrier wait": Instruction(
+        r"\bmbarrier\.try_wait", r"\bSYNCS\.PHASECHK", "wait for a barrier's phase; SASS has each twice"
+    ),
+    "mbarrier arrive": Instruction(
+        r"\bmbarrier\.arrive", r"\bSYNCS\.ARRIVE", "arrival at a barrier, or bytes it must expect"
+    ),
+    "setmaxnreg": Instruction(r"\bsetmaxnreg", r"\bUSETMAXREG", "registers that warps give back or ask for"),
     "atomic add": Instruction(
         r"\b(atom|red)\.global\.\S*\badd\b",
         r"\b(REDG?|ATOMG?)\.\S*\bADD\b",
@@ -106,18 +113,32 @@ def _loops_by_indent(lines):
 
 
 def _loops_by_label(kind, lines):
-    """Yield the start and the end of each loop that a branch closes."""
-    seen = {}
+    """Yield the start and the end of each loop that a branch closes.
+
+    A wait that takes long goes on behind the program, in a loop of its own, and the branch after it goes back to
+    where the wait was: what is between is no loop.
+    """
+    seen, waited = {}, None
     for n, line in enumerate(lines):
         if label := LABEL[kind].match(line):
             seen[label[1]] = n
         elif (branch := BRANCH[kind].search(line)) and branch[1] in seen:
-            yield seen[branch[1]], n + 1
+            start = seen[branch[1]]
+            if waited != n:
+                yield start, n + 1
+            waits = all(re.search(INSTRUCTIONS["mbarrier wait"].sass, line) for line in lines[start + 1 : n])
+            waited = n + 1 if waits else None
 
 
 def counts(kind, text) -> dict[str, int]:
     """Return how often each of INSTRUCTIONS stands in a listing of PTX or SASS."""
     return {name: _count(getattr(forms, kind), text) for name, forms in INSTRUCTIONS.items()}
+
+
+def lines(kind, text, *names) -> str:
+    """Return the lines of a listing of PTX or SASS that are one of these INSTRUCTIONS, or of all, in order."""
+    wanted = re.compile("|".join(getattr(INSTRUCTIONS[name], kind) for name in names or INSTRUCTIONS))
+    return "\n".join(line.strip() for line in text.splitlines() if wanted.search(line))
 
 
 class Role(NamedTuple):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from flashlib.gpus import GPUS
-from flashlib.kernels import compiled
+from flashlib.kernels import compiled, listings
 
 VARIANTS = [(d, causal, "bfloat16") for d in (64, 128, 256) for causal in (False, True)]
 VARIANTS += [(64, True, "float16"), (128, False, "float16")]  # in SASS other letters
@@ -49,6 +49,39 @@ def test_nothing_stops_the_warps_between_exponentials():
     loop = of(128, False).loop("sass")
     exponentials = [at.start() for at in re.finditer(r"MUFU\.EX2", loop)]
     assert "BAR.SYNC" not in loop[exponentials[0] : exponentials[-1]]
+
+
+@pytest.mark.parametrize("d, causal, dtype", VARIANTS)
+def test_one_turn_waits_and_arrives_as_often_as_the_protocol_says(d, causal, dtype):
+    """In the loop: turn, v_full and k_full are waited for; turn, k_empty and v_empty are arrived at."""
+    made = of(d, causal, dtype)
+    for kind in ("ptx", "sass"):
+        turn = made.counts(kind, loop=True)
+        assert (turn["mbarrier wait"], turn["mbarrier arrive"], turn["setmaxnreg"], turn["TMA"]) == (3, 3, 0, 0)
+    ptx, sass = made.counts("ptx"), made.counts("sass")
+    assert sass["mbarrier wait"] == 2 * ptx["mbarrier wait"]  # once where it is, once behind the program
+    for name in ("mbarrier arrive", "setmaxnreg", "TMA", "wgmma", "wgmma wait", "ex2"):
+        assert sass[name] == ptx[name] > 0, name
+
+
+def test_the_lines_of_named_instructions_are_told_in_order():
+    loop = of(128, False).loop("ptx")
+    said = listings.lines("ptx", loop, "mbarrier wait", "mbarrier arrive", "wgmma wait").splitlines()
+    order = [re.search(r"try_wait|arrive|wait_group", line)[0] for line in said]
+    # turn and V are there; the next turn; S; K is free; the next K; P V; V is free
+    assert order == ["try_wait"] * 2 + ["arrive", "wait_group", "arrive", "try_wait", "wait_group", "arrive"]
+    assert set(said) <= {line.strip() for line in loop.splitlines()}
+    every = listings.lines("sass", of(128, False).sass).splitlines()
+    assert len(every) == sum(of(128, False).counts("sass").values())
+
+
+def test_the_copies_of_kernels_without_roles_have_barriers_too():
+    """Where there are descriptors the compiler puts them: one for K and V, one stage at a time."""
+    hopper, ampere = (compiled.report(d=64, capability=capability) for capability in (90, 80))
+    for kind in ("ptx", "sass"):
+        told = hopper.counts(kind, loop=True)
+        assert (told["mbarrier wait"], told["mbarrier arrive"], told["setmaxnreg"]) == (1, 1, 0)
+        assert not any(ampere.counts(kind)[name] for name in ("mbarrier wait", "mbarrier arrive", "setmaxnreg"))
 
 
 def test_another_generation_is_refused():

@@ -61,6 +61,6 @@ def _draw_instructions(picture, top, height, instructions):
     for k, row in enumerate(instructions):
         y = top + 60 + ROW * k
         picture.text(LEFT + 12, y, row["name"], 11, face="bold")
-        picture.text(LEFT + 100, y, row["meaning"], 10)
+        picture.text(LEFT + 114, y, row["meaning"], 10)
         for x, count in zip(COLUMNS, row["counts"], strict=True):
             picture.text(x, y, "–" if count is None else f"{count:,}", 11, align="r")
