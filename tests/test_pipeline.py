@@ -19,6 +19,7 @@ RIGHT = [
     {"blocks": [3], "consumers": 2, "overlap": False},
     {"blocks": [4], "consumers": 1, "stages": 3},
     {"blocks": [2], "consumers": 2, "turns": False},
+    {"blocks": [1, 2], "consumers": 1, "in_place": True},
 ]
 
 
@@ -321,3 +322,24 @@ def test_a_role_is_busy_or_waits_and_never_neither():
     for role in program.roles:
         spans = p.run(program).lane(role)
         assert all(a.end == pytest.approx(b.start) for a, b in zip(spans, spans[1:], strict=False)), role
+
+
+def test_products_out_of_turn_are_found():
+    slot, turn = p.Slot("k", 64), p.barriers("turn", 2)
+
+    def role(me, wait):
+        if wait:
+            yield p.Wait(turn[me], me ^ 1)
+        yield p.Product(f"S{me}", (), 64, turn=me)
+        yield p.Arrive(turn[1 - me])
+        yield p.Finish()
+
+    def program(wait):
+        return p.Program({f"consumer {me}": partial(role, me, wait) for me in (0, 1)}, tuple(turn), (slot,))
+
+    assert p.check(program(True)).fault is None
+    fault = p.check(program(False)).fault
+    assert fault.kind == "out of turn"
+    assert fault.said == "consumer 0 issues S0, of turn 0, after a product of turn 1"
+    with pytest.raises(ValueError, match="Product has -1; pass a whole number"):
+        p.check(two_roles(lambda *_: iter([p.Product("S", (), 1, turn=-1)]), use))

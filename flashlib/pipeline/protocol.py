@@ -57,7 +57,7 @@ class Shared(NamedTuple):
 
     @property
     def slots(self) -> tuple:
-        return (*self.q, *self.k, *self.v, *self.o)
+        return (*self.q, *self.k, *self.v, *([] if self.o is self.q else self.o))
 
     @property
     def full(self) -> tuple:
@@ -68,8 +68,8 @@ class Shared(NamedTuple):
         return (*self.full, *self.q_empty, *self.k_empty, *self.v_empty, *self.turn)
 
 
-def shared(sizes, *, consumers=2, stages=2) -> Shared:
-    """Return the shared memory of a program: rings of `stages` tiles of K and of V."""
+def shared(sizes, *, consumers=2, stages=2, in_place=False) -> Shared:
+    """Return the shared memory of a program: rings of `stages` tiles of K and V. in_place: O goes where Q is."""
     check_counts(at_least=1, consumers=consumers, stages=stages)
     rings = []
     for name, n, n_bytes, readers in (
@@ -78,7 +78,8 @@ def shared(sizes, *, consumers=2, stages=2) -> Shared:
         ("v", stages, sizes.kv_bytes, consumers),
     ):
         rings += c.Ring.of(name, n, n_bytes, readers)
-    return Shared(*rings, c.barriers("turn", consumers), c.ring("o", consumers, sizes.q_bytes))
+    o = rings[0] if in_place else c.ring("o", consumers, sizes.q_bytes)
+    return Shared(*rings, c.barriers("turn", consumers), o)
 
 
 def producer(blocks, memory):
@@ -125,10 +126,14 @@ def consumer(blocks, memory, me, sizes, *, turns=True, overlap=True):
             yield from (_overlapped if overlap else _in_order)(memory, me, t, i, last, sizes, turns)
             u += 1
         yield from _output(memory, last, sizes)
-        yield c.Arrive(memory.q_empty[me])
+        if memory.o is not memory.q:
+            yield c.Arrive(memory.q_empty[me])
         yield c.Finish()
         yield c.Arrive(_at(memory.v_empty, last))
         yield from _store(memory, me, t, last)
+        if memory.o is memory.q:
+            yield c.FinishStores()  # O lies where Q lay
+            yield c.Arrive(memory.q_empty[me])
         g += n
     yield c.FinishStores()
 
@@ -232,14 +237,19 @@ def check_blocks(blocks):
         check_counts(at_least=1, **{f"blocks[{t}]": n})
 
 
-def program(blocks, sizes=SIZES, *, consumers=2, stages=2, turns=True, overlap=True) -> c.Program:
-    """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order."""
+def program(
+    blocks, sizes=SIZES, *, consumers=2, stages=2, turns=True, overlap=True, in_place=False
+) -> c.Program:  # fmt: skip
+    """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order.
+
+    turns, overlap: as of `consumer`. in_place: O is stored from Q's slot, as at d = 256, where there is no room.
+    """
     check_blocks(blocks)
     if overlap and stages < 2:
         raise ValueError(
             "stages is 1, and K of the next tile is waited for before V of the last is released; pass 2"
         )
-    memory = shared(sizes, consumers=consumers, stages=stages)
+    memory = shared(sizes, consumers=consumers, stages=stages, in_place=in_place)
     roles = {"producer": functools.partial(producer, blocks, memory)}
     for me in range(consumers):
         one = functools.partial(consumer, blocks, memory, me, sizes, turns=turns, overlap=overlap)

@@ -111,7 +111,7 @@ def spoken(commands_):
     return found
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("problem", [*PROBLEMS, WIDE], ids=str)
 def test_each_role_of_the_kernel_says_what_the_protocol_says(problem):
     B, H, _, N_q, N_k, d, causal, consumers, stages, B_c, programs, section = problem
     said = run(problem)[2]
@@ -125,7 +125,8 @@ def test_each_role_of_the_kernel_says_what_the_protocol_says(problem):
             end = min((i + 1) * rows + N_k - N_q, N_k) if causal else N_k
             blocks.append(max(1, -(-end // B_c)))
         sizes = protocol.Sizes(d=d, B_c=B_c)
-        model = commands.expanded(protocol.program(blocks, sizes, consumers=consumers, stages=stages))
+        options = {"consumers": consumers, "stages": stages, "in_place": d == 256}
+        model = commands.expanded(protocol.program(blocks, sizes, **options))
         assert model.keys() == program.keys()
         for role in model:
             assert spoken(program[role]) == spoken(model[role]), role
