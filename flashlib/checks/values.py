@@ -12,7 +12,8 @@ SHOWN = 24  # numbers of an array that are printed in full
 def as_array(x):
     """Return x as an array of its own dtype; raises TypeError or ValueError if it holds no numbers."""
     if hasattr(x, "detach"):  # a torch tensor
-        x = x.detach().cpu().double().numpy()
+        x = x.detach().cpu()
+        x = (x.double() if x.is_floating_point() else x).numpy()  # NumPy has no bf16
     X = np.asarray(x)
     if X.dtype == object and all(isinstance(n, Real | Decimal) for n in X.flat):  # exact ones, as of Fraction
         X = X.astype(np.float64)
@@ -75,7 +76,7 @@ def show_apart(expected, given, outputs):
 
 
 def show(x, digits=4):
-    """Return x as text, to so many digits; of a large array the shape and the first numbers."""
+    """Return x as text, to so many digits, whole numbers as they are; of a large array its first numbers."""
     if isinstance(x, type):
         return x.__name__
     if isinstance(x, bool | int | str | set | dict) or x is None:
@@ -91,14 +92,20 @@ def show(x, digits=4):
     except (TypeError, ValueError):
         return _represented(x)
     if X.size > SHOWN:
-        first = np.array2string(X.flat[:4].astype(np.float64), precision=digits).rstrip("]")
-        return f"shape {X.shape}, {first} ...]"
-    X = X.astype(np.float64)
+        return f"shape {X.shape}, {np.array2string(_plain(X.flat[:4]), precision=digits).rstrip(']')} ...]"
+    X = _plain(X)
+    if X.ndim == 0 and X.dtype.kind != "f":
+        return str(X)
     if X.ndim == 0:
         small = abs(X) < 1e5 or not np.isfinite(X)
         return np.array2string(X, precision=digits) if small else f"{X:.{max(9, digits)}g}"
     text = np.array2string(X, precision=digits, suppress_small=np.abs(X[np.isfinite(X)]).max(initial=0) < 1e4)
     return " ".join(text.split()) if X.ndim > 1 and X.size <= 8 else text
+
+
+def _plain(X):
+    """Return an array whose floats are fp64; whole numbers stay what they are."""
+    return X.astype(np.float64) if X.dtype.kind == "f" else X
 
 
 def describe_value(x):
