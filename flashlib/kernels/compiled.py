@@ -30,6 +30,7 @@ from flashlib.kernels import (
 )
 from flashlib.kernels.compiler import CompileError, Compiler
 from flashlib.kernels.hopper import forward as hopper_forward
+from flashlib.kernels.hopper import ladder as hopper_ladder
 from flashlib.state import check_causal, check_counts
 
 MAX_STAGES = 8
@@ -76,8 +77,9 @@ class Compiled:
     """A compiled kernel.
 
     kernel, d, dtype, causal, capability  as asked for
-    B_r, B_c, num_warps, num_stages, descriptors  as asked for or as the kernel chose; None where it has no such
-    registers  of a thread, 32 bits each
+    B_r, B_c, num_warps, num_stages, descriptors  as asked for or as the kernel chose; None where it has no such.
+               A kernel in Gluon has as many stages as its ring has slots, and num_warps are those of all its roles
+    registers  of a thread, 32 bits each; where roles share them in other ways, at first
     spilled    bytes of a thread for which no register was left: they move to memory and back
     shared     bytes of shared memory that a program takes
     notes      what ptxas, which makes SASS from PTX, says about performance
@@ -193,22 +195,29 @@ class Kernel(NamedTuple):
 
 @functools.cache
 def kernels() -> dict[str, Kernel]:
-    """Return what can be compiled: both passes, softmax, the rungs with a kernel, and rungs without one idea."""
+    """Return what can be compiled: both passes, softmax, rungs with a kernel or without one idea; and Hopper's."""
     found = {
         "forward": Kernel(forward.attention),
         "backward_dkv": Kernel(backward.backward, "_dkv"),
         "backward_dq": Kernel(backward.backward, "_dq"),
         "backward_fused": Kernel(backward.backward, "_dkv", {"deterministic": False}),
         "softmax": Kernel(softmax.softmax),
-        "hopper_forward": Kernel(hopper_forward.attention),
     }
-    for rung in pkgutil.iter_modules(ladder.__path__):
-        module = importlib.import_module(f"{ladder.__name__}.{rung.name}")
-        if any(isinstance(value, triton.runtime.KernelInterface) for value in vars(module).values()):
-            found[rung.name] = Kernel(module.attention)
+    found |= _rungs(ladder)
     found["without_common_wait"] = Kernel(ladder.r8_descriptors.attention, options={"common_wait": False})
     for idea in ("late_division", "parallel_rows", "split_rows"):
         found[f"without_{idea}"] = Kernel(forward_ideas.attention, options={idea: False})
+    found |= {f"hopper_{name}": kernel for name, kernel in _rungs(hopper_ladder).items()}
+    return found | {"hopper_forward": Kernel(hopper_forward.attention)}
+
+
+def _rungs(package):
+    """Return the rungs of a ladder that have a kernel."""
+    found = {}
+    for rung in pkgutil.iter_modules(package.__path__):
+        module = vars(importlib.import_module(f"{package.__name__}.{rung.name}"))
+        if "attention" in module and any(isinstance(x, triton.runtime.KernelInterface) for x in module.values()):
+            found[rung.name] = Kernel(module["attention"])
     return found
 
 
@@ -226,7 +235,7 @@ def report(
 
     kernel: one of `kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that `backward` makes
     by default, or "backward_fused", the one in their place if deterministic=False; "softmax"; a rung of `ladder`;
-    "hopper_forward", for capability 90 alone.
+    for capability 90 alone "hopper_forward" and the rungs of `hopper.ladder`, as "hopper_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90. sass:
@@ -252,10 +261,10 @@ def launch(
     sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     _check_choice(until=(until, ("config", "ttgir", "sass")))
     asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
-    found = vars(_report(*asked, True)) if until == "sass" else _ask(*asked, until)
-    config = [found[name] for name in sizes]
+    config = [_ask(*asked, "config")[name] for name in sizes]  # not of the report: of warps with roles it has more
     if until == "config":
         return Launch(config, None, None)
+    found = vars(_report(*asked, True)) if until == "sass" else _ask(*asked, until)
     sass = fingerprint(found["sass"]) if until == "sass" else None
     return Launch(config, hash_of(found["ttgir"], found["told"]), sass)
 

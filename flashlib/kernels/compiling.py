@@ -61,7 +61,7 @@ class Launches:
             self.names.append(kernel.__name__)
             if self.name not in (None, kernel.__name__):
                 return
-            self.options = options
+            self.options = dict(zip(kernel.arg_names, args, strict=False)) | options
             self.told = sorted((name, value) for name, value in options.items() if name not in kernel.arg_names)
             if self.until == "config":
                 raise Enough
@@ -102,9 +102,9 @@ def answer(launches, request) -> dict:
         raise ValueError(f"{request['kernel']} launched no kernel")
     chosen = {
         "B_r": launches.options.get("B_R"),
-        "B_c": launches.options.get("B_C"),
+        "B_c": _keys_of_a_tile(launches.options),
         "num_warps": launches.options.get("num_warps"),
-        "num_stages": launches.options.get("num_stages"),
+        "num_stages": launches.options.get("num_stages", launches.options.get("STAGES")),  # Gluon's are slots
     }
     if request["until"] == "config":
         return chosen
@@ -118,13 +118,19 @@ def answer(launches, request) -> dict:
         "notes": re.findall(r"Potential Performance Loss: (.*)", log),
         "shared": compiled.metadata.shared,
         "num_warps": compiled.metadata.num_warps,
-        "num_stages": compiled.metadata.num_stages,
+        "num_stages": launches.options.get("STAGES", compiled.metadata.num_stages),
         "descriptors": launches.options.get("DESCRIPTORS"),
         "told": launches.told,
         "names": launches.names,
         **asm,
         "sass": _sass(compiled) if request["until"] == "sass" else "",
     }
+
+
+def _keys_of_a_tile(options):
+    """Return B_C, which kernels in Gluon read off the descriptor of K; None if there is neither."""
+    described = getattr(options.get("k_desc"), "block_shape", None)
+    return described[-2] if described else options.get("B_C")
 
 
 def _launch(request):

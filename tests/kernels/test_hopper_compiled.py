@@ -6,6 +6,7 @@ import pytest
 
 from flashlib.gpus import GPUS
 from flashlib.kernels import compiled, listings
+from flashlib.kernels.hopper import launch
 
 VARIANTS = [(d, causal, "bfloat16") for d in (64, 128, 256) for causal in (False, True)]
 VARIANTS += [(64, True, "float16"), (128, False, "float16")]  # in SASS other letters
@@ -22,7 +23,8 @@ def test_it_spills_nothing_and_its_roles_share_the_registers(d, causal, dtype):
     assert made.spilled == counted["spill"] == 0 and not made.notes
     assert made.shared <= GPUS["H200"].block_sram
     assert counted["wgmma"] and counted["TMA"] and not counted["mma.sync"]
-    consumers = made.B_r // 64
+    tiles, consumers = launch.TILES[d, causal], made.B_r // 64
+    assert (made.B_c, made.num_stages, consumers) == tiles and made.num_warps == 4 * (consumers + 1)
     assert sorted(role.name for role in made.roles) == ["consumer"] * consumers + ["producer"]
     assert all(role.used <= role.given for role in made.roles)
     assert sum(4 * 32 * role.given for role in made.roles) <= compiled.REGISTERS
@@ -84,6 +86,14 @@ def test_the_copies_of_kernels_without_roles_have_barriers_too():
         assert not any(ampere.counts(kind)[name] for name in ("mbarrier wait", "mbarrier arrive", "setmaxnreg"))
 
 
-def test_another_generation_is_refused():
+@pytest.mark.parametrize("kernel", ["hopper_forward", "hopper_r1_alike", "hopper_r6_persistent"])
+def test_another_generation_is_refused(kernel):
     with pytest.raises(ValueError, match=r"capability \(8, 0\).*flashlib.kernels.forward.attention"):
-        compiled.report(kernel="hopper_forward", d=64, capability=80)
+        compiled.report(kernel=kernel, d=64, capability=80)
+
+
+def test_a_launch_has_one_config_however_far_it_is_told():
+    """A launch says 4 warps, what is compiled has those of all roles; records are compared by what is launched."""
+    asked = {"kernel": "hopper_forward", "d": 128, "shape": (1, 4, 2, 4096)}
+    config, sass = (compiled.launch(**asked, until=until) for until in ("config", "sass"))
+    assert config.config == sass.config == [128, 128, 4, 2] and len(sass.sass) == 12

@@ -93,6 +93,12 @@ def test_what_a_kernel_does_not_take_is_not_asked_for():
 
 def test_all_kernels_and_gpus_are_offered(lab):
     assert [name for name, *_ in lab.offered["kernel"]] == list(compiled.kernels())
+    groups = {name: group for name, group, _ in lab.offered["kernel"]}
+    assert {name for name, group in groups.items() if group == "Hopper"} == {
+        "hopper_forward", "hopper_r1_alike", "hopper_r2_producer", "hopper_r3_turns", "hopper_r4_overlap",
+        "hopper_r5_registers", "hopper_r6_persistent",
+    }  # fmt: skip
+    assert groups["r8_descriptors"] == "rungs" and groups["backward_dq"] == "in flashlib"
     assert {c for c, _ in lab.offered["capability"]} == set(compiled.MULTIPROCESSORS)
 
 
@@ -103,6 +109,24 @@ def test_the_passes_of_the_backward_are_shown():
     assert lab.report == compiled.report(kernel="backward_fused", d=64, B_c=32)
     assert "TMA add" in counts(lab) and lab.result["listings"]["ptx"]["loop"]
     assert set(lab.settings) == set(SETTINGS)
+
+
+def test_of_a_hopper_kernel_it_shows_the_tile_the_slots_and_the_registers_of_each_role():
+    lab = CompilerLab(kernel="hopper_forward", d=64)
+    assert "hopper_forward, d = 64, bfloat16, for H100 and H200; tile 192 x 128, 16 warps, 4 stages" in repr(lab)
+    names = list(texts(lab))
+    assert names[:4] == ["registers of a thread", "in the producer", "in 2 consumers", "in 1 consumer"]
+    *_, one = sorted(lab.report.roles, key=lambda role: role.given)
+    assert texts(lab)["in 1 consumer"] == f"{one.used} of {one.given}"
+    assert lab.result["takes"][0]["note"] == words.HANDED_OVER and not any(
+        row["bad"] for row in lab.result["takes"]
+    )
+    assert counts(lab)["mbarrier wait"][:2] == [3, 3] and counts(lab)["setmaxnreg"][2] > 0
+    ask(lab, kernel="hopper_r4_overlap")  # all roles have equally many
+    assert not lab.report.roles and list(texts(lab))[1].startswith("bytes") and not lab.result["takes"][0]["note"]
+    assert "setmaxnreg" not in counts(lab) and "mbarrier wait" in counts(lab)
+    ask(lab, capability=80)
+    assert lab.work["state"] == "failed" and "not Hopper's (9, 0)" in lab.failed
 
 
 @pytest.mark.parametrize("kind", ["ttgir", "ptx", "sass"])

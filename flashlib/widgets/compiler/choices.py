@@ -37,6 +37,7 @@ def plain(settings) -> dict:
 
 
 def _group(kernel):
-    if kernel.startswith("without_"):
-        return "without one idea"
+    for prefix, group in {"without_": "without one idea", "hopper_": "Hopper"}.items():
+        if kernel.startswith(prefix):
+            return group
     return "rungs" if kernel[0] == "r" and kernel[1].isdigit() else "in flashlib"

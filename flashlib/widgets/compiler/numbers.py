@@ -30,8 +30,10 @@ def takes(report) -> list[dict]:
     room = f"room for: registers {registers}, shared memory {shared}, warps {warps}"
     kb = f"{report.shared / words.KB:.4g} of {sram / words.KB:.4g} KB"
     exact = f"{report.shared:,} of {sram:,} bytes"
+    text, share = f"{report.registers} of {MAX_REGISTERS}", report.registers / MAX_REGISTERS
     return [
-        _row("registers of a thread", f"{report.registers} of {MAX_REGISTERS}", report.registers / MAX_REGISTERS),
+        _row("registers of a thread", text, share, words.HANDED_OVER if report.roles else ""),
+        *(_row(name, f"{used} of {given}", used / given) for name, (_, given, used) in words.roles(report)),
         _row("bytes of a thread that spill", f"{report.spilled:,}", None, bad=report.spilled > 0),
         _row("shared memory of a program", kb, report.shared / sram, exact),
         _row("programs on a multiprocessor", str(report.programs), None, room, report.programs == 0),

@@ -1,6 +1,9 @@
 """CompilerLab's sentences: what was asked for, what was compiled, and what that means."""
 
+import collections
+
 KB = 1024  # bytes
+HANDED_OVER = "at first; then each role uses, of those that its warps ask for:"
 
 
 def asked(settings) -> str:
@@ -32,6 +35,13 @@ def verdicts(report) -> list[dict]:
         _verdict(spilled, True) if report.spilled else _verdict("Every value of a thread has a register."),
         *(_verdict(f"ptxas says: {note.partition(' in the function ')[0]}.") for note in report.notes),
     ]
+
+
+def roles(report) -> list:
+    """Return (words, role) for the roles of a kernel; those with the same numbers are counted as one."""
+    alike = collections.Counter(report.roles)
+    named = {role: "the producer" if role.name == "producer" else count(n, role.name) for role, n in alike.items()}
+    return [(f"in {named[role]}", role) for role in sorted(alike, key=lambda role: role.given)]
 
 
 def count(n, noun) -> str:
