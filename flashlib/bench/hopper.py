@@ -3,13 +3,14 @@
     python -m flashlib.bench.hopper --out notebooks/data/h200_hopper.json
 
 What is recorded: `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
-longer and ragged sequences, fp16; `calls`, microseconds that the CPU needs for a call. TFLOP/s count as there.
-`error` is the largest of O against fp64, on the heads that are verified. A peer that cannot take a size has None
-there.
+longer and ragged sequences, fp16; `rungs`, each rung of the ladder and the finished kernel; `calls`, microseconds
+that the CPU needs for a call. TFLOP/s count as there. `error` is the largest of O against fp64, on the heads that
+are verified. A peer that cannot take a size, or a rung that is refused, has None there.
 """
 
 import argparse
 import functools
+import itertools
 import math
 
 import torch
@@ -32,6 +33,7 @@ MORE = [
     )
     for causal in (False, True)
 ]
+RUNG_SIZES = [size for size in SIZES if size.N > 1024]
 CALLS = [Size(1, 8, 8, N, d, False) for d in (64, 128) for N in (128, 256, 512)]
 
 
@@ -41,25 +43,40 @@ def hopper(Q, K, V, causal):
     return forward.attention(Q, K, V, causal=causal).O
 
 
+def rungs() -> dict:
+    """Return the peers of `rungs`: {name of the kernel as compiled: peer}, the finished one last."""
+    from flashlib.kernels import compiled
+
+    def peer(kernel):
+        return lambda Q, K, V, causal: kernel.call(Q, K, V, causal=causal).O
+
+    return {name: peer(kernel) for name, kernel in compiled.kernels().items() if name.startswith("hopper_")}
+
+
 PEERS = {"hopper": hopper, **{name: peers.PEERS[name] for name in OTHERS if name in peers.PEERS}}
 
 
-def measure(size, dtype=torch.bfloat16, device="cuda") -> dict:
-    """Return TFLOP/s, memory and errors of every peer at one size, each verified before it is timed."""
+def measure(size, dtype=torch.bfloat16, device="cuda", given=None) -> dict:
+    """Return TFLOP/s, memory and errors of every peer at one size, each verified before it is timed.
+
+    given: {name: function}; PEERS if None. Raises AssertionError if a kernel of ours is wrong.
+    """
+    given = PEERS if given is None else given
     problem, runs, errors = Problem(size, dtype=dtype, device=device), {}, {}
-    for name, peer in PEERS.items():
+    for name, peer in given.items():
+        run, made = problem.run(peer), []
 
-        def check(name=name, peer=peer):
-            run = problem.run(peer)
-            O = run()
-            problem.verify(f"{name} at {size}", O)
+        def check(name=name, made=made):
+            problem.verify(f"{name} at {size}", made[0])
+
+        if not harness.works(name, lambda run=run, made=made: made.append(run()), needed=name in NEEDED):
+            continue
+        if harness.works(name, check, needed=name in NEEDED or name.startswith("hopper_")):
             exact, _ = problem.expected["O"]
-            errors[name] = float(f"{(problem.part(O).double() - exact).abs().max().item():.3g}")
+            errors[name] = float(f"{(problem.part(made[0]).double() - exact).abs().max().item():.3g}")
             runs[name] = run
-
-        harness.works(name, check, needed=name in NEEDED)
     told = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
-    row = told | {"dtype": str(dtype).removeprefix("torch."), **harness.compare(PEERS, runs, problem.flops)}
+    row = told | {"dtype": str(dtype).removeprefix("torch."), **harness.compare(given, runs, problem.flops)}
     return row | {"error": errors}
 
 
@@ -95,17 +112,29 @@ def summary(rows) -> str:
     return "\n".join([*lines, f"its error is larger than that of ours in {len(worse)} of {len(rows)}"])
 
 
-def table(sizes, notes) -> list:
-    """Return the rows of (Size, dtype), and print each as it is known."""
-    harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in PEERS))
+def steps(rows) -> str:
+    """Return how much faster each rung is than the one before it: geometric means over rows that have both."""
+    names, lines = list(rows[0]["tflops"]), []
+    for before, name in itertools.pairwise(names):
+        both = [(row["tflops"][before], row["tflops"][name]) for row in rows]
+        logs = [math.log(after / first) for first, after in both if first and after]
+        if logs:
+            lines.append(f"{name} / {before}: geometric mean {math.exp(sum(logs) / len(logs)):.3f} of {len(logs)}")
+    return "\n".join(lines)
+
+
+def table(sizes, notes, given=None) -> list:
+    """Return the rows of (Size, dtype), and print each as it is known. given: as in `measure`."""
+    names = [name.removeprefix("hopper_") for name in given or PEERS]
+    harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
     rows = []
     for size, dtype in sizes:
-        row = measure(size, dtype)
-        notes.add(row, size.compiled, {"hopper_forward": {"dtype": row["dtype"]}})
+        row = measure(size, dtype, given=given)
+        compiled = [name for name in given if row["tflops"][name]] if given else ["hopper_forward"]
+        notes.add(row, size.compiled, {name: {"dtype": row["dtype"]} for name in compiled})
         rows.append(row)
         cells = "".join(f"{'-' if value is None else value:>15}" for value in row["tflops"].values())
         harness.say(f"{size.d:3}  {size.causal!s:6} {size.N:6}{f'{size.H_q}/{size.H_k}':>8}{cells}")
-    harness.say(summary(rows))
     return rows
 
 
@@ -122,9 +151,15 @@ def main():
     with records.Notes() as notes:
         with harness.stopwatch("the usual sizes"):
             record["rows"] = table([(size, torch.bfloat16) for size in SIZES], notes)
+            harness.say(summary(record["rows"]))
         save()
         with harness.stopwatch("other sizes"):
             record["more"] = table(MORE, notes)
+            harness.say(summary(record["more"]))
+        save()
+        with harness.stopwatch("rungs"):
+            record["rungs"] = table([(size, torch.bfloat16) for size in RUNG_SIZES], notes, rungs())
+            harness.say(steps(record["rungs"]))
         with harness.stopwatch("calls"):
             record["calls"] = [call(size) for size in CALLS]
         for row in record["calls"]:
