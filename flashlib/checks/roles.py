@@ -50,7 +50,7 @@ def examine(answer, cases, known, task) -> Verdict:
     given, failed, shown = [], [], None
     for case, solution in zip(cases, right, strict=True):
         announce(task.told(case.arguments))
-        result = attempt(lambda case=case: fixed(task.program(answer, *case.arguments)))
+        result = attempt(lambda case=case: _with_text(fixed(task.program(answer, *case.arguments))))
         actions = []
         if isinstance(result, Raised):
             if result.unsolved:
@@ -58,8 +58,9 @@ def examine(answer, cases, known, task) -> Verdict:
             given.append(result)
             failed.append(find_problem(result, case))
         else:
+            result, said = result
             found, actions = _fault(result, case.arguments, task, solution)
-            given.append(text(result))
+            given.append(said)
             failed.append(found and Problem(found.id, found.fields))
         if failed[-1] and shown is None:
             shown = case, actions, failed[-1]
@@ -74,7 +75,8 @@ def examine(answer, cases, known, task) -> Verdict:
     sentence, id = (
         (mistake.sentence, mistake.id) if mistake else (known.sentence(problem.id, **problem.fields), problem.id)
     )
-    run = None if isinstance(given[cases.index(case)], Raised) else {"task": task, "arguments": case.arguments}
+    played = problem.id != "no_command" and not isinstance(given[cases.index(case)], Raised)
+    run = {"task": task, "arguments": case.arguments} if played else None
     return Verdict("", "wrong", sentence, tuple(details), mistake=id, run=run)
 
 
@@ -88,17 +90,12 @@ def play(answer, task, arguments):
 
 
 def fixed(program) -> Program:
-    """Return a program whose roles give again what they give now; raise Finding if that is no list of commands."""
-    lists = {role: _commands(role, make) for role, make in program.roles.items()}
-    program = program._replace(roles={role: partial(iter, found) for role, found in lists.items()})
-    try:
-        commands.expanded(program)
-    except (TypeError, ValueError) as error:
-        raise Finding("no_command", said=str(error)) from None
-    return program
+    """Return a program whose roles give again what they give now; raise Finding unless each is a list."""
+    lists = {role: _listed(make) for role, make in program.roles.items()}
+    return program._replace(roles={role: partial(iter, found) for role, found in lists.items()})
 
 
-def _commands(role, make):
+def _listed(make):
     given = make()
     if not hasattr(given, "__next__"):
         raise Finding("no_generator", given="nothing" if given is None else describe_value(given))
@@ -113,14 +110,23 @@ def text(program) -> str:
     return "\n".join(f"{role}: {told(one)}" for role, make in program.roles.items() for one in make())
 
 
+def _with_text(program):
+    return program, text(program)  # text of what an answer made may raise, too
+
+
 def told(command) -> str:
-    """Return a command as one writes it."""
+    """Return a command as one writes it; of anything else what kind of thing it is."""
+    if not isinstance(command, commands.COMMANDS):
+        return describe_value(command)
     return f"{type(command).__name__}({', '.join(map(str, command))})"
 
 
 def _fault(program, arguments, task, solution):
     """Return what is wrong with a program, a Finding or None, and the schedule that shows it, if it takes one."""
-    report = check(program, **SEARCH)
+    try:
+        report = check(program, **SEARCH)
+    except (TypeError, ValueError) as error:
+        return Finding("no_command", said=str(error)), []
     if report.fault:
         return _finding(report.fault), report.actions
     try:

@@ -3,8 +3,9 @@
 from functools import partial
 
 from flashlib.checks import drawn, roles, solutions
+from flashlib.checks.examine import Finding
 from flashlib.checks.exercise import exercise
-from flashlib.pipeline import Arrive, Finish, Product, Program, Ring, Wait
+from flashlib.pipeline import Arrive, Compute, Copy, Expect, Finish, Product, Program, Ring, Wait, protocol
 from flashlib.pipeline.protocol import Sizes
 
 SIZES = Sizes(d=128, B_c=128)
@@ -48,3 +49,114 @@ def producer(answer, known):
 
 def _any_ring(rng):
     return tuple(map(int, rng.integers((1, 1, 1), (14, 6, 4))))
+
+
+# ---- a consumer, and one that overlaps
+
+
+def consumer_program(answer, n, k_slots, v_slots):
+    q = Ring.of("q", 1, SIZES.q_bytes)
+    k, v = Ring.of("k", k_slots, SIZES.kv_bytes), Ring.of("v", v_slots, SIZES.kv_bytes)
+    made = {
+        "producer": partial(_bring, n, q, k, v),
+        "consumer": partial(answer, n, q, k, v, SIZES.flops, softmax, rescale),
+    }
+    barriers = [barrier for ring in (q, k, v) for barrier in (*ring.full, *ring.empty)]
+    return Program(made, tuple(barriers), (*q.slots, *k.slots, *v.slots))
+
+
+def _bring(n, q, k, v):
+    """Bring Q, and K and V tile by tile; then wait until all slots are free, as the next row block needs them."""
+    yield Expect(q.full[0], SIZES.q_bytes)
+    yield Copy("Q", q.slots[0], q.full[0])
+    for g in range(n):
+        for name, ring in (("K", k), ("V", v)):
+            s = yield from _free(ring, g)
+            yield Expect(ring.full[s], SIZES.kv_bytes)
+            yield Copy(f"{name}{g}", ring.slots[s], ring.full[s])
+    for ring in (k, v):
+        for g in range(n, n + len(ring.slots)):
+            yield from _free(ring, g)
+
+
+def _free(ring, g):
+    """Wait until tile g has a slot, and return its number."""
+    stages = len(ring.slots)
+    yield Wait(ring.empty[g % stages], g // stages % 2 ^ 1)
+    return g % stages
+
+
+def softmax(g):
+    """Turn S of tile g into P."""
+    return protocol.softmax(g, SIZES)
+
+
+def rescale(g):
+    """Multiply O_acc by alpha of tile g."""
+    yield Compute(f"rescale {g}", "fma", SIZES.rows * SIZES.d, (f"PV{g - 1}",) if g else ())
+
+
+def consumer_work(program, n, k_slots, v_slots):  # noqa: ARG001
+    """Raise Finding unless a consumer does the work of each tile once, in order, and releases each slot once."""
+    done = list(program.roles["consumer"]())
+    wanted = {f"S{g}": ["Q", f"K{g}"] for g in range(n)} | {f"PV{g}": [f"V{g}"] for g in range(n)}
+    products = [one for one in done if isinstance(one, Product)]
+    for product in products:
+        _check_product(product, wanted)
+    names = [one.name for one in done if isinstance(one, Product | Compute)]
+    _check_once([product.name for product in products], wanted, "product")
+    for g in range(n):
+        steps = [f"{operation} {g}" for operation, _, _ in protocol.OPERATIONS]
+        _check_once(names, steps, "softmax", g)
+        if g:  # O_acc is 0 before tile 0: it need not be rescaled
+            _check_once(names, [f"rescale {g}"], "rescale", g)
+        rescaled = names.index(f"rescale {g}") if f"rescale {g}" in names else names.index(f"PV{g}")
+        if names.index(steps[-1]) > names.index(f"PV{g}"):
+            raise Finding("softmax_late", g=g)
+        if rescaled > names.index(f"PV{g}"):
+            raise Finding("rescale_late", g=g)
+        if rescaled < names.index(steps[-1]):
+            raise Finding("rescale_early", g=g)
+    _check_releases(done, n)
+
+
+def _check_product(product, wanted):
+    if product.name not in wanted:
+        raise Finding("product_unknown", name=product.name)
+    tiles = [tile for _, tile in product.reads]
+    if sorted(tiles) != sorted(wanted[product.name]):
+        right = " and ".join(wanted[product.name])
+        raise Finding("product_reads", name=product.name, given=" and ".join(tiles) or "nothing", right=right)
+    if product.flops != SIZES.flops:
+        raise Finding("product_amount", name=product.name, given=product.flops)
+
+
+def _check_once(names, wanted, kind, g=None):
+    """Raise Finding unless each wanted name is there once. g: the tile, where it is not the name that is said."""
+    for name in wanted:
+        if (times := names.count(name)) != 1:
+            raise Finding(f"{kind}_twice" if times else f"{kind}_missing", name=name, g=g)
+
+
+def _check_releases(done, n):
+    arrivals = [one.barrier.name for one in done if isinstance(one, Arrive)]
+    for name in ("k", "v"):
+        times = sum(arrival.startswith(f"{name}_empty") for arrival in arrivals)
+        if times != n:
+            raise Finding("releases", name=name, times=times, n=n)
+
+
+CONSUMER = roles.Task(consumer_program, ("tiles", "slots of K", "slots of V"), consumer_work)
+RINGS = [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 1, 2), (3, 2, 1), (4, 2, 2), (5, 3, 2), (6, 2, 4), (7, 4, 3)]
+
+
+@exercise(
+    title="A consumer", minutes=20, difficulty="medium", program=solutions.program("consumer"),
+    model=CONSUMER.model,
+)  # fmt: skip
+def consumer(answer, known):
+    return roles.examine(answer, RINGS + drawn.tuples(_two_rings), known, CONSUMER)
+
+
+def _two_rings(rng):
+    return tuple(map(int, rng.integers((1, 1, 1), (9, 5, 5))))

@@ -14,6 +14,24 @@ def my_producer(n, ring):
         yield Copy(f"K{g}", ring.slots[s], ring.full[s])
 
 
+# exercise: consumer
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        s = g % len(k.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish()
+        yield Arrive(v.empty[t])
+
+
 # exercise: ring_phase
 def my_ring_phase(g, stages):
     slot, full = g % stages, g // stages % 2  # the round is g // stages
