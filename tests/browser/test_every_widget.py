@@ -97,10 +97,15 @@ def widget(lab, name):
     return shown(lab, NAMES.index(name))
 
 
+# JupyterLab leaves out what is in a cell that is not in view, until the frame after it came there.
+LAID_OUT = "root => root.checkVisibility({ contentVisibilityAuto: true })"
+
+
 def shown(lab, n):
-    """The n-th widget of the page, in view."""
+    """The n-th widget of the page, in view and laid out."""
     widget = lab.page.locator(".flash-widget").nth(n)
     widget.scroll_into_view_if_needed()
+    lab.page.wait_for_function(LAID_OUT, arg=widget.element_handle())
     return widget
 
 
