@@ -115,7 +115,7 @@ def describe_value(x):
     if isinstance(x, bool | int | float | np.generic):
         return f"the number {show(x)}"
     if isinstance(x, tuple | list):
-        return f"a {type(x).__name__} of {len(x)}"
+        return f"a {type(x).__name__} of {len(x)}" if x else f"an empty {type(x).__name__}"
     name = type(x).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 

@@ -88,3 +88,14 @@ def test_what_a_failed_append_changes_is_its_fault_whatever_fails_after_it():
     operations = [("start", "a"), ("append", "a", 3), ("append", "a", 9), ("append", "a", 1)]
     assert found(forgets, 2, 4, operations) == "changed_on_error"
     assert found(RIGHT.function, 2, 4, operations) == ""
+
+
+@pytest.mark.parametrize(
+    ("copied", "given"),
+    [("[]", "an empty list"), ("()", "an empty tuple"), ("(0, 1, 2)", "a tuple of 3"), ("0", "the number 0")],
+)
+def test_what_is_no_pair_of_pages_is_said_to_be_none(copied, given):
+    answer = RIGHT.edited(f"copied = None -> copied = {copied}").function
+    with pytest.raises(Finding) as found:
+        play(answer, 4, 4, [("start", "a"), ("append", "a", 1)])
+    assert (found.value.id, found.value.fields["given"]) == ("copied_kind", given)

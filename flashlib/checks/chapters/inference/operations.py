@@ -169,8 +169,10 @@ class _Player:
         except (TypeError, ValueError):
             raise Finding("slots_kind", op=op, given=describe_value(result[0])) from None
         try:
-            copied = None if copied is None else tuple(map(_whole, copied))
-        except TypeError:
+            if copied is not None:
+                old, new = map(_whole, copied)
+                copied = old, new
+        except (TypeError, ValueError):
             raise Finding("copied_kind", op=op, given=describe_value(result[1])) from None
         if len(slots) != n:
             raise Finding("slot_count", op=op, given=len(slots), n=n)
