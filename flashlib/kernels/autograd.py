@@ -1,9 +1,12 @@
-"""FlashAttention as an operation of PyTorch that can be differentiated: `forward` with `backward` behind it.
+"""FlashAttention as an operation of PyTorch that can be differentiated: a forward pass with `backward` behind it.
 
 PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. Where
 torch.func transforms the operation, `_Transformed` says how. Where it is traced, by torch.compile
-for one, it is an operator whose insides are left alone. All three keep and compute the same.
+for one, it is an operator whose insides are left alone. All three keep and compute the same. The first takes any
+forward pass, the others the portable one.
 """
+
+import functools
 
 import torch
 
@@ -13,49 +16,72 @@ from flashlib.kernels import (
     backward,
     check_attention,
     check_deterministic,
-    forward,
     in_forward_mode,
     in_memory,
     refuse_tangents,
     variants,
 )
+from flashlib.kernels import forward as portable
 from flashlib.state import Attention, resolve_scale
 
 
-def attention(Q, K, V, *, causal=False, mask=None, scale=None, deterministic=True) -> Attention:
+def attention(Q, K, V, *, causal=False, mask=None, scale=None, deterministic=True, forward=portable) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
     Q, K, V, causal, mask, scale, O, lse, errors: as in `forward.attention`. Under torch.autocast Q, K and V are
     cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes all three
     gradients, whichever are asked for.
-    deterministic: as in `backward.backward`.
+    deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
+    own refusals, such as `kernels.hopper.forward`; the gradients come from `backward.backward` all the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward
-    mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, and a mask inside of it.
+    mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of it, and
+    another forward in either.
     """
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
+    if not callable(getattr(forward, "attention", None)):
+        raise TypeError(
+            f"forward is {forward!r}; pass a module with attention, as flashlib.kernels.hopper.forward"
+        )
     Q, K, V = as_autocast(Q, K, V)
     if in_forward_mode() or not _unwatched(Q, K, V):
-        check_attention(
-            Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True
-        )
-        mask, causal = variants.checked(mask, bool(causal), Q, K)
-        if mask is not None and torch.compiler.is_compiling():
-            raise RuntimeError(
-                "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
-            )
+        mask, causal = _checked(Q, K, V, causal, mask)
+        _refuse_watched(mask, forward)
         run = _attention if torch.compiler.is_compiling() else _Transformed.apply
-        if run is _attention and torch._C._are_functorch_transforms_active():
-            raise RuntimeError(
-                "torch.compile takes no torch.func around flashlib's attention: leave one of them out"
-            )
         told = (causal, resolve_scale(scale, Q.shape[-1]), deterministic)
         return Attention(*run(Q, K, V, *told, *(() if run is _attention else (mask,))))
-    plan = forward.plan_of(Q, K, V, causal, mask)  # checks them, too
+    if forward is portable:
+        run = functools.partial(portable.run, plan=portable.plan_of(Q, K, V, causal, mask))  # checks them, too
+    else:
+        _checked(Q, K, V, causal, mask)
+        run = functools.partial(forward.attention, causal=causal, mask=mask)
     scale = resolve_scale(scale, Q.shape[-1])
     if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_Attention.apply(plan, Q, K, V, bool(causal), scale, deterministic, mask))
-    return forward.run(Q, K, V, scale, plan)
+        return Attention(*_Attention.apply(run, Q, K, V, bool(causal), scale, deterministic, mask))
+    return run(Q, K, V, scale=scale)
+
+
+def _checked(Q, K, V, causal, mask):
+    """Return (mask, causal) as kernels take them; raise for what the portable kernels do not take."""
+    check_attention(Q, K, V, causal, head_dims=portable.HEAD_DIMS, grouped=True, differentiable=True, values=True)
+    return variants.checked(mask, bool(causal), Q, K)
+
+
+def _refuse_watched(mask, forward):
+    """Raise RuntimeError for what goes together with neither torch.func nor torch.compile: one is at work."""
+    if forward is not portable:
+        raise RuntimeError(
+            "forward is given, and torch.func and torch.compile take flashlib.kernels.forward alone: "
+            "leave it out, or put torch.compiler.disable around flashlib's attention"
+        )
+    if not torch.compiler.is_compiling():
+        return
+    if mask is not None:
+        raise RuntimeError(
+            "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
+        )
+    if torch._C._are_functorch_transforms_active():
+        raise RuntimeError("torch.compile takes no torch.func around flashlib's attention: leave one of them out")
 
 
 def _unwatched(*tensors) -> bool:
@@ -66,7 +92,7 @@ def _unwatched(*tensors) -> bool:
 
 
 def _launch(Q, K, V, causal, scale, deterministic, mask=None):
-    return forward.run(Q, K, V, scale, forward.plan_of(Q, K, V, causal, mask))
+    return portable.run(Q, K, V, scale, portable.plan_of(Q, K, V, causal, mask))
 
 
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None):
@@ -107,9 +133,9 @@ class _Attention(torch.autograd.Function):
     """Keeps in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
 
     @staticmethod
-    def forward(ctx, plan, *inputs):
+    def forward(ctx, run, *inputs):
         Q, K, V, _, scale, *_ = inputs
-        output = forward.run(Q, K, V, scale, plan)
+        output = run(Q, K, V, scale=scale)
         _keep(ctx, inputs, output)
         return tuple(output)
 
