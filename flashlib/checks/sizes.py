@@ -44,6 +44,25 @@ def whole(answer, right):
     return run
 
 
+def examine_whole(answer, cases, known, outputs, bools=False) -> Verdict:
+    """Return the Verdict on an answer that must give several whole numbers: floats of the right values are found.
+
+    bools: whether bools are found too; else True is 1, as in Python.
+    """
+    right = {case.arguments: case.expected for case in cases}
+
+    @wraps(answer)
+    def run(*arguments):
+        result = answer(*arguments)
+        if not isinstance(result, tuple | list) or not same(tuple(result), right[arguments], 1e-9):
+            return result
+        kinds = {np.asarray(x).dtype.kind for x in result}
+        found = Finding("float") if "f" in kinds else Finding("bool") if bools and "b" in kinds else None
+        return Measured(result, found)
+
+    return examine(run, cases, known, outputs=outputs)
+
+
 def examine_search(answer, right, cases, large, known) -> Verdict:
     """Return the Verdict on an answer that may search for a whole number, and may end too early.
 

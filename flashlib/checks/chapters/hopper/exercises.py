@@ -1,32 +1,12 @@
 """The exercises of chapter 13 with numbers: phases of a ring, registers of a thread, the order of row blocks."""
 
-from functools import wraps
-
 import numpy as np
 
 from flashlib.checks import sizes
-from flashlib.checks.examine import Finding, Measured, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.program import Program
-from flashlib.checks.values import same
 
 NAMES = {"np": np}
-
-
-def _examined(answer, cases, known, outputs):
-    """Return the Verdict on an answer that must give whole numbers: of the right values, others are found."""
-    right = {case.arguments: case.expected for case in cases}
-
-    @wraps(answer)
-    def run(*arguments):
-        result = answer(*arguments)
-        if not isinstance(result, tuple | list) or not same(tuple(result), right[arguments], 1e-9):
-            return result
-        kinds = {np.asarray(x).dtype.kind for x in result}
-        found = Finding("float") if "f" in kinds else Finding("bool") if "b" in kinds else None
-        return Measured(result, found)
-
-    return examine(run, cases, known, outputs=outputs)
 
 
 # ---- phases of a ring
@@ -58,7 +38,8 @@ def ring_phase(answer, known):
     def draw(rng):
         return map(int, rng.integers((0, 1), (300, 9)))
 
-    return _examined(answer, sizes.cases(right, fixed, draw), known, ("slot", "full", "empty"))
+    cases = sizes.cases(right, fixed, draw)
+    return sizes.examine_whole(answer, cases, known, ("slot", "full", "empty"), bools=True)
 
 
 # ---- registers of a consumer
@@ -100,7 +81,7 @@ def register_budget(answer, known):
         d, B_c = (16 * int(n) for n in rng.integers(1, 17, 2))
         return consumers, producer, d, B_c
 
-    return _examined(answer, sizes.cases(right, fixed, draw), known, ("given", "needed"))
+    return sizes.examine_whole(answer, sizes.cases(right, fixed, draw), known, ("given", "needed"))
 
 
 # ---- the order of row blocks
@@ -134,4 +115,4 @@ def block_order(answer, known):
     def draw(rng):
         return map(int, rng.integers((0, 1, 1), (400, 9, 7)))
 
-    return _examined(answer, sizes.cases(right, ",".join(fixed), draw), known, ("head", "i"))
+    return sizes.examine_whole(answer, sizes.cases(right, ",".join(fixed), draw), known, ("head", "i"))

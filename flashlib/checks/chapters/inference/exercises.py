@@ -5,10 +5,9 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks import drawn, sizes, update
-from flashlib.checks.examine import Case, Finding, Measured, examine
+from flashlib.checks.examine import Case, Measured, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.program import Program
-from flashlib.checks.values import same
 
 INF = np.inf
 NAMES = {"np": np}
@@ -42,22 +41,7 @@ def cache_tokens(answer, known):
         return layers, H_k, d, int(rng.choice([1, 2, 4])), room
 
     cases = sizes.cases(right, fixed, draw)
-    return examine(_whole(answer, cases), cases, known, outputs=("of_token", "tokens"))
-
-
-def _whole(answer, cases):
-    """Return an answer that must give two whole numbers: floats of the right values are found."""
-    right = {case.arguments: case.expected for case in cases}
-
-    @wraps(answer)
-    def run(*arguments):
-        result = answer(*arguments)
-        if isinstance(result, tuple | list) and same(tuple(result), right[arguments], 1e-9):
-            inexact = any(isinstance(x, float | np.floating) for x in result)
-            return Measured(result, Finding("float") if inexact else None)
-        return result
-
-    return run
+    return sizes.examine_whole(answer, cases, known, ("of_token", "tokens"))
 
 
 # ---- keys split over programs
