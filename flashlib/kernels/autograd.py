@@ -1,12 +1,10 @@
-"""FlashAttention as an operation of PyTorch that can be differentiated: a forward pass with `backward` behind it.
+"""FlashAttention as an operation of PyTorch that can be differentiated: `forward` with `backward` behind it.
 
 PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. Where
 torch.func transforms the operation, `_Transformed` says how. Where it is traced, by torch.compile
-for one, it is an operator whose insides are left alone. All three keep and compute the same. The first takes any
-forward pass, the others the portable one.
+for one, it is an operator whose insides are left alone. All three keep and compute the same. Another forward pass
+than `forward` stands in `_Another`; of it autograd alone may watch.
 """
-
-import functools
 
 import torch
 
@@ -16,72 +14,82 @@ from flashlib.kernels import (
     backward,
     check_attention,
     check_deterministic,
+    forward,
     in_forward_mode,
     in_memory,
     refuse_tangents,
     variants,
 )
-from flashlib.kernels import forward as portable
 from flashlib.state import Attention, resolve_scale
 
 
-def attention(Q, K, V, *, causal=False, mask=None, scale=None, deterministic=True, forward=portable) -> Attention:
+def attention(
+    Q, K, V, *, causal=False, mask=None, scale=None, deterministic=True, forward=None
+) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
     Q, K, V, causal, mask, scale, O, lse, errors: as in `forward.attention`. Under torch.autocast Q, K and V are
     cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes all three
     gradients, whichever are asked for.
     deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
-    own refusals, such as `kernels.hopper.forward`; the gradients come from `backward.backward` all the same.
+    own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is one and the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward
     mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of it, and
-    another forward in either.
+    another `forward` in either.
     """
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
-    if not callable(getattr(forward, "attention", None)):
-        raise TypeError(
-            f"forward is {forward!r}; pass a module with attention, as flashlib.kernels.hopper.forward"
-        )
     Q, K, V = as_autocast(Q, K, V)
+    told = causal, mask, scale, deterministic
+    return _by_ours(Q, K, V, *told) if forward is None else _by_another(forward, Q, K, V, *told)
+
+
+def _by_ours(Q, K, V, causal, mask, scale, deterministic):
     if in_forward_mode() or not _unwatched(Q, K, V):
         mask, causal = _checked(Q, K, V, causal, mask)
-        _refuse_watched(mask, forward)
+        if mask is not None and torch.compiler.is_compiling():
+            raise RuntimeError(
+                "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
+            )
         run = _attention if torch.compiler.is_compiling() else _Transformed.apply
+        if run is _attention and torch._C._are_functorch_transforms_active():
+            raise RuntimeError(
+                "torch.compile takes no torch.func around flashlib's attention: leave one of them out"
+            )
         told = (causal, resolve_scale(scale, Q.shape[-1]), deterministic)
         return Attention(*run(Q, K, V, *told, *(() if run is _attention else (mask,))))
-    if forward is portable:
-        run = functools.partial(portable.run, plan=portable.plan_of(Q, K, V, causal, mask))  # checks them, too
-    else:
-        _checked(Q, K, V, causal, mask)
-        run = functools.partial(forward.attention, causal=causal, mask=mask)
+    plan = forward.plan_of(Q, K, V, causal, mask)  # checks them, too
     scale = resolve_scale(scale, Q.shape[-1])
-    if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_Attention.apply(run, Q, K, V, bool(causal), scale, deterministic, mask))
-    return run(Q, K, V, scale=scale)
+    if _needs_gradient(Q, K, V):
+        return Attention(*_Attention.apply(plan, Q, K, V, bool(causal), scale, deterministic, mask))
+    return forward.run(Q, K, V, scale, plan)
+
+
+def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
+    if not callable(getattr(module, "attention", None)):
+        raise TypeError(
+            f"forward is {module!r}; pass a module with attention, as flashlib.kernels.hopper.forward is"
+        )
+    _checked(Q, K, V, causal, mask)
+    if in_forward_mode() or not _unwatched(Q, K, V):
+        raise RuntimeError(
+            "forward is given, and torch.func, torch.compile and forward mode know kernels.forward alone: "
+            "leave it out, or put torch.compiler.disable around flashlib's attention"
+        )
+    scale = resolve_scale(scale, Q.shape[-1])
+    if _needs_gradient(Q, K, V):
+        return Attention(*_Another.apply(module, Q, K, V, bool(causal), scale, deterministic, mask))
+    return module.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
 
 
 def _checked(Q, K, V, causal, mask):
-    """Return (mask, causal) as kernels take them; raise for what the portable kernels do not take."""
-    check_attention(Q, K, V, causal, head_dims=portable.HEAD_DIMS, grouped=True, differentiable=True, values=True)
+    """Return (mask, causal) as kernels take them; raise TypeError or ValueError for what they do not take."""
+    check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
     return variants.checked(mask, bool(causal), Q, K)
 
 
-def _refuse_watched(mask, forward):
-    """Raise RuntimeError for what goes together with neither torch.func nor torch.compile: one is at work."""
-    if forward is not portable:
-        raise RuntimeError(
-            "forward is given, and torch.func and torch.compile take flashlib.kernels.forward alone: "
-            "leave it out, or put torch.compiler.disable around flashlib's attention"
-        )
-    if not torch.compiler.is_compiling():
-        return
-    if mask is not None:
-        raise RuntimeError(
-            "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
-        )
-    if torch._C._are_functorch_transforms_active():
-        raise RuntimeError("torch.compile takes no torch.func around flashlib's attention: leave one of them out")
+def _needs_gradient(Q, K, V):
+    return torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad)
 
 
 def _unwatched(*tensors) -> bool:
@@ -92,7 +100,7 @@ def _unwatched(*tensors) -> bool:
 
 
 def _launch(Q, K, V, causal, scale, deterministic, mask=None):
-    return portable.run(Q, K, V, scale, portable.plan_of(Q, K, V, causal, mask))
+    return forward.run(Q, K, V, scale, forward.plan_of(Q, K, V, causal, mask))
 
 
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None):
@@ -133,9 +141,9 @@ class _Attention(torch.autograd.Function):
     """Keeps in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
 
     @staticmethod
-    def forward(ctx, run, *inputs):
+    def forward(ctx, plan, *inputs):
         Q, K, V, _, scale, *_ = inputs
-        output = run(Q, K, V, scale=scale)
+        output = forward.run(Q, K, V, scale, plan)
         _keep(ctx, inputs, output)
         return tuple(output)
 
@@ -156,6 +164,19 @@ class _Transformed(torch.autograd.Function):
     setup_context = staticmethod(_keep)
     backward = staticmethod(_gradients)
     jvp = staticmethod(refuse_tangents)
+
+
+class _Another(torch.autograd.Function):
+    """As `_Attention`, with the forward pass of a module."""
+
+    @staticmethod
+    def forward(ctx, module, *inputs):
+        Q, K, V, causal, scale, _, mask = inputs
+        output = module.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
+        _keep(ctx, inputs, output)
+        return tuple(output)
+
+    backward = staticmethod(_Attention.backward)
 
 
 class _Gradients(torch.autograd.Function):
