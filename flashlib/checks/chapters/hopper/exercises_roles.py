@@ -5,7 +5,19 @@ from functools import partial
 from flashlib.checks import drawn, roles, solutions
 from flashlib.checks.examine import Finding
 from flashlib.checks.exercise import exercise
-from flashlib.pipeline import Arrive, Compute, Copy, Expect, Finish, Product, Program, Ring, Wait, protocol
+from flashlib.pipeline import (
+    Arrive,
+    Compute,
+    Copy,
+    Expect,
+    Finish,
+    Product,
+    Program,
+    Ring,
+    Wait,
+    barriers,
+    protocol,
+)
 from flashlib.pipeline.protocol import Sizes
 
 SIZES = Sizes(d=128, B_c=128)
@@ -160,3 +172,85 @@ def consumer(answer, known):
 
 def _two_rings(rng):
     return tuple(map(int, rng.integers((1, 1, 1), (9, 5, 5))))
+
+
+def overlapped_work(program, n, k_slots, v_slots):
+    """Raise Finding unless it does what a consumer does, and each softmax but one runs beside a product."""
+    consumer_work(program, n, k_slots, v_slots)
+    pending, alone = 0, set()
+    for one in program.roles["consumer"]():
+        if isinstance(one, Product):
+            pending += 1
+        elif isinstance(one, Finish):
+            pending = min(pending, one.pending)
+        elif isinstance(one, Compute) and one.unit == "exp" and not pending:
+            alone.add(one.name)
+    if len(alone) > 1:
+        raise Finding("not_overlapped", n=len(alone), all=n)
+
+
+OVERLAPPED = roles.Task(consumer_program, CONSUMER.names, overlapped_work)
+
+
+@exercise(
+    title="The next product under this softmax", minutes=20, difficulty="hard",
+    program=solutions.program("overlapped"), model=OVERLAPPED.model,
+)  # fmt: skip
+def overlapped(answer, known):
+    return roles.examine(answer, RINGS + drawn.tuples(_two_rings), known, OVERLAPPED)
+
+
+# ---- turns
+
+
+def turns_program(answer, n, consumers):
+    turn = barriers("turn", consumers)
+    made = {
+        f"consumer {me}": partial(answer, me, consumers, n, turn, partial(_products, me, consumers), _softmax)
+        for me in range(consumers)
+    }
+    return Program(made, tuple(turn), ())
+
+
+def _products(me, consumers, u):
+    """Issue both products of a consumer's turn u."""
+    for name in (f"S{u}", f"PV{u}"):
+        yield Product(name, (), SIZES.flops, turn=u * consumers + me)
+
+
+def _softmax(u):
+    """Do what takes both results of turn u."""
+    for name, unit, each in protocol.OPERATIONS:
+        yield Compute(f"{name} {u}", unit, each * SIZES.rows * SIZES.B_c, (f"S{u}", f"PV{u}"))
+
+
+def turns_work(program, n, consumers):  # noqa: ARG001
+    """Raise Finding unless each consumer does all its turns, and hands each on before its products are done."""
+    for make in program.roles.values():
+        names, late = [], False  # late: whether the products of this turn are done
+        for one in make():
+            if isinstance(one, Product | Finish):
+                late = isinstance(one, Finish)
+            if isinstance(one, Arrive):
+                if late:
+                    raise Finding("turn_late")
+            names += [one.name] if isinstance(one, Product | Compute) else []
+        for u in range(n):
+            _check_once(names, [f"S{u}", f"PV{u}"], "products", u)
+            _check_once(names, [f"{operation} {u}" for operation, _, _ in protocol.OPERATIONS], "softmax", u)
+
+
+TURNS = roles.Task(turns_program, ("turns", "consumers"), turns_work)
+
+
+@exercise(
+    title="Turns (ping-pong)", minutes=15, difficulty="medium", program=solutions.program("in_turns"),
+    model=TURNS.model,
+)  # fmt: skip
+def in_turns(answer, known):
+    fixed = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (2, 3), (4, 2), (5, 3)]
+    return roles.examine(answer, fixed + drawn.tuples(_any_turns), known, TURNS)
+
+
+def _any_turns(rng):
+    return tuple(map(int, rng.integers((2, 1), (8, 4))))

@@ -1,0 +1,271 @@
+"""Wrong answers to the exercises of chapter 13 on roles: see `flashlib.checks.answers`."""
+
+
+# producer, phase_of_tile: a phase that turns each time
+def my_producer(n, ring):
+    phase = 1
+    for g in range(n):
+        s = g % len(ring.slots)
+        yield Wait(ring.empty[s], phase)
+        yield Expect(ring.full[s], ring.slots[s].n_bytes)
+        yield Copy(f"K{g}", ring.slots[s], ring.full[s])
+        phase ^= 1
+
+
+# producer, phase_exchanged: divmod, and the round's parity
+def my_producer(n, ring):
+    for g in range(n):
+        turn, s = divmod(g, len(ring.slots))
+        yield from (Wait(ring.empty[s], turn & 1), Expect(ring.full[s], ring.slots[s].n_bytes))
+        yield Copy("K" + str(g), ring.slots[s], ring.full[s])
+
+
+# producer, no_generator: a list
+def my_producer(n, ring):
+    return [Wait(ring.empty[0], 1) for g in range(n)]
+
+
+# producer, endless: the loop has no end
+def my_producer(n, ring):
+    g = 0
+    while True:
+        yield Wait(ring.empty[0], 1)
+
+
+# producer, no_command: strings
+def my_producer(n, ring):
+    for g in range(n):
+        yield f"Copy K{g}"
+
+
+# consumer, no_release_V: counters, and V is kept
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    g = s = t = k_phase = v_phase = 0
+    while g < n:
+        yield Wait(k.full[s], k_phase)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        yield Wait(v.full[t], v_phase)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish()
+        g, s, t = g + 1, s + 1, t + 1
+        if s == len(k.slots):
+            s, k_phase = 0, 1 - k_phase
+        if t == len(v.slots):
+            t, v_phase = 0, 1 - v_phase
+
+
+# consumer, slots_of_K: one slot and one parity for both
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        turn, s = divmod(g, len(k.slots))
+        yield Wait(k.full[s], turn & 1)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        yield Wait(v.full[s], turn & 1)
+        yield Product(f"PV{g}", ((v.slots[s], f"V{g}"),), flops)
+        yield Finish()
+        yield Arrive(v.empty[s])
+
+
+# consumer, exchanged: a helper for both products
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    def multiply(name, g, tile, ring, *others):
+        turn, s = divmod(g, len(ring.slots))
+        yield Wait(ring.full[s], turn & 1)
+        yield Product(name, (*others, (ring.slots[s], tile)), flops)
+        yield Finish()
+        yield Arrive(ring.empty[s])
+
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        yield from multiply(f"S{g}", g, f"K{g}", k, (q.slots[0], "Q"))
+        yield from rescale(g)
+        yield from softmax(g)
+        yield from multiply(f"PV{g}", g, f"V{g}", v)
+
+
+# consumer, rescale_missing: V first, and no rescaling
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        s, t = g % len(k.slots), g % len(v.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield from softmax(g)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish()
+        yield Arrive(v.empty[t])
+
+
+# consumer, softmax_twice: once with V and once without
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        s, t = g % len(k.slots), g % len(v.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield from softmax(g)
+        yield from rescale(g)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish()
+        yield Arrive(v.empty[t])
+
+
+# consumer, product_unknown: a name of its own beside the others
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    yield Product("Q", ((q.slots[0], "Q"),), flops)
+    yield Finish()
+    for g in range(n):
+        s, t = g % len(k.slots), g % len(v.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish()
+        yield Arrive(v.empty[t])
+
+
+# in_turns, never_begins: a phase that starts at 0 for all
+def my_in_turns(me, consumers, n, turn, products, softmax):
+    phase = 0
+    for u in range(n):
+        yield Wait(turn[me], phase)
+        phase = 1 - phase
+        yield from products(u)
+        yield Arrive((turn * 2)[me + 1])
+        yield Finish()
+        yield from softmax(u)
+
+
+# in_turns, back: Python's index -1
+def my_in_turns(me, consumers, n, turn, products, softmax):
+    for u in range(n):
+        yield Wait(turn[me], (u + 1) % 2 if me == 0 else u % 2)
+        yield from products(u)
+        yield Arrive(turn[me - 1])
+        yield Finish()
+        yield from softmax(u)
+
+
+# in_turns, turn_late: each product is waited for, and the turn handed on between
+def my_in_turns(me, consumers, n, turn, products, softmax):
+    for u in range(n):
+        yield Wait(turn[me], (u + 1) % 2 if me == 0 else u % 2)
+        for product in products(u):
+            yield product
+        yield Finish(1)
+        yield Arrive(turn[(me + 1) % consumers])
+        yield Finish()
+        yield from softmax(u)
+
+
+# in_turns, products_twice: the first turn is issued again
+def my_in_turns(me, consumers, n, turn, products, softmax):
+    for u in range(n):
+        yield Wait(turn[me], (u + 1) % 2 if me == 0 else u % 2)
+        yield from products(u)
+        yield from products(u)
+        yield Arrive(turn[(me + 1) % consumers])
+        yield Finish()
+        yield from softmax(u)
+
+
+# overlapped, not_overlapped: the plain consumer
+def my_overlapped(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        s, t = g % len(k.slots), g % len(v.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish()
+        yield Arrive(v.empty[t])
+
+
+# overlapped, finish_both: one loop, in which all is waited for
+def my_overlapped(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    for g in range(n + 1):
+        s, t = g % len(k.slots), (g - 1) % len(v.slots)
+        if g < n:
+            yield Wait(k.full[s], g // len(k.slots) % 2)
+            yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        if g > 0:
+            yield Wait(v.full[t], (g - 1) // len(v.slots) % 2)
+            yield from rescale(g - 1)
+            yield Product(f"PV{g - 1}", ((v.slots[t], f"V{g - 1}"),), flops)
+        if g < n:
+            yield Finish()
+            yield Arrive(k.empty[s])
+            yield from softmax(g)
+        if g > 0:
+            yield Finish()
+            yield Arrive(v.empty[t])
+
+
+# overlapped, left_behind: the last round is forgotten by a loop that ends with S
+def my_overlapped(n, q, k, v, flops, softmax, rescale):
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        s, t = g % len(k.slots), (g - 1) % len(v.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        if g > 0:
+            yield Arrive(v.empty[t])
+        yield from softmax(g)
+        yield Wait(v.full[g % len(v.slots)], g // len(v.slots) % 2)
+        yield from rescale(g)
+        yield Product(f"PV{g}", ((v.slots[g % len(v.slots)], f"V{g}"),), flops)
+
+
+# overlapped, slow: S of the next tile runs under the softmax, which has to wait for K of that tile
+def my_overlapped(n, q, k, v, flops, softmax, rescale):
+    def scores(g):
+        s = g % len(k.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+
+    yield Wait(q.full[0], 0)
+    yield from scores(0)
+    for g in range(n):
+        yield Finish()
+        yield Arrive(k.empty[g % len(k.slots)])
+        if g > 0:
+            yield Arrive(v.empty[(g - 1) % len(v.slots)])
+        if g + 1 < n:
+            yield from scores(g + 1)
+        yield from softmax(g)
+        yield from rescale(g)
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+    yield Finish()
+    yield Arrive(v.empty[(n - 1) % len(v.slots)])
