@@ -1,5 +1,7 @@
 """What the tests of labs share: their setting, and words as they stand on the page."""
 
+ASKS_NOTHING = ("PipelinePlayer",)  # plays what Python sent, and has no settings
+
 
 def wait_for(lab, setting):
     """Wait until a lab shows this setting."""

@@ -154,6 +154,12 @@ def test_every_control_has_a_name(widget):
     assert [line for line in controls if not re.match(r'\w+ "[^"]*\w', line)] == []
 
 
+def test_no_group_of_controls_is_empty(widget):
+    groups = widget.locator("fieldset, [role=group]")
+    empty = "all => all.filter((e) => !e.querySelector('button, input, select, textarea')).map((e) => e.outerHTML)"
+    assert groups.evaluate_all(empty) == []
+
+
 def test_arrow_keys_stay_in_the_widget(lab, widget):
     widget.focus()  # makes its cell the active one
     before = active_cell(lab)

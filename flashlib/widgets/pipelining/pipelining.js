@@ -38,7 +38,7 @@ class PipelinePlayer extends Widget {
       div(
         "flash-panel flash-header",
         div("flash-controls", buttons, bar, this.status, speed),
-        div("flash-controls", this.zoom.element, memory.element, this.settings()), // none that Python answers
+        div("flash-controls", this.zoom.element, memory.element), // no settings: nothing here asks Python
       ),
       ...this.rows.map(({ element }) => element),
       pipeLegend(result),
