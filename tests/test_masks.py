@@ -257,6 +257,24 @@ def test_masks_of_heads_and_batches_are_asked_at_their_place():
         assert np.array_equal(changed, -slopes[h] * abs(r - c))
 
 
+@pytest.mark.parametrize("one, each", [(0.5, [0.1, 0.2]), ([0.1, 0.2], 0.5), (0.5, [0.25])])
+def test_one_slope_is_for_all_heads(one, each):
+    mask = masks.alibi(one) & masks.alibi(each)
+    H = max(np.size(one), np.size(each))
+    assert mask.heads == H and (masks.causal() & masks.alibi(one)).heads == np.size(one)
+    r, c = np.ogrid[0:5, 0:5]
+    for h, slope in enumerate(np.add(one, each).reshape(-1)):
+        changed = mask.score(np.zeros((5, 5)), masks.Place(5, 5, 0, h), r, c)
+        assert np.allclose(changed, -slope * abs(r - c))
+
+
+@pytest.mark.parametrize("mask", [masks.documents([[4, 4, 7]]), masks.tree([[-1, 0, 0]])], ids=["ids", "parents"])
+def test_a_row_for_one_sequence_is_for_all_sequences(mask):
+    assert mask.batches is None and masks.fitted(mask, False, 2, 1, 3, 3) is mask
+    r, c = np.ogrid[0:3, 0:3]
+    assert np.array_equal(mask.sees(masks.Place(3, 3, 1), r, c), mask.sees(masks.Place(3, 3, 0), r, c))
+
+
 def test_a_tile_without_rows_is_hidden_and_not_cut():
     for kind in KINDS:
         tiles = masked.draw(kind, np.random.default_rng(0), 0, 5).mask.on(0, 5)

@@ -106,7 +106,7 @@ def from_function(f, *, kernel=None) -> Mask:
 
 
 def alibi(slopes) -> Mask:
-    """Return ALiBi: S - slopes[h] * |r - c|. slopes: (H,), see `alibi_slopes`, or one number for one head."""
+    """Return ALiBi: S - slopes[h] * |r - c|. slopes: (H,), see `alibi_slopes`, or one number for all heads."""
     return Alibi(slopes)
 
 

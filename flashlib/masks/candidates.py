@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.masks.kinds import like
+from flashlib.masks.kinds import like, without_one
 from flashlib.masks.mask import Mask
 
 
@@ -55,4 +55,4 @@ def _checked_parents(parents):
             f"parents{list(at)} is {parents[at]}; candidate {at[-1]} continues one of a smaller number, or -1, "
             "the text itself"
         )
-    return parents
+    return without_one(parents)

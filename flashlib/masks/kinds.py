@@ -148,7 +148,7 @@ class Score(Mask):
 
 
 class Alibi(Mask):
-    """A penalty for distance: S - slopes[h] * |r - c|. slopes: (H,), or a number for one head."""
+    """A penalty for distance: S - slopes[h] * |r - c|. slopes: (H,), or one number for all heads."""
 
     changes_scores = True
 
@@ -157,7 +157,7 @@ class Alibi(Mask):
         if self.slopes.ndim > 1 or not self.slopes.size or not np.isfinite(self.slopes).all():
             raise ValueError(
                 f"slopes has shape {self.slopes.shape}; pass a finite number for each head, (H,), e.g. "
-                "masks.alibi_slopes(H), or one number for one head"
+                "masks.alibi_slopes(H), or one number for all heads"
             )
         self.slopes = self.slopes.reshape(-1)
         self.heads = len(self.slopes)
@@ -204,7 +204,12 @@ def _checked_ids(ids):
                 f"ids: {row[again]} comes again at position {again}, after another document; tokens of a document "
                 "must stand together: sort them, or use from_function"
             )
-    return ids
+    return without_one(ids)
+
+
+def without_one(X):
+    """Return a row for each sequence, (B, N), as it is, and a single row as the row of all sequences, (N,)."""
+    return X[0] if X.ndim == 2 and len(X) == 1 else X
 
 
 def count_arguments(f, accepted, *forms) -> int:

@@ -214,11 +214,16 @@ def check_mask(mask) -> Mask:
 
 
 def _common(name, first, second):
-    """Return how many batches or heads two masks tell apart; raise ValueError if they disagree."""
+    """Return how many batches or heads two masks tell apart; raise ValueError if they disagree.
+
+    One, as of a single slope, is for all heads, and agrees with any number of them.
+    """
     a, b = getattr(first, name), getattr(second, name)
-    if a is not None and b is not None and a != b:
+    if a in (None, 1):
+        return a if b is None else b
+    if b not in (None, 1, a):
         raise ValueError(f"one mask tells {a} {name} apart and the other {b}; they must agree")
-    return a if b is None else b
+    return a
 
 
 def inside(first, end, place):
