@@ -124,6 +124,23 @@ def test_what_a_kernel_does_not_take_is_off(lab):
     assert_shows(lab, compiled.report(d=64))
 
 
+def test_a_hopper_kernel_shows_what_registers_each_role_has(lab):
+    kernel = lab.get_by_label("kernel", exact=True)
+    assert kernel.locator("optgroup[label=Hopper] option").count() == 7
+    kernel.select_option("hopper_forward")
+    report = compiled.report(kernel="hopper_forward", d=64)
+    assert_shows(lab, report)
+    for name in ("in the producer", "in 2 consumers", "in 1 consumer", "at first; then each role uses"):
+        assert lab.get_by_text(name).is_visible(), name
+    producer = next(role for role in report.roles if role.name == "producer")
+    assert lab.get_by_role("definition").filter(has_text=f"{producer.used} of {producer.given}").first.is_visible()
+    assert lab.get_by_role("rowheader", name="mbarrier arrive").is_visible()
+    assert lab.evaluate(MISPLACED) == []
+    assert lab.get_by_label("B_c").is_disabled()
+    kernel.select_option("forward")
+    assert_shows(lab, compiled.report(d=64))
+
+
 def test_it_counts_the_seconds_and_keeps_what_it_shows(labs, compiling):
     compiling.get_by_role("status").filter(has_text="tile 256 × 256").wait_for()
     told = """([lab, least]) => {
