@@ -163,6 +163,11 @@ class Pages:
         return len(self._kept)
 
     @property
+    def kept_by_age(self) -> list[int]:
+        """The pages that are kept, the least recently used first: in this order they are evicted."""
+        return list(self._kept)
+
+    @property
     def free_pages(self) -> int:
         """How many pages are free; `append` can take these and the kept ones."""
         return len(self._free)

@@ -87,7 +87,7 @@ def check_frame(frame, replay, slots):
     assert frame["owners"] == [" ".join(own) for own in owners]
     for one, letter in enumerate(frame["state"]):
         owned = "shared" if len(owners[one]) > 1 else "owned"
-        assert WORDS[letter] == (owned if owners[one] else "kept" if one in pages._kept else "free")
+        assert WORDS[letter] == (owned if owners[one] else "kept" if one in pages.kept_by_age else "free")
     counts = frame["counts"]
     assert [counts[name] for name in ("used", "kept", "free")] == [pages.used, pages.kept, pages.free_pages]
     assert counts["waste"] == pages.waste and counts["rows"] == pages.used * page
@@ -95,7 +95,7 @@ def check_frame(frame, replay, slots):
     rows = {(own[at // page], at % page) for name, own in tables.items() for at in range(lengths[name])}
     filled = [sum(one == held for held, _ in rows) for one in range(n_pages)]
     assert [n for n, own in zip(frame["filled"], owners, strict=True) if own] == [n for n in filled if n]
-    assert all(frame["filled"][one] == page for one in pages._kept) and counts["filled"] == len(rows)
+    assert all(frame["filled"][one] == page for one in pages.kept_by_age) and counts["filled"] == len(rows)
     written = [[one, row] for one, first, end in frame["written"] for row in range(first, end)]
     assert written == np.reshape(slots, (-1, 2)).tolist()
     assert (frame["copied"] or None) == pages.copied

@@ -45,6 +45,29 @@ class Small:
         return [self.own[sequence][1] for sequence in sequences]
 
 
+def passed_on(name):
+    return lambda self, *given: getattr(self.of, name)(*given)
+
+
+class Public:
+    """flashlib's allocator with nothing but public names."""
+
+    def __init__(self, n_pages, page):
+        self.of = Pages(n_pages, page)
+
+    kept_by_age = property(lambda self: self.of.kept_by_age)
+    start, append, free, fork, drop, table, lengths = map(
+        passed_on, ["start", "append", "free", "fork", "drop", "table", "lengths"]
+    )
+
+
+@pytest.mark.parametrize("scenario", NAMES)
+def test_the_public_names_of_an_allocator_are_enough(scenario):
+    frames = [PagesLab(scenario, n_pages=8, allocator=one).result["frames"] for one in (Public, Pages)]
+    (made, *given), (_, *expected) = frames
+    assert made["call"] == "Public(8, 4)" and given == expected
+
+
 @pytest.mark.parametrize(("n_pages", "page"), SIZES)
 @pytest.mark.parametrize("scenario", ["requests come and go", "out of pages"])
 def test_a_small_allocator_plays_what_it_can(scenario, n_pages, page):

@@ -73,10 +73,10 @@ def is_whole(x):
 
 
 def _kept(allocator, pages, n_pages):
-    """Return the pages without an owner that an allocator has in its `_kept`, as flashlib's has; else none."""
+    """Return the pages without an owner that an allocator has in its `kept_by_age`; none if it does not say."""
     try:
-        kept = [int(page) for page in getattr(allocator, "_kept", ())]
-    except Exception:  # it is not flashlib's
+        kept = [int(page) for page in getattr(allocator, "kept_by_age", ())]
+    except Exception:  # it means something else there
         return ()
     owned = {page for own in pages.values() for page in own}
     return tuple(sorted(page for page in set(kept) - owned if 0 <= page < n_pages))
