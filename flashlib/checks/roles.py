@@ -50,7 +50,7 @@ def examine(answer, cases, known, task) -> Verdict:
     given, failed, shown = [], [], None
     for case, solution in zip(cases, right, strict=True):
         announce(task.told(case.arguments))
-        result = attempt(lambda case=case: _with_text(fixed(task.program(answer, *case.arguments))))
+        result = attempt(lambda case=case: _looked_at(fixed(task.program(answer, *case.arguments))))
         actions = []
         if isinstance(result, Raised):
             if result.unsolved:
@@ -58,9 +58,10 @@ def examine(answer, cases, known, task) -> Verdict:
             given.append(result)
             failed.append(find_problem(result, case))
         else:
-            result, said = result
-            found, actions = _fault(result, case.arguments, task, solution)
-            given.append(said)
+            program, written, found = result
+            if not found:
+                found, actions = _fault(program, case.arguments, task, solution)
+            given.append(written)
             failed.append(found and Problem(found.id, found.fields))
         if failed[-1] and shown is None:
             shown = case, actions, failed[-1]
@@ -110,8 +111,17 @@ def text(program) -> str:
     return "\n".join(f"{role}: {told(one)}" for role, make in program.roles.items() for one in make())
 
 
-def _with_text(program):
-    return program, text(program)  # text of what an answer made may raise, too
+def _looked_at(program):
+    """Return a fixed program, its text, and the Finding that a command is wrong, or None.
+
+    What an answer yields may raise when it is looked at.
+    """
+    found = None
+    try:
+        commands.expanded(program)
+    except (TypeError, ValueError) as error:
+        found = Finding("no_command", said=str(error))
+    return program, text(program), found
 
 
 def told(command) -> str:
@@ -123,10 +133,7 @@ def told(command) -> str:
 
 def _fault(program, arguments, task, solution):
     """Return what is wrong with a program, a Finding or None, and the schedule that shows it, if it takes one."""
-    try:
-        report = check(program, **SEARCH)
-    except (TypeError, ValueError) as error:
-        return Finding("no_command", said=str(error)), []
+    report = check(program, **SEARCH)
     if report.fault:
         return _finding(report.fault), report.actions
     try:
