@@ -27,8 +27,9 @@ class PagesLab(Widget):
     missing, and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's
     exercise is one too, see `exercise.as_played`. What it has of used, kept, free_pages, waste and check is
     compared with what its tables say; pages in its kept_by_age are shown as kept. The first operation after which
-    something is wrong says what, and the play ends there. scenario, page and n_pages can be set later, from Python or on the
-    page; a value that is not accepted changes nothing and is answered in `refused`. `result` holds what is shown.
+    something is wrong says what, and the play ends there. scenario, page and n_pages can be set later, from Python
+    or on the page; a value that is not accepted changes nothing and is answered in `refused`. `result` holds what
+    is shown.
     """
 
     _esm = script(*(f"paging/{name}.js" for name in SCRIPTS))
