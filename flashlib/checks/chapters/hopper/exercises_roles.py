@@ -63,7 +63,7 @@ def _any_ring(rng):
     return tuple(map(int, rng.integers((1, 1, 1), (14, 6, 4))))
 
 
-# ---- a consumer, and one that overlaps
+# ---- a consumer
 
 
 def consumer_program(answer, n, k_slots, v_slots):
@@ -174,32 +174,6 @@ def _two_rings(rng):
     return tuple(map(int, rng.integers((1, 1, 1), (9, 5, 5))))
 
 
-def overlapped_work(program, n, k_slots, v_slots):
-    """Raise Finding unless it does what a consumer does, and each softmax but one runs beside a product."""
-    consumer_work(program, n, k_slots, v_slots)
-    pending, alone = 0, set()
-    for one in program.roles["consumer"]():
-        if isinstance(one, Product):
-            pending += 1
-        elif isinstance(one, Finish):
-            pending = min(pending, one.pending)
-        elif isinstance(one, Compute) and one.unit == "exp" and not pending:
-            alone.add(one.name)
-    if len(alone) > 1:
-        raise Finding("not_overlapped", n=len(alone), all=n)
-
-
-OVERLAPPED = roles.Task(consumer_program, CONSUMER.names, overlapped_work)
-
-
-@exercise(
-    title="The next product under this softmax", minutes=20, difficulty="hard",
-    program=solutions.program("overlapped"), model=OVERLAPPED.model,
-)  # fmt: skip
-def overlapped(answer, known):
-    return roles.examine(answer, RINGS + drawn.tuples(_two_rings), known, OVERLAPPED)
-
-
 # ---- turns
 
 
@@ -254,3 +228,32 @@ def in_turns(answer, known):
 
 def _any_turns(rng):
     return tuple(map(int, rng.integers((2, 1), (8, 4))))
+
+
+# ---- a consumer that overlaps
+
+
+def overlapped_work(program, n, k_slots, v_slots):
+    """Raise Finding unless it does what a consumer does, and each softmax but one runs beside a product."""
+    consumer_work(program, n, k_slots, v_slots)
+    pending, alone = 0, set()
+    for one in program.roles["consumer"]():
+        if isinstance(one, Product):
+            pending += 1
+        elif isinstance(one, Finish):
+            pending = min(pending, one.pending)
+        elif isinstance(one, Compute) and one.unit == "exp" and not pending:
+            alone.add(one.name)
+    if len(alone) > 1:
+        raise Finding("not_overlapped", n=len(alone), all=n)
+
+
+OVERLAPPED = roles.Task(consumer_program, CONSUMER.names, overlapped_work)
+
+
+@exercise(
+    title="The next product under this softmax", minutes=20, difficulty="hard",
+    program=solutions.program("overlapped"), model=OVERLAPPED.model,
+)  # fmt: skip
+def overlapped(answer, known):
+    return roles.examine(answer, RINGS + drawn.tuples(_two_rings), known, OVERLAPPED)
