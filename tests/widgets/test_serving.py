@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("anywidget")
+torch = pytest.importorskip("torch")
 
-from flashlib.widgets import ServeLab
-from flashlib.widgets.serving import account, runs, scenarios
+from flashlib import lm, naive  # noqa: E402
+from flashlib.widgets import ServeLab  # noqa: E402
+from flashlib.widgets.serving import account, runs, scenarios  # noqa: E402
 
 NAMES = list(scenarios.SCENARIOS)
 SIZES = [(4, 8, 16), (3, 7, 11), (1, 64, 8), (8, 5, 13)]  # batch, chunk, n_pages
@@ -36,7 +38,25 @@ def test_the_records_are_those_of_requests_that_write_what_they_write_alone():
     run = runs.run(name, 4, 8, 16, True)
     assert any(record.preempted for record in run.records)
     for k, (prompt, one) in enumerate(zip(scenarios.prompts(name), scenarios.SCENARIOS[name], strict=True)):
-        assert run.written[k] == list(runs._model().generate(prompt, one.answer, seed=k, over=None))
+        assert run.written[k] == alone(prompt, one.answer, seed=k)
+
+
+def alone(tokens, n, seed):
+    """What the model writes after these tokens, without a cache: all of the text once more for each token."""
+    prompt, model = len(tokens), runs.MODEL
+    for _ in range(n):
+        x = model.E[tokens]
+        logits = (x + naive.attention(*(x @ model.W_QKV), causal=True).O) @ model.W.T
+        tokens = [*tokens, lm.choose(torch.from_numpy(logits[-1]), 1.0, seed, len(tokens))]
+    return tokens[prompt:]
+
+
+def test_what_a_request_writes_depends_on_all_that_is_before_it():
+    prompt = scenarios.prompts(FIRST)[0]
+    written = alone(prompt, 17, seed=0)
+    assert len(set(written)) > 8
+    assert alone(prompt, 17, seed=1) != written
+    assert alone([prompt[0] ^ 1, *prompt[1:]], 17, seed=0) != written
 
 
 def test_lanes_are_what_the_records_say(lab):
