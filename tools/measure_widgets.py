@@ -92,6 +92,8 @@ def slots():
     return Control("slider batch", steps, ["result", "setting", "batch"])
 
 
+# ServeLab remembers its runs; here each change is one that was not made before.
+FORGETFUL = "from flashlib.widgets.serving import runs\nruns.run = runs.run.__wrapped__"
 PAGES = widgets.PagesLab().result["stops"]["page"]
 PARTS = widgets.SplitLab(32_768).result["stops"]["parts"]
 SLOTS = widgets.ServeLab().result["stops"]["batch"]
@@ -289,7 +291,7 @@ def measure(browser, address, folder):
     """Print the tables; return the exit code."""
     print(*heading(browser), "", sep="\n")
     echo = (Path(__file__).parent / "echo.py").read_text(encoding="utf-8")
-    cells = ["from flashlib.widgets import *", *(case for case, _ in CASES), f"{echo}\nEcho()"]
+    cells = [f"from flashlib.widgets import *\n{FORGETFUL}", *(case for case, _ in CASES), f"{echo}\nEcho()"]
     with browsing.opened(browser, address, folder, "measure.ipynb", cells) as lab:
         lab.page.evaluate("() => localStorage.setItem('flashlib.guided', 'yes')")  # no callouts
         if errors := lab.run_all():
