@@ -62,6 +62,7 @@ MAY_IMPORT = {
     r"flashlib\.kernels\.hopper\.interpreting": (
         r"flashlib\.(state|kernels|kernels\.hopper(\.(forward|launch|standing|threads))?|pipeline\..*)"
     ),
+    r"flashlib\.kernels\.hopper\.clocked": r"flashlib\.state",
     r"flashlib\.kernels\.hopper\.launch": r"flashlib\.(state|kernels|kernels\.(launching|tuned))",
     r"flashlib\.kernels\.hopper\.forward": r"flashlib\.(state|kernels\.hopper\.launch)",
     r"flashlib\.kernels\.hopper\.ladder": r"flashlib\.(state|kernels|kernels\.(tuned|hopper|hopper\.launch))",

@@ -1,0 +1,115 @@
+"""Record when what happened in the Hopper kernels: the multiprocessor's clock at each event of two programs.
+
+    python -m flashlib.bench.timelines --out notebooks/data/h200_timelines.json
+
+What is recorded: `rows`, one for each rung of `kernels.hopper.ladder` and the kernel itself ("forward"), at d
+64 and 128, of 33 heads with 1024 rows and keys. `points` are the marks in the kernel, [kind, what]; a program's
+`marks` are [clock, number of the point] by role, and `blocks` the tiles of keys of each row block that it
+computes. `ms` is the time of the kernel without marks and with them, `source` a hash of the code with marks.
+`pipeline.recorded` makes a Timeline of a row. O and lse are first compared with those of the kernel without
+marks, to the bit.
+"""
+
+import argparse
+import functools
+import hashlib
+import importlib
+
+import torch
+
+from flashlib.bench import harness, records
+from flashlib.pipeline import recorded, run
+
+HEADS, N = 33, 1024  # 264 blocks of 128 rows: two for each of 132 multiprocessors
+CALLS = 20  # in a graph, so that the CPU does not count
+WARM = 3
+
+
+def inputs(d, heads=HEADS, length=N, device="cuda") -> list:
+    """Return Q, K and V."""
+    generator = torch.Generator().manual_seed(d)
+    return [torch.randn(1, heads, length, d, generator=generator).to(device, torch.bfloat16) for _ in range(3)]
+
+
+def measure(rung, Q, K, V) -> dict:
+    """Return the row of a rung, whose result is verified first."""
+    from flashlib.kernels.hopper import clocked  # only when called: Triton may not be installed
+
+    place = rung if rung == "forward" else f"ladder.{rung}"
+    plain = importlib.import_module(f"flashlib.kernels.hopper.{place}").attention
+    wanted = plain(Q, K, V)
+    for _ in range(WARM):
+        found = clocked.attention(Q, K, V, rung=rung)
+    for name in ("O", "lse"):
+        if not torch.equal(getattr(found, name), getattr(wanted, name)):
+            raise AssertionError(f"{name} of {rung} with marks is not that of the kernel without them")
+    row = {"rung": rung, "d": Q.shape[-1], "N": Q.shape[2], "H": Q.shape[1], **found.launched}
+    row["grid"] = len(found.events)
+    row["ms"] = {name: ms(call) for name, call in (("plain", lambda: plain(Q, K, V)), ("marked", found.again))}
+    row["source"] = hashlib.sha256(clocked.clocked(rung).source.encode()).hexdigest()[:12]
+    row["points"] = [[point.kind, point.what] for point in found.points]
+    row["programs"] = [told(found, row, number) for number in (0, row["grid"] // 2)]
+    return row
+
+
+def told(found, row, number) -> dict:
+    """Return what is recorded of a program."""
+    of_block = -(-row["N"] // row["B_c"])
+    rows = -(-row["N"] // row["B_r"]) * row["H"]  # blocks of all programs
+    blocks = [of_block] * len(range(number, rows, row["grid"]))
+    return {"number": number, "blocks": blocks, "marks": found.marks(number)}
+
+
+def ms(call) -> float:
+    """Return the time of a call on the GPU alone, in milliseconds."""
+    graph = harness.captured(call, CALLS)
+    return round(harness.median_ms(graph.replay, rep_ms=100) / CALLS, 5)
+
+
+def compared(row, number) -> dict:
+    """Return what a recorded program and the model have in common.
+
+    clocks, use: of the program, and of the model; use is that of the tensor cores, at their peak speed.
+    same_order: whether products begin in one order.
+    """
+    timelines = recorded.timeline(row, number), run(recorded.program(row, number))
+    orders = [recorded.order(timeline) for timeline in timelines]
+    return {
+        "clocks": [round(timeline.clocks) for timeline in timelines],
+        "use": [round(timeline.use(), 3) for timeline in timelines],
+        "same_order": orders[0] == orders[1],
+    }
+
+
+def summary(row) -> str:
+    """Return a line on a row."""
+    cost = row["ms"]["marked"] / row["ms"]["plain"]
+    programs = [f"program {one['number']} {compared(row, n)}" for n, one in enumerate(row["programs"])]
+    return f"{row['rung']} d {row['d']}: {'; '.join(programs)}; with marks {cost:.3f} times as long"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.timelines", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    args = parser.parse_args()
+    if not torch.cuda.is_available() or harness.capability() != 90:
+        parser.exit(1, "Timelines are recorded on a GPU of compute capability 9.0, and there is none.\n")
+    record = harness.environment() | {"rows": []}
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items() if key != "rows"))
+    save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
+    with records.Notes() as notes:
+        for d in (128, 64):
+            Q, K, V = inputs(d)
+            for rung in recorded.MODELS:
+                row = measure(rung, Q, K, V)
+                size = {"d": d, "causal": False, "shape": [1, HEADS, HEADS, N]}
+                notes.add(row, size, {f"hopper_{rung}": {}})
+                record["rows"].append(row)
+                harness.say(summary(row))
+                save()
+        notes.finish()
+    save()
+
+
+if __name__ == "__main__":
+    main()
