@@ -126,13 +126,12 @@ def consumer(blocks, memory, me, sizes, *, turns=True, overlap=True):
             yield from (_overlapped if overlap else _in_order)(memory, me, t, i, last, sizes, turns)
             u += 1
         yield from _output(memory, last, sizes)
-        if memory.o is not memory.q:
-            yield c.Arrive(memory.q_empty[me])
         yield c.Finish()
         yield c.Arrive(_at(memory.v_empty, last))
         yield from _store(memory, me, t, last)
         if memory.o is memory.q:
             yield c.FinishStores()  # O lies where Q lay
+        if n == 1 or memory.o is memory.q:
             yield c.Arrive(memory.q_empty[me])
         g += n
     yield c.FinishStores()
@@ -144,7 +143,7 @@ def _overlapped(memory, me, t, g, last, sizes, turns):
     if turns:
         yield _next_turn(memory, me)
     yield c.Finish(1)
-    yield c.Arrive(_at(memory.k_empty, g))
+    yield from _release(memory, me, g, last)
     yield from softmax(g, sizes)
     if g < last:
         yield _wait(memory.k_full, g + 1)
@@ -158,11 +157,18 @@ def _in_order(memory, me, t, g, last, sizes, turns):
     if turns:
         yield _next_turn(memory, me)
     yield c.Finish()
-    yield c.Arrive(_at(memory.k_empty, g))
+    yield from _release(memory, me, g, last)
     yield c.Arrive(_at(memory.v_empty, g - 1))
     yield from softmax(g, sizes)
     if g < last:
         yield _wait(memory.k_full, g + 1)
+
+
+def _release(memory, me, g, last):
+    """S of tile g is done: K's slot is free, and with the block's last S that of Q, unless O goes there."""
+    yield c.Arrive(_at(memory.k_empty, g))
+    if g == last and memory.o is not memory.q:
+        yield c.Arrive(memory.q_empty[me])
 
 
 def alike(blocks, memory, sizes):

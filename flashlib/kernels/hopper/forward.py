@@ -177,9 +177,10 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def step(
-    state, g, t, last, start, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr,
+    state, g, t, last, start, limits, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Take a turn: issue S of tile g and P V of the one before, and compute the softmax of S under that P V."""
+    q, q_free = q_slot
     k_slots, k_full, k_empty = k_ring
     v_slots, v_full, v_empty = v_ring
     O_acc, P, m, shift, alpha, l = state
@@ -191,9 +192,7 @@ def step(
     s = g % STAGES
     before = (g - 1) % STAGES
     u = g - t - 1  # turns before this one: a block's first tile takes none
-    mbarrier.wait(
-        turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0)
-    )  # the other consumers' products are ahead of mine
+    mbarrier.wait(turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0))  # the others' products are ahead of mine
     S_begun = scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a turn ago
     mbarrier.wait(v_full.index(before), ((g - 1) // STAGES) & 1)  # V(g - 1) is there
     if not TIGHT:
@@ -203,6 +202,8 @@ def step(
 
     S = warpgroup_mma_wait(1, deps=(S_begun,))  # S is done; P V may still run
     mbarrier.arrive(k_empty.index(s))
+    if q.type.shape[1] < 256:  # else O goes there
+        mbarrier.arrive(q_free, pred=g == last)
     gl.barrier()  # between an arrive and a wait the compiler wants one: here, not in the middle of the softmax
     if MASKED:
         S = masked(S, start, limits)
@@ -239,7 +240,7 @@ def consumer(
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
-    q = matrix(q_slots.index(ME))
+    q_slot = matrix(q_slots.index(ME)), q_empty.index(ME)
     o = o_slots.index(ME)
     g = 0
     t = 0
@@ -257,7 +258,7 @@ def consumer(
 
         mbarrier.wait(q_full.index(ME), t & 1)  # Q is there
         mbarrier.wait(k_full.index(g % STAGES), (g // STAGES) & 1)  # and the first K
-        S_begun = scores(q, k_slots.index(g % STAGES), S_LAYOUT)
+        S_begun = scores(q_slot[0], k_slots.index(g % STAGES), S_LAYOUT)
         S = masked(warpgroup_mma_wait(0, deps=(S_begun,)), (n - 1) * B_C, limits)
         mbarrier.arrive(k_empty.index(g % STAGES))
         m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
@@ -269,17 +270,15 @@ def consumer(
         if CAUSAL:
             for j in range(1, n - whole):  # tiles that the mask cuts
                 first = (n - 1 - j) * B_C
-                state = step(state, g + j, t, last, first, limits, q, k_ring, v_ring, turn, scales, ME, True)
+                state = step(state, g + j, t, last, first, limits, q_slot, k_ring, v_ring, turn, scales, ME, True)
         for j in range(gl.maximum(n - whole, 1) if CAUSAL else 1, n):
-            state = step(state, g + j, t, last, 0, limits, q, k_ring, v_ring, turn, scales, ME, False)
+            state = step(state, g + j, t, last, 0, limits, q_slot, k_ring, v_ring, turn, scales, ME, False)
 
         O_acc, P, m, shift, alpha, l = state
         mbarrier.wait(v_full.index(last % STAGES), (last // STAGES) & 1)  # the last V
         if CONSUMERS == 2:
             O_acc = O_acc * by_row(pin(alpha, 1), O_acc)
         O_begun = warpgroup_mma(P, matrix(v_slots.index(last % STAGES)), O_acc, is_async=True)
-        if D < 256:
-            mbarrier.arrive(q_empty.index(ME))
         l = gl.convert_layout(gl.sum(l, 1), BY_ROW, assert_trivial=True)
         divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
         lse = (m * scales[0] + gl.log2(divisor)) * 0.6931471805599453  # log(2)
@@ -295,7 +294,7 @@ def consumer(
         tma.async_copy_shared_to_global(o_desc, [head // H, head % H, start, 0], o)  # rows past N_q are left out
         if D == 256:
             tma.store_wait(0)  # O lies where Q lay: only now
-            mbarrier.arrive(q_empty.index(ME))
+        mbarrier.arrive(q_slot[1], pred=(n == 1) | (D == 256))
         g += n
         t += 1
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has

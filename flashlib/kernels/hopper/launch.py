@@ -23,6 +23,7 @@ ROWS = 64  # of a consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 HEAD_DIMS = (64, 128, 256)
 TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of heads that are worked on at a time
+SHORT = 2**18  # numbers in K of a head, up to which causal blocks are; tried on an H200 at 2**16 to 2**21
 PORTABLE = "flashlib.kernels.forward.attention"
 
 
@@ -133,9 +134,20 @@ def _plan(kernel, Q, K, V, causal):
     n_tiles = T_r * B * H
     sizes = H, H // H_k, N_q, N_k, T_r, section(B * H, N_k * d * Q.element_size() * 2 // (H // H_k)), n_tiles
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
-    # Causal programs are of many lengths, and the GPU hands the next one to whoever is free first.
-    grid = n_tiles if causal else min(n_tiles, tuned.room(Q.device).multiprocessors or n_tiles)
+    grid = n_tiles
+    if persistent(d, N_k, causal):
+        grid = min(grid, tuned.room(Q.device).multiprocessors or grid)
     return Plan(launching.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
+
+
+def persistent(d, N_k, causal) -> bool:
+    """Return whether there is a program for each multiprocessor, not for each row block.
+
+    Causal blocks are of many lengths, and the GPU hands the next one to whoever is free first. That is worth
+    more than to bring the next block's tiles while this one is stored, unless blocks are short; at d = 256 nothing
+    can be brought then, since O goes where Q is.
+    """
+    return not causal or (d < 256 and N_k * d <= SHORT)
 
 
 def section(heads, size) -> int:

@@ -77,11 +77,12 @@ def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl
 
 @gluon.jit
 def step(
-    state, g, u, last, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr,
+    state, g, u, last, limits, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Take turn u: S of tile g and P V of the one before, under which the softmax of S runs."""
     k_slots, k_full, k_empty = k_ring
     v_slots, v_full, v_empty = v_ring
+    q, q_free = q_slot
     O_acc, P, m, shift, alpha, l = state
     STAGES: gl.constexpr = k_slots.type.shape[0]
     B_C: gl.constexpr = k_slots.type.shape[3]
@@ -97,6 +98,7 @@ def step(
     mbarrier.arrive(turn.index(1 - ME))
     S = warpgroup_mma_wait(1, deps=(S_begun,))  # S is done; P V may still run
     mbarrier.arrive(k_empty.index(s))
+    mbarrier.arrive(q_free, pred=g == last)
     gl.barrier()  # the compiler wants one between an arrive and a wait: here, not in the middle of the softmax
     if MASKED:
         S = tiles.masked(S, (last - g) * B_C, limits)
@@ -128,7 +130,7 @@ def consumer(
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
-    q = tiles.matrix(q_slots.index(ME))
+    q_slot = tiles.matrix(q_slots.index(ME)), q_empty.index(ME)
     g = 0
     t = 0
     for tile in range(gl.program_id(0), n_tiles, gl.num_programs(0)):
@@ -140,7 +142,7 @@ def consumer(
 
         mbarrier.wait(q_full.index(ME), t & 1)  # Q is there
         mbarrier.wait(k_full.index(g % STAGES), (g // STAGES) & 1)  # and the first K
-        S = warpgroup_mma_wait(0, deps=(tiles.scores(q, k_slots.index(g % STAGES), S_LAYOUT),))
+        S = warpgroup_mma_wait(0, deps=(tiles.scores(q_slot[0], k_slots.index(g % STAGES), S_LAYOUT),))
         mbarrier.arrive(k_empty.index(g % STAGES))
         m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
         P, m, shift, alpha = tiles.softmax(tiles.masked(S, (n - 1) * B_C, limits), m, m, scales)
@@ -149,19 +151,19 @@ def consumer(
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
         u = g - t - 1  # the first tile of a block takes no turn
         for j in range(1, cut):
-            state = step(state, g + j, u + j, last, limits, q, k_ring, v_ring, turn, scales, ME, True)
+            state = step(state, g + j, u + j, last, limits, q_slot, k_ring, v_ring, turn, scales, ME, True)
         for j in range(cut, n):
-            state = step(state, g + j, u + j, last, limits, q, k_ring, v_ring, turn, scales, ME, False)
+            state = step(state, g + j, u + j, last, limits, q_slot, k_ring, v_ring, turn, scales, ME, False)
 
         O_acc, P, m, shift, alpha, l = state
         mbarrier.wait(v_full.index(last % STAGES), (last // STAGES) & 1)  # the last V
         O_acc = O_acc * tiles.by_row(alpha, O_acc)
         O_begun = warpgroup_mma(P, tiles.matrix(v_slots.index(last % STAGES)), O_acc, is_async=True)
-        mbarrier.arrive(q_empty.index(ME))
         divisor = tiles.store_lse(lse_ptr, head, start, N_q, m, l, scales)
         O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
         mbarrier.arrive(v_empty.index(last % STAGES))
         tiles.store_output(O_acc, divisor, o_slots.index(ME), o_desc, [head // H, head % H, start, 0])
+        mbarrier.arrive(q_slot[1], pred=n == 1)
         g += n
         t += 1
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has
