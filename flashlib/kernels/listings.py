@@ -126,8 +126,8 @@ def _loops_by_label(kind, lines):
             start = seen[branch[1]]
             if waited != n:
                 yield start, n + 1
-            waits = all(re.search(INSTRUCTIONS["mbarrier wait"].sass, line) for line in lines[start + 1 : n])
-            waited = n + 1 if waits else None
+            found = any(re.search(INSTRUCTIONS["mbarrier wait"].sass, line) for line in lines[start + 1 : n])
+            waited = n + 1 if found and n - start <= 4 else None  # beside the wait at most a register is set
 
 
 def counts(kind, text) -> dict[str, int]:
