@@ -49,6 +49,12 @@ class New(NamedTuple):
     table: torch.Tensor
     rotary: tuple
 
+    def stored(self, layer):
+        """Return what a kernel takes of a layer: K, V, lengths and table, and by name the scales of fp8."""
+        scales = {"k_scale": self.cache.k_scale, "v_scale": self.cache.v_scale}
+        of_layer = {name: X[layer] for name, X in scales.items() if X is not None}
+        return (self.cache.K[layer], self.cache.V[layer], self.lengths, self.table), of_layer
+
 
 def gathered(Q, K, V, layer, new):
     """Write K and V (B, H_k, n, d) of new tokens; return O of Q (B, H_q, n, d) over each sequence, gathered."""
@@ -57,7 +63,7 @@ def gathered(Q, K, V, layer, new):
     new.cache.write(new.slots, *(X.transpose(0, 1).flatten(1, 2) for X in (K, V)), layer=layer)
     O = []
     for q, sequence in zip(Q, new.sequences, strict=True):
-        k, v = new.cache.gather(sequence, layer)  # (H_k, N, d)
+        k, v = (X.to(q.dtype) for X in new.cache.gather(sequence, layer))  # (H_k, N, d)
         n, N = q.shape[1], k.shape[1]
         seen = torch.ones(n, N, dtype=torch.bool, device=q.device).tril(N - n)
         O.append(scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=seen, enable_gqa=True))
@@ -68,9 +74,9 @@ def kernels(Q, K, V, layer, new):
     """Do what `gathered` does by our kernels, interpreted on a CPU: they find K and V where the pages are."""
     from flashlib.kernels import append, decode  # only when called: Triton may not be installed
 
-    stored = new.cache.K[layer], new.cache.V[layer], new.lengths, new.table
-    append.append(K, V, *stored, rotary=new.rotary)
-    return decode.attention(append.rotate(Q, new.lengths, new.rotary), *stored, causal=True).O
+    stored, scales = new.stored(layer)
+    append.append(K, V, *stored, rotary=new.rotary, **scales)
+    return decode.attention(append.rotate(Q, new.lengths, new.rotary), *stored, causal=True, **scales).O
 
 
 class Block(nn.Module):
@@ -117,13 +123,16 @@ class LM(nn.Module):
         def attend(layer, Q, K, V):
             return self.attention(rotary.rotate(Q, cos, sin), rotary.rotate(K, cos, sin), V, causal=True)
 
-        return self._logits(tokens, attend)
+        return self.logits(tokens, attend)
 
-    def cache(self, n_pages, page=16):
-        """Return an empty cache for this model: its layers, heads and dtype, where its weights are."""
+    def cache(self, n_pages, page=16, dtype=None):
+        """Return an empty cache for this model: its layers and heads, where its weights are.
+
+        dtype: that of its weights, which is the default, or torch.float8_e4m3fn, see `cache.Cache`.
+        """
         W, sizes = self.embedding.weight, self.config
-        d = sizes.width // sizes.heads
-        return Cache(n_pages, page, sizes.kv_heads, d, layers=sizes.layers, dtype=W.dtype, device=W.device)
+        d, dtype = sizes.width // sizes.heads, W.dtype if dtype is None else dtype
+        return Cache(n_pages, page, sizes.kv_heads, d, layers=sizes.layers, dtype=dtype, device=W.device)
 
     @torch.no_grad()
     def step(self, tokens, cache, sequences, over=gathered):
@@ -146,7 +155,7 @@ class LM(nn.Module):
             for sequence, row in zip(sequences, rows, strict=True):
                 given.append((sequence, cache.append(sequence, row)))
             new = self._new(cache, given, lengths)
-            return self._logits(
+            return self.logits(
                 torch.tensor(rows, device=lengths.device), lambda layer, *QKV: over(*QKV, layer, new)
             )
         except BaseException:  # KeyboardInterrupt too: what has no K and V must not be found by its content
@@ -198,7 +207,7 @@ class LM(nn.Module):
             tokens = tokens + new
             yield new[0]
 
-    def _logits(self, tokens, attend):
+    def logits(self, tokens, attend):
         """Return logits of tokens; attend(layer, Q, K, V) -> O, for Q and K before their rotation."""
         x = self.embedding(tokens)
         for layer, block in enumerate(self.blocks):

@@ -196,7 +196,7 @@ class Server:
         try:
             chosen = [
                 lm.choose(s, job.request.temperature, job.request.seed, len(job.tokens)) if job.left == n else None
-                for job, s in zip(jobs, logits, strict=True)
+                for job, s in zip(jobs, logits.cpu(), strict=True)  # one copy for all: it waits for the GPU
             ]
         except BaseException:
             for sequence in sequences:
