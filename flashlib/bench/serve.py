@@ -1,0 +1,297 @@
+"""Time the small language model as it writes: with and without a cache, as one CUDA graph, and as a server.
+
+    python -m flashlib.bench.serve --out notebooks/data/h200_serve.json
+
+One CUDA device, bf16, greedy. B prompts of PROMPT tokens of the text that was not trained on, and NEW tokens after
+each; times are those of a clock on the wall, the median of several turns.
+
+    rows      tokens_s: tokens written in a second, the pass of the prompts included; prompt_ms: that pass, which
+              writes the first token of each; step_us: a step, which writes one more. By names:
+              no_cache    the whole text goes through the model for each token, with SDPA
+              contiguous  our kernels over a cache with room for the whole text
+              pages       in pages of PAGE tokens, anywhere
+              fp8         those in float8_e4m3fn
+              graph       pages, and a step is one CUDA graph: captured once, replayed for all lengths
+              error: the largest in the logits, see `compared`; other_tokens: how many of the B * NEW likeliest
+              tokens are others than without a cache after the same text; same_texts: how many of B whole texts
+              are the same
+    batching  one trace of requests through `flashlib.serve`, all there at the start: a request is admitted when
+              another ends, or when all have ended. same_texts: how many requests wrote the same both times
+
+In the cached ways a prompt attends to itself by SDPA, before its K and V are rounded to fp8. Only the server
+chooses tokens on the CPU.
+"""
+
+import argparse
+import copy
+import functools
+import operator
+import statistics
+import sys
+import time
+
+import numpy as np
+import torch
+from torch.nn.functional import pad
+
+from flashlib import cache as caches
+from flashlib import lm, rotary, serve
+from flashlib.bench import decode, harness
+from flashlib.bench.gpt import TEXT
+from flashlib.bench.lm import split
+from flashlib.bench.peers import kernels
+
+WEIGHTS = TEXT.with_name("lm.safetensors")
+BATCHES = (1, 4, 16, 64, 256)
+PROMPT, NEW, PAGE, TURNS = 64, 64, 16, 5
+REQUESTS, MEAN, LONGEST = 256, 64, 400  # tokens of an answer; a prompt has PROMPT at most
+RUNNING, CHUNK = 32, 256  # requests at once, and tokens of prompts in a step
+COMPARED = (
+    "logits of each next token of the text without a cache, against those of the same weights in fp64: accepted "
+    "is twice the error of the whole text in bf16 with SDPA, for fp8 with K and V rounded as in the cache"
+)
+
+
+class Whole:
+    """B prompts (B, N) and `new` tokens after each, for which the whole text goes through the model.
+
+    text: (B, N + new); logits: (B, vocab), by which the last token was chosen.
+    """
+
+    def __init__(self, model, prompts, new):
+        self.model, self.first = model, prompts.shape[1]
+        self.text = pad(prompts, (0, new))
+
+    def start(self):
+        """Write the first token after the prompts."""
+        self.at = self.first
+        self.step()
+
+    def step(self):
+        """Write the next token of each."""
+        self.logits = self.model(self.text[:, : self.at])[:, -1]
+        self.text[:, self.at] = self.logits.argmax(-1)
+        self.at += 1
+
+
+class Cached:
+    """Do what `Whole` does with a cache: contiguous, or in pages, or in pages of fp8.
+
+    What is launched for a step does not depend on its length: that is on the GPU.
+    """
+
+    def __init__(self, model, prompts, new, page=0, fp8=False):
+        (B, self.first), device = prompts.shape, prompts.device
+        self.model, self.text = model, pad(prompts, (0, new))
+        N, table = self.first + new, None
+        each, room = (-(-N // page), page) if page else (1, 1 << (N - 1).bit_length())  # pages are powers of two
+        if page:
+            table = torch.randperm(B * each, device=device).to(torch.int32).view(B, each)
+        cache = model.cache(B * each, room, torch.float8_e4m3fn if fp8 else None)
+        self.lengths = torch.zeros(B, dtype=torch.int32, device=device)
+        self.logits = torch.zeros(B, model.config.vocab, dtype=model.embedding.weight.dtype, device=device)
+        angles = rotary.angles(N, cache.K.shape[-1], device=device)
+        self.tokens = lm.New(cache, None, None, self.lengths, None, table, angles)
+
+    def start(self):
+        self.lengths.fill_(self.first)
+        self._write(self.text[:, : self.first], prompt)
+
+    def step(self):
+        last = self.text.gather(1, self.lengths.long()[:, None])
+        self.lengths += 1
+        self._write(last, lm.kernels)
+
+    def _write(self, given, over):
+        logits = self.model.logits(given, lambda layer, *QKV: over(*QKV, layer, self.tokens))
+        self.logits.copy_(logits[:, -1])  # a graph writes to the same place each time
+        self.text.scatter_(1, self.lengths.long()[:, None], self.logits.argmax(-1, keepdim=True))
+
+
+class Graph(Cached):
+    """Do what `Cached` does, a step being one CUDA graph."""
+
+    def __init__(self, model, prompts, new, page):
+        super().__init__(model, prompts, new, page)
+        self.start()
+        self.step = harness.captured(self.step, 1).replay
+
+
+def prompt(Q, K, V, layer, new):
+    """Write K and V of whole prompts into a cache, as `lm.kernels` does; return O by SDPA of the same numbers."""
+    append = kernels("append")
+    Q, K = (append.rotate(X, new.lengths, new.rotary) for X in (Q, K))
+    stored, scales = new.stored(layer)
+    append.append(K, V, *stored, **scales)
+    return lm.sdpa(Q, K, V, True)
+
+
+WAYS = {
+    "no_cache": Whole,
+    "contiguous": Cached,
+    "pages": functools.partial(Cached, page=PAGE),
+    "fp8": functools.partial(Cached, page=PAGE, fp8=True),
+    "graph": functools.partial(Graph, page=PAGE),
+}
+
+
+def written(way):
+    """Return the text that a way writes."""
+    way.start()
+    for _ in range(way.text.shape[1] - way.first - 1):
+        way.step()
+    return way.text.clone()
+
+
+def logits_of(way, text):
+    """Return a way's logits of all tokens of a text after its prompts, (B, new, vocab), whatever it writes."""
+    found = []
+    for at in range(text.shape[1] - way.first):
+        way.text.copy_(text)
+        way.step() if at else way.start()
+        found.append(way.logits.clone())
+    return torch.stack(found, dim=1)
+
+
+def rounded(Q, K, V, causal):
+    """Return O by SDPA of K and V that were rounded to fp8, each row with its scale."""
+    pairs = (caches.quantised(X, torch.float8_e4m3fn) for X in (K, V))
+    return lm.sdpa(Q, *((X.float() * scale[..., None]).to(Q.dtype) for X, scale in pairs), causal)
+
+
+def compare(model, ways) -> dict:
+    """Return what ways differ in, by name; raise AssertionError for one that is wrong."""
+    text, first = written(ways["no_cache"]), ways["no_cache"].first
+
+    def whole(model):
+        return model(text[:, :-1])[:, first - 1 :]
+
+    in_fp8 = copy.copy(model)
+    in_fp8.attention = rounded
+    exact, plain = whole(copy.deepcopy(model).double()), {False: whole(model), True: whole(in_fp8)}
+    found = {"error": {}, "other_tokens": {}, "same_texts": {}}
+    for name, way in ways.items():
+        given = logits_of(way, text)
+        harness.verify(f"{name} at B = {len(text)}", given, exact, plain[name == "fp8"])
+        found["error"][name] = float(f"{(given.double() - exact).abs().max().item():.3g}")
+        found["other_tokens"][name] = int((given.argmax(-1) != text[:, first:]).sum())
+        found["same_texts"][name] = int((written(way) == text).all(-1).sum())
+    return found
+
+
+def seconds(way) -> tuple[float, float]:
+    """Return the seconds that the prompts take, and those of all steps after them."""
+    marks = [_now()]
+    way.start()
+    marks.append(_now())
+    for _ in range(way.text.shape[1] - way.first - 1):
+        way.step()
+    marks.append(_now())
+    return marks[1] - marks[0], marks[2] - marks[1]
+
+
+def _now():
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+@torch.no_grad()
+def measure(model, prompts, new=NEW, turns=TURNS) -> dict:
+    """Return the row of B prompts, (B, N): all ways are compared, then timed by turns."""
+    ways = {name: way(model, prompts, new) for name, way in WAYS.items()}
+    compared = compare(model, ways)
+    taken = {name: [] for name in ways}
+    for _ in range(turns):
+        for name, way in ways.items():
+            taken[name].append(seconds(way))
+    whole, first, rest = (
+        {name: statistics.median(map(part, found)) for name, found in taken.items()}
+        for part in (sum, operator.itemgetter(0), operator.itemgetter(1))
+    )
+    return {
+        "B": len(prompts),
+        "tokens_s": {name: round(len(prompts) * new / each) for name, each in whole.items()},
+        "prompt_ms": {name: round(each * 1e3, 3) for name, each in first.items()},
+        "step_us": {name: round(each / (new - 1) * 1e6, 1) for name, each in rest.items()},
+    } | compared
+
+
+def pieces(tokens, n, N):
+    """Return n pieces of N tokens, (n, N), evenly spaced in a text."""
+    starts = torch.linspace(0, len(tokens) - N, n, dtype=torch.float64).long()
+    return torch.stack([tokens[at : at + N] for at in starts.tolist()])
+
+
+def trace(tokens, n=REQUESTS, seed=0) -> list:
+    """Return n requests: prompts of PROMPT / 4 to PROMPT tokens of a text, and log-normal lengths of answers."""
+    sizes = np.random.default_rng(seed).integers(PROMPT // 4, PROMPT, size=n, endpoint=True).tolist()
+    answers = (min(length, LONGEST) for length in decode.lengths(n, MEAN, seed))
+    texts = pieces(tokens, n, PROMPT).tolist()
+    return [
+        serve.Request(text[:size], answer, temperature=0)
+        for text, size, answer in zip(texts, sizes, answers, strict=True)
+    ]
+
+
+def batching(model, requests, running=RUNNING) -> list:
+    """Return the rows of continuous and of static batching, each timed when all its sizes were seen once."""
+    rows, texts = [], []
+    for continuous in (True, False):
+        for _ in range(2):
+            row, text = served(model, requests, running, continuous)
+        rows.append(row)
+        texts.append(text)
+    same = sum(texts[0][number] == texts[1][number] for number in texts[0])
+    return [row | {"same_texts": same} for row in rows]
+
+
+def served(model, requests, running, continuous) -> tuple[dict, dict]:
+    """Return the row of one run of the server, and what it wrote; there are pages enough for all that run."""
+    pages = running * -(-model.config.context // PAGE)
+    sizes = {"chunk": CHUNK, "batch": running, "queue": len(requests)}
+    server = serve.Server(model, pages, PAGE, over=lm.kernels, continuous=continuous, **sizes)
+    start = _now()
+    records = list(serve.play(server, requests))
+    taken = _now() - start
+    if [len(server.written[number]) for number in range(len(requests))] != [each.most_new for each in requests]:
+        raise AssertionError(f"the server did not write what was asked for; continuous = {continuous}")
+    tokens = sum(each.most_new for each in requests)
+    row = {"batching": "continuous" if continuous else "static", "requests": len(requests), "tokens": tokens}
+    row |= {"longest": max(each.most_new for each in requests), "running": running, "steps": len(records)}
+    row |= {"at_once": round(sum(len(record.wrote) for record in records) / len(records), 2)}
+    return row | {"seconds": round(taken, 3), "tokens_s": round(tokens / taken)}, server.written
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.serve", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("Writing is timed on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
+    torch.manual_seed(0)
+    model = lm.load(WEIGHTS, device="cuda")[0].bfloat16()
+    _, held_out = split(TEXT.read_text(encoding="utf-8"), "cuda")
+    record = {**harness.environment(), "dtype": "bfloat16", "prompt": PROMPT, "new": NEW, "page": PAGE}
+    record |= {"compared": COMPARED, "rows": [], "batching": []}
+    save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
+    harness.say(", ".join(f"{key} {value}" for key, value in record.items() if not isinstance(value, list)))
+    with harness.stopwatch("all"):
+        for B in BATCHES:
+            record["rows"].append(measure(model, pieces(held_out, B, PROMPT)))
+            say(record["rows"][-1])
+            save()
+        record["batching"] = batching(model, trace(held_out))
+        harness.say(*record["batching"], sep="\n")
+        save()
+
+
+def say(row):
+    harness.say(f"B = {row['B']}: tokens a second; of prompts ms, of a step us; error, other tokens, same texts")
+    for name in row["tokens_s"]:
+        cells = (f"{row[key][name]:>10}" for key in row if key != "B")
+        harness.say(f"  {name:10}", *cells)
+
+
+if __name__ == "__main__":
+    main()
