@@ -203,6 +203,21 @@ def test_clocks_of_a_timeline_are_those_of_the_marks():
     assert recorded.timeline(row).lane("tensor cores")[0][3:5] == (700 - takes, 700)
 
 
+def test_a_tile_is_there_when_the_first_consumer_sees_it_and_a_product_is_done_when_its_own_wait_ends():
+    row = row_of("r4_overlap")
+    marks, timeline = recorded.marks(row, 0), recorded.timeline(row)
+    both = [marks["consumer 0"], marks["consumer 1"]]
+    seen = [
+        next(mark.time for mark in mine if str(getattr(mark.command, "barrier", "")) == "k_full[0]")
+        for mine in both
+    ]
+    fill = next(span for span in timeline.lane("k[0]") if span.kind == "fill")
+    assert fill.name == "K0" and fill.end == min(seen) < max(seen)
+    for mine in both:
+        done = {command.name: time for _, time, _, command in recorded._products("", mine)}
+        assert all(done[f"S{g}"] < done[f"PV{g - 1}"] for g in range(1, 5)) and len(done) == 10
+
+
 def test_marks_that_are_not_what_a_role_says_are_refused():
     row = row_of("r4_overlap")
     marks = row["programs"][0]["marks"]

@@ -45,7 +45,7 @@ WIDTH = gl.constexpr({width})
 @gluon.jit
 def mark(events, row, place, pred):
     now = gl.inline_asm_elementwise('mov.u64 $0, %clock64;', '=l,r', [row], dtype=gl.int64, is_pure=False, pack=1)
-    gl.store(events + (row * WIDTH + place), now, mask=pred & (row < {room}))
+    gl.store(events + row * WIDTH + place, now, mask=pred & (row < {room}))
 """
 
 
