@@ -434,9 +434,10 @@ def test_rotation_is_that_of_transformers(dtype):
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("cached", [None, FP8])
 def test_a_step_is_one_graph_for_any_lengths_and_nothing_waits(cached):
-    if cached and not module._has_fp8(torch.device("cuda")):
+    if cached and not paged._has_fp8(torch.device("cuda")):
         pytest.skip("this GPU has no fp8")
     K, V, _, caches, table = problem(16, 3, 64, 64, [5, 40], torch.bfloat16, "cuda", cached)
     pair, length = rotary.angles(64, 64, device="cuda"), torch.tensor([5, 40], device="cuda")
