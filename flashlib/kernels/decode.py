@@ -25,7 +25,7 @@ from flashlib.kernels import (
     tuned,
     variants,
 )
-from flashlib.kernels.decode_passes import _merge, _partial
+from flashlib.kernels.decode_passes import FEW, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
 from flashlib.kernels.paged import Layout, check_cache
 from flashlib.state import Attention, check_causal, check_counts, check_tensors, resolve_scale
@@ -231,8 +231,8 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         return Plan(0, None, None)
     D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
     compute = q.dtype
-    if layout.fp8 and compute == torch.float16:  # whose range is too small for P times a scale
-        compute = torch.float32 if INTERPRETED else torch.bfloat16
+    if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
+        compute = torch.float16
     config, programs = _config(H // H_k * N_q, max(D, D_V), compute, k.element_size(), layout.page, q.device)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     parts = _wanted(max(1, programs // blocks), B) if parts is None else parts
@@ -244,44 +244,54 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     about = layout.capacity, shared, sees.left
     of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     of_values = {"d_v": d_v, "D_V": D_V}
+    early = tuned.room(q.device).tma and not INTERPRETED  # Hopper can
+    pairs = layout.fp8 and compute == torch.float16 and unit > 1 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
+    own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
     partial = launching.Launch(
         _partial,
         states * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.told),
-        {"d": d, "D": D, "PAGE": layout.page, "COMPUTE": COMPUTE[compute], "UNIT": unit, "B_R": config.B_R}
-        | of_keys | of_values | sees.constants,
-        {"num_warps": config.num_warps, "num_stages": config.num_stages},
+        {"d": d, "D": D, "B_R": config.B_R} | own | of_keys | of_values | sees.constants,
+        {"num_warps": config.num_warps, "num_stages": config.num_stages, **_launched(early)},
     )  # fmt: skip
     merge = launching.Launch(
         _merge,
         B * H * N_q,
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
-        of_keys | of_values | {"SCORED": bool(sees.constants["SCORES"]), "STATES": 32},
-        {"num_warps": 4},
+        of_keys
+        | of_values
+        | {"SCORED": bool(sees.constants["SCORES"]), "STATES": 64 if D_V <= 128 else 32, "EARLY": early},
+        {"num_warps": 4, **_launched(early)},
     )
     return Plan(states, partial, merge)
+
+
+def _launched(early) -> dict:
+    """Return the option of a kernel that is launched before the one before it has ended: it waits by itself."""
+    return {"launch_pdl": True} if early else {}
 
 
 def _config(R, D, dtype, itemsize, paged, device):
     """Return tiles for R rows, and how many programs occupy the GPU.
 
-    A tile of pages waits for its entry of the table, which takes half of the stages.
+    A tile of many pages waits for its entries of the table, which take half of the stages.
     """
     gpu = tuned.room(device)
     if dtype == torch.float32 or not gpu.tensor_cores:
         config = tuned.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
-        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)
-        config = tuned.Config(B_R, B_C, 8 if B_R * D > 64 * 128 else 4, 3)
+        stages = 5 if itemsize == 1 else 3  # as many bytes in flight
+        warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
+        config = tuned.Config(B_R, 64 if D <= 128 else 32, warps, stages)
 
     def taken(config):
         held = config.num_stages - (config.B_R < 64 or not gpu.tma)  # Hopper's wgmma reads a tile from there
         return (config.B_R + 2 * held * config.B_C) * D * itemsize + tuned.BARRIERS
 
     config = tuned.fitted(config, taken, gpu.shared)
-    at_a_time = max(1, min(3, int(gpu.shared // taken(config)))) if gpu.multiprocessors else 1
-    if paged:
+    at_a_time = max(1, min(2, int(gpu.shared // taken(config)))) if gpu.multiprocessors else 1
+    if paged and paged * FEW.value < config.B_C:
         config = config._replace(num_stages=2 * config.num_stages - 1)
     return config, max(gpu.multiprocessors, 8) * at_a_time
 

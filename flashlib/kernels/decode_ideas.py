@@ -68,13 +68,15 @@ def _partial_and_merge(
     table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
     d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
     B_P: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,
-    TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr, STATES: tl.constexpr,
+    PAIRS: tl.constexpr, EARLY: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    STATES: tl.constexpr,
 ):  # fmt: skip
     _partial(
         Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_part_ptr, M_ptr, L_ptr,
         scale_log2e, q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
         table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
-        d, D, d_v, D_V, B_R, B_C, B_P, PAGE, COMPUTE, UNIT, TREE, SEEN, SCORES,
+        d, D, d_v, D_V, B_R, B_C, B_P, PAGE, COMPUTE, UNIT, PAIRS, EARLY, TREE, SEEN,
+        SCORES,
     )  # fmt: skip
     R = group * N_q
     T_r = tl.cdiv(R, B_R)

@@ -16,6 +16,7 @@ from flashlib.kernels import seen
 from flashlib.kernels.forward import LOG2_E
 
 LEAST = tl.constexpr(4)  # tiles that are worth a part of their own
+FEW = tl.constexpr(8)  # pages of a tile, at most, that are looked up a tile ahead, one by one
 
 
 @triton.jit
@@ -71,13 +72,18 @@ def _partial(
     table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
     d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
     B_P: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,  # q, k, v strides in UNITs
-    TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    PAIRS: tl.constexpr, EARLY: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
 ):  # fmt: skip
     """Write m, l and O_acc that one part of the keys gives to the rows of one head of K and V.
 
     m is in units of the products q . k, or of changed scores times log2(e): only so can it be subtracted exactly.
     told: the numbers of TREE, of SEEN and of SCORES, see `seen`.
+    PAIRS: V is in fp8, and two of its columns are read as one number.
+    EARLY: this kernel is on the GPU before the one before it has ended, and the next one before this one has.
     """
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
     T_r = tl.cdiv(group * N_q, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
     b, _, n, length, begin, end = _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C, B_P)
@@ -86,7 +92,8 @@ def _partial(
         inside = row < group * N_q
         i, h = row % N_q, tl.minimum(h_k * group + row // N_q, (h_k + 1) * group - 1)
         at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
-        q = _rows(Q_ptr, at, inside, d, D, True).to(COMPUTE)  # (B_R, D)
+        q = _rows(Q_ptr, at, inside, d, D, True)  # (B_R, D)
+        q, q_unit = _in_units(q, COMPUTE, K_scale_ptr is not None)
         table, bits = Table_ptr, tl.zeros((B_R,), tl.int32)
         if PAGE > 0:
             table += b.to(tl.int64) * table_b
@@ -97,9 +104,9 @@ def _partial(
         v_at = h_k.to(tl.int64) * v_h * UNIT, v_b.to(tl.int64) * UNIT, v_n.to(tl.int64) * UNIT
         s_at = h_k.to(tl.int64) * s_h, s_b.to(tl.int64)
         m, l, O_acc = _attend(
-            q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows,
+            q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows,
             (length, length - N_q, shared, left, right), scale_log2e, told,
-            d, D, d_v, D_V, B_R, B_C, PAGE, TREE, SEEN, SCORES,
+            d, D, d_v, D_V, B_R, B_C, PAGE, PAIRS, TREE, SEEN, SCORES,
         )  # fmt: skip
         state = (part.to(tl.int64) * H_k * group + h) * N_q + i
         tl.store(M_ptr + state, m, mask=inside)
@@ -109,11 +116,27 @@ def _partial(
 
 
 @triton.jit
+def _in_units(q, COMPUTE: tl.constexpr, FP8: tl.constexpr):
+    """Return q in the dtype of products and, per row, the unit it is in, a power of two, (B_R, 1) or None.
+
+    fp8 becomes fp16 in one instruction and bf16 in three, two of them slow. Rows whose largest number is about
+    2^14 keep in fp16 all that matters to their products.
+    """
+    if FP8 and COMPUTE == tl.float16:
+        largest = tl.max(tl.abs(q.to(tl.float32)), axis=1)
+        power = (largest.to(tl.int32, bitcast=True) & 0x7F800000).to(tl.float32, bitcast=True)
+        unit = tl.maximum(power * 2.0**-14, 2.0**-126)
+        return (q.to(tl.float32) * (1.0 / unit)[:, None]).to(COMPUTE), unit[:, None]
+    else:
+        return q.to(COMPUTE), None
+
+
+@triton.jit
 def _attend(
-    q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows, bounds, scale_log2e,
-    told,
+    q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows, bounds,
+    scale_log2e, told,
     d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-    PAGE: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    PAGE: tl.constexpr, PAIRS: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
 ):  # fmt: skip
     """Return m, l and O_acc of rows after tiles begin to end: first those that all rows see, then those cut."""
     length, past, shared, left, right = bounds
@@ -128,40 +151,53 @@ def _attend(
     whole = tl.minimum(tl.maximum(whole, begin), end)
     after = tl.minimum(tl.maximum(after, whole), end)
     m = tl.full((B_R,), -float("inf"), tl.float32)
-    l = tl.zeros((B_R,), tl.float32)
-    O_acc = tl.zeros((B_R, D_V), tl.float32)
-    m, l, O_acc = _stream(
-        q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, whole, 0, whole,
-        after - whole, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, False, TREE, SEEN, SCORES,
+    l = tl.zeros((B_R, B_C if B_R == 16 else 1), tl.float32)  # few rows: summed over keys at the end
+    O_acc = tl.zeros((B_R, D_V // 2 if PAIRS else D_V), tl.float32)
+    O_odd = O_acc if PAIRS else None
+    m, l, O_acc, O_odd = _stream(
+        q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, O_odd, whole, 0,
+        whole, after - whole, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, PAIRS, False, TREE, SEEN,
+        SCORES,
     )  # fmt: skip
-    return _stream(
-        q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, begin, whole - begin,
-        after, whole - begin + end - after, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, True, TREE,
-        SEEN, SCORES,
+    m, l, O_acc, O_odd = _stream(
+        q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, O_odd, begin,
+        whole - begin, after, whole - begin + end - after, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C,
+        PAGE, PAIRS, True, TREE, SEEN, SCORES,
     )  # fmt: skip
+    if PAIRS:
+        O_acc = tl.join(O_acc, O_odd).reshape(B_R, D_V)
+    return m, tl.sum(l, axis=1), O_acc
 
 
 @triton.jit
 def _stream(
-    q, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, begin, n_left, after, n, rows,
-    bounds, scale_log2e, told,
+    q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, O_odd, begin, n_left,
+    after, n, rows, bounds, scale_log2e, told,
     d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, PAGE: tl.constexpr,
-    CUT: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    PAIRS: tl.constexpr, CUT: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
 ):  # fmt: skip
     """Bring m, l and O_acc past n tiles: n_left from `begin` on, and the others from `after` on."""
     b, h, r, bits = rows
     length, past, shared, left, right = bounds
+    low = tl.maximum(past - left, shared)
     factor = 1.0 if len(SCORES) > 0 else scale_log2e
+    pages = _pages(table, _tile(0, begin, n_left, after, CUT), low, length, B_C, PAGE)
     for t in range(n):
-        tile = tl.where(t < n_left, begin + t, after + t - n_left) if CUT else begin + t
-        page, row = _where(table, b, tile, tl.maximum(past - left, shared), length, B_C, PAGE, CUT)
+        tile = _tile(t, begin, n_left, after, CUT)
+        page, first, row = _where(table, pages, b, tile, low, length, B_C, PAGE)
+        pages = _pages(table, _tile(t + 1, begin, n_left, after, CUT), low, length, B_C, PAGE)  # a tile ahead
         c = tile * B_C + tl.arange(0, B_C)
-        inside = (c >= tl.maximum(past - left, shared)) & (c < length)  # other rows may be gone, or no numbers
-        k = _rows(K_ptr, k_at[0] + page * k_at[1] + row * k_at[2], inside, d, D, CUT).to(q.dtype)  # (B_C, D)
-        v = _rows(V_ptr, v_at[0] + page * v_at[1] + row * v_at[2], inside, d_v, D_V, CUT).to(q.dtype)
+        inside = (c >= low) & (c < length)  # other rows may be gone, or no numbers
+        k = _rows(K_ptr, k_at[0] + page * k_at[1] + first * k_at[2] + row * k_at[2], inside, d, D, CUT).to(
+            q.dtype
+        )  # (B_C, D)
+        v_first = v_at[0] + page * v_at[1] + first * v_at[2] + row * v_at[2]
+        v, v_odd = _values(V_ptr, v_first, inside, d_v, D_V, q.dtype, PAIRS, CUT)
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
+        if q_unit is not None:
+            S *= q_unit
         if K_scale_ptr is not None:
-            at = s_at[0] + page * s_at[1] + row
+            at = s_at[0] + page * s_at[1] + first + row
             S *= tl.load(K_scale_ptr + at, mask=inside, other=0.0)[None, :]
         if len(SCORES) > 0:
             S = seen.changed(SCORES, told[2], S * (scale_log2e / LOG2_E), h, r, c[None, :]) * LOG2_E
@@ -180,30 +216,86 @@ def _stream(
         shift = tl.where(m == -float("inf"), 0.0, m)  # -inf - (-inf) would be nan
         alpha = tl.exp2((m_old - shift) * factor)
         P = tl.exp2((S - shift[:, None]) * factor)
-        l = alpha * l + tl.sum(P, axis=1)
+        l = alpha[:, None] * l + (P if l.shape[1] == B_C else tl.sum(P, axis=1, keep_dims=True))
         if V_scale_ptr is not None:
-            at = s_at[0] + page * s_at[1] + row
+            at = s_at[0] + page * s_at[1] + first + row
             P *= tl.load(V_scale_ptr + at, mask=inside, other=0.0)[None, :]
-        O_acc = tl.dot(P.to(q.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
-    return m, l, O_acc
+        if q_unit is not None:  # in fp16 P times a scale is in a unit of its own, or it may be too large or small
+            unit = tl.maximum(tl.max(P, axis=1) * 2.0**-8, 2.0**-126)[:, None]
+            P = (P * (1.0 / unit)).to(q.dtype)
+            O_acc = alpha[:, None] * O_acc + unit * tl.dot(P, v)
+            if PAIRS:
+                O_odd = alpha[:, None] * O_odd + unit * tl.dot(P, v_odd)
+        else:
+            O_acc = tl.dot(P.to(q.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
+    return m, l, O_acc, O_odd
 
 
 @triton.jit
-def _where(table, b, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr, CUT: tl.constexpr):
-    """Return the pages in which keys of a tile lie, and their rows there; PAGE 0: a sequence is a page.
-
-    Of a cut tile only the entries for keys from `low` to before `length` are looked at.
-    """
-    c = tile * B_C + tl.arange(0, B_C)
-    if PAGE == 0:
-        return b.to(tl.int64), c.to(tl.int64)
-    elif PAGE >= B_C:
-        return tl.load(table + tile * B_C // PAGE).to(tl.int64), (c % PAGE).to(tl.int64)
-    elif CUT:
-        inside = (c >= low) & (c < length)
-        return tl.load(table + c // PAGE, mask=inside, other=0).to(tl.int64), (c % PAGE).to(tl.int64)
+def _tile(t, begin, n_left, after, CUT: tl.constexpr):
+    """Return tile t of a stream: n_left of them from `begin` on, and the others from `after` on."""
+    if CUT:
+        return tl.where(t < n_left, begin + t, after + t - n_left)
     else:
-        return tl.load(table + c // PAGE).to(tl.int64), (c % PAGE).to(tl.int64)
+        return begin + t
+
+
+@triton.jit
+def _pages(table, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
+    """Return the pages of a tile, if they are few; entries for keys before `low` or past `length` are not read."""
+    pages = ()
+    if PAGE > 0 and PAGE * FEW >= B_C:
+        for k in tl.static_range(tl.cdiv(B_C, PAGE)):
+            first = tile * B_C + k * PAGE  # of the keys in question
+            seen_there = (first < length) & (first + tl.minimum(B_C, PAGE) > low)
+            pages = pages + (tl.load(table + first // PAGE, mask=seen_there, other=0),)
+    return pages
+
+
+@triton.jit
+def _where(table, pages, b, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
+    """Return the pages of a tile's keys, and their rows there as two summands; PAGE 0: a sequence is a page."""
+    own = tl.arange(0, B_C)
+    none = tl.zeros((), tl.int64)
+    c = tile * B_C + own
+    if PAGE == 0:
+        return b.to(tl.int64), tile.to(tl.int64) * B_C, own
+    elif len(pages) == 0:
+        inside = (c >= low) & (c < length)
+        return tl.load(table + c // PAGE, mask=inside, other=0).to(tl.int64), none, c % PAGE
+    elif len(pages) == 1:
+        return pages[0].to(tl.int64), (tile * B_C % PAGE).to(tl.int64), own
+    else:
+        page = tl.zeros((B_C,), tl.int32)
+        for k in tl.static_range(len(pages)):
+            page = tl.where(own // PAGE == k, pages[k], page)
+        return page.to(tl.int64), none, own % PAGE
+
+
+@triton.jit
+def _values(
+    V_ptr, at, inside, d_v: tl.constexpr, D_V: tl.constexpr, dtype: tl.constexpr, PAIRS: tl.constexpr,
+    MASKED: tl.constexpr,
+):  # fmt: skip
+    """Return rows of V, (B_C, D_V), and None; if PAIRS, its even and its odd columns, (B_C, D_V / 2) each.
+
+    What a product needs in one register are two rows of a column. Shared memory gives them so in units of 16 bits,
+    but not in units of 8.
+    """
+    if PAIRS:
+        v = _rows(V_ptr.to(tl.pointer_type(tl.int16)), at // 2, inside, d_v // 2, D_V // 2, MASKED)
+        return tl.inline_asm_elementwise(
+            """{
+            .reg .b32 t; .reg .b16 lo, hi;
+            prmt.b32 t, $2, 0, 0x3120;
+            mov.b32 {lo, hi}, t;
+            cvt.rn.f16x2.e4m3x2 $0, lo;
+            cvt.rn.f16x2.e4m3x2 $1, hi;
+            }""",
+            "=r,=r,r", [v], dtype=(tl.float16, tl.float16), is_pure=True, pack=2,
+        )  # fmt: skip
+    else:
+        return _rows(V_ptr, at, inside, d_v, D_V, MASKED).to(dtype), None
 
 
 @triton.jit
@@ -229,13 +321,18 @@ def _merge(
     o_b, o_h, o_n, B, H, N_q, capacity, shared, left, parts,
     d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, SCORED: tl.constexpr,
     STATES: tl.constexpr,  # joined at a time
+    EARLY: tl.constexpr,  # as in `_partial`, which has waited for all that came before it
 ):  # fmt: skip
     """Write O and lse of a row, a program for each."""
+    if EARLY:
+        tl.extra.cuda.gdc_launch_dependents()
     i, h, b = tl.program_id(0) % N_q, tl.program_id(0) // N_q % H, tl.program_id(0) // N_q // H
     own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
     its = tl.arange(0, B_P) == b
     n, end = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends, 0))
     o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
     _join(
         O_part_ptr, M_ptr, L_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
         b, h, i, B, H, N_q, end - n, end, d_v, D_V, STATES,
