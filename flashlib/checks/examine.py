@@ -270,7 +270,8 @@ def _first_difference(result, case, outputs):
             continue
         size = max(np.abs(right[np.isfinite(right)]).max(initial=0), 1e-300)
         with np.errstate(all="ignore"):
-            wrong = ~((x == right) | (np.abs(x - right) <= case.tolerance * size))
+            apart = np.abs(x.astype(np.float64) - right)  # bool has no difference
+            wrong = ~((x == right) | (apart <= case.tolerance * size))
         if wrong.any():
             at = tuple(int(n) for n in np.argwhere(wrong)[0])
             index = ", ".join(map(str, at))

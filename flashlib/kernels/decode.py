@@ -244,7 +244,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     about = layout.capacity, shared, sees.left
     of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     of_values = {"d_v": d_v, "D_V": D_V}
-    early = tuned.room(q.device).tma and not INTERPRETED  # Hopper can
+    early = tuned.room(q.device).tma and not INTERPRETED  # Hopper can launch a kernel before the last has ended
     pairs = layout.fp8 and compute == torch.float16 and unit > 1 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
     partial = launching.Launch(
@@ -252,7 +252,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         states * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.told),
         {"d": d, "D": D, "B_R": config.B_R} | own | of_keys | of_values | sees.constants,
-        {"num_warps": config.num_warps, "num_stages": config.num_stages, **_launched(early)},
+        {"num_warps": config.num_warps, "num_stages": config.num_stages},
     )  # fmt: skip
     merge = launching.Launch(
         _merge,
@@ -261,14 +261,9 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         of_keys
         | of_values
         | {"SCORED": bool(sees.constants["SCORES"]), "STATES": 64 if D_V <= 128 else 32, "EARLY": early},
-        {"num_warps": 4, **_launched(early)},
+        {"num_warps": 4, **({"launch_pdl": True} if early else {})},
     )
     return Plan(states, partial, merge)
-
-
-def _launched(early) -> dict:
-    """Return the option of a kernel that is launched before the one before it has ended: it waits by itself."""
-    return {"launch_pdl": True} if early else {}
 
 
 def _config(R, D, dtype, itemsize, paged, device):
@@ -281,9 +276,9 @@ def _config(R, D, dtype, itemsize, paged, device):
         config = tuned.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
-        stages = 5 if itemsize == 1 else 3  # as many bytes in flight
+        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # of fp8 too few bytes are under way else
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
-        config = tuned.Config(B_R, 64 if D <= 128 else 32, warps, stages)
+        config = tuned.Config(B_R, B_C, warps, 3)
 
     def taken(config):
         held = config.num_stages - (config.B_R < 64 or not gpu.tma)  # Hopper's wgmma reads a tile from there

@@ -15,7 +15,6 @@ import triton.language as tl
 from flashlib.kernels import seen
 from flashlib.kernels.forward import LOG2_E
 
-LEAST = tl.constexpr(4)  # tiles that are worth a part of their own
 FEW = tl.constexpr(8)  # pages of a tile, at most, that are looked up a tile ahead, one by one
 
 
@@ -38,7 +37,7 @@ def _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C: tl.constexpr
     """
     b = tl.arange(0, B_P)
     _, _, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
-    most = tl.maximum(tl.cdiv(tl.sum(tiles), parts), LEAST)
+    most = tl.maximum(tl.cdiv(tl.sum(tiles), parts), 1)
     own = tl.where(b < B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # one at least, to say that nothing is seen
     return own, tl.cumsum(own)
 
@@ -79,10 +78,9 @@ def _partial(
     m is in units of the products q . k, or of changed scores times log2(e): only so can it be subtracted exactly.
     told: the numbers of TREE, of SEEN and of SCORES, see `seen`.
     PAIRS: V is in fp8, and two of its columns are read as one number.
-    EARLY: this kernel is on the GPU before the one before it has ended, and the next one before this one has.
+    EARLY: the next kernel, `_merge`, may come onto the GPU before this one has ended; it waits by itself.
     """
     if EARLY:
-        tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
     T_r = tl.cdiv(group * N_q, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
@@ -321,11 +319,9 @@ def _merge(
     o_b, o_h, o_n, B, H, N_q, capacity, shared, left, parts,
     d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, SCORED: tl.constexpr,
     STATES: tl.constexpr,  # joined at a time
-    EARLY: tl.constexpr,  # as in `_partial`, which has waited for all that came before it
+    EARLY: tl.constexpr,  # as in `_partial`: its States are there only after the wait
 ):  # fmt: skip
     """Write O and lse of a row, a program for each."""
-    if EARLY:
-        tl.extra.cuda.gdc_launch_dependents()
     i, h, b = tl.program_id(0) % N_q, tl.program_id(0) // N_q % H, tl.program_id(0) // N_q // H
     own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
     its = tl.arange(0, B_P) == b

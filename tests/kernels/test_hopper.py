@@ -24,14 +24,15 @@ def tensors(N_q, N_k, d, dtype, heads=(2, 3, 3)):
 
 
 def check(Q, K, V, **options):
-    """Hold O and lse against fp64: no further from it than the portable kernel, but for half a rounding."""
+    """Hold O and lse against fp64: no further from it than the portable kernel, but for a rounding of the result."""
     group = Q.shape[1] // K.shape[1]
     K_all, V_all = (X.double().repeat_interleave(group, 1) for X in (K, V))
     exact = torch_ref.attention(Q.double(), K_all, V_all, **options)
     given, other = (module.attention(Q, K, V, **options) for module in (forward, portable))
     assert given.O.dtype == Q.dtype and given.lse.dtype == torch.float32
     eps = torch.finfo(Q.dtype).eps
-    for name, rounding in (("O", eps / 4 * V.abs().max().item()), ("lse", 2.0**-21)):
+    largest = exact.lse.masked_fill(exact.lse.isinf(), 0).abs().max().item()
+    for name, rounding in (("O", eps / 4 * V.abs().max().item()), ("lse", 2.0**-23 * max(largest, 4))):
         one, two, best = (getattr(X, name).cpu().double() for X in (given, other, exact))
         oracle.assert_close(one, best, rounding=rounding + oracle.worst(two, best), what=name)
     return given
