@@ -131,7 +131,7 @@ def test_many_parts_as_a_tree_with_a_record(large):
     [
         ("N_k", "ArrowRight", 10_000),
         ("N_k", "Home", 100),
-        ("parts", "End", 32),
+        ("parts", "End", 128),
         ("parts", "Home", 1),
         ("B", "End", 64),
         ("H_k", "ArrowLeft", 4),

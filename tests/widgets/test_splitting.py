@@ -53,7 +53,7 @@ def test_parts_cover_the_keys(lab):
     tiles = [-(-(end - begin) // model.B_C) for begin, end in ranges]
     assert all(begin % model.B_C == 0 for begin, _ in ranges)
     assert 1 <= len(ranges) <= asked and max(tiles) - min(tiles) <= 1
-    assert len(ranges) == 1 or len(ranges) == asked or max(tiles) >= 3, "4 tiles are not split, 5 are"
+    assert len(ranges) == 1 or len(ranges) == asked or max(tiles) == -(-model.tiles_of(N_k) // asked)
 
 
 def test_states_are_those_of_the_parts(lab):
@@ -139,12 +139,10 @@ class TestTheKernel:
     @pytest.mark.parametrize("B", [1, 3])
     @pytest.mark.parametrize("N_k, parts", SPLITS, ids=str)
     def test_splits_into_as_many_parts(self, N_k, parts, B):
-        from flashlib.kernels import decode_passes
         from tests.kernels.asking import parts_of
 
         n = SplitLab(N_k, parts, B=B).result["n"]
         assert parts_of(N_k, B, B * parts, model.B_C) == [n] * B
-        assert model.LEAST == decode_passes.LEAST.value
 
     @pytest.mark.parametrize("gpu", choices.GPUS)
     @pytest.mark.parametrize("d", [16, 40, 64, 128])
@@ -182,7 +180,8 @@ class TestTheKernel:
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_programs_waves_and_bytes(call):
     curve = call.curve()
-    assert [n for n, _ in curve] == sorted({len(model.split(call.N_k, parts)) for parts in range(1, 257)})
+    made = {len(model.split(call.N_k, parts)) for parts in range(1, 257)}
+    assert [n for n, _ in curve] == sorted(made | {call.default})
     assert call.bytes == 2 * 2 * call.B * call.H_k * call.N_k * call.d
     for n, _ in curve:
         count, last = call.waves(n)
@@ -204,6 +203,20 @@ def test_the_time_is_bytes_over_bandwidth_and_more_where_few_programs_run(call):
             assert reading == pytest.approx(call.bytes / rate)
         if count == 1 and last * in_flight < bandwidth * model.LATENCY:
             assert reading > call.bytes / bandwidth, "too few bytes in flight"
+
+
+def test_what_decode_chooses_is_drawn_where_it_is_more_than_can_be_asked_for():
+    r = SplitLab(264 * model.B_C, H_k=1).result
+    assert r["times"]["default"] == 264 and r["times"]["curve"][-1][0] == 264 and r["times"]["curve"][-2][0] <= 256
+
+
+@pytest.mark.parametrize("N_k", [1, 1000, 8192, 65_536])
+def test_the_slider_ends_at_what_is_accepted(N_k):
+    lab = SplitLab(N_k, 1)
+    end = lab.result["stops"]["parts"][-1]
+    assert end == min(model.tiles_of(N_k), 256)
+    lab.parts = end
+    assert lab.refused == "" and lab.result["n"] == end
 
 
 def test_a_few_programs_cannot_pull_the_bandwidth():
@@ -245,18 +258,18 @@ def test_words():
         "By the model 14\u00a0µs, 5.000 times as fast as one part; 10 parts would take 12.99\u00a0µs, the least.",
     ]
     assert r["merges"] == (
-        "In a row: 7 merges, all one after another. So does the kernel, with up to 32 States at a time."
+        "In a row: 7 merges, all one after another. So does the kernel, with up to 64 States at a time."
     )
     assert r["equal"].startswith("Merged, O and lse equal attention in one go to ")
     asked = SplitLab(1000, 256, order="tree").result
-    assert asked["words"][0].endswith("Asked were 256 parts; a part may have 4 tiles in any case.")
-    assert asked["merges"] == "As a tree: 3 merges, no more than 2 one after another."
+    assert asked["words"][0].endswith("Asked were 256 parts; with at most 1 tile in each, 16 are enough.")
+    assert asked["merges"] == "As a tree: 15 merges, no more than 4 one after another."
     assert "with at most 10 tiles in each, 13 are enough" in SplitLab(parts=14).result["words"][0]
     one = SplitLab(1, 1).result
     assert one["words"][0] == "1 key is 1 tile of 64, in one part."
     assert one["merges"] == "There is one State, and nothing to merge."
     assert "all are busy, in one wave." in SplitLab(parts=32).result["words"][1]
-    assert SplitLab(B=64).result["words"][1].endswith("396 at a time: 11 waves, 136 in the last.")
+    assert SplitLab(B=64).result["words"][1].endswith("264 at a time: 16 waves, 136 in the last.")
 
 
 def test_the_page_can_be_sent_it():
@@ -327,7 +340,7 @@ def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change):
 
 def test_repr():
     assert repr(SplitLab(1000, 256, order="tree", gpu="A100")) == (
-        "SplitLab(N_k=1000, parts=256, order='tree', B=1, H_k=8, group=4, d=128, gpu='A100': 4 parts, "
+        "SplitLab(N_k=1000, parts=256, order='tree', B=1, H_k=8, group=4, d=128, gpu='A100': 16 parts, "
         "lse = 8.834, O = (−0.04950, −0.0009918, −0.02931, −0.02638); "
-        "32 programs in 1 wave, 8.634 µs by the model)"
+        "128 programs in 1 wave, 8.634 µs by the model)"
     )

@@ -8,7 +8,7 @@ from flashlib.widgets.splitting import model
 
 COUNTS = {  # name: the smallest and largest value
     "N_k": (1, 65_536),
-    "parts": (1, 256),
+    "parts": (1, model.MOST_PARTS),
     "B": (1, 64),
     "H_k": (1, 64),
     "group": (1, 64),
@@ -28,8 +28,8 @@ STOPS = {  # of the sliders
 
 
 def stops(tiles) -> dict[str, list[int]]:
-    """Return the stops of the sliders; there are as many parts as can be made of so many tiles."""
-    most = model.made(tiles, tiles)
+    """Return the stops of the sliders; there are as many parts as can be made of so many tiles, and asked for."""
+    most = min(tiles, model.MOST_PARTS)
     return STOPS | {"parts": sorted({*(n for n in STOPS["parts"] if n <= most), most})}
 
 

@@ -15,11 +15,11 @@ from flashlib.gpus import GPUS
 
 B_C = 64  # keys of a tile
 HOPPER = "H100", "H200"  # multiply tiles of 64 rows from shared memory, which holds one tile more
-LEAST = 4  # tiles that are worth a part of their own
 STAGES = 3  # of which one is at work, the others are in flight
+MOST_PARTS = 256  # that can be asked for, and seen on a page
 BARRIERS = 1024  # bytes of shared memory
-MOST_AT_A_TIME = 3  # programs of one multiprocessor
-JOINED = 32  # States that the merge takes at a time
+MOST_AT_A_TIME = 2  # programs of one multiprocessor
+JOINED = 64  # States that the merge takes at a time
 ITEM, ACC = 2, 4  # bytes of fp16 or bf16, and of fp32
 
 LATENCY = 1e-6  # seconds until bytes come, where much is asked for; about 0.3 on an idle GPU, see gpus.Latency
@@ -48,7 +48,7 @@ def made(tiles, parts, B=1) -> int:
 
     Source: `_parts` of flashlib/kernels/decode_passes.py. There `parts` counts those of all sequences, as here.
     """
-    most = max(-(-B * tiles // parts), LEAST)
+    most = max(-(-B * tiles // parts), 1)
     return max(-(-tiles // most), 1)
 
 
@@ -72,7 +72,7 @@ class Call:
 
     @property
     def at_a_time(self) -> int:
-        """How many programs a multiprocessor runs at once: shared memory has room for them; three at most."""
+        """How many programs a multiprocessor runs at once: shared memory has room for them; two at most."""
         D, B_R = (max(16, 1 << (n - 1).bit_length()) for n in (self.d, self.group))
         held = STAGES - (B_R < 64 or self.gpu not in HOPPER)
         taken = (B_R + 2 * held * B_C) * D * ITEM + BARRIERS
@@ -135,7 +135,7 @@ class Call:
         return max(moved / GPUS[self.gpu].bandwidth, -(-n // JOINED) * LATENCY)
 
     def curve(self) -> list[tuple[int, Time]]:
-        """Return every number of parts that `decode` can make of these keys, with its Time."""
+        """Return every number of parts that can be made of these keys, and the default, each with its Time."""
         tiles = tiles_of(self.N_k)
-        numbers = sorted({made(tiles, parts) for parts in range(1, tiles + 1)})
-        return [(n, self.time(n)) for n in numbers]
+        numbers = {made(tiles, parts) for parts in range(1, min(tiles, MOST_PARTS) + 1)}
+        return [(n, self.time(n)) for n in sorted(numbers | {self.default})]

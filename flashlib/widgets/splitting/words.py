@@ -16,9 +16,7 @@ def parts(setting, ranges) -> str:
     told = f"{counted(N_k, 'key')} {'are' if N_k > 1 else 'is'} {counted(tiles, 'tile')} of {model.B_C}, {each}."
     if n < asked:
         most = -(-tiles // asked)
-        enough = f"with at most {most} tiles in each, {n} are enough"
-        told += f" Asked were {asked} parts; "
-        told += f"{enough}." if most >= model.LEAST else f"a part may have {model.LEAST} tiles in any case."
+        told += f" Asked were {asked} parts; with at most {counted(most, 'tile')} in each, {n} are enough."
     return told
 
 
