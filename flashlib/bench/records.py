@@ -132,6 +132,13 @@ def _of_ladder(record):
             yield from _noted(row, f"{row['rung']}, causal = {row['causal']}")
 
 
+def _of_rows(record):
+    for part in ("rows", "more", "rungs"):
+        for row in record.get(part, []):
+            name = row.get("rung", part)
+            yield from _noted(row, f"{name}, d = {row['d']}, causal = {row.get('causal', False)}, N = {row['N']}")
+
+
 def _of_gpt(record):
     yield from _noted(record["runs"][0], "the GPT")
 
@@ -148,6 +155,8 @@ RECORDS = [
     Record("h200_ladder.json", "flashlib.bench.ladder", _of_ladder),
     Record("h200_backward_ladder.json", "flashlib.bench.backward_ladder", _of_ladder),
     Record("h200_gpt.json", "flashlib.bench.gpt", _of_gpt),
+    Record("h200_hopper.json", "flashlib.bench.hopper", _of_rows),
+    Record("h200_timelines.json", "flashlib.bench.timelines", _of_rows),
 ]
 
 

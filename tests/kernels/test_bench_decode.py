@@ -1,10 +1,59 @@
-"""The benchmark of decoding: a row says what was timed, and a wrong result is not timed."""
+"""The benchmark of decoding: what is recorded is what is compiled today, and a wrong result is not timed."""
+
+import json
 
 import pytest
 import torch
 
-from flashlib.bench import decode, harness
+from flashlib.bench import decode, harness, records
 from flashlib.bench.decode import Size
+from flashlib.kernels import compiled
+from flashlib.kernels import decode as kernel
+
+RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
+AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
+
+
+def attention(Q, K, V, *, causal, at):
+    """Launch the kernels of a recorded row, as `today` asks for them, over a cache that is never filled."""
+    size = decode.SIZES[at][1]
+    each, table = torch.tensor(size.lengths or [size.N] * size.B), None
+    shape = size.B, size.H_k, int(each.max()), decode.D
+    if size.page:
+        pages = -(-each // size.page)
+        shape = int(pages.sum()), size.H_k, size.page, decode.D
+        table = torch.zeros(size.B, int(pages.max()), dtype=torch.int32)
+    K, V = (torch.empty(shape, dtype=torch.float8_e4m3fn if size.fp8 else torch.bfloat16) for _ in range(2))
+    k_scale, v_scale = (torch.empty(shape[:3]) if size.fp8 else None for _ in range(2))
+    Q = torch.empty(size.B, size.H_q, 1, decode.D, dtype=torch.bfloat16)
+    return kernel.attention(Q, K, V, each.int(), table, k_scale=k_scale, v_scale=v_scale)
+
+
+def today(at, name) -> str:
+    """Return the hash of what a kernel of a recorded row is compiled to today, without a GPU."""
+    asked = {"kernel": name, "d": decode.D, "dtype": "bfloat16", "causal": False, "capability": 90}
+    asked |= {"module": __name__, "call": "attention", "launched": name, "options": {"at": at}}
+    found = compiled.answered(asked | {"shape": (1, 1, 1, 16), "until": "ttgir"})
+    return compiled.hash_of(found["ttgir"], found["told"])
+
+
+@pytest.mark.parametrize("at", range(len(RECORD["rows"])))
+def test_what_was_timed_is_what_is_compiled_today(at):
+    assert RECORD["triton"] == records.pinned_triton(), AGAIN
+    assert {k["kernel"]: today(at, k["kernel"]) for k in RECORD["rows"][at]["kernels"]} == {
+        k["kernel"]: k["ttgir"] for k in RECORD["rows"][at]["kernels"]
+    }, AGAIN
+
+
+def test_every_size_is_recorded_and_says_which_kernels_ran():
+    found = [
+        (row["case"], row["B"], row["H"], row["H_k"], row["N"], row["page"], row["fp8"], row["longest"])
+        for row in RECORD["rows"]
+    ]
+    assert found == [(case, *size[:6], max(size.lengths or [size.N])) for case, size in decode.SIZES]
+    for row in RECORD["rows"]:
+        assert [kernel["kernel"] for kernel in row["kernels"]] == ["_partial", "_merge"]
+
 
 SIZES = {
     "contiguous": Size(2, 4, 2, 96),

@@ -1,11 +1,14 @@
 """The recorded runs are those of today's kernels; else the test says which is not, and how to record it again."""
 
 import copy
+import hashlib
 
 import pytest
 
 from flashlib.bench import harness, records
 from flashlib.kernels import compiled
+from flashlib.kernels.hopper import clocked
+from flashlib.pipeline import recorded
 
 SIZE = {"d": 16, "causal": True, "shape": [1, 2, 2, 48]}
 ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
@@ -17,6 +20,18 @@ def test_what_was_timed_is_what_is_compiled_today(record):
     read = record.read()
     found = records.outdated(read, record.entries(read), records.pinned_triton())
     assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)
+
+
+def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
+    """A kernel with marks has more code than the one that its row notes: its text is compared."""
+    (record,) = (record for record in records.RECORDS if record.file == "h200_timelines.json")
+    rows = record.read()["rows"]
+    assert {row["rung"] for row in rows} == set(recorded.MODELS)
+    for row in rows:
+        source = clocked.clocked(row["rung"]).source
+        assert row["source"] == hashlib.sha256(source.encode()).hexdigest()[:12], (
+            f"{row['rung']}: {record.command}"
+        )
 
 
 @pytest.fixture
@@ -80,7 +95,12 @@ def test_where_nothing_can_be_compiled_the_times_stand_and_the_reason_is_noted(c
 def test_of_old_rows_it_is_said_that_they_have_no_notes():
     tables = {"rows": [{"d": 64, "causal": False, "N": 1024}]}
     ladder = {"rows": [{"part": "ladder", "rung": "r8", "best": True, "d": 128, "causal": True}]}
-    for entries, record in ((records._of_tables, tables), (records._of_ladder, ladder)):
+    hopper = {"rungs": [{"d": 64, "causal": False, "N": 4096}]}
+    for entries, record in (
+        (records._of_tables, tables),
+        (records._of_ladder, ladder),
+        (records._of_rows, hopper),
+    ):
         ((place, entry, code),) = entries(record)
         assert "causal = " in place and entry is None and code
 
