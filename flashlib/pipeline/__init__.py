@@ -9,6 +9,7 @@ roles are Python generators that yield what they do, see `commands`.
     schedules   `check`: every order in which it may happen, or many at random; the shortest that goes wrong
     timeline    `run`: the one order that the speeds of a multiprocessor's units give, in clocks
     protocol    the roles of our kernels
+    recorded    timelines of real kernels, from the clocks that they wrote
 """
 
 from flashlib.pipeline.commands import (

@@ -2,15 +2,30 @@
 
 import base64
 import json
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("anywidget")
 
-from flashlib.pipeline import MACHINE, Arrive, Barrier, Copy, Expect, Program, Slot, Wait, check, protocol, run
+from flashlib.pipeline import (
+    MACHINE,
+    Arrive,
+    Barrier,
+    Copy,
+    Expect,
+    Program,
+    Slot,
+    Wait,
+    check,
+    protocol,
+    recorded,
+    run,
+)
 from flashlib.widgets import PipelinePlayer
 from flashlib.widgets.pipelining.rows import MOST
 
+DATA = Path(__file__).parents[2] / "notebooks" / "data"
 PROGRAMS = {
     "in turns": protocol.program([3, 5]),
     "in order": protocol.program([4], turns=False, overlap=False),
@@ -214,3 +229,21 @@ def test_the_page_can_be_sent_it(player):
     data = player._repr_mimebundle_()[0]
     assert data["text/plain"] == repr(player) == repr(type(player)(*([circle()] if "x" in repr(player) else [])))
     assert base64.b64decode(data["image/png"]) == player.figure().png()
+
+
+def test_a_recorded_timeline_is_shown_as_it_is_beside_the_model():
+    record = json.loads((DATA / "h200_timelines.json").read_text(encoding="utf-8"))
+    row = next(row for row in record["rows"] if row["rung"] == "r4_overlap")
+    program, timeline = recorded.program(row, 0), recorded.timeline(row, 0)
+    model, real = PipelinePlayer({"model": program, "real": (program, timeline)}).result["programs"]
+    assert model["rows"] == only(PipelinePlayer(program))["rows"]
+    of_roles = [span for role in program.roles for span in timeline.lane(role) if span.end > span.start]
+    shown = [span for row in real["rows"] if row["group"] == "roles" for span in row["spans"]]
+    assert len(shown) == len(of_roles) and real["words"].startswith("Recorded: ")
+    assert all(row["spans"] or row["ticks"] for row in real["rows"]), "what no mark knows is not shown as idle"
+    assert "copy unit" not in [row["name"] for row in real["rows"]]
+
+
+def test_a_pair_of_other_things_is_refused():
+    assert PipelinePlayer((PROGRAMS["alike"], 3)).problem.startswith("program is Program(")
+    assert PipelinePlayer((3, run(PROGRAMS["alike"]))).problem.startswith("program is 3; pass a pipeline.Program")

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, check, protocol, run
+from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, Timeline, check, protocol, run
 from flashlib.widgets.pipelining import figure, words
 from flashlib.widgets.pipelining.actions import Replay
 from flashlib.widgets.pipelining.rows import roles, rows
@@ -17,8 +17,9 @@ class PipelinePlayer(Widget):
     """Play a program of `flashlib.pipeline`: its units, roles, slots and barriers over time.
 
     program: a Program, or up to 6 of them by name, one above the other on the same axis; without one, the kernel's
-    own with four tiles of keys. It is run at the speeds of `machine`, and the axis has clocks. report: what
-    `pipeline.check(program)` found; if it has a fault, its schedule is played, and the axis has actions. A program
+    own with four tiles of keys. It is run at the speeds of `machine`, and the axis has clocks. In place of a
+    Program there may be a pair, a Program and the Timeline that was recorded of it, which is shown as it is.
+    report: what `pipeline.check(program)` found; if it has a fault, its schedule is played, and the axis has actions. A program
     that goes wrong at these speeds is told in words; if it is the only one, `check` looks for a schedule to play.
     All that is shown is from the Timeline or the Report; `result` holds it.
     """
@@ -61,7 +62,8 @@ def _check(programs, machine, report):
     if not 1 <= len(programs) <= MOST:
         raise ValueError(f"There are {len(programs)} programs; pass one to {MOST}.")
     for name, one in programs.items():
-        if not isinstance(one, Program):
+        one, timeline = _pair(one)
+        if not isinstance(one, Program) or not isinstance(timeline, Timeline | None):
             raise TypeError(f"{name} is {one!r:.60}; pass a pipeline.Program, or a dict of them by name.")
         if not one.roles:
             raise ValueError(f"{name} has no roles; pass a pipeline.Program with at least one.")
@@ -73,6 +75,11 @@ def _check(programs, machine, report):
         raise ValueError(f"A report is of one program; {len(programs)} were given.")
 
 
+def _pair(one) -> tuple:
+    """Return a Program and the Timeline that was recorded of it, or None."""
+    return one if type(one) is tuple and len(one) == 2 else (one, None)
+
+
 def _result(programs, machine, report) -> dict:
     shown = [_played(name, one, machine, report, alone=len(programs) == 1) for name, one in programs.items()]
     axis = "actions" if any(one.pop("acts") for one in shown) else "clocks"
@@ -82,6 +89,10 @@ def _result(programs, machine, report) -> dict:
 
 def _played(name, program, machine, report, alone) -> dict:
     """Return what is shown of a program."""
+    program, recorded = _pair(program)
+    if recorded:
+        found = _shown(name, program, recorded, words.moments(recorded), f"Recorded: {words.total(recorded)}.")
+        return found | {"rows": [row for row in found["rows"] if row["spans"] or row["ticks"]]}  # else not known
     if report and report.fault:
         return _wrong(name, program, report, [])
     try:
