@@ -14,6 +14,7 @@ from tools import minutes, notebooks
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "notebooks" / "data"
 RECORDS = {"forward": DATA / "h200_forward.json", "backward": DATA / "h200_backward.json"}
+HOPPER = DATA / "h200_hopper.json"
 README = ROOT / "README.md"
 START_HERE = ROOT / "notebooks" / "00_start_here.ipynb"
 PEERS = {
@@ -22,6 +23,12 @@ PEERS = {
     "flex": "FlexAttention",
     "sdpa_flash": "SDPA flash",
     "eager": "eager",
+}
+HOPPER_PEERS = {
+    "hopper": "chapter 13",
+    "ours": "chapter 10",
+    "sdpa_cudnn": "SDPA cuDNN",
+    "fa4": "FlashAttention-4",
 }
 
 
@@ -43,28 +50,54 @@ def chapters(*, link) -> str:
 
 def speed(name, record) -> str:
     """Return a recorded pass as a table in Markdown: TFLOP/s, and ours over SDPA's flash."""
+    ratios = over(record["rows"], "ours", "sdpa_flash")
+    table = tflops(name, record, record["dtype"], PEERS, {"ours / SDPA flash": ratios})
+    return f"{table}\nThe geometric mean of the last column is {mean(ratios):.2f}.\n"
+
+
+def hopper(record) -> str:
+    """Return the kernel of chapter 13 beside others, in a run of its own: TFLOP/s, and the means of its ratios."""
+    (dtype,) = {row["dtype"] for row in record["rows"]}
+    table = tflops("forward", record, dtype, HOPPER_PEERS, {})
+    means = [
+        f"{mean(over(record['rows'], 'hopper', name)):.2f} times that of {title}"
+        for name, title in HOPPER_PEERS.items()
+        if name != "hopper"
+    ]
+    return f"{table}\nIn the geometric mean, the speed of chapter 13 is {', '.join(means[:-1])} and {means[-1]}.\n"
+
+
+def tflops(name, record, dtype, peers, more) -> str:
+    """Return TFLOP/s of `peers`, {name: title}, at the usual sizes; more: {title: ratios}, the last columns."""
     lines = [
-        f"TFLOP/s of the {name} pass, {record['dtype']}, B N = 16384, H d = 2048, on an {record['gpu']} "
+        f"TFLOP/s of the {name} pass, {dtype}, B N = 16384, H d = 2048, on an {record['gpu']} "
         f"(torch {record['torch']}, Triton {record['triton']}, {record['date']}):",
         "",
-        "| d | causal | N | " + " | ".join(PEERS.values()) + " | ours / SDPA flash |",
-        "|---" * (len(PEERS) + 4) + "|",
+        "| d | causal | N | " + " | ".join([*peers.values(), *more]) + " |",
+        "|---" * (3 + len(peers) + len(more)) + "|",
     ]
-    ratios = []
-    for row in record["rows"]:
-        speed = row["tflops"]
-        ratios.append(speed["ours"] / speed["sdpa_flash"])
+    for at, row in enumerate(record["rows"]):
+        speeds = [row["tflops"][name] for name in peers]
         cells = [str(row["d"]), "yes" if row["causal"] else "no", str(row["N"])]
-        cells += ["-" if speed[name] is None else f"{speed[name]:.0f}" for name in PEERS]
-        lines.append("| " + " | ".join([*cells, f"{ratios[-1]:.2f}"]) + " |")
-    mean = math.prod(ratios) ** (1 / len(ratios))
-    return "\n".join([*lines, "", f"The geometric mean of the last column is {mean:.2f}.\n"])
+        cells += ["-" if speed is None else f"{speed:.0f}" for speed in speeds]
+        lines.append("| " + " | ".join([*cells, *(f"{ratios[at]:.2f}" for ratios in more.values())]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def over(rows, name, peer) -> list:
+    """Return the speed of one over that of another in each row."""
+    return [row["tflops"][name] / row["tflops"][peer] for row in rows]
+
+
+def mean(ratios) -> float:
+    return math.prod(ratios) ** (1 / len(ratios))
 
 
 def readme(text) -> str:
     """Return the text of the README with today's tables."""
     runs = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in RECORDS.items()}
     text = replaced(text, "speed", "\n".join(speed(name, record) for name, record in runs.items()))
+    text = replaced(text, "hopper", hopper(json.loads(HOPPER.read_text(encoding="utf-8"))))
     return replaced(text, "chapters", chapters(link=False))
 
 
