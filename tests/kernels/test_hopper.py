@@ -24,7 +24,7 @@ def tensors(N_q, N_k, d, dtype, heads=(2, 3, 3)):
 
 
 def check(Q, K, V, **options):
-    """Hold O and lse against fp64: no further from it than the portable kernel, but for a rounding of the result."""
+    """Hold O and lse against fp64: no further from it than the portable kernel, but for a last rounding."""
     group = Q.shape[1] // K.shape[1]
     K_all, V_all = (X.double().repeat_interleave(group, 1) for X in (K, V))
     exact = torch_ref.attention(Q.double(), K_all, V_all, **options)

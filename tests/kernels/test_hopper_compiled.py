@@ -60,7 +60,8 @@ def test_one_turn_waits_and_arrives_as_often_as_the_protocol_says(d, causal, dty
     arrivals = 4 if d < 256 else 3  # at d = 256 Q's slot is free only when O was stored from it
     for kind in ("ptx", "sass"):
         turn = made.counts(kind, loop=True)
-        assert (turn["mbarrier wait"], turn["mbarrier arrive"], turn["setmaxnreg"], turn["TMA"]) == (3, arrivals, 0, 0)
+        found = turn["mbarrier wait"], turn["mbarrier arrive"], turn["setmaxnreg"], turn["TMA"]
+        assert found == (3, arrivals, 0, 0)
     ptx, sass = made.counts("ptx"), made.counts("sass")
     assert sass["mbarrier wait"] == 2 * ptx["mbarrier wait"]  # once where it is, once behind the program
     for name in ("mbarrier arrive", "setmaxnreg", "TMA", "wgmma", "wgmma wait", "ex2"):

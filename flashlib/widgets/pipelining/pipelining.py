@@ -19,9 +19,9 @@ class PipelinePlayer(Widget):
     program: a Program, or up to 6 of them by name, one above the other on the same axis; without one, the kernel's
     own with four tiles of keys. It is run at the speeds of `machine`, and the axis has clocks. In place of a
     Program there may be a pair, a Program and the Timeline that was recorded of it, which is shown as it is.
-    report: what `pipeline.check(program)` found; if it has a fault, its schedule is played, and the axis has actions. A program
-    that goes wrong at these speeds is told in words; if it is the only one, `check` looks for a schedule to play.
-    All that is shown is from the Timeline or the Report; `result` holds it.
+    report: what `pipeline.check(program)` found; if it has a fault, its schedule is played, and the axis has
+    actions. A program that goes wrong at these speeds is told in words; if it is the only one, `check` looks for a
+    schedule to play. All that is shown is from the Timeline or the Report; `result` holds it.
     """
 
     _esm = script("splitting/axes.js", *(f"pipelining/{name}.js" for name in SCRIPTS))

@@ -227,7 +227,8 @@ QUESTIONS = [
     Question(
         "hopper_launch_registers",
         lambda: {f"warps_{warps}": _launched(warps) for warps in (12, 20)},
-        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. 20 warps have 640, and 65536 / 640 = 102.4, so 96.",
+        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. 20 warps have 640, and 65536 / 640 = 102.4, "
+        "so 96.",
         wrong={
             ("warps_12", 170): "a multiple of 8 is asked for",
             ("warps_12", 171): "a multiple of 8 is asked for, and 171 * 384 registers are not there",
