@@ -1,4 +1,7 @@
-"""Random problems for the kernels, for as long as you like: python -m tests.kernels.fuzz --seconds 60 [--backward]
+"""Random problems for the kernels, for as long as you like: python -m tests.kernels.fuzz --seconds 60
+
+With --backward they are for the gradients, with --hopper for the Hopper kernel; without a GPU its own code is run
+by `kernels.hopper.interpreting`, each problem under another schedule.
 
 Each is verified as the tests do: error at most twice that of plain attention in the same dtype, both against fp64,
 outputs poisoned, inputs inside borders of NaN. A failure prints its seed; `--seed N --seconds 0` runs it again.
@@ -13,6 +16,8 @@ import torch
 
 from flashlib import kernels
 from flashlib.kernels import forward
+from flashlib.kernels.hopper import forward as hopper_forward
+from flashlib.kernels.hopper import interpreting
 from tests.kernels import drawn
 from tests.kernels.gradients import check as check_gradients
 from tests.kernels.poison import poison
@@ -21,8 +26,8 @@ from tests.kernels.test_forward import check
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
-def draw(seed, device):
-    """Return Q, K, V and the options of one random problem."""
+def draw(seed, device, *, hopper=False):
+    """Return Q, K, V and the options of one random problem. hopper: one that the Hopper kernel takes."""
     torch.manual_seed(seed)
 
     def one_of(*choices):
@@ -38,6 +43,10 @@ def draw(seed, device):
         d = min(d, 80)
     B, H_k, group = up_to(2), up_to(3), one_of(1, 1, 2, 4)
     dtype = one_of(*DTYPES)
+    if hopper:
+        d, dtype = one_of(64, 128, 256), one_of(*DTYPES[:2])
+        if device == "cpu":
+            B, H_k, group, N_k = 1, 1, one_of(1, 2), max(N_k, 1)
     layout = one_of("BHNd", "BNHd", "bordered")
     Q, K, V = (inside(B, H, N, d, dtype, layout, device) for H, N in ((H_k * group, N_q), (H_k, N_k), (H_k, N_k)))
     Q *= one_of(1, 1, 8, 0.1)  # large scores, and weights that are nearly equal
@@ -45,6 +54,8 @@ def draw(seed, device):
     options = {"causal": one_of(False, True)}
     if one_of(False, True):
         options["scale"] = 0.05 * up_to(20)
+    if hopper:
+        return Q, K, V, options
     if one_of(False, True) and d <= 128 and dtype != torch.float32:  # else the table's tiles
         options |= {"B_r": one_of(16, 32, 64, 128), "B_c": one_of(16, 32, 64), "num_warps": 4, "num_stages": 2}
     if B * H_k * group <= 4 and one_of(False, True):
@@ -63,14 +74,18 @@ def inside(B, H, N, d, dtype, layout, device):
     return X.copy_(torch.randn(B, H, N, d))
 
 
-def run(seed, device, *, backward=False):
+def run(seed, device, *, backward=False, hopper=False):
     """Verify one problem, or its gradients; raise AssertionError with its seed and sizes if a kernel is wrong."""
-    Q, K, V, options = draw(seed, device)
+    Q, K, V, options = draw(seed, device, hopper=hopper)
     group = Q.shape[1] // K.shape[1]
     repeated = [X.repeat_interleave(group, dim=1) for X in (K, V)]
 
     def kernel(Q, K_repeated, V_repeated, **options):
-        return forward.attention(Q, K, V, **options)
+        if not hopper:
+            return forward.attention(Q, K, V, **options)
+        if device == "cpu":
+            return interpreting.attention(Q, K, V, B_c=64 if seed % 2 else 128, seed=seed, **options)
+        return hopper_forward.attention(Q, K, V, **options)
 
     try:
         if backward:
@@ -98,12 +113,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0, help="the first")
     parser.add_argument("--backward", action="store_true", help="the gradients")
+    parser.add_argument("--hopper", action="store_true", help="the Hopper kernel")
     args = parser.parse_args()
     end, seed = time.monotonic() + args.seconds, args.seed
     with pytest.MonkeyPatch.context() as patch:
         poison(patch)
         while True:
-            run(seed, kernels.DEVICE, backward=args.backward)
+            run(seed, kernels.DEVICE, backward=args.backward, hopper=args.hopper)
             seed += 1
             if time.monotonic() >= end:
                 break

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from flashlib.kernels import backward, forward
+from flashlib.kernels.hopper import launch
 from flashlib.state import Grads
 from tests.kernels import fuzz
 
@@ -22,6 +23,21 @@ def test_gradients_of_random_problems_are_right(device, poisoned):
     if device == "cpu":
         for seed in SEEDS[:6]:
             fuzz.run(seed, device, backward=True)
+
+
+def test_random_problems_of_the_hopper_kernel_are_right(device, poisoned):
+    if device == "cpu":
+        for seed in SEEDS[:4]:
+            fuzz.run(seed, device, hopper=True)
+
+
+def test_what_is_drawn_for_the_hopper_kernel_is_what_it_takes():
+    for seed in range(100):
+        Q, K, V, options = fuzz.draw(seed, "cpu", hopper=True)
+        assert (
+            Q.shape[3] in launch.HEAD_DIMS and Q.dtype in launch.DTYPES and options.keys() <= {"causal", "scale"}
+        )
+        assert all(launch.describable(X) for X in (Q, K, V) if X.numel())
 
 
 def test_what_is_drawn_is_varied():
