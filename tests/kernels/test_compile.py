@@ -12,7 +12,7 @@ from flashlib.kernels import HEAD_DIMS, compiled
 
 CAPABILITIES = (80, 90)
 PASSES = ("backward_dkv", "backward_dq", "backward_fused")
-HOPPER = {"hopper_forward"}  # for one generation: see test_hopper_compiled
+HOPPER = {name for name in compiled.kernels() if name.startswith("hopper_")}  # see test_hopper_compiled, _ladder
 RUNGS = sorted(set(compiled.kernels()) - {"forward", *PASSES, "softmax"} - HOPPER)
 
 # Bytes of a thread, of the default tiles in 16 bit under a causal mask. The others compiled below spill none.
@@ -59,6 +59,7 @@ def _forward(capability, dtype, d, causal, *ways):
 
 
 REQUESTS = list(requests())
+FEW = {"fp8 in pages of 256": 40}  # bytes: tiles of 128 keys spill them, and are faster than tiles of 64
 
 
 @pytest.mark.parametrize("asked", REQUESTS, ids=lambda asked: " ".join(f"{k}={v}" for k, v in asked.items()))
@@ -95,5 +96,7 @@ def test_masks_and_caches_compile_without_spills(module, capability):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found and [made for made in found if made["spilled"] or made["notes"]] == []
+    spilled = {made["case"]: made["spilled"] for made in found if made["spilled"]}
+    assert found and spilled.keys() <= FEW.keys() and all(n <= FEW[case] for case, n in spilled.items()), spilled
+    assert [made for made in found if made["notes"]] == []
     assert [made for made in found if made.get("in_flight", 1) == 0] == []  # keys are loaded ahead
