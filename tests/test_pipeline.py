@@ -339,7 +339,7 @@ def test_products_out_of_turn_are_found():
 
     assert p.check(program(True)).fault is None
     fault = p.check(program(False)).fault
-    assert fault.kind == "out of turn"
+    assert fault and fault.kind == "out of turn", "a product was issued out of turn, and nothing was found"
     assert fault.said == "consumer 0 issues S0, of turn 0, after a product of turn 1"
     with pytest.raises(ValueError, match="Product has -1; pass a whole number"):
         p.check(two_roles(lambda *_: iter([p.Product("S", (), 1, turn=-1)]), use))

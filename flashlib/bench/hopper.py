@@ -11,7 +11,7 @@ are verified. A peer that cannot take a size, or a rung that is refused, has Non
 import argparse
 import functools
 import itertools
-import math
+from statistics import geometric_mean
 
 import torch
 
@@ -106,7 +106,7 @@ def summary(rows) -> str:
     lines = []
     for name in PEERS:
         if name != "hopper" and (found := ratios(rows, name)):
-            mean = math.exp(sum(map(math.log, found)) / len(found))
+            mean = geometric_mean(found)
             lines.append(f"hopper / {name}: geometric mean {mean:.3f} of {len(found)}, smallest {min(found):.3f}")
     worse = [row for row in rows if row["error"]["hopper"] > row["error"]["ours"]]
     return "\n".join([*lines, f"its error is larger than that of ours in {len(worse)} of {len(rows)}"])
@@ -116,10 +116,9 @@ def steps(rows) -> str:
     """Return how much faster each rung is than the one before it: geometric means over rows that have both."""
     names, lines = list(rows[0]["tflops"]), []
     for before, name in itertools.pairwise(names):
-        both = [(row["tflops"][before], row["tflops"][name]) for row in rows]
-        logs = [math.log(after / first) for first, after in both if first and after]
-        if logs:
-            lines.append(f"{name} / {before}: geometric mean {math.exp(sum(logs) / len(logs)):.3f} of {len(logs)}")
+        both = [row["tflops"] for row in rows if row["tflops"][before] and row["tflops"][name]]
+        if found := [tflops[name] / tflops[before] for tflops in both]:
+            lines.append(f"{name} / {before}: geometric mean {geometric_mean(found):.3f} of {len(found)}")
     return "\n".join(lines)
 
 
@@ -160,6 +159,7 @@ def main():
         with harness.stopwatch("rungs"):
             record["rungs"] = table([(size, torch.bfloat16) for size in RUNG_SIZES], notes, rungs())
             harness.say(steps(record["rungs"]))
+        save()
         with harness.stopwatch("calls"):
             record["calls"] = [call(size) for size in CALLS]
         for row in record["calls"]:

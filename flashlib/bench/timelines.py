@@ -25,10 +25,10 @@ CALLS = 20  # in a graph, so that the CPU does not count
 WARM = 3
 
 
-def inputs(d, heads=HEADS, length=N, device="cuda") -> list:
-    """Return Q, K and V."""
+def inputs(d) -> list:
+    """Return Q, K and V, (1, HEADS, N, d)."""
     generator = torch.Generator().manual_seed(d)
-    return [torch.randn(1, heads, length, d, generator=generator).to(device, torch.bfloat16) for _ in range(3)]
+    return [torch.randn(1, HEADS, N, d, generator=generator).to("cuda", torch.bfloat16) for _ in range(3)]
 
 
 def measure(rung, Q, K, V) -> dict:

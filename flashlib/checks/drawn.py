@@ -23,9 +23,3 @@ def cases(make, count=3) -> list:
     rng = np.random.default_rng(_seed)
     made = [make(rng) for _ in range(count)]
     return [case._replace(words=f"{case.words} (drawn with seed {_seed})") for case in made]
-
-
-def tuples(make, count=3) -> list:
-    """Return `count` arguments of cases, each a tuple made by make(rng)."""
-    rng = np.random.default_rng(_seed)
-    return [make(rng) for _ in range(count)]

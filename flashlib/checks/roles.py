@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+from flashlib.checks import drawn
 from flashlib.checks.examine import Case, Finding, Problem, Raised, attempt, find_problem
 from flashlib.checks.naming import named
 from flashlib.checks.process import announce
@@ -43,10 +44,14 @@ class Task(NamedTuple):
         return ", ".join(f"{name} = {value}" for name, value in zip(self.names, arguments, strict=True))
 
 
-def examine(answer, cases, known, task) -> Verdict:
-    """Return the Verdict on an answer. cases: arguments, a tuple for each, the smallest first."""
-    right = [fixed(task.program(known.program.function, *one)) for one in cases]
-    cases = [Case("", one, text(program)) for one, program in zip(cases, right, strict=True)]
+def examine(answer, cases, draw, known, task) -> Verdict:
+    """Return the Verdict on an answer.
+
+    cases: arguments, a tuple for each, the smallest first. draw: takes a random generator and returns more.
+    """
+    cases = [Case("", one, None) for one in cases] + drawn.cases(lambda rng: Case("", draw(rng), None))
+    right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
+    cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
     given, failed, shown = [], [], None
     for case, solution in zip(cases, right, strict=True):
         announce(task.told(case.arguments))
@@ -70,7 +75,7 @@ def examine(answer, cases, known, task) -> Verdict:
     case, actions, problem = shown
     if all(isinstance(one, str) and f": {told(NOTHING)}" in one for one in given):
         return known.wrong("yields_nothing")
-    details = [("program", task.told(case.arguments))]
+    details = [("program", task.told(case.arguments) + case.words)]
     details += [("schedule", _schedule(actions))] if actions else []
     mistake = named(known, cases, given, failed, ("result",))
     sentence, id = (
@@ -128,7 +133,10 @@ def told(command) -> str:
     """Return a command as one writes it; of anything else what kind of thing it is."""
     if not isinstance(command, commands.COMMANDS):
         return describe_value(command)
-    return f"{type(command).__name__}({', '.join(map(str, command))})"
+    values, defaults = list(command), command._field_defaults
+    while values and defaults.get(command._fields[len(values) - 1], values) == values[-1]:
+        values.pop()
+    return f"{type(command).__name__}({', '.join(map(repr, values))})"
 
 
 def _fault(program, arguments, task, solution):

@@ -131,7 +131,7 @@ def consumer(blocks, memory, me, sizes, *, turns=True, overlap=True):
         yield from _store(memory, me, t, last)
         if memory.o is memory.q:
             yield c.FinishStores()  # O lies where Q lay
-        if n == 1 or memory.o is memory.q:
+        if n == 1 or memory.o is memory.q:  # no turn has freed Q's slot
             yield c.Arrive(memory.q_empty[me])
         g += n
     yield c.FinishStores()
@@ -221,10 +221,15 @@ def softmax(g, sizes):
         yield c.Compute(f"{name} {g}", unit, each * sizes.rows * sizes.B_c, (f"S{g}",))
 
 
+def rescale(g, sizes):
+    """Multiply O_acc by alpha of a tile."""
+    yield c.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d, (f"PV{g - 1}",) if g else ())
+
+
 def _output(memory, g, sizes):
     """Wait for V of a tile, rescale O_acc and add P V."""
     yield _wait(memory.v_full, g)
-    yield c.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d, (f"PV{g - 1}",) if g else ())
+    yield from rescale(g, sizes)
     yield c.Product(f"PV{g}", ((_at(memory.v, g), f"V{g}"),), sizes.flops)
 
 

@@ -87,10 +87,12 @@ def _found(role, marks, said):
 
 def _what(command):
     """Return what a mark says of a command: a ring, or whether a product is S or PV."""
-    part = getattr(command, "barrier" if isinstance(command, c.Wait) else "slot", None)
     if isinstance(command, c.Product):
         return command.name.rstrip("0123456789")
-    return str(part).partition("[")[0] if isinstance(command, c.Wait | c.Copy) else ""
+    if isinstance(command, c.Wait | c.Copy):
+        part = command.barrier if isinstance(command, c.Wait) else command.slot
+        return str(part).partition("[")[0]
+    return ""
 
 
 def _silent(command):

@@ -74,8 +74,17 @@ def test_a_right_answer_is_right_whatever_is_drawn(answer):
     known = checks.EXERCISES[answer.exercise].known
     for seed in range(20):
         drawn.use(seed)
-        verdict = roles.examine(answer.program.function, drawn.tuples(make), known, task)
+        verdict = roles.examine(answer.program.function, [], make, known, task)
         assert verdict.outcome == "right", f"seed {seed}:\n{verdict}"
+
+
+def test_a_drawn_program_that_is_wrong_is_shown_with_its_seed():
+    task, _, make = TASKS["producer"]
+    known = checks.EXERCISES["producer"].known
+    drawn.use(4711)
+    wrong = known.program.edited("for g in range(n + 1):").function
+    verdict = roles.examine(wrong, [], make, known, task)
+    assert verdict.mistake == "one_more" and dict(verdict.details)["program"].endswith("(drawn with seed 4711)")
 
 
 @pytest.mark.parametrize("name", ROLES)

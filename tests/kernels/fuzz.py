@@ -112,8 +112,9 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m tests.kernels.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0, help="the first")
-    parser.add_argument("--backward", action="store_true", help="the gradients")
-    parser.add_argument("--hopper", action="store_true", help="the Hopper kernel")
+    of = parser.add_mutually_exclusive_group()
+    of.add_argument("--backward", action="store_true", help="the gradients")
+    of.add_argument("--hopper", action="store_true", help="the Hopper kernel")
     args = parser.parse_args()
     end, seed = time.monotonic() + args.seconds, args.seed
     with pytest.MonkeyPatch.context() as patch:

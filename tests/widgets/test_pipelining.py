@@ -180,7 +180,7 @@ def endless():
 
 LONG = protocol.program([80])
 BAD = [
-    ((3,), {}, "program is 3; pass a pipeline.Program, or a dict of them by name."),
+    ((3,), {}, "program is 3; pass a pipeline.Program, a pair of one and its recorded Timeline"),
     (({},), {}, "There are 0 programs; pass one to 6."),
     ((Program({}, (), ()),), {}, "program has no roles; pass a pipeline.Program with at least one."),
     ((Program({"exp": unwritten}, (), ()),), {}, "'exp' names two things: roles, units, barriers and slots need"),
@@ -245,5 +245,5 @@ def test_a_recorded_timeline_is_shown_as_it_is_beside_the_model():
 
 
 def test_a_pair_of_other_things_is_refused():
-    assert PipelinePlayer((PROGRAMS["alike"], 3)).problem.startswith("program is Program(")
-    assert PipelinePlayer((3, run(PROGRAMS["alike"]))).problem.startswith("program is 3; pass a pipeline.Program")
+    for pair in ((PROGRAMS["alike"], 3), (3, run(PROGRAMS["alike"]))):
+        assert "a pair of one and its recorded Timeline" in PipelinePlayer(pair).problem

@@ -62,10 +62,13 @@ def _check(programs, machine, report):
     if not 1 <= len(programs) <= MOST:
         raise ValueError(f"There are {len(programs)} programs; pass one to {MOST}.")
     for name, one in programs.items():
-        one, timeline = _pair(one)
-        if not isinstance(one, Program) or not isinstance(timeline, Timeline | None):
-            raise TypeError(f"{name} is {one!r:.60}; pass a pipeline.Program, or a dict of them by name.")
-        if not one.roles:
+        program, timeline = _pair(one)
+        if not isinstance(program, Program) or not isinstance(timeline, Timeline | None):
+            raise TypeError(
+                f"{name} is {one!r:.60}; pass a pipeline.Program, a pair of one and its recorded Timeline, or a "
+                "dict of these by name."
+            )
+        if not program.roles:
             raise ValueError(f"{name} has no roles; pass a pipeline.Program with at least one.")
     if not isinstance(machine, Machine):
         raise TypeError(f"machine is {machine!r:.60}; pass a pipeline.Machine.")
@@ -91,7 +94,7 @@ def _played(name, program, machine, report, alone) -> dict:
     """Return what is shown of a program."""
     program, recorded = _pair(program)
     if recorded:
-        found = _shown(name, program, recorded, words.moments(recorded), f"Recorded: {words.total(recorded)}.")
+        found = _shown(name, program, recorded, words.moments(recorded), words.recorded(recorded))
         return found | {"rows": [row for row in found["rows"] if row["spans"] or row["ticks"]]}  # else not known
     if report and report.fault:
         return _wrong(name, program, report, [])

@@ -48,8 +48,8 @@ def made(tiles, parts, B=1) -> int:
 
     Source: `_parts` of flashlib/kernels/decode_passes.py. There `parts` counts those of all sequences, as here.
     """
-    most = max(-(-B * tiles // parts), 1)
-    return max(-(-tiles // most), 1)
+    most = -(-B * tiles // parts)  # tiles of a part
+    return -(-tiles // most)
 
 
 def split(N_k, parts) -> list[list[int]]:

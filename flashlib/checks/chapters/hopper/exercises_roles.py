@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from flashlib.checks import drawn, roles, solutions
+from flashlib.checks import roles, solutions
 from flashlib.checks.examine import Finding
 from flashlib.checks.exercise import exercise
 from flashlib.pipeline import (
@@ -56,7 +56,7 @@ PRODUCER = roles.Task(producer_program, ("tiles", "slots", "consumers"), produce
 )  # fmt: skip
 def producer(answer, known):
     fixed = [(1, 1, 1), (2, 2, 1), (2, 1, 1), (3, 2, 1), (5, 3, 2), (6, 2, 2), (9, 4, 3), (7, 1, 2)]
-    return roles.examine(answer, fixed + drawn.tuples(_any_ring), known, PRODUCER)
+    return roles.examine(answer, fixed, _any_ring, known, PRODUCER)
 
 
 def _any_ring(rng):
@@ -105,7 +105,7 @@ def softmax(g):
 
 def rescale(g):
     """Multiply O_acc by alpha of tile g."""
-    yield Compute(f"rescale {g}", "fma", SIZES.rows * SIZES.d, (f"PV{g - 1}",) if g else ())
+    return protocol.rescale(g, SIZES)
 
 
 def consumer_work(program, n, k_slots, v_slots):  # noqa: ARG001
@@ -167,7 +167,7 @@ RINGS = [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 1, 2), (3, 2, 1), (4, 2, 2), (5, 3
     model=CONSUMER.model,
 )  # fmt: skip
 def consumer(answer, known):
-    return roles.examine(answer, RINGS + drawn.tuples(_two_rings), known, CONSUMER)
+    return roles.examine(answer, RINGS, _two_rings, known, CONSUMER)
 
 
 def _two_rings(rng):
@@ -194,8 +194,8 @@ def _products(me, consumers, u):
 
 def _softmax(u):
     """Do what takes both results of turn u."""
-    for name, unit, each in protocol.OPERATIONS:
-        yield Compute(f"{name} {u}", unit, each * SIZES.rows * SIZES.B_c, (f"S{u}", f"PV{u}"))
+    for command in protocol.softmax(u, SIZES):
+        yield command._replace(needs=(f"S{u}", f"PV{u}"))
 
 
 def turns_work(program, n, consumers):  # noqa: ARG001
@@ -223,7 +223,7 @@ TURNS = roles.Task(turns_program, ("turns", "consumers"), turns_work)
 )  # fmt: skip
 def in_turns(answer, known):
     fixed = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (2, 3), (4, 2), (5, 3)]
-    return roles.examine(answer, fixed + drawn.tuples(_any_turns), known, TURNS)
+    return roles.examine(answer, fixed, _any_turns, known, TURNS)
 
 
 def _any_turns(rng):
@@ -256,4 +256,4 @@ OVERLAPPED = roles.Task(consumer_program, CONSUMER.names, overlapped_work)
     program=solutions.program("overlapped"), model=OVERLAPPED.model,
 )  # fmt: skip
 def overlapped(answer, known):
-    return roles.examine(answer, RINGS + drawn.tuples(_two_rings), known, OVERLAPPED)
+    return roles.examine(answer, RINGS, _two_rings, known, OVERLAPPED)

@@ -163,7 +163,7 @@ def consumer(
         O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
         mbarrier.arrive(v_empty.index(last % STAGES))
         tiles.store_output(O_acc, divisor, o_slots.index(ME), o_desc, [head // H, head % H, start, 0])
-        mbarrier.arrive(q_slot[1], pred=n == 1)
+        mbarrier.arrive(q_slot[1], pred=n == 1)  # no step has freed Q's slot
         g += n
         t += 1
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has
