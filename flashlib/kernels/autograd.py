@@ -120,7 +120,7 @@ def _gradients(ctx, dO, dlse):
     if dO is None and dlse is None:
         return (None,) * (3 + len(ctx.options))
     dO = torch.zeros_like(O) if dO is None else dO
-    options = ctx.options
+    options = (*ctx.options, None)[:4]  # those of the operation have no mask
     if torch.compiler.is_compiling():
         run, options = _attention_backward, options[:3]
     elif torch.is_grad_enabled() or in_forward_mode() or not _unwatched(O, dO, dlse):

@@ -312,6 +312,18 @@ def test_a_compiled_graph_of_O_or_lse_alone_and_without_gradients(leaves):
         assert torch.equal(compiled(*leaves), f(*leaves))
 
 
+def test_the_operation_is_traced_with_its_gradients(leaves):
+    """As torch before 2.13 does it in a compiled graph."""
+
+    def gradients(*Y):
+        O, lse = torch.ops.flashlib.attention(*Y, True, 0.25, True)
+        return torch.autograd.grad(O.square().sum() + lse.sum(), Y)
+
+    traced = make_fx(gradients)(*leaves)
+    assert any(node.target == torch.ops.flashlib.attention_backward.default for node in traced.graph.nodes)
+    assert_equal(traced(*leaves), gradients(*leaves))
+
+
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf", "ignore:.torch.jit.script_method. is deprecated"
 )  # both by torch itself
