@@ -16,6 +16,7 @@ mask of documents, and padded_ms: our kernel on sequences padded to the longest,
 """
 
 import argparse
+import copy
 import functools
 import itertools
 import math
@@ -118,9 +119,15 @@ class Problem:
 
 
 def tiles(launch, mask, size) -> float:
-    """Return the share of the tiles of a pass that are computed."""
-    found = {"B_r": launch.config["B_R"], "B_c": launch.config["B_C"]}
-    return float(cost.computed_tiles(size.N, size.N, mask=_of_one_head(mask), **found).mean())
+    """Return the share of the tiles of a pass that are computed; of intervals, see `kernels.seen.span_of`."""
+    mask, B_r, B_c, N = _of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
+    keys = mask.keys(masks.Place(N, N))
+    if keys is None or launch.kernel.__name__ == "_dkv":
+        return float(cost.computed_tiles(N, N, mask=mask, B_r=B_r, B_c=B_c).mean())
+    first, end = keys
+    starts = np.arange(0, N, B_r)
+    last = np.minimum(starts + B_r, N) - 1
+    return float(np.mean(-(-(end[last] - first[starts]) // B_c)) / -(-N // B_c))
 
 
 def _of_one_head(mask):
@@ -223,21 +230,23 @@ def packed(size, gradients, device="cuda") -> dict:
     case = cases.named("documents")
     each = np.tile(cases.lengths(size.N), size.B)
     problem = Problem(case, size, gradients, device)
-    cu = torch.from_numpy(np.cumsum(each, dtype=np.int32)).to(device)
-    cu = torch.nn.functional.pad(cu, (1, 0))
+    cu = torch.nn.functional.pad(torch.from_numpy(np.cumsum(each, dtype=np.int32)).to(device), (1, 0))
+    pack = copy.copy(problem)
+    pack.tensors = [_tokens_first(X) for X in problem.tensors]
+    pack.dO = problem.dO if problem.dO is None else _tokens_first(problem.dO)
 
     def varlen(Q, K, V):
-        Q, K, V = (X.transpose(1, 2).flatten(0, 1) for X in (Q, K, V))
-        O = peers.kernels("varlen").attention(Q, K, V, cu, cu).O
-        return O.unflatten(0, (size.B, size.N)).transpose(1, 2)
+        return peers.kernels("varlen").attention(Q, K, V, cu, cu).O
+
+    def batches_first(X):
+        return X.unflatten(0, (size.B, size.N)).transpose(1, 2)
 
     longest = size._replace(B=len(each), N=int(each.max()))
     padded = Problem(case, longest, gradients, device) if longest.B * longest.N < MOST else None
-    runs = {}
-    for name, attention in (("ours", varlen), ("flex", problem.flex)):
-        run = problem.run(attention)
-        problem.verify(name, run())
-        runs[name] = run
+    runs = {"ours": pack.run(varlen), "flex": problem.run(problem.flex)}
+    given = runs["ours"]()
+    problem.verify("ours", tuple(map(batches_first, given if gradients else (given,))))
+    problem.verify("flex", runs["flex"]())
     if padded:
         runs["padded"] = padded.run(padded.plain)
     ms = harness.side_by_side(runs)
@@ -247,6 +256,11 @@ def packed(size, gradients, device="cuda") -> dict:
         "ms": {name: round(ms[name], 4) for name in ("ours", "flex")},
         "padded_ms": round(ms["padded"], 4),
     }
+
+
+def _tokens_first(X):
+    """Return (B, H, N, d) as whoever packs sequences has it: (B N, H, d)."""
+    return X.transpose(1, 2).flatten(0, 1).contiguous()
 
 
 def sizes(quick):

@@ -64,10 +64,13 @@ def _dkv(
     )
     strides_do, strides_dq = strides(do_b, do_h, do_n, UNIT), strides(dq_b, dq_h, dq_n, UNIT)
     T_c = tl.cdiv(N_k, B_C)
-    j = tl.program_id(0) % T_c  # under a causal mask the first ones are the longest
-    b, h_k = tl.program_id(0) // T_c // H_k, tl.program_id(0) // T_c % H_k
+    p, head = tl.program_id(0) % T_c, tl.program_id(0) // T_c
+    j = p  # under a causal mask the first ones are the longest
     if VARIANT is not None:
-        j = seen.block(VARIANT[0], told, b, j, T_c, False)
+        p, head = seen.turn(VARIANT[0], told, T_c)
+    b, h_k = head // H_k, head % H_k
+    if VARIANT is not None:
+        j = seen.block(VARIANT[0], told, b, p, T_c, False)
     k = load(K, strides_k, b, h_k, j * B_C, N_k, d, D, B_C, True, DESCRIPTORS)  # (B_C, D)
     v = load(V, strides_v, b, h_k, j * B_C, N_k, d_v, D_V, B_C, True, DESCRIPTORS)  # (B_C, D_V)
     dk = tl.zeros((B_C, D), tl.float32)
@@ -94,10 +97,7 @@ def _dkv(
             counted = None
             start_cut, end_cut, start_whole, end_whole = see_some, tl.minimum(see_all, N_q), see_all, N_q
         else:  # tiles are numbered, the cut ones first
-            padded = (j + 1) * B_C > N_k
-            counted, end_cut, end_whole = seen.tiles(
-                VARIANT[0], told, b, h, tl.program_id(0) % T_c, j, N_k, N_q, N_k, B_C, B_R, padded
-            )
+            counted, end_cut, end_whole = seen.tiles(VARIANT[0], told, b, h, p, j, N_k, N_q, N_k, B_C, B_R, True)
             start_cut, start_whole = 0, end_cut
         if CUT:
             dk, dv = _stream_rows(
@@ -181,13 +181,15 @@ def _dq(
     strides_q, strides_do = strides(q_b, q_h, q_n, UNIT), strides(do_b, do_h, do_n, UNIT)
     strides_k, strides_v = strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT)
     T_r = tl.cdiv(N_q, B_R)
-    i = tl.program_id(0) % T_r
+    p, head = tl.program_id(0) % T_r, tl.program_id(0) // T_r
+    i = p
     if CAUSAL:
         i = T_r - 1 - i  # the longest rows first, as in `forward`
-    head = tl.program_id(0) // T_r
+    if VARIANT is not None:
+        p, head = seen.turn(VARIANT[0], told, T_r)
     b, h = head // (H_k * group), head % (H_k * group)
     if VARIANT is not None:
-        i = seen.block(VARIANT[0], told, b, i, T_r, True)
+        i = seen.block(VARIANT[0], told, b, p, T_r, True)
     offs_m = i * B_R + tl.arange(0, B_R)
     q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     do = load(dO, strides_do, b, h, i * B_R, N_q, d_v, D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
@@ -207,9 +209,7 @@ def _dq(
         start_cut, end_cut = end_whole, seen_by_any
         limits, counted = None, None
     else:  # tiles are numbered, the cut ones first
-        counted, end_cut, end_whole = seen.tiles(
-            VARIANT[0], told, b, h, tl.program_id(0) % T_r, i, N_q, N_q, N_k, B_R, B_C, False
-        )
+        counted, end_cut, end_whole = seen.tiles(VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False)
         start_cut, start_whole = 0, end_cut
         limits = None
         if VARIANT[0] is not None:

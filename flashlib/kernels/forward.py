@@ -89,19 +89,25 @@ def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
-    variant = functools.partial(variants.of, *variants.checked(mask, bool(causal), Q, K))
-    return plans.keep(key, plan(Q, K, V, causal, variant, *asked))
+    checked = variants.checked(mask, bool(causal), Q, K)
+    keys = variants.keys_of_a_row(*checked, Q.shape[2], K.shape[2])
+    return plans.keep(key, plan(Q, K, V, causal, functools.partial(variants.of, *checked), keys, *asked))
 
 
-def plan(Q, K, V, causal, variant, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None):
-    """Return the plan of tensors that were checked. variant: as `variants.of` without its mask."""
+def plan(
+    Q, K, V, causal, variant, keys, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
+) -> Plan:
+    """Return the plan of tensors that were checked.
+
+    variant: as `variants.of` without its mask; keys: how many a row sees on average.
+    """
     asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(launchable, (Q, K, V))
     descriptors = launching.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     d_v = v.shape[3]
     D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
-    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H}
+    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "keys": keys}
     config = tuned.default(max(D, D_V), q.dtype, descriptors, q.device, **sizes, **asked)
     if not q.numel():
         return Plan(None, descriptors, D, D_V)
@@ -146,26 +152,29 @@ def _forward(
     V_FIRST: tl.constexpr, VARIANT: tl.constexpr, SCORED: tl.constexpr,  # VARIANT, told: see `seen`; None: no mask
 ):  # fmt: skip
     T_r = tl.cdiv(N_q, B_R)
-    i = tl.program_id(0) % T_r
+    p, head = tl.program_id(0) % T_r, tl.program_id(0) // T_r
+    i = p
     if CAUSAL:
         i = T_r - 1 - i  # the longest rows first: short ones fill the gaps at the end
-    b = tl.program_id(0) // T_r // H
     if VARIANT is not None:
-        i = seen.block(VARIANT[0], told, b, i, T_r, True)
-    h = tl.program_id(0) // T_r % H
+        p, head = seen.turn(VARIANT[0], told, T_r)
+    b = head // H
+    if VARIANT is not None:
+        i = seen.block(VARIANT[0], told, b, p, T_r, True)
+    h = head % H
     h_k = h // group  # the head of K and V
     offs_m = i * B_R + tl.arange(0, B_R)
     strides_k, strides_v = strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT)
     q = load(Q_ptr, strides(q_b, q_h, q_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, True, False)  # (B_R, D)
 
     m, l, O_acc, largest = _attend(
-        q, K, V, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
+        q, K, V, p, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
         d, D, d_v, D_V, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, not DESCRIPTORS and not SCORED, VARIANT, SCORED,
     )  # fmt: skip
     if DESCRIPTORS and not SCORED:
         if tl.max(largest) > FUSED:
             m, l, O_acc, largest = _attend(
-                q, K, V, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
+                q, K, V, p, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
                 d, D, d_v, D_V, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, True, VARIANT, SCORED,
             )  # fmt: skip
 
@@ -178,7 +187,7 @@ def _forward(
 
 @triton.jit
 def _attend(
-    q, K, V, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
+    q, K, V, p, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
     d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
     CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr, EXACT: tl.constexpr,
     VARIANT: tl.constexpr, SCORED: tl.constexpr,
@@ -197,9 +206,7 @@ def _attend(
         start_cut, end_cut = end_whole, seen_by_any
         limits, counted = None, None
     else:  # tiles are numbered, the cut ones first
-        counted, end_cut, end_whole = seen.tiles(
-            VARIANT[0], told, b, h, tl.program_id(0) % tl.cdiv(N_q, B_R), i, N_q, N_q, N_k, B_R, B_C, False
-        )
+        counted, end_cut, end_whole = seen.tiles(VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False)
         start_cut, start_whole = 0, end_cut
         limits = None
         if VARIANT[0] is not None:

@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 
 SPAN = tl.constexpr(8)  # numbers of a block in ORDER: the block, what `span_of` returns, and one that is not used
+HEADS = tl.constexpr(8)  # see `turn`
 
 
 @triton.jit
@@ -44,8 +45,26 @@ def loaded(bounds, b, x, N_q, N_k):
 
 
 @triton.jit
+def turn(BOUNDS: tl.constexpr, told, T):
+    """Return the number of a program's block, of T, and its head.
+
+    Where an order of intervals is in memory, the longest blocks of HEADS heads come first, so that the last
+    programs are short. Of more heads at a time the L2 cache does not hold what blocks share; of a table, of any.
+    """
+    if BOUNDS is None:
+        return tl.program_id(0) % T, tl.program_id(0) // T
+    elif told[0] is None:
+        return tl.program_id(0) % T, tl.program_id(0) // T
+    else:
+        first = tl.program_id(0) // (HEADS * T) * HEADS
+        heads = tl.minimum(tl.num_programs(0) // T - first, HEADS)
+        at = tl.program_id(0) - first * T
+        return at // heads, first + at % heads
+
+
+@triton.jit
 def block(BOUNDS: tl.constexpr, told, b, p, T, REVERSED: tl.constexpr):
-    """Return the block of program p of T: those with most tiles first, so that the last programs are short.
+    """Return the p-th block of T: those with most tiles first.
 
     Of a closed form these are the last blocks of rows, or the first of keys.
     """
@@ -59,12 +78,13 @@ def block(BOUNDS: tl.constexpr, told, b, p, T, REVERSED: tl.constexpr):
 
 @triton.jit
 def tiles(
-    BOUNDS: tl.constexpr, told, b, h, p, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, ALL_CUT
-):
+    BOUNDS: tl.constexpr, told, b, h, p, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr,
+    TRANSPOSED: tl.constexpr,
+):  # fmt: skip
     """Return which tiles a block of rows, or of keys, streams: first those that are cut, then whole ones.
 
-    p: the program's number; block: B_OWN rows (or keys) from block * B_OWN on, N_own in all; B: those of a tile.
-    Returned is what `start` needs to count them, how many are cut, and how many there are. ALL_CUT: none is whole.
+    block: the p-th, B_OWN rows (or keys, if TRANSPOSED) from block * B_OWN on, N_own in all; B: those of a tile.
+    Returned is what `start` needs to count them, how many are cut, and how many there are.
     """
     bounds = told[1]
     if BOUNDS is None:
@@ -78,20 +98,26 @@ def tiles(
         after, n_cut, n = tl.load(span + 4), tl.load(span + 5), tl.load(span + 6)
         return (begin, left, whole, after, n_cut), n_cut, n
     else:
-        return span_of(BOUNDS, bounds, b, block, N_own, N_q, N_k, B_OWN, B, ALL_CUT)
+        return span_of(BOUNDS, bounds, b, block, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
 
 
 @triton.jit
 def span_of(
-    BOUNDS: tl.constexpr, bounds, b, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, ALL_CUT
-):
-    """Return what `tiles` does, from bounds."""
+    BOUNDS: tl.constexpr, bounds, b, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr,
+    TRANSPOSED: tl.constexpr,
+):  # fmt: skip
+    """Return what `tiles` does, from bounds. The first tile of keys begins at the first key that is seen."""
     last = tl.minimum((block + 1) * B_OWN, N_own) - 1
     first_of_first, end_of_first = BOUNDS(bounds, b, block * B_OWN, N_q, N_k)
     first_of_last, end_of_last = BOUNDS(bounds, b, last, N_q, N_k)
-    begin = first_of_first // B * B
-    whole, after = tl.cdiv(first_of_last, B) * B, end_of_first // B * B
-    some = (after > whole) & (not ALL_CUT)
+    if TRANSPOSED:
+        begin = first_of_first // B * B  # what is kept of rows is padded to whole tiles
+        some = (block + 1) * B_OWN <= N_own
+    else:
+        begin, some = first_of_first, True
+    whole = begin + tl.cdiv(first_of_last - begin, B) * B
+    after = begin + tl.maximum(end_of_first - begin, 0) // B * B
+    some &= after > whole
     whole, after = tl.where(some, whole, begin), tl.where(some, after, begin)
     left = (whole - begin) // B
     n_cut = left + tl.cdiv(tl.maximum(end_of_last - after, 0), B)
@@ -222,18 +248,34 @@ def capped_slope(S, h, r, c, told):
 
 @triton.jit
 def _tanh(x):
-    """Return tanh(x) from one exponential; 2^x is inf or 0 at the ends, where this is 1 or -1."""
-    return 1.0 - 2.0 / (1.0 + tl.exp2(x * 2.8853900817779268))  # 2 log2(e)
+    """Return tanh(x) from one exponential; 2^x is inf or 0 at the ends, where this is 1 or -1.
+
+    Near 0 the difference would lose the digits of x, which are all that a large cap leaves: there it is a series.
+    """
+    near = x - x * x * x * (1 / 3)
+    return tl.where(tl.abs(x) < 0.03, near, 1.0 - 2.0 / (1.0 + tl.exp2(x * 2.8853900817779268)))  # 2 log2(e)
 
 
 @triton.jit
-def spans(Spans_ptr, bounds, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, TRANSPOSED: tl.constexpr):
-    """Write what `tiles` loads of each block, a program for each: those of a batch, then those of the next."""
+def spans(
+    Spans_ptr, bounds, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, TRANSPOSED: tl.constexpr,
+    OTHERS: tl.constexpr,
+):  # fmt: skip
+    """Write what `tiles` loads of each block, a program for each: of each batch, those with most tiles first.
+
+    The place of a block is how many of the others have more. A sort would be some launches more, and a call with
+    packed sequences does this each time.
+    """
     T = tl.cdiv(N_own, B_OWN)
     b, block = tl.program_id(0) // T, tl.program_id(0) % T
-    padded = (block + 1) * B_OWN > N_k if TRANSPOSED else False
-    counted, n_cut, n = span_of(loaded, bounds, b, block, N_own, N_q, N_k, B_OWN, B, padded)
-    span = Spans_ptr + tl.program_id(0) * SPAN
+    counted, n_cut, n = span_of(loaded, bounds, b, block, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
+    place = 0
+    for start in range(0, T, OTHERS):
+        other = start + tl.arange(0, OTHERS)
+        _, _, its = span_of(loaded, bounds, b, other, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
+        before = (other < T) & ((its > n) | ((its == n) & (other < block)))
+        place += tl.sum(before.to(tl.int32))
+    span = Spans_ptr + (b * T + place) * SPAN
     tl.store(span, block)
     for k in tl.static_range(5):
         tl.store(span + 1 + k, counted[k])

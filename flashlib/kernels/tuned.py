@@ -4,6 +4,7 @@
 H200; those of the other generations are choices that compile, the forward ones without spilled registers.
 """
 
+import math
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -83,18 +84,20 @@ NO_TENSOR_CORES_BACKWARD = {
 }
 
 
-def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, **asked) -> Config:
+def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, keys=math.inf, **asked) -> Config:
     """Return the Config of the forward pass, made smaller until it fits what a program has on this device.
 
     asked: numbers of the Config that are asked for; only the others are made smaller.
-    heads: B * H_q. A sequence is short if the problem is small, if its row blocks would be fewer than the
-    multiprocessors, or if it is causal and has few tiles, since those that the mask cuts, half of them in vain,
-    are then many.
+    heads: B * H_q; keys: how many a row sees, on average. A sequence is short if the problem is small, if its row
+    blocks would be fewer than the multiprocessors, if it is causal and has few tiles, since those that the mask
+    cuts, half of them in vain, are then many, or if a mask leaves few of many: small programs stand beside each
+    other on a multiprocessor, and one computes while another begins or ends.
     """
     gpu = room(device)
     config, for_short = _table(gpu, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
     too_few = -(-N_q // config.B_R) * heads < gpu.multiprocessors
-    if too_few or heads * N_q * N_k * D < SMALL or (causal and N_k <= SHORT * config.B_C):
+    few = keys < N_k and keys <= SHORT * config.B_C
+    if too_few or heads * N_q * N_k * D < SMALL or (causal and N_k <= SHORT * config.B_C) or few:
         config = for_short
     shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize)
     return fitted(config._replace(**asked), shared, gpu.shared, keep=asked)

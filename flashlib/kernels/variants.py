@@ -93,6 +93,17 @@ def of(mask, causal, asked) -> tuple:
     return told, {"CAUSAL": False, "VARIANT": (found.function, functions, changes), "SCORED": bool(changes)}
 
 
+def keys_of_a_row(mask, causal, N_q, N_k) -> float:
+    """Return how many keys a row sees, on average, by a mask of intervals; all of them by any other."""
+    if mask is None:
+        return N_k
+    hide = parts(masks.combined(mask, causal)).hide
+    each = [_keys(hide, masks.Place(N_q, N_k, b)) for b in range(_batches(hide))]
+    if each[0] is None or not N_q:
+        return N_k
+    return float(np.mean([end - first for first, end in each]))
+
+
 class Found(NamedTuple):
     """Which tiles are computed: a function for BOUNDS or None, its numbers, the order of blocks; see `seen`."""
 
@@ -123,14 +134,13 @@ def in_memory(first, end, asked) -> Found:
     if spans.numel():
         with on_device_of(spans):
             _spans(batches * T, N, asked)(spans, bounds)
-    order = (spans[..., 6].sum(0) if batches > 1 else spans[0, :, 6]).argsort(descending=True, stable=True)
-    return Found(seen.loaded, bounds, spans[:, order])
+    return Found(seen.loaded, bounds, spans)
 
 
 @functools.lru_cache(maxsize=256)
 def _spans(programs, N, asked) -> launching.Launch:
     own, streamed = (asked.B_C, asked.B_R) if asked.transposed else (asked.B_R, asked.B_C)
-    constants = {"B_OWN": own, "B": streamed, "TRANSPOSED": asked.transposed}
+    constants = {"B_OWN": own, "B": streamed, "TRANSPOSED": asked.transposed, "OTHERS": 256}
     return launching.Launch(seen.spans, programs, (N, asked.N_q, asked.N_k), constants, {"num_warps": 1})
 
 

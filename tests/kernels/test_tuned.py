@@ -2,10 +2,12 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 
-from flashlib.kernels import tuned
+from flashlib import masks
+from flashlib.kernels import tuned, variants
 from flashlib.kernels.tuned import Config
 
 KB = 1024
@@ -40,8 +42,8 @@ def test_a_fitted_config_fits_and_keeps_what_it_can(room, D, itemsize):
         assert fitted == config
 
 
-def default(D, dtype, descriptors, *, causal=False, N_q=4096, N_k=4096, heads=64):
-    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": heads}
+def default(D, dtype, descriptors, *, causal=False, N_q=4096, N_k=4096, heads=64, **keys):
+    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": heads, **keys}
     return tuned.default(D, dtype, descriptors, torch.device("cpu"), **sizes)
 
 
@@ -70,6 +72,30 @@ def test_short_sequences_have_tiles_of_their_own(monkeypatch):
     assert default(128, torch.float16, True, causal=True, N_k=tuned.SHORT * rule.B_C) == short
     assert default(128, torch.float16, True, causal=True, N_k=tuned.SHORT * rule.B_C + 1) == rule
     assert default(128, torch.float16, True, causal=False, N_k=tuned.SHORT * rule.B_C) == rule
+
+
+def test_a_mask_that_leaves_few_keys_has_the_tiles_of_short_sequences():
+    rule, short = tuned.HOPPER[128]
+    few = tuned.SHORT * rule.B_C
+    assert default(128, torch.float16, True, keys=few) == short
+    assert default(128, torch.float16, True, keys=few + 1) == rule
+    assert default(128, torch.float16, True, N_k=few, keys=few) == rule, "no mask hides any"
+
+
+MASKS = {
+    "window": (masks.window(40, 9), 50 - (40 * 41 / 2 + 9 * 10 / 2) / 200),
+    "documents": (masks.documents(np.arange(200) // 50), 50),
+    "sequences": (masks.documents(np.stack([np.arange(200) // 50, np.arange(200) // 100])), 75),
+    "causal documents": (masks.causal() & masks.documents(np.arange(200) // 50), 25.5),
+    "soft cap": (masks.softcap(3.0), 200),
+    "blocks": (masks.blocks(np.eye(2, dtype=bool), 100, 100), 200),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_how_many_keys_a_row_sees(name):
+    mask, keys = MASKS[name]
+    assert variants.keys_of_a_row(mask, False, 200, 200) == pytest.approx(keys)
 
 
 def test_what_is_asked_for_stays_and_the_rest_gives_way(monkeypatch):

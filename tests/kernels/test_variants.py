@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from flashlib import masks, sink, torch_ref
-from flashlib.kernels import autograd, backward, forward
+from flashlib.kernels import autograd, backward, forward, variants
 from tests import masked, oracle
 from tests.kernels import drawn, gradients
 from tests.kernels.test_forward import check as check_repeated
@@ -86,6 +86,37 @@ def test_the_result_does_not_depend_on_the_tiles(kind, device, rng, poisoned):
     mask = drawn.WIDE[kind](rng, 1, 1, 53, 71)
     check(Q, K, V, mask=mask, B_r=B_r, B_c=B_c)
     gradients.check(Q, K, V, dO, mask=mask, B_r=B_r, B_c=B_c, num_warps=4)
+
+
+@pytest.mark.parametrize("heads", [(1, 11, 1), (3, 3, 3)], ids=str)
+def test_every_block_of_every_head_has_its_turn(heads, device, rng, poisoned):
+    """Of more heads than take turns at a time, and not a multiple of them."""
+    Q, K, V, dO = tensors(device, 21, 45, heads=heads)
+    ids = np.sort(rng.integers(0, 4, (heads[0], 45)), axis=1)
+    check(Q, K, V, mask=masks.documents(ids), B_r=16, B_c=16)
+    gradients.check(Q, K, V, dO, mask=masks.documents(ids), **SMALL)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng):
+    """Of each sequence of a batch by itself, and of more blocks than are compared at a time."""
+    N_q, N_k, B_r, B_c = 4501, 4603, 16, 32
+    ids = np.stack([np.sort(rng.integers(0, 40, N_k)), np.sort(rng.integers(0, 7, N_k))])
+    asked = variants.Asked(2, 1, N_q, N_k, B_r, B_c, torch.device(device), transposed)
+    (order, *_), _ = variants.of(masks.documents(ids), False, asked)
+    own, streamed, N = (B_c, B_r, N_k) if transposed else (B_r, B_c, N_q)
+    for b in range(2):
+        block, tiles = order[b, :, 0].cpu().numpy(), order[b, :, 6].cpu().numpy()
+        assert (np.sort(block) == np.arange(-(-N // own))).all() and (np.diff(tiles) <= 0).all()
+        same = np.flatnonzero(np.diff(tiles) == 0)
+        assert (block[same] < block[same + 1]).all(), "of blocks with as many tiles the first comes first"
+        seen = ids[b, :, None] == ids[b, N_k - N_q :] if transposed else ids[b, N_k - N_q :, None] == ids[b]
+        for i, n in list(zip(block, tiles, strict=True))[:: len(block) // 9]:
+            found = np.flatnonzero(seen[i * own : (i + 1) * own].any(0))
+            begin = (
+                found[0] // streamed * streamed if transposed else found[0]
+            )  # of keys, at the first that is seen
+            assert n == -(-(found[-1] + 1 - begin) // streamed)
 
 
 @pytest.mark.parametrize("kind", ["long documents", "slopes of heads", "function with a kernel"])
