@@ -245,7 +245,8 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     of_values = {"d_v": d_v, "D_V": D_V}
     early = tuned.room(q.device).tma and not INTERPRETED  # Hopper can launch a kernel before the last has ended
-    pairs = layout.fp8 and compute == torch.float16 and unit > 1 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
+    pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
+    pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
     partial = launching.Launch(
         _partial,
@@ -276,7 +277,7 @@ def _config(R, D, dtype, itemsize, paged, device):
         config = tuned.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
-        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # of fp8 too few bytes are under way else
+        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # of 64 in fp8 too few bytes are under way
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
         config = tuned.Config(B_R, B_C, warps, 3)
 
