@@ -111,7 +111,7 @@ def clocked(rung) -> Clocked:
     used = [name for name in vars(plain) if name.startswith("r") and f"{package}.{name}" in sys.modules]
     used = {name: clocked(name) for name in used}
     points = [point for made in used.values() for point in made.recording.points]
-    tree = ast.parse(inspect.getsource(plain))
+    tree = _without_docstrings(ast.parse(inspect.getsource(plain)))
     taking = _taking(tree, {name for made in used.values() for name in made.taking})
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name in taking:
@@ -144,6 +144,14 @@ class Recording:
         again = functools.partial(self.kernel[grid], *given, **named, events=events)
         again()
         self.launch = events, self.points, launched, again
+
+
+def _without_docstrings(tree):
+    """Return a tree of what is executed: its text is what a record is compared with."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return tree
 
 
 def _executed(name, source):

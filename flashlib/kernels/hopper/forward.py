@@ -11,7 +11,8 @@ round g // STAGES. t counts row blocks, u turns: each tile of a block takes one,
 
     barrier      count      who arrives, and when            who waits, for which parity       until then
     q_full[c]    1          copy unit, block t is there      consumer c      t & 1             no Q to multiply
-    q_empty[c]   1          consumer c, its last Q K^T done  producer        (t & 1) ^ 1       Q is read
+    q_empty[c]   1          consumer c, its last Q K^T done; producer        (t & 1) ^ 1       Q is read
+                            one tile, or d = 256: O stored
     k_full[s]    1          copy unit, K(g) is there         consumers       round & 1         no K to multiply
     k_empty[s]   consumers  each, its Q K(g)^T done          producer        (round & 1) ^ 1   K(g-STAGES) is read
     v_full[s]    1          copy unit, V(g) is there         consumers       round & 1         no V to multiply
