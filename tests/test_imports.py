@@ -32,7 +32,15 @@ MAY_IMPORT = {
     r"flashlib\.recorder": r"flashlib\.(state|softmax|tiled)",
     r"flashlib\.kernels\.ladder(\..*)?": r"flashlib\.(state|kernels|kernels\.ladder)",
     r"flashlib\.parcel": r"flashlib\.kernels",
-    r"flashlib\.kernels\.(compiled|compiling|own)": r"flashlib\.(state|gpus|parcel|kernels(\..*)?)",
+    r"flashlib\.kernels\.occupancy": r"flashlib\.gpus",
+    r"flashlib\.kernels\.registry": (
+        r"flashlib\.(state|kernels|kernels\.(softmax|forward|forward_ideas|backward|occupancy|(hopper\.)?ladder))"
+        r"|flashlib\.kernels\.hopper\.forward"
+    ),
+    r"flashlib\.kernels\.compiler": r"flashlib\.kernels\.occupancy",
+    r"flashlib\.kernels\.compiled": r"flashlib\.kernels\.(compiler|listings|occupancy|registry)",
+    r"flashlib\.kernels\.compiling": r"flashlib\.(parcel|kernels|kernels\.(listings|tuned))",
+    r"flashlib\.kernels\.own": r"flashlib\.(state|parcel|kernels\.(compiled|compiler))",
     r"flashlib\.kernels\.launching": r"flashlib\.(state|masks|kernels|kernels\.tuned)",
     r"flashlib\.kernels\.variants": r"flashlib\.(masks|kernels|kernels\.(launching|seen))",
     r"flashlib\.kernels\.forward": r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|seen|variants))",

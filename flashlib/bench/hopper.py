@@ -45,12 +45,12 @@ def hopper(Q, K, V, causal):
 
 def rungs() -> dict:
     """Return the peers of `rungs`: {name of the kernel as compiled: peer}, the finished one last."""
-    from flashlib.kernels import compiled
+    from flashlib.kernels import registry
 
     def peer(kernel):
         return lambda Q, K, V, causal: kernel.call(Q, K, V, causal=causal).O
 
-    return {name: peer(kernel) for name, kernel in compiled.kernels().items() if name.startswith("hopper_")}
+    return {name: peer(kernel) for name, kernel in registry.kernels().items() if name.startswith("hopper_")}
 
 
 PEERS = {"hopper": hopper, **{name: peers.PEERS[name] for name in OTHERS if name in peers.PEERS}}

@@ -107,9 +107,9 @@ def _rows(size, yours, ours):
 
 
 def _table(rows, what):
-    from flashlib.kernels import compiled, triton
+    from flashlib.kernels import occupancy, triton
 
-    gpu = compiled.MULTIPROCESSORS[CAPABILITY].gpus[0]
+    gpu = occupancy.MULTIPROCESSORS[CAPABILITY].gpus[0]
     heads = "", "", "kernel", "registers", "spilled", "shared KB", "warps", "programs"
     title = (
         f"{what}, compiled for an {gpu} by Triton {triton.__version__}: registers and spilled bytes of a thread,\n"

@@ -81,11 +81,11 @@ def _launch(entry, until, capability=CAPABILITY):
 
 def _alike(entry) -> dict:
     """Return one call of those that run the same code: of N, Triton knows only of what it is a multiple."""
-    from flashlib.kernels import compiled
+    from flashlib.kernels import registry
 
     _, H_q, H_k, N = entry["shape"]
     config = dict(zip(("B_r", "B_c", "num_warps", "num_stages"), entry["config"], strict=True))
-    taken = compiled.options_of(entry["kernel"])  # the Hopper kernel chooses alone
+    taken = registry.options_of(entry["kernel"])  # the Hopper kernel chooses alone
     config = {name: value for name, value in config.items() if name in taken}
     asked = {"shape": [1, H_q, H_k, N if N % 1024 else 4096], "asked": config | entry["asked"]}
     return {name: entry[name] for name in ("kernel", "d", "causal")} | asked

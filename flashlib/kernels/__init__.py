@@ -20,7 +20,8 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     launching       how they are launched: options, descriptors, plans that are made once
     tiles           what they share: how tiles are loaded and stored
     interpreting    the interpreter made faster
-    compiled        what the compiler makes of a kernel, for any GPU, present or not
+    compiled        what the compiler makes of a kernel, for any GPU, present or not; registry: which there are
+    occupancy       how many programs a multiprocessor can hold at a time
     hopper          kernels for Hopper alone, in Gluon, where warps have roles
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
 

@@ -7,69 +7,11 @@
 
 import functools
 import hashlib
-import importlib
-import inspect
-import pkgutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import triton
-
-from flashlib.gpus import GPU, GPUS
-from flashlib.kernels import (
-    DTYPES,
-    backward,
-    check_kernel_blocks,
-    check_powers_of_two,
-    forward,
-    forward_ideas,
-    ladder,
-    listings,
-    softmax,
-)
-from flashlib.kernels.compiler import CompileError, Compiler
-from flashlib.kernels.hopper import forward as hopper_forward
-from flashlib.kernels.hopper import ladder as hopper_ladder
-from flashlib.state import check_causal, check_counts
-
-MAX_STAGES = 8
-
-
-class Multiprocessor(NamedTuple):
-    """What the programs on one multiprocessor share, beside 64K registers, by compute capability.
-
-    Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (gpus, warps,
-    programs: the most there can be at a time); cuda_occupancy.h of the CUDA toolkit (unit: bytes, shared memory is
-    handed out in multiples of it).
-    """
-
-    gpus: tuple[str, ...]
-    warps: int
-    programs: int
-    unit: int
-
-    @property
-    def gpu(self) -> GPU:
-        return GPUS[self.gpus[0]]
-
-
-MULTIPROCESSORS = {
-    75: Multiprocessor(("T4",), warps=32, programs=16, unit=256),
-    80: Multiprocessor(("A100",), warps=64, programs=32, unit=128),
-    89: Multiprocessor(("RTX 4090",), warps=48, programs=24, unit=128),
-    90: Multiprocessor(("H100", "H200"), warps=64, programs=32, unit=128),
-}
-REGISTERS = 64 * 1024  # of a multiprocessor, 32 bits each
-MAX_REGISTERS = 255  # of a thread
-
-
-class Programs(NamedTuple):
-    """How many programs a multiprocessor can hold at a time, by each of what they share."""
-
-    registers: int
-    shared: int
-    warps: int
+from flashlib.kernels import compiler, listings, registry
+from flashlib.kernels.occupancy import MULTIPROCESSORS, Programs, programs  # chapter 12 names compiled.programs
 
 
 @dataclass(frozen=True)
@@ -157,85 +99,16 @@ def fingerprint(listing) -> str:
     return hashlib.sha256(listings.without_name(listing).encode()).hexdigest()[:12] if listing else ""
 
 
-def programs(registers, shared, num_warps, capability) -> Programs:
-    """Return how many programs fit on one multiprocessor.
-
-    registers: of a thread; shared: bytes of a program. A warp gets registers in multiples of 256, from one of the
-    four parts of the multiprocessor, and each program also takes the shared memory that the system keeps.
-    Source: cuda_occupancy.h of the CUDA toolkit.
-    """
-    limits = MULTIPROCESSORS[capability]
-    gpu = limits.gpu
-    of_warp = _up(registers * 32, 256)
-    warps = REGISTERS // 4 // of_warp * 4
-    taken = _up(shared + gpu.sram - gpu.block_sram, limits.unit)
-    by_shared = gpu.sram // taken if taken else limits.programs
-    return Programs(
-        registers=warps // _up(num_warps, 4),
-        shared=min(by_shared, limits.programs) if shared <= gpu.block_sram else 0,
-        warps=min(limits.warps // num_warps, limits.programs),
-    )
-
-
-def _up(n, unit):
-    return -(-n // unit) * unit
-
-
-class Kernel(NamedTuple):
-    """How a kernel comes to be launched.
-
-    call: the function of its module that launches it. launched: its name there, where the call launches others
-    too. options: with which the call launches it.
-    """
-
-    call: Callable
-    launched: str | None = None
-    options: dict = {}
-
-
-@functools.cache
-def kernels() -> dict[str, Kernel]:
-    """Return what can be compiled: both passes, softmax, rungs with a kernel or without one idea; and Hopper's."""
-    found = {
-        "forward": Kernel(forward.attention),
-        "backward_dkv": Kernel(backward.backward, "_dkv"),
-        "backward_dq": Kernel(backward.backward, "_dq"),
-        "backward_fused": Kernel(backward.backward, "_dkv", {"deterministic": False}),
-        "softmax": Kernel(softmax.softmax),
-    }
-    found |= _rungs(ladder)
-    found["without_common_wait"] = Kernel(ladder.r8_descriptors.attention, options={"common_wait": False})
-    for idea in ("late_division", "parallel_rows", "split_rows"):
-        found[f"without_{idea}"] = Kernel(forward_ideas.attention, options={idea: False})
-    found |= {f"hopper_{name}": kernel for name, kernel in _rungs(hopper_ladder).items()}
-    return found | {"hopper_forward": Kernel(hopper_forward.attention)}
-
-
-def _rungs(package):
-    """Return the rungs of a ladder that have a kernel."""
-    found = {}
-    for rung in pkgutil.iter_modules(package.__path__):
-        module = vars(importlib.import_module(f"{package.__name__}.{rung.name}"))
-        if "attention" in module and any(isinstance(x, triton.runtime.KernelInterface) for x in module.values()):
-            found[rung.name] = Kernel(module["attention"])
-    return found
-
-
-def options_of(kernel) -> frozenset[str]:
-    """Return which of causal, B_r, B_c, num_warps, num_stages and descriptors a kernel takes."""
-    taken = inspect.signature(kernels()[kernel].call).parameters
-    return frozenset(taken) & {"causal", "B_r", "B_c", "num_warps", "num_stages", "descriptors"}
-
-
 def report(
     *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
     num_stages=None, descriptors=None, capability=90, sass=True, shape=None,
 ) -> Compiled:  # fmt: skip
     """Compile a kernel for a GPU, and report the result; takes a second, the first time three, again none.
 
-    kernel: one of `kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that `backward` makes
-    by default, or "backward_fused", the one in their place if deterministic=False; "softmax"; a rung of `ladder`;
-    for capability 90 alone "hopper_forward" and the rungs of `hopper.ladder`, as "hopper_r1_alike".
+    kernel: one of `registry.kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
+    `backward` makes by default, or "backward_fused", the one in their place if deterministic=False; "softmax";
+    a rung of `ladder`; for capability 90 alone "hopper_forward" and the rungs of `hopper.ladder`, as
+    "hopper_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90. sass:
@@ -259,7 +132,7 @@ def launch(
     until: "config", without compiling; "ttgir", a fifth of a second; "sass", two seconds.
     """
     sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
-    _check_choice(until=(until, ("config", "ttgir", "sass")))
+    registry.check_choice(until=(until, ("config", "ttgir", "sass")))
     asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
     config = [_ask(*asked, "config")[name] for name in sizes]  # not of the report: of warps with roles it has more
     if until == "config":
@@ -277,45 +150,10 @@ def hash_of(ttgir, told) -> str:
 def _checked(kernel, d, dtype, causal, capability, shape, **options) -> tuple:
     """Return the arguments of `_ask` but the last; raise for what the kernel does not take."""
     options = {name: value for name, value in options.items() if value is not None}
-    _check(kernel, d, dtype, causal, capability, options, shape)
+    registry.check(kernel, d, dtype, causal, capability, options, shape)
     options = tuple((name, value if name == "descriptors" else int(value)) for name, value in options.items())
     shape = None if shape is None else tuple(map(int, shape))
     return kernel, int(d), dtype, bool(causal), int(capability), options, shape
-
-
-def _check(kernel, d, dtype, causal, capability, options, shape):
-    _check_choice(kernel=(kernel, kernels()))
-    _check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
-    _check_choice(capability=(capability, MULTIPROCESSORS))
-    check_counts(at_least=1, d=d)
-    check_causal(causal)
-    taken = options_of(kernel)
-    for name in options:
-        if name not in taken:
-            raise ValueError(f"{name} is {options[name]!r}; {kernel} has no such option: leave it out")
-    if causal and "causal" not in taken:
-        raise ValueError(f"causal is {causal}; {kernel} has no mask: leave it out")
-    check_kernel_blocks(**{name: options[name] for name in ("B_r", "B_c") if name in options})
-    if "num_warps" in options:
-        check_powers_of_two(1, 16, num_warps=options["num_warps"])
-    if "num_stages" in options:
-        check_counts(at_least=1, num_stages=options["num_stages"])
-        if options["num_stages"] > MAX_STAGES:
-            raise ValueError(f"num_stages is {options['num_stages']}; at most {MAX_STAGES} are compiled here")
-    if not isinstance(options.get("descriptors", True), bool):
-        raise TypeError(f"descriptors is {options['descriptors']!r}; pass True or False, or None to choose")
-    if shape is not None:
-        if kernel == "softmax":
-            raise ValueError(f"shape is {shape}; softmax takes rows of length d: leave it out")
-        if len(shape) != 4:
-            raise ValueError(f"shape is {shape}; pass (B, H_q, H_k, N)")
-        check_counts(at_least=1, **dict(zip(("B", "H_q", "H_k", "N"), shape, strict=True)))
-
-
-def _check_choice(**choices):
-    for name, (value, accepted) in choices.items():
-        if isinstance(value, bool) or value not in list(accepted):
-            raise ValueError(f"{name} is {value!r}; accepted are {', '.join(map(str, accepted))}")
 
 
 @functools.lru_cache(maxsize=64)
@@ -334,20 +172,7 @@ def made(became, **asked) -> Compiled:
 def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:
     """Return the answer of the process that compiles; until: "config", "ttgir", "cubin" or "sass"."""
     asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
-    call, launched, fixed = kernels()[kernel]
+    call, launched, fixed = registry.kernels()[kernel]
     called = {"module": call.__module__, "call": call.__name__, "launched": launched}
     rest = {"options": dict(options) | fixed, "shape": shape, "until": until}
-    return answered(asked | called | rest)
-
-
-def answered(request) -> dict:
-    """Return the answer of `flashlib.kernels.compiling` to a request; raise what it says must be raised."""
-    gpu = MULTIPROCESSORS[request["capability"]].gpu
-    became = _compiler.ask(request | {"room": gpu.block_sram, "sms": gpu.sms})
-    if "error" in became:
-        name, sentence = became["error"]
-        raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)
-    return became
-
-
-_compiler = Compiler()
+    return compiler.answered(asked | called | rest)

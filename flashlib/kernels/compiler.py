@@ -16,6 +16,8 @@ from pathlib import Path
 import triton
 from triton.runtime import cache
 
+from flashlib.kernels.occupancy import MULTIPROCESSORS
+
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
 ROOT = Path(__file__).parents[2]
 
@@ -173,3 +175,16 @@ def _sources():
     variables = sorted(item for item in os.environ.items() if item[0].startswith("TRITON_"))
     text = repr(([path.read_text(encoding="utf-8") for path in sources], triton.__version__, variables))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def answered(request) -> dict:
+    """Return the answer of `flashlib.kernels.compiling` to a request; raise what it says must be raised."""
+    gpu = MULTIPROCESSORS[request["capability"]].gpu
+    became = _compiler.ask(request | {"room": gpu.block_sram, "sms": gpu.sms})
+    if "error" in became:
+        name, sentence = became["error"]
+        raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)
+    return became
+
+
+_compiler = Compiler()

@@ -1,6 +1,6 @@
 """The process that compiles kernels for any GPU, present or not: `python -m flashlib.kernels.compiling`.
 
-Started by `compiled`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
+Started by `compiler`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
 request as a line of JSON from stdin and writes the answer as a line of JSON to stdout, until stdin ends. The
 launch code of the kernels runs as it is, on tensors in the computer's memory, under a driver that knows a GPU's
 capability and has no GPU; only the launch is left out.
@@ -89,7 +89,7 @@ class Enough(Exception):
 
 
 def answer(launches, request) -> dict:
-    """Return the answer to a request, which `compiled` checked; raise what the kernel's own checks raise."""
+    """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
     capability, room = request["capability"], request["room"]
     triton.runtime.driver.set_active(NoDevice(capability))
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)

@@ -3,7 +3,7 @@
 import base64
 
 from flashlib import parcel
-from flashlib.kernels import compiled
+from flashlib.kernels import compiled, compiler
 from flashlib.state import check_counts
 
 
@@ -22,7 +22,7 @@ def reports(call, kind, *, d, dtype="bfloat16", causal=False, capability=90) -> 
     sent = {"parcel": [base64.b64encode(pickled).decode(), sources], "call": kind, "shape": None, "until": "cubin"}
 
     def became(launched):
-        return compiled.answered(asked | sent | {"capability": capability, "launched": launched})
+        return compiler.answered(asked | sent | {"capability": capability, "launched": launched})
 
     last = became(None)
     found = {last["names"][-1]: last}

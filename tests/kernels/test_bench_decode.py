@@ -7,7 +7,7 @@ import torch
 
 from flashlib.bench import decode, harness, records
 from flashlib.bench.decode import Size
-from flashlib.kernels import compiled
+from flashlib.kernels import compiled, compiler
 from flashlib.kernels import decode as kernel
 
 RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
@@ -33,7 +33,7 @@ def today(at, name) -> str:
     """Return the hash of what a kernel of a recorded row is compiled to today, without a GPU."""
     asked = {"kernel": name, "d": decode.D, "dtype": "bfloat16", "causal": False, "capability": 90}
     asked |= {"module": __name__, "call": "attention", "launched": name, "options": {"at": at}}
-    found = compiled.answered(asked | {"shape": (1, 1, 1, 16), "until": "ttgir"})
+    found = compiler.answered(asked | {"shape": (1, 1, 1, 16), "until": "ttgir"})
     return compiled.hash_of(found["ttgir"], found["told"])
 
 

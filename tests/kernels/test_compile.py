@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from flashlib.kernels import HEAD_DIMS, compiled
+from flashlib.kernels import HEAD_DIMS, compiled, registry
 
 CAPABILITIES = (80, 90)
 PASSES = ("backward_dkv", "backward_dq", "backward_fused")
-HOPPER = {name for name in compiled.kernels() if name.startswith("hopper_")}  # see test_hopper_compiled, _ladder
-RUNGS = sorted(set(compiled.kernels()) - {"forward", *PASSES, "softmax"} - HOPPER)
+HOPPER = {name for name in registry.kernels() if name.startswith("hopper_")}  # see test_hopper_compiled, _ladder
+RUNGS = sorted(set(registry.kernels()) - {"forward", *PASSES, "softmax"} - HOPPER)
 
 # Bytes of a thread, of the default tiles in 16 bit under a causal mask. The others compiled below spill none.
 SPILLED = {
@@ -82,7 +82,7 @@ def test_a_kernel_compiles_fits_and_multiplies_as_it_should(asked):
 
 def test_every_kernel_is_compiled_for_both_generations():
     asked = {(request["kernel"], request["capability"]) for request in REQUESTS}
-    assert asked >= set(itertools.product(set(compiled.kernels()) - HOPPER, CAPABILITIES))
+    assert asked >= set(itertools.product(set(registry.kernels()) - HOPPER, CAPABILITIES))
     assert {"r3_flash", "r4_exp2", "r5_causal"} <= set(RUNGS)
     sizes = {(r["capability"], r["kernel"], r["d"]) for r in REQUESTS if r.get("causal")}
     assert sizes > SPILLED.keys()

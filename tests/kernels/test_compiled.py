@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flashlib.gpus import GPUS
-from flashlib.kernels import compiled, compiler, listings, tuned
+from flashlib.kernels import compiled, compiler, listings, occupancy, registry, tuned
 
 PASSES = {"backward_dkv": 4, "backward_dq": 3, "backward_fused": 5}  # products of tiles in each
 TILE = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 2, "d": 64, "dtype": "bfloat16"}
@@ -47,7 +47,7 @@ def ptxas(report):
 def test_registers_and_spills_are_those_of_ptxas(request_):
     report = compiled.report(**request_)
     assert (report.registers, report.spilled) == ptxas(report)
-    assert report.registers <= compiled.MAX_REGISTERS
+    assert report.registers <= occupancy.MAX_REGISTERS
 
 
 def test_it_says_what_it_compiled():
@@ -65,7 +65,7 @@ def test_of_the_backward_it_says_what_was_launched_for_this_pass(kernel):
     asked = {"B_r": 32, "B_c": 64, "num_warps": 8, "num_stages": 1, "descriptors": False}
     report = compiled.report(kernel=kernel, d=64, **asked, sass=False)
     assert {name: getattr(report, name) for name in asked} == asked
-    assert compiled.options_of(kernel) == {"causal", *asked}
+    assert registry.options_of(kernel) == {"causal", *asked}
     table = tuned.HOPPER_BACKWARD[128]._asdict()[kernel.removeprefix("backward_")]
     chosen = compiled.report(kernel=kernel, d=128, causal=True, sass=False)
     assert (chosen.B_r, chosen.B_c, chosen.num_warps, chosen.num_stages) == table
@@ -95,7 +95,7 @@ def test_128_by_128_spills_on_4_warps_and_less_on_8():
     asked = {"kernel": "r8_descriptors", "d": 128, "capability": 90, "B_r": 128, "B_c": 128}  # as in chapter 12
     four, eight = (compiled.report(**asked, num_warps=warps, num_stages=3) for warps in (4, 8))
     assert four.spilled > eight.spilled
-    assert four.registers == compiled.MAX_REGISTERS
+    assert four.registers == occupancy.MAX_REGISTERS
     assert four.counts("sass", loop=True)["spill"] > 0
     assert any("wgmma" in note for note in four.notes)
 
@@ -176,23 +176,6 @@ def test_what_does_not_fit_is_told():
     assert not report.fits and report.programs == 0
 
 
-def test_programs_by_hand():
-    """An A100: at 168 registers 12 warps, 164 KB of which each program loses one, 64 warps, 32 programs."""
-    assert compiled.programs(168, 0, 4, 80) == (3, 32, 16)
-    assert compiled.programs(255, 40 * 1024, 8, 80) == (1, 4, 8)
-    assert compiled.programs(32, 163 * 1024, 1, 80) == (16, 1, 32)
-    assert compiled.programs(32, 163 * 1024 + 1, 1, 80).shared == 0
-    assert compiled.programs(128, 64 * 1024, 4, 75) == (4, 1, 8)
-    assert compiled.programs(128, 0, 4, 90) == (4, 32, 16)
-
-
-def test_every_gpu_is_of_one_generation():
-    named = [name for generation in compiled.MULTIPROCESSORS.values() for name in generation.gpus]
-    assert sorted(named) == sorted(GPUS)
-    for generation in compiled.MULTIPROCESSORS.values():
-        assert len({(GPUS[name].sram, GPUS[name].block_sram) for name in generation.gpus}) == 1
-
-
 @pytest.mark.parametrize(
     "wrong, sentence",
     [
@@ -216,7 +199,7 @@ def test_every_gpu_is_of_one_generation():
     ids=str,
 )
 def test_what_is_wrong_is_refused_before_any_work(wrong, sentence, monkeypatch):
-    monkeypatch.setattr(compiled._compiler, "ask", lambda request: pytest.fail("it was compiled"))
+    monkeypatch.setattr(compiler._compiler, "ask", lambda request: pytest.fail("it was compiled"))
     with pytest.raises(ValueError, match=sentence):
         compiled.report(**wrong)
 
@@ -233,7 +216,7 @@ def test_what_the_kernel_refuses_is_told_in_its_words():
 
 
 def test_what_ptxas_refuses_is_told_in_a_sentence(own_compiler):
-    with pytest.raises(compiled.CompileError, match="ptxas.* refused it: Insufficient registers") as told:
+    with pytest.raises(compiler.CompileError, match="ptxas.* refused it: Insufficient registers") as told:
         compiled.report(B_r=256, B_c=256, num_warps=16, num_stages=5, causal=True)
     assert "\n" not in str(told.value)
     assert compiled.report(**TILE).registers, "and the next one is answered"
@@ -241,38 +224,38 @@ def test_what_ptxas_refuses_is_told_in_a_sentence(own_compiler):
 
 def test_what_takes_too_long_is_given_up(monkeypatch, own_compiler):
     monkeypatch.setattr(compiler, "TIME_LIMIT", 0.01)
-    with pytest.raises(compiled.CompileError, match="took longer than 0.01 seconds: choose smaller tiles"):
+    with pytest.raises(compiler.CompileError, match="took longer than 0.01 seconds: choose smaller tiles"):
         compiled.report(d=32, num_stages=5, sass=False)
     monkeypatch.undo()
     assert compiled.report(d=32, num_stages=5, sass=False).registers, "and the next one is answered"
 
 
 def test_a_compiler_that_dies_says_what_it_last_said(monkeypatch, own_compiler):
-    compiled._compiler.stop()
+    compiler._compiler.stop()
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(compiled.CompileError, match="ended without an answer; it last said: nothing"):
+    with pytest.raises(compiler.CompileError, match="ended without an answer; it last said: nothing"):
         compiled.report(d=32, num_stages=6, sass=False)
 
 
 def test_the_answer_is_kept(monkeypatch):
     report = compiled.report(**TILE)
-    monkeypatch.setattr(compiled._compiler, "ask", lambda request: pytest.fail("compiled twice"))
+    monkeypatch.setattr(compiler._compiler, "ask", lambda request: pytest.fail("compiled twice"))
     assert compiled.report(**TILE) is report
 
 
 def test_without_the_disassembler_the_rest_stands(monkeypatch, own_compiler):
-    compiled._compiler.stop()
+    compiler._compiler.stop()
     monkeypatch.setenv("TRITON_NVDISASM_PATH", "/nowhere")
     report = compiled.report(d=16, num_stages=2)
-    compiled._compiler.stop()
+    compiler._compiler.stop()
     assert report.registers > 0 and report.ptx
 
 
 def test_no_process_is_left_behind(own_compiler):
     code = (
-        "from flashlib.kernels import compiled\n"
+        "from flashlib.kernels import compiled, compiler\n"
         "compiled.report(d=16, sass=False)\n"
-        "print(compiled._compiler.process.pid)"
+        "print(compiler._compiler.process.pid)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stderr == ""

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from flashlib.bench import harness, timelines
-from flashlib.kernels import compiled
+from flashlib.kernels import compiled, compiler
 from flashlib.kernels.hopper import clocked, interpreting, ladder, standing
 from flashlib.kernels.hopper import forward as finished
 from flashlib.pipeline import Copy, Finish, FinishStores, Product, Store, Wait, recorded, run
@@ -242,7 +242,7 @@ def made(module, d, **options):
     """Compile the kernel of a module whose `attention` takes these options."""
     what = {"kernel": module.__name__, "d": d, "dtype": "bfloat16", "causal": False, "capability": 90}
     call = {"module": module.__name__, "call": "attention", "launched": None, "options": options}
-    return compiled.made(compiled.answered(what | call | {"shape": None, "until": "sass"}), **what)
+    return compiled.made(compiler.answered(what | call | {"shape": None, "until": "sass"}), **what)
 
 
 @pytest.mark.parametrize("d", [64, 128])

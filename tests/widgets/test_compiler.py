@@ -17,6 +17,7 @@ from flashlib.widgets.compiler.choices import SETTINGS, SIZES
 
 compiled = pytest.importorskip("flashlib.kernels.compiled", exc_type=ImportError)  # no Triton, no compiler
 
+from flashlib.kernels import compiler, occupancy, registry  # noqa: E402
 from flashlib.widgets.compiler import background  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +47,7 @@ def begin(lab, **settings):
     while not ((job := lab._job) and job._wanted._end):  # until the last of the settings is being compiled
         assert time.monotonic() < deadline, "it was not begun, or has ended"
         time.sleep(0.01)
-    return compiled._compiler.process
+    return compiler._compiler.process
 
 
 def texts(lab):
@@ -92,14 +93,14 @@ def test_what_a_kernel_does_not_take_is_not_asked_for():
 
 
 def test_all_kernels_and_gpus_are_offered(lab):
-    assert [name for name, *_ in lab.offered["kernel"]] == list(compiled.kernels())
+    assert [name for name, *_ in lab.offered["kernel"]] == list(registry.kernels())
     groups = {name: group for name, group, _ in lab.offered["kernel"]}
     assert {name for name, group in groups.items() if group == "Hopper"} == {
         "hopper_forward", "hopper_r1_alike", "hopper_r2_producer", "hopper_r3_turns", "hopper_r4_overlap",
         "hopper_r5_registers", "hopper_r6_persistent",
     }  # fmt: skip
     assert groups["r8_descriptors"] == "rungs" and groups["backward_dq"] == "in flashlib"
-    assert {c for c, _ in lab.offered["capability"]} == set(compiled.MULTIPROCESSORS)
+    assert {c for c, _ in lab.offered["capability"]} == set(occupancy.MULTIPROCESSORS)
 
 
 def test_the_passes_of_the_backward_are_shown():
@@ -236,13 +237,13 @@ def test_a_closed_lab_leaves_no_process_at_work(lab):
 def test_python_ends_at_once_and_leaves_no_process():
     code = (
         "import time\n"
-        "from flashlib.kernels import compiled\n"
+        "from flashlib.kernels import compiler\n"
         "from flashlib.widgets.compiler import CompilerLab\n"
         "lab = CompilerLab(d=64)\n"
         f"lab.set_state({LONG!r})\n"
-        "while not compiled._compiler.process:\n"
+        "while not compiler._compiler.process:\n"
         "    time.sleep(0.01)\n"
-        "print(compiled._compiler.process.pid, time.time())\n"
+        "print(compiler._compiler.process.pid, time.time())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr

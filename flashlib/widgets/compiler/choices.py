@@ -16,18 +16,18 @@ SIZES = {
 
 def offered() -> dict:
     """Return what the page lists: kernels with their group and what they take, GPUs, and sizes."""
-    from flashlib.kernels import compiled
+    from flashlib.kernels import occupancy, registry
 
-    kernels = [[name, _group(name), sorted(taken(name))] for name in compiled.kernels()]
-    gpus = [[c, f"{', '.join(m.gpus)} (sm_{c})"] for c, m in compiled.MULTIPROCESSORS.items()]
+    kernels = [[name, _group(name), sorted(taken(name))] for name in registry.kernels()]
+    gpus = [[c, f"{', '.join(m.gpus)} (sm_{c})"] for c, m in occupancy.MULTIPROCESSORS.items()]
     return {"kernel": kernels, "capability": gpus[::-1]} | {name: list(sizes) for name, sizes in SIZES.items()}
 
 
 def taken(kernel) -> set:
     """Return the names of the settings that a kernel takes; of one that there is not, all."""
-    from flashlib.kernels import compiled
+    from flashlib.kernels import registry
 
-    return ALWAYS | compiled.options_of(kernel) if kernel in compiled.kernels() else set(SETTINGS)
+    return ALWAYS | registry.options_of(kernel) if kernel in registry.kernels() else set(SETTINGS)
 
 
 def plain(settings) -> dict:

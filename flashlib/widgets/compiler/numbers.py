@@ -22,7 +22,7 @@ def compute(report) -> dict:
 
 def takes(report) -> list[dict]:
     """Return what a program takes of what there is: name, text, share of it (None: no limit), note, and if bad."""
-    from flashlib.kernels.compiled import MAX_REGISTERS
+    from flashlib.kernels.occupancy import MAX_REGISTERS
 
     limits = words.limits_of(report.capability)
     sram, held = limits.gpu.block_sram, report.programs * report.num_warps

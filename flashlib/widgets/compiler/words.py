@@ -50,9 +50,9 @@ def count(n, noun) -> str:
 
 def limits_of(capability):
     """Return what there is on a multiprocessor, by compute capability."""
-    from flashlib.kernels import compiled
+    from flashlib.kernels import occupancy
 
-    return compiled.MULTIPROCESSORS[capability]
+    return occupancy.MULTIPROCESSORS[capability]
 
 
 def _programs(report):
@@ -89,9 +89,9 @@ def _described(
     *, kernel, d, dtype, capability, causal=False, B_r=None, B_c=None, num_warps=None, num_stages=None,
     descriptors=None,
 ):  # fmt: skip
-    from flashlib.kernels import compiled
+    from flashlib.kernels import occupancy
 
-    limits = compiled.MULTIPROCESSORS.get(capability)
+    limits = occupancy.MULTIPROCESSORS.get(capability)
     gpus = " and ".join(limits.gpus) if limits else f"sm_{capability}"
     config = [
         f"tile {B_r} x {B_c}" if B_r and B_c else f"B_r = {B_r}" if B_r else f"B_c = {B_c}" if B_c else "",

@@ -54,9 +54,9 @@ def programs(answer, known):
     """
 
     def right(registers, shared, num_warps):
-        from flashlib.kernels import compiled  # here: Triton is missing on macOS and Windows
+        from flashlib.kernels import occupancy  # here: Triton is missing on macOS and Windows
 
-        return min(compiled.programs(registers, shared, num_warps, 90))
+        return min(occupancy.programs(registers, shared, num_warps, 90))
 
     def draw(rng):
         return rng.integers(16, 256), 128 * rng.integers(0, 600), rng.choice([4, 8, 16])
