@@ -134,12 +134,11 @@ def launch(
     sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     registry.check_choice(until=(until, ("config", "ttgir", "sass")))
     asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
-    config = [_ask(*asked, "config")[name] for name in sizes]  # not of the report: of warps with roles it has more
+    found = _ask(*asked, until)
     if until == "config":
-        return Launch(config, None, None)
-    found = vars(_report(*asked, True)) if until == "sass" else _ask(*asked, until)
+        return Launch(found["config"], None, None)
     sass = fingerprint(found["sass"]) if until == "sass" else None
-    return Launch(config, hash_of(found["ttgir"], found["told"]), sass)
+    return Launch(found["config"], hash_of(found["ttgir"], found["told"]), sass)
 
 
 def hash_of(ttgir, told) -> str:
@@ -166,7 +165,8 @@ def _report(kernel, d, dtype, causal, capability, options, shape, sass):
 def made(became, **asked) -> Compiled:
     """Return the Compiled of such an answer. asked: kernel, d, dtype, causal and capability."""
     lists = {"notes": tuple(became["notes"]), "told": tuple(map(tuple, became["told"]))}
-    return Compiled(**asked, **{name: value for name, value in became.items() if name != "names"} | lists)
+    told = {name: value for name, value in became.items() if name not in ("config", "names")}
+    return Compiled(**asked, **told | lists)
 
 
 def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:

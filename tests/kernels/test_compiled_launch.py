@@ -15,6 +15,17 @@ def test_a_launch_is_told_as_far_as_it_is_asked_for():
     assert sass == (config.config, ttgir.ttgir, sass.sass) and len(sass.sass) == 12
 
 
+def test_the_warps_of_a_launch_are_those_asked_for_whatever_was_compiled_before():
+    """With roles there are more in the compiled kernel."""
+    asked = {"kernel": "hopper_r1_alike", "d": 64, "shape": (1, 2, 2, 256)}
+    report = compiled.report(**asked)
+    launches = [compiled.launch(**asked, until=until) for until in ("config", "ttgir", "sass")]
+    assert report.num_warps >= 4 and all(launch.config == launches[0].config for launch in launches)
+    more = compiled.report(**asked | {"kernel": "hopper_forward"})
+    config = compiled.launch(**asked | {"kernel": "hopper_forward"}, until="config").config
+    assert config[2] == 4 < more.num_warps
+
+
 @pytest.mark.parametrize(
     ("shape", "causal"), [((4, 16, 16, 4096), True), ((16, 16, 16, 1024), True), ((1, 8, 2, 512), False)]
 )
@@ -40,7 +51,7 @@ def test_a_hash_is_of_the_code_not_of_names():
 
 def test_what_only_the_compiler_is_told_counts_too(monkeypatch):
     """Options such as enable_fp_fusion do not show in TTGIR, and SASS depends on them."""
-    answer = {"B_r": 16, "B_c": 16, "num_warps": 1, "num_stages": 1, "ttgir": "the same"}
+    answer = {"config": [16, 16, 1, 1], "ttgir": "the same"}
     hashes = set()
     for fusion in (True, False):
         monkeypatch.setattr(compiled, "_ask", lambda *_, f=fusion: answer | {"told": [["enable_fp_fusion", f]]})
