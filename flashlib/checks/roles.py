@@ -9,6 +9,8 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from flashlib.checks import drawn
 from flashlib.checks.examine import Case, Finding, Problem, Raised, attempt, find_problem
 from flashlib.checks.naming import named
@@ -133,10 +135,18 @@ def told(command) -> str:
     """Return a command as one writes it; of anything else what kind of thing it is."""
     if not isinstance(command, commands.COMMANDS):
         return describe_value(command)
-    values, defaults = list(command), command._field_defaults
-    while values and defaults.get(command._fields[len(values) - 1], values) == values[-1]:
+    values = [value.item() if isinstance(value, np.generic) else value for value in command]
+    defaults = command._field_defaults
+    while values and _is_default(values[-1], defaults.get(command._fields[len(values) - 1], _REQUIRED)):
         values.pop()
     return f"{type(command).__name__}({', '.join(map(repr, values))})"
+
+
+_REQUIRED = object()
+
+
+def _is_default(value, default) -> bool:
+    return type(value) is type(default) and value == default
 
 
 def _fault(program, arguments, task, solution):

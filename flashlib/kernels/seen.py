@@ -112,7 +112,7 @@ def span_of(
     first_of_last, end_of_last = BOUNDS(bounds, b, last, N_q, N_k)
     if TRANSPOSED:
         begin = first_of_first // B * B  # what is kept of rows is padded to whole tiles
-        some = (block + 1) * B_OWN <= N_own
+        some = (block + 1) * B_OWN <= N_own  # else no row sees the last keys, and their weights could be inf
     else:
         begin, some = first_of_first, True
     whole = begin + tl.cdiv(first_of_last - begin, B) * B

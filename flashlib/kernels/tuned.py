@@ -1,7 +1,8 @@
 """Tiles, warps and pipeline stages of the attention kernels, by GPU generation and head size.
 
 `python -m flashlib.bench.tune` times the candidates on your GPU. Only Hopper's rows were chosen by timing, on an
-H200; those of the other generations are choices that compile, the forward ones without spilled registers.
+H200; those of the other generations are choices that compile, the forward ones without spilled registers where
+there is no mask.
 """
 
 import math

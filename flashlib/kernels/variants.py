@@ -259,6 +259,7 @@ def _changes(part, asked):
             each = torch.as_tensor(np.broadcast_to(slopes, asked.H).astype(np.float32), device=asked.device)
             return (seen.with_distance, seen.one), (each,)
         case masks.Softcap(cap):
+            cap = min(max(cap, 2.0**-120), 2.0**120)  # fp32 has both it and its inverse
             return (seen.capped, seen.capped_slope), (cap, 1 / cap)
         case masks.Score(kernel=kernel):
             return tuple(kernel), None

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
@@ -10,6 +11,7 @@ from flashlib import checks  # noqa: E402
 from flashlib.checks import answers, drawn, roles, solutions  # noqa: E402
 from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
 from flashlib.checks.program import Program  # noqa: E402
+from flashlib.pipeline import Wait  # noqa: E402
 
 ROLES = ("producer", "consumer", "in_turns", "overlapped")
 MINE = [answer for answer in answers.right() if answer.exercise in ROLES]
@@ -132,3 +134,19 @@ def test_a_verdict_from_another_process_plays_its_fault(monkeypatch):
 def test_nothing_is_played_where_there_is_no_program():
     verdict = checks.producer(answer_of("producer", "yield 1"), seed=4711)
     assert verdict.mistake == "no_command" and verdict.run is None and verdict.play() is verdict
+
+
+def test_numbers_of_numpy_are_told_as_numbers():
+    wait = Wait("full 0", np.int64(1))
+    assert roles.told(wait) == roles.told(Wait("full 0", 1)) == "Wait('full 0', 1)"
+    assert roles.told(Wait("full 0", np.arange(2))).startswith("Wait('full 0', array(")
+    known = checks.EXERCISES["producer"].known
+    task, _, make = TASKS["producer"]
+    counted = known.program.function
+
+    def answer(*arguments):
+        for command in counted(*arguments):
+            yield command._replace(phase=np.int64(command.phase)) if isinstance(command, Wait) else command
+
+    drawn.use(0)
+    assert roles.examine(answer, [(2, 1, 1)], make, known, task).outcome == "right"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from flashlib import torch_ref
+from flashlib import masks, torch_ref
 from flashlib.bench import cases, harness, records, variants
 from flashlib.bench.problem import Size
 
@@ -58,6 +58,24 @@ def test_a_row_says_what_was_timed(case, gradients, small):
     assert row["ms"]["ours"] == row["ms"]["flex"] == 1.0 and (row["ms"]["sdpa_mask"] == 1.0) == bool(case.numbers)
     assert 0 < row["tiles"] <= 1 and abs(row["per_tile"] - row["tiles"]) < 1e-3
     assert len(row["kernels"]) == 1 + gradients
+
+
+@pytest.mark.parametrize("name", ["documents", "window 256"])
+def test_the_tiles_of_a_row_are_those_that_the_kernels_are_told(name):
+    size = SIZE._replace(N=700)
+    problem = variants.Problem(cases.named(name), size, True, device="cpu")
+    for launch in problem.passes():
+        transposed = launch.kernel.__name__ == "_dkv"
+        own, streamed = (launch.config[n] for n in (("B_C", "B_R") if transposed else ("B_R", "B_C")))
+        first, end = problem.mask.keys(masks.Place(size.N, size.N))
+        sees = (np.arange(size.N) >= first[:, None]) & (np.arange(size.N) < end[:, None])
+        computed = 0
+        for at in range(0, size.N, own):
+            seen = np.flatnonzero((sees.T if transposed else sees)[at : at + own].any(0))
+            begin = seen[0] // streamed * streamed if transposed else seen[0]
+            computed += -(-(seen[-1] + 1 - begin) // streamed)
+        share = computed / -(-size.N // own) / -(-size.N // streamed)
+        assert variants.tiles(launch, problem.mask, size) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("gradients", [False, True])

@@ -1,8 +1,10 @@
 """The Hopper kernels with marks: the same bits, each mark once and in its place, and a Timeline of them."""
 
+import ast
 import functools
 import hashlib
 import importlib
+import inspect
 import json
 import re
 import subprocess
@@ -316,3 +318,12 @@ def test_without_a_hopper_gpu_it_says_so(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and done.stderr.startswith("Timelines are recorded on a GPU of compute")
     assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("rung", recorded.MODELS)
+def test_the_text_that_a_record_is_compared_with_has_no_docstrings(rung):
+    assert ast.get_docstring(ast.parse(inspect.getsource(plain(rung)))), "else there is nothing to leave out"
+    tree = ast.parse(clocked.clocked(rung).source)
+    assert not any(
+        ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, ast.Module | ast.FunctionDef)
+    )

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 from flashlib import masks, sink, torch_ref
-from flashlib.kernels import autograd, backward, forward, variants
+from flashlib.kernels import autograd, backward, forward, seen, variants
 from tests import masked, oracle
 from tests.kernels import drawn, gradients
 from tests.kernels.test_forward import check as check_repeated
@@ -95,6 +97,48 @@ def test_every_block_of_every_head_has_its_turn(heads, device, rng, poisoned):
     ids = np.sort(rng.integers(0, 4, (heads[0], 45)), axis=1)
     check(Q, K, V, mask=masks.documents(ids), B_r=16, B_c=16)
     gradients.check(Q, K, V, dO, mask=masks.documents(ids), **SMALL)
+
+
+@triton.jit
+def _turns(Out_ptr, told, T, BOUNDS: tl.constexpr):
+    p, head = seen.turn(BOUNDS, told, T)
+    tl.store(Out_ptr + 2 * tl.program_id(0), p)
+    tl.store(Out_ptr + 2 * tl.program_id(0) + 1, head)
+
+
+@pytest.mark.parametrize("heads, at_a_time", [(3, 3), (8, 8), (19, 8)])
+def test_the_longest_blocks_of_eight_heads_come_first(heads, at_a_time, device):
+    T, order = 5, torch.empty(1, 5, 8, dtype=torch.int32, device=device)
+    turns = torch.full((T * heads, 2), -1, dtype=torch.int32, device=device)
+    _turns[(T * heads,)](turns, (order,), T, BOUNDS=seen.loaded)
+    expected = [
+        (p, head)
+        for first in range(0, heads, at_a_time)
+        for p in range(T)
+        for head in range(first, min(first + at_a_time, heads))
+    ]
+    assert [tuple(turn) for turn in turns.tolist()] == expected
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_keys_past_the_end_weigh_nothing_where_all_scores_are_low(deterministic, device, poisoned):
+    """A padded key has a score of 0: without a mask its weight is 2^400."""
+    Q, K, V, dO = tensors(device, 64, 40, heads=(1, 1, 1))
+    Q, K, mask = 3 + Q / 100, -3 - K / 100, masks.window(None, 60)
+    gradients.check(Q, K, V, dO, mask=mask, scale=2.0, deterministic=deterministic, **SMALL)
+
+
+@pytest.mark.parametrize("cap", [1e5, 1e8])
+def test_a_large_cap_keeps_the_digits_of_scores(cap, device, poisoned):
+    Q, K, V, dO = tensors(device, 21, 45, heads=(1, 1, 1))
+    check(Q, K, V, mask=masks.softcap(cap), B_r=16, B_c=16)
+    gradients.check(Q, K, V, dO, mask=masks.softcap(cap), **SMALL)
+
+
+def test_a_cap_beyond_fp32_is_no_cap(device):
+    Q, K, V, _ = tensors(device, 21, 45, heads=(1, 1, 1))
+    given, plain = (forward.attention(Q, K, V, mask=mask, B_r=16, B_c=16) for mask in (masks.softcap(1e39), None))
+    assert torch.allclose(given.O, plain.O, atol=1e-6) and torch.allclose(given.lse, plain.lse, atol=1e-6)
 
 
 @pytest.mark.parametrize("transposed", [False, True])
