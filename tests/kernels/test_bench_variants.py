@@ -60,10 +60,10 @@ def test_a_row_says_what_was_timed(case, gradients, small):
     assert len(row["kernels"]) == 1 + gradients
 
 
-@pytest.mark.parametrize("name", ["documents", "window 256"])
-def test_the_tiles_of_a_row_are_those_that_the_kernels_are_told(name):
+def test_the_tiles_of_a_row_are_those_that_the_kernels_compute(monkeypatch):
+    monkeypatch.setattr(cases, "lengths", lambda N: np.array([130, 333, 37, N - 500]))
     size = SIZE._replace(N=700)
-    problem = variants.Problem(cases.named(name), size, True, device="cpu")
+    problem = variants.Problem(cases.named("documents"), size, True, device="cpu")
     for launch in problem.passes():
         transposed = launch.kernel.__name__ == "_dkv"
         own, streamed = (launch.config[n] for n in (("B_C", "B_R") if transposed else ("B_R", "B_C")))

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-import triton
-import triton.language as tl
 
-from flashlib import masks, sink, torch_ref
+from flashlib import kernels, masks, sink, torch_ref
 from flashlib.kernels import autograd, backward, forward, seen, variants
 from tests import masked, oracle
 from tests.kernels import drawn, gradients
 from tests.kernels.test_forward import check as check_repeated
+
+triton, tl = kernels.triton, kernels.triton.language
 
 SIZES = [(21, 45), (45, 21)]
 SMALL = {"B_r": 16, "B_c": 32, "num_warps": 4, "num_stages": 1}
