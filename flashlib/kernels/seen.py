@@ -49,7 +49,8 @@ def turn(BOUNDS: tl.constexpr, told, T):
     """Return the number of a program's block, of T, and its head.
 
     Where an order of intervals is in memory, the longest blocks of HEADS heads come first, so that the last
-    programs are short. Of more heads at a time the L2 cache does not hold what blocks share; of a table, of any.
+    programs are short. Of more heads at a time the L2 cache would not hold the keys that their blocks share. Of a
+    table one head comes after the other: its blocks may read all of K.
     """
     if BOUNDS is None:
         return tl.program_id(0) % T, tl.program_id(0) // T
