@@ -100,36 +100,31 @@ def answer(launches, request) -> dict:
         _launch(request)
     if launches.options is None:
         raise ValueError(f"{request['kernel']} launched no kernel")
-    chosen = {
-        "B_r": launches.options.get("B_R"),
-        "B_c": _keys_of_a_tile(launches.options),
-        "num_warps": launches.options.get("num_warps"),
-        "num_stages": launches.options.get("num_stages", launches.options.get("STAGES")),  # Gluon's are slots
-    }
-    asked = {"config": list(chosen.values())}  # of the launch; with roles, more warps are compiled
+    options = launches.options
+    stages = options.get("num_stages", options.get("STAGES"))  # Gluon's are slots
+    config = [options.get("B_R"), _keys_of_a_tile(options), options.get("num_warps"), stages]
+    asked = {"config": config}  # of the launch; with roles, more warps are compiled
     if request["until"] == "config":
         return asked
     if request["until"] == "ttgir":
         return asked | {"ttgir": listings.readable("ttgir", launches.ttgir), "told": launches.told}
     compiled, log = launches.compiled, launches.log.getvalue()
     asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
-    return (
-        asked
-        | chosen
-        | {
-            "registers": int(re.search(r"Used (\d+) registers", log)[1]),
-            "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
-            "notes": re.findall(r"Potential Performance Loss: (.*)", log),
-            "shared": compiled.metadata.shared,
-            "num_warps": compiled.metadata.num_warps,
-            "num_stages": launches.options.get("STAGES", compiled.metadata.num_stages),
-            "descriptors": launches.options.get("DESCRIPTORS"),
-            "told": launches.told,
-            "names": launches.names,
-            **asm,
-            "sass": _sass(compiled) if request["until"] == "sass" else "",
-        }
-    )
+    return asked | {
+        "B_r": config[0],
+        "B_c": config[1],
+        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+        "notes": re.findall(r"Potential Performance Loss: (.*)", log),
+        "shared": compiled.metadata.shared,
+        "num_warps": compiled.metadata.num_warps,
+        "num_stages": options.get("STAGES", compiled.metadata.num_stages),
+        "descriptors": options.get("DESCRIPTORS"),
+        "told": launches.told,
+        "names": launches.names,
+        **asm,
+        "sass": _sass(compiled) if request["until"] == "sass" else "",
+    }
 
 
 def _keys_of_a_tile(options):
