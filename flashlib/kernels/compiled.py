@@ -95,8 +95,8 @@ class Launch(NamedTuple):
 
 
 def fingerprint(listing) -> str:
-    """Return the first 12 hex digits of a listing's SHA-256, without the kernel's name; "" of no listing."""
-    return hashlib.sha256(listings.without_name(listing).encode()).hexdigest()[:12] if listing else ""
+    """Return the first 12 hex digits of a listing's SHA-256, whatever names it has; "" of no listing."""
+    return hashlib.sha256(listings.without_names(listing).encode()).hexdigest()[:12] if listing else ""
 
 
 def report(

@@ -56,6 +56,7 @@ LABEL = {"ptx": re.compile(r"(\$L__BB\w+):"), "sass": re.compile(r"(\.L_x_\d+):"
 BRANCH = {"ptx": re.compile(r"\bbra\S*\s+(\$L__BB\w+)"), "sass": re.compile(r"\bBRA\S*\s.*?(\.L_x_\d+)")}
 
 NAME = re.compile(r"(?<=tt\.func public )@\w+")
+VALUE = re.compile(r"%[\w.$-]+")  # of TTGIR; named after the variable of Python that it is
 LOCATION = re.compile(r" loc\((?:[^()]|\([^()]*\))*\)")  # nested at most once
 SASS = re.compile(r"\s*/\*[0-9a-f]+\*/\s*(.*;)|(\.L_x_\d+:)")
 DEBUG = re.compile(r"\s*(\.loc|\.file|\.b\d+ |\$L__(tmp|func)|// (begin|end) inline asm)|\s*$")
@@ -77,9 +78,10 @@ def readable(kind, text) -> str:
     return "\n".join(lines)
 
 
-def without_name(text) -> str:
-    """Return a listing of TTGIR or SASS without the name of the kernel, which only TTGIR has."""
-    return NAME.sub("", text)
+def without_names(text) -> str:
+    """Return a listing of TTGIR or SASS without what only TTGIR has: the kernel's name, and those of values."""
+    numbers = {}
+    return VALUE.sub(lambda name: f"%{numbers.setdefault(name[0], len(numbers))}", NAME.sub("", text))
 
 
 def inner_loop(kind, text) -> str:

@@ -47,6 +47,8 @@ def test_a_hash_is_of_the_code_not_of_names():
     assert compiled.fingerprint(one) == compiled.fingerprint(other)
     assert compiled.fingerprint(one) != compiled.fingerprint(one.replace("@P0", "@P1"))
     assert compiled.fingerprint("") == ""
+    a, b, c = ("%start = muli %i, %c64_i32\nstore %start" + x for x in ("", "", "_0"))
+    assert compiled.fingerprint(a) == compiled.fingerprint(b.replace("start", "first")) != compiled.fingerprint(c)
 
 
 def test_what_only_the_compiler_is_told_counts_too(monkeypatch):
