@@ -68,9 +68,8 @@ def _dkv(
     j = p  # under a causal mask the first ones are the longest
     if VARIANT is not None:
         p, head = seen.turn(VARIANT[0], told, T_c)
+        j = seen.block(VARIANT[0], told, head // H_k, p, T_c, False)
     b, h_k = head // H_k, head % H_k
-    if VARIANT is not None:
-        j = seen.block(VARIANT[0], told, b, p, T_c, False)
     k = load(K, strides_k, b, h_k, j * B_C, N_k, d, D, B_C, True, DESCRIPTORS)  # (B_C, D)
     v = load(V, strides_v, b, h_k, j * B_C, N_k, d_v, D_V, B_C, True, DESCRIPTORS)  # (B_C, D_V)
     dk = tl.zeros((B_C, D), tl.float32)
@@ -187,9 +186,8 @@ def _dq(
         i = T_r - 1 - i  # the longest rows first, as in `forward`
     if VARIANT is not None:
         p, head = seen.turn(VARIANT[0], told, T_r)
+        i = seen.block(VARIANT[0], told, head // (H_k * group), p, T_r, True)
     b, h = head // (H_k * group), head % (H_k * group)
-    if VARIANT is not None:
-        i = seen.block(VARIANT[0], told, b, p, T_r, True)
     offs_m = i * B_R + tl.arange(0, B_R)
     q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
     do = load(dO, strides_do, b, h, i * B_R, N_q, d_v, D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)

@@ -90,16 +90,16 @@ def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
     checked = variants.checked(mask, bool(causal), Q, K)
-    keys = variants.keys_of_a_row(*checked, Q.shape[2], K.shape[2])
-    return plans.keep(key, plan(Q, K, V, causal, functools.partial(variants.of, *checked), keys, *asked))
+    sparsity = variants.sparsity(*checked, Q.shape[2], K.shape[2])
+    return plans.keep(key, plan(Q, K, V, causal, functools.partial(variants.of, *checked), sparsity, *asked))
 
 
 def plan(
-    Q, K, V, causal, variant, keys, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
+    Q, K, V, causal, variant, sparsity, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
 ) -> Plan:
     """Return the plan of tensors that were checked.
 
-    variant: as `variants.of` without its mask; keys: how many a row sees on average.
+    variant: as `variants.of` without its mask.
     """
     asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(launchable, (Q, K, V))
@@ -107,7 +107,7 @@ def plan(
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     d_v = v.shape[3]
     D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
-    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "keys": keys}
+    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "sparsity": sparsity}
     config = tuned.default(max(D, D_V), q.dtype, descriptors, q.device, **sizes, **asked)
     if not q.numel():
         return Plan(None, descriptors, D, D_V)
@@ -158,9 +158,8 @@ def _forward(
         i = T_r - 1 - i  # the longest rows first: short ones fill the gaps at the end
     if VARIANT is not None:
         p, head = seen.turn(VARIANT[0], told, T_r)
+        i = seen.block(VARIANT[0], told, head // H, p, T_r, True)
     b = head // H
-    if VARIANT is not None:
-        i = seen.block(VARIANT[0], told, b, p, T_r, True)
     h = head % H
     h_k = h // group  # the head of K and V
     offs_m = i * B_R + tl.arange(0, B_R)

@@ -204,22 +204,31 @@ def anywhere(b, h, r, c):
 
 
 @triton.jit
-def in_blocks(b, h, r, c, told):
-    """told: a pointer to a byte for each block, its columns, B_r, B_c, N_q, N_k."""
-    table, columns, B_r, B_c, N_q, N_k = told
+def in_bits(b, h, r, c, told):
+    """told: a pointer to words of a bit for each score, strides of batch, head and line, rows of a line, N_q, N_k.
+
+    A word is loaded once for its 32 columns: a pointer for each score would take more registers than there are.
+    """
+    words, stride_b, stride_h, stride_n, rows, N_q, N_k = told
+    AXIS: tl.constexpr = 1 if c.shape[0] == 1 else 0  # along which the columns lie
+    B_C: tl.constexpr = c.shape[AXIS]
+    WORDS: tl.constexpr = (B_C + 31) // 32
+    at = tl.expand_dims(tl.min(tl.reshape(c, (WORDS, B_C // WORDS)), axis=1) // 32, 1 - AXIS)
     i = r - (N_k - N_q)
-    inside = (i < N_q) & (c < N_k)
-    return tl.load(table + i // B_r * columns + c // B_c, mask=inside, other=0) != 0
+    head = words + tl.cast(b, tl.int64) * stride_b + tl.cast(h, tl.int64) * stride_h
+    word = tl.load(head + (i // rows * stride_n + at), mask=(i < N_q) & (at < stride_n), other=0)
+    return ((_repeated(word, B_C // WORDS, AXIS) >> (c % 32)) & 1) != 0
 
 
 @triton.jit
-def in_bits(b, h, r, c, told):
-    """told: a pointer to a bit for each score, strides of batch, head and row in bytes, N_q, N_k."""
-    bits, stride_b, stride_h, stride_n, N_q, N_k = told
-    i = r - (N_k - N_q)
-    head = bits + tl.cast(b, tl.int64) * stride_b + tl.cast(h, tl.int64) * stride_h
-    byte = tl.load(head + (i * stride_n + c // 8), mask=(i < N_q) & (c < N_k), other=0)
-    return ((byte >> (c % 8).to(tl.uint8)) & 1) != 0
+def _repeated(X, n: tl.constexpr, AXIS: tl.constexpr):
+    """Return X with each row, or each column, n times: numpy.repeat."""
+    rows: tl.constexpr = X.shape[0]
+    columns: tl.constexpr = X.shape[1]
+    if AXIS == 0:
+        return tl.reshape(tl.broadcast_to(X[:, None, :], (rows, n, columns)), (rows * n, columns))
+    else:
+        return tl.reshape(tl.broadcast_to(X[:, :, None], (rows, columns, n)), (rows, columns * n))
 
 
 @triton.jit
@@ -251,10 +260,12 @@ def capped_slope(S, h, r, c, told):
 def _tanh(x):
     """Return tanh(x) from one exponential; 2^x is inf or 0 at the ends, where this is 1 or -1.
 
-    Near 0 the difference would lose the digits of x, which are all that a large cap leaves: there it is a series.
+    Near 0 the difference would lose the digits of x, which are all that a large cap leaves: there it is a series,
+    whose next term is 2e-7 of the sum at most.
     """
-    near = x - x * x * x * (1 / 3)
-    return tl.where(tl.abs(x) < 0.03, near, 1.0 - 2.0 / (1.0 + tl.exp2(x * 2.8853900817779268)))  # 2 log2(e)
+    u = x * x
+    near = x * (1 - u * (1 / 3 - u * (2 / 15 - u * (17 / 315 - u * (62 / 2835)))))
+    return tl.where(tl.abs(x) < 0.35, near, 1.0 - 2.0 / (1.0 + tl.exp2(x * 2.8853900817779268)))  # 2 log2(e)
 
 
 @triton.jit

@@ -56,6 +56,25 @@ class Room(NamedTuple):
     tma: bool = False
 
 
+class Sparsity(NamedTuple):
+    """What tiles depend on of a mask.
+
+    keys: how many a row sees, on average; sides: of each table of blocks that are seen or not, (rows, keys) of a
+    block; bits: whether a kernel loads which scores are seen.
+    """
+
+    keys: float = math.inf
+    sides: tuple = ()
+    bits: bool = False
+
+    def cuts(self, config) -> bool:
+        """Return whether tiles have parts of blocks, which are then kept as bits."""
+        return any(B_r % config.B_R or B_c % config.B_C for B_r, B_c in self.sides)
+
+
+DENSE = Sparsity()
+
+
 class Backward(NamedTuple):
     """The Configs of the pass for dK and dV, of the pass for dQ, and of one pass for all three."""
 
@@ -85,23 +104,25 @@ NO_TENSOR_CORES_BACKWARD = {
 }
 
 
-def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, keys=math.inf, **asked) -> Config:
+def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, sparsity=DENSE, **asked) -> Config:
     """Return the Config of the forward pass, made smaller until it fits what a program has on this device.
 
     asked: numbers of the Config that are asked for; only the others are made smaller.
-    heads: B * H_q; keys: how many a row sees, on average. A sequence is short if the problem is small, if its row
-    blocks would be fewer than the multiprocessors, if it is causal and has few tiles, since those that the mask
-    cuts, half of them in vain, are then many, or if a mask leaves few of many: small programs stand beside each
-    other on a multiprocessor, and one computes while another begins or ends.
+    heads: B * H_q. A sequence is short if the problem is small, if its row blocks would be fewer than the
+    multiprocessors, if it is causal and has few tiles, since those that the mask cuts, half of them in vain, are
+    then many, or if a mask leaves few of many: small programs stand beside each other on a multiprocessor, and one
+    computes while another begins or ends. Their tiles are taken, too, where those of long sequences would have
+    parts of a mask's blocks.
     """
     gpu = room(device)
     config, for_short = _table(gpu, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
     too_few = -(-N_q // config.B_R) * heads < gpu.multiprocessors
-    few = keys < N_k and keys <= SHORT * config.B_C
+    few = sparsity.keys < N_k and sparsity.keys <= SHORT * config.B_C or sparsity.cuts(config)
     if too_few or heads * N_q * N_k * D < SMALL or (causal and N_k <= SHORT * config.B_C) or few:
         config = for_short
-    shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize)
-    return fitted(config._replace(**asked), shared, gpu.shared, keep=asked)
+    config = config._replace(**asked)
+    shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize, bits=sparsity.bits or sparsity.cuts(config))
+    return fitted(config, shared, gpu.shared, keep=asked)
 
 
 def backward(D, dtype, descriptors, device, **asked) -> Backward:
@@ -143,9 +164,10 @@ def fitted(config, shared, room, *, keep=()) -> Config:
 BARRIERS = 1024  # bytes, and the like
 
 
-def shared_bytes(config, D, itemsize) -> int:
-    """Return the bytes of shared memory a program takes at most: Q_i, and each stage's K_j and V_j."""
-    return (config.B_R + 2 * config.num_stages * config.B_C) * D * itemsize + BARRIERS
+def shared_bytes(config, D, itemsize, *, bits=False) -> int:
+    """Return the bytes of shared memory a program takes at most: Q_i, each stage's K_j and V_j, a mask's bits."""
+    for_bits = 2 * config.B_R * config.B_C // 8 if bits else 0
+    return (config.B_R + 2 * config.num_stages * config.B_C) * D * itemsize + BARRIERS + for_bits
 
 
 def shared_bytes_dkv(config, D, itemsize, *, with_dq=False) -> int:

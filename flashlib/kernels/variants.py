@@ -14,10 +14,11 @@ import torch
 import triton
 
 from flashlib import masks
-from flashlib.kernels import launching, on_device_of, seen
+from flashlib.kernels import launching, on_device_of, seen, tuned
 
 FAR = 2**30  # beyond any position
 ROWS = 1024  # of scores asked by torch at a time
+OTHERS = 256  # blocks that a block is compared with at a time
 
 
 class Asked(NamedTuple):
@@ -93,15 +94,16 @@ def of(mask, causal, asked) -> tuple:
     return told, {"CAUSAL": False, "VARIANT": (found.function, functions, changes), "SCORED": bool(changes)}
 
 
-def keys_of_a_row(mask, causal, N_q, N_k) -> float:
-    """Return how many keys a row sees, on average, by a mask of intervals; all of them by any other."""
+def sparsity(mask, causal, N_q, N_k) -> tuned.Sparsity:
+    """Return what tiles depend on; that a row sees all keys, if what it sees is no interval."""
     if mask is None:
-        return N_k
+        return tuned.DENSE
     hide = parts(masks.combined(mask, causal)).hide
     each = [_keys(hide, masks.Place(N_q, N_k, b)) for b in range(_batches(hide))]
-    if each[0] is None or not N_q:
-        return N_k
-    return float(np.mean([end - first for first, end in each]))
+    if each[0] is None:
+        sides = tuple((part.B_r, part.B_c) for part in hide if isinstance(part, masks.Blocks))
+        return tuned.Sparsity(sides=sides, bits=any(_asked_by_torch(part) for part in hide))
+    return tuned.Sparsity(float(np.mean([end - first for first, end in each]))) if N_q else tuned.DENSE
 
 
 class Found(NamedTuple):
@@ -140,7 +142,7 @@ def in_memory(first, end, asked) -> Found:
 @functools.lru_cache(maxsize=256)
 def _spans(programs, N, asked) -> launching.Launch:
     own, streamed = (asked.B_C, asked.B_R) if asked.transposed else (asked.B_R, asked.B_C)
-    constants = {"B_OWN": own, "B": streamed, "TRANSPOSED": asked.transposed, "OTHERS": 256}
+    constants = {"B_OWN": own, "B": streamed, "TRANSPOSED": asked.transposed, "OTHERS": OTHERS}
     return launching.Launch(seen.spans, programs, (N, asked.N_q, asked.N_k), constants, {"num_warps": 1})
 
 
@@ -183,6 +185,12 @@ def _seen(hide, asked):
     return tuple(zip(*each, strict=True))
 
 
+def _asked_by_torch(part):
+    """Return whether no kernel can ask what a mask sees."""
+    known = isinstance(part, (masks.Window, masks.Prefix, masks.Documents, masks.Blocks))
+    return not (known or getattr(part, "kernel", None))
+
+
 def _of_whole_tiles(part, asked):
     """Return whether a mask cuts no tile: the table of tiles says all that it says."""
     return isinstance(part, masks.Blocks) and not (part.B_r % asked.B_R or part.B_c % asked.B_C)
@@ -190,7 +198,7 @@ def _of_whole_tiles(part, asked):
 
 def sees(part, asked):
     """Return the function that says which scores a mask sees, and its numbers; see `seen`."""
-    N_q, N_k, device = asked.N_q, asked.N_k, asked.device
+    N_k, device = asked.N_k, asked.device
     match part:
         case masks.Window(left, right):
             return seen.in_window, (FAR if left is None else left, FAR if right is None else right)
@@ -201,32 +209,41 @@ def sees(part, asked):
             stride = 0 if part.batches is None else N_k
             return seen.in_document, (torch.from_numpy(numbers).to(device), stride, N_k)
         case masks.Blocks(table=table):
-            on_device = torch.from_numpy(table.astype(np.int8)).to(device)
-            return seen.in_blocks, (on_device, table.shape[1], part.B_r, part.B_c, N_q, N_k)
+            lines = np.repeat(table, part.B_c, axis=1)[:, :N_k]
+            return in_bits(packed(torch.from_numpy(lines).to(device)[None, None]), part.B_r, asked)
         case masks.Function(kernel=kernel) if kernel is not None:
             return kernel, None
-    packed = bits(part, asked)
-    strides = (0 if n == 1 else stride for n, stride in zip(packed.shape[:2], packed.stride(), strict=False))
-    return seen.in_bits, (packed, *strides, packed.stride(2), N_q, N_k)
+    return in_bits(words_of(part, asked), 1, asked)
 
 
-def bits(mask, asked):
-    """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 8)) of uint8."""
+def in_bits(words, rows, asked):
+    """Return the function of a mask that is kept in words, and its numbers; rows: how many are told by a line."""
+    strides = (0 if n == 1 else stride for n, stride in zip(words.shape[:2], words.stride(), strict=False))
+    return seen.in_bits, (words, *strides, words.stride(2), rows, asked.N_q, asked.N_k)
+
+
+def words_of(mask, asked):
+    """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 32)) of int32."""
     device = asked.device
     b, h = (
         torch.arange(asked.B, device=device)[:, None, None, None],
         torch.arange(asked.H, device=device)[:, None, None],
     )
     place, c = asked.place._replace(b=b, h=h), torch.arange(asked.N_k, device=device)
-    powers = (2 ** torch.arange(8, device=device)).to(torch.uint8)
-    packed = []
+    lines = []
     for start in range(0, max(asked.N_q, 1), ROWS):  # one part, if there are no rows, too
         r = torch.arange(start, min(start + ROWS, asked.N_q), device=device)[:, None] + place.past
         sees = mask.sees(place, r, c)
-        sees = sees.reshape(*(1,) * (4 - sees.ndim), *sees.shape)
-        sees = torch.nn.functional.pad(sees, (0, -asked.N_k % 8)).unflatten(-1, (-1, 8))
-        packed.append((sees * powers).sum(-1, dtype=torch.uint8))
-    return torch.cat(packed, dim=2)
+        lines.append(packed(sees.reshape(*(1,) * (4 - sees.ndim), *sees.shape)))
+    return torch.cat(lines, dim=2)
+
+
+def packed(sees):
+    """Return booleans (..., n) as words of int32, at least one, each of 32; the first is in the lowest bit."""
+    n = sees.shape[-1]
+    powers = (2 ** torch.arange(8, device=sees.device)).to(torch.uint8)
+    sees = torch.nn.functional.pad(sees, (0, max(-n % 32, 32 - n))).unflatten(-1, (-1, 8))
+    return (sees * powers).sum(-1, dtype=torch.uint8).view(torch.int32)
 
 
 def _table(functions, numbers, asked) -> Found:

@@ -18,6 +18,7 @@ from flashlib.kernels import (
     forward,
     launching,
     packed,
+    tuned,
 )
 from flashlib.state import Attention, check_causal, resolve_scale
 
@@ -113,7 +114,7 @@ class _Packed(torch.autograd.Function):
     def forward(ctx, q, k, v, cu_q, cu_k, causal, scale):
         def make(variant):
             keys = k.shape[2] / max(len(cu_k) - 1, 1)  # a guess: to know the lengths is to wait for the GPU
-            return forward.plan(q, k, v, False, variant, keys)
+            return forward.plan(q, k, v, False, variant, tuned.Sparsity(keys))
 
         plan = _planned(FORWARD, (q, k, v, cu_q, cu_k), causal, make)
         told = [packed.told(cu_q, cu_k, causal, tiles) for tiles in plan.asked]

@@ -1,6 +1,6 @@
 """Compile the kernels under masks for a GPU that need not be there: python -m tests.kernels.compiled_variants 90
 
-Prints a line of JSON: mask, kernel, and what `no_device.compiled` returns, at d = 64 in bfloat16.
+Prints a line of JSON: mask, d, kernel, and what `no_device.compiled` returns, in bfloat16.
 """
 
 import json
@@ -12,38 +12,42 @@ import torch
 from flashlib import masks
 from tests.kernels import no_device
 
-N, D = 512, 64
+N = 4096  # long enough for the tiles of long sequences
 MASKS = {
-    "window": lambda: masks.window(200, 0),
-    "documents": lambda: masks.documents(np.arange(N) // 150),
+    "documents": lambda: masks.documents(np.arange(N) // 2048),
     "soft cap": lambda: masks.softcap(30.0) & masks.causal(),
     "function": lambda: drawn.stripes(),
+    "bits": lambda: drawn.stripes(kernel=False),
 }
-KERNELS = {  # by capability; not each of them, as each takes two seconds
-    90: {
-        "window": ["_forward"],
-        "documents": ["_forward", "_dkv", "_dq"],
-        "soft cap": ["_dkv"],
-        "function": ["_forward"],
-    },
-    80: {"documents": ["_forward"], "soft cap": ["_dkv"]},
+KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes two seconds
+    90: [
+        ("documents", 64, "_dkv"),
+        ("documents", 128, "_forward"),
+        ("documents", 64, "_dq"),
+        ("soft cap", 64, "_dkv"),
+        ("function", 64, "_forward"),
+        ("bits", 64, "_forward"),
+        ("bits", 128, "_forward"),
+        ("bits", 128, "_dkv"),
+    ],
+    80: [("documents", 128, "_forward"), ("soft cap", 64, "_dkv"), ("bits", 128, "_forward")],
 }
 
 
 def compiled(launches, capability):
     """Yield what the compiler says of each kernel."""
-    Q, K, V, O, dO = (torch.empty(2, 2, N, D, dtype=torch.bfloat16) for _ in range(5))
-    lse, descriptors = torch.empty(2, 2, N), capability >= 90
-    for name, kernel in [(name, kernel) for name, of in KERNELS[capability].items() for kernel in of]:
+    lse, descriptors = torch.empty(1, 16, N), capability >= 90
+    for name, d, kernel in KERNELS[capability]:
         mask = MASKS[name]()
+        Q, K, V, O, dO = (torch.empty(1, 16, N, d, dtype=torch.bfloat16) for _ in range(5))
 
-        def call(kernel=kernel, mask=mask):
+        def call(Q=Q, K=K, V=V, O=O, dO=dO, kernel=kernel, mask=mask):
             if kernel == "_forward":
                 forward.attention(Q, K, V, mask=mask, descriptors=descriptors)
             else:
                 backward.backward(Q, K, V, O, lse, dO, mask=mask, descriptors=descriptors)
 
-        yield {"mask": name, **no_device.compiled(launches, kernel, call)}
+        yield {"case": f"{name}, d = {d}", **no_device.compiled(launches, kernel, call)}
 
 
 if __name__ == "__main__":

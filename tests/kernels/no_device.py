@@ -24,7 +24,10 @@ def prepared(capability, multiprocessors=0):
 
 
 def compiled(launches, kernel, call) -> dict:
-    """Return what ptxas says of a kernel that call() launches: spilled bytes of a thread, registers, and notes."""
+    """Return what ptxas says of a kernel that call() launches: spilled bytes of a thread, registers, and notes.
+
+    And whether its shared memory fits the GPU.
+    """
     launches.prepare(kernel, "cubin")
     with contextlib.redirect_stdout(launches.log):
         call()
@@ -33,5 +36,6 @@ def compiled(launches, kernel, call) -> dict:
         "kernel": kernel,
         "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
         "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "fits": launches.compiled.metadata.shared <= compiling.tuned.room(None).shared,
         "notes": re.findall(r"Potential Performance Loss: (.*)", log),
     }

@@ -98,5 +98,5 @@ def test_masks_and_caches_compile_without_spills(module, capability):
     found = json.loads(done.stdout.splitlines()[-1])
     spilled = {made["case"]: made["spilled"] for made in found if made["spilled"]}
     assert found and spilled.keys() <= FEW.keys() and all(n <= FEW[case] for case, n in spilled.items()), spilled
-    assert [made for made in found if made["notes"]] == []
+    assert [made for made in found if made["notes"] or not made["fits"]] == []
     assert [made for made in found if made.get("in_flight", 1) == 0] == []  # keys are loaded ahead

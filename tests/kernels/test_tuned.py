@@ -9,6 +9,7 @@ import torch
 from flashlib import masks
 from flashlib.kernels import tuned, variants
 from flashlib.kernels.tuned import Config
+from tests.kernels import drawn
 
 KB = 1024
 TABLES = {
@@ -77,9 +78,24 @@ def test_short_sequences_have_tiles_of_their_own(monkeypatch):
 def test_a_mask_that_leaves_few_keys_has_the_tiles_of_short_sequences():
     rule, short = tuned.HOPPER[128]
     few = tuned.SHORT * rule.B_C
-    assert default(128, torch.float16, True, keys=few) == short
-    assert default(128, torch.float16, True, keys=few + 1) == rule
-    assert default(128, torch.float16, True, N_k=few, keys=few) == rule, "no mask hides any"
+    assert default(128, torch.float16, True, sparsity=tuned.Sparsity(few)) == short
+    assert default(128, torch.float16, True, sparsity=tuned.Sparsity(few + 1)) == rule
+    assert default(128, torch.float16, True, N_k=few, sparsity=tuned.Sparsity(few)) == rule, "no mask hides any"
+
+
+def test_tiles_are_no_larger_than_blocks_where_that_can_be():
+    (rule, short), wide = tuned.HOPPER[128], (256, 256)
+    for sides, expected in [((wide,), rule), ((wide, (64, 64)), short), (((64, 128),), short)]:
+        assert default(128, torch.float16, True, sparsity=tuned.Sparsity(sides=sides)) == expected
+    assert default(128, torch.float16, True, sparsity=tuned.Sparsity(sides=((100, 100),))) == short
+
+
+def test_bits_of_a_mask_have_room(monkeypatch):
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(227 * KB, 132))
+    rule = tuned.HOPPER[128][0]
+    assert tuned.shared_bytes(rule, 128, 2) <= 227 * KB < tuned.shared_bytes(rule, 128, 2, bits=True)
+    less = rule._replace(num_stages=rule.num_stages - 1)
+    assert default(128, torch.float16, True, sparsity=tuned.Sparsity(bits=True)) == less
 
 
 MASKS = {
@@ -95,7 +111,16 @@ MASKS = {
 @pytest.mark.parametrize("name", MASKS)
 def test_how_many_keys_a_row_sees(name):
     mask, keys = MASKS[name]
-    assert variants.keys_of_a_row(mask, False, 200, 200) == pytest.approx(keys)
+    assert min(variants.sparsity(mask, False, 200, 200).keys, 200) == pytest.approx(keys)
+
+
+def test_which_masks_are_kept_as_bits():
+    of = masks.from_function(lambda r, c: r != c)
+    assert variants.sparsity(of & masks.causal(), False, 200, 200) == tuned.Sparsity(bits=True)
+    assert variants.sparsity(masks.window(3, 0) | masks.prefix(9), False, 200, 200).bits
+    blocks = masks.blocks(np.eye(2, dtype=bool), 100, 100) & masks.prefix(7)
+    assert variants.sparsity(blocks, False, 200, 200) == tuned.Sparsity(sides=((100, 100),))
+    assert not variants.sparsity(drawn.stripes(), False, 200, 200).bits
 
 
 def test_what_is_asked_for_stays_and_the_rest_gives_way(monkeypatch):

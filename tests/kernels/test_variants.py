@@ -90,6 +90,35 @@ def test_the_result_does_not_depend_on_the_tiles(kind, device, rng, poisoned):
     gradients.check(Q, K, V, dO, mask=mask, B_r=B_r, B_c=B_c, num_warps=4)
 
 
+@triton.jit
+def _of_bits(Out_ptr, told, row, column, B_R: tl.constexpr, B_C: tl.constexpr, TRANSPOSED: tl.constexpr):
+    r, c = row + tl.arange(0, B_R), column + tl.arange(0, B_C)
+    at = Out_ptr + tl.arange(0, B_R)[:, None] * B_C + tl.arange(0, B_C)[None, :]
+    if TRANSPOSED:
+        tl.store(tl.trans(at), seen.in_bits(1, 2, r[None, :], c[:, None], told))
+    else:
+        tl.store(at, seen.in_bits(1, 2, r[:, None], c[None, :], told))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("B_r, B_c, rows", [(16, 16, 1), (32, 32, 1), (16, 128, 1), (64, 64, 7), (128, 16, 16)])
+def test_a_tile_of_bits_is_that_of_the_mask(transposed, B_r, B_c, rows, device, rng):
+    """Also past the ends of Q and K, where nothing is seen; rows: of the mask that are alike."""
+    N_q, N_k = 45, 77
+    lines = torch.from_numpy(rng.random((2, 3, -(-N_q // rows), N_k)) < 0.5).to(device)
+    whole = torch.zeros(N_q + 128, N_k + 128, dtype=torch.bool, device=device)
+    whole[:N_q, :N_k] = lines[1, 2].repeat_interleave(rows, dim=0)[:N_q]
+    asked = variants.Asked(2, 3, N_q, N_k, B_r, B_c, device)
+    _, told = variants.in_bits(variants.packed(lines), rows, asked)
+    for i, j in [(0, 0), (N_q // B_r, N_k // B_c)]:
+        given = torch.full((B_r, B_c), 3, dtype=torch.int8, device=device)
+        _of_bits[(1,)](
+            given, told, i * B_r + N_k - N_q, j * B_c, B_R=B_r, B_C=B_c, TRANSPOSED=transposed, num_warps=4
+        )
+        assert torch.equal(given.bool(), whole[i * B_r : (i + 1) * B_r, j * B_c : (j + 1) * B_c])
+        assert (given < 2).all()
+
+
 @pytest.mark.parametrize("heads", [(1, 11, 1), (3, 3, 3)], ids=str)
 def test_every_block_of_every_head_has_its_turn(heads, device, rng, poisoned):
     """Of more heads than take turns at a time, and not a multiple of them."""
@@ -135,6 +164,20 @@ def test_a_large_cap_keeps_the_digits_of_scores(cap, device, poisoned):
     gradients.check(Q, K, V, dO, mask=masks.softcap(cap), **SMALL)
 
 
+@triton.jit
+def _capped(Out_ptr, X_ptr, cap, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(Out_ptr + at, seen.capped(tl.load(X_ptr + at), 0, at, at, (cap, 1 / cap)))
+
+
+def test_a_capped_score_is_right_to_the_digits_of_fp32(device):
+    S = torch.logspace(-8, 1.5, 4096, device=device) * 30.0
+    given = torch.full_like(S, torch.nan)
+    _capped[(1,)](given, S, 30.0, N=4096)
+    exact = 30.0 * torch.tanh(S.double() / 30.0)
+    assert ((given - exact) / exact).abs().max() < 6e-7  # five roundings of fp32
+
+
 def test_a_cap_beyond_fp32_is_no_cap(device):
     Q, K, V, _ = tensors(device, 21, 45, heads=(1, 1, 1))
     given, plain = (forward.attention(Q, K, V, mask=mask, B_r=16, B_c=16) for mask in (masks.softcap(1e39), None))
@@ -142,10 +185,11 @@ def test_a_cap_beyond_fp32_is_no_cap(device):
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng):
+def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng, monkeypatch):
     """Of each sequence of a batch by itself, and of more blocks than are compared at a time."""
-    N_q, N_k, B_r, B_c = 4501, 4603, 16, 32
-    ids = np.stack([np.sort(rng.integers(0, 40, N_k)), np.sort(rng.integers(0, 7, N_k))])
+    monkeypatch.setattr(variants, "OTHERS", 16)
+    N_q, N_k, B_r, B_c = 501, 603, 16, 32
+    ids = np.stack([np.sort(rng.integers(0, 40, N_k)), np.sort(rng.integers(0, 4, N_k))])
     asked = variants.Asked(2, 1, N_q, N_k, B_r, B_c, torch.device(device), transposed)
     (order, *_), _ = variants.of(masks.documents(ids), False, asked)
     own, streamed, N = (B_c, B_r, N_k) if transposed else (B_r, B_c, N_q)
@@ -157,9 +201,11 @@ def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng):
         seen = ids[b, :, None] == ids[b, N_k - N_q :] if transposed else ids[b, N_k - N_q :, None] == ids[b]
         for i, n in list(zip(block, tiles, strict=True))[:: len(block) // 9]:
             found = np.flatnonzero(seen[i * own : (i + 1) * own].any(0))
-            begin = (
-                found[0] // streamed * streamed if transposed else found[0]
-            )  # of keys, at the first that is seen
+            if not found.size:
+                assert n == 0
+                continue
+            # Of keys, the first tile begins at the first that is seen.
+            begin = found[0] // streamed * streamed if transposed else found[0]
             assert n == -(-(found[-1] + 1 - begin) // streamed)
 
 
