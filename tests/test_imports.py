@@ -42,7 +42,7 @@ MAY_IMPORT = {
     r"flashlib\.kernels\.compiling": r"flashlib\.(parcel|kernels|kernels\.(listings|tuned))",
     r"flashlib\.kernels\.own": r"flashlib\.(state|parcel|kernels\.(compiled|compiler))",
     r"flashlib\.kernels\.launching": r"flashlib\.(state|masks|kernels|kernels\.tuned)",
-    r"flashlib\.kernels\.variants": r"flashlib\.(masks|kernels|kernels\.(launching|seen))",
+    r"flashlib\.kernels\.variants": r"flashlib\.(masks|kernels|kernels\.(launching|seen|tuned))",
     r"flashlib\.kernels\.forward": r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|seen|variants))",
     r"flashlib\.kernels\.forward_ideas": r"flashlib\.kernels\.ladder",
     r"flashlib\.kernels\.backward_passes": r"flashlib\.(kernels|kernels\.(tiles|forward|seen))",
@@ -53,7 +53,7 @@ MAY_IMPORT = {
         r"flashlib\.(state|kernels|kernels\.(launching|tuned|tiles|forward|backward))"
     ),
     r"flashlib\.kernels\.sinks": r"flashlib\.(state|sink|kernels|kernels\.(forward|backward))",
-    r"flashlib\.kernels\.varlen": r"flashlib\.(state|kernels|kernels\.(forward|backward|launching|packed))",
+    r"flashlib\.kernels\.varlen": r"flashlib\.(state|kernels|kernels\.(forward|backward|launching|packed|tuned))",
     r"flashlib\.kernels\.paged": r"flashlib\.(state|kernels)",
     r"flashlib\.kernels\.decode_passes": r"flashlib\.kernels(\.(seen|forward))?",
     r"flashlib\.kernels\.decode": (
