@@ -47,9 +47,9 @@ def ragged(page_of_labs):
 
 def check_shown(lab, **setting):
     """The page shows what Python computes for this setting."""
-    wait_for(lab, setting)
     kind = setting.pop("kind", None)
     result = MaskLab(kind, **setting).result
+    wait_for(lab, result["setting"])
     words = result["words"]
     assert text(lab, ".flash-mask-code") == result["code"]
     assert text(lab, ".flash-mask-words p") == plain(" ".join([words[0], *words[2:]]))

@@ -51,9 +51,9 @@ def large(page_of_labs):
 
 def check_shown(lab, **setting):
     """The page shows what Python computes for this setting."""
-    wait_for(lab, {name: value for name, value in setting.items() if name != "record"})
     expected = SplitLab(**setting)
     r = expected.result
+    wait_for(lab, r["setting"])
     assert text(lab, ".flash-split-parts > p") == plain(r["words"][0])
     assert text(lab, ".flash-split-gpu > p:last-child") == plain(r["words"][1])
     assert text(lab, ".flash-split-time > p") == plain(r["words"][2])

@@ -56,8 +56,8 @@ def texts(lab, selector):
 
 def check_shown(lab, **setting):
     """The page shows what Python computes for this setting."""
-    wait_for(lab, setting)
     result = TilingLab(**setting).result
+    wait_for(lab, {name: result[name] for name in NAMES})
     assert texts(lab, ".flash-words p") == [words.replace("_", "") for words in result["words"]]  # set lower
     grid = result["grid"]
     counts = {name: grid[name] for name in ("T_r", "T_c", "tiles", "computed")}
