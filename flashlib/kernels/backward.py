@@ -83,8 +83,7 @@ PLANS = launching.PlansOfMasks()
 def plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked) -> Plan:
     """Return the plan for these tensors; raise what `backward` raises, except about gradients."""
     plans = PLANS.of(mask)
-    usual = (causal is True or causal is False) and all(option is None for option in asked)
-    key = plans.key((Q, K, V, O, lse, dO, dlse), causal, deterministic) if usual else None
+    key = plans.key((Q, K, V, O, lse, dO, dlse), causal, deterministic, *asked)
     if found := plans.get(key):
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)

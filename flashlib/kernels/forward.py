@@ -83,8 +83,7 @@ PLANS = launching.PlansOfMasks()
 def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
-    usual = (causal is True or causal is False) and all(option is None for option in asked)
-    key = plans.key((Q, K, V), causal) if usual else None
+    key = plans.key((Q, K, V), causal, *asked)
     if found := plans.get(key):
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)

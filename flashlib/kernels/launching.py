@@ -83,12 +83,17 @@ class Plans(dict):
     """
 
     MOST = 4096  # sizes that change with every call are never met again
+    KINDS = {bool, int, str, type, type(None)}  # of an option
 
     def key(self, tensors, *options):
-        """Return the key of a call, None if these are not tensors that kernels can read."""
+        """Return the key of a call, None if these are not tensors that kernels can read, or no usual options."""
+        kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both
+        if not self.KINDS.issuperset(kinds):
+            return None
         try:
             return (
                 options,
+                kinds,
                 tuned.room(tensors[0].device),
                 *[
                     X if X is None else (X.shape, X.stride(), X.dtype, X.device, X.data_ptr() % 16, X.is_neg())

@@ -128,7 +128,7 @@ def test_what_runs_on_the_gpu_is_what_is_compiled_without_one():
     for shape, d, causal in (((4, 16, 16, 4096), 128, False), ((2, 8, 2, 1024), 64, True)):
         B, H_q, H_k, N = shape
         Q, K, V = (torch.randn(B, H, N, d, device="cuda", dtype=torch.bfloat16) for H in (H_q, H_k, H_k))
-        forward.PLANS.clear()
+        forward.PLANS.of_none.clear()
         forward._forward.device_caches.clear()
         forward.attention(Q, K, V, causal=causal)
         (launched,) = forward._forward.device_caches[torch.cuda.current_device()][0].values()

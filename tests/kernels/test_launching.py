@@ -63,6 +63,13 @@ def test_what_is_no_tensor_has_no_key_and_is_not_kept():
     assert plans.keep(None, "a plan") == "a plan" and not plans
 
 
+def test_a_key_tells_options_apart_that_are_equal():
+    plans, X = launching.Plans(), torch.zeros(3)
+    keys = [plans.key((X,), *options) for options in ((1, None), (True, None), (1, False), (1, 0), (1,))]
+    assert None not in keys and len(set(keys)) == len(keys)
+    assert plans.key((X,), 1.0) is None and plans.key((X,), [1]) is None
+
+
 @pytest.mark.gpu
 def test_hooks_see_every_launch():
     """Profilers learn from hooks what ran; without hooks a launch leaves that work out."""

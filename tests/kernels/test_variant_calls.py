@@ -157,6 +157,28 @@ def test_a_second_call_prepares_nothing(kind, prepared, device, rng):
     assert len(prepared) == 4, "other sizes are prepared for themselves"
 
 
+def test_tiles_that_were_asked_for_are_prepared_once_too(prepared, device, rng):
+    mask = drawn.WIDE["function of heads"](rng, 1, 2, 21, 45)
+    Q, K, V, dO = tensors(device, 21, 45)
+    for calls in (3, 3, 6, 6):
+        tiles = dict(B_r=16, B_c=32, num_stages=1, descriptors=False) if calls == 3 else dict(B_r=32, B_c=16)
+        given = forward.attention(Q, K, V, mask=mask, **tiles)
+        backward.backward(Q, K, V, *given, dO, mask=mask, **tiles)
+        assert len(prepared) == calls
+
+
+@pytest.mark.parametrize("options", [{"num_warps": True}, {"num_stages": 1.0}, {"descriptors": 0}, {"causal": 0}])
+def test_what_equals_a_kept_option_is_refused_all_the_same(options, device):
+    Q, K, V, dO = tensors(device, 21, 45)
+    kept = dict(num_warps=1, num_stages=1, descriptors=False, causal=False)
+    given = forward.attention(Q, K, V, **kept)
+    with pytest.raises(TypeError, match=f"{next(iter(options))} is "):
+        forward.attention(Q, K, V, **kept | options)
+    backward.backward(Q, K, V, *given, dO, **kept)
+    with pytest.raises(TypeError, match=f"{next(iter(options))} is "):
+        backward.backward(Q, K, V, *given, dO, **kept | options)
+
+
 def test_two_masks_do_not_share_a_plan(device):
     Q, K, V, _ = tensors(device, 21, 29)
     for names in ([0] * 9 + [1] * 20, [0] * 20 + [1] * 9):

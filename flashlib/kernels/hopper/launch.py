@@ -83,8 +83,7 @@ def attention(kernel, Q, K, V, causal, mask, scale) -> Attention:
 
 def plan_of(kernel, Q, K, V, causal, mask) -> Plan | None:
     """Return the plan for these tensors, None if O has no elements or there are no keys; raise if refused."""
-    usual = mask is None and (causal is True or causal is False)
-    key = PLANS.key((Q, K, V), kernel.__name__, causal) if usual else None
+    key = PLANS.key((Q, K, V), kernel.__name__, causal) if mask is None else None
     if key is not None and key in PLANS:
         return PLANS[key]
     check(Q, K, V, causal, mask)
