@@ -67,9 +67,18 @@ class Sparsity(NamedTuple):
     sides: tuple = ()
     bits: bool = False
 
-    def cuts(self, config) -> bool:
-        """Return whether tiles have parts of blocks, which are then kept as bits."""
-        return any(B_r % config.B_R or B_c % config.B_C for B_r, B_c in self.sides)
+    def has_bits(self, config) -> bool:
+        """Return whether tiles of this Config load bits: of such a mask, or where they have parts of blocks."""
+        return self.bits or any(B_r % config.B_R or B_c % config.B_C for B_r, B_c in self.sides)
+
+    def fitting(self, config) -> Config:
+        """Return a Config with keys in a tile for these blocks, and two stages for bits.
+
+        With a stage more, what bits take of shared memory would cost a multiprocessor one of its programs.
+        """
+        while config.B_C > 32 and any(B_c < config.B_C for _, B_c in self.sides):
+            config = config._replace(B_C=config.B_C // 2)
+        return config._replace(num_stages=min(2, config.num_stages)) if self.has_bits(config) else config
 
 
 DENSE = Sparsity()
@@ -111,17 +120,17 @@ def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, sparsity=
     heads: B * H_q. A sequence is short if the problem is small, if its row blocks would be fewer than the
     multiprocessors, if it is causal and has few tiles, since those that the mask cuts, half of them in vain, are
     then many, or if a mask leaves few of many: small programs stand beside each other on a multiprocessor, and one
-    computes while another begins or ends. Their tiles are taken, too, where those of long sequences would have
-    parts of a mask's blocks.
+    computes while another begins or ends. Their tiles are taken, too, where those of long sequences would load a
+    mask's bits: smaller tiles have fewer scores that are computed and not seen.
     """
     gpu = room(device)
     config, for_short = _table(gpu, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
     too_few = -(-N_q // config.B_R) * heads < gpu.multiprocessors
-    few = sparsity.keys < N_k and sparsity.keys <= SHORT * config.B_C or sparsity.cuts(config)
+    few = sparsity.keys < N_k and sparsity.keys <= SHORT * config.B_C or sparsity.has_bits(config)
     if too_few or heads * N_q * N_k * D < SMALL or (causal and N_k <= SHORT * config.B_C) or few:
         config = for_short
-    config = config._replace(**asked)
-    shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize, bits=sparsity.bits or sparsity.cuts(config))
+    config = sparsity.fitting(config)._replace(**asked)
+    shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize, bits=sparsity.has_bits(config))
     return fitted(config, shared, gpu.shared, keep=asked)
 
 

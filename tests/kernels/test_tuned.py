@@ -87,15 +87,19 @@ def test_tiles_are_no_larger_than_blocks_where_that_can_be():
     (rule, short), wide = tuned.HOPPER[128], (256, 256)
     for sides, expected in [((wide,), rule), ((wide, (64, 64)), short), (((64, 128),), short)]:
         assert default(128, torch.float16, True, sparsity=tuned.Sparsity(sides=sides)) == expected
-    assert default(128, torch.float16, True, sparsity=tuned.Sparsity(sides=((100, 100),))) == short
+    for side, B_C in [(100, 64), (32, 32), (16, 32)]:
+        of_parts = short._replace(B_C=B_C, num_stages=2)
+        assert default(128, torch.float16, True, sparsity=tuned.Sparsity(sides=((side, side),))) == of_parts
 
 
-def test_bits_of_a_mask_have_room(monkeypatch):
-    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(227 * KB, 132))
+def test_tiles_with_bits_are_small_and_have_two_stages_where_there_is_room(monkeypatch):
+    of, small = tuned.Sparsity(bits=True), tuned.Config(64, 64, 4, 2)
+    assert default(128, torch.float16, True, sparsity=of) == small
+    assert default(128, torch.float16, True, sparsity=of, num_stages=3) == tuned.HOPPER[128][1]
     rule = tuned.HOPPER[128][0]
-    assert tuned.shared_bytes(rule, 128, 2) <= 227 * KB < tuned.shared_bytes(rule, 128, 2, bits=True)
-    less = rule._replace(num_stages=rule.num_stages - 1)
-    assert default(128, torch.float16, True, sparsity=tuned.Sparsity(bits=True)) == less
+    assert default(128, torch.float16, True, sparsity=of, **rule._asdict()) == rule, "what is asked for is kept"
+    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(tuned.shared_bytes(small, 128, 2), 132))
+    assert default(128, torch.float16, True, sparsity=of) == small._replace(num_stages=1)
 
 
 MASKS = {
