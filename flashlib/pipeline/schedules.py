@@ -14,7 +14,7 @@ from flashlib.pipeline import commands as c
 from flashlib.pipeline.state import Fault, Flight, State
 from flashlib.state import check_counts
 
-QUIET = (c.Compute, c.Finish, c.FinishStores)  # that no other role can notice
+QUIET = {c.Compute, c.Finish, c.FinishStores}  # that no other role can notice
 
 
 class Action(NamedTuple):
@@ -47,58 +47,55 @@ class Report(NamedTuple):
 
 
 class Walk:
-    """A program on its way: the state, and how many of its commands each role has executed."""
+    """A program on its way: the state, and how many of its commands each role has executed.
+
+    now: {role: the command that it is at, or None}.
+    """
 
     def __init__(self, program, lists=None):
         self.program, self.lists = program, c.expanded(program) if lists is None else lists
         self.at = dict.fromkeys(self.lists, 0)
+        self.now = {role: next(iter(commands), None) for role, commands in self.lists.items()}
         self.state = State(program, self.lists)
 
     def copy(self):
         twin = object.__new__(Walk)
-        twin.program, twin.lists, twin.at, twin.state = self.program, self.lists, dict(self.at), self.state.copy()
+        twin.program, twin.lists, twin.state = self.program, self.lists, self.state.copy()
+        twin.at, twin.now = dict(self.at), dict(self.now)
         return twin
 
     def key(self):
         return (*self.at.values(), *self.state.key())
 
-    def next_of(self, role):
-        """Return the command that a role is at, or None."""
-        at = self.at[role]
-        return self.lists[role][at] if at < len(self.lists[role]) else None
-
     def choices(self) -> list[Action]:
         """Return all that could happen next. Of what nobody else can notice one is enough."""
         found = []
-        for role in self.lists:
-            command = self.next_of(role)
+        for role, command in self.now.items():
             if command is not None and self.state.may(role, command):
-                if isinstance(command, QUIET):
+                if type(command) in QUIET:
                     return [Action(role, command)]
                 found.append(Action(role, command))
         return found + [Action(flight.role, flight.command, flight) for flight in self.state.ready()]
 
     def take(self, action):
         """Let it happen; raise Fault if it must not."""
-        waiting = self.waiting()
-        if action.flight:
-            self.state.complete(action.flight, waiting)
+        role, command, flight = action
+        if flight:
+            self.state.complete(flight, self.now)
             return
-        self.state.do(action.role, action.command, waiting)
-        self.at[action.role] += 1
-        if self.next_of(action.role) is None:
-            self.state.end(action.role)
-            if all(self.next_of(role) is None for role in self.lists):
-                self.state.end_all()
-
-    def waiting(self):
-        """Return (role, Wait) of all roles that are at one."""
-        now = ((role, self.next_of(role)) for role in self.lists)
-        return [(role, command) for role, command in now if isinstance(command, c.Wait)]
+        self.state.do(role, command, self.now)
+        self.at[role] += 1
+        if self.at[role] < len(self.lists[role]):
+            self.now[role] = self.lists[role][self.at[role]]
+            return
+        self.now[role] = None
+        self.state.end(role)
+        if all(command is None for command in self.now.values()):
+            self.state.end_all()
 
     def stop(self):
         """Raise Fault if nothing can happen, and a role is not at its end."""
-        stuck = {role: self.next_of(role) for role in self.lists if self.next_of(role) is not None}
+        stuck = {role: command for role, command in self.now.items() if command is not None}
         if stuck:
             raise deadlock(self.state, stuck, {role: self.lists[role][self.at[role] :] for role in stuck})
 
@@ -151,21 +148,20 @@ class _TooMany(Exception):
 def _all(program, lists, most):
     start = Walk(program, lists)
     before = {start.key(): None}  # the state that led to each, and the action
-    layer = [start]
+    layer = [(start.key(), start)]
     while layer:
         following = []
-        for walk in layer:
-            key = walk.key()
+        for key, walk in layer:
             choices = walk.choices()
             try:
                 if not choices:
                     walk.stop()
                 for action in choices:
-                    last, then = action, walk.copy()
+                    last, then = action, walk if action is choices[-1] else walk.copy()
                     then.take(action)
                     if (reached := then.key()) not in before:
                         before[reached] = key, action
-                        following.append(then)
+                        following.append((reached, then))
             except Fault as fault:
                 tail = [last] if choices else []
                 return Report(fault, _path(before, key) + tail, len(before), 0, True)

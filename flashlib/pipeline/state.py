@@ -5,6 +5,7 @@ and `complete` does. Who calls them in which order is a schedule: `schedules` tr
 that the speeds of the units give. What a kernel must never do raises Fault.
 """
 
+from types import MappingProxyType
 from typing import NamedTuple
 
 from flashlib.pipeline import commands as c
@@ -39,6 +40,9 @@ class Flight(NamedTuple):
     number: int
 
 
+NOBODY = MappingProxyType({})
+
+
 class State:
     """Barriers, slots and what is in flight, of a program whose roles are `names`."""
 
@@ -61,9 +65,7 @@ class State:
 
     def key(self):
         """Return what tells states apart, beside how far each role is."""
-        flights = (
-            tuple((f.role, f.command) for f in group) for group in (self.copies, self.products, self.stores)
-        )
+        flights = [tuple([f[:2] for f in group]) for group in (self.copies, self.products, self.stores)]
         return (*self.barriers.values(), *self.slots.values(), self.unfenced, *flights)
 
     # What may be executed ------------------------------------------------------------------------------------
@@ -96,17 +98,17 @@ class State:
 
     # What is executed ----------------------------------------------------------------------------------------
 
-    def do(self, role, command, waiting=()):
-        """Execute a command; return its Flight if a unit goes on with it. waiting: (role, Wait) of who waits."""
-        return DO[type(command)](self, role, command, waiting)
+    def do(self, role, command, now=NOBODY):
+        """Execute a command; return its Flight if a unit goes on with it. now: {role: what it is at, or None}."""
+        return DO[type(command)](self, role, command, now)
 
-    def complete(self, flight, waiting=()):
+    def complete(self, flight, now=NOBODY):
         """Let a unit complete what it works on."""
         command = flight.command
         if isinstance(command, c.Copy):
             self.copies = _without(self.copies, flight)
             self.slots[command.slot] = command.tile
-            self._count(command.barrier, flight.role, 0, -command.slot.n_bytes, waiting)
+            self._count(command.barrier, flight.role, 0, -command.slot.n_bytes, now)
         elif isinstance(command, c.Product):
             self.products = _without(self.products, flight)
         else:
@@ -123,16 +125,16 @@ class State:
             said = f"all roles end while the copy of {flight.command.tile} into {flight.command.slot} is under way"
             raise Fault("left behind", flight.role, said)
 
-    def _wait(self, role, command, waiting):
+    def _wait(self, role, command, now):
         self.seen[role, command.barrier] = self.target(role, command)
 
-    def _arrive(self, role, command, waiting):
-        self._count(command.barrier, role, -1, 0, waiting)
+    def _arrive(self, role, command, now):
+        self._count(command.barrier, role, -1, 0, now)
 
-    def _expect(self, role, command, waiting):
-        self._count(command.barrier, role, -1, command.n_bytes, waiting)
+    def _expect(self, role, command, now):
+        self._count(command.barrier, role, -1, command.n_bytes, now)
 
-    def _count(self, barrier, role, arrivals, n_bytes, waiting):
+    def _count(self, barrier, role, arrivals, n_bytes, now):
         left, missing, completed = self.barriers[barrier]
         left, missing = left + arrivals, missing + n_bytes
         if left < 0:
@@ -141,37 +143,37 @@ class State:
         if left or missing:
             self.barriers[barrier] = left, missing, completed
             return
-        passed = {other: wait.barrier is barrier and self.may(other, wait) for other, wait in waiting}
+        waiting = [(other, at) for other, at in now.items() if type(at) is c.Wait and at.barrier is barrier]
+        passed = [pair for pair in waiting if self.may(*pair)]
         self.barriers[barrier] = barrier.count, 0, completed + 1
-        for other, wait in waiting:
-            if passed[other]:
-                said = (
-                    f"phase {completed} of {barrier} completes before {other}, which waits for parity "
-                    f"{wait.phase}, has seen phase {completed - 1}; from now on it waits for phase {completed + 1}"
-                )
-                raise Fault("two phases ahead", other, said)
+        for other, wait in passed:
+            said = (
+                f"phase {completed} of {barrier} completes before {other}, which waits for parity "
+                f"{wait.phase}, has seen phase {completed - 1}; from now on it waits for phase {completed + 1}"
+            )
+            raise Fault("two phases ahead", other, said)
 
-    def _copy(self, role, command, waiting):
+    def _copy(self, role, command, now):
         self._check_free(role, command.slot, f"the copy of {command.tile}")
         self._check_fenced(role, command.slot, f"the copy of {command.tile}")
         self.slots[command.slot] = None
         return self._fly("copies", role, command)
 
-    def _write(self, role, command, waiting):
+    def _write(self, role, command, now):
         self._check_needs(role, command.tile, command.needs)
         self._check_free(role, command.slot, f"{role}'s {command.tile}")
         self.slots[command.slot] = command.tile
         self.unfenced |= {(command.slot, role)}
 
-    def _fence(self, role, command, waiting):
+    def _fence(self, role, command, now):
         self.unfenced = frozenset(pair for pair in self.unfenced if pair[1] != role)
 
-    def _store(self, role, command, waiting):
+    def _store(self, role, command, now):
         self._check_read(role, command.slot, command.tile, f"the store of {command.tile}")
         self._note(role, 1, command.tile)
         return self._fly("stores", role, command)
 
-    def _product(self, role, command, waiting):
+    def _product(self, role, command, now):
         for slot, tile in command.reads:
             self._check_read(role, slot, tile, command.name)
         self._check_needs(role, command.name, command.needs)
@@ -179,13 +181,13 @@ class State:
         self._note(role, 0, command.name)
         return self._fly("products", role, command)
 
-    def _compute(self, role, command, waiting):
+    def _compute(self, role, command, now):
         self._check_needs(role, command.name, command.needs)
 
-    def _finish(self, role, command, waiting):
+    def _finish(self, role, command, now):
         self._forget(role, 0, command.pending)
 
-    def _finishstores(self, role, command, waiting):
+    def _finishstores(self, role, command, now):
         self._forget(role, 1, command.pending)
 
     def _fly(self, group, role, command):

@@ -133,7 +133,7 @@ class _Run:
 
     def _go(self, role):
         """Execute a role's commands until one takes time."""
-        while (command := self.walk.next_of(role)) is not None:
+        while (command := self.walk.now[role]) is not None:
             if not self.walk.state.may(role, command):
                 self.since.setdefault(role, self.now)
                 self.blocked.add(role)
@@ -220,6 +220,6 @@ class _Run:
 
     def _wake(self):
         for role in sorted(self.blocked):
-            if self.walk.state.may(role, self.walk.next_of(role)):
+            if self.walk.state.may(role, self.walk.now[role]):
                 self.blocked.discard(role)
                 self._at(self.now, self._go, role)

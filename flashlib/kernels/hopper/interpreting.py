@@ -61,13 +61,13 @@ def _play(gl, threads, state):
                 raise deadlock(state, {role.role: role.command for role in now})
             return
         chosen = chance.pick(choices, _who)
-        waiting = [(role.role, role.command) for role in now if isinstance(role.command, c.Wait)]
+        at = {role.role: role.command for role in now}
         if not isinstance(chosen, Role):
             acts.pop(chosen.number)()
-            state.complete(chosen, waiting)
+            state.complete(chosen, at)
             continue
         gl.said[chosen.role].append(chosen.command)
-        if flight := state.do(chosen.role, chosen.command, waiting):
+        if flight := state.do(chosen.role, chosen.command, at):
             acts[flight.number] = chosen.act
         chosen.go_on()
         if chosen.command is None:

@@ -35,7 +35,7 @@ class Replay:
             wanted = action.flight.role, action.flight.command
             flight = next((f for f in self.walk.state.ready() if (f.role, f.command) == wanted), None)
             action = action._replace(flight=flight) if flight else None
-        elif action.role not in self.walk.lists or self.walk.next_of(action.role) != action.command:
+        elif action.role not in self.walk.lists or self.walk.now[action.role] != action.command:
             action = None
         if action is None:
             raise ValueError(OTHER)
@@ -95,7 +95,7 @@ class Replay:
     def _wait(self):
         """Take note of who has to wait before this action."""
         for role in self.walk.lists:
-            command = self.walk.next_of(role)
+            command = self.walk.now[role]
             waits = command is not None and not self.walk.state.may(role, command)
             if waits and role not in self.blocked:
                 self.blocked[role] = self.n - 1, words.awaited(command)
