@@ -105,6 +105,15 @@ def _softcap(N, H, device):
     return lambda score, b, h, q, k: CAP * torch.tanh(score / CAP)
 
 
+def _every_fourth(N, H=None):
+    """Return a mask without intervals and without whole tiles, given as a function of rows and keys."""
+    return masks.from_function(lambda r, c: (c <= r) & ((r - c) % 4 == 0))
+
+
+def _flex_every_fourth(N, H, device):
+    return lambda b, h, q, k: (q >= k) & ((q - k) % 4 == 0)
+
+
 def _prefix(N, H, device):
     return lambda b, h, q, k: (q >= k) | (k < N // 4)
 
@@ -128,6 +137,7 @@ CASES = [
     Case("causal soft cap", lambda N, H: masks.causal() & masks.softcap(CAP), causal, _softcap),
     Case("causal sink", lambda N, H: masks.causal(), causal, with_sink=True),
     *map(_blocks, (0.1, 0.25, 0.5)),
+    Case("every 4th key", _every_fourth, _flex_every_fourth, numbers=numbers_of(_every_fourth)),
 ]
 
 
