@@ -48,10 +48,10 @@ lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (A
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
 
-# A process for each core and two more, since much of a browser test and of a notebook is waiting; one thread in each.
+# A process for each core and three more, since much of a browser test and of a notebook is waiting; one thread in each.
 test: $(TESTS) ## run every test and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  $(PY) -m pytest -n $$($(PY) -c "import os; print(2 + (os.cpu_count() or 1))") $(NBVAL) $(ARGS)
+	  $(PY) -m pytest -n $$($(PY) -c "import os; print(3 + (os.cpu_count() or 1))") $(NBVAL) $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)

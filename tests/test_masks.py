@@ -1,5 +1,9 @@
 """Masks do what their definitions say, for every tile, and attention under them equals the oracle."""
 
+import functools
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -165,6 +169,14 @@ def test_only_tiles_with_a_seen_score_are_computed_and_counted(kind, N_q, N_k, r
 
 
 F = lambda r, c: c <= r  # noqa: E731
+KERNEL = types.SimpleNamespace(arg_names=["r", "c"])  # as a @triton.jit function has them
+ALL = slice(0, 6), slice(0, 6)
+
+
+def G(S, h, r, c):
+    return S
+
+
 REFUSED = [
     (lambda: masks.window(-1, 0), ValueError, "left is -1; accepted are whole numbers of at least 0"),
     (lambda: masks.window(0, 1.5), TypeError, "right is 1.5; accepted are whole numbers"),
@@ -181,11 +193,29 @@ REFUSED = [
     (
         lambda: masks.from_function(lambda r: r),
         TypeError,
-        "takes 1 arguments; accepted are .r, c. or .b, h, r, c.",
+        "the function takes .r.; accepted are .r, c. or .b, h, r, c.",
     ),
-    (lambda: masks.score(F, F), TypeError, "takes 2 arguments; accepted are .S, h, r, c."),
-    (lambda: masks.alibi([[1.0]]), ValueError, "slopes has shape .1, 1.; pass a finite number for each head"),
-    (lambda: masks.alibi([]), ValueError, "slopes has shape .0,."),
+    (lambda: masks.from_function(lambda *x: x[0] < 1), TypeError, "the function takes ..x.; accepted are"),
+    (
+        lambda: masks.from_function(lambda r, c, *, b: r < c),
+        TypeError,
+        "the function takes .r, c, ., b.; accepted",
+    ),
+    (
+        lambda: masks.from_function(F, kernel=F),
+        TypeError,
+        "kernel is <function .*; pass a @triton.jit function of",
+    ),
+    (lambda: masks.from_function(F, kernel=KERNEL), TypeError, "kernel takes .r, c.; .* function of .b, h, r, c."),
+    (lambda: masks.score(F, F), TypeError, "the function takes .r, c.; accepted are .S, h, r, c."),
+    (lambda: masks.score(G, G, kernel=KERNEL), TypeError, "kernel is .*; pass a pair of @triton.jit functions"),
+    (lambda: masks.score(G, G, kernel=(KERNEL,)), TypeError, "kernel is .*; pass a pair of @triton.jit functions"),
+    (lambda: masks.score(G, G, kernel=(KERNEL, G)), TypeError, "kernel takes .r, c.; .* function of .S, h, r, c."),
+    (lambda: masks.alibi("steep"), TypeError, "slopes is 'steep'; pass numbers"),
+    (lambda: masks.alibi(None), ValueError, "slopes is None, of shape"),
+    (lambda: masks.softcap(10**400), ValueError, "c is 1000.*; pass a positive number"),
+    (lambda: masks.alibi([[1.0]]), ValueError, "of shape .1, 1.; pass a finite number for each head"),
+    (lambda: masks.alibi([]), ValueError, "of shape .0,."),
     (lambda: masks.alibi(np.nan), ValueError, "pass a finite number for each head"),
     (lambda: masks.alibi_slopes(0), ValueError, "H is 0"),
     (lambda: masks.softcap(0), ValueError, "c is 0; pass a positive number"),
@@ -216,6 +246,27 @@ REFUSED = [
 def test_bad_masks_are_refused_with_a_sentence(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+def test_what_has_a_default_is_the_functions_own():
+    expected = masks.window(3, 0).on(6, 6).seen(*ALL)
+    for f in (
+        lambda r, c, w=3: (r - c >= 0) & (r - c <= w),
+        lambda r, c, low=0, high=3: (r - c >= low) & (r - c <= high),
+        functools.partial(lambda r, c, low, high: (r - c >= low) & (r - c <= high), low=0, high=3),
+        functools.partial(lambda w, r, c: (r - c >= 0) & (r - c <= w), 3),
+        lambda b, h, r, c, w=3: (r - c >= 0) & (r - c <= w + b + h),
+    ):
+        assert np.array_equal(masks.from_function(f).on(6, 6).seen(*ALL), expected)
+
+
+@pytest.mark.parametrize("N_q, N_k", [(6, 6), (4, 2), (2, 5)])
+def test_a_bound_beyond_all_positions_is_no_bound(N_q, N_k):
+    for far in (sys.maxsize, 2**30, 2**70):
+        assert masks.window(far, 0) == masks.causal() and masks.window(far, far) == masks.window(None, None)
+        rows, cols = slice(0, N_q), slice(0, N_k)
+        tiles = masks.prefix(far).on(N_q, N_k)
+        assert tiles.seen(rows, cols).all() and not tiles.cut(rows, cols)
 
 
 def test_a_mask_that_does_not_fit_is_refused_before_any_work(rng):

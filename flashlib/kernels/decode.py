@@ -208,13 +208,13 @@ def _sees(hide, change, Q, capacity) -> Sees:
     functions, numbers = zip(*seen, strict=True) if seen else ((), ())
     scores, of_scores = variants.scores(change, asked)
     left, right = (
-        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=variants.FAR)
+        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
         for side in ("left", "right")
     )
     constants = {"TREE": bool(trees), "SEEN": functions, "SCORES": scores}
     told = _bits(trees[0], Q.device) if trees else None, numbers, of_scores
-    far = left < variants.FAR or bool(others) or not all(isinstance(part, masks.Softcap) for part in change)
-    return Sees(min(left, variants.FAR), min(right, variants.FAR), constants, told, far)
+    far = left < masks.FAR or bool(others) or not all(isinstance(part, masks.Softcap) for part in change)
+    return Sees(min(left, masks.FAR), min(right, masks.FAR), constants, told, far)
 
 
 def _bits(tree, device):

@@ -54,7 +54,8 @@ def attention(
     and V are cast to its dtype.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf. mask: one of `flashlib.masks`, for any sizes; with causal, what both see. Tiles that it hides
-    are not computed. The first call with a mask and sizes prepares it, see `variants`.
+    are not computed. The first call with a mask and sizes prepares it, see `variants`, on the current stream: make
+    a mask once, and pass it again.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tuned.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
@@ -75,6 +76,7 @@ class Plan(NamedTuple):
     descriptors: bool
     D: int
     D_V: int
+    tokens_first: bool = False
 
 
 PLANS = launching.PlansOfMasks()
@@ -94,11 +96,12 @@ def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
 
 
 def plan(
-    Q, K, V, causal, variant, sparsity, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None
-) -> Plan:
+    Q, K, V, causal, variant, sparsity, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
+    tokens_first=False,
+) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked.
 
-    variant: as `variants.of` without its mask.
+    variant: as `variants.of` without its mask. tokens_first: O lies in memory as (B, N_q, H_q, d_v).
     """
     asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(launchable, (Q, K, V))
@@ -109,8 +112,8 @@ def plan(
     sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "sparsity": sparsity}
     config = tuned.default(max(D, D_V), q.dtype, descriptors, q.device, **sizes, **asked)
     if not q.numel():
-        return Plan(None, descriptors, D, D_V)
-    unit, strides = launching.in_units(q, k, v, torch.empty((B, H, N_q, d_v), device="meta"))
+        return Plan(None, descriptors, D, D_V, tokens_first)
+    unit, strides = launching.in_units(q, k, v, _output(q, d_v, tokens_first, device="meta"))
     constants = {"d": d, "D": D, "d_v": d_v, "D_V": D_V, "DESCRIPTORS": descriptors, "UNIT": unit}
     # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
     # takes, that is better done at the top of the loop, where no warp is ahead, than in the middle of the softmax.
@@ -119,13 +122,22 @@ def plan(
     constants |= of_mask
     sizes = *strides, H, H // max(H_k, 1), N_q, N_k, told
     grid = triton.cdiv(N_q, config.B_R) * B * H
-    return Plan(launching.Launch(_forward, grid, sizes, constants, config._asdict()), descriptors, D, D_V)
+    launch = launching.Launch(_forward, grid, sizes, constants, config._asdict())
+    return Plan(launch, descriptors, D, D_V, tokens_first)
+
+
+def _output(q, d_v, tokens_first, device):
+    """Return an empty O, (B, H_q, N_q, d_v)."""
+    B, H, N_q, _ = q.shape
+    if tokens_first:
+        return torch.empty((B, N_q, H, d_v), dtype=q.dtype, device=device).transpose(1, 2)
+    return torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=device)
 
 
 def run(Q, K, V, scale, plan, told=None) -> Attention:
     """Do what `attention` does, by its plan; nothing is checked. told: in place of what the plan has of a mask."""
     q, k, v = launchable(Q), launchable(K), launchable(V)
-    o = torch.empty((*q.shape[:3], v.shape[3]), dtype=q.dtype, device=q.device)
+    o = _output(q, v.shape[3], plan.tokens_first, q.device)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
     if plan.launch:
         if plan.descriptors:

@@ -112,17 +112,24 @@ class Plans(dict):
 
 
 class PlansOfMasks:
-    """Plans for each mask, which go when the mask goes, and for calls without one."""
+    """Plans for each mask, which go when the mask goes, and for calls without one.
+
+    Windows, prefixes and soft caps are known by their numbers, and nothing is in memory for them. Theirs are kept:
+    such a mask may be made anew for each call.
+    """
 
     def __init__(self):
-        self.of_none, self.of_masks = Plans(), weakref.WeakKeyDictionary()
+        self.of_none, self.of_values, self.of_masks = Plans(), Plans(), weakref.WeakKeyDictionary()
 
     def of(self, mask) -> Plans:
         """Return the plans for a mask; raise TypeError if it is none."""
         if mask is None:
             return self.of_none
         check_mask(mask)
-        return self.of_masks.setdefault(mask, Plans())
+        if type(mask).__hash__ is object.__hash__:
+            return self.of_masks.setdefault(mask, Plans())
+        plans = self.of_values.get(mask)
+        return self.of_values.keep(mask, Plans()) if plans is None else plans
 
 
 class Launch:

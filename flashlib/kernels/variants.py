@@ -7,6 +7,7 @@ can ask (a union, a function without a kernel) is asked once for each score by t
 """
 
 import functools
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ import triton
 from flashlib import masks
 from flashlib.kernels import launching, on_device_of, seen, tuned
 
-FAR = 2**30  # beyond any position
-ROWS = 1024  # of scores asked by torch at a time
+ROWS = 1024  # of scores asked by torch at a time, at most
+SCORES = 2**26  # and in all: each takes 8 bytes and more while it is asked
+WORDS = weakref.WeakKeyDictionary()  # {mask: {sizes: its bits}}
+SIZES = 16  # of a mask, whose bits are kept
 OTHERS = 256  # blocks that a block is compared with at a time
 
 
@@ -88,7 +91,7 @@ def of(mask, causal, asked) -> tuple:
     functions, of_seen = (), ()
     found = _bounds(hide, asked)
     if found is None:
-        found = _table(*_seen(hide, asked), asked)
+        found = _table(hide, asked)
         functions, of_seen = _seen([part for part in hide if not _of_whole_tiles(part, asked)], asked)
     told = found.order, found.numbers, of_seen, of_scores
     return told, {"CAUSAL": False, "VARIANT": (found.function, functions, changes), "SCORED": bool(changes)}
@@ -116,11 +119,11 @@ class Found(NamedTuple):
 
 def _bounds(hide, asked) -> Found | None:
     """Return bounds of intervals; None if what is seen has none."""
+    if (closed := _closed(hide)) is not None:
+        return Found(seen.window_rows if asked.transposed else seen.window_keys, closed, None)
     each = [_keys(hide, asked.place._replace(b=b)) for b in range(_batches(hide))]
     if each[0] is None:
         return None
-    if (closed := _closed(hide)) is not None:
-        return Found(seen.window_rows if asked.transposed else seen.window_keys, closed, None)
     if asked.transposed:
         each = [_rows(*keys, asked.N_k) for keys in each]
     first, end = (torch.from_numpy(np.stack(X).astype(np.int32)).to(asked.device) for X in zip(*each, strict=True))
@@ -173,10 +176,10 @@ def _closed(hide):
     if len(windows) + len(prefixes) < len(hide) or (prefixes and len(hide) > 1):
         return None
     left, right = (
-        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=FAR)
+        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
         for side in ("left", "right")
     )
-    return (FAR, 0, min(prefixes[0].n, FAR)) if prefixes else (min(left, FAR), min(right, FAR), 0)
+    return (masks.FAR, 0, prefixes[0].n) if prefixes else (left, right, 0)
 
 
 def _seen(hide, asked):
@@ -201,7 +204,7 @@ def sees(part, asked):
     N_k, device = asked.N_k, asked.device
     match part:
         case masks.Window(left, right):
-            return seen.in_window, (FAR if left is None else left, FAR if right is None else right)
+            return seen.in_window, (masks.FAR if left is None else left, masks.FAR if right is None else right)
         case masks.Prefix(n):
             return seen.in_prefix, (n,)
         case masks.Documents(ids=ids):
@@ -223,16 +226,38 @@ def in_bits(words, rows, asked):
 
 
 def words_of(mask, asked):
-    """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 32)) of int32."""
-    device = asked.device
-    b, h = (
-        torch.arange(asked.B, device=device)[:, None, None, None],
-        torch.arange(asked.H, device=device)[:, None, None],
-    )
-    place, c = asked.place._replace(b=b, h=h), torch.arange(asked.N_k, device=device)
+    """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 32)) of int32.
+
+    They are kept with the mask, for all passes and tiles. Raises ValueError if a head takes 2^31 words.
+    """
+    asked = apart([mask], asked)
+    sizes, of = (*asked[:4], asked.device), WORDS.setdefault(mask, {})
+    if sizes not in of:
+        if len(of) >= SIZES:
+            of.clear()
+        of[sizes] = _words(mask, asked)
+    return of[sizes]
+
+
+def apart(hide, asked) -> Asked:
+    """Return what is asked with one batch and one head, if these masks tell none apart."""
+    B, H = any(part.asks_batch for part in hide), any(part.asks_head for part in hide)
+    return asked._replace(B=asked.B if B else min(asked.B, 1), H=asked.H if H else min(asked.H, 1))
+
+
+def _words(mask, asked):
+    device, (B, H, N_q, N_k) = asked.device, asked[:4]
+    if N_q * triton.cdiv(N_k, 32) >= 2**31:
+        raise ValueError(
+            f"the mask is kept as bits, and {N_q} queries and {N_k} keys have more than 2^36 scores: write it "
+            "with window, prefix, documents or blocks, or pass from_function a kernel"
+        )
+    b, h = torch.arange(B, device=device)[:, None, None, None], torch.arange(H, device=device)[:, None, None]
+    place, c = asked.place._replace(b=b, h=h), torch.arange(N_k, device=device)
+    rows = max(1, min(ROWS, SCORES // max(B * H * N_k, 1)))
     lines = []
-    for start in range(0, max(asked.N_q, 1), ROWS):  # one part, if there are no rows, too
-        r = torch.arange(start, min(start + ROWS, asked.N_q), device=device)[:, None] + place.past
+    for start in range(0, max(N_q, 1), rows):  # one part, if there are no rows, too
+        r = torch.arange(start, min(start + rows, N_q), device=device)[:, None] + place.past
         sees = mask.sees(place, r, c)
         lines.append(packed(sees.reshape(*(1,) * (4 - sees.ndim), *sees.shape)))
     return torch.cat(lines, dim=2)
@@ -246,8 +271,9 @@ def packed(sees):
     return (sees * powers).sum(-1, dtype=torch.uint8).view(torch.int32)
 
 
-def _table(functions, numbers, asked) -> Found:
+def _table(hide, asked) -> Found:
     """Return the tiles to be computed, as lists: of each block those that are cut, then those that are whole."""
+    (functions, numbers), asked = _seen(hide, asked), apart(hide, asked)
     T_r, T_c = triton.cdiv(asked.N_q, asked.B_R), triton.cdiv(asked.N_k, asked.B_C)
     kinds = torch.empty(asked.B, asked.H, T_r, T_c, dtype=torch.int8, device=asked.device)
     with on_device_of(kinds):
@@ -261,7 +287,8 @@ def _table(functions, numbers, asked) -> Found:
     counts = torch.stack([(kinds == 0).sum(-1), (kinds < 2).sum(-1)], dim=-1).to(torch.int32)
     order = counts[..., 1].sum((0, 1)).argsort(descending=True, stable=True).to(torch.int32)
     blocks, most = kinds.shape[2:]
-    return Found(None, (counts, index, asked.H * blocks, blocks, most), order)
+    strides = asked.H * blocks if asked.B > 1 else 0, blocks if asked.H > 1 else 0
+    return Found(None, (counts, index, *strides, most), order)
 
 
 def scores(change, asked):
@@ -273,7 +300,9 @@ def scores(change, asked):
 def _changes(part, asked):
     match part:
         case masks.Alibi(slopes=slopes):
-            each = torch.as_tensor(np.broadcast_to(slopes, asked.H).astype(np.float32), device=asked.device)
+            slopes = slopes.clip(-(2.0**100), 2.0**100)  # times a distance it must be finite in fp32
+            slopes = np.broadcast_to(slopes, asked.H).astype(np.float32)
+            each = torch.as_tensor(slopes, device=asked.device)
             return (seen.with_distance, seen.one), (each,)
         case masks.Softcap(cap):
             cap = min(max(cap, 2.0**-120), 2.0**120)  # fp32 has both it and its inverse

@@ -30,7 +30,8 @@ def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) 
     `forward.attention`.
     cu_seqlens_q, cu_seqlens_k: (B + 1,), int32 or int64, where sequences begin, ending at T_q and T_k: sequence b
     has rows cu_seqlens_q[b] to cu_seqlens_q[b + 1], and may have none. causal: aligned bottom-right in each.
-    O: (T_q, H_q, d_v), the dtype of Q; lse: (T_q, H_q), fp32. A row that sees no key gives O = 0 and lse = -inf.
+    O: (T_q, H_q, d_v), contiguous, the dtype of Q; lse: (T_q, H_q), fp32. A row that sees no key gives O = 0 and
+    lse = -inf.
     Offsets on the CPU are checked; offsets on the GPU are taken as they are, since to look at them is to wait.
     Raises TypeError or ValueError for anything else, before any work.
     Source: the interface is that of flash_attn_varlen_func (FlashAttention 2), which pads no sequence either.
@@ -114,7 +115,7 @@ class _Packed(torch.autograd.Function):
     def forward(ctx, q, k, v, cu_q, cu_k, causal, scale):
         def make(variant):
             keys = k.shape[2] / max(len(cu_k) - 1, 1)  # a guess: to know the lengths is to wait for the GPU
-            return forward.plan(q, k, v, False, variant, tuned.Sparsity(keys))
+            return forward.plan(q, k, v, False, variant, tuned.Sparsity(keys), tokens_first=True)
 
         plan = _planned(FORWARD, (q, k, v, cu_q, cu_k), causal, make)
         told = [packed.told(cu_q, cu_k, causal, tiles) for tiles in plan.asked]

@@ -21,12 +21,14 @@ Source: Gemma 2 (2024) for softcap; Press and others, ALiBi (2022); PyTorch's Fl
 changes of scores as functions.
 """
 
+import sys
 from numbers import Real
 
 import numpy as np
 
 from flashlib.masks.candidates import Tree
 from flashlib.masks.kinds import (
+    FAR,
     Alibi,
     Blocks,
     Documents,
@@ -41,7 +43,7 @@ from flashlib.masks.mask import Both, Either, Mask, Place, Tiles, check_mask, re
 from flashlib.state import check_causal, check_counts
 
 __all__ = [
-    "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Prefix", "Score",
+    "FAR", "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Prefix", "Score",
     "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "blocks", "causal", "check_mask", "combined",
     "documents", "fitted", "from_function", "prefix", "repeated", "resolve", "score", "softcap", "tree", "window",
 ]  # fmt: skip
@@ -59,13 +61,13 @@ def window(left, right) -> Mask:
     Source: Beltagy and others, Longformer (2020); Jiang and others, Mistral 7B (2023), whose W is left + 1.
     """
     check_counts(**{name: n for name, n in (("left", left), ("right", right)) if n is not None})
-    return Window(None if left is None else int(left), None if right is None else int(right))
+    return Window(*(None if n is None or n >= FAR else int(n) for n in (left, right)))
 
 
 def prefix(n) -> Mask:
     """Return a causal mask under which all see the first n keys too. n: a whole number of at least 0."""
     check_counts(n=n)
-    return Prefix(int(n))
+    return Prefix(min(int(n), FAR))
 
 
 def documents(ids) -> Mask:
@@ -121,7 +123,7 @@ def alibi_slopes(H):
 
 def softcap(c) -> Mask:
     """Return a soft cap: c * tanh(S / c). c: a positive number. Source: Gemma 2 (2024), section 2."""
-    if isinstance(c, bool) or not isinstance(c, Real) or not 0 < c < np.inf:
+    if isinstance(c, bool) or not isinstance(c, Real) or not 0 < c <= sys.float_info.max:
         raise ValueError(f"c is {c!r}; pass a positive number, such as the 50 of Gemma 2")
     return Softcap(float(c))
 
@@ -130,7 +132,9 @@ def score(f, slope, *, kernel=None) -> Mask:
     """Return a change of scores: f(S, h, r, c) in place of S, and its derivative slope(S, h, r, c).
 
     S: scaled scores, an array or a torch tensor; h: the head; r, c: positions. The backward pass multiplies dS by
-    the slope. kernel: (f, slope) as @triton.jit functions, for the kernels.
+    the slope. Both must be finite at all positions, those that a mask hides too: dS is 0 there, and 0 times
+    infinity is NaN. kernel: (f, slope) as @triton.jit functions, for the kernels.
+    Raises TypeError for other functions.
     """
     for g in (f, slope):
         count_arguments(g, (4,), "S, h, r, c")

@@ -9,6 +9,8 @@ import numpy as np
 from flashlib.masks.mask import Mask, inside
 from flashlib.state import check_block_sizes
 
+FAR = 2**30  # beyond any position
+
 
 @dataclass(frozen=True)
 class Window(Mask):
@@ -111,22 +113,35 @@ class Blocks(Mask):
 class Function(Mask):
     """What a function says. f: f(r, c) or f(b, h, r, c), of arrays or tensors of whole numbers.
 
-    kernel: the same as a @triton.jit function of (b, h, r, c), for cut tiles; without it kernels load a table.
+    kernel: the same as a @triton.jit function of (b, h, r, c), for cut tiles; without it kernels load bits.
     """
 
     def __init__(self, f, kernel=None):
         self.f, self.kernel, self.of_heads = f, kernel, count_arguments(f, (2, 4), "r, c", "b, h, r, c") == 4
-        self.asks_batch = self.of_heads
+        self.asks_batch = self.asks_head = self.of_heads
+        if kernel is not None:
+            _check_kernel(kernel, "b, h, r, c")
 
     def keys(self, place):
         return None
 
     def sees(self, place, r, c):
-        seen = self.f(place.b, place.h, r, c) if self.of_heads else self.f(r, c)
+        seen = self._asked(place, r, c)
         dtype = getattr(seen, "dtype", type(seen))
         if str(dtype).removeprefix("torch.") not in ("bool", "<class 'bool'>"):
             raise TypeError(f"the function of the mask returned {dtype}; it must return bool: a comparison")
         return seen & super().sees(place, r, c)
+
+    def _asked(self, place, r, c):
+        try:
+            return self.f(place.b, place.h, r, c) if self.of_heads else self.f(r, c)
+        except Exception as error:
+            if isinstance(c, np.ndarray | np.generic | int):
+                raise
+            raise TypeError(
+                f"the function of the mask cannot be asked for torch tensors ({type(error).__name__}: {error}): "
+                "compare r and c with & and | in place of `and` and `or`, and look things up in a torch tensor"
+            ) from error
 
 
 class Score(Mask):
@@ -138,6 +153,11 @@ class Score(Mask):
     changes_scores = True
 
     def __init__(self, f, slope, kernel=None):
+        if kernel is not None:
+            if not isinstance(kernel, tuple | list) or len(kernel) != 2:
+                raise TypeError(f"kernel is {kernel!r}; pass a pair of @triton.jit functions, (f, slope)")
+            for of in kernel:
+                _check_kernel(of, "S, h, r, c")
         self.f, self.df, self.kernel = f, slope, kernel
 
     def score(self, S, place, r, c):
@@ -153,11 +173,14 @@ class Alibi(Mask):
     changes_scores = True
 
     def __init__(self, slopes):
-        self.slopes = np.array(slopes, float)
+        try:
+            self.slopes = np.array(slopes, float)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"slopes is {slopes!r}; pass numbers, (H,), or one number: {error}") from None
         if self.slopes.ndim > 1 or not self.slopes.size or not np.isfinite(self.slopes).all():
             raise ValueError(
-                f"slopes has shape {self.slopes.shape}; pass a finite number for each head, (H,), e.g. "
-                "masks.alibi_slopes(H), or one number for all heads"
+                f"slopes is {slopes!r}, of shape {self.slopes.shape}; pass a finite number for each head, (H,), "
+                "e.g. masks.alibi_slopes(H), or one number for all heads"
             )
         self.slopes = self.slopes.reshape(-1)
         self.heads = len(self.slopes)
@@ -207,6 +230,15 @@ def _checked_ids(ids):
     return without_one(ids)
 
 
+def _check_kernel(kernel, form):
+    """Raise TypeError unless this is a function of Triton's, of arguments so named. NumPy users have no Triton."""
+    names = getattr(kernel, "arg_names", None)
+    if names is None:
+        raise TypeError(f"kernel is {kernel!r}; pass a @triton.jit function of ({form})")
+    if len(names) != len(form.split(", ")):
+        raise TypeError(f"kernel takes ({', '.join(names)}); pass a @triton.jit function of ({form})")
+
+
 def without_one(X):
     """Return a row for each sequence, (B, N), as it is, and a single row as the row of all sequences, (N,)."""
     return X[0] if X.ndim == 2 and len(X) == 1 else X
@@ -217,12 +249,27 @@ def count_arguments(f, accepted, *forms) -> int:
     if not isinstance(f, Callable):
         raise TypeError(f"{f!r} is no function; pass one of ({') or ('.join(forms)})")
     try:
-        n = len(inspect.signature(f).parameters)
+        signature = inspect.signature(f)
     except ValueError:  # a builtin does not say
         return accepted[0]
-    if n not in accepted:
-        raise TypeError(f"the function takes {n} arguments; accepted are ({') or ('.join(forms)})")
-    return n
+    takes = [n for n in accepted if _binds(signature, n)]
+    must = sum(p.default is p.empty and p.kind in _POSITIONAL for p in signature.parameters.values())
+    if must in takes:
+        return must  # what has a default is the function's own
+    if len(takes) != 1:
+        raise TypeError(f"the function takes {signature}; accepted are ({') or ('.join(forms)})")
+    return takes[0]
+
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _binds(signature, n):
+    try:
+        signature.bind(*range(n))
+    except TypeError:
+        return False
+    return True
 
 
 def like(X, other):

@@ -22,13 +22,14 @@ class Place(NamedTuple):
 class Mask:
     """All scores are seen, and stay as they are. Others override what differs.
 
-    batches, heads: how many the mask tells apart; None: all alike. asks_batch: whether it may tell batches apart.
+    batches, heads: how many the mask tells apart; None: all alike. asks_batch, asks_head: whether what is seen may
+    depend on them.
     """
 
     batches: int | None = None
     heads: int | None = None
     changes_scores = False
-    asks_batch = False
+    asks_batch = asks_head = False
 
     def __and__(self, other):
         return Both(self, check_mask(other))
@@ -75,6 +76,7 @@ class Both(Mask):
     def __init__(self, first, second):
         self.parts = first, second
         self.asks_batch = first.asks_batch or second.asks_batch
+        self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
         self.changes_scores = first.changes_scores or second.changes_scores
 
@@ -114,6 +116,7 @@ class Either(Mask):
                 )
         self.parts = first, second
         self.asks_batch = first.asks_batch or second.asks_batch
+        self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
 
     def check(self, place):
@@ -135,6 +138,7 @@ class Repeated(Mask):
 
     def __init__(self, mask, B, times):
         self.mask, self.B, self.batches, self.heads = mask, B, B * times, mask.heads
+        self.asks_head = mask.asks_head
 
     def check(self, place):
         self.mask.check(place)

@@ -179,6 +179,78 @@ def test_what_equals_a_kept_option_is_refused_all_the_same(options, device):
         backward.backward(Q, K, V, *given, dO, **kept | options)
 
 
+def test_masks_that_are_known_by_their_numbers_may_be_made_anew(prepared, device):
+    Q, K, V, _ = tensors(device, 21, 45)
+    for calls, make in (
+        (1, lambda: masks.window(17, 2)),
+        (2, lambda: masks.prefix(9)),
+        (3, lambda: masks.softcap(3)),
+    ):
+        first = forward.attention(Q, K, V, mask=make())
+        assert torch.equal(first.O, forward.attention(Q, K, V, mask=make()).O) and len(prepared) == calls
+
+
+@pytest.mark.parametrize("four", [False, True])
+def test_a_function_is_asked_once_for_each_score(four, device, monkeypatch):
+    monkeypatch.setattr(variants, "SCORES", 45 * 2 * 3)  # three rows at a time, or six
+    asked = []
+
+    def of_heads(b, h, r, c):
+        asked.append(r.numel() * c.numel() * b.numel() * h.numel())
+        return ((r + h + b - c) % 3 != 0) & (c <= r)
+
+    def alike(r, c):
+        asked.append(r.numel() * c.numel())
+        return ((r - c) % 3 != 0) & (c <= r)
+
+    mask = masks.from_function(of_heads if four else alike)
+    Q, K, V, dO = tensors(device, 21, 45)
+    leaves = [X.requires_grad_() for X in (Q, K, V)]
+    exact = [X.detach().double().requires_grad_() for X in leaves]
+    results = []
+    for attention, inputs in ((autograd.attention, leaves), (torch_ref.attention, exact)):
+        O, _ = attention(*inputs, mask=mask)
+        results.append((O, *torch.autograd.grad(O, inputs, dO.to(O.dtype))))
+        if inputs is leaves:
+            forward.attention(Q.detach(), K.detach(), V.detach(), mask=mask, B_r=16, B_c=16)
+            assert sum(asked) == 21 * 45 * (2 if four else 1) and len(asked) > 3, "by both passes and all tiles"
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one.double(), other, atol=5e-5, rtol=0)
+
+
+def test_tiles_are_listed_once_for_heads_that_the_mask_does_not_tell_apart(device):
+    def listed(mask):
+        asked = variants.Asked(2, 3, 40, 40, 16, 16, torch.device(device))
+        counts, _, *strides, _ = variants.of(mask, False, asked)[0][1]
+        return tuple(counts.shape[:2]), tuple(stride > 0 for stride in strides)
+
+    of = masks.from_function
+    assert listed(of(lambda r, c: r % 7 != c)) == ((1, 1), (False, False))
+    assert listed(of(lambda b, h, r, c: r % 7 != c + h)) == ((2, 3), (True, True))
+    per_batch = masks.documents(np.arange(80).reshape(2, 40) // 9) | masks.prefix(3)
+    assert listed(per_batch) == ((2, 1), (True, False))
+
+
+def test_more_bits_than_a_kernel_can_count_are_refused(device):
+    asked = variants.Asked(1, 1, 2**18, 2**18, 64, 64, torch.device(device))
+    with pytest.raises(ValueError, match=r"262144 queries and 262144 keys have more than 2\^36 scores: write it"):
+        variants.words_of(masks.from_function(lambda r, c: r > c), asked)
+
+
+def test_a_function_that_takes_no_tensors_is_told_so(device):
+    Q, K, V, _ = tensors(device, 5, 5)
+    table = np.eye(5, dtype=bool)
+    for f in (lambda r, c: table[r, c], lambda r, c: (c <= r) and (c < 4)):
+        with pytest.raises(TypeError, match="cannot be asked for torch tensors .*: compare r and c with & and |"):
+            forward.attention(Q, K, V, mask=masks.from_function(f))
+
+
+def test_the_steepest_slope_leaves_a_row_its_own_key(device):
+    Q, K, V, _ = tensors(device, 5, 5)
+    given = forward.attention(Q, K, V, mask=masks.alibi(1e39))
+    torch.testing.assert_close(given.O, V.expand_as(given.O))
+
+
 def test_two_masks_do_not_share_a_plan(device):
     Q, K, V, _ = tensors(device, 21, 29)
     for names in ([0] * 9 + [1] * 20, [0] * 20 + [1] * 9):
@@ -190,7 +262,7 @@ def test_two_masks_do_not_share_a_plan(device):
 
 
 @pytest.mark.parametrize(
-    "kind", ["wide window", "long documents", "function of heads", "score of heads", "blocks of parts of tiles"]
+    "kind", ["long documents", "function of heads", "score of heads", "blocks of parts of tiles"]
 )
 def test_what_was_prepared_goes_with_its_mask(kind, device, rng):
     mask = drawn.WIDE[kind](rng, 1, 1, 5, 7)

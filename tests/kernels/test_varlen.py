@@ -103,6 +103,12 @@ def test_nothing_is_read_beside_a_sequence(device):
     assert torch.equal(before.O[:20], other.O[:20]) and not torch.equal(before.O[20:], other.O[20:])
 
 
+@pytest.mark.parametrize("lengths", [[5, 0, 12], [0]])
+def test_tokens_lie_one_after_the_other_as_those_of_q(lengths, device):
+    O = varlen.attention(*packed(device, lengths, lengths, heads=(3, 1))).O
+    assert O.shape == (sum(lengths), 3, 16) and O.is_contiguous() and O.view(sum(lengths), 48).shape[1] == 48
+
+
 def test_one_sequence_is_the_kernel_without_packing(device, poisoned):
     Q, K, V, *offsets = packed(device, [37], [53])
     given = varlen.attention(Q, K, V, *offsets, causal=True)
