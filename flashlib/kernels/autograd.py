@@ -2,9 +2,11 @@
 
 PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. Where
 torch.func transforms the operation, `_Transformed` says how. Where it is traced, by torch.compile
-for one, it is an operator whose insides are left alone. All three keep and compute the same. Another forward pass
-than `forward` stands in `_Another`; of it autograd alone may watch.
+for one, it is an operator whose insides are left alone. All three keep and compute the same. Of another forward
+pass than `forward` autograd alone may watch.
 """
+
+import functools
 
 import torch
 
@@ -60,9 +62,8 @@ def _by_ours(Q, K, V, causal, mask, scale, deterministic):
         return Attention(*run(Q, K, V, *told, *(() if run is _attention else (mask,))))
     plan = forward.plan_of(Q, K, V, causal, mask)  # checks them, too
     scale = resolve_scale(scale, Q.shape[-1])
-    if _needs_gradient(Q, K, V):
-        return Attention(*_Attention.apply(plan, Q, K, V, bool(causal), scale, deterministic, mask))
-    return forward.run(Q, K, V, scale, plan)
+    run = functools.partial(forward.run, scale=scale, plan=plan)
+    return _differentiable(run, Q, K, V, causal, scale, deterministic, mask)
 
 
 def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
@@ -77,9 +78,8 @@ def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
             "leave it out, or put torch.compiler.disable around flashlib's attention"
         )
     scale = resolve_scale(scale, Q.shape[-1])
-    if _needs_gradient(Q, K, V):
-        return Attention(*_Another.apply(module, Q, K, V, bool(causal), scale, deterministic, mask))
-    return module.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
+    run = functools.partial(module.attention, causal=causal, mask=mask, scale=scale)
+    return _differentiable(run, Q, K, V, causal, scale, deterministic, mask)
 
 
 def _checked(Q, K, V, causal, mask):
@@ -88,8 +88,11 @@ def _checked(Q, K, V, causal, mask):
     return variants.checked(mask, bool(causal), Q, K)
 
 
-def _needs_gradient(Q, K, V):
-    return torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad)
+def _differentiable(run, Q, K, V, causal, scale, deterministic, mask):
+    """Return run(Q, K, V), watched by autograd where a gradient is needed."""
+    if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
+        return Attention(*_Attention.apply(run, Q, K, V, bool(causal), scale, deterministic, mask))
+    return run(Q, K, V)
 
 
 def _unwatched(*tensors) -> bool:
@@ -141,9 +144,8 @@ class _Attention(torch.autograd.Function):
     """Keeps in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
 
     @staticmethod
-    def forward(ctx, plan, *inputs):
-        Q, K, V, _, scale, *_ = inputs
-        output = forward.run(Q, K, V, scale, plan)
+    def forward(ctx, run, *inputs):
+        output = run(*inputs[:3])
         _keep(ctx, inputs, output)
         return tuple(output)
 
@@ -164,19 +166,6 @@ class _Transformed(torch.autograd.Function):
     setup_context = staticmethod(_keep)
     backward = staticmethod(_gradients)
     jvp = staticmethod(refuse_tangents)
-
-
-class _Another(torch.autograd.Function):
-    """As `_Attention`, with the forward pass of a module."""
-
-    @staticmethod
-    def forward(ctx, module, *inputs):
-        Q, K, V, causal, scale, _, mask = inputs
-        output = module.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
-        _keep(ctx, inputs, output)
-        return tuple(output)
-
-    backward = staticmethod(_Attention.backward)
 
 
 class _Gradients(torch.autograd.Function):
