@@ -28,7 +28,7 @@ STARTS = 5
 RUNS = 20  # of a cell again, to see whether the page grows
 WIDTH = 930  # px, of a widget on a laptop of 1366 x 768 with JupyterLab's side bar
 LIMITS = {"change": 45, "rate": 50, "motion": 50, "start": 0.5, "growth": 2.0, "picture": 100}
-HEIGHTS = {"FlashPlayer": 620, "BackwardPlayer": 640}  # px, at WIDTH
+HEIGHTS = {"FlashPlayer": 620, "BackwardPlayer": 640, "MaskLab": 640}  # px, at WIDTH
 LARGE = "FlashPlayer(N=64, d=16, B_r=8, B_c=8)"
 
 

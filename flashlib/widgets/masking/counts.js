@@ -3,7 +3,7 @@ const swatch = (kind) => h("i", { class: `flash-mask-swatch flash-mask-swatch-${
 /** How many tiles there are of each kind, and what becomes of the scores. */
 class TileCounts {
   constructor() {
-    const rows = { whole: "whole: computed without a mask", cut: "cut: computed and masked", hidden: "hidden: skipped" };
+    const rows = { whole: "whole: no mask", cut: "cut: masked", hidden: "hidden: skipped" };
     this.counts = {};
     const list = Object.entries(rows).map(([name, text]) => {
       this.counts[name] = h("dd", { "data-count": name });
@@ -20,7 +20,7 @@ class TileCounts {
     setText(this.all, `${kinds.length} × ${kinds[0].length}, of ${setting.B_r} × ${setting.B_c} scores`);
     const { all, computed, seen } = scores;
     [seen, computed - seen, all - computed].forEach((count, k) => (this.parts[k].style.width = `${(100 * count) / all}%`));
-    setText(this.told, `Scores: ${seen} seen, ${computed - seen} computed and masked, ${all - computed} skipped.`);
+    setText(this.told, `Scores: ${seen} seen, ${computed - seen} masked, ${all - computed} skipped.`);
   }
 }
 

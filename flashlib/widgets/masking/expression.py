@@ -6,7 +6,7 @@ import re
 import warnings
 
 LONGEST = 200  # characters
-LARGEST = 1_000_000  # of numbers: products of a few stay whole numbers of 64 bits
+LARGEST = 1_000_000  # of numbers
 NAMES = "r", "c", "N_q", "N_k"
 COMPARED = {
     ast.Lt: operator.lt,
@@ -40,6 +40,7 @@ def _more(a, b):
 
 
 FUNCTIONS = {"abs": (abs, "np.abs", 1), "min": (_less, "np.minimum", 2), "max": (_more, "np.maximum", 2)}
+FROM_NUMPY = {numpy: name for name, (_, numpy, _) in FUNCTIONS.items()}  # as `code` writes them
 
 
 def read(text, N_q, N_k):
@@ -48,6 +49,7 @@ def read(text, N_q, N_k):
     Raises ValueError, in a sentence, for all but comparisons of what ACCEPTED names.
     """
     tree = _parse(text)
+    _largest(tree, max(N_q, N_k))
 
     def seen(r, c):
         return _value(tree, {"r": r, "c": c, "N_q": N_q, "N_k": N_k})
@@ -58,13 +60,19 @@ def read(text, N_q, N_k):
 def code(text, N_q, N_k) -> str:
     """Return a line that `read` accepts as Python that NumPy computes, with the sizes as numbers."""
     _parse(text)
+    text = _without_numpy(text)
     names = {name: numpy for name, (_, numpy, _) in FUNCTIONS.items()} | {"N_q": str(N_q), "N_k": str(N_k)}
     bare = " ".join(" ".join(line.partition("#")[0] for line in text.splitlines()).split())  # no text has a #
     return re.sub(rf"\b({'|'.join(names)})\b", lambda found: names[found[0]], bare)
 
 
+def _without_numpy(text):
+    """Return a line with abs, min and max under those names."""
+    return re.sub(r"\bnp\.(abs|minimum|maximum)\b", lambda found: FROM_NUMPY[found[0]], text)
+
+
 def _parse(text):
-    text = text.strip()
+    text = _without_numpy(text.strip())
     if not text:
         raise ValueError("The line is empty; write a comparison of r and c, e.g. c <= r")
     if len(text) > LONGEST:
@@ -177,6 +185,30 @@ def _is_fraction(node) -> bool:
     return False
 
 
+def _largest(node, N) -> float:
+    """Return a bound on the size of an accepted number, of positions up to N in size.
+
+    Raises ValueError where it is beyond whole numbers of 64 bits, which would begin again from below.
+    """
+    below = [_largest(one, N) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
+    match node:
+        case ast.Name(name):
+            return N if name in NAMES else 0
+        case ast.Constant(value):
+            return value
+        case ast.BinOp(op=ast.Mult()):
+            bound = below[0] * below[1]
+        case ast.BinOp(op=ast.FloorDiv() | ast.Div()):
+            bound = below[0]
+        case ast.Compare():
+            bound = 1
+        case _:
+            bound = 2 * sum(below) + 1
+    if bound >= 2**63 and not _is_fraction(node):
+        raise ValueError(f"{_quoted(ast.unparse(node))} becomes too large")
+    return bound
+
+
 def _value(node, names):
     match node:
         case ast.Name(name):
@@ -192,10 +224,7 @@ def _value(node, names):
     left, right = _value(node.left, names), _value(node.right, names)
     if isinstance(node.op, DIVIDES) and _has_zero(right):
         raise ValueError(f"{_quoted(ast.unparse(node))} divides by 0 for some r and c")
-    try:
-        return COMPUTED[type(node.op)](left, right)
-    except OverflowError:
-        raise ValueError(f"{_quoted(ast.unparse(node))} becomes too large") from None
+    return COMPUTED[type(node.op)](left, right)
 
 
 def _has_zero(x) -> bool:

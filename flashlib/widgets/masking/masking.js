@@ -47,8 +47,8 @@ class MaskLab extends Widget {
       div(
         "flash-mask-stage",
         div("flash-panel flash-mask-settings", this.settings(this.controls.elements)),
-        div("flash-panel flash-words flash-mask-words", this.code, this.words),
         panel("mask-scores", title, hint, this.scores.picture),
+        div("flash-panel flash-words flash-mask-words", this.code, this.words),
         panel("mask-one", (this.title = h("span", {})), stepper, this.told),
         this.parts.map(({ element }) => element),
       ),

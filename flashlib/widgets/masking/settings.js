@@ -26,7 +26,7 @@ const HINTS = {
   prefix: "c <= r, or c < n: all rows see the first n keys.",
   documents: "What N_k leaves is one more document; what goes beyond it is cut off.",
   blocks: "Of the blocks of a table, share percent are seen; a tile may have another size.",
-  line: "r: the position of a row, c: a key. Comparisons, + - * / // %, & | ~, N_q, N_k, abs, min and max.",
+  line: "r: the position of a row, c: a key. Comparisons, + - * / // %, & | ~, `N_q`, `N_k`, abs, min and max.",
   given: "The mask that MaskLab was made with.",
 };
 const LINES = {

@@ -12,12 +12,18 @@ def summary(result) -> str:
     tiles, scores = result["tiles"], result["scores"]
     if not tiles["computed"]:
         return "Every tile is hidden: nothing is computed, and O is 0."
-    skipped = f"the other {tiles['hidden']} are hidden and skipped" if tiles["hidden"] else "none is hidden"
+    hidden = tiles["hidden"]
+    others = "the other one is" if hidden == 1 else f"the other {hidden} are"
+    skipped = f"{others} hidden and skipped" if hidden else "none is hidden"
     share = number(100 * scores["seen"] / scores["computed"])
     return (
-        f"{tiles['computed']} of {tiles['all']} tiles are computed; {skipped}. "
-        f"Of the {scores['computed']} scores in them {scores['seen']} are seen, {share}%."
+        f"{tiles['computed']} of {tiles['all']} tiles {_are(tiles['computed'])} computed; {skipped}. "
+        f"Of the {scores['computed']} scores computed {scores['seen']} {_are(scores['seen'])} seen, {share}%."
     )
+
+
+def _are(count):
+    return "is" if count == 1 else "are"
 
 
 def loop(result) -> str:
@@ -42,7 +48,7 @@ def rows(result, N_q, N_k, B_r, B_c) -> list[str]:
     told = []
     for row, runs in enumerate(result["runs"]):
         count = sum(end - start for start, end in runs)
-        at = f", at position {row + past}," if past else ""
+        at = f", at position {number(row + past)}," if past else ""
         sees = f"Row {row}{at} sees {count} of {N_k} keys" + (f": {listed(runs)}." if runs else ".")
         i = row // B_r
         kinds = result["kinds"][i]
@@ -59,7 +65,7 @@ def documents(lengths, N) -> str:
         return f"One document of {N} tokens."
     longest = max(lengths)
     return (
-        f"{len(lengths)} documents in {N} tokens. As a batch, each padded to the longest, they would take "
+        f"{len(lengths)} documents in {N} tokens; padded to the longest, they would be "
         f"{len(lengths)} × {longest} = {len(lengths) * longest} tokens."
     )
 

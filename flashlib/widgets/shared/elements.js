@@ -38,8 +38,12 @@ function setText(element, text) {
 const NAMES =
   /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 
-/** A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", and powers; the rest stays text. */
+/** A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, which is typed so. */
 function typeset(text) {
+  return text.split(/`([^`]+)`/).flatMap((part, k) => (k % 2 ? h("code", {}, part) : withSymbols(part)));
+}
+
+function withSymbols(text) {
   const nodes = [];
   let end = 0;
   for (const { 0: all, 1: name, 2: transposed, index } of text.matchAll(NAMES)) {
