@@ -54,7 +54,7 @@ QUESTIONS = [
         lambda: kinds(masks.window(4, 0), 12, 4),
         "on the diagonal the causal bound cuts, and in the tiles next to it the left bound: row 4 sees key 0, "
         "row 5 does not. Row 8 sees keys 4 to 8, so tile (2, 0) is hidden, as are the three above the diagonal. "
-        "No tile is whole: for that a window must be wider than a tile.",
+        "No tile is whole: for that a window must hold B_r + B_c keys, 8 here.",
         wrong={
             ("hidden", 3): "these lie above the diagonal; the left bound hides tile (2, 0) too",
             ("hidden", 6): "row 4 sees key 0, and row 8 sees key 4",
@@ -93,7 +93,7 @@ QUESTIONS = [
         "variant_padding",
         _padding,
         "3 times 7 * 7; 12 * 12; and 4 + 9 + 49. Packing alone saves next to nothing here: the scores between "
-        "documents are as many as those of the padding. The gain comes from tiles that are hidden.",
+        "documents are nearly as many as those of the padding. The gain comes from tiles that are hidden.",
         wrong={
             ("padded", 49): "each of the three sequences is padded to 7",
             ("padded", 21): "that counts tokens; the scores of a sequence are 7 * 7",
@@ -134,7 +134,8 @@ QUESTIONS = [
         "variant_hidden",
         lambda: "-c",
         "tanh of minus infinity is -1. So a hidden key gets the smallest score there can be, and its weight is "
-        "e^-50 of the largest: far too small for a test to see, unless all other keys are as low, or c is small.",
+        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low, or c is "
+        "small.",
         choices=("-inf", "nan", "-c"),
         wrong={
             "-inf": "tanh never leaves -1 to 1",
