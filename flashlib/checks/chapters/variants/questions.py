@@ -134,7 +134,7 @@ QUESTIONS = [
         "variant_hidden",
         lambda: "-c",
         "tanh of minus infinity is -1. So a hidden key gets the smallest score there can be, and its weight is "
-        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low, or c is "
+        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low or c is "
         "small.",
         choices=("-inf", "nan", "-c"),
         wrong={
