@@ -1,6 +1,8 @@
 """Triton's interpreter made faster, with the same results to the bit."""
 
 import dataclasses
+import functools
+import math
 
 import triton.language as tl
 from triton.runtime import interpreter
@@ -12,6 +14,10 @@ def hasten():
     builder = interpreter.interpreter_builder
     # Whether a sum of integers leaves its type: eight operations on each, and what comes of them is not looked at.
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
+    # What follows from types, worked out once for each and not for each number that has it.
+    interpreter._get_np_dtype = _cached_by_scalar(interpreter._get_np_dtype)
+    tl.block_type.__new__, tl.block_type.__init__ = _interned(tl.block_type.__init__)
+    tl.tensor.__init__ = _tensor
 
 
 def _once(prepare):
@@ -38,3 +44,47 @@ def _once(prepare):
         return scope
 
     return once
+
+
+def _cached_by_scalar(np_dtype):
+    """Return a function of a type, scalar or block, that asks np_dtype once for each kind of scalar."""
+    of_scalar = functools.cache(np_dtype)
+
+    def cached(type):
+        scalar = type.scalar
+        return np_dtype(scalar) if scalar.is_ptr() else of_scalar(scalar)  # a pointer type has no hash
+
+    return cached
+
+
+def _interned(make):
+    """Return __new__ and __init__ of block types, which are made once for each scalar type and shape."""
+    made = {}
+
+    def new(cls, element_ty, shape, *others):
+        dims = tuple(getattr(n, "value", n) for n in shape)
+        if cls is not tl.block_type or not all(isinstance(n, int) for n in dims):
+            return object.__new__(cls)
+        key = getattr(element_ty, "name", None), getattr(element_ty, "address_space", None), dims
+        if key not in made:
+            type = object.__new__(cls)
+            make(type, element_ty, shape)
+            made[key] = type
+        return made[key]
+
+    def init(type, element_ty, shape):
+        if "name" not in type.__dict__:  # of a subclass, or of a shape that is refused
+            make(type, element_ty, shape)
+
+    return new, init
+
+
+def _tensor(tensor, handle, type):
+    """Make a tensor, whose shape is that of all tensors of its type."""
+    tensor.handle, tensor.type, tensor.dtype = handle, type, type.scalar
+    try:
+        tensor.shape, tensor.numel = type.of_tensors
+    except AttributeError:
+        shape = type.shape if type.is_block() else ()
+        type.of_tensors = tl.tuple([tl.constexpr(n) for n in shape]), tl.constexpr(math.prod(shape))
+        tensor.shape, tensor.numel = type.of_tensors

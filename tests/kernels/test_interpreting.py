@@ -67,6 +67,35 @@ def test_integers_wrap_around_as_they_do_on_a_gpu(dtype):
     assert X.item() == torch.iinfo(dtype).min
 
 
+def test_types_are_made_once_and_are_told_apart():
+    make, of_floats = tl.block_type, tl.pointer_type(tl.float32)
+    assert make(tl.float32, [16, 8]) is make(tl.float32, tl.tuple([tl.constexpr(16), 8]))
+    assert make(of_floats, [16]) is make(tl.pointer_type(tl.float32), [16])
+    alike = [make(tl.float32, [16, 8]), make(tl.float32, [8, 16]), make(tl.int32, [16, 8]), make(of_floats, [16])]
+    alike += [make(tl.pointer_type(tl.float32, const=True), [16]), make(tl.pointer_type(tl.float32, 3), [16])]
+    assert all(one != other for k, one in enumerate(alike) for other in alike[:k])
+    assert (alike[0].shape.values, alike[0].numel, str(alike[0])) == ([16, 8], 128, "<['16', '8'], fp32>")
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"), [([12], ValueError), ([], TypeError), ([2.0], TypeError), ([2**21], ValueError)]
+)
+def test_a_shape_that_is_refused_is_refused_each_time(shape, error):
+    for _ in range(2):
+        with pytest.raises(error):
+            tl.block_type(tl.float32, shape)
+
+
+def test_a_kind_of_block_type_is_made_as_it_says():
+    class OfALayout(tl.block_type):
+        def __init__(self, element_ty, shape, layout):
+            super().__init__(element_ty, shape)
+            self.layout = layout
+
+    one, other = (OfALayout(tl.float32, [16], layout) for layout in "ab")
+    assert one.layout != other.layout and one.numel == other.numel == 16
+
+
 RESULTS = """
 import hashlib
 import torch
