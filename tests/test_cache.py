@@ -131,6 +131,7 @@ def test_bytes_of_a_token_are_those_of_the_storage():
         each = bytes_per_token(H_K, D, D_V, itemsize=dtype.itemsize, layers=LAYERS, scales=scales)
         assert each * 13 * 4 == sum(X.numel() * X.element_size() for X in stored)
     assert bytes_per_token(8, 128, itemsize=2, layers=32) == 131072  # Llama 3 8B
+    assert bytes_per_token(*np.uint8([8, 128]), itemsize=np.uint8(2), layers=np.uint8(32)) == 131072
 
 
 MISTAKES = {

@@ -55,6 +55,25 @@ def test_numpy_integers_are_block_sizes():
     tiled.attention(X, X, X, B_r=np.int64(2), B_c=np.int32(3))
 
 
+@pytest.mark.parametrize("B_r, B_c", [(np.uint8(100), 64), (64, np.int8(100)), (np.uint8(200), np.uint8(200))])
+@pytest.mark.parametrize("order", ["fa1", "fa2"])
+def test_small_integers_of_numpys_do_not_overflow(B_r, B_c, order, rng):
+    Q, K, V, dO = rng.standard_normal((4, 300, 2))
+    small, plain = {"B_r": B_r, "B_c": B_c}, {"B_r": int(B_r), "B_c": int(B_c)}
+    given, expected = (tiled.attention(Q, K, V, order=order, causal=True, **blocks) for blocks in (small, plain))
+    assert all(map(np.array_equal, given, expected))
+    both = (tiled.backward(Q, K, V, *given, dO, causal=True, **blocks) for blocks in (small, plain))
+    assert all(map(np.array_equal, *both))
+    assert np.array_equal(softmax.online_blocks(Q[:, 0], B_c=B_c), softmax.online_blocks(Q[:, 0], B_c=int(B_c)))
+
+
+def test_blocks_are_counted_in_whole_numbers():
+    cut = [slice(0, 100), slice(100, 200), slice(200, 300)]
+    assert list(tiled.blocks(300, np.uint8(100))) == list(tiled.blocks(np.int16(300), np.int8(100))) == cut
+    with pytest.raises(TypeError):
+        list(tiled.blocks(4, 2.0))
+
+
 def test_bad_order_is_refused():
     with pytest.raises(ValueError, match="order is 'fa3'; accepted are"):
         tiled.attention(X, X, X, order="fa3")
