@@ -29,6 +29,7 @@ INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors
 """
 
 import contextlib
+import functools
 import os
 import platform
 import sys
@@ -116,6 +117,21 @@ def in_memory(*tensors) -> bool:
     except (AttributeError, RuntimeError):  # it has no pointer
         return False
     return True
+
+
+def uncompiled(f):
+    """Return f as torch.compile leaves it alone: what launches kernels runs as it is, between two graphs."""
+
+    @functools.wraps(f)
+    def run(*args, **options):  # torch.compiler.disable itself would import the compiler, a second, for every user
+        return (_disabled(f) if torch.compiler.is_compiling() else f)(*args, **options)
+
+    return run
+
+
+@functools.cache  # another function in each call would be compiled for anew
+def _disabled(f):
+    return torch.compiler.disable(f)
 
 
 def check_readable(**tensors):

@@ -27,6 +27,7 @@ from flashlib.kernels import (
     launching,
     on_device_of,
     tuned,
+    uncompiled,
     variants,
 )
 from flashlib.kernels.backward_passes import _dkv, _dq, _prepare
@@ -37,6 +38,7 @@ from flashlib.state import Grads, check_gradient_inputs, check_tensors, resolve_
 ROWS = 32  # of a program that prepares
 
 
+@uncompiled
 def backward(
     Q, K, V, O, lse, dO, *, dlse=None, causal=False, mask=None, scale=None, deterministic=True,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,

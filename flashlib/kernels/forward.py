@@ -31,6 +31,7 @@ from flashlib.kernels import (
     on_device_of,
     seen,
     tuned,
+    uncompiled,
     variants,
 )
 from flashlib.kernels.tiles import load, store, strides
@@ -41,6 +42,7 @@ HEAD_DIMS = range(16, 257)
 FUSED = tl.constexpr(4096.0)  # scores in base 2 up to which a fused multiply-add is right: see `_forward`
 
 
+@uncompiled
 def attention(
     Q, K, V, *, causal=False, mask=None, scale=None,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,

@@ -19,10 +19,12 @@ from flashlib.kernels import (
     launching,
     packed,
     tuned,
+    uncompiled,
 )
 from flashlib.state import Attention, check_causal, resolve_scale
 
 
+@uncompiled
 def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, sequence by sequence; differentiable.
 
@@ -128,6 +130,7 @@ class _Packed(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, dO, dlse):
         q, k, v, O, lse, cu_q, cu_k = ctx.saved_tensors
+        check_readable(dO=dO, dlse=dlse)
 
         def make(variant):
             return backward.plan(q, k, v, O, dO, False, variant, True)
