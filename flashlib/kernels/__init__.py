@@ -68,6 +68,7 @@ DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)
 HERE = contextlib.nullcontext()
+LEFT_ALONE = {}  # {function: the same, which torch.compile does not look into}
 MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles above 256 do not fit a GPU
 
 
@@ -123,15 +124,14 @@ def uncompiled(f):
     """Return f as torch.compile leaves it alone: what launches kernels runs as it is, between two graphs."""
 
     @functools.wraps(f)
-    def run(*args, **options):  # torch.compiler.disable itself would import the compiler, a second, for every user
-        return (_disabled(f) if torch.compiler.is_compiling() else f)(*args, **options)
+    def run(*args, **options):
+        if not torch.compiler.is_compiling():
+            return f(*args, **options)
+        if f not in LEFT_ALONE:  # made only here, as it imports the compiler, and once, as another is compiled anew
+            LEFT_ALONE[f] = torch.compiler.disable(f)
+        return LEFT_ALONE[f](*args, **options)
 
     return run
-
-
-@functools.cache  # another function in each call would be compiled for anew
-def _disabled(f):
-    return torch.compiler.disable(f)
 
 
 def check_readable(**tensors):

@@ -189,7 +189,9 @@ def _without_mask(inputs):
     *inputs, mask = inputs
     if mask is not None:
         raise RuntimeError(
-            "torch cannot look into a mask while it traces: call torch_ref.attention, or leave it out"
+            "torch traces flashlib's attention, or batches its gradients (is_grads_batched), and cannot look into "
+            "a mask: take batches by torch.func.vmap or in a loop, and put torch.compiler.disable around what is "
+            "not to be traced"
         )
     return inputs
 

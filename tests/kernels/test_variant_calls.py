@@ -68,8 +68,22 @@ def test_causal_is_a_bool_beside_a_mask_too(call):
 
 def test_a_mask_inside_of_torch_compile_is_refused(device):
     compiled = torch.compile(lambda X: autograd.attention(X, X, X, mask=masks.window(3, 0)).O, backend="aot_eager")
-    with pytest.raises(RuntimeError, match="cannot look into a mask"):
+    with pytest.raises(RuntimeError, match="cannot look into a mask: .* put torch.compiler.disable around"):
         compiled(tensors(device, 5, 5)[0])
+
+
+def test_gradients_in_batches_with_a_mask_are_taken_by_vmap(device):
+    Q, K, V, dO = tensors(device, 21, 29)
+    O = autograd.attention(Q.requires_grad_(), K, V, mask=masks.window(3, 0)).O
+    batch = torch.stack([dO, 1 - dO])
+
+    def pull(dO, **options):
+        return torch.autograd.grad(O, Q, dO, retain_graph=True, **options)[0]
+
+    words = r"batches its gradients \(is_grads_batched\).*: take batches by torch.func.vmap or in a loop"
+    with pytest.raises(RuntimeError, match=words):
+        pull(batch, is_grads_batched=True)
+    torch.testing.assert_close(func.vmap(pull)(batch), torch.stack([pull(each) for each in batch]))
 
 
 def test_a_mask_outside_of_what_is_compiled_is_not(device):
