@@ -127,7 +127,7 @@ def uncompiled(f):
     def run(*args, **options):
         if not torch.compiler.is_compiling():
             return f(*args, **options)
-        if f not in LEFT_ALONE:  # made only here, as it imports the compiler, and once, as another is compiled anew
+        if f not in LEFT_ALONE:  # made here, as it imports the compiler, and once, as another is compiled anew
             LEFT_ALONE[f] = torch.compiler.disable(f)
         return LEFT_ALONE[f](*args, **options)
 
