@@ -251,6 +251,18 @@ def test_more_bits_than_a_kernel_can_count_are_refused(device):
         variants.words_of(masks.from_function(lambda r, c: r > c), asked)
 
 
+def test_more_tiles_than_a_grid_has_programs_are_refused(device, monkeypatch):
+    monkeypatch.setattr(variants, "words_of", lambda *_: pytest.fail("bits were asked for in vain"))
+    mask, asked = (
+        masks.from_function(lambda b, h, r, c: r > c + h),
+        variants.Asked(2, 2, 2**20, 2**20, 16, 32, device),
+    )
+    with pytest.raises(
+        ValueError, match=r"less than 2\^31, and 1048576 queries .* 16 x 32, for 2 sequences and 2 he"
+    ):
+        variants.of(mask, False, asked)
+
+
 def test_a_function_that_takes_no_tensors_is_told_so(device):
     Q, K, V, _ = tensors(device, 5, 5)
     table = np.eye(5, dtype=bool)
