@@ -30,9 +30,9 @@ def attention(
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
-    Q, K, V, causal, mask, scale, O, lse, errors: as in `forward.attention`. Under torch.autocast Q, K and V are
-    cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes all three
-    gradients, whichever are asked for.
+    Q, K, V, causal, mask, scale, O, lse, errors, CUDA graphs: as in `forward.attention`. Under torch.autocast Q, K
+    and V are cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes
+    all three gradients, whichever are asked for.
     deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is one and the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward

@@ -45,7 +45,7 @@ def backward(
 ) -> Grads:  # fmt: skip
     """Return the gradients of sum(dO * O) + sum(dlse * lse) with respect to Q, K and V.
 
-    Q, K, V, causal, mask, scale, descriptors: as in `forward.attention`, which returned O and lse for them;
+    Q, K, V, causal, mask, scale, descriptors, CUDA graphs: as in `forward.attention`, which returned O and lse;
     by default small problems are loaded through pointers; in the interpreter, one pass takes no descriptors.
     dO: the shape, dtype and device of O. dlse: (B, H_q, N_q), fp32, as lse; None for zeros.
     dQ, dK, dV: the shape and dtype of Q, K and V; a head of K and V sums over the query heads that read it.

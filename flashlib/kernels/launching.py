@@ -86,7 +86,8 @@ def in_units(*tensors) -> tuple[int, list[int]]:
 class Plans(dict):
     """What was decided for tensors of these shapes, strides, dtypes and devices, and these options.
 
-    It holds no tensors. `key` is what all decisions and all checks of a call depend on.
+    It holds no tensors of a call, only what launches are told of a mask: bounds, tables, bits. `key` is what all
+    decisions and all checks of a call depend on.
     """
 
     MOST = 4096  # sizes that change with every call are never met again

@@ -25,8 +25,8 @@ from flashlib.state import Attention, resolve_scale
 def attention(Q, K, V, sink, *, causal=False, mask=None, scale=None, deterministic=True) -> Attention:
     """Return attention with a sink, O and lse of which can be differentiated: by Q, K, V and the sink.
 
-    sink: a number, or a tensor (H_q,), a score for each query head, see `sink.add`. Q, K, V, causal, mask, scale
-    and errors: as in `forward.attention`; deterministic: as in `autograd.attention`.
+    sink: a number, or a tensor (H_q,), a score for each query head, see `sink.add`. Q, K, V, causal, mask, scale,
+    errors, CUDA graphs: as in `forward.attention`; deterministic: as in `autograd.attention`.
     Raises ValueError for a sink of another shape, TypeError for one that is no number and no floating tensor, and
     RuntimeError under torch.func and in forward mode.
     """

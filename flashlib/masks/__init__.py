@@ -74,7 +74,8 @@ def documents(ids) -> Mask:
     """Return the mask of sequences packed into one: a query sees the keys of its own document.
 
     ids: whole numbers, (N_k,), or (B, N_k); tokens of a document stand together. With `causal() &` they look back
-    only. Raises TypeError or ValueError for anything else.
+    only. Numbers must be finite in all documents: a tile that two of them share multiplies weights of 0 by values
+    of the other, and 0 times an inf or a NaN is NaN. Raises TypeError or ValueError for anything else.
     """
     return Documents(ids)
 
