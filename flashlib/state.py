@@ -97,7 +97,8 @@ def check_floating(**arrays):
     first_name, first = next(iter(arrays.items()))
     for name, X in arrays.items():
         if not isinstance(X, np.ndarray) or isinstance(X, np.matrix | np.ma.MaskedArray):
-            raise TypeError(f"{name} is a {type(X).__name__}; pass a plain NumPy array, e.g. np.array({name})")
+            kind = type(X).__name__
+            raise TypeError(f"{name} is of type {kind}; pass a plain NumPy array, e.g. np.array({name})")
         if X.dtype not in FLOATING:
             raise TypeError(
                 f"{name} has dtype {X.dtype}; accepted are float16, float32 and float64, "
@@ -117,7 +118,9 @@ def check_tensors(dtypes, **tensors):
     for name, X in tensors.items():
         if not isinstance(X, torch.Tensor):
             kind = type(X).__name__
-            raise TypeError(f"{name} is a {kind}; pass a torch tensor, e.g. torch.as_tensor({name})")
+            raise TypeError(f"{name} is of type {kind}; pass a torch tensor, e.g. torch.as_tensor({name})")
+        if X.layout != torch.strided:
+            raise TypeError(f"{name} has layout {X.layout}; pass a dense tensor, e.g. {name}.to_dense()")
         if X.dtype not in dtypes:
             raise TypeError(f"{name} has dtype {X.dtype}; accepted are {', '.join(map(str, dtypes))}")
         if X.dtype != first.dtype:

@@ -42,7 +42,7 @@ def test_small_integers_of_numpys_are_chunk_sizes(rng):
 def test_bad_input_is_refused(rng):
     Q, K, V = tensors(rng, 7, 7, 16)
     for arguments, options, error, words in [
-        ((Q.numpy(), K, V), {}, TypeError, "Q is a ndarray; pass a torch tensor"),
+        ((Q.numpy(), K, V), {}, TypeError, "Q is of type ndarray; pass a torch tensor"),
         ((Q, K, V[:, :, :5]), {}, ValueError, "K has shape"),
         ((Q, K, V), {"B_c": 0}, ValueError, "B_c is 0; accepted are whole numbers of at least 1"),
         ((Q, K, V), {"causal": 1}, TypeError, "causal is 1; pass True or False"),

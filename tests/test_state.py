@@ -19,7 +19,7 @@ ATTENTIONS = {
 @pytest.mark.parametrize(
     "Q, K, V, options, error, words",
     [
-        (X.tolist(), X, X, {}, TypeError, "Q is a list; pass a plain NumPy array"),
+        (X.tolist(), X, X, {}, TypeError, "Q is of type list; pass a plain NumPy array"),
         (X, X.astype(int), X, {}, TypeError, "K has dtype int64; accepted are float16, float32 and float64"),
         (X, X, X.astype("f4"), {}, TypeError, "V has dtype float32 and Q has float64"),
         (X[0], X, X, {}, ValueError, r"Q has shape \(2,\); expected 2 axes \(N, d\)"),
@@ -28,10 +28,10 @@ ATTENTIONS = {
         (X, X, X[:3], {}, ValueError, r"K has shape \(4, 2\) and V \(3, 2\); they must be equal"),
         (X, X, X[:, :0], {}, ValueError, "but for the last axis, which is at least 1"),
         (X[:, :1], X, X, {}, ValueError, "the last axis, d, must be equal"),
-        (X, X, X, {"mask": 1}, TypeError, "mask is a int; pass one of flashlib.masks"),
+        (X, X, X, {"mask": 1}, TypeError, "mask is of type int; pass one of flashlib.masks"),
         (X[:, :0], X[:, :0], X[:, :0], {}, ValueError, "at least 1"),
         (X, X, X, {"causal": 1}, TypeError, "causal is 1; pass True or False"),
-        (X, np.ma.array(X), X, {}, TypeError, "K is a MaskedArray"),
+        (X, np.ma.array(X), X, {}, TypeError, "K is of type MaskedArray"),
         (X, X, X, {"scale": 0}, ValueError, "scale is 0; pass a positive number from 1e-30 to 1e"),
         (X, X, X, {"scale": 10**400}, ValueError, "scale is 1000"),
         (X, X, X, {"scale": -1.0}, ValueError, "scale is -1.0; pass a positive number"),
@@ -93,7 +93,7 @@ ROWS = {name: getattr(softmax, name) for name in ("naive", "safe", "logsumexp", 
 @pytest.mark.parametrize(
     "x, error, words",
     [
-        ([1.0, 2.0], TypeError, "x is a list"),
+        ([1.0, 2.0], TypeError, "x is of type list"),
         (np.arange(3), TypeError, "x has dtype int64"),
         (X, ValueError, r"x has shape \(4, 2\); expected one row of scores"),
     ],

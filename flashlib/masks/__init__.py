@@ -102,8 +102,10 @@ def blocks(table, B_r, B_c) -> Mask:
 def from_function(f, *, kernel=None) -> Mask:
     """Return the mask of a function: f(r, c), or f(b, h, r, c) if batches and heads differ.
 
-    r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool.
-    kernel: see Function.
+    r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool, as
+    arrays or tensors of a shape that broadcasts to theirs. r is negative for the first rows where N_q > N_k. b and
+    h are 0 in `tiled`, `naive` and `cost`, which know one head. kernel: see Function.
+    Raises TypeError for another f or kernel; when f is asked, TypeError or ValueError if it returns anything else.
     """
     return Function(f, kernel)
 

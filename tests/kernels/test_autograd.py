@@ -445,7 +445,7 @@ def test_sums_in_any_order_obey_torch(leaves, use_deterministic_algorithms):
     [
         ((X, X, X[:, :, :5]), ValueError, "V"),
         ((X.half(), X, X), TypeError, "K has dtype torch.float32 and Q has torch.float16"),
-        ((X.tolist(), X, X), TypeError, "Q is a list; pass a torch tensor"),
+        ((X.tolist(), X, X), TypeError, "Q is of type list; pass a torch tensor"),
     ],
 )
 def test_bad_input_is_refused_as_by_the_kernel(arguments, error, message):

@@ -27,9 +27,13 @@ each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize(
     "mask, error, words",
     [
-        (lambda r, c: c <= r, TypeError, r"mask is a function; pass one of flashlib.masks, e.g. window\(128, 0\)"),
-        (torch.ones(8, 8, dtype=torch.bool), TypeError, r"mask is a Tensor; .* blocks\(table, B_r, B_c\)"),
-        (True, TypeError, "mask is a bool"),
+        (
+            lambda r, c: c <= r,
+            TypeError,
+            r"mask is of type function; pass one of flashlib.masks, e.g. window\(128, 0\)",
+        ),
+        (torch.ones(8, 8, dtype=torch.bool), TypeError, r"mask is of type Tensor; .* blocks\(table, B_r, B_c\)"),
+        (True, TypeError, "mask is of type bool"),
         (masks.alibi([1.0, 2.0, 3.0]), ValueError, "tells 3 heads apart, and Q has 2; they must be equal"),
         (masks.documents([0] * 7), ValueError, r"ids has shape \(7,\), and there are 8 keys: pass an id for each"),
         (masks.documents([[0] * 8] * 3), ValueError, "tells 3 sequences apart, and Q has 2"),
@@ -261,6 +265,35 @@ def test_more_tiles_than_a_grid_has_programs_are_refused(device, monkeypatch):
         ValueError, match=r"less than 2\^31, and 1048576 queries .* 16 x 32, for 2 sequences and 2 he"
     ):
         variants.of(mask, False, asked)
+
+
+@pytest.mark.parametrize(
+    "f, error, words",
+    [
+        (lambda r, c: None, TypeError, "returned NoneType; it must return bool"),
+        (
+            lambda r, c: np.ones((5, 5), bool),
+            TypeError,
+            "asked for a torch tensor and returned a NumPy array: look",
+        ),
+        (lambda r, c: (r >= c)[:2], ValueError, r"returned the shape \(2, 5\) .* that broadcasts to \(5, 5\)"),
+        (lambda b, h, r, c: (r >= c + 0 * h)[:1, :2], ValueError, "it must return one that broadcasts to"),
+    ],
+)
+def test_what_a_function_may_not_return_is_refused_in_words(f, error, words, device):
+    Q, K, V, _ = tensors(device, 5, 5)
+    for attention in (forward.attention, torch_ref.attention):
+        with pytest.raises(error, match=words):
+            attention(Q, K, V, mask=masks.from_function(f))
+
+
+def test_a_sparse_tensor_is_refused_in_words(device):
+    sparse = torch.eye(16, device=device).expand(1, 2, 16, 16).to_sparse()
+    for attention in (forward.attention, autograd.attention, torch_ref.attention):
+        with pytest.raises(
+            TypeError, match="Q has layout torch.sparse_coo; pass a dense tensor, e.g. Q.to_dense()"
+        ):
+            attention(sparse, sparse, sparse)
 
 
 def test_a_function_that_takes_no_tensors_is_told_so(device):
