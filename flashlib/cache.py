@@ -23,6 +23,7 @@ def bytes_per_token(H_k, d, d_v=None, *, itemsize, layers=1, scales=False) -> in
     """Return the bytes that K and V of one token take, with a float32 scale for each row of either if scales."""
     d_v = d if d_v is None else d_v
     check_counts(at_least=1, H_k=H_k, d=d, d_v=d_v, itemsize=itemsize, layers=layers)
+    H_k, d, d_v, itemsize, layers = map(int, (H_k, d, d_v, itemsize, layers))  # NumPy's would overflow
     return layers * H_k * ((d + d_v) * itemsize + 2 * 4 * bool(scales))
 
 

@@ -33,6 +33,7 @@ def attention(Q, K, V, *, B_r=1024, B_c=1024, causal=False, scale=None) -> Atten
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)")
     check_block_sizes(B_r=B_r, B_c=B_c)
+    B_r, B_c = int(B_r), int(B_c)  # a small integer of NumPy's would overflow
     check_causal(causal)
     scale = resolve_scale(scale, Q.shape[-1])
     dtype = torch.promote_types(Q.dtype, torch.float32)

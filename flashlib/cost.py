@@ -185,7 +185,7 @@ def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
 def computed_tiles(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
     """Return which tiles of S are computed, those with a score that is seen: (T_r, T_c) of bool."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
-    check_block_sizes(B_r=B_r, B_c=B_c)
+    B_r, B_c = _block_sizes(B_r=B_r, B_c=B_c)
     asked = masks.resolve(mask, causal, N_q, N_k)
     computed = np.zeros((-(-N_q // B_r), -(-N_k // B_c)), bool)
     if asked.keys is not None:
@@ -230,7 +230,7 @@ def sram_bytes(B_r, B_c, d, dtype) -> int:
 
     P_ij takes the place of S_ij.
     """
-    check_block_sizes(B_r=B_r, B_c=B_c, d=d)
+    B_r, B_c, d = _block_sizes(B_r=B_r, B_c=B_c, d=d)
     size, acc = _itemsizes(dtype)
     return (B_r + 2 * B_c) * d * size + (B_r * d + B_r * B_c + 2 * B_r) * acc
 
@@ -238,7 +238,7 @@ def sram_bytes(B_r, B_c, d, dtype) -> int:
 def largest_B_r(capacity, *, B_c, d, dtype) -> int:
     """Return the largest B_r whose `sram_bytes` are at most `capacity` bytes; 0 if not even one row fits."""
     check_counts(capacity=capacity)
-    check_block_sizes(B_c=B_c, d=d)
+    B_c, d = _block_sizes(B_c=B_c, d=d)
     size, acc = _itemsizes(dtype)
     keys, row = 2 * B_c * d * size, d * size + (d + B_c + 2) * acc
     return max(0, (int(capacity) - keys) // row)
@@ -247,7 +247,7 @@ def largest_B_r(capacity, *, B_c, d, dtype) -> int:
 def _computed(N_q, N_k, B_r, B_c, causal, mask):
     """Return of each row block how many rows it has, how many tiles it computes, and how many keys these hold."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
-    check_block_sizes(B_r=B_r, B_c=B_c)
+    B_r, B_c = _block_sizes(B_r=B_r, B_c=B_c)
     starts = np.arange(0, N_q, B_r)
     rows = np.minimum(starts + B_r, N_q) - starts
     if mask is None:  # in closed form, however long the rows are
@@ -276,6 +276,12 @@ def _sizes(N_q, N_k, d, causal=False):
     check_counts(d=d, at_least=1)
     check_causal(causal)
     return int(N_q), int(N_k), int(d)
+
+
+def _block_sizes(**sizes):
+    """Return the block sizes as Python's whole numbers, which do not overflow; raise if one is wrong."""
+    check_block_sizes(**sizes)
+    return tuple(map(int, sizes.values()))
 
 
 def _itemsizes(dtype):

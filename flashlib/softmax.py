@@ -48,7 +48,7 @@ def _takes_row(f):
     def checked(x, **block_sizes):
         _check_row(x)
         check_block_sizes(**block_sizes)
-        return f(x, **block_sizes)
+        return f(x, **{name: int(size) for name, size in block_sizes.items()})  # NumPy's small ones overflow
 
     return checked
 

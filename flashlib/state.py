@@ -22,7 +22,7 @@ FLOATING = tuple(map(np.dtype, ("float16", "float32", "float64")))
 class Attention(NamedTuple):
     """What every `attention` returns.
 
-    O: the output, shape and dtype of Q.
+    O: the output, (..., N_q, d_v), with the axes and the dtype of Q; d_v is the last axis of V.
     lse: log-sum-exp of each row of scores, shape of Q without its last axis; fp32, or fp64 for fp64 inputs.
     """
 
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     j: int  # column block, 0 .. T_c - 1
     m: Any  # (B_r,)
     l: Any  # (B_r,)
-    O_acc: Any  # (B_r, d), unnormalised
+    O_acc: Any  # (B_r, d_v), unnormalised
     rows: slice | None = None  # of Q and O
     cols: slice | None = None  # of K and V
     S_ij: Any = None  # (B_r, B_c), scaled and masked
@@ -71,7 +71,7 @@ class BackwardStep(NamedTuple):
     j: int  # column block
     dQ_i: Any = None  # (B_r, d), not yet multiplied by scale
     dK_j: Any = None  # (B_c, d)
-    dV_j: Any = None  # (B_c, d)
+    dV_j: Any = None  # (B_c, d_v)
     rows: slice | None = None  # of Q, O, dO and dQ
     cols: slice | None = None  # of K, V, dK and dV
     S_ij: Any = None  # (B_r, B_c), scaled and masked
@@ -97,7 +97,8 @@ def check_floating(**arrays):
     first_name, first = next(iter(arrays.items()))
     for name, X in arrays.items():
         if not isinstance(X, np.ndarray) or isinstance(X, np.matrix | np.ma.MaskedArray):
-            raise TypeError(f"{name} is a {type(X).__name__}; pass a plain NumPy array, e.g. np.array({name})")
+            kind = type(X).__name__
+            raise TypeError(f"{name} is of type {kind}; pass a plain NumPy array, e.g. np.array({name})")
         if X.dtype not in FLOATING:
             raise TypeError(
                 f"{name} has dtype {X.dtype}; accepted are float16, float32 and float64, "
@@ -117,7 +118,9 @@ def check_tensors(dtypes, **tensors):
     for name, X in tensors.items():
         if not isinstance(X, torch.Tensor):
             kind = type(X).__name__
-            raise TypeError(f"{name} is a {kind}; pass a torch tensor, e.g. torch.as_tensor({name})")
+            raise TypeError(f"{name} is of type {kind}; pass a torch tensor, e.g. torch.as_tensor({name})")
+        if X.layout != torch.strided:
+            raise TypeError(f"{name} has layout {X.layout}; pass a dense tensor, e.g. {name}.to_dense()")
         if X.dtype not in dtypes:
             raise TypeError(f"{name} has dtype {X.dtype}; accepted are {', '.join(map(str, dtypes))}")
         if X.dtype != first.dtype:
@@ -162,9 +165,9 @@ def check_shapes(Q, K, V, axes: str, *, grouped=False, values=False):
 
 
 def check_gradient_inputs(Q, O, lse, dO, lse_dtype, *, V=None):
-    """Raise ValueError unless O and dO have Q's shape, and lse that of its rows and the dtype it was made with.
+    """Raise ValueError unless O and dO are (..., N_q, d_v), and lse (..., N_q), of the dtype it was made with.
 
-    V: where its last axis, d_v, may differ from that of Q: O and dO have that one.
+    V: where its last axis, d_v, may differ from that of Q; None: d_v is d, and O and dO have the shape of Q.
     """
     d_v = Q.shape[-1] if V is None else V.shape[-1]
     for name, X in (("O", O), ("dO", dO)):

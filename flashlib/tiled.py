@@ -13,6 +13,7 @@ Q_i, K_j and lse.
 
 from collections import deque
 from collections.abc import Iterator
+from operator import index
 
 import numpy as np
 
@@ -221,6 +222,7 @@ def _delta(O, dO, lse, B_r):
 
 def blocks(N, B):
     """Yield the slices that cut N rows into blocks of B, the last one shorter if B does not divide N."""
+    N, B = index(N), index(B)  # a small integer of NumPy's would overflow
     for start in range(0, N, B):
         yield slice(start, min(start + B, N))
 

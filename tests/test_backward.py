@@ -183,7 +183,7 @@ def test_bad_input_is_refused(backward, rng):
         ((Q, K, V, O, lse[:6], dO), {}, ValueError, r"lse has shape \(6,\) and dtype float64; expected \(7,\)"),
         ((Q, K, V, O, lse.astype("f4"), dO), {}, ValueError, "dtype float32; expected .* float64: pass the lse"),
         ((Q, K, V, O.astype("f4"), lse, dO), {}, TypeError, "O has dtype float32 and Q has float64"),
-        ((Q, K, V.tolist(), O, lse, dO), {}, TypeError, "V is a list; pass a plain NumPy array"),
+        ((Q, K, V.tolist(), O, lse, dO), {}, TypeError, "V is of type list; pass a plain NumPy array"),
         ((Q, K, V, O, lse, dO), {"causal": 1}, TypeError, "causal is 1; pass True or False"),
         ((Q, K, V, O, lse, dO), {"scale": 0}, ValueError, "scale is 0; pass a positive number"),
     ]:

@@ -131,6 +131,7 @@ def test_bytes_of_a_token_are_those_of_the_storage():
         each = bytes_per_token(H_K, D, D_V, itemsize=dtype.itemsize, layers=LAYERS, scales=scales)
         assert each * 13 * 4 == sum(X.numel() * X.element_size() for X in stored)
     assert bytes_per_token(8, 128, itemsize=2, layers=32) == 131072  # Llama 3 8B
+    assert bytes_per_token(*np.uint8([8, 128]), itemsize=np.uint8(2), layers=np.uint8(32)) == 131072
 
 
 MISTAKES = {
@@ -155,7 +156,7 @@ MISTAKES = {
     "V with d": (lambda c: c.write(*rows(d_v=5)), ValueError, r"V has shape .* it is \(3, 6, 2\)"),
     "another dtype": (lambda c: c.write(*rows(dtype="float64")), TypeError, "K has dtype float64; the cache has"),
     "integers": (lambda c: c.write(*rows(dtype="int64")), TypeError, "K has dtype int64"),
-    "a list": (lambda c: c.write(rows()[0], [1], [2]), TypeError, "K is a list"),
+    "a list": (lambda c: c.write(rows()[0], [1], [2]), TypeError, "K is of type list"),
     "layer 2 of 2": (lambda c: c.write(*rows(), layer=2), ValueError, "layer is 2; the cache has 2"),
     "layer -1": (lambda c: c.gather(0, -1), ValueError, "layer is -1"),
     "flat slots": (lambda c: c.write(np.arange(6), *rows()[1:]), ValueError, r"slots has shape \(6,\)"),
@@ -207,7 +208,7 @@ def test_sizes_and_dtypes_that_no_cache_can_have(sizes, kind, words):
 
 def test_tensors_and_arrays_are_not_mixed(rng):
     torch = pytest.importorskip("torch")
-    for dtype, words in ((torch.float32, "K is a ndarray"), (torch.float8_e4m3fn, "K is a ndarray")):
+    for dtype, words in ((torch.float32, "K is of type ndarray"), (torch.float8_e4m3fn, "K is of type ndarray")):
         cache = Cache(5, 4, H_K, D, d_v=D_V, dtype=dtype)
         computed(cache, prompt(rng, 6))
         with pytest.raises(TypeError, match=words):

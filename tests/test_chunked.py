@@ -33,10 +33,16 @@ def test_large_scores_do_not_overflow_and_dtypes_are_kept(dtype, rng):
     oracle.assert_close(given.lse, exact.lse, plain=plain.lse, rounding=1e-5)
 
 
+def test_small_integers_of_numpys_are_chunk_sizes(rng):
+    Q, K, V = torch.from_numpy(rng.standard_normal((3, 1, 2, 300, 4)))
+    given, plain = (chunked.attention(Q, K, V, B_r=of(100), B_c=of(90), causal=True) for of in (np.uint8, int))
+    assert all(map(torch.equal, given, plain))
+
+
 def test_bad_input_is_refused(rng):
     Q, K, V = tensors(rng, 7, 7, 16)
     for arguments, options, error, words in [
-        ((Q.numpy(), K, V), {}, TypeError, "Q is a ndarray; pass a torch tensor"),
+        ((Q.numpy(), K, V), {}, TypeError, "Q is of type ndarray; pass a torch tensor"),
         ((Q, K, V[:, :, :5]), {}, ValueError, "K has shape"),
         ((Q, K, V), {"B_c": 0}, ValueError, "B_c is 0; accepted are whole numbers of at least 1"),
         ((Q, K, V), {"causal": 1}, TypeError, "causal is 1; pass True or False"),

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from flashlib import cost, naive, tiled
+from flashlib import cost, masks, naive, tiled
 from flashlib.gpus import GPUS
 from flashlib.state import Traffic
 from tests import oracle
@@ -74,6 +74,17 @@ def test_bad_sizes_are_refused(form):
 def test_sizes_do_not_overflow_and_dtypes_have_many_names():
     n = np.int32(65536)
     assert cost.flops(n, n, np.int32(64)) == 4 * 65536**2 * 64
+    for of, B in ((np.uint8, 100), (np.int32, 60000)):
+        assert cost.sram_bytes(of(B), of(B), of(64), "float16") == cost.sram_bytes(B, B, 64, "float16")
+        largest = (cost.largest_B_r(10**9, B_c=n(B), d=n(200), dtype="float16") for n in (of, int))
+        assert len(set(largest)) == 1
+    for mask in (None, masks.window(300, 0), masks.from_function(lambda r, c: c % 300 < r)):
+        sizes = {"causal": True, "mask": mask}
+        small, plain = {"B_r": np.uint8(128), "B_c": np.int8(64)}, {"B_r": 128, "B_c": 64}
+        given, expected = (cost.computed_tiles(1000, 1000, **blocks, **sizes) for blocks in (small, plain))
+        assert np.array_equal(given, expected)
+        given, expected = (cost.fa2_work(1000, 1000, 64, **blocks, **sizes) for blocks in (small, plain))
+        assert given == expected
     torch = pytest.importorskip("torch")
     for dtype in ("bfloat16", torch.bfloat16):
         assert cost.sram_bytes(4, 2, 4, dtype) == 192

@@ -19,7 +19,7 @@ MODULES = {
 MAY_IMPORT = {
     r"flashlib(\.state)?": r"",
     r"flashlib\.(gpus|chapters|figures)": r"",
-    r"flashlib\.masks\.mask": r"",
+    r"flashlib\.masks\.mask": r"flashlib\.state",
     r"flashlib\.masks(\..*)?": r"flashlib\.(state|masks\..*)",
     r"flashlib\.pipeline(\..*)?": r"flashlib\.(state|gpus|pipeline|pipeline\..*)",
     r"flashlib\.cost": r"flashlib\.(state|gpus|masks)",

@@ -220,7 +220,32 @@ REFUSED = [
     (lambda: masks.alibi_slopes(0), ValueError, "H is 0"),
     (lambda: masks.softcap(0), ValueError, "c is 0; pass a positive number"),
     (lambda: masks.softcap("50"), ValueError, "c is '50'; pass a positive number"),
-    (lambda: masks.causal() & F, TypeError, "mask is a function; pass one of flashlib.masks"),
+    (lambda: masks.documents([[0, 1], [0]]), TypeError, "ids is ..0, 1., .0..; pass whole numbers, .N_k,. or"),
+    (lambda: masks.tree([[-1, 0], [-1]]), TypeError, "parents is ...1, 0., ..1..; pass whole numbers, .N_q,. or"),
+    (
+        lambda: masks.blocks([[True], []], 1, 1),
+        TypeError,
+        "table is ..True., ...; pass a matrix of bool, a row for",
+    ),
+    (lambda: masks.alibi([[1.0], []]), TypeError, "slopes is ..1.0., ...; pass numbers"),
+    (lambda: masks.alibi(10**400), ValueError, "slopes is 1000*; pass finite numbers"),
+    (lambda: masks.alibi(True), TypeError, "slopes is True; pass numbers"),
+    (lambda: masks.alibi(["1"]), TypeError, "slopes is .'1'.; pass numbers"),
+    (lambda: masks.causal().on(-1, 4), ValueError, "N_q is -1; accepted are whole numbers of at least 0"),
+    (lambda: masks.causal().on("3", 4), TypeError, "N_q is '3'; accepted are whole numbers"),
+    (lambda: masks.causal().on(3, 4.0), TypeError, "N_k is 4.0; accepted are whole numbers"),
+    (
+        lambda: masks.resolve(masks.causal, False, 2, 2),
+        TypeError,
+        r"mask is causal itself; call it: masks.causal\(\)",
+    ),
+    (lambda: masks.causal() & masks.window, TypeError, r"mask is window itself; call it: masks.window\(...\)"),
+    (
+        lambda: masks.documents([[0]] * 2) & masks.documents([[0]] * 3),
+        ValueError,
+        "one mask tells 2 sequences apart and the other 3",
+    ),
+    (lambda: masks.causal() & F, TypeError, "mask is of type function; pass one of flashlib.masks"),
     (lambda: masks.causal() | masks.softcap(2.0), ValueError, "softcap changes scores, and a union does not say"),
     (lambda: masks.alibi([1, 2]) & masks.alibi([1, 2, 3]), ValueError, "tells 2 heads apart and the other 3"),
     (lambda: masks.documents([0, 1]).on(2, 3), ValueError, "ids has shape .2,., and there are 3 keys"),
@@ -235,7 +260,7 @@ REFUSED = [
         "tells 2 heads apart, and this is one head.*alibi.slopes.h",
     ),
     (lambda: masks.documents([[0, 1], [0, 0]]).on(2, 2), ValueError, "tells 2 sequences apart.*documents.ids.b"),
-    (lambda: masks.resolve(F, False, 2, 2), TypeError, "mask is a function; pass one of flashlib.masks"),
+    (lambda: masks.resolve(F, False, 2, 2), TypeError, "mask is of type function; pass one of flashlib.masks"),
     (lambda: masks.resolve(None, 1, 2, 2), TypeError, "causal is 1; pass True or False"),
     (lambda: masks.fitted(masks.alibi([1, 2]), False, 1, 3, 4, 4), ValueError, "tells 2 heads apart, and Q has 3"),
     (lambda: masks.fitted(masks.documents([[0], [0]]), False, 3, 1, 1, 1), ValueError, "tells 2 sequences apart"),
@@ -289,6 +314,100 @@ def test_a_mask_that_does_not_fit_is_refused_before_any_work(rng):
 def test_a_function_that_returns_numbers_is_refused():
     with pytest.raises(TypeError, match="returned int64; it must return bool: a comparison"):
         tiled.attention(*np.ones((3, 4, 2)), mask=masks.from_function(lambda r, c: r - c))
+
+
+ODD = {  # what a function of a mask may return, of r (6, 1) and c (1, 6)
+    "nothing": (lambda r, c: None, TypeError, "returned NoneType; it must return bool: a comparison"),
+    "a number": (lambda r, c: 1, TypeError, "returned int; it must return bool"),
+    "a list": (lambda r, c: [True], TypeError, "returned list; it must return bool"),
+    "one axis of another size": (
+        lambda r, c: np.ones((6, 5), bool),
+        ValueError,
+        r"returned the shape \(6, 5\) for r of \(6, 1\) and c of \(1, 6\); .* that broadcasts to \(6, 6\)",
+    ),
+    "an axis more": (lambda r, c: (r >= c)[None], ValueError, r"returned the shape \(1, 6, 6\)"),
+}
+
+
+@pytest.mark.parametrize("f, error, words", ODD.values(), ids=ODD)
+def test_what_a_function_may_not_return_is_refused_in_words(f, error, words):
+    tiles = masks.from_function(f).on(6, 6)
+    with pytest.raises(error, match="the function of the mask " + words):
+        tiles.seen(*ALL)
+
+
+def test_a_function_of_tensors_returns_tensors():
+    torch = pytest.importorskip("torch")
+    r, c = torch.arange(6)[:, None], torch.arange(6)
+    mask = masks.from_function(lambda r, c: np.ones((6, 6), bool))
+    words = "was asked for a torch tensor and returned a NumPy array: look things up in what r and c are"
+    with pytest.raises(TypeError, match=words):
+        mask.sees(masks.Place(6, 6), r, c)
+    mask = masks.from_function(lambda b, h, r, c: (r >= c) & (b < 1))
+    place = masks.Place(6, 6, torch.arange(3)[:, None, None, None], torch.arange(2)[:, None, None])
+    assert mask.sees(place, r, c).shape == (3, 1, 6, 6)
+
+
+def test_what_a_score_may_not_return_is_refused_in_words(rng):
+    S = rng.standard_normal((6, 6))
+    for f, error, words in (
+        (lambda S, h, r, c: None, TypeError, "returned None for a NumPy array; it must return what S is"),
+        (lambda S, h, r, c: 1.0, TypeError, "returned 1.0 for a NumPy array"),
+        (lambda S, h, r, c: S[:5], ValueError, r"returned the shape \(5, 6\), and S has \(6, 6\)"),
+        (lambda S, h, r, c: S[None], ValueError, r"returned the shape \(1, 6, 6\)"),
+    ):
+        with pytest.raises(error, match="the function of the score " + words):
+            masks.score(f, G).on(6, 6).scores(S, *ALL)
+        if words != "returned 1.0 for a NumPy array":  # a slope may be the same everywhere
+            with pytest.raises(error, match="the slope of the score " + words):
+                masks.score(G, f).on(6, 6).gradient(S, S, *ALL)
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="returned a NumPy array for a torch tensor; it must return what S is"):
+        masks.score(lambda T, h, r, c: S, G).score(torch.from_numpy(S), masks.Place(6, 6), *np.ogrid[ALL])
+
+
+def test_a_score_and_its_slope_may_depend_on_less_than_S(rng):
+    Q, K, V, dO = problem(rng, 6, 6)
+    results = []
+    for f, slope in (
+        (lambda S, h, r, c: 0.1 * c, lambda S, h, r, c: 0),
+        (lambda S, h, r, c: 0.1 * c + 0 * S, lambda S, h, r, c: 0 * S),
+    ):
+        mask = masks.score(f, slope)
+        O, lse = tiled.attention(Q, K, V, mask=mask, B_r=4, B_c=4)
+        results.append((O, lse, *tiled.backward(Q, K, V, O, lse, dO, mask=mask, B_r=4, B_c=4)))
+    assert all(map(np.array_equal, *results))
+
+
+READ = {
+    "causal()": masks.causal(),
+    "window(3, None)": masks.window(3, None),
+    "prefix(7)": masks.prefix(7),
+    "softcap(50.0)": masks.softcap(50),
+    "alibi(0.5)": masks.alibi(0.5),
+    "alibi(<4 slopes>)": masks.alibi([1, 2, 3, 4]),
+    "tree([-1, 0, 0])": masks.tree([-1, 0, 0]),
+    "tree(<9 candidates>)": masks.tree(range(-1, 8)),
+    "tree(<2 sequences of 2 candidates>)": masks.tree([[-1, 0], [-1, -1]]),
+    "documents(<2 sequences of 3 tokens>)": masks.documents([[0, 0, 1], [0, 1, 1]]),
+    "blocks(<1 x 2 tiles>, 64, 32)": masks.blocks([[True, False]], 64, 32),
+    "causal() & documents(<3 documents of 5 tokens>)": masks.causal() & masks.documents([4, 4, 0, 2, 2]),
+    "(causal() | prefix(2)) & softcap(2.0)": (masks.causal() | masks.prefix(2)) & masks.softcap(2),
+    "causal() & prefix(2) | window(1, 1)": masks.causal() & masks.prefix(2) | masks.window(1, 1),
+    "from_function(<lambda>)": masks.from_function(lambda r, c: r > c),
+    "from_function(<partial>)": masks.from_function(functools.partial(lambda r, c: r > c)),
+    "score(G, G)": masks.score(G, G),
+    "Mask()": masks.Mask(),
+    "<documents(<2 sequences of 2 tokens>), 3 times>": masks.repeated(masks.documents([[0, 0], [0, 1]]), 2, 3),
+}
+
+
+@pytest.mark.parametrize("text", READ)
+def test_a_mask_reads_as_python_where_it_can(text):
+    assert repr(READ[text]) == text
+    if "<" not in text:
+        names = {name: getattr(masks, name) for name in masks.__all__} | {"G": G}
+        assert repr(eval(text, names)) == text
 
 
 def test_a_function_may_ignore_what_it_is_given():

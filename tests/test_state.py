@@ -19,7 +19,7 @@ ATTENTIONS = {
 @pytest.mark.parametrize(
     "Q, K, V, options, error, words",
     [
-        (X.tolist(), X, X, {}, TypeError, "Q is a list; pass a plain NumPy array"),
+        (X.tolist(), X, X, {}, TypeError, "Q is of type list; pass a plain NumPy array"),
         (X, X.astype(int), X, {}, TypeError, "K has dtype int64; accepted are float16, float32 and float64"),
         (X, X, X.astype("f4"), {}, TypeError, "V has dtype float32 and Q has float64"),
         (X[0], X, X, {}, ValueError, r"Q has shape \(2,\); expected 2 axes \(N, d\)"),
@@ -28,10 +28,10 @@ ATTENTIONS = {
         (X, X, X[:3], {}, ValueError, r"K has shape \(4, 2\) and V \(3, 2\); they must be equal"),
         (X, X, X[:, :0], {}, ValueError, "but for the last axis, which is at least 1"),
         (X[:, :1], X, X, {}, ValueError, "the last axis, d, must be equal"),
-        (X, X, X, {"mask": 1}, TypeError, "mask is a int; pass one of flashlib.masks"),
+        (X, X, X, {"mask": 1}, TypeError, "mask is of type int; pass one of flashlib.masks"),
         (X[:, :0], X[:, :0], X[:, :0], {}, ValueError, "at least 1"),
         (X, X, X, {"causal": 1}, TypeError, "causal is 1; pass True or False"),
-        (X, np.ma.array(X), X, {}, TypeError, "K is a MaskedArray"),
+        (X, np.ma.array(X), X, {}, TypeError, "K is of type MaskedArray"),
         (X, X, X, {"scale": 0}, ValueError, "scale is 0; pass a positive number from 1e-30 to 1e"),
         (X, X, X, {"scale": 10**400}, ValueError, "scale is 1000"),
         (X, X, X, {"scale": -1.0}, ValueError, "scale is -1.0; pass a positive number"),
@@ -55,6 +55,25 @@ def test_numpy_integers_are_block_sizes():
     tiled.attention(X, X, X, B_r=np.int64(2), B_c=np.int32(3))
 
 
+@pytest.mark.parametrize("B_r, B_c", [(np.uint8(100), 64), (64, np.int8(100)), (np.uint8(200), np.uint8(200))])
+@pytest.mark.parametrize("order", ["fa1", "fa2"])
+def test_small_integers_of_numpys_do_not_overflow(B_r, B_c, order, rng):
+    Q, K, V, dO = rng.standard_normal((4, 300, 2))
+    small, plain = {"B_r": B_r, "B_c": B_c}, {"B_r": int(B_r), "B_c": int(B_c)}
+    given, expected = (tiled.attention(Q, K, V, order=order, causal=True, **blocks) for blocks in (small, plain))
+    assert all(map(np.array_equal, given, expected))
+    both = (tiled.backward(Q, K, V, *given, dO, causal=True, **blocks) for blocks in (small, plain))
+    assert all(map(np.array_equal, *both))
+    assert np.array_equal(softmax.online_blocks(Q[:, 0], B_c=B_c), softmax.online_blocks(Q[:, 0], B_c=int(B_c)))
+
+
+def test_blocks_are_counted_in_whole_numbers():
+    cut = [slice(0, 100), slice(100, 200), slice(200, 300)]
+    assert list(tiled.blocks(300, np.uint8(100))) == list(tiled.blocks(np.int16(300), np.int8(100))) == cut
+    with pytest.raises(TypeError):
+        list(tiled.blocks(4, 2.0))
+
+
 def test_bad_order_is_refused():
     with pytest.raises(ValueError, match="order is 'fa3'; accepted are"):
         tiled.attention(X, X, X, order="fa3")
@@ -74,7 +93,7 @@ ROWS = {name: getattr(softmax, name) for name in ("naive", "safe", "logsumexp", 
 @pytest.mark.parametrize(
     "x, error, words",
     [
-        ([1.0, 2.0], TypeError, "x is a list"),
+        ([1.0, 2.0], TypeError, "x is of type list"),
         (np.arange(3), TypeError, "x has dtype int64"),
         (X, ValueError, r"x has shape \(4, 2\); expected one row of scores"),
     ],

@@ -117,7 +117,7 @@ def test_a_mask_that_does_not_fit_is_refused(rng):
         (masks.alibi([1.0, 2.0]), ValueError, "the mask tells 2 heads apart, and Q has 3; they must be equal"),
         (masks.documents([[0] * 6] * 3), ValueError, "the mask tells 3 sequences apart, and Q has 2"),
         (masks.documents([0] * 5), ValueError, "ids has shape .5,., and there are 6 keys"),
-        (lambda r, c: c <= r, TypeError, "mask is a function; pass one of flashlib.masks"),
+        (lambda r, c: c <= r, TypeError, "mask is of type function; pass one of flashlib.masks"),
     ]:
         with pytest.raises(error, match=words):
             torch_ref.attention(Q, K, V, mask=mask)
@@ -126,7 +126,7 @@ def test_a_mask_that_does_not_fit_is_refused(rng):
 def test_bad_input_is_refused(rng):
     Q, K, V = tensors(rng, 7, 7, 16)
     for arguments, error, words in [
-        ((Q.numpy(), K, V), TypeError, "Q is a ndarray; pass a torch tensor"),
+        ((Q.numpy(), K, V), TypeError, "Q is of type ndarray; pass a torch tensor"),
         ((Q, K.long(), V), TypeError, "K has dtype torch.int64; accepted are"),
         ((Q, K, V.float()), TypeError, "V has dtype torch.float32 and Q has torch.float64"),
         ((Q, K.to("meta"), V), ValueError, "K is on meta and Q on cpu"),

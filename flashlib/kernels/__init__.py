@@ -29,6 +29,7 @@ INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors
 """
 
 import contextlib
+import functools
 import os
 import platform
 import sys
@@ -67,6 +68,7 @@ DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)
 HERE = contextlib.nullcontext()
+LEFT_ALONE = {}  # {function: the same, which torch.compile does not look into}
 MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles above 256 do not fit a GPU
 
 
@@ -116,6 +118,20 @@ def in_memory(*tensors) -> bool:
     except (AttributeError, RuntimeError):  # it has no pointer
         return False
     return True
+
+
+def uncompiled(f):
+    """Return f as torch.compile leaves it alone: what launches kernels runs as it is, between two graphs."""
+
+    @functools.wraps(f)
+    def run(*args, **options):
+        if not torch.compiler.is_compiling():
+            return f(*args, **options)
+        if f not in LEFT_ALONE:  # made here, as it imports the compiler, and once, as another is compiled anew
+            LEFT_ALONE[f] = torch.compiler.disable(f)
+        return LEFT_ALONE[f](*args, **options)
+
+    return run
 
 
 def check_readable(**tensors):

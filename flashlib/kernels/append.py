@@ -172,7 +172,8 @@ def _pair(rotary):
     if rotary is None:
         return None, None
     if not isinstance(rotary, tuple | list) or len(rotary) != 2:
-        raise TypeError(f"rotary is a {type(rotary).__name__}; pass (cos, sin), both (N_max, d_rot / 2), or None")
+        kind = type(rotary).__name__
+        raise TypeError(f"rotary is of type {kind}; pass (cos, sin), both (N_max, d_rot / 2), or None")
     return rotary
 
 

@@ -30,9 +30,9 @@ def attention(
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
-    Q, K, V, causal, mask, scale, O, lse, errors: as in `forward.attention`. Under torch.autocast Q, K and V are
-    cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes all three
-    gradients, whichever are asked for.
+    Q, K, V, causal, mask, scale, O, lse, errors, CUDA graphs: as in `forward.attention`. Under torch.autocast Q, K
+    and V are cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes
+    all three gradients, whichever are asked for.
     deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is one and the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward
@@ -189,7 +189,9 @@ def _without_mask(inputs):
     *inputs, mask = inputs
     if mask is not None:
         raise RuntimeError(
-            "torch cannot look into a mask while it traces: call torch_ref.attention, or leave it out"
+            "torch traces flashlib's attention, or batches its gradients (is_grads_batched), and cannot look into "
+            "a mask: take batches by torch.func.vmap or in a loop, and put torch.compiler.disable around what is "
+            "not to be traced"
         )
     return inputs
 

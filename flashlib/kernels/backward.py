@@ -27,6 +27,7 @@ from flashlib.kernels import (
     launching,
     on_device_of,
     tuned,
+    uncompiled,
     variants,
 )
 from flashlib.kernels.backward_passes import _dkv, _dq, _prepare
@@ -37,13 +38,14 @@ from flashlib.state import Grads, check_gradient_inputs, check_tensors, resolve_
 ROWS = 32  # of a program that prepares
 
 
+@uncompiled
 def backward(
     Q, K, V, O, lse, dO, *, dlse=None, causal=False, mask=None, scale=None, deterministic=True,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
 ) -> Grads:  # fmt: skip
     """Return the gradients of sum(dO * O) + sum(dlse * lse) with respect to Q, K and V.
 
-    Q, K, V, causal, mask, scale, descriptors: as in `forward.attention`, which returned O and lse for them;
+    Q, K, V, causal, mask, scale, descriptors, CUDA graphs: as in `forward.attention`, which returned O and lse;
     by default small problems are loaded through pointers; in the interpreter, one pass takes no descriptors.
     dO: the shape, dtype and device of O. dlse: (B, H_q, N_q), fp32, as lse; None for zeros.
     dQ, dK, dV: the shape and dtype of Q, K and V; a head of K and V sums over the query heads that read it.

@@ -23,6 +23,7 @@ from flashlib.kernels import (
     on_device_of,
     sinks,
     tuned,
+    uncompiled,
     variants,
 )
 from flashlib.kernels.decode_passes import FEW, _merge, _partial
@@ -52,6 +53,7 @@ class Cache(NamedTuple):
         return Cache(*(X if X is None else X[:1] for X in self))._replace(lengths=None)
 
 
+@uncompiled
 def attention(
     Q, K, V, lengths=None, table=None, *, causal=False, mask=None, scale=None, sink=None,
     k_scale=None, v_scale=None, shared=0, parts=None,

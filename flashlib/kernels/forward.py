@@ -31,6 +31,7 @@ from flashlib.kernels import (
     on_device_of,
     seen,
     tuned,
+    uncompiled,
     variants,
 )
 from flashlib.kernels.tiles import load, store, strides
@@ -41,6 +42,7 @@ HEAD_DIMS = range(16, 257)
 FUSED = tl.constexpr(4096.0)  # scores in base 2 up to which a fused multiply-add is right: see `_forward`
 
 
+@uncompiled
 def attention(
     Q, K, V, *, causal=False, mask=None, scale=None,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
@@ -55,7 +57,8 @@ def attention(
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf. mask: one of `flashlib.masks`, for any sizes; with causal, what both see. Tiles that it hides
     are not computed. The first call with a mask and sizes prepares it, see `variants`, on the current stream: make
-    a mask once, and pass it again.
+    a mask once, and pass it again. Before a CUDA graph is captured, call it once with these sizes; and keep the
+    mask as long as the graph, since what kernels are told of a mask goes with it. torch.compile leaves it alone.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tuned.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.

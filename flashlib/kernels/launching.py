@@ -54,14 +54,21 @@ def resolve_descriptors(descriptors, *tensors, pay=True) -> bool:
 
 
 def _describable(X) -> bool:
-    """Return whether TMA can address X: base, rows and strides are multiples of 16 bytes."""
-    strides = [stride * X.element_size() for stride in (*X.stride()[:3], X.shape[-1])]
-    return X.data_ptr() % 16 == 0 and all(s > 0 and s % 16 == 0 for s in strides)
+    """Return whether TMA can address X: base, rows and strides are multiples of 16 bytes.
+
+    The stride of an axis of size 1 may be anything: torch leaves it as it comes, and `describe` gives another.
+    """
+    strides = [stride for stride, n in zip(X.stride()[:3], X.shape, strict=False) if n != 1]
+    sides = [n * X.element_size() for n in (*strides, X.shape[-1])]
+    return X.data_ptr() % 16 == 0 and all(n > 0 and n % 16 == 0 for n in sides)
 
 
 def describe(X, rows, D):
     """Return the descriptor of X for tiles of `rows` rows, X being as `resolve_descriptors` accepts it."""
-    return _Descriptor(X, X.shape, X.stride(), [1, 1, rows, D])  # columns past d are read as 0, not stored
+    strides = b, h, n, _ = X.stride()
+    if (b | h | n) % UNIT or not (b and h and n):  # seldom, and all that looking at each axis is worth
+        strides = [stride if size > 1 else UNIT for stride, size in zip(strides, X.shape, strict=True)]
+    return _Descriptor(X, X.shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
 
 
 class _Descriptor(TensorDescriptor):
@@ -79,7 +86,8 @@ def in_units(*tensors) -> tuple[int, list[int]]:
 class Plans(dict):
     """What was decided for tensors of these shapes, strides, dtypes and devices, and these options.
 
-    It holds no tensors. `key` is what all decisions and all checks of a call depend on.
+    It holds no tensors of a call, only what launches are told of a mask: bounds, tables, bits. `key` is what all
+    decisions and all checks of a call depend on.
     """
 
     MOST = 4096  # sizes that change with every call are never met again

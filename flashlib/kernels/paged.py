@@ -65,7 +65,7 @@ def check_tensor(name, X, shape, axes, *dtypes, **of):
     """
     ((other, Y),) = of.items()
     if not isinstance(X, torch.Tensor):
-        raise TypeError(f"{name} is a {type(X).__name__}; pass a torch tensor {axes} of {dtypes[0]}")
+        raise TypeError(f"{name} is of type {type(X).__name__}; pass a torch tensor {axes} of {dtypes[0]}")
     if X.dtype not in dtypes:
         raise TypeError(f"{name} has dtype {X.dtype}; accepted are {' and '.join(map(str, dtypes))}")
     if X.ndim != len(shape) or any(n not in (None, given) for n, given in zip(shape, X.shape, strict=True)):

@@ -5,24 +5,37 @@ gradients with it, since P = exp(S - lse) and delta = rowsum(dO * O) are then th
 """
 
 import math
+from numbers import Real
 
 import torch
 
 from flashlib import sink as sinks
-from flashlib.kernels import as_autocast, backward, forward
+from flashlib.kernels import (
+    as_autocast,
+    backward,
+    check_deterministic,
+    check_readable,
+    forward,
+    uncompiled,
+)
 from flashlib.state import Attention, resolve_scale
 
 
+@uncompiled
 def attention(Q, K, V, sink, *, causal=False, mask=None, scale=None, deterministic=True) -> Attention:
     """Return attention with a sink, O and lse of which can be differentiated: by Q, K, V and the sink.
 
-    sink: a number, or a tensor (H_q,), a score for each query head, see `sink.add`. Q, K, V, causal, mask, scale
-    and errors: as in `forward.attention`; deterministic: as in `backward.backward`.
-    Raises ValueError for a sink of another shape, TypeError for one that is no number and no floating tensor.
+    sink: a number, or a tensor (H_q,), a score for each query head, see `sink.add`. Q, K, V, causal, mask, scale,
+    errors, CUDA graphs: as in `forward.attention`; deterministic: as in `autograd.attention`.
+    Raises ValueError for a sink of another shape, TypeError for one that is no number and no floating tensor, and
+    RuntimeError under torch.func and in forward mode.
     """
+    if not isinstance(deterministic, bool):
+        raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
     Q, K, V = as_autocast(Q, K, V)
     plan = forward.plan_of(Q, K, V, causal, mask)
     sink = checked(sink, Q)
+    check_readable(Q=Q, K=K, V=V, sink=sink)
     scale = resolve_scale(scale, Q.shape[-1])
     return Attention(*_WithSink.apply(plan, Q, K, V, sink, causal, mask, scale, deterministic))
 
@@ -30,7 +43,7 @@ def attention(Q, K, V, sink, *, causal=False, mask=None, scale=None, determinist
 def checked(sink, Q):
     """Return a sink as a tensor on the device of Q, () or (H_q,); raise what `attention` raises about it."""
     if not isinstance(sink, torch.Tensor):
-        if isinstance(sink, bool) or not isinstance(sink, int | float):
+        if isinstance(sink, bool) or not isinstance(sink, Real):
             raise TypeError(f"sink is {sink!r}; pass a number, or a tensor of one for each head, (H_q,)")
         if not -math.inf <= sink < 1e38:  # false for nan too
             raise ValueError(f"sink is {sink!r:.40}; pass a number below 1e38")
@@ -61,6 +74,8 @@ class _WithSink(torch.autograd.Function):
         if dO is None and dlse is None:
             return (None,) * 9
         dO = torch.zeros_like(O) if dO is None else dO
+        check_readable(dO=dO, dlse=dlse)
+        check_deterministic(deterministic)
         plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic)
         grads = backward.run(Q, K, V, O, lse, dO, dlse, scale, plan)
         dsink = None

@@ -272,9 +272,19 @@ def packed(sees):
 
 
 def _table(hide, asked) -> Found:
-    """Return the tiles to be computed, as lists: of each block those that are cut, then those that are whole."""
-    (functions, numbers), asked = _seen(hide, asked), apart(hide, asked)
+    """Return the tiles to be computed, as lists: of each block those that are cut, then those that are whole.
+
+    Raises ValueError if there are 2^31 tiles or more.
+    """
+    asked = apart(hide, asked)
     T_r, T_c = triton.cdiv(asked.N_q, asked.B_R), triton.cdiv(asked.N_k, asked.B_C)
+    if asked.B * asked.H * T_r * T_c >= 2**31:  # of programs, on one axis of a grid
+        raise ValueError(
+            f"a table of tiles has less than 2^31, and {asked.N_q} queries and {asked.N_k} keys in tiles of "
+            f"{asked.B_R} x {asked.B_C}, for {asked.B} sequences and {asked.H} heads that the mask tells apart, "
+            "have more: pass larger B_r and B_c, or write the mask with window, prefix or documents alone"
+        )
+    functions, numbers = _seen(hide, asked)
     kinds = torch.empty(asked.B, asked.H, T_r, T_c, dtype=torch.int8, device=asked.device)
     with on_device_of(kinds):
         if kinds.numel():

@@ -19,10 +19,12 @@ from flashlib.kernels import (
     launching,
     packed,
     tuned,
+    uncompiled,
 )
 from flashlib.state import Attention, check_causal, resolve_scale
 
 
+@uncompiled
 def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, sequence by sequence; differentiable.
 
@@ -32,8 +34,10 @@ def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) 
     has rows cu_seqlens_q[b] to cu_seqlens_q[b + 1], and may have none. causal: aligned bottom-right in each.
     O: (T_q, H_q, d_v), contiguous, the dtype of Q; lse: (T_q, H_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
+    Numbers must be finite in all sequences: a block of rows with parts of two of them multiplies weights of 0 by
+    V of the other, and 0 times an inf or a NaN is NaN, in O and in the gradients.
     Offsets on the CPU are checked; offsets on the GPU are taken as they are, since to look at them is to wait.
-    Raises TypeError or ValueError for anything else, before any work.
+    Raises TypeError or ValueError for anything else, before any work. torch.compile leaves it alone.
     Source: the interface is that of flash_attn_varlen_func (FlashAttention 2), which pads no sequence either.
     """
     Q, K, V = as_autocast(Q, K, V)
@@ -128,6 +132,7 @@ class _Packed(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, dO, dlse):
         q, k, v, O, lse, cu_q, cu_k = ctx.saved_tensors
+        check_readable(dO=dO, dlse=dlse)
 
         def make(variant):
             return backward.plan(q, k, v, O, dO, False, variant, True)

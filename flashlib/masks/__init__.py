@@ -74,7 +74,8 @@ def documents(ids) -> Mask:
     """Return the mask of sequences packed into one: a query sees the keys of its own document.
 
     ids: whole numbers, (N_k,), or (B, N_k); tokens of a document stand together. With `causal() &` they look back
-    only. Raises TypeError or ValueError for anything else.
+    only. Numbers must be finite in all documents: a tile that two of them share multiplies weights of 0 by values
+    of the other, and 0 times an inf or a NaN is NaN. Raises TypeError or ValueError for anything else.
     """
     return Documents(ids)
 
@@ -101,8 +102,10 @@ def blocks(table, B_r, B_c) -> Mask:
 def from_function(f, *, kernel=None) -> Mask:
     """Return the mask of a function: f(r, c), or f(b, h, r, c) if batches and heads differ.
 
-    r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool.
-    kernel: see Function.
+    r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool, as
+    arrays or tensors of a shape that broadcasts to theirs. r is negative for the first rows where N_q > N_k. b and
+    h are 0 in `tiled`, `naive` and `cost`, which know one head. kernel: see Function.
+    Raises TypeError for another f or kernel; when f is asked, TypeError or ValueError if it returns anything else.
     """
     return Function(f, kernel)
 

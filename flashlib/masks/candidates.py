@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.masks.kinds import like, without_one
+from flashlib.masks.kinds import array, like, without_one
 from flashlib.masks.mask import Mask
 
 
@@ -23,6 +23,12 @@ class Tree(Mask):
                 own[i] = own[parent[i]] if parent[i] >= 0 else False
                 own[i, i] = True
 
+    def __repr__(self):
+        if self.batches is None and self.parents.size <= 8:
+            return f"tree({self.parents.tolist()})"
+        of = "" if self.batches is None else f"{self.batches} sequences of "
+        return f"tree(<{of}{self.parents.shape[-1]} candidates>)"
+
     def check(self, place):
         N = self.parents.shape[-1]
         if N != place.N_q or N > place.N_k:
@@ -42,7 +48,7 @@ class Tree(Mask):
 
 
 def _checked_parents(parents):
-    parents = np.array(parents)
+    parents = array("parents", parents, "whole numbers, (N_q,) or (B, N_q)")
     if parents.ndim not in (1, 2) or parents.dtype.kind not in "iu" or not parents.size:
         raise TypeError(
             f"parents has shape {parents.shape} and dtype {parents.dtype}; pass whole numbers, (N_q,) or "

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -18,6 +19,9 @@ class Window(Mask):
 
     left: int | None
     right: int | None
+
+    def __repr__(self):
+        return "causal()" if (self.left, self.right) == (None, 0) else f"window({self.left}, {self.right})"
 
     def keys(self, place):
         r = _positions(place)
@@ -40,6 +44,9 @@ class Prefix(Mask):
 
     n: int
 
+    def __repr__(self):
+        return f"prefix({self.n})"
+
     def keys(self, place):
         r = _positions(place)
         return inside(np.zeros_like(r), np.maximum(r + 1, self.n), place)
@@ -55,6 +62,12 @@ class Documents(Mask):
         self.ids = _checked_ids(ids)
         self.batches = None if self.ids.ndim == 1 else len(self.ids)
         self.asks_batch = self.batches is not None
+
+    def __repr__(self):
+        count = (
+            f"{self.batches} sequences" if self.batches is not None else f"{len(np.unique(self.ids))} documents"
+        )
+        return f"documents(<{count} of {self.ids.shape[-1]} tokens>)"
 
     def check(self, place):
         if self.ids.shape[-1] != place.N_k:
@@ -88,12 +101,17 @@ class Blocks(Mask):
 
     def __init__(self, table, B_r, B_c):
         check_block_sizes(B_r=B_r, B_c=B_c)
-        self.table, self.B_r, self.B_c = np.array(table), int(B_r), int(B_c)
+        self.table = array("table", table, "a matrix of bool, a row for each block of B_r queries")
+        self.B_r, self.B_c = int(B_r), int(B_c)
         if self.table.ndim != 2 or self.table.dtype != bool:
             raise ValueError(
                 f"table has shape {self.table.shape} and dtype {self.table.dtype}; pass a matrix of bool, a row "
                 "for each block of B_r queries and a column for each block of B_c keys"
             )
+
+    def __repr__(self):
+        T_r, T_c = self.table.shape
+        return f"blocks(<{T_r} x {T_c} tiles>, {self.B_r}, {self.B_c})"
 
     def check(self, place):
         expected = -(-place.N_q // self.B_r), -(-place.N_k // self.B_c)
@@ -122,15 +140,34 @@ class Function(Mask):
         if kernel is not None:
             _check_kernel(kernel, "b, h, r, c")
 
+    def __repr__(self):
+        return f"from_function({_name(self.f)})"
+
     def keys(self, place):
         return None
 
     def sees(self, place, r, c):
         seen = self._asked(place, r, c)
-        dtype = getattr(seen, "dtype", type(seen))
-        if str(dtype).removeprefix("torch.") not in ("bool", "<class 'bool'>"):
-            raise TypeError(f"the function of the mask returned {dtype}; it must return bool: a comparison")
+        if not isinstance(seen, bool):
+            self._check(seen, place, r, c)
         return seen & super().sees(place, r, c)
+
+    def _check(self, seen, place, r, c):
+        """Raise TypeError or ValueError unless this is what a function of these positions returns."""
+        dtype = getattr(seen, "dtype", type(seen).__name__)
+        if str(dtype).removeprefix("torch.") != "bool":
+            raise TypeError(f"the function of the mask returned {dtype}; it must return bool: a comparison")
+        if _of_numpy(seen) != _of_numpy(c):
+            raise TypeError(
+                f"the function of the mask was asked for {_kind(c)} and returned {_kind(seen)}: look things up "
+                "in what r and c are, e.g. in a torch tensor"
+            )
+        shape = _together(*((place.b, place.h) if self.of_heads else ()), r, c)
+        if not _broadcasts(tuple(seen.shape), shape):
+            raise ValueError(
+                f"the function of the mask returned the shape {tuple(seen.shape)} for r of {_together(r)} and c "
+                f"of {_together(c)}; it must return one that broadcasts to {shape}: compare r with c"
+            )
 
     def _asked(self, place, r, c):
         try:
@@ -160,11 +197,30 @@ class Score(Mask):
                 _check_kernel(of, "S, h, r, c")
         self.f, self.df, self.kernel = f, slope, kernel
 
+    def __repr__(self):
+        return f"score({_name(self.f)}, {_name(self.df)})"
+
     def score(self, S, place, r, c):
-        return self.f(S, place.h, r, c)
+        return self._checked("function of the score", self.f(S, place.h, r, c), S)
 
     def slope(self, S, place, r, c):
-        return self.df(S, place.h, r, c)
+        return self._checked("slope of the score", self.df(S, place.h, r, c), S, (int, float))
+
+    @staticmethod
+    def _checked(what, X, S, numbers=()):
+        """Return what a function made of S, in its shape; raise TypeError or ValueError if it does not fit."""
+        if isinstance(X, numbers):
+            return X
+        if not hasattr(X, "shape") or _of_numpy(X) != _of_numpy(S):
+            raise TypeError(f"the {what} returned {_kind(X)} for {_kind(S)}; it must return what S is")
+        if X.shape == S.shape:
+            return X
+        if not _broadcasts(tuple(X.shape), tuple(S.shape)):
+            raise ValueError(
+                f"the {what} returned the shape {tuple(X.shape)}, and S has {tuple(S.shape)}; it must return a "
+                "shape that broadcasts to it"
+            )
+        return np.broadcast_to(X, S.shape) if isinstance(S, np.ndarray) else X.expand(S.shape)
 
 
 class Alibi(Mask):
@@ -173,10 +229,15 @@ class Alibi(Mask):
     changes_scores = True
 
     def __init__(self, slopes):
+        what = "numbers, (H,), or one number"
         try:
             self.slopes = np.array(slopes, float)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise TypeError(f"slopes is {slopes!r}; pass numbers, (H,), or one number: {error}") from None
+            raise TypeError(f"slopes is {slopes!r:.60}; pass {what}: {error}") from None
+        except OverflowError:
+            raise ValueError(f"slopes is {slopes!r:.60}; pass finite {what}") from None
+        if array("slopes", slopes, what).dtype.kind in "bSU":
+            raise TypeError(f"slopes is {slopes!r:.60}; pass {what}")
         if self.slopes.ndim > 1 or not self.slopes.size or not np.isfinite(self.slopes).all():
             raise ValueError(
                 f"slopes is {slopes!r}, of shape {self.slopes.shape}; pass a finite number for each head, (H,), "
@@ -184,6 +245,9 @@ class Alibi(Mask):
             )
         self.slopes = self.slopes.reshape(-1)
         self.heads = len(self.slopes)
+
+    def __repr__(self):
+        return f"alibi({self.slopes[0]})" if self.heads == 1 else f"alibi(<{self.heads} slopes>)"
 
     def score(self, S, place, r, c):
         slopes = like(self.slopes, S)[place.h if self.heads > 1 else 0]
@@ -197,6 +261,9 @@ class Softcap(Mask):
     cap: float
     changes_scores = True
 
+    def __repr__(self):
+        return f"softcap({self.cap})"
+
     def score(self, S, place, r, c):
         return self.cap * _tanh(S / self.cap)
 
@@ -209,7 +276,7 @@ def _positions(place):
 
 
 def _checked_ids(ids):
-    ids = np.array(ids)
+    ids = array("ids", ids, "whole numbers, (N_k,) or (B, N_k)")
     if ids.ndim not in (1, 2) or ids.dtype.kind not in "iu":
         raise TypeError(
             f"ids has shape {ids.shape} and dtype {ids.dtype}; pass whole numbers, (N_k,) or (B, N_k): the "
@@ -237,6 +304,14 @@ def _check_kernel(kernel, form):
         raise TypeError(f"kernel is {kernel!r}; pass a @triton.jit function of ({form})")
     if len(names) != len(form.split(", ")):
         raise TypeError(f"kernel takes ({', '.join(names)}); pass a @triton.jit function of ({form})")
+
+
+def array(name, X, what):
+    """Return X as an array of its own; raise TypeError if it is none, such as a list of lists of other lengths."""
+    try:
+        return np.array(X)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} is {X!r:.60}; pass {what}: {error}") from None
 
 
 def without_one(X):
@@ -272,9 +347,37 @@ def _binds(signature, n):
     return True
 
 
+def _name(f):
+    """Return the name of a function for a reader; what has none, as a partial, is known by its type."""
+    return getattr(f, "__name__", f"<{type(f).__name__}>")
+
+
+def _of_numpy(X) -> bool:
+    """Return whether NumPy computes with X; a tensor is torch's."""
+    return isinstance(X, np.ndarray | np.generic | int | float)
+
+
+def _kind(X):
+    """Return in words what a function was asked for, or returned."""
+    if not hasattr(X, "dtype"):
+        return f"{X!r:.40}"
+    return "a NumPy array" if _of_numpy(X) else "a torch tensor"
+
+
+def _together(*given):
+    """Return the shape of what these broadcast to: arrays, tensors and numbers."""
+    reversed_ = zip_longest(*(reversed(getattr(X, "shape", ())) for X in given), fillvalue=1)
+    return tuple(next((n for n in axis if n != 1), 1) for axis in reversed_)[::-1]
+
+
+def _broadcasts(shape, to):
+    """Return whether a shape broadcasts to another one as it is."""
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
+
+
 def like(X, other):
     """Return an array as what `other` is: itself, or a tensor on its device."""
-    if isinstance(other, np.ndarray | np.generic | int):
+    if _of_numpy(other):
         return X
     import torch  # it is loaded, since `other` is a tensor
 

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flashlib.state import check_counts
+
 
 class Place(NamedTuple):
     """Where a mask is asked: the sizes, and the batch and head, numbers or, in torch, tensors of them."""
@@ -31,6 +33,9 @@ class Mask:
     changes_scores = False
     asks_batch = asks_head = False
 
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
     def __and__(self, other):
         return Both(self, check_mask(other))
 
@@ -38,14 +43,18 @@ class Mask:
         return Either(self, check_mask(other))
 
     def on(self, N_q, N_k) -> "Tiles":
-        """Return the mask for one head of N_q queries and N_k keys; raise ValueError if it does not fit them."""
+        """Return the mask for one head of N_q queries and N_k keys.
+
+        Raises ValueError if it does not fit them, TypeError or ValueError unless both are whole numbers from 0.
+        """
+        check_counts(N_q=N_q, N_k=N_k)
         for name, count in (("heads", self.heads), ("sequences", self.batches)):
             if count not in (None, 1):
                 raise ValueError(
                     f"the mask tells {count} {name} apart, and this is one head of one sequence: pass the part "
                     "that belongs to it, e.g. alibi(slopes[h]) or documents(ids[b])"
                 )
-        return Tiles(self, Place(N_q, N_k))
+        return Tiles(self, Place(int(N_q), int(N_k)))
 
     def check(self, place: Place):
         """Raise ValueError if the mask does not fit these sizes."""
@@ -79,6 +88,9 @@ class Both(Mask):
         self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
         self.changes_scores = first.changes_scores or second.changes_scores
+
+    def __repr__(self):
+        return " & ".join(f"({part!r})" if isinstance(part, Either) else repr(part) for part in self.parts)
 
     def check(self, place):
         for part in self.parts:
@@ -119,6 +131,9 @@ class Either(Mask):
         self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
 
+    def __repr__(self):
+        return " | ".join(map(repr, self.parts))
+
     def check(self, place):
         for part in self.parts:
             part.check(place)
@@ -139,6 +154,9 @@ class Repeated(Mask):
     def __init__(self, mask, B, times):
         self.mask, self.B, self.batches, self.heads = mask, B, B * times, mask.heads
         self.asks_head = mask.asks_head
+
+    def __repr__(self):
+        return f"<{self.mask!r}, {self.batches // max(self.B, 1)} times>"
 
     def check(self, place):
         self.mask.check(place)
@@ -211,10 +229,15 @@ class Tiles:
 
 def check_mask(mask) -> Mask:
     """Return a mask; raise TypeError if it is none."""
-    if not isinstance(mask, Mask):
-        hint = "; pass blocks(table, B_r, B_c) or from_function(lambda r, c: ...)"
-        raise TypeError(f"mask is a {type(mask).__name__}; pass one of flashlib.masks, e.g. window(128, 0){hint}")
-    return mask
+    if isinstance(mask, Mask):
+        return mask
+    if callable(mask) and str(getattr(mask, "__module__", "")).startswith("flashlib.masks"):
+        name = mask.__name__
+        raise TypeError(f"mask is {name} itself; call it: masks.{name}({'' if name == 'causal' else '...'})")
+    raise TypeError(
+        f"mask is of type {type(mask).__name__}; pass one of flashlib.masks, e.g. window(128, 0), "
+        "blocks(table, B_r, B_c) or from_function(lambda r, c: ...)"
+    )
 
 
 def _common(name, first, second):
@@ -226,7 +249,8 @@ def _common(name, first, second):
     if a in (None, 1):
         return a if b is None else b
     if b not in (None, 1, a):
-        raise ValueError(f"one mask tells {a} {name} apart and the other {b}; they must agree")
+        what = "sequences" if name == "batches" else name
+        raise ValueError(f"one mask tells {a} {what} apart and the other {b}; they must agree")
     return a
 
 

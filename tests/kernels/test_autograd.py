@@ -11,11 +11,12 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 from flashlib import torch_ref
-from flashlib.kernels import DEVICE, autograd, backward, forward
+from flashlib.kernels import DEVICE, autograd, backward, decode, forward, sinks, varlen
 from tests.kernels.gradients import reference, rounding
 
 X = torch.zeros(1, 2, 8, 16, device=DEVICE)
 QKV = 0, 1, 2
+CU = torch.tensor([0, 7], dtype=torch.int32)
 loads_a_lot = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # forward mode does, once
 
 
@@ -333,6 +334,31 @@ def test_a_compiled_backward_pass(leaves):
     assert_equal(given, torch.autograd.grad(loss(*leaves), leaves))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda Q, K, V: forward.attention(Q, K, V, causal=True),
+        lambda Q, K, V: backward.backward(Q, K, V, Q, Q[..., 0].contiguous(), Q),
+        lambda Q, K, V: sinks.attention(Q, K, V, 0.5),
+        lambda Q, K, V: decode.attention(Q, K, V),
+        lambda Q, K, V: varlen.attention(*(X[0].transpose(0, 1) for X in (Q, K, V)), CU, CU * 11 // 7),
+    ],
+    ids=["forward", "backward", "sinks", "decode", "varlen"],
+)
+def test_what_is_no_operation_is_run_between_compiled_graphs(call, device):
+    def around(Q, K, V):
+        first, second, *_ = call(Q + 1, K, V)
+        return first * 2, second
+
+    graphs, inputs = [], tensors(device)
+    compiled = torch.compile(around, backend=lambda graph, _: graphs.append(graph) or graph.forward)
+    counted = []
+    for _ in range(3):
+        assert all(map(torch.equal, compiled(*inputs), around(*inputs)))
+        counted.append(len(graphs))
+    assert counted[0] == counted[2] > 0, "a second call compiles nothing"
+
+
 def test_torch_func_inside_a_compiled_graph_is_refused_in_words(device):
     compiled = torch.compile(func.grad(loss), backend="aot_eager", fullgraph=True)
     with pytest.raises(RuntimeError, match="torch.compile takes no torch.func around flashlib's attention"):
@@ -419,7 +445,7 @@ def test_sums_in_any_order_obey_torch(leaves, use_deterministic_algorithms):
     [
         ((X, X, X[:, :, :5]), ValueError, "V"),
         ((X.half(), X, X), TypeError, "K has dtype torch.float32 and Q has torch.float16"),
-        ((X.tolist(), X, X), TypeError, "Q is a list; pass a torch tensor"),
+        ((X.tolist(), X, X), TypeError, "Q is of type list; pass a torch tensor"),
     ],
 )
 def test_bad_input_is_refused_as_by_the_kernel(arguments, error, message):

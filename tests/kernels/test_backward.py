@@ -155,7 +155,7 @@ def test_autograd_of_the_reference_agrees_with_finite_differences():
         ({"lse": LSE[:, :2]}, ValueError, r"lse has shape \(2, 2, 8\).* expected \(2, 3, 8\)"),
         ({"lse": LSE.half()}, TypeError, "lse has dtype torch.float16; accepted are torch.float32"),
         ({"dlse": LSE[0]}, ValueError, r"dlse has shape \(3, 8\) and lse \(2, 3, 8\)"),
-        ({"dO": None}, TypeError, "dO is a NoneType; pass a torch tensor"),
+        ({"dO": None}, TypeError, "dO is of type NoneType; pass a torch tensor"),
         ({"lse": LSE.to("meta")}, ValueError, f"lse is on meta and Q on {X.device}; move them to one device"),
         ({"deterministic": 1}, TypeError, "deterministic is 1; pass True for two passes"),
         ({"B_r": 48}, ValueError, "B_r is 48; the kernel takes 16, 32"),

@@ -312,7 +312,7 @@ ERRORS = {
     "a list": (
         lambda p: {"lengths": [3, 4]},
         TypeError,
-        "lengths is a list; pass a torch tensor (B,) of torch.int32",
+        "lengths is of type list; pass a torch tensor (B,) of torch.int32",
     ),
     "a page of 12": (
         lambda p: {X: p[X][:, :, :12] for X in "KV"},
@@ -344,7 +344,7 @@ ERRORS = {
     "fp8": (
         lambda p: {X: p[X].to(cached.FP8) for X in "KV"},
         TypeError,
-        "k_scale is a NoneType; pass a torch tensor (B, H_k, N), or (pages, H_k, page), of torch.float32",
+        "k_scale is of type NoneType; pass a torch tensor (B, H_k, N), or (pages, H_k, page), of torch.float32",
     ),
     "documents": (
         lambda p: {"mask": masks.documents(np.zeros(80, int))},
@@ -368,7 +368,7 @@ ERRORS = {
         "sink requires a gradi",
     ),
     "sink": (lambda p: {"sink": torch.zeros(3)}, ValueError, "sink has shape (3,)"),
-    "no mask": (lambda p: {"mask": True}, TypeError, "mask is a bool"),
+    "no mask": (lambda p: {"mask": True}, TypeError, "mask is of type bool"),
 }
 
 

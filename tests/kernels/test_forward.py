@@ -295,7 +295,7 @@ X = torch.zeros(1, 2, 32, 16)
 @pytest.mark.parametrize(
     "Q, K, V, options, error, words",
     [
-        (X.numpy(), X, X, {}, TypeError, "Q is a ndarray; pass a torch tensor"),
+        (X.numpy(), X, X, {}, TypeError, "Q is of type ndarray; pass a torch tensor"),
         (
             X.double(),
             X.double(),

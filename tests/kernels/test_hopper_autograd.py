@@ -81,7 +81,7 @@ def test_it_refuses_in_its_own_words(grad):
         ((X, X, X), {"causal": 2}, TypeError, "causal is 2"),
         ((X, X, X), {"scale": -1.0}, ValueError, "scale is -1.0"),
         ((X, X, X), {"mask": 3}, TypeError, "mask is"),
-        ((X.tolist(), X, X), {}, TypeError, "Q is a list; pass a torch tensor"),
+        ((X.tolist(), X, X), {}, TypeError, "Q is of type list; pass a torch tensor"),
         ((X, X, X[:, :, :5]), {}, ValueError, "V"),
     ],
 )

@@ -35,7 +35,7 @@ def hopper(monkeypatch):
         (torch.zeros(1, 2, 32, 128).half()[..., 1:65], {}, ValueError, f"starts 2 bytes past .*{PORTABLE}"),
         (X.mT.contiguous().mT, {}, ValueError, f"contiguous last axis .*{PORTABLE}"),
         (X[:, :1].expand(1, 2, 32, 64), {}, ValueError, f"Q has strides .*{PORTABLE}"),
-        ([1], {}, TypeError, "Q is a list; pass a torch tensor"),
+        ([1], {}, TypeError, "Q is of type list; pass a torch tensor"),
         (X[0], {}, ValueError, "B, H, N, d"),
         (X, {"causal": 2}, TypeError, "causal is 2"),
         (X, {"scale": -1.0}, ValueError, "scale is -1.0"),

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from flashlib.kernels import forward, launching
+from flashlib.kernels import backward, forward, launching
 
 # Every launch is looked up as Triton does it, for a GPU that is absent, and not carried out.
 COUNT = """
@@ -68,6 +68,34 @@ def test_a_key_tells_options_apart_that_are_equal():
     keys = [plans.key((X,), *options) for options in ((1, None), (True, None), (1, False), (1, 0), (1,))]
     assert None not in keys and len(set(keys)) == len(keys)
     assert plans.key((X,), 1.0) is None and plans.key((X,), [1]) is None
+
+
+@pytest.mark.parametrize("shape, strides", [
+    ((1, 1, 1, 16), (16, 16, 1, 1)),
+    ((2, 1, 5, 16), (80, 3, 16, 1)),
+    ((1, 3, 5, 32), (7, 160, 32, 1)),
+    ((1, 3, 1, 16), (0, 16, 1, 1)),
+])  # fmt: skip
+def test_the_stride_of_an_axis_of_size_1_does_not_count(shape, strides, device):
+    X = torch.empty_strided(shape, strides, device=device).normal_()
+    assert X.is_contiguous() and launching.resolve_descriptors(True, X, X.half())
+    described = launching.describe(X, 16, 32).strides
+    assert all(s > 0 and s * X.element_size() % 16 == 0 for s in described[:3]) and described[3] == 1
+    plain = X.clone(memory_format=torch.contiguous_format)
+    given, expected = (forward.attention(Y, Y, Y, descriptors=ways) for Y, ways in ((X, True), (plain, False)))
+    torch.testing.assert_close(given.O, expected.O)
+    dO = torch.ones_like(plain)
+    given, expected = (
+        backward.backward(Y, Y, Y, *expected, dO, descriptors=ways) for Y, ways in ((X, True), (plain, False))
+    )
+    assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(given, expected, strict=True))
+
+
+@pytest.mark.parametrize("strides", [(160, 80, 0, 1), (160, 80, 17, 1), (161, 80, 16, 1)])
+def test_other_strides_count(strides, device):
+    X = torch.empty_strided((2, 2, 5, 16), strides, dtype=torch.bfloat16, device=device)
+    with pytest.raises(ValueError, match="descriptors=True takes tensors"):
+        launching.resolve_descriptors(True, X)
 
 
 @pytest.mark.gpu

@@ -47,7 +47,7 @@ def test_nan_is_not_hidden(device):
 @pytest.mark.parametrize(
     "x, error, words",
     [
-        ([1.0], TypeError, "x is a list; pass a torch tensor"),
+        ([1.0], TypeError, "x is of type list; pass a torch tensor"),
         (torch.zeros(3, dtype=torch.float64), TypeError, "x has dtype torch.float64; accepted are"),
         (torch.tensor(1.0, device=DEVICE), ValueError, r"expected at least one axis"),
     ],

@@ -27,9 +27,13 @@ each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize(
     "mask, error, words",
     [
-        (lambda r, c: c <= r, TypeError, r"mask is a function; pass one of flashlib.masks, e.g. window\(128, 0\)"),
-        (torch.ones(8, 8, dtype=torch.bool), TypeError, r"mask is a Tensor; .* blocks\(table, B_r, B_c\)"),
-        (True, TypeError, "mask is a bool"),
+        (
+            lambda r, c: c <= r,
+            TypeError,
+            r"mask is of type function; pass one of flashlib.masks, e.g. window\(128, 0\)",
+        ),
+        (torch.ones(8, 8, dtype=torch.bool), TypeError, r"mask is of type Tensor; .* blocks\(table, B_r, B_c\)"),
+        (True, TypeError, "mask is of type bool"),
         (masks.alibi([1.0, 2.0, 3.0]), ValueError, "tells 3 heads apart, and Q has 2; they must be equal"),
         (masks.documents([0] * 7), ValueError, r"ids has shape \(7,\), and there are 8 keys: pass an id for each"),
         (masks.documents([[0] * 8] * 3), ValueError, "tells 3 sequences apart, and Q has 2"),
@@ -68,8 +72,22 @@ def test_causal_is_a_bool_beside_a_mask_too(call):
 
 def test_a_mask_inside_of_torch_compile_is_refused(device):
     compiled = torch.compile(lambda X: autograd.attention(X, X, X, mask=masks.window(3, 0)).O, backend="aot_eager")
-    with pytest.raises(RuntimeError, match="cannot look into a mask"):
+    with pytest.raises(RuntimeError, match="cannot look into a mask: .* put torch.compiler.disable around"):
         compiled(tensors(device, 5, 5)[0])
+
+
+def test_gradients_in_batches_with_a_mask_are_taken_by_vmap(device):
+    Q, K, V, dO = tensors(device, 21, 29)
+    O = autograd.attention(Q.requires_grad_(), K, V, mask=masks.window(3, 0)).O
+    batch = torch.stack([dO, 1 - dO])
+
+    def pull(dO, **options):
+        return torch.autograd.grad(O, Q, dO, retain_graph=True, **options)[0]
+
+    words = r"batches its gradients \(is_grads_batched\).*: take batches by torch.func.vmap or in a loop"
+    with pytest.raises(RuntimeError, match=words):
+        pull(batch, is_grads_batched=True)
+    torch.testing.assert_close(func.vmap(pull)(batch), torch.stack([pull(each) for each in batch]))
 
 
 def test_a_mask_outside_of_what_is_compiled_is_not(device):
@@ -235,6 +253,47 @@ def test_more_bits_than_a_kernel_can_count_are_refused(device):
     asked = variants.Asked(1, 1, 2**18, 2**18, 64, 64, torch.device(device))
     with pytest.raises(ValueError, match=r"262144 queries and 262144 keys have more than 2\^36 scores: write it"):
         variants.words_of(masks.from_function(lambda r, c: r > c), asked)
+
+
+def test_more_tiles_than_a_grid_has_programs_are_refused(device, monkeypatch):
+    monkeypatch.setattr(variants, "words_of", lambda *_: pytest.fail("bits were asked for in vain"))
+    mask, asked = (
+        masks.from_function(lambda b, h, r, c: r > c + h),
+        variants.Asked(2, 2, 2**20, 2**20, 16, 32, device),
+    )
+    with pytest.raises(
+        ValueError, match=r"less than 2\^31, and 1048576 queries .* 16 x 32, for 2 sequences and 2 he"
+    ):
+        variants.of(mask, False, asked)
+
+
+@pytest.mark.parametrize(
+    "f, error, words",
+    [
+        (lambda r, c: None, TypeError, "returned NoneType; it must return bool"),
+        (
+            lambda r, c: np.ones((5, 5), bool),
+            TypeError,
+            "asked for a torch tensor and returned a NumPy array: look",
+        ),
+        (lambda r, c: (r >= c)[:2], ValueError, r"returned the shape \(2, 5\) .* that broadcasts to \(5, 5\)"),
+        (lambda b, h, r, c: (r >= c + 0 * h)[:1, :2], ValueError, "it must return one that broadcasts to"),
+    ],
+)
+def test_what_a_function_may_not_return_is_refused_in_words(f, error, words, device):
+    Q, K, V, _ = tensors(device, 5, 5)
+    for attention in (forward.attention, torch_ref.attention):
+        with pytest.raises(error, match=words):
+            attention(Q, K, V, mask=masks.from_function(f))
+
+
+def test_a_sparse_tensor_is_refused_in_words(device):
+    sparse = torch.eye(16, device=device).expand(1, 2, 16, 16).to_sparse()
+    for attention in (forward.attention, autograd.attention, torch_ref.attention):
+        with pytest.raises(
+            TypeError, match="Q has layout torch.sparse_coo; pass a dense tensor, e.g. Q.to_dense()"
+        ):
+            attention(sparse, sparse, sparse)
 
 
 def test_a_function_that_takes_no_tensors_is_told_so(device):

@@ -8,6 +8,7 @@ import torch
 
 from flashlib import torch_ref
 from flashlib.kernels import forward, varlen
+from flashlib.kernels import packed as packing
 from tests import oracle
 
 PACKS = {  # lengths of queries and of keys
@@ -116,6 +117,23 @@ def test_one_sequence_is_the_kernel_without_packing(device, poisoned):
         O, lse = forward.attention(*(X.transpose(0, 1)[None] for X in (Q, K, V)), causal=True)
     assert oracle.worst(given.O.detach().cpu(), O[0].transpose(0, 1).cpu()) < 2e-6
     assert oracle.worst(given.lse.detach().cpu(), lse[0].mT.cpu()) < 2e-6
+
+
+def test_offsets_may_lie_anywhere_in_memory(device):
+    """A kernel that was compiled for offsets at a multiple of 16 bytes may not be launched with others."""
+    Q, K, V, cu, _ = packed(device, [20, 30], [20, 30])
+    apart = torch.cat([cu[:1], cu])[1:]
+    assert cu.data_ptr() % 16 != apart.data_ptr() % 16
+    launches = {packing._launch(50, 50, 2, False, False, *map(packing._kind, (X, cu))) for X in (cu, apart)}
+    assert len(launches) == 2
+    assert torch.equal(varlen.attention(Q, K, V, cu, cu).O, varlen.attention(Q, K, V, apart, apart).O)
+
+
+def test_gradients_in_batches_are_refused_in_words(device):
+    Q, K, V, *offsets = packed(device, [20, 30], [20, 30])
+    O = varlen.attention(Q, K, V, *offsets).O
+    with pytest.raises(RuntimeError, match="dO is a batch of torch.func.vmap"):
+        torch.autograd.grad(O, Q, torch.ones_like(O)[None], is_grads_batched=True)
 
 
 X, CU = torch.zeros(8, 2, 16), torch.tensor([0, 3, 8], dtype=torch.int32)

@@ -240,7 +240,7 @@ ONES = np.ones((4, 2))
     [
         (dict(dO=np.ones((3, 2))), r"dO has shape \(3, 2\) and Q \(4, 2\); they must be equal"),
         (dict(dO=np.ones((4, 2), "float32")), "dO has dtype float32 and Q has float64"),
-        (dict(dO=[[1.0, 2.0]]), "dO is a list; pass a plain NumPy array"),
+        (dict(dO=[[1.0, 2.0]]), "dO is of type list; pass a plain NumPy array"),
         (dict(K=np.ones((4, 3))), "K has shape"),
         (dict(dO=None), "Q, K, V and dO are given in part; pass all, or none"),
         (dict(B_r=0), "B_r is 0"),

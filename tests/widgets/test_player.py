@@ -331,7 +331,7 @@ def test_causal_can_be_set_only_where_there_is_no_mask():
 
 def test_a_mask_that_does_not_fit_is_said():
     assert "there are 8 keys" in FlashPlayer(mask=masks.documents([0, 1])).problem
-    assert "mask is a int" in ComparePlayers(mask=3).problem
+    assert "mask is of type int" in ComparePlayers(mask=3).problem
     player = FlashPlayer(mask=masks.documents([0] * 8))
     player.N = 9
     assert player.N == 8 and "there are 9 keys" in player.refused
