@@ -101,6 +101,11 @@ def my_cache_bytes(layers, H_q, group, d, N, itemsize):
     return (K + V) * itemsize
 
 
+# cache_bytes, group_elsewhere: from left to right
+def my_cache_bytes(layers, H_q, group, d, N, itemsize):
+    return 2 * layers * N * d * itemsize // group * H_q
+
+
 # alibi_tile, sign: number by number
 def my_alibi_tile(S_ij, rows, cols, past, slope):
     return np.array([[s + slope * abs(r + past - c) for s, c in zip(line, range(cols.start, cols.stop))]
@@ -119,10 +124,45 @@ def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
     return P * dP_ij - P * delta_i[:, None]
 
 
+# capped_gradient, masked_after_exp: the mask last
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    t = np.tanh(S_ij / c)
+    P = np.exp(c * t - np.where(np.isinf(lse_i), 0, lse_i)[:, None]) * seen
+    return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
+
+
+# capped_gradient, exp_overflows: weights divided by their sum
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    t = np.tanh(S_ij / c)
+    l = np.exp(lse_i)[:, None]
+    P = np.where(seen, np.exp(c * t), 0) / np.where(l > 0, l, 1)
+    return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
+
+
 # capped_gradient, P_not_capped: the slope alone knows of the cap
 def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
     P = np.where(seen & np.isfinite(lse_i)[:, None], np.exp(S_ij - np.where(lse_i > -np.inf, lse_i, 0)[:, None]), 0)
     return P * (dP_ij - delta_i[:, None]) * (1 - np.tanh(S_ij / c) ** 2)
+
+
+# sink, one_shift: l is made once for all rows
+def my_sink(O, lse, sink):
+    m = max(lse.max(), sink)
+    e, e_sink = np.exp(lse - m), np.exp(sink - m)
+    return O * (e / (e + e_sink))[:, None], m + np.log(e + e_sink)
+
+
+# sink, shift_by_lse: a row without keys has a case of its own
+def my_sink(O, lse, sink):
+    m = np.where(lse == -np.inf, sink, lse)
+    l_row, l_sink = np.exp(lse - m), np.exp(sink - m)
+    return O * (l_row / (l_row + l_sink))[:, None], m + np.log(l_row + l_sink)
+
+
+# sink, shift_by_sink: a ratio of weights
+def my_sink(O, lse, sink):
+    e = np.exp(lse - sink)
+    return O * (e / (1 + e))[:, None], np.logaddexp(lse, sink)
 
 
 # sink, overflow: l is made of lse
