@@ -4,6 +4,7 @@ This runs in a process of its own (see `exercise`). A case that fails shows that
 out which mistake it is.
 """
 
+import copy
 import linecache
 import sysconfig
 import traceback
@@ -229,7 +230,9 @@ def parts(result, outputs):
 
 
 def _copy(x):
-    """Return a copy of an array, inside a border of nan, so that its neighbours in memory are no numbers."""
+    """Return a copy of a list, or of an array, inside a border of nan, so that its neighbours are no numbers."""
+    if isinstance(x, list):
+        return copy.deepcopy(x)
     if isinstance(x, tuple) and hasattr(x, "_fields"):  # a State
         return type(x)(*map(_copy, x)) if type(x).__name__ == "State" else x
     if not isinstance(x, np.ndarray) or x.ndim == 0 or x.dtype.kind != "f":
@@ -244,6 +247,8 @@ def _changed(answer, case, arguments):
     """Return the name of an argument that the answer changed, and details of it, or ()."""
     for name, before, after in zip(argument_names(answer, case.arguments), case.arguments, arguments, strict=True):
         if isinstance(before, np.ndarray) and before.tobytes() != after.tobytes():
+            return name, ("before", show(before)), ("after", show(after))
+        if isinstance(before, list) and before != after:
             return name, ("before", show(before)), ("after", show(after))
     return ()
 
