@@ -144,6 +144,16 @@ def my_capped(S, visible, cap):
     return tl.where(visible, t * cap, float("-inf"))
 
 
+# capped: numbers that the compiler may read, from outside
+TWO = tl.constexpr(2.0)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    hidden = tl.full(S.shape, -float("inf"), tl.float32)
+    return tl.where(visible, cap * (1 - 2 / (tl.exp(S / cap * TWO) + 1)), hidden)
+
+
 # capped: the negative power, with the sign put back, and another function
 @triton.jit
 def tanh(x):
@@ -171,6 +181,6 @@ def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
 @triton.jit
 def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
     row = (head * N_q + offs_m) * N_k
-    Z = (tl.rand(seed, row[:, None] + offs_n[None, :]) > p).to(tl.float32) / (1.0 - p)
+    Z = (tl.rand(seed, row[:, None] + offs_n[None, :]) >= p).to(tl.float32) / (1.0 - p)
     dP = dP * Z
     return P * Z, (dP - delta[:, None]) * P

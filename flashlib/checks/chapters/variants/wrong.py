@@ -257,6 +257,39 @@ def my_sink(O, lse, sink):
     return O.copy(), np.maximum(lse, sink) + np.log1p(np.exp(-abs(lse - sink)))
 
 
+# capped, plain_global: a number from outside
+TWO = 2.0
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    return tl.where(visible, cap * (1 - TWO / (tl.exp(TWO * S / cap) + 1)), -float("inf"))
+
+
+# capped, plain_global: a number that another kernel uses
+HIDDEN = -float("inf")
+
+
+@triton.jit
+def shown(s, visible):
+    return tl.where(visible, s, HIDDEN)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    return shown(cap * (1 - 2 / (tl.exp(2 * S / cap) + 1)), visible)
+
+
+# capped, plain_function: a function that is no kernel's
+def tanh(x):
+    return 1 - 2 / (tl.exp(2 * x) + 1)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    return tl.where(visible, cap * tanh(S / cap), -float("inf"))
+
+
 # capped, overflow: a function of its own
 @triton.jit
 def tanh(x):
