@@ -4,6 +4,7 @@ This runs in a process of its own (see `exercise`). A case that fails shows that
 out which mistake it is.
 """
 
+import copy
 import linecache
 import sysconfig
 import traceback
@@ -36,7 +37,8 @@ class Case(NamedTuple):
 
     words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number,
     an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number. dtype: what
-    the results must have, a tuple if not all the same, or None for any.
+    the results must have, a tuple if not all the same, or None for any. size: that of terms that may cancel: the
+    tolerance is relative to it where no expected number is as large.
     """
 
     words: str
@@ -44,6 +46,7 @@ class Case(NamedTuple):
     expected: Any
     tolerance: float = 1e-9
     dtype: Any = None
+    size: float = 0.0
 
 
 class Finding(Exception):
@@ -213,7 +216,7 @@ def _problem_of_part(name, x, right, dtype, case, nan):
         return Problem("kind", {"it": it, "given": describe_value(x), "expected": describe_value(right)})
     if numbers.shape != np.shape(right):
         return Problem("shape", {"it": it, "given": numbers.shape, "expected": np.shape(right)})
-    if not same(numbers, right, case.tolerance):
+    if not same(numbers, right, case.tolerance, case.size):
         what = f"wrong ({nan})" if np.isnan(numbers).any() else "wrong"
         return Problem("value", {"it": it, "what": what, "words": case.words})
     if dtype is not None and (given := str(getattr(x, "dtype", type(x).__name__))) != np.dtype(dtype).name:
@@ -227,7 +230,9 @@ def parts(result, outputs):
 
 
 def _copy(x):
-    """Return a copy of an array, inside a border of nan, so that its neighbours in memory are no numbers."""
+    """Return a copy of a list, or of an array, inside a border of nan, so that its neighbours are no numbers."""
+    if isinstance(x, list):
+        return copy.deepcopy(x)
     if isinstance(x, tuple) and hasattr(x, "_fields"):  # a State
         return type(x)(*map(_copy, x)) if type(x).__name__ == "State" else x
     if not isinstance(x, np.ndarray) or x.ndim == 0 or x.dtype.kind != "f":
@@ -242,6 +247,8 @@ def _changed(answer, case, arguments):
     """Return the name of an argument that the answer changed, and details of it, or ()."""
     for name, before, after in zip(argument_names(answer, case.arguments), case.arguments, arguments, strict=True):
         if isinstance(before, np.ndarray) and before.tobytes() != after.tobytes():
+            return name, ("before", show(before)), ("after", show(after))
+        if isinstance(before, list) and before != after:
             return name, ("before", show(before)), ("after", show(after))
     return ()
 
@@ -268,7 +275,7 @@ def _first_difference(result, case, outputs):
     for name, x, right in zip(outputs, given, expected, strict=False):
         if x.shape != right.shape or x.size <= SHOWN:
             continue
-        size = max(np.abs(right[np.isfinite(right)]).max(initial=0), 1e-300)
+        size = max(np.abs(right[np.isfinite(right)]).max(initial=0), case.size, 1e-300)
         with np.errstate(all="ignore"):
             apart = np.abs(x.astype(np.float64) - right)  # bool has no difference
             wrong = ~((x == right) | (apart <= case.tolerance * size))

@@ -5,18 +5,24 @@ out as nan, what is not written stays nan, and what is written outside an output
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
+import os
+import sys
+import types
 from functools import wraps
+from unittest import mock
 
 import numpy as np
 import torch
 
 from flashlib.checks.examine import Finding, Known, Measured
+from flashlib.checks.kernel_globals import refused
 from flashlib.checks.strided import Out, Strided, extent, strides_of
 from flashlib.checks.values import argument_names
 from flashlib.checks.verdict import Verdict
 from flashlib.checks.watch import watched
 from flashlib.kernels import DEVICE, INTERPRETED
 import triton
+from triton.runtime import interpreter
 
 LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
 BORDER = 512  # elements
@@ -71,6 +77,8 @@ def _found(watch, outputs, empty):
             raise found
     if not watch.launches and not empty:
         return Finding("no_kernel")
+    if watch.refused:
+        return _of_global(*watch.refused)
     if watch.outside:
         return Finding("stored_outside" if watch.stored else "outside", name=watch.outside)
     if watch.tf32:
@@ -84,7 +92,8 @@ def _found(watch, outputs, empty):
 def unwrapped(f, *arguments):
     """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
     try:
-        result = f(*arguments)
+        with mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor):
+            result = f(*arguments)
         if DEVICE == "cuda":
             torch.cuda.synchronize()
         return result
@@ -94,6 +103,23 @@ def unwrapped(f, *arguments):
         if "grid_idx" in str(error) or "scope of a kernel" in str(error):
             raise Finding("no_grid") from None
         raise error from None
+
+
+TRITON = os.path.dirname(triton.__file__)
+_patch_lang_tensor = interpreter._patch_lang_tensor
+
+
+def _patch_tensor(tensor, scope):
+    """Prepare tensors as the interpreter does, to which a tile is True, but let no `if` of an answer ask one."""
+    _patch_lang_tensor(tensor, scope)
+    truth = tensor.__bool__
+
+    def of_one(self):
+        if self.handle.data.size > 1 and not sys._getframe(1).f_code.co_filename.startswith(TRITON):
+            raise Finding("tile_in_if")
+        return truth(self)
+
+    scope.set_attr(tensor, "__bool__", of_one)
 
 
 class _Placed:
@@ -159,7 +185,15 @@ def kernel_problem(answer):
         return Known("kernels").wrong("plain_function", name=getattr(answer, "__name__", "it"))
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", "not solved yet", "")
+    if found := refused(answer.fn):
+        known, found = Known("kernels"), _of_global(*found)
+        return known.wrong(found.id, **found.fields)
     return None
+
+
+def _of_global(name, value):
+    """Return the Finding of a global that the compiler refuses a kernel."""
+    return Finding("plain_function" if isinstance(value, types.FunctionType) else "plain_global", name=name)
 
 
 def _is_kernel(answer):

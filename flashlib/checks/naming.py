@@ -115,5 +115,5 @@ def _same_outcome(guess, result, case):
             isinstance(result, tuple | list) and isinstance(guess, tuple | list) and len(result) == len(guess)
         ):
             return False
-        return all(same(x, y, tolerance) for x, y in zip(result, guess, strict=True))
-    return same(result, guess, tolerance)
+        return all(same(x, y, tolerance, case.size) for x, y in zip(result, guess, strict=True))
+    return same(result, guess, tolerance, case.size)

@@ -34,7 +34,7 @@ def tile_by_tile(answer):
         kept, dS = torch.full((2, H, N_q, N_k), torch.nan, device=DEVICE)
         grid = triton.cdiv(N_q, B_R), triton.cdiv(N_k, B_C), H
         arguments = *map(_tensor, (P, dP, delta)), kept, dS, seed, N_q, N_k, p, answer, B_R, B_C
-        called(lambda: _dropout_kernel[grid](*arguments), ("P_kept", "dS"))
+        called(lambda: _dropout_kernel[grid](*arguments), ("Z * P", "dS"))
         return kept.cpu().numpy(), dS.cpu().numpy()
 
     return run

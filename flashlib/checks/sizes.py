@@ -1,6 +1,7 @@
 """Calculations: sizes come in, and a number comes out."""
 
 import inspect
+import sys
 from ast import literal_eval
 from dataclasses import replace
 from functools import wraps
@@ -32,35 +33,69 @@ def cases(right, fixed, draw=None, count=3) -> list[Case]:
     return [case(sizes) for sizes in rows] + more
 
 
-def whole(answer, right):
-    """Return an answer that must give whole numbers: a float of the right value is found."""
+def whole(answer, right, bools=False):
+    """Return an answer that must give whole numbers: floats of the right values are found.
+
+    right: takes the same arguments and returns what is expected, a tuple if it is several numbers or arrays; then
+    an array of so many numbers will do too. bools: whether bools are found too; else True is 1, as in Python.
+    """
 
     @wraps(answer)
-    def run(*sizes):
-        result = answer(*sizes)
-        inexact = isinstance(result, float | np.floating | np.ndarray) and np.asarray(result).dtype.kind == "f"
-        return Measured(result, Finding("float") if inexact and same(result, right(*sizes), 1e-9) else None)
+    def run(*arguments):
+        expected = right(*arguments)
+        result = answer(*arguments)
+        if isinstance(expected, tuple) and isinstance(result, np.ndarray) and result.ndim == 1:
+            result = tuple(result)
+        return Measured(result, _inexact(result, expected, bools))
 
     return run
 
 
-def examine_whole(answer, cases, known, outputs, bools=False) -> Verdict:
-    """Return the Verdict on an answer that must give several whole numbers: floats of the right values are found.
+def _inexact(result, expected, bools):
+    """Return the Finding of floats or bools that are right but for their kind, or None."""
+    if isinstance(expected, tuple) != isinstance(result, tuple | list):
+        return None
+    given, expected = (result, expected) if isinstance(expected, tuple) else ((result,), (expected,))
+    if len(given) != len(expected) or not all(same(x, y, 1e-9) for x, y in zip(given, expected, strict=True)):
+        return None
+    kinds = {X.dtype.kind for X in map(np.asarray, given) if X.size}
+    return Finding("float") if "f" in kinds else Finding("bool") if bools and "b" in kinds else None
 
-    bools: whether bools are found too; else True is 1, as in Python.
-    """
+
+def examine_whole(answer, cases, known, outputs, bools=False) -> Verdict:
+    """Return the Verdict on an answer that must give several whole numbers; see `whole`."""
     right = {case.arguments: case.expected for case in cases}
+    run = whole(answer, lambda *arguments: right[arguments], bools)
+    return examine(run, cases, known, outputs=outputs)
+
+
+def in_closed_form(answer, steps=2000):
+    """Return an answer to sizes that are huge; raises Finding "not_closed" if it looks at what they count.
+
+    steps: how many lines it may run, and those of what it calls.
+    """
 
     @wraps(answer)
-    def run(*arguments):
-        result = answer(*arguments)
-        if not isinstance(result, tuple | list) or not same(tuple(result), right[arguments], 1e-9):
-            return result
-        kinds = {np.asarray(x).dtype.kind for x in result}
-        found = Finding("float") if "f" in kinds else Finding("bool") if bools and "b" in kinds else None
-        return Measured(result, found)
+    def run(*sizes):
+        taken = 0
 
-    return examine(run, cases, known, outputs=outputs)
+        def step(frame, event, argument):
+            nonlocal taken
+            taken += 1
+            if taken > steps:
+                raise Finding("not_closed")
+            return step
+
+        before = sys.gettrace()
+        sys.settrace(step)
+        try:
+            return answer(*sizes)
+        except (MemoryError, OverflowError, ValueError):  # so NumPy, of an array of such a size
+            raise Finding("not_closed") from None
+        finally:
+            sys.settrace(before)
+
+    return run
 
 
 def examine_search(answer, right, cases, large, known) -> Verdict:

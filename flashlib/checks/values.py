@@ -27,8 +27,13 @@ def as_numbers(x):
     return as_array(x).astype(np.float64)
 
 
-def same(given, expected, tolerance):
-    """Return whether two results are equal to the tolerance; nan equals nan here, and infinities must be equal."""
+def same(given, expected, tolerance, size=0.0):
+    """Return whether two results are equal to the tolerance; nan equals nan here, and infinities must be equal.
+
+    tolerance: relative to the largest expected number, or to `size` if that is larger.
+    """
+    if isinstance(given, range) and isinstance(expected, range):  # of any length
+        return given == expected
     try:
         x, y = as_array(given), as_array(expected)
     except (TypeError, ValueError):
@@ -37,7 +42,7 @@ def same(given, expected, tolerance):
         return False
     x, y = x.astype(np.float64), y.astype(np.float64)
     finite = np.isfinite(y)
-    size = max(np.abs(y[finite]).max(initial=0), 1e-300)
+    size = max(np.abs(y[finite]).max(initial=0), size, 1e-300)
     with np.errstate(all="ignore"):
         close = np.abs(x - y) <= tolerance * size
     return bool(np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y))).all())

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashlib.checks.kernel_globals import refused
 from flashlib.kernels import INTERPRETED
 import triton
 from triton.runtime import interpreter
@@ -24,7 +25,8 @@ class Watch:
     sees: whether more is seen than launches and what torch does. outside: the name of the first tensor beside
     whose elements one loaded or stored, in a lane that no mask hides, or "". stored: whether that was a store.
     launches: how many were launched. ours: the name of one of them that belongs to flashlib, or "". tf32:
-    whether a tl.dot took fp32 inputs in another precision than ieee. loads, masked, read, widest: {name: how many
+    whether a tl.dot took fp32 inputs in another precision than ieee. refused: the name and the value of a global
+    that a kernel uses and the compiler refuses, or None. loads, masked, read, widest: {name: how many
     loads had an element of it, how many of these were given a mask, how many elements they had, how many places
     the widest has}. others, elsewhere: how many elements were loaded from, and stored to, tensors that are not
     watched. after: the names of the tensors that torch wrote to after the last launch.
@@ -32,7 +34,7 @@ class Watch:
 
     def __init__(self, tensors):
         self.sees = INTERPRETED
-        self.outside, self.stored, self.ours, self.tf32 = "", False, "", False
+        self.outside, self.stored, self.ours, self.tf32, self.refused = "", False, "", False, None
         self.launches = self.others = self.elsewhere = 0
         self.loads, self.masked, self.read, self.widest = (dict.fromkeys(tensors, 0) for _ in range(4))
         self._tensors, self._versions = tensors, _versions(tensors)
@@ -55,6 +57,8 @@ class Watch:
         module = function.__module__ or ""
         if module.startswith("flashlib.") and not module.startswith("flashlib.checks."):
             self.ours = self.ours or function.__name__
+        if not module.startswith("flashlib."):
+            self.refused = self.refused or refused(function)
 
     def let(self, names, given, moved):
         """Let kernels reach the tensors among the arguments of a launch; moved: those of the interpreter's own."""

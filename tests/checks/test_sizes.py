@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 from flashlib.checks import sizes  # noqa: E402
-from flashlib.checks.examine import Known  # noqa: E402
+from flashlib.checks.examine import Finding, Known  # noqa: E402
 
 CASES = sizes.cases(lambda n: (n // 2, n % 2), "0, 1, 2, 3, 4, 5")
 ONLY_FLOATS, BOTH = Known("block_order"), Known("ring_phase")  # tables with sentences for these
@@ -27,3 +27,23 @@ def test_floats_of_the_right_values_are_found(known):
 def test_truth_values_are_found_where_they_are_asked_for():
     assert said(lambda n: (n // 2, n % 2 == 1), BOTH, bools=True) == "bool"
     assert said(lambda n: (n // 2, n % 2 == 1), ONLY_FLOATS) == "right"
+
+
+def test_an_array_of_whole_numbers_will_do():
+    assert said(lambda n: np.array([n // 2, n % 2]), ONLY_FLOATS) == "right"
+    assert said(lambda n: np.array([n / 2 // 1, n % 2]), ONLY_FLOATS) == "float"
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        lambda n: max(k for k in range(n) if k < 3),
+        lambda n: int(np.arange(n).max()),
+        lambda n: len(list(range(n))),
+        lambda n: np.ones((n, n)),
+    ],
+)
+def test_huge_sizes_must_not_be_gone_through(through):
+    assert sizes.in_closed_form(lambda n: -(-n // 7))(10**15) == 142857142857143
+    with pytest.raises(Finding, match="not_closed"):
+        sizes.in_closed_form(through)(10**15)

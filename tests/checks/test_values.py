@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from flashlib.checks.values import as_array, show
+from flashlib.checks.values import as_array, same, show
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,9 @@ def test_tensors_are_shown_as_arrays():
     assert as_array(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float64
     with pytest.raises(TypeError, match="no number"):
         as_array(torch.ones(2, dtype=torch.complex64))
+
+
+def test_what_cancels_is_compared_with_the_size_of_its_terms():
+    noise = np.array([3e-17, -1e-17])
+    assert not same(0 * noise, noise, 1e-9) and same(0 * noise, noise, 1e-9, size=2.0)
+    assert not same([0.0, 1e-8], noise, 1e-9, size=2.0) and not same([3.1], [3.0], 1e-9, size=2.0)

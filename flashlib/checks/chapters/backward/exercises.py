@@ -52,8 +52,9 @@ def delta(answer, known):
 
 def _rows(rng, words, N_q, d, size=1, dtype=float):
     dO, O = ((rng.normal(size=(N_q, d)) * size).round(1).astype(dtype) for _ in range(2))
-    right = (dO.astype(float) * O.astype(float)).sum(axis=1)
-    return Case(words, (dO, O), right, 1e-12 if dtype is float else 1e-5)
+    terms = dO.astype(float) * O.astype(float)
+    size = np.abs(terms).max(initial=0)
+    return Case(words, (dO, O), terms.sum(axis=1), 1e-12 if dtype is float else 1e-5, size=size)
 
 
 # ---- dV and dS
@@ -121,7 +122,7 @@ def _through_softmax(rng, words, N_q, N_k, hidden=0, size=1, dtype=float):
     dP = ((rng.normal(size=(N_q, N_k)) * size).round(1) + size).astype(dtype)
     rows = [(np.diag(p) - np.outer(p, p)) @ dp for p, dp in zip(P.astype(float), dP.astype(float), strict=True)]
     right = np.array(rows).reshape(N_q, N_k) if N_k > 1 else np.zeros((N_q, 1))
-    return Case(words, (P, dP), right, 1e-9 if dtype is float else 1e-5)
+    return Case(words, (P, dP), right, 1e-9 if dtype is float else 1e-5, size=np.abs(P * dP).max(initial=0))
 
 
 # ---- a tile of P

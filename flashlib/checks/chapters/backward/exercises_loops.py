@@ -47,6 +47,11 @@ def _problem(rng, N_q, N_k, d, offset, scale):
     return Q, K, V, dO, lse, (dO * O).sum(axis=1), naive.backward(Q, K, V, O, lse, dO, scale=scale)
 
 
+def _size(dO, V, scale):
+    """Return the size of dP and delta, which cancel where all values are alike."""
+    return np.abs(dO).max() * np.abs(V).max() * scale
+
+
 DQ = gradient.dq_loop("my_dq_rows(Q_i, dO_i, lse_i, delta_i, K, V, B_c, scale)", gradient.IN_NUMPY, "end = len(K)")
 
 
@@ -73,7 +78,8 @@ def dq_rows(answer, known):
 
 def _row_block(rng, words, B_r, N_k, d, B_c, offset=0, scale=0.375):
     Q, K, V, dO, lse, delta, grads = _problem(rng, B_r, N_k, d, offset, scale)
-    return Case(words, (Q, dO, lse, delta, K, V, B_c, scale), grads.dQ, 1e-6 if offset else 1e-9)
+    arguments, size = (Q, dO, lse, delta, K, V, B_c, scale), _size(dO, V, scale)
+    return Case(words, arguments, grads.dQ, 1e-6 if offset else 1e-9, size=size)
 
 
 def _any_row_block(rng):
@@ -112,7 +118,8 @@ def _column_block(rng, words, N_q, N_k, B_c, d, B_r, offset=0, scale=0.375):
     """Return the Case of the last B_c of N_k keys."""
     Q, K, V, dO, lse, delta, grads = _problem(rng, N_q, N_k, d, offset, scale)
     arguments = K[-B_c:], V[-B_c:], Q, dO, lse, delta, B_r, scale
-    return Case(words, arguments, (grads.dK[-B_c:], grads.dV[-B_c:]), 1e-6 if offset else 1e-9)
+    right, tolerance = (grads.dK[-B_c:], grads.dV[-B_c:]), 1e-6 if offset else 1e-9
+    return Case(words, arguments, right, tolerance, size=_size(dO, V, scale))
 
 
 def _any_column_block(rng):

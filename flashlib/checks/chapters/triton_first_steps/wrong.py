@@ -25,6 +25,33 @@ def my_add(x, y, out):
     kernel[(1,)](x, y, out, x.shape[0], 32)
 
 
+# add, plain_global: the size of a block from outside
+BLOCK = 32
+
+
+@triton.jit
+def kernel(x, y, out, sx, sy, so, N):
+    n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    sums = tl.load(x + n * sx, mask=n < N) + tl.load(y + n * sy, mask=n < N)
+    tl.store(out + n * so, sums, mask=n < N)
+
+
+def my_add(x, y, out):
+    kernel[(triton.cdiv(len(out), BLOCK),)](x, y, out, x.stride(0), y.stride(0), out.stride(0), len(out))
+
+
+# add, tile_in_if: a Python if
+@triton.jit
+def kernel(x, y, out, sx, sy, so, N, B: tl.constexpr):
+    n = tl.program_id(0) * B + tl.arange(0, B)
+    if n < N:
+        tl.store(out + n * so, tl.load(x + n * sx, mask=n < N) + tl.load(y + n * sy, mask=n < N), mask=n < N)
+
+
+def my_add(x, y, out):
+    kernel[(triton.cdiv(len(out), 32),)](x, y, out, x.stride(0), y.stride(0), out.stride(0), len(out), 32)
+
+
 # add, no_kernel: plain torch
 def my_add(x, y, out):
     torch.add(x, y, out=out)

@@ -1,13 +1,15 @@
 """The exercises of chapter 14 on tiles of a mask: which are computed, in what order, and for whom."""
 
+import operator
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, Measured, examine
+from flashlib.checks import drawn, sizes
+from flashlib.checks.examine import Case, Finding, Measured, examine
 from flashlib.checks.exercise import exercise
 from flashlib.checks.program import Program
+from flashlib.checks.values import as_array, describe_value, same
 from flashlib.tiled import blocks
 
 NAMES = {"np": np, "blocks": blocks}
@@ -33,21 +35,37 @@ def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
     return first, end, whole_first, whole_end
 """
 BOUNDS = "first", "end", "whole_first", "whole_end"
+HUGE = 10**15
+RANGES = "the range of computed tiles", "the range of whole tiles"
 
 
 def _as_ranges(answer):
-    """Return answer with 0, 0 for the bounds of a range that is empty, whatever they are."""
+    """Return answer with what it returns made two ranges; of those that are empty the bounds do not matter."""
+    closed = sizes.in_closed_form(answer)
 
     @wraps(answer)
     def run(*arguments):
-        given = answer(*arguments)
-        try:
-            ranges = [tuple(given)[:2], tuple(given)[2:]]
-            return tuple(n for a, b in ranges for n in ((0, 0) if a >= b else (a, b)))
-        except (TypeError, ValueError):
-            return given
+        given = (closed if max(arguments) >= HUGE else answer)(*arguments)
+        if given is None:
+            return None
+        if not isinstance(given, tuple | list | np.ndarray) or len(given) != len(BOUNDS):
+            raise Finding("outputs", given=describe_value(given), n=len(BOUNDS), names=", ".join(BOUNDS))
+        bounds = [_whole_number(name, x) for name, x in zip(BOUNDS, given, strict=True)]
+        ranges = range(*bounds[:2]), range(*bounds[2:])
+        floats = any(isinstance(x, float | np.floating) for x in given)
+        return Measured(ranges, Finding("float")) if floats and ranges == _bounds_of_mask(*arguments) else ranges
 
     return run
+
+
+def _whole_number(name, x):
+    """Return a bound as an int; raises Finding if it is no whole number."""
+    if isinstance(x, float | np.floating) and x == x // 1:
+        return int(x)
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise Finding("kind", it=name, given=describe_value(x), expected="a whole number") from None
 
 
 @exercise(
@@ -63,10 +81,12 @@ def window_bounds(answer, known):
         2 9 9 4 2 2 0 / 3 16 16 4 4 11 0 / 3 16 16 4 4 12 0 / 3 16 16 4 4 10 0 / 1 12 12 4 4 2 2 /
         1 16 16 4 4 0 4 / 1 16 16 4 4 4 7 / 1 16 16 4 4 4 6 / 0 4 10 2 3 3 1 / 1 4 10 2 3 3 1 / 0 3 11 2 4 5 2 /
         1 5 17 4 3 6 2 / 0 8 3 4 2 2 1 / 1 8 3 4 2 2 1 / 0 9 3 2 2 1 0 / 0 9 3 2 2 1 5 / 3 9 3 2 2 1 5 /
-        5 24 24 4 2 9 3 / 2 24 24 4 8 9 3 / 4 40 56 8 16 19 0 / 1 6 7 4 3 20 20 / 1 24 24 4 2 9 9 / 0 7 20 3 2 4 4
+        5 24 24 4 2 9 3 / 2 24 24 4 8 9 3 / 4 40 56 8 16 19 0 / 1 6 7 4 3 20 20 / 1 24 24 4 2 9 9 /
+        0 7 20 3 2 4 4 / 0 14 8 6 1 25 20
     """
-    cases = [_bounds(*map(int, row.split())) for row in fixed.split("/")]
-    return examine(_as_ranges(answer), cases + drawn.cases(_any_bounds, 6), known, outputs=BOUNDS)
+    cases = [_bounds(*map(int, row.split())) for row in fixed.split("/")] + drawn.cases(_any_bounds, 6)
+    huge = [_bounds(HUGE // 10, HUGE, N_k, 8, 4, 37, 5) for N_k in (HUGE, HUGE + 6)]
+    return examine(_as_ranges(answer), [cases, huge], known, outputs=RANGES)
 
 
 def _bounds(*arguments):
@@ -81,12 +101,16 @@ def _any_bounds(rng):
 
 
 def _bounds_of_mask(i, N_q, N_k, B_r, B_c, left, right):
-    """Return the bounds of row block i, found by looking at its scores."""
-    r, c = np.arange(N_q)[:, None] + N_k - N_q, np.arange(N_k)
-    seen = ((c >= r - left) & (c <= r + right))[i * B_r : (i + 1) * B_r]
-    computed = [j for j, cols in enumerate(blocks(N_k, B_c)) if seen[:, cols].any()]
-    whole = [j for j, cols in enumerate(blocks(N_k, B_c)) if seen[:, cols].all()]
-    return tuple(n for found in (computed, whole) for n in ((found[0], found[-1] + 1) if found else (0, 0)))
+    """Return the ranges of row block i, found by looking at the scores of the tiles that may be seen."""
+    r = np.arange(i * B_r, min((i + 1) * B_r, N_q))[:, None] + N_k - N_q
+    near = range(max(0, (r.min() - left) // B_c - 1), min(-(-N_k // B_c), (r.max() + right) // B_c + 2))
+    found = [], []
+    for j in near:
+        c = np.arange(j * B_c, min((j + 1) * B_c, N_k))
+        seen = (c >= r - left) & (c <= r + right)
+        for numbers, is_so in zip(found, (seen.any(), seen.all()), strict=True):
+            numbers += [j] if is_so else []
+    return tuple(range(numbers[0], numbers[-1] + 1) if numbers else range(0) for numbers in found)
 
 
 # ---- a table of blocks
@@ -120,6 +144,8 @@ def block_table(answer, known):
     ring[2:4, 2:4] = False
     spots = np.zeros((4, 6), bool)
     spots[1, 1] = spots[2, 5] = True
+    spot = np.zeros((3, 3), bool)
+    spot[1, 1] = True
     cases = [
         _table("one score", np.ones((1, 1), bool), 1, 1),
         _table("a causal mask of 4 x 4", np.tri(4, 4, dtype=bool), 2, 2),
@@ -133,11 +159,34 @@ def block_table(answer, known):
         _table("all is seen, the last tiles are shorter", np.ones((5, 7), bool), 2, 3),
         _table("tiles larger than the mask", np.tri(3, 5, 2, dtype=bool), 8, 8),
         _table("a checkerboard of tiles", np.kron(np.indices((3, 4)).sum(0) % 2, np.ones((2, 3))) > 0, 2, 3),
+        _table("the middle of a tile alone is hidden", ~spot, 3, 3),
+        _table("the middle of a tile alone is seen", spot, 3, 3),
+        _table("a checkerboard of scores in a tile", np.indices((3, 3)).sum(0) % 2 == 0, 3, 3),
+        _table("every second of 20 tiles is seen", np.arange(20)[None] % 2 == 0, 1, 1),
         _table("no keys", np.ones((3, 0), bool), 2, 2),
         _table("random tiles", _random_tiles(rng, 7, 9, 2, 3), 2, 3),
         *drawn.cases(_any_table),
     ]
-    return examine(answer, cases, known, outputs=TABLE)
+    return examine(_in_order(sizes.whole(answer, _tables)), cases, known, outputs=TABLE)
+
+
+def _in_order(answer):
+    """Return answer; tables that are right but for the order of their numbers are found."""
+
+    @wraps(answer)
+    def run(*arguments):
+        given = answer(*arguments)
+        right = _tables(*arguments)
+        try:
+            pairs = [(as_array(x), y) for x, y in zip(given.result, right, strict=True)]
+        except (TypeError, ValueError):
+            return given
+        alike = [same(np.sort(x) if x.ndim == 2 else x, np.sort(y) if y.ndim == 2 else y, 0) for x, y in pairs]
+        if all(alike) and not all(same(x, y, 0) for x, y in pairs):
+            return Measured(given.result, Finding("not_in_order"))
+        return given
+
+    return run
 
 
 def _random_tiles(rng, N_q, N_k, B_r, B_c):
@@ -148,6 +197,10 @@ def _random_tiles(rng, N_q, N_k, B_r, B_c):
 
 
 def _table(words, seen, B_r, B_c):
+    return Case(words, (seen, B_r, B_c), _tables(seen, B_r, B_c), tolerance=0)
+
+
+def _tables(seen, B_r, B_c):
     rows, cols = list(blocks(len(seen), B_r)), list(blocks(seen.shape[1], B_c))
     kinds = [[seen[r, c].all() * 2 or int(seen[r, c].any()) for c in cols] for r in rows]
     found = []
@@ -156,7 +209,7 @@ def _table(words, seen, B_r, B_c):
         found.append(np.array([len(row) for row in numbers], int))
         padded = [row + [-1] * (len(cols) - len(row)) for row in numbers]
         found.append(np.array(padded, int).reshape(len(rows), len(cols)))
-    return Case(words, (seen, B_r, B_c), tuple(found), tolerance=0)
+    return tuple(found)
 
 
 def _any_table(rng):
@@ -191,30 +244,26 @@ def work_of(answer, known):
         ([0, 0, 3], 2), ([0, 3, 3, 5, 5], 2), ([0, 5, 6, 13], 4), ([0, 0], 2), ([0, 1, 2, 3], 8),
     ]  # fmt: skip
     cases = [_work(p, *pack) for pack in packs for p in range(-(-pack[0][-1] // pack[1]) + len(pack[0]) - 1)]
-    return examine(_plain(answer), cases + drawn.cases(_any_work, 6), known, outputs=("document", "first", "end"))
+    answer = sizes.whole(answer, _rows_of)
+    return examine(answer, cases + drawn.cases(_any_work, 6), known, outputs=("document", "first", "end"))
 
 
 def _work(p, cu_seqlens, B_r):
+    words = f"program {p} with cu_seqlens = {cu_seqlens} and B_r = {B_r}"
+    return Case(words, (p, cu_seqlens, B_r), _rows_of(p, cu_seqlens, B_r), tolerance=0)
+
+
+def _rows_of(p, cu_seqlens, B_r):
+    """Return the work of program p, found in the list of all work."""
     work = [
         (b, first, min(first + B_r, stop))
         for b, (start, stop) in enumerate(zip(cu_seqlens[:-1], cu_seqlens[1:], strict=True))
         for first in range(start, stop, B_r)
     ]
-    right = work[p] if p < len(work) else (-1, 0, 0)
-    return Case(f"program {p} of documents from {cu_seqlens} on", (p, cu_seqlens, B_r), right, tolerance=0)
+    return work[p] if p < len(work) else (-1, 0, 0)
 
 
 def _any_work(rng):
     lengths, B_r = rng.integers(0, 20, rng.integers(1, 6)), int(rng.integers(1, 7))
     cu_seqlens = [0, *map(int, lengths.cumsum())]
     return _work(int(rng.integers(0, -(-cu_seqlens[-1] // B_r) + len(lengths))), cu_seqlens, B_r)
-
-
-def _plain(answer):
-    """Return answer with a copy of the list, so that one that changes it does no harm."""
-
-    @wraps(answer)
-    def run(p, cu_seqlens, B_r):
-        return Measured(answer(p, list(cu_seqlens), B_r), None)
-
-    return run

@@ -84,15 +84,18 @@ def capped_gradient(answer, known):
         _gradient(rng, "scores far beyond the cap", 3, 5, 3, size=400.0, hidden=0.3),
         *drawn.cases(_any_gradient),
     ]
+    large = [
+        _large_gradient(rng, "scores near 1500 and a cap of 2", 2.0),
+        _large_gradient(rng, "scores near 1500 and a cap of 1000", 1000.0),
+    ]
     unseen = [
         _gradient(rng, "a query that sees no key of this tile", 3, 6, 3, hidden=0.3, blind="here"),
         _gradient(rng, "a query that sees no key at all", 3, 6, 3, hidden=0.3, blind="at all"),
     ]
-    return examine(answer, [plain, unseen], known)
+    return examine(answer, [plain, large, unseen], known)
 
 
 def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind=""):
-    """Return the Case of the last B_c of N_k keys; the gradient is taken by the Jacobian of a row."""
     S = (rng.normal(size=(B_r, N_k)) * size).round(1)
     dP = rng.normal(size=(B_r, N_k)).round(1)
     seen = rng.random((B_r, N_k)) >= hidden
@@ -100,6 +103,18 @@ def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind="
     if blind:
         seen[1, -B_c:] = False
         seen[1] &= blind == "here"
+    return _gradient_of(words, S, dP, seen, B_c, c)
+
+
+def _large_gradient(rng, words, c):
+    """Return a Case of scores near 0, 1500 and -1500, with hidden ones near -1500 and 1500 among them."""
+    S, dP = rng.normal(size=(3, 5)).round(1), rng.normal(size=(3, 5)).round(1)
+    near = np.array([[0, 0, 0, 0, 0], [1500, 1500, 1500, -1500, 1500], [-1500, -1500, -1500, 1500, -1500]])
+    return _gradient_of(words, S + near, dP, near == near[:, :1], 3, c)
+
+
+def _gradient_of(words, S, dP, seen, B_c, c):
+    """Return the Case of the last B_c keys; the gradient is taken by the Jacobian of a row."""
     capped = np.where(seen, c * np.tanh(S / c), -INF)
     m = np.where(seen.any(axis=1), capped.max(axis=1), 0)
     E = np.exp(capped - m[:, None])
@@ -109,9 +124,9 @@ def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind="
         lse = m + np.log(l)
     rows = [(np.diag(p) - np.outer(p, p)) @ g for p, g in zip(P, dP, strict=True)]
     right = np.array(rows) / np.cosh(np.minimum(np.abs(S / c), 300)) ** 2
-    here = slice(N_k - B_c, None)
+    here = slice(S.shape[1] - B_c, None)
     arguments = S[:, here], dP[:, here], lse, (P * dP).sum(axis=1), seen[:, here], c
-    return Case(words, arguments, right[:, here])
+    return Case(words, arguments, right[:, here], size=np.abs(dP).max())  # dP and delta may cancel
 
 
 def _any_gradient(rng):
@@ -148,7 +163,13 @@ def sink(answer, known):
         _sunk(rng, "scores near -1000 and a sink of -1000", 3, 4, 2, -1000.0, at=-1000),
     ]
     unseen = [_sunk(rng, "a row that sees no key", 3, 4, 2, 0.5, blind=True)]
-    return examine(answer, [plain, large, unseen], known, outputs=("O_new", "lse_new"))
+    far = [
+        _sunk_far(rng, "rows near 1000 and -1000 and a sink of -1000", [1000.0, -1000.0], -1000.0),
+        _sunk_far(rng, "lse = -1000 and a sink of 0", [-1000.0], 0.0),
+        _sunk_far(rng, "lse = 1000 and a sink of 0", [1000.0], 0.0),
+        _sunk_far(rng, "lse = 20 and a sink of -1000", [20.0], -1000.0),
+    ]
+    return examine(answer, [plain, large, unseen, far], known, outputs=("O_new", "lse_new"))
 
 
 def _any_sunk(rng):
@@ -164,6 +185,13 @@ def _sunk(rng, words, N_q, N_k, d, sink, at=0.0, blind=False):
     O, lse = _attended(S, V)
     right = _attended(np.column_stack([S, np.full(N_q, sink)]), np.vstack([V, np.zeros(d)]))
     return Case(words, (O, lse, sink), right)
+
+
+def _sunk_far(rng, words, lse, sink):
+    """Return the Case of rows of these lse, each as of one key."""
+    O, lse = rng.normal(size=(len(lse), 2)).round(1), np.array(lse)
+    rows = [_attended(np.array([[x, sink]]), np.array([o, 0 * o])) for o, x in zip(O, lse, strict=True)]
+    return Case(words, (O, lse, sink), tuple(map(np.concatenate, zip(*rows, strict=True))))
 
 
 def _attended(S, V):
@@ -192,7 +220,8 @@ def my_cache_bytes(layers, H_q, group, d, N, itemsize):
 def cache_bytes(answer, known):
     fixed = """
         1 1 1 1 1 1, 2 1 1 3 5 1, 1 4 2 3 7 2, 3 6 1 5 11 2, 3 6 6 5 11 2, 3 6 3 5 11 4,
-        32 32 1 128 8192 2, 32 32 4 128 8192 2, 80 64 8 128 131072 1
+        32 32 1 128 8192 2, 32 32 4 128 8192 2, 80 64 8 128 131072 1,
+        1 3 3 1 1 1, 32 71 71 64 32768 2
     """
 
     def right(layers, H_q, group, d, N, itemsize):

@@ -21,8 +21,8 @@ def _rand(seed, place):
         c0, c2 = (b >> np.uint64(32)) ^ c1 ^ k0, (a >> np.uint64(32)) ^ c3 ^ k1
         c1, c3 = b & mask, a & mask
         k0, k1 = (k0 + np.uint64(0x9E3779B9)) & mask, (k1 + np.uint64(0xBB67AE85)) & mask
-    x = c0.astype(np.uint32).view(np.int32).astype(np.int64)
-    return np.where(x < 0, -x - 1, x) * 4.6566127342e-10
+    x = c0.astype(np.uint32).view(np.int32)
+    return np.where(x < 0, -x - 1, x).astype(np.float32) * np.float32(4.6566127342e-10)
 
 
 DROPOUT = """
@@ -58,9 +58,11 @@ def dropout(answer, known):
         _dropped("two tiles of queries", 1, 32, 16),
         _dropped("two heads", 2, 16, 16, p=0.5),
         _dropped("two heads, ragged tiles of 16 x 32", 2, 21, 45, B_C=32, seed=7, p=0.1),
+        _dropped("p that is one of the numbers", 1, 16, 16, p=float(_rand(11, 100))),
+        _dropped("five heads and more than 65536 places", 5, 16, 1000, B_C=256, p=0.3),
         *drawn.cases(_any_dropped, 1),
     ]
-    return examine(tile_by_tile(answer), cases, known, outputs=("P_kept", "dS"))
+    return examine(tile_by_tile(answer), cases, known, outputs=("Z * P", "dS"))
 
 
 def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None):
@@ -75,7 +77,7 @@ def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None):
 
 
 def _any_dropped(rng):
-    H, N_q, N_k = map(int, rng.integers((1, 4, 4), (3, 40, 40)))
+    H, N_q, N_k = map(int, rng.integers((1, 4, 4), (4, 40, 40)))
     seed, p = int(rng.integers(1, 1000)), float(rng.integers(2, 14)) / 16
     return _dropped(f"{H} heads of {N_q} x {N_k}", H, N_q, N_k, seed=seed, p=p, rng=rng)
 
@@ -108,6 +110,7 @@ def capped(answer, known):
             _tile("another cap", 8.0, cap=4.0),
             _tile("scores of which a part is visible", 30.0, hidden=0.4),
             _tile("scores of both signs, half of them visible", 60.0, hidden=0.5, cap=30.0),
+            _tile("a tile of 16 x 32", 30.0, hidden=0.4, shape=(16, 32)),
             *drawn.cases(_any_tile, 2),
         ],
         [_tile("scores far beyond the cap", 9000.0, cap=5.0, hidden=0.3)],
@@ -115,14 +118,15 @@ def capped(answer, known):
     return examine(on_tile(answer), stages, known)
 
 
-def _tile(words, size, cap=50.0, hidden=0.0, rng=None):
+def _tile(words, size, cap=50.0, hidden=0.0, rng=None, shape=(16, 16)):
     rng = rng or np.random.default_rng(3)
-    S = (rng.uniform(-1, 1, size=(16, 16)) * size).round(2).astype(np.float32)
-    visible = rng.random((16, 16)) >= hidden
+    S = (rng.uniform(-1, 1, size=shape) * size).round(2).astype(np.float32)
+    visible = rng.random(shape) >= hidden
     right = np.where(visible, cap * np.tanh(S.astype(float) / cap), -np.inf)
     return Case(words, (S, visible, cap), right, 1e-5)
 
 
 def _any_tile(rng):
     cap = float(rng.integers(2, 60))
-    return _tile(f"a cap of {cap:g}", 3 * cap, cap, float(rng.choice([0, 0.4])), rng)
+    shape = tuple(map(int, rng.choice([16, 32], 2)))
+    return _tile(f"a cap of {cap:g}", 3 * cap, cap, float(rng.choice([0, 0.4])), rng, shape)

@@ -1,16 +1,17 @@
 """Right answers to the exercises of chapter 14, in other styles: see `flashlib.checks.answers`."""
 
 
-# window_bounds: tiles looked at one by one
+# window_bounds: a helper, an array of four
+def clipped(a, b, T_c):
+    return np.clip([a, b], 0, T_c)
+
+
 def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
-    rows = range(i * B_r, min(i * B_r + B_r, N_q))
-    computed, whole = [], []
-    for j, cols in enumerate(blocks(N_k, B_c)):
-        seen = [r - left <= c - N_k + N_q <= r + right for r in rows for c in range(cols.start, cols.stop)]
-        computed += [j] if any(seen) else []
-        whole += [j] if all(seen) else []
-    ends = [(found[0], found[-1] + 1) if found else (5, 5) for found in (computed, whole)]
-    return [*ends[0], *ends[1]]
+    past, T_c = N_k - N_q, (N_k + B_c - 1) // B_c
+    top, bottom = i * B_r + past, min((i + 1) * B_r, N_q) - 1 + past
+    whole_end = T_c if top + right + 1 >= N_k else (top + right + 1) // B_c
+    computed = clipped((top - left) // B_c, (bottom + right) // B_c + 1, T_c)
+    return np.concatenate([computed, clipped((bottom - left + B_c - 1) // B_c, whole_end, T_c)])
 
 
 # window_bounds: keys first, NumPy integers, an empty range as it comes
@@ -73,6 +74,16 @@ def my_work_of(p, cu_seqlens, B_r):
     return b, int(first), int(np.minimum(first + B_r, cu[b + 1]))
 
 
+# work_of: an array
+def my_work_of(p, cu_seqlens, B_r):
+    for b, (start, stop) in enumerate(zip(cu_seqlens, cu_seqlens[1:])):
+        first = start + p * B_r
+        if first < stop:
+            return np.array([b, first, min(first + B_r, stop)])
+        p -= (stop - start + B_r - 1) // B_r
+    return np.array([-1, 0, 0])
+
+
 # cache_bytes: in another order
 def my_cache_bytes(layers, H_q, group, d, N, itemsize):
     rows = layers * N * (H_q // group)
@@ -133,6 +144,16 @@ def my_capped(S, visible, cap):
     return tl.where(visible, t * cap, float("-inf"))
 
 
+# capped: numbers that the compiler may read, from outside
+TWO = tl.constexpr(2.0)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    hidden = tl.full(S.shape, -float("inf"), tl.float32)
+    return tl.where(visible, cap * (1 - 2 / (tl.exp(S / cap * TWO) + 1)), hidden)
+
+
 # capped: the negative power, with the sign put back, and another function
 @triton.jit
 def tanh(x):
@@ -160,6 +181,6 @@ def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
 @triton.jit
 def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
     row = (head * N_q + offs_m) * N_k
-    Z = (tl.rand(seed, row[:, None] + offs_n[None, :]) > p).to(tl.float32) / (1.0 - p)
+    Z = (tl.rand(seed, row[:, None] + offs_n[None, :]) >= p).to(tl.float32) / (1.0 - p)
     dP = dP * Z
     return P * Z, (dP - delta[:, None]) * P

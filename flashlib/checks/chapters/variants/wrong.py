@@ -12,6 +12,49 @@ def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
     return tuple(n for found in found for n in ((found[0], found[-1] + 1) if found else (0, 0)))
 
 
+# window_bounds, not_closed: tiles looked at one by one
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    rows = range(i * B_r, min(i * B_r + B_r, N_q))
+    computed, whole = [], []
+    for j, cols in enumerate(blocks(N_k, B_c)):
+        seen = [r - left <= c - N_k + N_q <= r + right for r in rows for c in range(cols.start, cols.stop)]
+        computed += [j] if any(seen) else []
+        whole += [j] if all(seen) else []
+    ends = [(found[0], found[-1] + 1) if found else (5, 5) for found in (computed, whole)]
+    return [*ends[0], *ends[1]]
+
+
+# window_bounds, not_closed: a row of tiles at once
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    past, j = N_k - N_q, np.arange(-(-N_k // B_c))
+    top, bottom = i * B_r + past, min((i + 1) * B_r, N_q) - 1 + past
+    start, stop = j * B_c, np.minimum((j + 1) * B_c, N_k)
+    computed = j[(stop > top - left) & (start <= bottom + right)]
+    whole = j[(start >= bottom - left) & (stop <= top + right + 1)]
+    ends = [(found[0], found[-1] + 1) if len(found) else (0, 0) for found in (computed, whole)]
+    return *ends[0], *ends[1]
+
+
+# window_bounds, not_closed: the first and the last tile looked for
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    past, T_c = N_k - N_q, -(-N_k // B_c)
+    top, bottom = i * B_r + past, min((i + 1) * B_r, N_q) - 1 + past
+    end = whole_end = 0
+    while end < T_c and end * B_c <= bottom + right:
+        end += 1
+    while whole_end < T_c and min((whole_end + 1) * B_c, N_k) - 1 <= top + right:
+        whole_end += 1
+    return max(0, top - left) // B_c, end, -(-max(0, bottom - left) // B_c), whole_end
+
+
+# window_bounds, float: rounded by NumPy
+def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
+    top, bottom = i * B_r + N_k - N_q, min((i + 1) * B_r, N_q) - 1 + N_k - N_q
+    end, T_c = np.floor((bottom + right) / B_c) + 1, np.ceil(N_k / B_c)
+    whole_end = T_c if top + right >= N_k - 1 else np.floor((top + right + 1) / B_c)
+    return max(0, top - left) // B_c, max(0, min(T_c, end)), np.ceil(max(0, bottom - left) / B_c), max(0, whole_end)
+
+
 # window_bounds, no_left: a causal loop that ends at the right bound
 def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
     past, T_c = N_k - N_q, (N_k + B_c - 1) // B_c
@@ -69,6 +112,43 @@ def my_block_table(seen, B_r, B_c):
     return n_whole, whole, n_cut, cut
 
 
+# block_table, not_in_order: tiles sorted by their kind
+def my_block_table(seen, B_r, B_c):
+    rows, cols = list(blocks(seen.shape[0], B_r)), list(blocks(seen.shape[1], B_c))
+    all_, any_ = (
+        np.array([[test(seen[r, c]) for c in cols] for r in rows], bool).reshape(len(rows), len(cols))
+        for test in (np.all, np.any)
+    )
+    found = []
+    for chosen in (all_, any_ & ~all_):
+        n = chosen.sum(axis=1)
+        found += [n, np.where(np.arange(len(cols)) < n[:, None], np.argsort(~chosen, axis=1), -1)]
+    return found
+
+
+# block_table, float: arrays as np.zeros makes them
+def my_block_table(seen, B_r, B_c):
+    rows, cols = list(blocks(seen.shape[0], B_r)), list(blocks(seen.shape[1], B_c))
+    n, table = np.zeros((2, len(rows))), np.zeros((2, len(rows), len(cols))) - 1
+    for i, r in enumerate(rows):
+        for kind in range(2):
+            found = [j for j, c in enumerate(cols) if (seen[r, c].all(), seen[r, c].any())[kind] and seen[r, c].all() != kind]
+            n[kind, i], table[kind, i, : len(found)] = len(found), found
+    return n[0], table[0], n[1], table[1]
+
+
+# work_of, argument_changed: the list used up
+def my_work_of(p, cu_seqlens, B_r):
+    b, start = 0, cu_seqlens.pop(0)
+    while cu_seqlens:
+        stop = cu_seqlens.pop(0)
+        first = start + p * B_r
+        if first < stop:
+            return b, first, min(first + B_r, stop)
+        b, p, start = b + 1, p - -(-(stop - start) // B_r), stop
+    return -1, 0, 0
+
+
 # work_of, documents_ignored: the pack as one sequence, with the document of the first row
 def my_work_of(p, cu_seqlens, B_r):
     b = int(np.searchsorted(cu_seqlens, p * B_r, side="right")) - 1
@@ -101,6 +181,11 @@ def my_cache_bytes(layers, H_q, group, d, N, itemsize):
     return (K + V) * itemsize
 
 
+# cache_bytes, group_elsewhere: from left to right
+def my_cache_bytes(layers, H_q, group, d, N, itemsize):
+    return 2 * layers * N * d * itemsize // group * H_q
+
+
 # alibi_tile, sign: number by number
 def my_alibi_tile(S_ij, rows, cols, past, slope):
     return np.array([[s + slope * abs(r + past - c) for s, c in zip(line, range(cols.start, cols.stop))]
@@ -119,10 +204,45 @@ def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
     return P * dP_ij - P * delta_i[:, None]
 
 
+# capped_gradient, masked_after_exp: the mask last
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    t = np.tanh(S_ij / c)
+    P = np.exp(c * t - np.where(np.isinf(lse_i), 0, lse_i)[:, None]) * seen
+    return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
+
+
+# capped_gradient, exp_overflows: weights divided by their sum
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+    t = np.tanh(S_ij / c)
+    l = np.exp(lse_i)[:, None]
+    P = np.where(seen, np.exp(c * t), 0) / np.where(l > 0, l, 1)
+    return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
+
+
 # capped_gradient, P_not_capped: the slope alone knows of the cap
 def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
     P = np.where(seen & np.isfinite(lse_i)[:, None], np.exp(S_ij - np.where(lse_i > -np.inf, lse_i, 0)[:, None]), 0)
     return P * (dP_ij - delta_i[:, None]) * (1 - np.tanh(S_ij / c) ** 2)
+
+
+# sink, one_shift: l is made once for all rows
+def my_sink(O, lse, sink):
+    m = max(lse.max(), sink)
+    e, e_sink = np.exp(lse - m), np.exp(sink - m)
+    return O * (e / (e + e_sink))[:, None], m + np.log(e + e_sink)
+
+
+# sink, shift_by_lse: a row without keys has a case of its own
+def my_sink(O, lse, sink):
+    m = np.where(lse == -np.inf, sink, lse)
+    l_row, l_sink = np.exp(lse - m), np.exp(sink - m)
+    return O * (l_row / (l_row + l_sink))[:, None], m + np.log(l_row + l_sink)
+
+
+# sink, shift_by_sink: a ratio of weights
+def my_sink(O, lse, sink):
+    e = np.exp(lse - sink)
+    return O * (e / (1 + e))[:, None], np.logaddexp(lse, sink)
 
 
 # sink, overflow: l is made of lse
@@ -135,6 +255,39 @@ def my_sink(O, lse, sink):
 # sink, O_not_scaled: lse alone
 def my_sink(O, lse, sink):
     return O.copy(), np.maximum(lse, sink) + np.log1p(np.exp(-abs(lse - sink)))
+
+
+# capped, plain_global: a number from outside
+TWO = 2.0
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    return tl.where(visible, cap * (1 - TWO / (tl.exp(TWO * S / cap) + 1)), -float("inf"))
+
+
+# capped, plain_global: a number that another kernel uses
+HIDDEN = -float("inf")
+
+
+@triton.jit
+def shown(s, visible):
+    return tl.where(visible, s, HIDDEN)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    return shown(cap * (1 - 2 / (tl.exp(2 * S / cap) + 1)), visible)
+
+
+# capped, plain_function: a function that is no kernel's
+def tanh(x):
+    return 1 - 2 / (tl.exp(2 * x) + 1)
+
+
+@triton.jit
+def my_capped(S, visible, cap):
+    return tl.where(visible, cap * tanh(S / cap), -float("inf"))
 
 
 # capped, overflow: a function of its own

@@ -1,0 +1,50 @@
+"""The globals that a kernel uses: Triton's interpreter takes any, its compiler few."""
+
+import builtins
+import dis
+import types
+
+JIT = "JITFunction", "InterpretedFunction", "GluonJITFunction"
+LANGUAGES = "triton.language", "triton.experimental.gluon.language"
+
+
+def refused(function, seen=()):
+    """Return the name and the value of a global that the compiler refuses a kernel, or None.
+
+    function: what the kernel was made of. Kernels that it calls are looked at too.
+    """
+    called = []
+    for name in _loaded(function.__code__):
+        if name not in function.__globals__:
+            continue
+        value = function.__globals__[name]
+        if type(value).__name__ in JIT:
+            called.append(value.fn)
+        elif not _allowed(name, value):
+            return name, value
+    seen = {*seen, function}
+    others = (refused(f, seen) for f in called if f not in seen and not _of_triton(f))
+    return next(filter(None, others), None)
+
+
+def _loaded(code):
+    """Return the names that a function loads from its globals, in order."""
+    return dict.fromkeys(step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
+
+
+def _allowed(name, value):
+    return (
+        isinstance(value, types.ModuleType)
+        or hasattr(builtins, name)
+        or getattr(value, "__triton_builtin__", False)
+        or getattr(value, "__triton_aggregate__", False)
+        or type(value).__name__ in ("constexpr", "dtype")
+        or isinstance(value, type)
+        and issubclass(value, tuple)
+        and hasattr(value, "_fields")
+        or _of_triton(value)
+    )
+
+
+def _of_triton(value):
+    return (getattr(value, "__module__", None) or "").startswith(LANGUAGES)
