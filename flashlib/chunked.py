@@ -10,14 +10,8 @@ Source: Rabe and Staats, Self-attention Does Not Need O(n^2) Memory (2021), Figu
 
 import torch
 
-from flashlib.state import (
-    Attention,
-    check_block_sizes,
-    check_causal,
-    check_shapes,
-    check_tensors,
-    resolve_scale,
-)
+from flashlib.inputs import check_block_sizes, check_causal, check_shapes, check_tensors, resolve_scale
+from flashlib.types import Attention
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from flashlib import masks
 from flashlib.gpus import GPU
-from flashlib.state import Traffic, check_block_sizes, check_causal, check_counts
+from flashlib.inputs import check_block_sizes, check_causal, check_counts
+from flashlib.types import Traffic
 
 ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.state import Traffic
+from flashlib.types import Traffic
 
 
 class HBM(np.ndarray):

@@ -6,14 +6,8 @@ Each pass loads, computes and stores, as a GPU kernel would. Source: FlashAttent
 import numpy as np
 
 from flashlib import masks
-from flashlib.state import (
-    Attention,
-    Grads,
-    check_floating,
-    check_gradient_inputs,
-    check_shapes,
-    resolve_scale,
-)
+from flashlib.inputs import check_floating, check_gradient_inputs, check_shapes, resolve_scale
+from flashlib.types import Attention, Grads
 
 
 def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:

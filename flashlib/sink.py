@@ -10,7 +10,7 @@ learns a sink for each head.
 
 import numpy as np
 
-from flashlib.state import Attention
+from flashlib.types import Attention
 
 
 def add(attention, sink) -> Attention:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashlib.state import check_block_sizes, check_floating
+from flashlib.inputs import check_block_sizes, check_floating
 
 
 class State(NamedTuple):

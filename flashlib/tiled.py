@@ -18,17 +18,8 @@ from operator import index
 import numpy as np
 
 from flashlib import masks
-from flashlib.state import (
-    Attention,
-    BackwardStep,
-    Grads,
-    Step,
-    check_block_sizes,
-    check_floating,
-    check_gradient_inputs,
-    check_shapes,
-    resolve_scale,
-)
+from flashlib.inputs import check_block_sizes, check_floating, check_gradient_inputs, check_shapes, resolve_scale
+from flashlib.types import Attention, BackwardStep, Grads, Step
 
 
 def attention(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, mask=None, scale=None) -> Attention:

@@ -6,7 +6,8 @@ With fp64 inputs it is the oracle; with the kernel's own, the plain implementati
 import torch
 
 from flashlib import masks
-from flashlib.state import Attention, check_shapes, check_tensors, resolve_scale
+from flashlib.inputs import check_shapes, check_tensors, resolve_scale
+from flashlib.types import Attention
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

@@ -7,7 +7,7 @@ import pytest
 
 from flashlib import cost, masks, naive, tiled
 from flashlib.gpus import GPUS
-from flashlib.state import Traffic
+from flashlib.types import Traffic
 from tests import oracle
 
 SIZES = {"N_q": 4096, "N_k": 4096, "d": 64}

@@ -126,7 +126,7 @@ def test_imports_point_one_way(name):
         ("flashlib.kernels.forward", "from ..torch_ref import attention"),
         ("flashlib.kernels.ladder.r4_exp2", "from flashlib.kernels.ladder.r3_flash import kernel"),
         ("flashlib.cost", "import flashlib.tiled"),
-        ("flashlib.gpt", "from flashlib.kernels import autograd"),
+        ("flashlib.lm.gpt", "from flashlib.kernels import autograd"),
         ("flashlib.state", "import flashlib.state, flashlib.tiled"),
     ],
 )

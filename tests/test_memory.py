@@ -5,7 +5,7 @@ import pytest
 
 from flashlib import cost, naive, tiled
 from flashlib.memory import HBM
-from flashlib.state import Traffic
+from flashlib.types import Traffic
 from tests import masked, oracle
 
 

@@ -83,7 +83,7 @@ def test_what_the_chapters_build_is_mirrored():
     assert built <= {parameters.values[0] for parameters in mirrors()}
 
 
-NAME = "flashlib.state.resolve_scale"
+NAME = "flashlib.inputs.resolve_scale"
 
 
 def test_name_decorator_docstring_and_comments_may_differ():
@@ -101,7 +101,7 @@ def test_anything_else_may_not():
     assert difference(NAME, source.replace("(scale, ", "(scale=None, ", 1).replace("d: int", "d: int = 1", 1))
     with pytest.raises(AssertionError, match="nothing else"):
         difference(NAME, source + "\nprint(1)")
-    with pytest.raises(AssertionError, match="there is no function flashlib.state.gone"):
-        difference("flashlib.state.gone", source)
+    with pytest.raises(AssertionError, match="there is no function flashlib.inputs.gone"):
+        difference("flashlib.inputs.gone", source)
     with pytest.raises(AssertionError, match="there is no module flashlib.gone"):
         difference("flashlib.gone.f", source)

@@ -103,7 +103,7 @@ def test_only_tagged_cells_keep_their_output():
 
 
 def test_warnings_and_tracebacks_name_no_file_of_this_machine():
-    traceback = [f"File {ROOT}/flashlib/state.py:9"]
+    traceback = [f"File {ROOT}/flashlib/types.py:9"]
     nb = notebook(
         new_output("stream", name="stderr", text="/tmp/ipykernel_12/345.py:1: RuntimeWarning: overflow"),
         new_output("error", ename="ValueError", evalue="no", traceback=traceback),
@@ -111,7 +111,7 @@ def test_warnings_and_tracebacks_name_no_file_of_this_machine():
     )
     warning, error = notebooks.normalise(nb).cells[0].outputs
     assert warning.text == "<cell>:1: RuntimeWarning: overflow"
-    assert error.traceback == ["File flashlib/state.py:9"]
+    assert error.traceback == ["File flashlib/types.py:9"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("nbformat")
 
-from flashlib.checks.prediction import questions  # noqa: E402
+from flashlib.checks.engine.prediction import questions  # noqa: E402
 from tools import notebooks, workspace  # noqa: E402
 
 IN_SIGHT = 650  # pixels below a card

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from flashlib import widgets
-from flashlib.widgets.compiler import CompilerLab
-from flashlib.widgets.prediction.card import PredictionCard
+from flashlib.widgets.compiler_lab import CompilerLab
+from flashlib.widgets.prediction_card.prediction_card import PredictionCard
 
 CLASSES = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
 CONFIG = {

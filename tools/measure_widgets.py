@@ -93,7 +93,7 @@ def slots():
 
 
 # ServeLab remembers its runs; here each change is one that was not made before.
-FORGETFUL = "from flashlib.widgets.serving import runs\nruns.run = runs.run.__wrapped__"
+FORGETFUL = "from flashlib.widgets.serve_lab import runs\nruns.run = runs.run.__wrapped__"
 PAGES = widgets.PagesLab().result["stops"]["page"]
 PARTS = widgets.SplitLab(32_768).result["stops"]["parts"]
 SLOTS = widgets.ServeLab().result["stops"]["batch"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 
-from flashlib.checks import notebook
+from flashlib.checks.classroom import notebook
 from tools import minutes, solved
 
 ROOT = Path(__file__).resolve().parents[1]

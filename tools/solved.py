@@ -1,4 +1,4 @@
-"""The solved notebooks, and the solutions folded in the chapters: both made from flashlib.checks.solutions.
+"""The solved notebooks, and the solutions folded in the chapters: both made from flashlib.checks.engine.solutions.
 
 In a chapter the text of an exercise is a markdown cell tagged `exercise:name`, and the cell in which it is solved
 is tagged `stub:name`.
@@ -8,8 +8,8 @@ import copy
 import json
 import re
 
-from flashlib.checks import solutions
-from flashlib.checks.prediction import questions
+from flashlib.checks.engine import solutions
+from flashlib.checks.engine.prediction import questions
 
 SOLUTION = re.compile(r"(<summary>Solution</summary>\s*```python\n)(.*?)(```)", re.DOTALL)
 WIDTH = 115  # of a line, as in pyproject.toml
@@ -27,7 +27,7 @@ def named(cell, kind):
 
 
 def with_solutions(nb):
-    """Return a copy of a chapter in which the folded solutions are those of flashlib.checks.solutions."""
+    """Return a copy of a chapter in which the folded solutions are those of flashlib.checks.engine.solutions."""
     nb = copy.deepcopy(nb)
     for cell in nb.cells:
         if name := named(cell, "exercise"):

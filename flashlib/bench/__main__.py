@@ -5,8 +5,8 @@ TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for
 causal. MB are the most that a call holds beyond its inputs and outputs.
 
 What is recorded: `rows`, those sizes; `more`, other d, and heads that share K and V; of the forward pass `short`
-and `calls`, see `flashlib.bench.short`. Each row says in `kernels` what was compiled of ours, see
-`flashlib.bench.records`. A peer that cannot take a size has None there.
+and `calls`, see `flashlib.bench.short_sequences`. Each row says in `kernels` what was compiled of ours, see
+`flashlib.bench.common.records`. A peer that cannot take a size has None there.
 """
 
 import argparse
@@ -16,9 +16,10 @@ import math
 
 import torch
 
-from flashlib.bench import cpu, harness, records, short
-from flashlib.bench.peers import BACKWARD_PEERS, PEERS
-from flashlib.bench.problem import Size, measure
+from flashlib.bench import cpu, short_sequences
+from flashlib.bench.common import harness, records
+from flashlib.bench.common.peers import BACKWARD_PEERS, PEERS
+from flashlib.bench.common.problem import Size, measure
 
 TOKENS, WIDTH = 16384, 2048
 LENGTHS = (1024, 4096, 16384)
@@ -88,9 +89,9 @@ def main():
     save()
     if not (args.quick or args.backward):
         with harness.stopwatch("short sequences"):
-            record["short"] = short.in_graphs()
+            record["short"] = short_sequences.in_graphs()
         with harness.stopwatch("calls"):
-            record["calls"] = short.calls()
+            record["calls"] = short_sequences.calls()
         save()
 
 

@@ -17,9 +17,10 @@ import itertools
 import torch
 
 from flashlib import cost
-from flashlib.bench import harness, ladder
+from flashlib.bench import ladder
+from flashlib.bench.common import harness
+from flashlib.bench.common.peers import BACKWARD_PEERS, kernels
 from flashlib.bench.ladder import SMALL, TOKENS, WIDTH, N, Rung, small
-from flashlib.bench.peers import BACKWARD_PEERS, kernels
 
 PRODUCTS = 5  # that `cost.backward_flops` counts
 TILES = [

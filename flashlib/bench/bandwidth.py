@@ -7,7 +7,7 @@ import flashlib.kernels  # noqa: F401  # before triton: it chooses between compi
 import triton  # isort: skip
 import triton.language as tl  # isort: skip
 
-from flashlib.bench import harness
+from flashlib.bench.common import harness
 
 TILE, WARPS = 4096, 8  # numbers of 4 bytes that a program reads at a time
 PROGRAMS = 8  # on each multiprocessor: with 8 warps each, as many as have room

@@ -25,9 +25,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from flashlib import cost
-from flashlib.bench import harness
-from flashlib.bench.problem import Problem, Size
-from flashlib.state import Traffic
+from flashlib.bench.common import harness
+from flashlib.bench.common.problem import Problem, Size
+from flashlib.types import Traffic
 
 HEADS = 16  # of one sequence: enough row blocks for all SMs, so that no backend splits K and V
 DTYPE = "float16"

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from flashlib import naive, tiled
-from flashlib.bench import harness
+from flashlib.bench.common import harness
 
 D = 64
 SIZES = (1024, 2048, 4096, 8192, 16384)

@@ -25,9 +25,11 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from flashlib import cache as caches
-from flashlib import rotary, torch_ref
-from flashlib.bench import bandwidth, harness, short, variants
-from flashlib.bench.peers import kernels
+from flashlib import torch_ref
+from flashlib.bench import bandwidth, short_sequences, variants
+from flashlib.bench.common import harness
+from flashlib.bench.common.peers import kernels
+from flashlib.lm import rotary
 
 D = 128
 COLD = 4 * 10**8  # bytes of caches that are gone through, many times what an L2 cache holds
@@ -237,7 +239,7 @@ def steps(B=8, N=4096, page=16, device="cuda") -> dict:
         return ours(problem.Q, **cache)
 
     graph = harness.captured(step, 1)
-    us = short.host_us({"step": step, "attention": attend, "graph": graph.replay})
+    us = short_sequences.host_us({"step": step, "attention": attend, "graph": graph.replay})
     return {"B": B, "N": N, "page": page, "us": us, "graph_us": round(harness.median_ms(graph.replay) * 1e3, 2)}
 
 

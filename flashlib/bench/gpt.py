@@ -27,9 +27,9 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
-from flashlib import gpt
-from flashlib.bench import harness, records
-from flashlib.bench.peers import PEERS
+from flashlib.bench.common import harness, records
+from flashlib.bench.common.peers import PEERS
+from flashlib.lm import gpt
 
 TEXT = Path(__file__).resolve().parents[2] / "notebooks" / "data" / "shakespeare.txt"
 SIZES = {"layers": 6, "width": 512, "heads": 8, "kv_heads": 8, "context": 4096}

@@ -15,9 +15,10 @@ from statistics import geometric_mean
 
 import torch
 
-from flashlib.bench import harness, peers, records, short
+from flashlib.bench import short_sequences
 from flashlib.bench.__main__ import SIZES
-from flashlib.bench.problem import Problem, Size
+from flashlib.bench.common import harness, peers, records
+from flashlib.bench.common.problem import Problem, Size
 
 OTHERS = ("ours", "sdpa_flash", "sdpa_cudnn", "fa4")
 NEEDED = ("hopper", "ours")
@@ -45,7 +46,7 @@ def hopper(Q, K, V, causal):
 
 def rungs() -> dict:
     """Return the peers of `rungs`: {name of the kernel as compiled: peer}, the finished one last."""
-    from flashlib.kernels import registry
+    from flashlib.kernels.compiler import registry
 
     def peer(kernel):
         return lambda Q, K, V, causal: kernel.call(Q, K, V, causal=causal).O
@@ -89,10 +90,10 @@ def call(size) -> dict:
         def check(name=name, run=run):
             problem.verify(f"{name} at {size}", run())
 
-        with short.backend_of(name):
+        with short_sequences.backend_of(name):
             if harness.works(name, check, needed=name in NEEDED):
                 runs[name] = run
-    return {"d": size.d, "N": size.N, "B": size.B, "H": size.H_q, "host_us": short.host_us(runs)}
+    return {"d": size.d, "N": size.N, "B": size.B, "H": size.H_q, "host_us": short_sequences.host_us(runs)}
 
 
 def ratios(rows, over, dtype=None) -> list:

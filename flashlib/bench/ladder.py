@@ -18,8 +18,8 @@ from typing import NamedTuple
 import torch
 
 from flashlib import cost
-from flashlib.bench import harness, problem, records
-from flashlib.bench.peers import PEERS, kernels
+from flashlib.bench.common import harness, problem, records
+from flashlib.bench.common.peers import PEERS, kernels
 
 DS = 128, 64  # 128 first: what was compiled for it is noted, which takes a while
 TOKENS, WIDTH, N = 16384, 2048, 4096

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from flashlib.checks.verdict import Verdict
+from flashlib.checks.engine.verdict import Verdict
 
 CAPABILITY = 90  # of the H100, for which is compiled where there is no GPU
 DS = 64, 128
@@ -78,23 +78,25 @@ def _parameters(answer):
 
 
 def _attention_compiled(answer):
-    from flashlib.kernels import compiled, own
+    from flashlib.kernels.compiler import compiled, learner_kernels
 
     rows = []
     for d in DS:
         size = {"d": d, "causal": True, "capability": CAPABILITY}
-        rows += _rows(f"d = {d}", own.reports(answer, "attention", **size), compiled.report(**size, sass=False))
+        rows += _rows(
+            f"d = {d}", learner_kernels.reports(answer, "attention", **size), compiled.report(**size, sass=False)
+        )
     return _table(rows, "Causal attention in bf16")
 
 
 def _softmax_compiled(answer):
-    from flashlib.kernels import compiled, own
+    from flashlib.kernels.compiler import compiled, learner_kernels
 
     rows = []
     for length in LENGTHS:
         size = {"d": length, "dtype": "float32", "capability": CAPABILITY}
         ours = compiled.report(kernel="softmax", **size, sass=False)
-        rows += _rows(f"rows of {length}", own.reports(answer, "softmax", **size), ours)
+        rows += _rows(f"rows of {length}", learner_kernels.reports(answer, "softmax", **size), ours)
     return _table(rows, "Softmax in fp32")
 
 
@@ -107,7 +109,8 @@ def _rows(size, yours, ours):
 
 
 def _table(rows, what):
-    from flashlib.kernels import occupancy, triton
+    from flashlib.kernels import triton
+    from flashlib.kernels.compiler import occupancy
 
     gpu = occupancy.MULTIPROCESSORS[CAPABILITY].gpus[0]
     heads = "", "", "kernel", "registers", "spilled", "shared KB", "warps", "programs"
@@ -121,9 +124,9 @@ def _table(rows, what):
 def _attention_timed(answer):
     import torch
 
-    from flashlib.bench import harness
-    from flashlib.bench.peers import PEERS
-    from flashlib.bench.problem import Size, measure
+    from flashlib.bench.common import harness
+    from flashlib.bench.common.peers import PEERS
+    from flashlib.bench.common.problem import Size, measure
 
     def yours(Q, K, V, causal):
         result = answer(Q, K, V, causal)
@@ -154,7 +157,7 @@ def _draw(speeds, title):
     """Draw the speeds on the axes of chapter 12."""
     import matplotlib.pyplot as plt
 
-    from flashlib.figures import BLUE, INK
+    from flashlib.pictures.inks import BLUE, INK
 
     fig, axes = plt.subplots(2, 2, figsize=(9, 4.4), sharex=True, layout="constrained")
     for ax, (size, speed) in zip(axes.flat, speeds.items(), strict=True):
@@ -174,7 +177,7 @@ def _draw(speeds, title):
 def _softmax_timed(answer):
     import torch
 
-    from flashlib.bench import harness
+    from flashlib.bench.common import harness
     from flashlib.kernels import softmax
 
     peers = {

@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 from torch.nn.functional import cross_entropy
 
-from flashlib import gpt, lm
-from flashlib.bench import harness
+from flashlib import lm
+from flashlib.bench.common import harness
 from flashlib.bench.gpt import TEXT, ours
+from flashlib.lm import gpt
 
 BATCH, STEPS, EVERY, LR, SEED = 16, 1500, 50, 2e-3, 0
 HELD_OUT = 1 / 10

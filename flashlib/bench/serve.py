@@ -15,7 +15,7 @@ each; times are those of a clock on the wall, the median of several turns.
               error: the largest in the logits, see `compared`; other_tokens: how many of the B * NEW likeliest
               tokens are others than without a cache after the same text; same_texts: how many of B whole texts
               are the same
-    batching  one trace of requests through `flashlib.serve`, all there at the start: a request is admitted when
+    batching  one trace of requests through `flashlib.lm.server`, all there at the start: a request is admitted when
               another ends, or when all have ended. same_texts: how many requests wrote the same both times
 
 In the cached ways a prompt attends to itself by SDPA, before its K and V are rounded to fp8. Only the server
@@ -35,11 +35,14 @@ import torch
 from torch.nn.functional import pad
 
 from flashlib import cache as caches
-from flashlib import lm, rotary, serve
-from flashlib.bench import decode, harness
+from flashlib import lm
+from flashlib.bench import decode
+from flashlib.bench.common import harness
+from flashlib.bench.common.peers import kernels
 from flashlib.bench.gpt import TEXT
 from flashlib.bench.lm import split
-from flashlib.bench.peers import kernels
+from flashlib.lm import rotary
+from flashlib.lm import server as serve
 
 WEIGHTS = TEXT.with_name("lm.safetensors")
 BATCHES = (1, 4, 16, 64, 256)

@@ -6,7 +6,7 @@ What is recorded: `rows`, one for each rung of `kernels.hopper.ladder` and the k
 64 and 128, of 33 heads with 1024 rows and keys. `points` are the marks in the kernel, [kind, what]; a program's
 `marks` are [clock, number of the point] by role, and `blocks` the tiles of keys of each row block that it
 computes. `ms` is the time of the kernel without marks and with them, `source` a hash of the code with marks.
-`pipeline.recorded` makes a Timeline of a row. O and lse are first compared with those of the kernel without
+`pipeline.measured` makes a Timeline of a row. O and lse are first compared with those of the kernel without
 marks, to the bit.
 """
 
@@ -17,8 +17,8 @@ import importlib
 
 import torch
 
-from flashlib.bench import harness, records
-from flashlib.pipeline import recorded, run
+from flashlib.bench.common import harness, records
+from flashlib.pipeline import measured, run
 
 HEADS, N = 33, 1024  # 264 blocks of 128 rows: two for each of 132 multiprocessors
 CALLS = 20  # in a graph, so that the CPU does not count
@@ -33,20 +33,20 @@ def inputs(d) -> list:
 
 def measure(rung, Q, K, V) -> dict:
     """Return the row of a rung, whose result is verified first."""
-    from flashlib.kernels.hopper import clocked  # only when called: Triton may not be installed
+    from flashlib.kernels.hopper import instrumented  # only when called: Triton may not be installed
 
     place = rung if rung == "forward" else f"ladder.{rung}"
     plain = importlib.import_module(f"flashlib.kernels.hopper.{place}").attention
     wanted = plain(Q, K, V)
     for _ in range(WARM):
-        found = clocked.attention(Q, K, V, rung=rung)
+        found = instrumented.attention(Q, K, V, rung=rung)
     for name in ("O", "lse"):
         if not torch.equal(getattr(found, name), getattr(wanted, name)):
             raise AssertionError(f"{name} of {rung} with marks is not that of the kernel without them")
     row = {"rung": rung, "d": Q.shape[-1], "N": Q.shape[2], "H": Q.shape[1], **found.launched}
     row["grid"] = len(found.events)
     row["ms"] = {name: ms(call) for name, call in (("plain", lambda: plain(Q, K, V)), ("marked", found.again))}
-    row["source"] = hashlib.sha256(clocked.clocked(rung).source.encode()).hexdigest()[:12]
+    row["source"] = hashlib.sha256(instrumented.clocked(rung).source.encode()).hexdigest()[:12]
     row["points"] = [[point.kind, point.what] for point in found.points]
     row["programs"] = [told(found, row, number) for number in (0, row["grid"] // 2)]
     return row
@@ -72,8 +72,8 @@ def compared(row, number) -> dict:
     clocks, use: of the program, and of the model; use is that of the tensor cores, at their peak speed.
     same_order: whether products begin in one order.
     """
-    timelines = recorded.timeline(row, number), run(recorded.program(row, number))
-    orders = [recorded.order(timeline) for timeline in timelines]
+    timelines = measured.timeline(row, number), run(measured.program(row, number))
+    orders = [measured.order(timeline) for timeline in timelines]
     return {
         "clocks": [round(timeline.clocks) for timeline in timelines],
         "use": [round(timeline.use(), 3) for timeline in timelines],
@@ -100,7 +100,7 @@ def main():
     with records.Notes() as notes:
         for d in (128, 64):
             Q, K, V = inputs(d)
-            for rung in recorded.MODELS:
+            for rung in measured.MODELS:
                 row = measure(rung, Q, K, V)
                 size = {"d": d, "causal": False, "shape": [1, HEADS, HEADS, N]}
                 notes.add(row, size, {f"hopper_{rung}": {}})

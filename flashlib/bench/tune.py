@@ -13,8 +13,8 @@ import sys
 
 import torch
 
-from flashlib.bench import harness
-from flashlib.bench.problem import Problem, Size
+from flashlib.bench.common import harness
+from flashlib.bench.common.problem import Problem, Size
 
 CHOICES = {"B_r": (64, 128), "B_c": (32, 64, 128), "num_warps": (4, 8), "num_stages": (2, 3, 4)}
 HEADS = 16

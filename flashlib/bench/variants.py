@@ -28,9 +28,10 @@ from torch.nn.attention.flex_attention import create_block_mask
 from torch.nn.functional import scaled_dot_product_attention
 
 from flashlib import cost, masks, sink, torch_ref
-from flashlib.bench import cases, harness, peers
+from flashlib.bench import cases
 from flashlib.bench.__main__ import usual
-from flashlib.bench.problem import results, tensors
+from flashlib.bench.common import harness, peers
+from flashlib.bench.common.problem import results, tensors
 
 LENGTHS = (4096, 16384)
 MOST = 2**19  # tokens of padded sequences
@@ -119,7 +120,7 @@ class Problem:
 
 
 def tiles(launch, mask, size) -> float:
-    """Return the share of the tiles of a pass that are computed; of intervals, see `kernels.seen.span_of`."""
+    """Return the share of the tiles of a pass that are computed; of intervals, see `kernels.masking.device_side.span_of`."""
     mask, B_r, B_c, N = _of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
     keys = mask.keys(masks.Place(N, N))
     if keys is None or launch.kernel.__name__ == "_dkv":

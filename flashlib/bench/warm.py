@@ -18,14 +18,19 @@ from types import SimpleNamespace
 
 import torch
 
-from flashlib import gpt as model
 from flashlib.bench import __main__ as tables
-from flashlib.bench import backward_ladder, cases, gpt, harness, ladder, short, variants
-from flashlib.bench.peers import BACKWARD_PEERS, PEERS
-from flashlib.bench.problem import Size, tensors
+from flashlib.bench import backward_ladder, cases, gpt, ladder, short_sequences, variants
+from flashlib.bench.common import harness
+from flashlib.bench.common.peers import BACKWARD_PEERS, PEERS
+from flashlib.bench.common.problem import Size, tensors
+from flashlib.lm import gpt as model
 
 TIME_LIMIT = 240  # seconds
-SIZES = [*tables.SIZES, *tables.MORE, Size(1, short.CALL_HEADS, short.CALL_HEADS, 512, 128, False)]
+SIZES = [
+    *tables.SIZES,
+    *tables.MORE,
+    Size(1, short_sequences.CALL_HEADS, short_sequences.CALL_HEADS, 512, 128, False),
+]
 
 
 def work() -> list:

@@ -10,9 +10,9 @@ An answer runs in a process of its own under a time limit; nothing leaves the ma
 """
 
 from flashlib.checks import chapters
-from flashlib.checks.exercise import EXERCISES
-from flashlib.checks.prediction import predict
-from flashlib.checks.progress_table import progress
+from flashlib.checks.classroom.progress_table import progress
+from flashlib.checks.engine.exercise import EXERCISES
+from flashlib.checks.engine.prediction import predict
 
 chapters.modules("exercises*.py")  # each registers its exercises
 __all__ = ["EXERCISES", "predict", "progress", *EXERCISES]  # noqa: PLE0604

@@ -7,7 +7,7 @@ dies is one failed row. This runs the code in the notebooks: run it where you wo
 import argparse
 import sys
 
-from flashlib.checks import classroom
+from flashlib.checks.classroom import class_table
 
 
 def main():
@@ -16,12 +16,12 @@ def main():
     folder = parser.parse_args().folder
     rows = []
     try:
-        for some in classroom.run(folder):
+        for some in class_table.run(folder):
             rows += some
             print(f"{some[0].notebook}: done", file=sys.stderr, flush=True)
     except ValueError as error:
         sys.exit(str(error))
-    print(classroom.table(rows))
+    print(class_table.table(rows))
 
 
 if __name__ == "__main__":

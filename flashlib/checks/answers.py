@@ -10,9 +10,10 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from flashlib.checks import chapters, mistakes, solutions
-from flashlib.checks.exercise import EXERCISES
-from flashlib.checks.program import Program
+from flashlib.checks import chapters
+from flashlib.checks.engine import mistakes, solutions
+from flashlib.checks.engine.exercise import EXERCISES
+from flashlib.checks.engine.program import Program
 
 MARK = re.compile(r"^# (\w+)(?:, (\w+(?: and \w+)?))?: (.+)\n", re.MULTILINE)
 

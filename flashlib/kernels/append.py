@@ -11,19 +11,13 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.cache import LARGEST_E4M3, SMALLEST_SCALE
-from flashlib.kernels import (
-    DTYPES,
-    INTERPRETED,
-    check_device,
-    check_no_gradient,
-    launchable,
-    launching,
-    on_device_of,
-)
-from flashlib.kernels.paged import FP8, check_cache, check_tensor
-from flashlib.kernels.tiles import strides
-from flashlib.state import check_tensors
+from flashlib.cache.storage import LARGEST_E4M3, SMALLEST_SCALE
+from flashlib.inputs import check_tensors
+from flashlib.kernels import INTERPRETED
+from flashlib.kernels.launch import planning
+from flashlib.kernels.launch.cache_layout import FP8, check_cache, check_tensor
+from flashlib.kernels.launch.inputs import DTYPES, check_device, check_no_gradient, launchable, on_device_of
+from flashlib.kernels.launch.tiles import strides
 
 LARGEST, SMALLEST = tl.constexpr(LARGEST_E4M3), tl.constexpr(SMALLEST_SCALE)
 ROWS = 16  # of a program, at most
@@ -43,7 +37,7 @@ def append(
     d_v), page a power of two, with table: (B, most), int32: key c of sequence b is row c % page of page
     table[b, c // page]. Any strides with a contiguous last axis. A row that would lie before key 0, beyond N or
     the table, or in a page that does not exist, is left out.
-    rotary: cos and sin, (N_max, d_rot / 2), fp32, see `flashlib.rotary.angles`: keys are rotated as positions
+    rotary: cos and sin, (N_max, d_rot / 2), fp32, see `flashlib.lm.rotary.angles`: keys are rotated as positions
     lengths[b] - N_new + i, or positions[b, i], (B, N_new), int32 or int64. At a position of N_max or more they
     become NaN, since no angle is known; at a negative one they stay as they are.
     Caches have the dtype of K, or are torch.float8_e4m3fn (compute capability 8.9 or later) with k_scale and
@@ -83,7 +77,9 @@ def rotate(Q, lengths, rotary, positions=None):
     if not plan:
         _check_rows("Q", Q)
         if cos is None and sin is None:
-            raise TypeError("rotary is None; pass (cos, sin), e.g. flashlib.rotary.angles(N_max, d, device=...)")
+            raise TypeError(
+                "rotary is None; pass (cos, sin), e.g. flashlib.lm.rotary.angles(N_max, d, device=...)"
+            )
         _check_positions("Q", Q, lengths, positions, cos, sin)
     check_no_gradient(Q=Q)
     q = launchable(Q)
@@ -99,16 +95,16 @@ def rotate(Q, lengths, rotary, positions=None):
 class Plan(NamedTuple):
     """What shapes, strides and dtypes decide. launch: None if there is nothing to write."""
 
-    launch: launching.Launch | None
+    launch: planning.Launch | None
 
 
-PLANS, PLANS_OF_Q = launching.Plans(), launching.Plans()
+PLANS, PLANS_OF_Q = planning.Plans(), planning.Plans()
 
 
 def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
     (B, H, N_new, d), d_v = K.shape, V.shape[3]
     pages, _, page = K_cache.shape[:3]
-    unit, of_rows = launching.in_units(K, V, K_cache, V_cache)
+    unit, of_rows = planning.in_units(K, V, K_cache, V_cache)
     of_scales = [stride for X in (k_scale, v_scale) for stride in (X.stride() if X is not None else (0, 0, 0))]
     t_b, capacity = (0, page) if table is None else (table.stride(0), table.shape[1] * page)
     of_positions, turned = _turned(d, positions, cos, sin)
@@ -120,7 +116,7 @@ def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, c
 
 def _plan_of_q(Q, O, lengths, positions, cos, sin):
     B, H, N_q, d = Q.shape
-    unit, of_rows = launching.in_units(Q, O)
+    unit, of_rows = planning.in_units(Q, O)
     of_positions, turned = _turned(d, positions, cos, sin)
     return Plan(_launch(_rotate, Q.shape, (*of_rows, *of_positions, H, N_q), turned | {"d": d, "UNIT": unit}))
 
@@ -142,7 +138,7 @@ def _launch(kernel, shape, sizes, constants):
         return None
     rows = min(ROWS, triton.next_power_of_2(N))
     options = {"num_warps": 4 if rows * d > 512 else 1}
-    return launching.Launch(kernel, B * H * triton.cdiv(N, rows), sizes, constants | {"ROWS": rows}, options)
+    return planning.Launch(kernel, B * H * triton.cdiv(N, rows), sizes, constants | {"ROWS": rows}, options)
 
 
 def _ready(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):

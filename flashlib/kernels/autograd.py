@@ -11,18 +11,18 @@ import functools
 import torch
 
 from flashlib import masks
-from flashlib.kernels import (
+from flashlib.inputs import resolve_scale
+from flashlib.kernels import backward, forward
+from flashlib.kernels.launch.inputs import (
     as_autocast,
-    backward,
     check_attention,
     check_deterministic,
-    forward,
     in_forward_mode,
     in_memory,
     refuse_tangents,
-    variants,
 )
-from flashlib.state import Attention, resolve_scale
+from flashlib.kernels.masking import host_side
+from flashlib.types import Attention
 
 
 def attention(
@@ -85,7 +85,7 @@ def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
 def _checked(Q, K, V, causal, mask):
     """Return (mask, causal) as kernels take them; raise TypeError or ValueError for what they do not take."""
     check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
-    return variants.checked(mask, bool(causal), Q, K)
+    return host_side.checked(mask, bool(causal), Q, K)
 
 
 def _differentiable(run, Q, K, V, causal, scale, deterministic, mask):

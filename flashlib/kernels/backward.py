@@ -16,24 +16,24 @@ from typing import NamedTuple
 import torch
 import triton
 
-from flashlib.kernels import (
-    INTERPRETED,
+from flashlib.inputs import check_gradient_inputs, check_tensors, resolve_scale
+from flashlib.kernels import INTERPRETED
+from flashlib.kernels.backward_passes import _dkv, _dq, _prepare
+from flashlib.kernels.forward import HEAD_DIMS
+from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch.inputs import (
     MAX_BLOCK,
     check_attention,
     check_deterministic,
     check_no_gradient,
     check_readable,
     launchable,
-    launching,
     on_device_of,
-    tuned,
     uncompiled,
-    variants,
 )
-from flashlib.kernels.backward_passes import _dkv, _dq, _prepare
-from flashlib.kernels.forward import HEAD_DIMS
-from flashlib.kernels.launching import Launch
-from flashlib.state import Grads, check_gradient_inputs, check_tensors, resolve_scale
+from flashlib.kernels.launch.planning import Launch
+from flashlib.kernels.masking import host_side
+from flashlib.types import Grads
 
 ROWS = 32  # of a program that prepares
 
@@ -79,7 +79,7 @@ class Plan(NamedTuple):
     deterministic: bool
 
 
-PLANS = launching.PlansOfMasks()
+PLANS = planning.PlansOfMasks()
 
 
 def plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked) -> Plan:
@@ -91,8 +91,8 @@ def plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked) -> P
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_saved(Q, V, O, dO, lse, dlse)
     check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse)
-    mask, causal = variants.checked(mask, bool(causal), Q, K)
-    variant = functools.partial(variants.of, mask, causal)
+    mask, causal = host_side.checked(mask, bool(causal), Q, K)
+    variant = functools.partial(host_side.of, mask, causal)
     return plans.keep(key, plan(Q, K, V, O, dO, causal, variant, deterministic, *asked))
 
 
@@ -113,10 +113,10 @@ def plan(
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
 ):  # fmt: skip
     """Return the plan of tensors that were checked. variant: as `variants.of` without its mask."""
-    asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
+    asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v, o, do = map(launchable, (Q, K, V, O, dO))
     pay = q.numel() * k.shape[2] >= tuned.SMALL
-    descriptors = launching.resolve_descriptors(descriptors, q, k, v, do, pay=pay)
+    descriptors = planning.resolve_descriptors(descriptors, q, k, v, do, pay=pay)
     if INTERPRETED and descriptors and not deterministic:
         raise ValueError(
             "descriptors=True with deterministic=False: Triton's interpreter does not support adding through a "
@@ -171,8 +171,8 @@ class Problem(NamedTuple):
     def told(self, q, config, transposed) -> tuple:
         """Return what a pass is told of the mask, and its constants."""
         B, H = q.shape[:2]
-        tiles = variants.Asked(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
-        variant = self.variant or functools.partial(variants.of, None, self.causal)
+        tiles = host_side.Asked(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
+        variant = self.variant or functools.partial(host_side.of, None, self.causal)
         return variant(tiles)
 
 
@@ -181,7 +181,7 @@ def prepare_launch(o, do, problem) -> Launch | None:
     heads = o.shape[0] * o.shape[1]
     if not heads * problem.N_padded:
         return None
-    unit, strides = launching.in_units(o, do)
+    unit, strides = planning.in_units(o, do)
     sizes = *strides, o.shape[1], problem.N_q, problem.N_padded
     constants = {"d": problem.d_v, "D": problem.D_V, "ROWS": ROWS, "UNIT": unit}
     return Launch(_prepare, problem.N_padded // ROWS * heads, sizes, constants, {})
@@ -192,7 +192,7 @@ def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
     if not k.numel():
         return None
     contiguous = (torch.empty(X.shape, device="meta") for X in (k, v, q))
-    unit, strides = launching.in_units(q, k, v, do, *contiguous)
+    unit, strides = planning.in_units(q, k, v, do, *contiguous)
     whole = problem.N_q > 0 and problem.N_k % config.B_C == 0
     short = problem.N_k <= tuned.SHORT * config.B_C  # not worth a kernel of its own
     told, of_mask = problem.told(q, config, transposed=True)
@@ -206,7 +206,7 @@ def dq_launch(q, k, v, do, problem, config, in_registers=True) -> Launch | None:
     """Return what writes dQ. in_registers: whether Q_i and dO_i are held there where they fit, up to d = 128."""
     if not q.numel():
         return None
-    unit, strides = launching.in_units(q, k, v, do, torch.empty(q.shape, device="meta"))
+    unit, strides = planning.in_units(q, k, v, do, torch.empty(q.shape, device="meta"))
     grid = triton.cdiv(problem.N_q, config.B_R) * q.shape[0] * q.shape[1]
     told, of_mask = problem.told(q, config, transposed=False)
     in_registers = in_registers and max(problem.D, problem.D_V) <= 128
@@ -221,7 +221,7 @@ def described(launch, q, k, v, do, dq=None) -> tuple:
     rows, keys, D = launch.config["B_R"], launch.config["B_C"], launch.constants["D"]
     D_V = launch.constants.get("D_V", D)
     tiles = (q, rows, D), (k, keys, D), (v, keys, D_V), (do, rows, D_V), (dq, rows, D)
-    return tuple(X if X is None else launching.describe(X, *tile) for X, *tile in tiles)
+    return tuple(X if X is None else planning.describe(X, *tile) for X, *tile in tiles)
 
 
 def run(Q, K, V, O, lse, dO, dlse, scale, plan, told=(None, None)) -> Grads:

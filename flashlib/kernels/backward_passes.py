@@ -7,9 +7,9 @@ need not leave the registers. Scores are in base 2, as in `forward`.
 import triton
 import triton.language as tl
 
-from flashlib.kernels import seen
 from flashlib.kernels.forward import LOG2_E
-from flashlib.kernels.tiles import add, load, store, strides
+from flashlib.kernels.launch.tiles import add, load, store, strides
+from flashlib.kernels.masking import device_side
 
 
 def _with_strides(*tensors, also):
@@ -67,8 +67,8 @@ def _dkv(
     p, head = tl.program_id(0) % T_c, tl.program_id(0) // T_c
     j = p  # under a causal mask the first ones are the longest
     if VARIANT is not None:
-        p, head = seen.turn(VARIANT[0], told, T_c)
-        j = seen.block(VARIANT[0], told, head // H_k, p, T_c, False)
+        p, head = device_side.turn(VARIANT[0], told, T_c)
+        j = device_side.block(VARIANT[0], told, head // H_k, p, T_c, False)
     b, h_k = head // H_k, head % H_k
     k = load(K, strides_k, b, h_k, j * B_C, N_k, d, D, B_C, True, DESCRIPTORS)  # (B_C, D)
     v = load(V, strides_v, b, h_k, j * B_C, N_k, d_v, D_V, B_C, True, DESCRIPTORS)  # (B_C, D_V)
@@ -96,7 +96,9 @@ def _dkv(
             counted = None
             start_cut, end_cut, start_whole, end_whole = see_some, tl.minimum(see_all, N_q), see_all, N_q
         else:  # tiles are numbered, the cut ones first
-            counted, end_cut, end_whole = seen.tiles(VARIANT[0], told, b, h, p, j, N_k, N_q, N_k, B_C, B_R, True)
+            counted, end_cut, end_whole = device_side.tiles(
+                VARIANT[0], told, b, h, p, j, N_k, N_q, N_k, B_C, B_R, True
+            )
             start_cut, start_whole = 0, end_cut
         if CUT:
             dk, dv = _stream_rows(
@@ -128,7 +130,7 @@ def _stream_rows(
     At d = 64 there are enough.
     """
     for at in range(begin, end, B_R if VARIANT is None else 1):
-        start = at if VARIANT is None else seen.start(VARIANT[0], counted, at, B_R, MASKED)
+        start = at if VARIANT is None else device_side.start(VARIANT[0], counted, at, B_R, MASKED)
         offs_m = start + tl.arange(0, B_R)
         q = load(Q, strides_q, b, h, start, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
         do = load(dO, strides_do, b, h, start, N_q, d_v, D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
@@ -140,8 +142,8 @@ def _stream_rows(
             r, c = (offs_m + N_k - N_q)[None, :], offs_n[:, None]
         factor = scale * LOG2_E
         if SCORED:
-            slope = seen.slopes(VARIANT[2], told[3], S_T * scale, h, r, c)
-            S_T = seen.changed(VARIANT[2], told[3], S_T * scale, h, r, c)
+            slope = device_side.slopes(VARIANT[2], told[3], S_T * scale, h, r, c)
+            S_T = device_side.changed(VARIANT[2], told[3], S_T * scale, h, r, c)
             factor = LOG2_E
         if MASKED:
             visible = (offs_n < N_k)[:, None]
@@ -149,7 +151,7 @@ def _stream_rows(
                 visible &= offs_n[:, None] <= (offs_m + N_k - N_q)[None, :]
             if VARIANT is not None:
                 if VARIANT[0] is None:
-                    visible &= seen.all_see(VARIANT[1], told[2], b, h, r, c)
+                    visible &= device_side.all_see(VARIANT[1], told[2], b, h, r, c)
                 else:
                     visible = (offs_m[None, :] >= limits[0][:, None]) & (offs_m[None, :] < limits[1][:, None])
             S_T = tl.where(visible, S_T, -float("inf"))
@@ -185,8 +187,8 @@ def _dq(
     if CAUSAL:
         i = T_r - 1 - i  # the longest rows first, as in `forward`
     if VARIANT is not None:
-        p, head = seen.turn(VARIANT[0], told, T_r)
-        i = seen.block(VARIANT[0], told, head // (H_k * group), p, T_r, True)
+        p, head = device_side.turn(VARIANT[0], told, T_r)
+        i = device_side.block(VARIANT[0], told, head // (H_k * group), p, T_r, True)
     b, h = head // (H_k * group), head % (H_k * group)
     offs_m = i * B_R + tl.arange(0, B_R)
     q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
@@ -207,7 +209,9 @@ def _dq(
         start_cut, end_cut = end_whole, seen_by_any
         limits, counted = None, None
     else:  # tiles are numbered, the cut ones first
-        counted, end_cut, end_whole = seen.tiles(VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False)
+        counted, end_cut, end_whole = device_side.tiles(
+            VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False
+        )
         start_cut, start_whole = 0, end_cut
         limits = None
         if VARIANT[0] is not None:
@@ -235,7 +239,7 @@ def _stream_keys(
 ):  # fmt: skip
     """Add to dq what keys begin to end contribute or, of a VARIANT, these tiles; see `forward._stream`."""
     for at in range(begin, end, B_C if VARIANT is None else 1):
-        start = at if VARIANT is None else seen.start(VARIANT[0], counted, at, B_C, MASKED)
+        start = at if VARIANT is None else device_side.start(VARIANT[0], counted, at, B_C, MASKED)
         k = load(K, strides_k, b, h_k, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
         S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
@@ -245,8 +249,8 @@ def _stream_keys(
             r, c = offs_r[:, None], offs_n[None, :]
         factor = scale * LOG2_E
         if SCORED:
-            slope = seen.slopes(VARIANT[2], told[3], S * scale, h, r, c)
-            S = seen.changed(VARIANT[2], told[3], S * scale, h, r, c)
+            slope = device_side.slopes(VARIANT[2], told[3], S * scale, h, r, c)
+            S = device_side.changed(VARIANT[2], told[3], S * scale, h, r, c)
             factor = LOG2_E
         if MASKED:
             visible = (offs_n < N_k)[None, :]
@@ -254,7 +258,7 @@ def _stream_keys(
                 visible &= offs_n[None, :] <= offs_r[:, None]
             if VARIANT is not None:
                 if VARIANT[0] is None:
-                    visible &= seen.all_see(VARIANT[1], told[2], b, h, r, c)
+                    visible &= device_side.all_see(VARIANT[1], told[2], b, h, r, c)
                 else:
                     visible = (c >= limits[0][:, None]) & (c < limits[1][:, None])
             S = tl.where(visible, S, -float("inf"))

@@ -12,24 +12,23 @@ import triton
 import triton.language as tl
 
 from flashlib import masks
-from flashlib.kernels import (
+from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_scale
+from flashlib.kernels import INTERPRETED, sinks
+from flashlib.kernels.decode_passes import FEW, _merge, _partial
+from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
+from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch.cache_layout import Layout, check_cache
+from flashlib.kernels.launch.inputs import (
     DTYPES,
-    INTERPRETED,
     as_autocast,
     check_device,
     check_no_gradient,
     launchable,
-    launching,
     on_device_of,
-    sinks,
-    tuned,
     uncompiled,
-    variants,
 )
-from flashlib.kernels.decode_passes import FEW, _merge, _partial
-from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
-from flashlib.kernels.paged import Layout, check_cache
-from flashlib.state import Attention, check_causal, check_counts, check_tensors, resolve_scale
+from flashlib.kernels.masking import host_side
+from flashlib.types import Attention
 
 MOST_SEQUENCES = 4096  # every program looks at all lengths
 MOST_CANDIDATES = 32  # of a tree: a bit each
@@ -100,12 +99,12 @@ class Plan(NamedTuple):
     """
 
     states: int
-    partial: launching.Launch | None
-    merge: launching.Launch | None
+    partial: planning.Launch | None
+    merge: planning.Launch | None
     of_shared: "Plan | None" = None
 
 
-PLANS = launching.PlansOfMasks()
+PLANS = planning.PlansOfMasks()
 
 
 def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
@@ -123,7 +122,7 @@ def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
     if sink is not None:
         sinks.checked(sink, Q)
     fitted = masks.fitted(mask, causal, *Q.shape[:3], max(layout.capacity, Q.shape[2]))
-    hide, change = variants.parts(fitted)
+    hide, change = host_side.parts(fitted)
     sees = _sees(hide, change, Q, layout.capacity)
     found = _planned(Q, cache, layout, sees, shared, parts)
     if shared:
@@ -190,7 +189,7 @@ class Sees(NamedTuple):
 def _sees(hide, change, Q, capacity) -> Sees:
     """Return what kernels are told of the parts of a mask; raise ValueError for one that they cannot ask."""
     B, H, N_q, _ = Q.shape
-    variants.check_change(change)
+    host_side.check_change(change)
     windows = [part for part in hide if isinstance(part, masks.Window)]
     trees = [part for part in hide if isinstance(part, masks.Tree)]
     others = [part for part in hide if part not in windows and part not in trees]
@@ -205,10 +204,10 @@ def _sees(hide, change, Q, capacity) -> Sees:
             f"the mask has {len(trees)} trees and there are {N_q} candidates; decoding takes one tree of at most "
             f"{MOST_CANDIDATES}: propose fewer"
         )
-    asked = variants.Asked(B, H, N_q, capacity, 1, 1, Q.device)
-    seen = [variants.sees(part, asked) for part in others]
+    asked = host_side.Asked(B, H, N_q, capacity, 1, 1, Q.device)
+    seen = [host_side.sees(part, asked) for part in others]
     functions, numbers = zip(*seen, strict=True) if seen else ((), ())
-    scores, of_scores = variants.scores(change, asked)
+    scores, of_scores = host_side.scores(change, asked)
     left, right = (
         min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
         for side in ("left", "right")
@@ -240,7 +239,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     parts = _wanted(max(1, programs // blocks), B) if parts is None else parts
     parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has a tile at least
     states = parts + B - 1
-    unit, strides = launching.in_units(q, k, v)
+    unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
     table_stride = 0 if cache.table is None else launchable(cache.table).stride(0)
     about = layout.capacity, shared, sees.left
@@ -250,14 +249,14 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
-    partial = launching.Launch(
+    partial = planning.Launch(
         _partial,
         states * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.told),
         {"d": d, "D": D, "B_R": config.B_R} | own | of_keys | of_values | sees.constants,
         {"num_warps": config.num_warps, "num_stages": config.num_stages},
     )  # fmt: skip
-    merge = launching.Launch(
+    merge = planning.Launch(
         _merge,
         B * H * N_q,
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),

@@ -12,8 +12,8 @@ Source: Dao and others, Flash-Decoding (2023); pages: Kwon and others, PagedAtte
 import triton
 import triton.language as tl
 
-from flashlib.kernels import seen
 from flashlib.kernels.forward import LOG2_E
+from flashlib.kernels.masking import device_side
 
 FEW = tl.constexpr(8)  # pages of a tile, at most, that are looked up a tile ahead, one by one
 
@@ -198,7 +198,7 @@ def _stream(
             at = s_at[0] + page * s_at[1] + first + row
             S *= tl.load(K_scale_ptr + at, mask=inside, other=0.0)[None, :]
         if len(SCORES) > 0:
-            S = seen.changed(SCORES, told[2], S * (scale_log2e / LOG2_E), h, r, c[None, :]) * LOG2_E
+            S = device_side.changed(SCORES, told[2], S * (scale_log2e / LOG2_E), h, r, c[None, :]) * LOG2_E
         if CUT:
             visible = (c >= tl.maximum(r - left, shared)) & (c < length)[None, :]
             if TREE:
@@ -207,7 +207,7 @@ def _stream(
             else:
                 visible &= c[None, :] <= r + right
             if len(SEEN) > 0:
-                visible &= seen.all_see(SEEN, told[1], b, h, r, c[None, :])
+                visible &= device_side.all_see(SEEN, told[1], b, h, r, c[None, :])
             S = tl.where(visible, S, -float("inf"))
         m_old = m
         m = tl.maximum(m_old, tl.max(S, axis=1))

@@ -21,21 +21,20 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import (
+from flashlib.inputs import resolve_scale
+from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
     check_no_gradient,
     check_readable,
     launchable,
-    launching,
     on_device_of,
-    seen,
-    tuned,
     uncompiled,
-    variants,
 )
-from flashlib.kernels.tiles import load, store, strides
-from flashlib.state import Attention, resolve_scale
+from flashlib.kernels.launch.tiles import load, store, strides
+from flashlib.kernels.masking import device_side, host_side
+from flashlib.types import Attention
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 HEAD_DIMS = range(16, 257)
@@ -75,14 +74,14 @@ def attention(
 class Plan(NamedTuple):
     """A call of `attention`, except its tensors and its scale. launch: None if O has no elements."""
 
-    launch: launching.Launch | None
+    launch: planning.Launch | None
     descriptors: bool
     D: int
     D_V: int
     tokens_first: bool = False
 
 
-PLANS = launching.PlansOfMasks()
+PLANS = planning.PlansOfMasks()
 
 
 def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
@@ -93,9 +92,9 @@ def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
-    checked = variants.checked(mask, bool(causal), Q, K)
-    sparsity = variants.sparsity(*checked, Q.shape[2], K.shape[2])
-    return plans.keep(key, plan(Q, K, V, causal, functools.partial(variants.of, *checked), sparsity, *asked))
+    checked = host_side.checked(mask, bool(causal), Q, K)
+    sparsity = host_side.sparsity(*checked, Q.shape[2], K.shape[2])
+    return plans.keep(key, plan(Q, K, V, causal, functools.partial(host_side.of, *checked), sparsity, *asked))
 
 
 def plan(
@@ -106,9 +105,9 @@ def plan(
 
     variant: as `variants.of` without its mask. tokens_first: O lies in memory as (B, N_q, H_q, d_v).
     """
-    asked = launching.launch_options(B_r, B_c, num_warps, num_stages)
+    asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(launchable, (Q, K, V))
-    descriptors = launching.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
+    descriptors = planning.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     d_v = v.shape[3]
     D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
@@ -116,16 +115,16 @@ def plan(
     config = tuned.default(max(D, D_V), q.dtype, descriptors, q.device, **sizes, **asked)
     if not q.numel():
         return Plan(None, descriptors, D, D_V, tokens_first)
-    unit, strides = launching.in_units(q, k, v, _output(q, d_v, tokens_first, device="meta"))
+    unit, strides = planning.in_units(q, k, v, _output(q, d_v, tokens_first, device="meta"))
     constants = {"d": d, "D": D, "d_v": d_v, "D_V": D_V, "DESCRIPTORS": descriptors, "UNIT": unit}
     # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
     # takes, that is better done at the top of the loop, where no warp is ahead, than in the middle of the softmax.
     constants["V_FIRST"] = config.num_warps > 4
-    told, of_mask = variant(variants.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
+    told, of_mask = variant(host_side.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
     constants |= of_mask
     sizes = *strides, H, H // max(H_k, 1), N_q, N_k, told
     grid = triton.cdiv(N_q, config.B_R) * B * H
-    launch = launching.Launch(_forward, grid, sizes, constants, config._asdict())
+    launch = planning.Launch(_forward, grid, sizes, constants, config._asdict())
     return Plan(launch, descriptors, D, D_V, tokens_first)
 
 
@@ -145,7 +144,7 @@ def run(Q, K, V, scale, plan, told=None) -> Attention:
     if plan.launch:
         if plan.descriptors:
             rows = plan.launch.config["B_C"]
-            k, v = launching.describe(k, rows, plan.D), launching.describe(v, rows, plan.D_V)
+            k, v = planning.describe(k, rows, plan.D), planning.describe(v, rows, plan.D_V)
         with on_device_of(q):
             plan.launch(q, k, v, o, lse, scale * LOG2_E.value, told=told)
     return Attention(o if o.dtype == Q.dtype else o.to(Q.dtype), lse)
@@ -171,8 +170,8 @@ def _forward(
     if CAUSAL:
         i = T_r - 1 - i  # the longest rows first: short ones fill the gaps at the end
     if VARIANT is not None:
-        p, head = seen.turn(VARIANT[0], told, T_r)
-        i = seen.block(VARIANT[0], told, head // H, p, T_r, True)
+        p, head = device_side.turn(VARIANT[0], told, T_r)
+        i = device_side.block(VARIANT[0], told, head // H, p, T_r, True)
     b = head // H
     h = head % H
     h_k = h // group  # the head of K and V
@@ -219,7 +218,9 @@ def _attend(
         start_cut, end_cut = end_whole, seen_by_any
         limits, counted = None, None
     else:  # tiles are numbered, the cut ones first
-        counted, end_cut, end_whole = seen.tiles(VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False)
+        counted, end_cut, end_whole = device_side.tiles(
+            VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False
+        )
         start_cut, start_whole = 0, end_cut
         limits = None
         if VARIANT[0] is not None:
@@ -254,7 +255,7 @@ def _stream(
     """
     factor = 1.0 if SCORED else scale_log2e
     for at in range(begin, end, B_C if VARIANT is None else 1):
-        start = at if VARIANT is None else seen.start(VARIANT[0], counted, at, B_C, MASKED)
+        start = at if VARIANT is None else device_side.start(VARIANT[0], counted, at, B_C, MASKED)
         # The loop waits once for both tiles. Another wait for v, after the softmax, costs up to a tenth.
         if V_FIRST:
             v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
@@ -266,14 +267,14 @@ def _stream(
         if VARIANT is not None:
             r, c = offs_r[:, None], offs_n[None, :]
         if SCORED:
-            S = seen.changed(VARIANT[2], told[3], S * (scale_log2e / LOG2_E), h, r, c) * LOG2_E
+            S = device_side.changed(VARIANT[2], told[3], S * (scale_log2e / LOG2_E), h, r, c) * LOG2_E
         if MASKED:
             visible = (offs_n < N_k)[None, :]
             if CAUSAL:
                 visible &= offs_n[None, :] <= offs_r[:, None]
             if VARIANT is not None:
                 if VARIANT[0] is None:
-                    visible &= seen.all_see(VARIANT[1], told[2], b, h, r, c)
+                    visible &= device_side.all_see(VARIANT[1], told[2], b, h, r, c)
                 else:
                     visible = (c >= limits[0][:, None]) & (c < limits[1][:, None])
             S = tl.where(visible, S, -float("inf"))

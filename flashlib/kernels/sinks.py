@@ -10,15 +10,10 @@ from numbers import Real
 import torch
 
 from flashlib import sink as sinks
-from flashlib.kernels import (
-    as_autocast,
-    backward,
-    check_deterministic,
-    check_readable,
-    forward,
-    uncompiled,
-)
-from flashlib.state import Attention, resolve_scale
+from flashlib.inputs import resolve_scale
+from flashlib.kernels import backward, forward
+from flashlib.kernels.launch.inputs import as_autocast, check_deterministic, check_readable, uncompiled
+from flashlib.types import Attention
 
 
 @uncompiled

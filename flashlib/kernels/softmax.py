@@ -4,8 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import DTYPES, check_device, check_no_gradient, launchable, on_device_of
-from flashlib.state import check_tensors
+from flashlib.inputs import check_tensors
+from flashlib.kernels.launch.inputs import DTYPES, check_device, check_no_gradient, launchable, on_device_of
 
 MAX_BLOCK = 4096
 

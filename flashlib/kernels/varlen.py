@@ -9,19 +9,18 @@ from typing import NamedTuple
 
 import torch
 
-from flashlib.kernels import (
+from flashlib.inputs import check_causal, resolve_scale
+from flashlib.kernels import backward, forward
+from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch.inputs import (
     as_autocast,
-    backward,
     check_attention,
     check_no_tangent,
     check_readable,
-    forward,
-    launching,
-    packed,
-    tuned,
     uncompiled,
 )
-from flashlib.state import Attention, check_causal, resolve_scale
+from flashlib.kernels.masking import packed
+from flashlib.types import Attention
 
 
 @uncompiled
@@ -94,7 +93,7 @@ class Plan(NamedTuple):
     asked: list
 
 
-FORWARD, BACKWARD = launching.Plans(), launching.Plans()
+FORWARD, BACKWARD = planning.Plans(), planning.Plans()
 
 
 def _planned(plans, tensors, causal, make) -> Plan:

@@ -26,7 +26,7 @@ from numbers import Real
 
 import numpy as np
 
-from flashlib.masks.candidates import Tree
+from flashlib.inputs import check_causal, check_counts
 from flashlib.masks.kinds import (
     FAR,
     Alibi,
@@ -40,7 +40,7 @@ from flashlib.masks.kinds import (
     count_arguments,
 )
 from flashlib.masks.mask import Both, Either, Mask, Place, Tiles, check_mask, repeated
-from flashlib.state import check_causal, check_counts
+from flashlib.masks.tree import Tree
 
 __all__ = [
     "FAR", "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Prefix", "Score",

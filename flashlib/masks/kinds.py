@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 import numpy as np
 
+from flashlib.inputs import check_block_sizes
 from flashlib.masks.mask import Mask, inside
-from flashlib.state import check_block_sizes
 
 FAR = 2**30  # beyond any position
 

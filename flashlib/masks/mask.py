@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashlib.state import check_counts
+from flashlib.inputs import check_counts
 
 
 class Place(NamedTuple):

@@ -31,8 +31,8 @@ from flashlib.pipeline.commands import (
     barriers,
     ring,
 )
+from flashlib.pipeline.multiprocessor import KINDS, Fault
 from flashlib.pipeline.schedules import Report, check
-from flashlib.pipeline.state import KINDS, Fault
 from flashlib.pipeline.timeline import MACHINE, Machine, Timeline, run
 
 __all__ = [

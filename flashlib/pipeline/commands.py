@@ -11,7 +11,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import NamedTuple
 
-from flashlib.state import check_counts
+from flashlib.inputs import check_counts
 
 
 class Barrier:

@@ -8,8 +8,8 @@ Source: FlashAttention-3 (Shah and others, 2024), Algorithms 1 and 2, and sectio
 import functools
 from typing import NamedTuple
 
+from flashlib.inputs import check_counts
 from flashlib.pipeline import commands as c
-from flashlib.state import check_counts
 
 ROWS = 64  # of Q that a group of four warps multiplies at once: wgmma's m
 OPERATIONS = (("scale, max", "fma", 2), ("exp", "exp", 1), ("sum, round", "fma", 1.5))  # for each score

@@ -10,9 +10,9 @@ schedule.
 import random
 from typing import NamedTuple
 
+from flashlib.inputs import check_counts
 from flashlib.pipeline import commands as c
-from flashlib.pipeline.state import Fault, Flight, State
-from flashlib.state import check_counts
+from flashlib.pipeline.multiprocessor import Fault, Flight, State
 
 QUIET = {c.Compute, c.Finish, c.FinishStores}  # that no other role can notice
 

@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("anywidget")
-from flashlib.checks import solutions  # noqa: E402
+from flashlib.checks.engine import solutions  # noqa: E402
 from tests.browser.contrast import too_low  # noqa: E402
 from tests.browser.lab import THEMES  # noqa: E402
 
@@ -49,7 +49,7 @@ def test_verdicts_are_shown_and_readable(outputs, theme):
 def test_a_wrong_loop_is_played(open_lab):
     wrong = solutions.text("fa2").replace("l = alpha * l +", "l = l +")
     imports = (
-        f"{IMPORTS}\nfrom flashlib.state import Step\nfrom flashlib.tiled import blocks, is_hidden, is_visible"
+        f"{IMPORTS}\nfrom flashlib.types import Step\nfrom flashlib.tiled import blocks, is_hidden, is_visible"
     )
     with open_lab("play.ipynb", [imports, wrong, "checks.fa2(my_fa2).play()"]) as lab:
         assert lab.run_all() == []

@@ -11,8 +11,8 @@ pytest.importorskip("anywidget")
 pytest.importorskip("cloudpickle")
 pytest.importorskip("nbconvert")
 
-from flashlib.checks import prediction
-from flashlib.checks.prediction import predict, questions
+from flashlib.checks.engine import prediction
+from flashlib.checks.engine.prediction import predict, questions
 from tests.browser.contrast import too_low
 from tests.browser.lab import THEMES, opened_file
 from tests.browser.probes import AXE, VIOLATIONS

@@ -7,9 +7,9 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat")
 from flashlib import checks  # noqa: E402
-from flashlib.checks import solutions  # noqa: E402
-from flashlib.checks.exercise import EXERCISES  # noqa: E402
-from flashlib.checks.prediction import questions  # noqa: E402
+from flashlib.checks.engine import solutions  # noqa: E402
+from flashlib.checks.engine.exercise import EXERCISES  # noqa: E402
+from flashlib.checks.engine.prediction import questions  # noqa: E402
 from tools import notebooks, solved  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,9 +80,9 @@ def test_folded_solutions_and_the_solved_notebook_are_up_to_date(chapter):
 @pytest.mark.parametrize("path", notebooks.find(ROOT / "notebooks" / notebooks.SOLVED), ids=lambda p: p.stem)
 def test_in_a_solved_notebook_everything_is_right(path):
     outcomes = [
-        output.data[checks.verdict.MIME]["outcome"]
+        output.data[checks.engine.verdict.MIME]["outcome"]
         for cell in notebooks.read(path).cells
         for output in cell.get("outputs", [])
-        if checks.verdict.MIME in output.get("data", {})
+        if checks.engine.verdict.MIME in output.get("data", {})
     ]
     assert outcomes and set(outcomes) == {"right"}

@@ -5,12 +5,12 @@ import pytest
 pytest.importorskip("cloudpickle")
 import numpy as np  # noqa: E402
 
+from flashlib.cache.pages import Pages  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks import solutions  # noqa: E402
 from flashlib.checks.chapters.inference import exercises_pages  # noqa: E402
 from flashlib.checks.chapters.inference.operations import cause, play, text  # noqa: E402
-from flashlib.checks.examine import Finding  # noqa: E402
-from flashlib.pages import Pages  # noqa: E402
+from flashlib.checks.engine import solutions  # noqa: E402
+from flashlib.checks.engine.examine import Finding  # noqa: E402
 
 if chapter("15_inference").obstacles():
     pytest.skip("the solutions of the chapter import Triton", allow_module_level=True)

@@ -29,7 +29,7 @@ def poisoned(monkeypatch):
 @pytest.fixture
 def clock(monkeypatch):
     """A clock for the ladders: the first call of all takes 2 ms, each later one a tick less."""
-    from flashlib.bench import harness
+    from flashlib.bench.common import harness
 
     told = iter(2 - i / 200 for i in range(200))
     monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(told))

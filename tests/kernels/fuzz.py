@@ -1,7 +1,7 @@
 """Random problems for the kernels, for as long as you like: python -m tests.kernels.fuzz --seconds 60
 
 With --backward they are for the gradients, with --hopper for the Hopper kernel; without a GPU its own code is run
-by `kernels.hopper.interpreting`, each problem under another schedule.
+by `kernels.hopper.interpreter.run`, each problem under another schedule.
 
 Each is verified as the tests do: error at most twice that of plain attention in the same dtype, both against fp64,
 outputs poisoned, inputs inside borders of NaN. A failure prints its seed; `--seed N --seconds 0` runs it again.
@@ -17,7 +17,7 @@ import torch
 from flashlib import kernels
 from flashlib.kernels import forward
 from flashlib.kernels.hopper import forward as hopper_forward
-from flashlib.kernels.hopper import interpreting
+from flashlib.kernels.hopper.interpreter import run as interpreter
 from tests.kernels import drawn
 from tests.kernels.gradients import check as check_gradients
 from tests.kernels.poison import poison
@@ -84,7 +84,7 @@ def run(seed, device, *, backward=False, hopper=False):
         if not hopper:
             return forward.attention(Q, K, V, **options)
         if device == "cpu":
-            return interpreting.attention(Q, K, V, B_c=64 if seed % 2 else 128, seed=seed, **options)
+            return interpreter.attention(Q, K, V, B_c=64 if seed % 2 else 128, seed=seed, **options)
         return hopper_forward.attention(Q, K, V, **options)
 
     try:

@@ -9,10 +9,10 @@ import warnings
 import pytest
 import torch
 
-from flashlib import rotary
 from flashlib.kernels import append as module
-from flashlib.kernels import paged
 from flashlib.kernels.append import FP8, append, rotate
+from flashlib.kernels.launch import cache_layout
+from flashlib.lm import rotary
 from tests import oracle
 
 H = 2
@@ -332,7 +332,7 @@ def test_bad_queries_are_refused(changed, error, words, monkeypatch):
 
 def test_fp8_takes_a_gpu_that_has_it(monkeypatch):
     monkeypatch.setattr(module, "check_device", lambda **_: None)
-    monkeypatch.setattr(paged, "_has_fp8", lambda device: False)
+    monkeypatch.setattr(cache_layout, "_has_fp8", lambda device: False)
     with pytest.raises(
         ValueError, match="takes a GPU of compute capability 8.9 or later .*: pass caches of torch.fl"
     ):
@@ -437,7 +437,7 @@ def test_rotation_is_that_of_transformers(dtype):
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("cached", [None, FP8])
 def test_a_step_is_one_graph_for_any_lengths_and_nothing_waits(cached):
-    if cached and not paged._has_fp8(torch.device("cuda")):
+    if cached and not cache_layout._has_fp8(torch.device("cuda")):
         pytest.skip("this GPU has no fp8")
     K, V, _, caches, table = problem(16, 3, 64, 64, [5, 40], torch.bfloat16, "cuda", cached)
     pair, length = rotary.angles(64, 64, device="cuda"), torch.tensor([5, 40], device="cuda")

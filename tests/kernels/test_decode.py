@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from flashlib import masks, rotary, sink, torch_ref
+from flashlib import masks, sink, torch_ref
 from flashlib.cache import Cache
-from flashlib.kernels import append, decode, decode_ideas
-from flashlib.state import Attention
+from flashlib.kernels import append, decode
+from flashlib.kernels.ablations import decode as ablated
+from flashlib.lm import rotary
+from flashlib.types import Attention
 from tests import oracle
 from tests.kernels import cached, drawn
 from tests.kernels.test_forward import dot_product_rounding, largest
@@ -96,7 +98,7 @@ def test_the_last_program_merges_to_the_same_bits(page, device, poisoned):
     for parts in (1, 9):
         expected = decode.attention(problem.Q, **problem.cache, causal=True, parts=parts)
         for _ in range(2):  # counts are 0 again
-            given = decode_ideas.attention(problem.Q, **problem.cache, causal=True, parts=parts)
+            given = ablated.attention(problem.Q, **problem.cache, causal=True, parts=parts)
             assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
 
 
@@ -251,7 +253,7 @@ def test_views_options_and_trees_of_any_kind(device, poisoned):
     others = {"lengths": apart[::2], "table": cache["table"].mT.contiguous().mT}
     given = decode.attention(Q, **cache | others, causal=True, parts=np.int64(3), sink=torch._neg_view(-s))
     assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
-    last = decode_ideas.attention(Q, **cache | others, causal=True, parts=3)
+    last = ablated.attention(Q, **cache | others, causal=True, parts=3)
     assert torch.equal(last.O, decode.attention(Q, **cache, causal=True, parts=3).O)
     of_one = decode.attention(Q, **cache, mask=masks.tree([[-1, 0]]))
     assert torch.equal(of_one.O, decode.attention(Q, **cache, mask=masks.tree([-1, 0])).O)

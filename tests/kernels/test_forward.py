@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from flashlib import torch_ref
-from flashlib.kernels import DEVICE, forward, forward_ideas, launching, tuned
+from flashlib.kernels import DEVICE, forward
+from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal, r8_descriptors
+from flashlib.kernels.launch import planning, tuned
 from tests import oracle
 from tests.kernels.scores import under
 
@@ -20,9 +22,9 @@ RUNGS = {
     "r5_causal": r5_causal.attention,
     "r8_descriptors": r8_descriptors.attention,
     "without_common_wait": partial(r8_descriptors.attention, common_wait=False),
-    "without_late_division": partial(forward_ideas.attention, late_division=False),
-    "without_parallel_rows": partial(forward_ideas.attention, parallel_rows=False),
-    "without_split_rows": partial(forward_ideas.attention, split_rows=False),
+    "without_late_division": partial(ablated.attention, late_division=False),
+    "without_parallel_rows": partial(ablated.attention, parallel_rows=False),
+    "without_split_rows": partial(ablated.attention, split_rows=False),
 }
 KERNELS = {
     "pointers": partial(forward.attention, descriptors=False),
@@ -107,7 +109,7 @@ def test_head_dimensions_that_are_no_power_of_two_inside_nan(name, d, causal, de
 
 def test_with_all_ideas_it_is_rung_5_to_the_bit(device, poisoned):
     Q, K, V = tensors(device, 83, 53, 16, torch.float16)
-    given, expected = (module.attention(Q, K, V, causal=True, **SMALL) for module in (forward_ideas, r5_causal))
+    given, expected = (module.attention(Q, K, V, causal=True, **SMALL) for module in (ablated, r5_causal))
     assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
 
 
@@ -364,7 +366,7 @@ def test_descriptors_are_a_bool(device):
 
 def test_descriptors_are_the_default_where_they_pay(monkeypatch):
     def default(tensor):
-        return launching.resolve_descriptors(None, tensor, tensor, tensor)
+        return planning.resolve_descriptors(None, tensor, tensor, tensor)
 
     monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(227 * 1024, 132, tma=True))
     assert default(X.half()) and default(X.half().transpose(1, 2))

@@ -5,7 +5,7 @@ import torch
 
 from flashlib.kernels import backward, forward
 from flashlib.kernels.hopper import launch
-from flashlib.state import Grads
+from flashlib.types import Grads
 from tests.kernels import fuzz
 
 SEEDS = range(25)

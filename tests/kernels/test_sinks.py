@@ -12,7 +12,7 @@ from flashlib import masks, torch_ref
 from flashlib import sink as numbers
 from flashlib.kernels import sinks
 from tests import oracle
-from tests.kernels.test_variants import tensors
+from tests.kernels.masking.test_masks import tensors
 
 
 def learned(device):

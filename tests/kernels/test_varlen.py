@@ -8,7 +8,7 @@ import torch
 
 from flashlib import torch_ref
 from flashlib.kernels import forward, varlen
-from flashlib.kernels import packed as packing
+from flashlib.kernels.masking import packed as packing
 from tests import oracle
 
 PACKS = {  # lengths of queries and of keys

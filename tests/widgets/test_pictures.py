@@ -8,7 +8,7 @@ pytest.importorskip("anywidget")
 
 from PIL import Image
 
-from flashlib import figures
+from flashlib.pictures import inks
 from flashlib.pipeline import protocol
 from flashlib.widgets import (
     BackwardPlayer,
@@ -65,7 +65,7 @@ def test_a_picture_is_small_and_lies_on_the_page(widget):
     image = Image.open(io.BytesIO(png)).convert("RGBA")
     assert image.getchannel("A").getextrema() == (0, 255)
     assert image.width <= 930
-    assert image.getpixel((0, image.height - 1))[3] <= round(255 * figures.SOFT)
+    assert image.getpixel((0, image.height - 1))[3] <= round(255 * inks.SOFT)
 
 
 def test_a_picture_says_in_words_what_it_shows(widget):

@@ -39,7 +39,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from flashlib.kernels.hopper import launch
-from flashlib.state import Attention
+from flashlib.types import Attention
 
 HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
 

@@ -7,17 +7,17 @@ import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.kernels import (
-    INTERPRETED,
+from flashlib.inputs import resolve_scale
+from flashlib.kernels import INTERPRETED
+from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
     check_no_gradient,
     check_readable,
-    launching,
     on_device_of,
-    tuned,
 )
-from flashlib.state import Attention, resolve_scale
+from flashlib.types import Attention
 
 ROWS = 64  # of a consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
@@ -53,7 +53,7 @@ LAYOUTS = {
 class Plan(NamedTuple):
     """A launch, and the tiles of its descriptors."""
 
-    launch: launching.Launch
+    launch: planning.Launch
     tiles: Tiles
 
     def described(self, Q, K, V, O):
@@ -62,7 +62,7 @@ class Plan(NamedTuple):
         return [describe(X, n) for X, n in zip((Q, K, V, O), rows, strict=True)]
 
 
-PLANS = launching.Plans()
+PLANS = planning.Plans()
 
 
 def attention(kernel, Q, K, V, causal, mask, scale) -> Attention:
@@ -136,7 +136,7 @@ def _plan(kernel, Q, K, V, causal):
     grid = n_tiles
     if persistent(d, N_k, causal):
         grid = min(grid, tuned.room(Q.device).multiprocessors or grid)
-    return Plan(launching.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
+    return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
 
 
 def persistent(d, N_k, causal) -> bool:

@@ -10,21 +10,22 @@
      9               for use: `kernels.forward`
 
 Each has `attention(Q, K, V, *, causal, scale)`, from rung 3 on with `B_r, B_c, num_warps, num_stages` too, and a
-kernel to read. `kernels.forward_ideas` is r5 with each of FlashAttention-2's three ideas as a switch.
+kernel to read. `kernels.ablations.forward` is r5 with each of FlashAttention-2's three ideas as a switch.
 `python -m flashlib.bench.ladder` times them all.
 """
 
 import torch
 import triton
 
-from flashlib.kernels import (
+from flashlib.inputs import check_counts, resolve_scale
+from flashlib.kernels.launch.inputs import (
     check_attention,
     check_kernel_blocks,
     check_powers_of_two,
     launchable,
     on_device_of,
 )
-from flashlib.state import Attention, check_counts, resolve_scale
+from flashlib.types import Attention
 
 MAX_HEADS = 65535  # the grid's second axis
 

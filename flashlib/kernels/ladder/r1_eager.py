@@ -4,8 +4,9 @@ import math
 
 import torch
 
-from flashlib.kernels import check_attention
-from flashlib.state import Attention, resolve_scale
+from flashlib.inputs import resolve_scale
+from flashlib.kernels.launch.inputs import check_attention
+from flashlib.types import Attention
 
 
 def attention(Q, K, V, *, causal=False, scale=None):

@@ -4,8 +4,9 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib.kernels import check_attention, launchable, on_device_of
-from flashlib.state import Attention, resolve_scale
+from flashlib.inputs import resolve_scale
+from flashlib.kernels.launch.inputs import check_attention, launchable, on_device_of
+from flashlib.types import Attention
 
 MAX_BLOCK = 4096  # of a row, in one go; the second look at it finds it in cache
 

@@ -7,10 +7,10 @@ from numbers import Rational
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, Finding, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.values import describe_value, same
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.values import describe_value, same
 
 CLOSE = 1e-10  # relative error of fp64
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib import cost, naive
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.memory import HBM
 
 N = 16384  # 16K

@@ -4,11 +4,12 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn, gradient
-from flashlib.checks.examine import Case, Finding, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.gradient import softmax
-from flashlib.checks.slow import held
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.harness import gradient
+from flashlib.checks.harness.gradient import softmax
+from flashlib.checks.harness.slow import held
 
 INF = np.inf
 KB = 1024

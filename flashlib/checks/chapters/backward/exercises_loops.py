@@ -5,12 +5,13 @@ from functools import wraps
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks import drawn, gradient
 from flashlib.checks.chapters.backward.exercises import KB, drawn_scale, lean
-from flashlib.checks.examine import Case, Finding, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.slow import Slow
-from flashlib.checks.values import describe_value
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.values import describe_value
+from flashlib.checks.harness import gradient
+from flashlib.checks.harness.slow import Slow
 from flashlib.tiled import blocks
 
 MANY = 256  # rows that are too many to be loaded at once

@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 
 from flashlib import cost, naive, tiled
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
 
 N, d = 4096, 64

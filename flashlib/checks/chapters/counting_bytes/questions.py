@@ -1,7 +1,7 @@
 """The questions of chapter 07."""
 
 from flashlib import cost
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS, KB
 
 N, d = 4096, 64

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from flashlib.checks import sizes
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import sizes
 
 NAMES = {"np": np}
 

@@ -2,9 +2,10 @@
 
 from functools import partial
 
-from flashlib.checks import roles, solutions
-from flashlib.checks.examine import Finding
-from flashlib.checks.exercise import exercise
+from flashlib.checks.engine import solutions
+from flashlib.checks.engine.examine import Finding
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.harness import roles
 from flashlib.pipeline import (
     Arrive,
     Compute,

@@ -3,10 +3,10 @@
 from functools import partial
 
 from flashlib import pipeline
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
 from flashlib.pipeline import MACHINE, protocol
-from flashlib.pipeline.state import State
+from flashlib.pipeline.multiprocessor import State
 
 GPU = GPUS["H200"]
 NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"

@@ -4,10 +4,11 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn, sizes, update
-from flashlib.checks.examine import Case, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import sizes, update
 
 INF = np.inf
 NAMES = {"np": np}

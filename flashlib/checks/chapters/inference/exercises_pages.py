@@ -1,12 +1,12 @@
 """The exercise of chapter 15 on an allocator of pages, checked by operations in any order."""
 
-from flashlib.checks import drawn
 from flashlib.checks.chapters.inference.operations import cause, play, text
-from flashlib.checks.examine import Case, attempt, find_problem
-from flashlib.checks.exercise import exercise
-from flashlib.checks.process import announce
-from flashlib.checks.program import out_of_reach
-from flashlib.checks.verdict import Verdict
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, attempt, find_problem
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.process import announce
+from flashlib.checks.engine.program import out_of_reach
+from flashlib.checks.engine.verdict import Verdict
 
 # n_pages, page: operations. a+3 appends 3 tokens to a, a>b makes b a fork of a, a- frees a.
 FIXED = """

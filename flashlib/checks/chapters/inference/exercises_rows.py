@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
 
 NAMES = {"np": np}
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from flashlib.checks import drawn, update
-from flashlib.checks.examine import Case, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import update
 
 # ---- a part of the keys
 
@@ -52,8 +53,8 @@ DECODE_PART = update.looped(
 
 @exercise(title="A part of the keys", minutes=25, difficulty="hard", program=DECODE_PART, limit=8.0)
 def decode_part(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts_inference import by_parts
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts_inference import by_parts
 
     if problem := kernel_problem(answer):
         return problem
@@ -163,8 +164,8 @@ def appended(new, before, table, lengths):
     program=Program(APPEND_KERNEL.strip(), {"np": np, "put": _put, "get": _get}),
 )  # fmt: skip
 def append_kernel(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts_inference import into_pages
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts_inference import into_pages
 
     if problem := kernel_problem(answer):
         return problem

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Hashable
 from numbers import Integral
 
-from flashlib.checks.examine import Finding
-from flashlib.checks.values import describe_value
+from flashlib.checks.engine.examine import Finding
+from flashlib.checks.engine.values import describe_value
 
 AGAIN = {  # of how a page was given up before it was free and taken: what it is if it is given to another too
     "freed_while_owned": "freed_twice", "freed_twice": "freed_twice", "left_while_owned": "left_while_owned",

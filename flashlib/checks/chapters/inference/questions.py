@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from flashlib.checks.prediction import Question
+from flashlib.cache.pages import Pages
+from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
-from flashlib.pages import Pages
 from flashlib.softmax import State, merge
 
 PAGE = 16

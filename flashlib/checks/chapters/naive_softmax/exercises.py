@@ -5,10 +5,10 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, attempt, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.values import as_numbers, show
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, attempt, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.values import as_numbers, show
 from flashlib.softmax import naive
 
 DTYPES = (np.float16, np.float32, np.float64)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.softmax import naive
 
 FORMATS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64}

@@ -4,10 +4,11 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn, update
-from flashlib.checks.examine import Case, Finding, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.slow import held, read_once
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.harness import update
+from flashlib.checks.harness.slow import held, read_once
 from flashlib.tiled import blocks
 
 INF = np.inf

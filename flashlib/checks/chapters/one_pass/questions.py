@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib import softmax, tiled
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.memory import HBM
 
 X = np.array([1.0, 2.0, 4.0, 3.0])  # the scores and values of section 3

@@ -5,11 +5,11 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, Finding, attempt, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.slow import held, read_once
-from flashlib.checks.values import same
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, attempt, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.values import same
+from flashlib.checks.harness.slow import held, read_once
 from flashlib.softmax import logsumexp, safe, summarise
 
 INF = np.inf

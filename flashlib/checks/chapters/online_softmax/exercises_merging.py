@@ -4,10 +4,10 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, Finding, Measured, attempt, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.values import same
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Measured, attempt, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.values import same
 from flashlib.softmax import State, logsumexp, safe, summarise
 from flashlib.softmax import merge as true_merge
 

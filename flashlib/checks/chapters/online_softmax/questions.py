@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.memory import HBM
 from flashlib.softmax import IDENTITY, State, merge, summarise
 

@@ -4,12 +4,12 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, Finding, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import defined
-from flashlib.checks.slow import Slow
-from flashlib.checks.values import describe, show
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import defined
+from flashlib.checks.engine.values import describe, show
+from flashlib.checks.harness.slow import Slow
 
 INF = np.inf
 

@@ -5,10 +5,11 @@ import math
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks import drawn, update
-from flashlib.checks.examine import Case, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import update
 
 INF = np.inf
 LN2 = np.log(2)
@@ -50,8 +51,8 @@ BASE_2 = update.looped(
 
 @exercise(title="The update in base 2", minutes=15, difficulty="medium", program=BASE_2)
 def base_2(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts import updated
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts import updated
 
     if problem := kernel_problem(answer):
         return problem
@@ -196,8 +197,8 @@ TAIL = (
     variants=("m = np.fmax(m_old, np.fmax.reduce(S_ij, axis=1))",),  # as GPUs have it
 )
 def tail(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts import over_keys
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts import over_keys
 
     if problem := kernel_problem(answer):
         return problem

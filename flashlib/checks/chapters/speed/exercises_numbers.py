@@ -1,10 +1,10 @@
 """The calculations of chapter 12: TFLOP/s, and how many programs a multiprocessor of the H100 can hold."""
 
 from flashlib import cost
-from flashlib.checks import sizes
-from flashlib.checks.examine import examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine.examine import examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import sizes
 
 SPEED = """
 def my_tflops(B, H, N, d, causal, ms):
@@ -54,7 +54,7 @@ def programs(answer, known):
     """
 
     def right(registers, shared, num_warps):
-        from flashlib.kernels import occupancy  # here: Triton is missing on macOS and Windows
+        from flashlib.kernels.compiler import occupancy  # here: Triton is missing on macOS and Windows
 
         return min(occupancy.programs(registers, shared, num_warps, 90))
 

@@ -1,7 +1,7 @@
 """The questions of chapter 12."""
 
 from flashlib import cost
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS, KB
 
 FLOP_PER_CLOCK = 4096  # of the tensor cores of a multiprocessor of the H100, for 16-bit numbers

@@ -6,13 +6,14 @@ from itertools import product
 import numpy as np
 
 from flashlib import cost
-from flashlib.checks import drawn, loops, update
-from flashlib.checks.examine import Case, Finding, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.slow import Slow, held
-from flashlib.checks.values import as_array, describe_value, same
-from flashlib.state import Step
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.checks.harness import loops, update
+from flashlib.checks.harness.slow import Slow, held
 from flashlib.tiled import blocks, is_hidden, is_visible
+from flashlib.types import Step
 
 INF = np.inf
 NAMES = {"Step": Step, "blocks": blocks, "is_hidden": is_hidden, "is_visible": is_visible, "start": update.start}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib import cost, tiled
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 
 POWERS = [2**p for p in range(4, 11)]
 WORDS = ("standard", "FA1", "FA2")

@@ -3,8 +3,8 @@
 import numpy as np
 
 from flashlib import cost
-from flashlib.state import Step
 from flashlib.tiled import blocks, is_hidden, is_visible
+from flashlib.types import Step
 
 
 # exercise: fa2

@@ -3,10 +3,11 @@
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks import drawn, gradient
-from flashlib.checks.examine import Case, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import gradient
 
 FP16 = {"dtype": np.float16, "tolerance": 3e-3}
 
@@ -53,8 +54,8 @@ def delta_of(program):
     model=delta_of,
 )
 def delta_kernel(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts_backward import deltas
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts_backward import deltas
 
     if problem := kernel_problem(answer):
         return problem
@@ -71,7 +72,7 @@ def delta_kernel(answer, known):
 
 def _rows(words, N_q, ROWS=16, D=16, *, size=1, dtype=np.float32):
     """Return the Case of N_q rows of O and dO in blocks of ROWS rows."""
-    from flashlib.checks.launches import Out
+    from flashlib.checks.harness.launches import Out
 
     rng = np.random.default_rng(0)
     O, dO = ((rng.normal(size=(N_q, D)) * size).astype(dtype) for _ in range(2))
@@ -129,8 +130,8 @@ DKV = gradient.dkv_loop("dkv_loop(K_j, V_j, Q, dO, lse, delta, scale, B_r)", gra
 
 @exercise(title="The loop for dK and dV", minutes=30, difficulty="hard", program=DKV, model=in_fp64)
 def dkv_loop(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts_backward import dkv_of
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts_backward import dkv_of
 
     if problem := kernel_problem(answer):
         return problem
@@ -183,7 +184,7 @@ DQ = gradient.dq_loop(
 
 def dq_of_head(program):
     """Return a function of a head that gives dQ, as a program for a row block makes it."""
-    from flashlib.checks.parts_backward import poisoned
+    from flashlib.checks.harness.parts_backward import poisoned
 
     def run(Q, dO, lse, delta, K, V, scale, B_R, B_C):
         N_q, N_k, found = len(Q), len(K), []
@@ -199,8 +200,8 @@ def dq_of_head(program):
 
 @exercise(title="The loop for dQ", minutes=25, difficulty="medium", program=DQ, model=dq_of_head)
 def dq_loop(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts_backward import dq_of
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts_backward import dq_of
 
     if problem := kernel_problem(answer):
         return problem

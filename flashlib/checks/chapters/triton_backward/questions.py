@@ -1,7 +1,7 @@
 """The questions of chapter 11."""
 
 from flashlib import cost
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import KB
 
 DKV, DQ = {"S", "dP", "dV", "dK"}, {"S", "dP", "dQ"}  # the matrix products of the two passes

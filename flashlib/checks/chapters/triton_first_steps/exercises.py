@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, Finding, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
-from flashlib.checks.strided import Out, Strided, memory, strides_of
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness.strided import Out, Strided, memory, strides_of
 
 INF = np.inf
 NAMES = {"np": np, "memory": memory, "strides_of": strides_of}
@@ -31,7 +31,7 @@ SCALE_EXP = Program(VECTOR.format(parameters="y, scale", value="np.exp(x[n] * sc
 
 @exercise(title="A masked vector add", minutes=10, difficulty="easy", program=ADD, variants=BLOCKS)
 def add(answer, known):
-    from flashlib.checks.launches import LONG, launched
+    from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
     sizes = (1, 1, 1, 1), (3, 1, 1, 1), (3, 2, 1, 1), (3, 1, 3, 1), (32, 1, 1, 1), (40, 3, 2, 1), (LONG, 1, 1, 1)
@@ -68,7 +68,7 @@ def _one_block(watch, N):
 
 @exercise(title="Scale and exponentiate", minutes=10, difficulty="easy", program=SCALE_EXP, variants=BLOCKS)
 def scale_exp(answer, known):
-    from flashlib.checks.launches import LONG, launched
+    from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
     sizes = (1, 0.5), (3, 0.5), (32, 2), (33, 0.5), (LONG, -0.25)
@@ -116,7 +116,7 @@ CAUSAL_SOFTMAX = Program(CAUSAL_SOFTMAX, NAMES)
 
 @exercise(title="A causal softmax", minutes=20, difficulty="medium", program=CAUSAL_SOFTMAX)
 def causal_softmax(answer, known):
-    from flashlib.checks.launches import LONG, launched
+    from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
     first = [
@@ -178,7 +178,7 @@ UP_TO_256 = BLOCKS[:4]  # in a case, 256 scores fill each of these blocks: there
 
 @exercise(title="The maximum of each row", minutes=10, difficulty="easy", program=ROW_MAX, variants=UP_TO_256)
 def row_max(answer, known):
-    from flashlib.checks.launches import LONG, launched
+    from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
     cases = [
@@ -233,7 +233,7 @@ STATE = "m_new", "l_new"
 
 @exercise(title="One more block", minutes=10, difficulty="medium", program=ONLINE_BLOCK, variants=(NO_GUARD,))
 def online_block(answer, known):
-    from flashlib.checks.launches import launched
+    from flashlib.checks.harness.launches import launched
 
     rng = np.random.default_rng(0)
     finite = [
@@ -302,7 +302,7 @@ OFTEN = "return m + np.log(np.where(l == 0, 1, l))", "shift = m", *BLOCKS
 
 @exercise(title="Log-sum-exp of each row", minutes=20, difficulty="medium", program=ROW_LSE, variants=OFTEN)
 def row_lse(answer, known):
-    from flashlib.checks.launches import LONG, launched
+    from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
     finite = [

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 
 
 def _programs(N, B):

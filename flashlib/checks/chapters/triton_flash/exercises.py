@@ -5,10 +5,11 @@ from functools import wraps
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks import drawn, update
-from flashlib.checks.examine import Case, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import update
 
 INF = np.inf
 STATE = "m", "l", "O_acc"
@@ -37,8 +38,8 @@ INNER_LOOP = update.looped(
 
 @exercise(title="The inner loop of the kernel", minutes=25, difficulty="hard", program=INNER_LOOP)
 def inner_loop(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts import looped
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts import looped
 
     if problem := kernel_problem(answer):
         return problem
@@ -130,8 +131,8 @@ def _same_loops(split):
 
 @exercise(title="The causal split", minutes=15, difficulty="hard", program=SPLIT, model=_same_loops)
 def causal_split(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts import split
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts import split
 
     if problem := kernel_problem(answer):
         return problem

@@ -6,10 +6,11 @@ from unittest import mock
 import numpy as np
 
 from flashlib import naive, tiled
-from flashlib.checks import drawn, heads, update
-from flashlib.checks.examine import Finding, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Finding, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import heads, update
 
 INF = np.inf
 
@@ -50,7 +51,7 @@ def _any_d(rng):
 
 def _on_rung_5(answer):
     """Return answer as a function of arrays; how it called rung 5 is found."""
-    from flashlib.checks.launches import launched
+    from flashlib.checks.harness.launches import launched
     from flashlib.kernels.ladder import r5_causal
 
     launch, attended, dimensions = r5_causal.launch, heads.O_alone(launched(answer)), []

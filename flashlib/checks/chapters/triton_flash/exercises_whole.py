@@ -3,9 +3,10 @@
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks import drawn, heads, update
-from flashlib.checks.examine import examine
-from flashlib.checks.exercise import exercise
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.harness import heads, update
 
 OUTPUTS = "O", "lse"
 

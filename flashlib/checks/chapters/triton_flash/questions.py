@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from flashlib import naive, tiled
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.softmax import summarise
 
 

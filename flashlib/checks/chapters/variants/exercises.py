@@ -5,11 +5,12 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks import drawn, sizes
-from flashlib.checks.examine import Case, Finding, Measured, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
-from flashlib.checks.values import as_array, describe_value, same
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Measured, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.checks.harness import sizes
 from flashlib.tiled import blocks
 
 NAMES = {"np": np, "blocks": blocks}

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from flashlib.checks import drawn, sizes
-from flashlib.checks.examine import Case, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
+from flashlib.checks.harness import sizes
 
 INF = np.inf
 NAMES = {"np": np}

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from flashlib.checks import drawn
-from flashlib.checks.examine import Case, examine
-from flashlib.checks.exercise import exercise
-from flashlib.checks.program import Program
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, examine
+from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine.program import Program
 
 # ---- dropout in Triton
 
@@ -47,8 +47,8 @@ def dropout(P, dP, delta, seed, p, B_R, B_C):
     program=Program(DROPOUT.strip(), {"np": np, "rand": _rand}),
 )
 def dropout(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts_variants import tile_by_tile
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts_variants import tile_by_tile
 
     if problem := kernel_problem(answer):
         return problem
@@ -98,8 +98,8 @@ def capped(S, visible, cap):
     title="A soft cap in Triton", minutes=10, difficulty="medium", program=Program(CAPPED.strip(), {"np": np})
 )
 def capped(answer, known):
-    from flashlib.checks.launches import kernel_problem
-    from flashlib.checks.parts_variants import on_tile
+    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.parts_variants import on_tile
 
     if problem := kernel_problem(answer):
         return problem

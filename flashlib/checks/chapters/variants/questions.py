@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib import masks
-from flashlib.checks.prediction import Question
+from flashlib.checks.engine.prediction import Question
 from flashlib.tiled import blocks
 
 GB = 1e9

@@ -17,9 +17,11 @@ import math
 
 import torch
 
-from flashlib.kernels import as_autocast, check_no_gradient, on_device_of, tuned
+from flashlib.inputs import resolve_scale
 from flashlib.kernels.hopper import launch as finished
-from flashlib.state import Attention, resolve_scale
+from flashlib.kernels.launch import tuned
+from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_device_of
+from flashlib.types import Attention
 
 EQUAL = {64: (64, 8), 128: (64, 4)}  # by d: keys of a tile, for which registers suffice, and slots that fit
 MOVED = {64: (128, 4), 128: (128, 2)}

@@ -1,0 +1,102 @@
+"""What every benchmark on a GPU attends to, and how it verifies what is timed: on one head, against fp64."""
+
+import functools
+from typing import NamedTuple
+
+import torch
+
+from flashlib import cost, torch_ref
+from flashlib.bench.common import harness
+from flashlib.bench.common.peers import EAGER_LIMIT, NEEDED, PEERS
+
+
+class Size(NamedTuple):
+    """H_q is a multiple of H_k."""
+
+    B: int
+    H_q: int
+    H_k: int
+    N: int
+    d: int
+    causal: bool
+
+    @property
+    def compiled(self) -> dict:
+        """As `records` wants it."""
+        return {"d": self.d, "causal": self.causal, "shape": [self.B, self.H_q, self.H_k, self.N]}
+
+
+class Problem:
+    """Random tensors of one size, and the right results of one head.
+
+    size: a Size. gradients: whether dQ, dK and dV are timed instead of O. whole: verify all heads, not one.
+    tensors: Q, K and V. dO: None without gradients. expected: {"O": (exact, plain)}, or the same for "dQ", "dK"
+    and "dV": the result in fp64, and that of standard attention in the dtype of Q.
+    """
+
+    def __init__(self, size, *, gradients=False, whole=False, dtype=torch.bfloat16, device="cuda"):
+        self.size, self.gradients, self.whole = size, gradients, whole
+        count = cost.backward_flops if gradients else cost.flops
+        self.head_flops = count(size.N, size.N, size.d, causal=size.causal)
+        given = tensors(size, 4 if gradients else 3, dtype, device)
+        *self.tensors, self.dO = (*given, None)[:4]
+
+        def reference(Q, K, V):
+            return torch_ref.attention(Q, K, V, causal=size.causal).O
+
+        standard = functools.partial(PEERS["eager"], causal=size.causal) if gradients else reference
+        part = [self.part(X) for X in given]
+        exact = results(reference, *(X.double() for X in part))
+        names = ("dQ", "dK", "dV") if gradients else ("O",)
+        self.expected = dict(zip(names, zip(exact, results(standard, *part), strict=True), strict=True))
+
+    @property
+    def flops(self):
+        return self.size.B * self.size.H_q * self.head_flops
+
+    def part(self, X):
+        """Return what is verified: the last head of K and V, and those of Q that read it."""
+        return X if self.whole else X[-1:, -(X.shape[1] // self.size.H_k) :]
+
+    def run(self, peer):
+        """Return what is timed: peer(Q, K, V, causal); for gradients its backward pass alone."""
+        if not self.gradients:
+            return functools.partial(peer, *self.tensors, self.size.causal)
+        leaves = [X.detach().requires_grad_() for X in self.tensors]
+        O = peer(*leaves, self.size.causal)
+        return lambda: torch.autograd.grad(O, leaves, self.dO, retain_graph=True)
+
+    def verify(self, what, given, roundings=1):
+        """Raise AssertionError unless what a call returned, O or a tuple of gradients, is right."""
+        given = given if isinstance(given, tuple) else (given,)
+        for X, (name, (exact, plain)) in zip(given, self.expected.items(), strict=True):
+            harness.verify(f"{name} of {what}", self.part(X), exact, plain, roundings=roundings)
+
+
+def tensors(size, n=3, dtype=torch.bfloat16, device="cuda") -> list:
+    """Return the first n of random Q, K, V and dO."""
+    shapes = [(size.B, H, size.N, size.d) for H in (size.H_q, size.H_k, size.H_k, size.H_q)]
+    return [torch.randn(shape, device=device, dtype=dtype) for shape in shapes[:n]]
+
+
+def results(attention, Q, K, V, dO=None) -> tuple:
+    """Return (O,), or the gradients of Q, K and V if dO is given. Q may have several heads, and K and V one."""
+    leaves = [X.detach().requires_grad_(dO is not None) for X in (Q, K, V)]
+    O = attention(leaves[0], *(X.expand(-1, Q.shape[1], -1, -1) for X in leaves[1:]))
+    return (O,) if dO is None else torch.autograd.grad(O, leaves, dO)
+
+
+def measure(size, peers, gradients=False, device="cuda") -> dict:
+    """Return TFLOP/s and memory of every peer at one size, each verified before it is timed."""
+    problem, runs = Problem(size, gradients=gradients, device=device), {}
+    for name, peer in peers.items():
+        if name == "eager" and size.N > EAGER_LIMIT:
+            continue
+
+        def check(name=name, peer=peer):
+            run = problem.run(peer)
+            problem.verify(f"{name} at {size}", run())
+            runs[name] = run
+
+        harness.works(name, check, needed=name in NEEDED)
+    return harness.compare(peers, runs, problem.flops)

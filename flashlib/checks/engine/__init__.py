@@ -1,0 +1,1 @@
+"""An answer, its cases, its verdict."""

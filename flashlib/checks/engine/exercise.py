@@ -1,0 +1,105 @@
+"""Exercise: what stands behind `checks.merge(my_merge)`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from flashlib.chapters import chapter
+from flashlib.checks import chapters
+from flashlib.checks.classroom import progress_file
+from flashlib.checks.engine import drawn, process, program, solutions
+from flashlib.checks.engine.examine import Known
+from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.verdict import Verdict
+from flashlib.learner.pickling import CannotBeSent
+
+LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter, if not said otherwise
+COMPILED_LIMIT = 60.0  # seconds where kernels are compiled for a GPU
+
+EXERCISES: dict[str, "Exercise"] = {}
+"""All exercises by name, in the order of the chapters."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise of the course: called with an answer, it returns a Verdict and never raises.
+
+    name: that of the check; a notebook has a cell tagged `exercise:name` with its text and one tagged `stub:name`.
+    chapter: the slug of that notebook.
+    examine: takes the answer and what is known of its mistakes, and returns a Verdict without a name; it runs in a
+    process of its own. known: a Known; its table has the name of the exercise.
+    minutes, difficulty: what the text says it takes; difficulty is easy, medium or hard. limit: seconds of
+    computing where nothing is compiled; None: LIMIT.
+    """
+
+    name: str
+    chapter: str
+    title: str
+    minutes: int
+    difficulty: str
+    examine: Callable
+    known: Known
+    limit: float | None = None
+
+    def __call__(self, answer, seed=None) -> Verdict:
+        """Return the Verdict on an answer, and record in the progress file that it was right.
+
+        seed: of the cases that are drawn anew at each check; drawn too if not given.
+        """
+        return progress_file.record(self._verdict(answer, drawn.new_seed() if seed is None else seed))
+
+    def _verdict(self, answer, seed):
+        if not callable(answer):
+            return replace(self.known.wrong("no_function", given=describe_value(answer)), exercise=self.name)
+        try:
+            verdict, printed = process.call(_examine, self.name, answer, seed, limit=self._limit())
+            return replace(verdict, exercise=self.name, printed=printed, answer=answer)
+        except process.NotEnded as error:
+            details = (("input", error.at),) if error.at else ()
+            return Verdict(self.name, "wrong", error.sentence, details, mistake="not_ended")
+        except CannotBeSent as error:
+            sentence = f"it uses something that cannot be sent to the process that checks it: {error}"
+            return Verdict(self.name, "not checked", sentence)
+        except RuntimeError as error:
+            sentence = "the check itself failed; this is a mistake in the course, not in your answer"
+            return Verdict(self.name, "not checked", sentence, (("traceback", str(error)),))
+
+    @property
+    def triton(self) -> bool:
+        """Whether answers are kernels, or stand beside some."""
+        return "triton" in chapter(self.chapter).needs
+
+    @property
+    def heading(self):
+        """What its text in the notebook starts with."""
+        return f"### Exercise: {self.title}\n\n*{self.minutes} minutes · {self.difficulty}*"
+
+    def _limit(self):
+        limit = self.limit or LIMIT
+        if not self.triton:
+            return limit
+        from flashlib import kernels
+
+        return limit if kernels.INTERPRETED else COMPILED_LIMIT
+
+
+def _examine(name, answer, seed):
+    drawn.use(seed)
+    exercise = EXERCISES[name]
+    return exercise.examine(program.out_of_reach(answer), exercise.known)
+
+
+def exercise(*, title, minutes, difficulty, program=None, variants=(), model=None, limit=None):
+    """Return a decorator that makes an Exercise of the function that examines its answers.
+
+    It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the
+    known mistakes; of NumPy answers the solution, if not given. variants, model: see Known.
+    """
+
+    def make(examine):
+        name, slug = examine.__name__, chapters.slug_of(examine.__module__)
+        right = program or (None if "triton" in chapter(slug).needs else solutions.program(name))
+        known = Known(name, right, variants, model)
+        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit)
+        return EXERCISES[name]
+
+    return make

@@ -1,0 +1,165 @@
+"""Run code that may hang or kill its process in a process of its own, under a time limit."""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import types
+import warnings
+
+from flashlib.learner import pickling
+
+START_LIMIT = 120  # seconds for the process to start, with whatever it must import
+WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
+PRINTED = 4000  # characters of what is printed that are kept
+
+
+class NotEnded(Exception):
+    """The code did not end in time, or its process died.
+
+    sentence: what happened. at: what was last announced with `announce`, or "".
+    """
+
+    def __init__(self, sentence, at):
+        super().__init__(sentence)
+        self.sentence, self.at = sentence, at
+
+
+def call(function, *arguments, limit):
+    """Return (function(*arguments), what it printed), run in another process within `limit` seconds of computing.
+
+    Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
+    an empty folder of their own, and processes that they leave behind are ended. Raises parcel.CannotBeSent,
+    NotEnded, or RuntimeError with the traceback if `function` itself raised.
+    """
+    sent = *pickling.dumps((function, arguments)), "triton" in sys.modules  # it may need Triton
+    here, there = (context := _context()).Pipe()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        process = context.Process(target=_child, args=(there, folder, limit, *sent), daemon=True)
+        with _no_main():
+            process.start()
+        there.close()
+        try:
+            return _received(here, process, limit)
+        finally:
+            _end(process)
+            here.close()
+
+
+def _received(connection, process, limit):
+    """Return what a process sends as its result."""
+    at, wall = "", max(WALL_LIMIT, limit)
+    end = time.monotonic() + START_LIMIT
+    try:
+        while True:
+            if not connection.poll(max(0, end - time.monotonic())):
+                raise NotEnded(f"did not end within {wall:g} seconds: it waits, or is slow", at)
+            kind, value = connection.recv()
+            if kind == "started":
+                end = time.monotonic() + wall
+            elif kind == "at":
+                at = value
+            elif kind == "raised":
+                raise RuntimeError(value)
+            else:
+                return value
+    except (EOFError, ConnectionResetError):
+        process.join()
+        if process.exitcode == -COMPUTED:
+            raise NotEnded(f"did not end within {limit:g} seconds", at) from None
+        raise NotEnded(f"ended its process: {_death(process.exitcode)}", at) from None
+
+
+COMPUTED = getattr(signal, "SIGPROF", 0)  # what ends a process whose computing takes too long, where there is such
+
+
+def _end(process):
+    """End a process and those that it has started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join()
+
+
+def announce(words):
+    """Tell the process that waits what is done next, so that it can name it if this process ends."""
+    if _connection:
+        _connection.send(("at", words))
+
+
+@contextlib.contextmanager
+def _no_main():
+    """Hide `__main__` from multiprocessing, which would run its file again in the new process.
+
+    A script must not run twice, and Triton's interpreter leaves the name of a file of its own in a notebook's.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _context():
+    """Return the multiprocessing context: a server that has imported what is needed and forks, or a new Python."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    # torch takes seconds to import; flashlib.kernels would ask for a GPU, which no fork could use after it
+    slow = ["torch", "triton"] if "flashlib.kernels" in sys.modules else []
+    context.set_forkserver_preload(["flashlib.checks", *slow])
+    return context
+
+
+_connection = None
+
+
+def _child(connection, folder, limit, pickled, sources, triton):
+    """Run what was sent and send what comes out."""
+    global _connection
+    _connection = connection
+    if hasattr(os, "setsid"):
+        os.setsid()
+    os.chdir(folder)
+    printed = _Printed()
+    try:
+        warnings.simplefilter("ignore")
+        if triton:
+            import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
+        function, arguments = pickling.loads(pickled, sources)
+        connection.send(("started", None))
+        if COMPUTED:
+            signal.signal(COMPUTED, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, limit)
+        with contextlib.redirect_stdout(printed):
+            result = function(*arguments)
+        message = "done", (result, printed.getvalue())
+    except BaseException:  # SystemExit too: a learner's exit() is no end of a check
+        message = "raised", traceback.format_exc()
+    connection.send(message)
+
+
+class _Printed(io.StringIO):
+    """Keeps the first PRINTED characters."""
+
+    def write(self, text):
+        room = PRINTED - self.tell()
+        super().write(text[:room])
+        return len(text)
+
+
+def _death(code):
+    """Return in words how a process died."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name
+    if name in ("SIGSEGV", "SIGBUS"):
+        return f"{name}, it read or wrote memory that is not its own"
+    return f"{name}" + (", perhaps out of memory" if name == "SIGKILL" else "")

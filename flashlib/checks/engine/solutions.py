@@ -1,0 +1,54 @@
+"""The solutions of the exercises, and what makes functions of them.
+
+Each chapter has a file of them in `chapters`. In it, all after a line `# exercise: name` up to the next one is the
+solution of that exercise, as a learner would write it into the cell tagged `stub:name`; it defines `my_name`. What
+comes before the first such line are the imports that the chapter has made by then. The notebooks take the text.
+"""
+
+import re
+from functools import cache
+
+from flashlib.checks import chapters
+from flashlib.checks.engine.program import Program
+
+MARK = re.compile(r"^# exercise: (\w+)\n", re.MULTILINE)
+
+
+@cache
+def _sections():
+    """Return {exercise: (imports, text)} of all chapters."""
+    found = {}
+    for path in chapters.files("solutions.py"):
+        imports, *sections = MARK.split(path.read_text(encoding="utf-8"))
+        for name, text in zip(sections[::2], sections[1::2], strict=True):
+            found[name] = imports, text.strip("\n")
+    return found
+
+
+def names():
+    """Return the names of the exercises that have a solution."""
+    return list(_sections())
+
+
+def text(name):
+    """Return the text of the solution of the exercise `name`."""
+    return program(name).source
+
+
+@cache
+def program(name) -> Program:
+    """Return the solution of the exercise `name` as a Program, whose edits are wrong answers."""
+    imports, solution = _sections()[name]
+    names = {}
+    exec(compile(imports, f"<imports of {name}>", "exec"), names)
+    return Program(solution, names)
+
+
+def build(name, text):
+    """Return the function `my_name` that `text` defines, run after the imports of the solution of `name`."""
+    return Program(text, program(name).names).function
+
+
+def solution(name):
+    """Return the solution of the exercise `name`, a function."""
+    return program(name).function

@@ -1,0 +1,88 @@
+"""Verdict: what a check answers."""
+
+import html
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+OUTCOMES = "right", "wrong", "not solved yet", "not answered yet", "not checked"
+MIME = "application/vnd.flashlib.verdict+json"
+STYLES = {  # colour of the bar, mark
+    "right": ("var(--jp-success-color1, #2e7d32)", "✓"),
+    "wrong": ("var(--jp-error-color1, #c62828)", "✗"),
+    "not solved yet": ("var(--jp-border-color1, #888)", "○"),
+    "not answered yet": ("var(--jp-border-color1, #888)", "○"),
+    "not checked": ("var(--jp-warn-color1, #b26a00)", "!"),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says of an answer.
+
+    exercise: its name. outcome: one of OUTCOMES. sentence: the diagnosis, or why it is right. details: pairs of a
+    label and a text, such as the smallest failing input, what was expected and what was given. printed: what the
+    answer printed. mistake: the id of what is wrong with it, a row of the table of its exercise. run: for a loop
+    over tiles, the inputs and tiling that `play` plays; for a role of a pipeline, what `roles.play` takes. answer:
+    what was checked.
+    """
+
+    exercise: str
+    outcome: str
+    sentence: str
+    details: tuple[tuple[str, str], ...] = ()
+    printed: str = ""
+    mistake: str = ""
+    run: dict | None = None
+    answer: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def right(self):
+        return self.outcome == "right"
+
+    @property
+    def data(self):
+        """What a program may want to know of it, for JSON."""
+        known = {"mistake": self.mistake} if self.mistake else {}
+        return {"exercise": self.exercise, "outcome": self.outcome, "sentence": self.sentence, **known}
+
+    def __repr__(self):
+        width = max((len(label) for label, _ in self.details), default=0) + 1
+        lines = [f"{self.outcome}: {self.sentence}" if self.sentence else self.outcome]
+        for label, text in self.details:
+            first, *others = text.splitlines() or [""]
+            lines.append(f"  {label + ':':{width}} {first}")
+            lines += [f"  {'':{width}} {line}" for line in others]
+        if self.printed:
+            lines += ["  it printed:", *(f"    {line}" for line in self.printed.splitlines())]
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        colour, mark = STYLES[self.outcome]
+        head, *rest = repr(self).splitlines()
+        sentence = head.removeprefix(f"{self.outcome}: ") if self.sentence else ""
+        title = self.outcome.capitalize() + (":" if sentence else "")
+        parts = [
+            f'<div style="border-left: 4px solid {colour}; padding: 2px 0 2px 12px">',
+            f"<div>{mark} <b>{title}</b> {html.escape(sentence)}</div>",
+            f'<pre style="margin: 6px 0 0">{html.escape(chr(10).join(rest))}</pre>' if rest else "",
+            "</div>",
+        ]
+        return {"text/plain": repr(self), "text/html": "".join(parts), MIME: self.data}
+
+    def with_details(self, *details):
+        """Return the verdict with further details at its end."""
+        return replace(self, details=(*self.details, *details))
+
+    def play(self):
+        """Return the failing run in a player, below the verdict; the verdict itself if there is none."""
+        if self.run is None:
+            return self
+        from IPython.display import display
+
+        from flashlib.checks.harness import roles
+        from flashlib.widgets import FlashPlayer  # here: checks do without widgets
+
+        display(self)
+        if "task" in self.run:
+            return roles.play(self.answer, **self.run)
+        return FlashPlayer.from_loop(self.answer, **self.run)

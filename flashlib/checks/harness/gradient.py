@@ -1,0 +1,107 @@
+"""The tiles and loops of the backward pass, whose known mistakes are in `shared/gradient.txt`.
+
+The same lines make the loops of NumPy and those of kernels, where `load` gives nan past the end, and a mask hides
+scores.
+
+Source: FlashAttention-2, Algorithm 2, lines 7-17.
+"""
+
+import textwrap
+
+import numpy as np
+
+from flashlib.checks.engine.program import Program, defined
+
+P_LINES = """
+raw = Q_i @ K_j.T
+S_ij = raw * scale
+weights = np.exp(S_ij - lse_i[:, None])
+P_ij = np.where(seen, weights, 0)
+"""
+
+TILE_LINES = f"""{P_LINES.rstrip()}
+dP_ij = dO_i @ V_j.T
+dS_ij = P_ij * (dP_ij - delta_i[:, None])
+"""
+
+DQ_LINES = f"""
+cols = tile(start, B, len(K))
+K_j = load(K, cols)
+V_j = load(V, cols)
+{{}}{TILE_LINES.rstrip()}
+part = dS_ij @ K_j * scale
+kept = dQ
+dQ = kept + part
+"""
+
+DKV_LINES = f"""
+rows = tile(start, B, len(Q))
+Q_i = load(Q, rows)
+dO_i = load(dO, rows)
+lse_i = load(lse, rows)
+delta_i = load(delta, rows)
+seen = True{TILE_LINES.rstrip()}
+dK_part = dS_ij.T @ Q_i * scale
+dV_part = P_ij.T @ dO_i
+dK_kept = dK
+dV_kept = dV
+dK = dK_kept + dK_part
+dV = dV_kept + dV_part
+"""
+
+
+def softmax(S):
+    """Return the softmax of each row; a row of -inf gives 0."""
+    P = np.exp(S - S.max(axis=1, keepdims=True, initial=-1e300))
+    return P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300)
+
+
+def slice_of(start, n, end):
+    """Return the slice of a tile of n rows, shorter at the end: what NumPy takes."""
+    return slice(start, min(start + n, end))
+
+
+def offsets(start, n, end):
+    """Return the row numbers of a tile of n rows, past the end too: what a kernel takes."""
+    return start + np.arange(n)
+
+
+def sliced(X, rows):
+    """Return rows of X."""
+    return X[rows]
+
+
+def loaded(X, offs, inside=None):
+    """Return rows of X as a kernel loads them: 0 where `inside` is False, else nan where there is no such row.
+
+    inside: whether a row is loaded; by default those that exist are.
+    """
+    exists = (offs >= 0) & (offs < len(X))
+    inside = np.broadcast_to(exists if inside is None else inside, offs.shape)
+    rows = X[np.where(exists, offs, 0)] if len(X) else np.zeros((len(offs), *X.shape[1:]))
+    shape = (len(offs),) + (1,) * (X.ndim - 1)
+    return np.where(inside.reshape(shape), np.where(exists.reshape(shape), rows, np.nan), 0)
+
+
+TOOLS = {"softmax": softmax}
+IN_NUMPY = TOOLS | {"tile": slice_of, "load": sliced}
+IN_TRITON = TOOLS | {"tile": offsets, "load": loaded}
+
+
+def tile_of_P(signature, seen) -> Program:
+    """Return the Program of a tile of P; seen: the line that says which scores are."""
+    return defined(signature, seen, P_LINES, "found = P_ij", "return found", **TOOLS)
+
+
+def dq_loop(signature, names, *before, seen="seen = True") -> Program:
+    """Return the Program of the loop over K and V that sums dQ; before: its first lines, which set `end`."""
+    inside = textwrap.indent(DQ_LINES.format(seen).strip(), "    ")
+    loop = "B = B_c", "dQ = 0 * Q_i", "for start in range(0, end, B):", inside
+    return defined(signature, *before, *loop, "found = dQ", "return found", **names)
+
+
+def dkv_loop(signature, names) -> Program:
+    """Return the Program of the loop over Q, dO, lse and delta that sums dK and dV."""
+    inside = textwrap.indent(DKV_LINES.strip(), "    ")
+    loop = "end, B = len(Q), B_r", "dK, dV = 0 * K_j, 0 * V_j", "for start in range(0, end, B):", inside
+    return defined(signature, *loop, "found = dK, dV", "return found", **names)

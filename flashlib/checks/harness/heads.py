@@ -1,0 +1,117 @@
+"""Cases of attention over heads, stored in any layout, and answers that launch kernels on them."""
+
+import inspect
+from functools import wraps
+
+import numpy as np
+
+from flashlib.checks.engine.examine import Case, Finding, Measured, find_problem, raised
+from flashlib.checks.harness.strided import Strided, memory, strides_of
+
+
+def case(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1, stored=(), rng=None):
+    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d), and of others.
+
+    exact: takes Q, K and V of a head in fp64, and others, and returns its O, or a tuple of O and more. dtype: of
+    Q, K, V and O; what comes with O is float32. size: how many times larger Q is. stored: the order of the axes
+    in memory of each, which is BHNd otherwise.
+    """
+    rng = rng or np.random.default_rng(0)
+    B, H, N_q, N_k, d = shape
+    Q, K, V = (rng.integers(-24, 25, (B, H, N, d)) / 16 for N in (N_q, N_k, N_k))
+    Q *= size
+    results = [exact(Q[b, h], K[b, h], V[b, h], *others) for b in range(B) for h in range(H)]
+    several = isinstance(results[0], tuple)
+    outputs = zip(*results, strict=True) if several else [results]
+    expected = tuple(np.array(X).reshape(B, H, *X[0].shape) for X in outputs)
+    given = [X.astype(dtype) for X in (Q, K, V)]
+    if stored:
+        given = [_laid(X, order) for X, order in zip(given, stored, strict=True)]
+    dtypes = (dtype, *[np.float32] * (len(expected) - 1)) if several else dtype
+    return Case(words, (*given, *others), expected if several else expected[0], tolerance, dtypes)
+
+
+def _laid(X, order):
+    axes = ["BHNd".index(axis) for axis in order]
+    strides = dict(zip(axes, _strides([X.shape[axis] for axis in axes]), strict=True))
+    return X if order == "BHNd" else Strided(X, tuple(strides[axis] for axis in range(4)))
+
+
+def read_as(X, other=None):
+    """Return what is read where other strides are taken for those of X: those of `other`, or of no gaps."""
+    strides = strides_of(other) if other is not None else _strides(X.shape)
+    return memory(X)(_offsets(X.shape, strides)).astype(np.float32)
+
+
+def dense(X):
+    """Return what is read where the stride of the last axis of X is taken for 1."""
+    return memory(X)(_offsets(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
+
+
+def like(O, X):
+    """Return O as it is read where it has the strides of X, and was written as if it had no gaps."""
+    strides = strides_of(X)
+    order = sorted(range(O.ndim), key=lambda axis: -strides[axis])
+    return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
+
+
+def _offsets(shape, strides):
+    return sum(stride * n for stride, n in zip(strides, np.indices(shape), strict=True))
+
+
+def _strides(shape):
+    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+
+def O_alone(launched):
+    """Return a launched answer; raises Finding if it returns more than O."""
+
+    def run(*arguments):
+        O, found = launched(*arguments)
+        if isinstance(O, tuple | list):
+            raise Finding("several_values", n=len(O))
+        return Measured(O, found)
+
+    run.__signature__ = inspect.signature(launched)
+    return run
+
+
+def streaming(answer, change=lambda launched: launched):
+    """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found.
+
+    change: of the launched answer, as `O_alone`.
+    """
+    from flashlib.checks.harness.launches import launched
+    from flashlib.checks.harness.parts import Made
+
+    made = Made()
+
+    @wraps(answer)
+    def noted(*arguments):
+        with made:
+            return answer(*arguments)
+
+    attended = change(launched(answer if hasattr(answer, "fn") else noted))  # else it is no kernel
+
+    def run(Q, K, V, *others):
+        N_q, N_k = Q.shape[2], K.shape[2]
+        made.shapes.clear()
+        try:
+            result, found = attended(Q, K, V, *others)
+        except (Finding, NotImplementedError):
+            raise
+        except Exception as error:  # it says what is wrong; a model in NumPy that raises too says nothing about it
+            problem = find_problem(raised(error), None)
+            raise Finding(problem.id, **problem.fields) from error
+        if isinstance(result, tuple | list):
+            result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
+        O = np.asarray(result[0] if isinstance(result, tuple) and result else result)
+        if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
+            found = found or Finding("matrix")
+        blind = O[:, :, : max(0, N_q - N_k)] if O.shape == Q.shape else np.zeros(0)
+        if np.isfinite(blind).all() and blind.any():
+            found = found or Finding("no_key_not_zero")
+        return Measured(result, found)
+
+    run.__signature__ = inspect.signature(attended)  # a verdict shows the arguments by these names
+    return run

@@ -1,0 +1,200 @@
+"""Make a plain function of one that launches a Triton kernel, so that `examine` can hold it against cases.
+
+Inputs become tensors on the device with nan around them, outputs tensors filled with nan: what reads too far comes
+out as nan, what is not written stays nan, and what is written outside an output is found. `watch` sees the rest.
+"""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import os
+import sys
+import types
+from functools import wraps
+from unittest import mock
+
+import numpy as np
+import torch
+
+from flashlib.checks.engine.examine import Finding, Known, Measured
+from flashlib.checks.harness.kernel_globals import refused
+from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
+from flashlib.checks.engine.values import argument_names
+from flashlib.checks.engine.verdict import Verdict
+from flashlib.checks.harness.watch import watched
+from flashlib.kernels import DEVICE, INTERPRETED
+import triton
+from triton.runtime import interpreter
+
+LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
+BORDER = 512  # elements
+UNTOUCHED = 1e38  # lies around an output
+UNWRITTEN = 0x7FC0DEAD  # the bits of a nan that no arithmetic makes: what lies in an output
+
+
+def launched(answer, way=lambda watch, *arguments: None):
+    """Return answer as a function of arrays, Strideds, Outs and numbers that returns the filled outputs, Measured.
+
+    One output is returned as it is, several as a tuple; without an Out, what the answer returns. float16 stays
+    float16, other numbers are float32. way: finds out more from the Watch and the arguments, a Finding or None.
+    Raises Finding if the launch wrote where it may not.
+    """
+
+    @wraps(answer)
+    def run(*arguments):
+        if _is_kernel(answer):
+            raise Finding("kernel_passed")
+        names = argument_names(answer, arguments)
+        placed = {name: _Placed(x) for name, x in zip(names, arguments, strict=True)}
+        tensors = {name: p.tensor for name, p in placed.items() if p.memory is not None}
+        with watched(**tensors) as watch:
+            result = unwrapped(answer, *(p.tensor for p in placed.values()))
+        for name, p in placed.items():
+            p.check_outside(name)
+        for name, p in placed.items():
+            p.check_changed(name)
+        outputs = {name: p for name, p in placed.items() if p.is_output}
+        found = _found(watch, outputs, any(0 in X.shape for X in tensors.values())) or way(watch, *arguments)
+        filled = tuple(p.tensor.cpu().numpy() for p in outputs.values())
+        if filled:
+            return Measured(filled[0] if len(filled) == 1 else filled, found)
+        return Measured(result.detach().cpu().numpy() if isinstance(result, torch.Tensor) else result, found)
+
+    return run
+
+
+def _found(watch, outputs, empty):
+    """Return the Finding about what was launched and what it loaded and left out, or None.
+
+    empty: whether some tensor is, and there may be nothing to launch.
+    """
+    if watch.ours:
+        return Finding("course_kernel", name=watch.ours)
+    missing = {name: int(p.unwritten().sum()) for name, p in outputs.items()}
+    for name, n in missing.items():
+        if n and n == outputs[name].tensor.numel():
+            found = Finding("not_written", name=name)
+            if watch.launches and not watch.elsewhere:
+                return found  # of these elements alone, perhaps: a known mistake may explain it
+            raise found
+    if not watch.launches and not empty:
+        return Finding("no_kernel")
+    if watch.refused:
+        return _of_global(*watch.refused)
+    if watch.outside:
+        return Finding("stored_outside" if watch.stored else "outside", name=watch.outside)
+    if watch.tf32:
+        return Finding("tf32")
+    for name, n in missing.items():
+        if n:
+            return Finding("partly_written", name=name, n=n, size=outputs[name].tensor.numel())
+    return None
+
+
+def unwrapped(f, *arguments):
+    """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
+    try:
+        with mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor):
+            result = f(*arguments)
+        if DEVICE == "cuda":
+            torch.cuda.synchronize()
+        return result
+    except Exception as error:
+        while isinstance(error, triton.errors.TritonError) and error.__cause__ is not None:
+            error = error.__cause__
+        if "grid_idx" in str(error) or "scope of a kernel" in str(error):
+            raise Finding("no_grid") from None
+        raise error from None
+
+
+TRITON = os.path.dirname(triton.__file__)
+_patch_lang_tensor = interpreter._patch_lang_tensor
+
+
+def _patch_tensor(tensor, scope):
+    """Prepare tensors as the interpreter does, to which a tile is True, but let no `if` of an answer ask one."""
+    _patch_lang_tensor(tensor, scope)
+    truth = tensor.__bool__
+
+    def of_one(self):
+        if self.handle.data.size > 1 and not sys._getframe(1).f_code.co_filename.startswith(TRITON):
+            raise Finding("tile_in_if")
+        return truth(self)
+
+    scope.set_attr(tensor, "__bool__", of_one)
+
+
+class _Placed:
+    """An argument as the launch gets it."""
+
+    def __init__(self, x):
+        self.is_output = isinstance(x, Out)
+        self.memory, self.tensor = None, x
+        if not isinstance(x, Out | Strided | np.ndarray):
+            return
+        self.extent = extent(x)
+        self.border = BORDER + self.extent
+        dtype = torch.float32
+        if not self.is_output and np.asarray(x).dtype == np.float16:
+            dtype = torch.float16
+        size, around = self.extent + 2 * self.border, UNTOUCHED if self.is_output else torch.nan
+        self.memory = torch.full((size,), around, dtype=dtype, device=DEVICE)
+        self.place = x.shape, strides_of(x), self.border
+        self.tensor = self.memory.as_strided(*self.place)
+        self.own = torch.zeros_like(self.memory, dtype=torch.bool)
+        self.own.as_strided(*self.place).fill_(True)
+        if self.is_output:
+            self._bits().fill_(UNWRITTEN)
+        else:
+            self.tensor.copy_(torch.from_numpy(np.ascontiguousarray(np.asarray(x))))
+            self.before = self.tensor.clone()
+
+    def _bits(self):
+        return self.memory.view(torch.int32).as_strided(*self.place)
+
+    def unwritten(self):
+        """Return which elements of an output are as they were."""
+        return self._bits() == UNWRITTEN
+
+    def check_outside(self, name):
+        """Raise Finding if something was written next to it."""
+        if self.memory is None:
+            return
+        touched = self.memory != UNTOUCHED if self.is_output else ~self.memory.isnan()
+        at = (touched & ~self.own).nonzero().flatten() - self.border
+        if not len(at):
+            return
+        if self.is_output and self.tensor.isnan().any():
+            raise Finding("output_strides", name=name)
+        past = int((at >= self.extent).sum())
+        if past == len(at):
+            raise Finding("one_past_end" if past == 1 else "past_end", name=name, n=past)
+        inside = (at >= 0).all()
+        raise Finding(
+            ("between" if self.tensor.ndim > 1 else "between_elements") if inside else "written_outside", name=name
+        )
+
+    def check_changed(self, name):
+        """Raise Finding if it is an input and was written to."""
+        if self.memory is not None and not self.is_output:
+            if not torch.equal(self.tensor.nan_to_num(), self.before.nan_to_num()):
+                raise Finding("input_written", name=name)
+
+
+def kernel_problem(answer):
+    """Return the Verdict on what is no kernel, or none yet, or None."""
+    if not _is_kernel(answer):
+        return Known("kernels").wrong("plain_function", name=getattr(answer, "__name__", "it"))
+    if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
+        return Verdict("", "not solved yet", "")
+    if found := refused(answer.fn):
+        known, found = Known("kernels"), _of_global(*found)
+        return known.wrong(found.id, **found.fields)
+    return None
+
+
+def _of_global(name, value):
+    """Return the Finding of a global that the compiler refuses a kernel."""
+    return Finding("plain_function" if isinstance(value, types.FunctionType) else "plain_global", name=name)
+
+
+def _is_kernel(answer):
+    return type(answer).__name__ in ("JITFunction", "InterpretedFunction")

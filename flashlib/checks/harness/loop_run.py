@@ -1,0 +1,169 @@
+"""One run of a learner's loop over tiles: its Steps, O as it went, what it loaded, how it ended."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.checks.engine.examine import Finding, Problem, Raised, attempt, find_problem
+from flashlib.checks.engine.values import describe_value, show
+from flashlib.checks.harness.slow import Slow
+from flashlib.learner.loop import NotTaken, Recorder
+
+BLOCKS = ("K", "B_c", "j"), ("V", "B_c", "j"), ("Q", "B_r", "i")
+
+
+class Sizes(NamedTuple):
+    """One run: sizes, tiling and scale; how large scores get, whether they tie, and the seed of Q, K and V."""
+
+    N_q: int
+    N_k: int
+    d: int
+    B_r: int
+    B_c: int
+    scale: float
+    causal: bool = False
+    spread: float = 1.0
+    ties: bool = False
+    seed: int = 35  # in the first run, one row of each block is rescaled and one is not
+    words: str = ""
+
+    def __str__(self):
+        causal = ", causal" if self.causal else ""
+        large = "" if self.spread == 1 else f", scores {self.spread:g} times as large"
+        tiles = f"tiles of {self.B_r} x {self.B_c}{causal}{large}{', scores that tie' if self.ties else ''}"
+        return f"N_q = {self.N_q}, N_k = {self.N_k}, d = {self.d}, {tiles}{self.words}, scale = {self.scale:g}"
+
+
+# From small to large; ragged, fewer keys than queries and more; some overflow without a maximum.
+RUNS = (
+    Sizes(4, 4, 2, 2, 2, 0.3),
+    Sizes(3, 7, 2, 2, 3, 0.4),
+    Sizes(6, 6, 2, 3, 3, 0.5, causal=True),
+    Sizes(3, 7, 3, 2, 3, 0.3, causal=True),
+    Sizes(7, 4, 3, 2, 3, 0.6, causal=True),
+    Sizes(5, 8, 4, 2, 3, 0.3, spread=1000.0),
+    Sizes(11, 13, 4, 4, 5, 0.3, causal=True, spread=1000.0),
+    Sizes(10, 11, 2, 2, 2, 0.7),
+    Sizes(6, 8, 2, 2, 3, 0.5, ties=True),
+    Sizes(3, 5, 2, 4, 7, 0.5),
+    Sizes(3, 0, 2, 2, 2, 0.5),
+)
+
+
+def any_sizes(rng):
+    """Return the Sizes of a run that is drawn."""
+    N_q, N_k, B_r, B_c, d, seed = (
+        int(rng.integers(*ends)) for ends in ((3, 16), (3, 16), (2, 6), (2, 6), (2, 6), (99,))
+    )
+    return Sizes(N_q, N_k, d, B_r, B_c, int(rng.integers(1, 20)) / 10, bool(rng.integers(2)), seed=seed)
+
+
+def inputs(sizes):
+    """Return Q, K, V of a run: random, the same every time."""
+    rng = np.random.default_rng(sizes.seed)
+    shapes = [(N, sizes.d) for N in (sizes.N_q, sizes.N_k, sizes.N_k)]
+    Q, K, V = ((rng.integers(-1, 2, s) * 1.0 if sizes.ties else rng.normal(size=s).round(2)) for s in shapes)
+    return Q * sizes.spread, K, V
+
+
+class Run:
+    """One run of an answer.
+
+    recorder: a Recorder of its Steps. stored: O as it was at each. given: its Q, K and V, in slow memory.
+    times: of each, in how many stretches between two Steps each number was loaded, however often in one.
+    early: how many numbers of each were loaded before the first Step. ended: the Problem that ended it, or None.
+    """
+
+    def __init__(self, answer, order, sizes):
+        self.order, self.sizes = order, sizes
+        self.inputs = dict(zip("QKV", inputs(sizes), strict=True))
+        self.O = np.full((sizes.N_q, sizes.d), np.nan)
+        tiling = {"B_r": sizes.B_r, "B_c": sizes.B_c, "causal": sizes.causal, "scale": sizes.scale}
+        self.setting = tiling | {"order": order}
+        self.recorder = Recorder(**self.inputs, others=(), **self.setting)
+        self.stored = []
+        self.given = {name: Slow(X) for name, X in self.inputs.items()}
+        self.times = {name: np.zeros(X.shape, int) for name, X in self.inputs.items()}
+        self._read = {name: np.zeros(X.shape, int) for name, X in self.inputs.items()}
+        self.unsolved, self.ended = False, None
+        made = attempt(answer, *self.given.values(), self.O, *tiling.values())
+        if isinstance(made, Iterator):
+            made = attempt(self._take_all, made)
+        elif not isinstance(made, Raised):
+            given = "nothing" if made is None else describe_value(made)
+            self.ended = Problem("not_a_generator", {"given": given})
+        if isinstance(made, Raised):
+            self.unsolved, self.ended = made.unsolved, find_problem(made, None, ())
+        self._tally()
+
+    def changed(self):
+        """Return the name of an argument that the answer has written to, or ""."""
+        return next((name for name, X in self.inputs.items() if not np.array_equal(self.given[name]._data, X)), "")
+
+    def about_blocks(self):
+        """Return the Problem of a load of more than a block, or None."""
+        for name, B, _ in BLOCKS:
+            if self.given[name].loads.most > self._block(B):
+                return Problem("loaded_at_once", {"name": name, "B": B})
+        return None
+
+    def about_loads(self):
+        """Return the Problem of what is loaded, or None: a block at a time, once for each tile or for its loop."""
+        if found := self.about_blocks():
+            return found
+        for name, B, block in BLOCKS:
+            stays, times, needed = (name == "Q") == (self.order == "fa2"), self.times[name], self._needed(name)
+            if self._holds(name, stays, self._block(B), needed):
+                return Problem("all_held", {"name": name})
+            if stays and (times > 1).any():
+                return Problem("block_again", {"name": name, "block": block})
+            if not stays and (times > needed).any():
+                return Problem("hidden_loaded" if self.sizes.causal else "load_again", {"name": name})
+        return None
+
+    def _holds(self, name, stays, block, needed):
+        """Return whether more than a block is kept; one may be loaded ahead, and held till the next is there."""
+        X = self.given[name]
+        if self.sizes.causal:  # of a tile that is cut, hidden keys need not be loaded
+            return X.loads.held > 3 * block
+        ahead = self.early[name] > 2 * block and np.isnan(self.stored[0]).any()
+        return X.loads.held > 3 * block or ahead or (not stays and (X.reads < needed).any())
+
+    def _block(self, B):
+        return self.setting[B] * self.sizes.d
+
+    def _needed(self, name):
+        """Return how many tiles need each number of Q, K or V."""
+        found = np.zeros(self.inputs[name].shape, int)
+        for step in self.recorder.tiles.values():
+            found[step.rows if name == "Q" else step.cols] += 1
+        return found
+
+    def _take_all(self, made):
+        try:
+            for _ in self.recorder.follow(made):
+                self.stored.append(self.O.copy())
+                self._tally()
+        except NotTaken as error:
+            raise _finding(error) from None
+        if not self.stored and self.recorder.tiles and not self.sizes.causal:
+            raise Finding("yields_nothing")
+
+    def _tally(self):
+        """Count the stretch that ends here."""
+        for name, X in self.given.items():
+            self.times[name] += X.reads > self._read[name]
+            self._read[name] = X.reads.copy()
+        if len(self.stored) < 2:
+            self.early = {name: int(times.sum()) for name, times in self.times.items()}
+
+
+def _finding(error):
+    """Return the Finding of what was yielded and is no step."""
+    fields = dict(error.fields)
+    if error.why == "no_block":
+        fields |= {"given": show(fields["given"]), "last": fields["count"] - 1}
+    elif error.why != "goes_on":
+        fields["given"] = describe_value(fields["given"])
+    return Finding(error.why, **fields)

@@ -1,0 +1,296 @@
+"""Examine a learner's loop over tiles, a generator of Steps: find the first step that is wrong, and why.
+
+Each step is a Case for `naming`: the update of a tile leads from the State that its row block had before, as the
+answer has it, to the one that it gave.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flashlib import naive
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Known, Problem, attempt, find_problem
+from flashlib.checks.engine.mistakes import Mistake
+from flashlib.checks.engine.naming import named
+from flashlib.checks.engine.process import announce
+from flashlib.checks.engine.program import Program
+from flashlib.checks.engine.values import same, show
+from flashlib.checks.engine.verdict import Verdict
+from flashlib.checks.harness import update
+from flashlib.checks.harness.loop_run import RUNS, Run, any_sizes
+from flashlib.learner.loop import STATE, Truth
+from flashlib.types import Step
+
+OUTER = {"fa2": "over Q, the inner one over K and V", "fa1": "over K and V, the inner one over Q"}
+UNTILED = {"fa1": "O[:] = 0 comes before the loops", "fa2": "write it after the inner loop in any case"}
+STEP = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, causal, seen, r, c, past, K, V, j, first, last)"
+BEFORE = "m_old = m_old", "l_old = l_old", "O_acc_old = O_acc_old"
+
+UPDATE = update.program(STEP, *BEFORE)
+
+
+def program(text, **names) -> Program:
+    """Return the Program of a loop whose tiles are updated by `step`, which its known mistakes edit."""
+    return update.looped(text, STEP, *BEFORE, **names)
+
+
+def examine(answer, order, known) -> Verdict:
+    """Return the Verdict on answer(Q, K, V, O, B_r, B_c, causal, scale), which yields Steps and fills O.
+
+    order: "fa2" or "fa1", in which it must visit the tiles. known: a Known whose program was made by `program`.
+    """
+    runs = (*RUNS, *drawn.cases(any_sizes))
+    for sizes in runs:
+        announce(str(sizes))
+        if found := _Examined(Run(answer, order, sizes), known).verdict():
+            return found
+    return Verdict("", "right", f"every step and O, in all {len(runs)} runs")
+
+
+@dataclass(frozen=True)
+class _Guessing(Known):
+    """What is known, and mistakes whose number was read off what an answer gave."""
+
+    guesses: tuple = ()
+
+    def mistakes(self):
+        return (*super().mistakes(), *self.guesses)
+
+
+def _programmed(table, function):
+    """Return the Known of a table whose mistakes edit a small function."""
+    return Known(table, Program(function, update.NAMES))
+
+
+YIELDED = _programmed("yielded", "def yielded(m, l, O_acc, m_old):\n    return m, l, O_acc")
+O_OF_LOOP = _programmed("O_of_loop", "def O(l, O_acc):\n    return O_acc / l[:, None]")
+
+
+class _Examined:
+    """What is wrong with a run."""
+
+    def __init__(self, run, known):
+        self.run, self.known, self.sizes = run, known, run.sizes
+        self.recorder, self.steps, self.true = run.recorder, run.recorder.steps, run.recorder.true
+        r, c = np.ogrid[: run.sizes.N_q, : run.sizes.N_k]
+        self.seen = c <= r + run.sizes.N_k - run.sizes.N_q if run.sizes.causal else np.full((len(r), c.size), True)
+
+    def verdict(self):
+        """Return the Verdict if something is wrong, or None."""
+        run = self.run
+        if run.unsolved:
+            return Verdict("", "not solved yet", "")
+        if name := run.changed():
+            return self._wrong(Problem("argument_changed", {"name": name}))
+        if first := self._first():
+            return self._wrong_step(*first)
+        if run.ended:
+            return self._wrong(run.ended)
+        if found := self._about_tiles():
+            visited = [(step.i, step.j) for step in self.steps]
+            return self._wrong(found, ("expected", _list(self.recorder.tiles)), ("given", _list(visited)))
+        if found := self._about_O() or self._about_stored() or self.run.about_loads():
+            return self._wrong(*found) if isinstance(found, list) else self._wrong(found)
+        return None
+
+    def _wrong(self, problem, *details, opens_at=None):
+        """Return the Verdict of a Problem, or of a Mistake."""
+        if isinstance(problem, Problem):
+            problem = Mistake(problem.id, self.known.sentence(problem.id, **problem.fields))
+        setting = self.run.inputs | self.run.setting | {"opens_at": opens_at}
+        run = setting if self.steps else None  # without a step there is nothing to play
+        details = (("run", str(self.sizes)), *details)
+        return Verdict("", "wrong", problem.sentence, details, mistake=problem.id, run=run)
+
+    def _first(self):
+        """Return the number of the first wrong step, what of it is wrong and in which of its rows, or None."""
+        for k, (step, true) in enumerate(zip(self.steps, self.true, strict=True)):
+            for name in STATE:
+                right = np.isclose(getattr(step, name), getattr(true, name), rtol=1e-8, atol=1e-10)
+                if not right.all():
+                    return k, name, int(np.argwhere(~right)[0][0])
+        return None
+
+    def _wrong_step(self, k, name, r):
+        step = self.steps[k]
+        tile = step.i, step.j
+        reason = self._reason(k, r) or self.run.ended or self.run.about_blocks() or self._about_tiles()
+        said = self._wrong(reason or Problem("wrong_part", {"name": name}))
+        sentence = self.known.sentence("first_at", reason=said.sentence, tile=tile)
+        return self._wrong(
+            Mistake(said.mistake, sentence),
+            ("first wrong", f"step {k + 1}, tile {tile}, row {step.rows.start + r}: {name}"),
+            ("expected", _row(self.true[k], r)),
+            ("given", _row(step, r)),
+            opens_at=k,
+        )
+
+    def _reason(self, k, r):
+        """Return the Mistake that leads from each step to the next, or the Problem of all, or None."""
+        given = [_state(step) for step in self.steps]
+        before = [self.recorder.before(n) for n in range(len(given))]
+        before_true = self._true_before()
+        if all(map(_are_same, given, before_true)):
+            return Problem("yields_before", {})
+        if all(_are_same(x, y, 1e-5) for x, y in zip(given, self.true, strict=True)):
+            return Problem("rounded", {})
+        swapped, truth = (
+            [(step.j, step.i) for step in self.steps],
+            Truth(self.recorder.tiles, self.run.inputs["V"]),
+        )
+        if all(_are_same(x, y) for x, y in zip(given, map(truth.after, swapped), strict=True)):
+            return Problem("i_and_j_exchanged", {})
+        yielded = [((*x, old[0]), tuple(x)) for x, old in zip(self.true, before_true, strict=True)]
+        if found := _named(YIELDED, yielded, given, STATE):
+            return found
+        cases = [self._arguments(n, before[n]) for n in range(len(given))]
+        known = _Guessing(self.known.table, UPDATE, guesses=tuple(self._guesses(k, r)))
+        return _named(known, [(x, attempt(UPDATE.function, *x)) for x in cases], given, STATE)
+
+    def _true_before(self):
+        """Return the true State of the row block of each step before it."""
+        last, found = {}, []
+        for step, true in zip(self.steps, self.true, strict=True):
+            found.append(last.get(step.i) or self.recorder.identity(step.i))
+            last[step.i] = true
+        return found
+
+    def _arguments(self, k, before):
+        """Return the arguments of the model of a step."""
+        step, X, first = self.steps[k], self.run.inputs, not isinstance(before, Step)
+        last = self.steps[k - 1] if first and k else before
+        tile = X["Q"][step.rows], X["K"][step.cols], X["V"][step.cols]
+        past, rc = len(X["K"]) - len(X["Q"]), np.ogrid[step.rows, step.cols]
+        seen = self.seen[step.rows, step.cols]
+        mask = self.sizes.causal, seen, *rc, past
+        return *tile, *_state(before), self.sizes.scale, *mask, X["K"], X["V"], step.j, first, _state(last)
+
+    def _guesses(self, k, r):
+        """Yield mistakes whose number is read off row r of step k: of the scale, of the start of m, of a mask."""
+        step, scale = self.steps[k], self.sizes.scale
+        m, seen = float(step.m[r]), self.seen[step.rows, step.cols][r]
+        raw = (self.run.inputs["Q"][step.rows] @ self.run.inputs["K"][step.cols].T)[r]
+        if not np.isfinite(m):
+            return
+        times = float(m / raw[seen].max() / scale) if seen.any() and raw[seen].max() else 1.0
+        if abs(times - 1) > 1e-3:
+            yield self._guess(
+                "scores_times", f"S_ij = np.where(seen, raw * scale * {times!r}, -np.inf)", times=times
+            )
+        yield self._guess("m_start", f"m_old = np.where(m_old == -np.inf, {m!r}, m_old)", m=m)
+        if not seen.all():
+            x = float(m - raw[~seen].max() * scale)
+            yield self._guess("mask_value", f"S_ij = np.where(seen, raw * scale, {m!r})", m=m)
+            yield self._guess("mask_added", f"S_ij = np.where(seen, raw * scale, raw * scale + {x!r})", x=x)
+
+    def _guess(self, id, way, **fields):
+        return Mistake(id, self.known.sentence(id, **fields), (way,))
+
+    def _about_tiles(self):
+        """Return the Problem of the tiles that were visited, or None."""
+        right, visited = list(self.recorder.tiles), [(step.i, step.j) for step in self.steps]
+        if missed := sorted(set(right) - set(visited)):
+            return Problem(self._missed(missed), {"tile": missed[0]})
+        if extra := sorted(set(visited) - set(right)):
+            return Problem("tile_hidden", {"tile": extra[0]})
+        if len(visited) > len(right):
+            return Problem("tile_twice", {"tile": next(tile for tile in visited if visited.count(tile) > 1)})
+        if visited != right:
+            other = sorted(right, key=lambda tile: tile[::-1] if self.run.order == "fa2" else tile)
+            return Problem(
+                "loops_exchanged" if visited == other else "other_order", {"outer": OUTER[self.run.order]}
+            )
+        return None
+
+    def _missed(self, missed):
+        """Return the id of the mistake by which tiles are missed."""
+        last_i, last_j = len(self.recorder.rows) - 1, len(self.recorder.cols) - 1
+        right, sizes = self.recorder.tiles, self.sizes
+        visited = [(step.i, step.j) for step in self.steps]
+        if self.run.order == "fa2" and visited == list({tile[0]: tile for tile in right}.values()):
+            return "yields_per_row"
+        keys, queries = sizes.N_k % sizes.B_c, sizes.N_q % sizes.B_r
+        if sizes.causal:  # they would be dropped without a mask too, and have been seen there
+            keys = queries = 0
+        if keys and all(j == last_j for _, j in missed):
+            return "keys_dropped"
+        if queries and all(i == last_i for i, _ in missed):
+            return "queries_dropped"
+        if keys and queries and all(i == last_i or j == last_j for i, j in missed):
+            return "edges_dropped"
+        hidden = [(i, j) for i in range(last_i + 1) for j in range(last_j + 1) if (i, j) not in right]
+        if self.run.order == "fa1" and all(any(h < i and k == j for h, k in hidden) for i, j in missed):
+            return "ends_at_hidden"
+        if hidden and missed == [tile for tile in right if tile > min(hidden)]:
+            return "all_ends"
+        return "visible_missed" if hidden and sizes.causal else "tile_missed"
+
+    def _about_O(self):
+        """Return the Problem or Mistake of O, and details, if it is wrong though all steps are right, or None."""
+        O = self.run.O
+        exact = naive.attention(**self.run.inputs, causal=self.sizes.causal, scale=self.sizes.scale)
+        if same(O, exact.O, 1e-9):
+            return None
+        apart = np.array([not same(*rows, 1e-9) for rows in zip(O, exact.O, strict=True)])
+        row = int(np.flatnonzero(apart)[0])
+        rows = ("first wrong", f"O, row {row}"), ("expected", show(exact.O[row])), ("given", show(O[row]))
+        return [self._reason_of_O(apart, exact), *rows]
+
+    def _reason_of_O(self, apart, exact):
+        O, nan, unseen = self.run.O, np.isnan(self.run.O).all(axis=1), exact.lse == -np.inf
+        if nan.all() and not unseen.all():
+            return Problem("O_not_filled", {})
+        if not (apart & ~unseen).any():
+            return self._about_unseen(apart, nan)
+        last = [self.steps[k] for k in self.recorder.last.values()]
+        last = [step for step in last if not unseen[step.rows].any()]
+        cases = [((step.l, step.O_acc), exact.O[step.rows]) for step in last]
+        if found := _named(O_OF_LOOP, cases, [O[step.rows] for step in last], ("result",)):
+            return found
+        if nan[apart].all():
+            return Problem("O_row_not_filled", {"row": np.flatnonzero(apart)[0]})
+        return Problem("O_wrong", {})
+
+    def _about_unseen(self, apart, nan):
+        """Return the Problem of O in rows that see no key."""
+        with_tile = np.zeros_like(apart)
+        for step in self.steps:
+            with_tile[step.rows] = True
+        if not nan[apart].all():
+            return Problem("O_of_unseen", {})
+        if (apart & with_tile).any():
+            return Problem("O_nan", {})
+        return Problem("O_block_not_filled", {"where": UNTILED[self.run.order]})
+
+    def _about_stored(self):
+        """Return the Problem of O between the tiles of the order FA1, or None."""
+        for n, step in enumerate(self.steps[:-1]):
+            if self.run.order == "fa1" and self.steps[n + 1].i != step.i:  # else it may be a tile further by then
+                O = self.run.stored[n + 1][step.rows]
+                if not same(O, step.O_acc / np.where(step.l == 0, 1, step.l)[:, None], 1e-6):
+                    return Problem("O_unnormalised" if same(O, step.O_acc, 1e-6) else "O_not_stored", {})
+        return None
+
+
+def _named(known, cases, given, outputs):
+    """Return the Mistake that explains what was given, or None; cases: pairs of arguments and what is right."""
+    cases = [Case("", arguments, right) for arguments, right in cases]
+    failed = [find_problem(x, case, outputs) for x, case in zip(given, cases, strict=True)]
+    return named(known, cases, given, failed, outputs) if any(failed) else None
+
+
+def _state(step):
+    return tuple(getattr(step, name) for name in STATE)
+
+
+def _are_same(state, other, tolerance=1e-6):
+    return other is not None and all(same(x, y, tolerance) for x, y in zip(state, other, strict=True))
+
+
+def _list(tiles):
+    return ", ".join(map(str, tiles))
+
+
+def _row(state, r):
+    return "  ".join(f"{name} = {show(getattr(state, name)[r])}" for name in STATE)

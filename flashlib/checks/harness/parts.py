@@ -1,0 +1,264 @@
+"""Kernels that call the parts of kernels that are written in answers: an update, a loop over keys, a split.
+
+What an answer does not set comes out as nan, and nan lies around K and V, so that what reads too far shows it.
+"""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import os
+import re
+import traceback
+from unittest import mock
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from flashlib.checks.engine.examine import Finding, Measured
+from flashlib.checks.harness.launches import unwrapped
+from flashlib.checks.harness.watch import watched
+from flashlib.kernels import DEVICE, INTERPRETED
+import triton
+import triton.language as tl
+from triton.runtime import interpreter
+
+POISON = 64  # rows of nan before and after K and V
+STATE = "m", "l", "O_acc"
+UNFILLED = torch.empty, torch.empty_like, torch.Tensor.new_empty, torch.empty_strided
+TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # of fp32 tiles, compiled
+UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
+
+
+def looped(answer):
+    """Return a function of a row block and all of its keys that calls `answer` for each tile of B_c keys.
+
+    answer: takes q, k, v, m, l, O_acc, visible and scale and returns m, l and O_acc; so does the function, of the
+    last tile, as a Measured.
+    """
+
+    def run(Q_i, K, V, visible, scale, B_c):
+        tensors = _placed(q=Q_i, k=K, v=V) | {"visible": _tensor(visible).to(torch.int8)}
+        return _state_of(_step_kernel, tensors, *Q_i.shape, len(K), scale, answer, B_c)
+
+    return run
+
+
+def updated(answer):
+    """Return a function of all scores of a row block that calls `answer` for each tile of B_c keys.
+
+    answer: takes S, m, l, O_acc, v and scale_log2e and returns m, l and O_acc; so does the function, of the last
+    tile, as a Measured.
+    """
+
+    def run(S, V, scale_log2e, B_c):
+        tensors = _placed(S=S, v=V)
+        return _state_of(_update_kernel, tensors, len(S), V.shape[1], len(V), scale_log2e, answer, B_c)
+
+    return run
+
+
+def over_keys(answer):
+    """Return a function of Q_i and of all K and V that calls `answer` once, for all keys.
+
+    answer: takes q, pointers to K and V, m, l, O_acc, N_k, scale_log2e, an update, D and B_C, and returns m, l and
+    O_acc; so does the function, as a Measured, which finds masks in tiles that lie before the last key.
+    """
+
+    def run(Q_i, K, V, scale_log2e, B_C):
+        tensors, N_k, selects = _placed(q=Q_i, K=K, V=V), len(K), []
+        with _selecting(selects):
+            arguments = tensors, *Q_i.shape, N_k, scale_log2e, answer, B_C
+            given, found, watch = _watched_state(_loop_kernel, *arguments)
+        whole, last = divmod(N_k, B_C)
+        masks = [watch.masked[X] == watch.loads[X] > 0 if last else watch.masked[X] for X in ("K", "V")]
+        if whole and any(masks) or not last and 1 < whole <= len(selects):
+            found = found or Finding("whole_masked")
+        return Measured(given, found)
+
+    return run
+
+
+def split(answer):
+    """Return a function of sizes that gives what `answer` returns for each row block: full and end."""
+
+    def run(N_q, N_k, B_r, B_c):
+        T_r = triton.cdiv(N_q, B_r)
+        bounds = torch.zeros((2, T_r), dtype=torch.int32, device=DEVICE)
+        called(lambda: _split_kernel[(T_r,)](*bounds, N_q, N_k, answer, B_R=B_r, B_C=B_c), ("full", "end"))
+        return tuple(bounds.cpu().numpy())
+
+    return run
+
+
+def _state_of(*arguments):
+    given, found, _ = _watched_state(*arguments)
+    return Measured(given, found)
+
+
+def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
+    """Return m, l and O_acc that a kernel writes in one program, what was found out about it, and its Watch."""
+    m, l, in_fp32 = torch.full((3, B_r), torch.nan, device=DEVICE)
+    O_acc = torch.full((B_r, d), torch.nan, device=DEVICE)
+    arguments = *tensors.values(), m, l, O_acc, in_fp32, N_k, scale, answer
+    with watched(**tensors) as watch:
+        compiled = called(lambda: kernel[(1,)](*arguments, B_R=B_r, B_C=B_C, D=d), STATE)
+    if not in_fp32[0]:
+        raise Finding("sixteen_bits")
+    found = Finding("outside", name=watch.outside) if watch.outside else rounded(watch, compiled)
+    return tuple(X.cpu().numpy() for X in (m, l, O_acc)), found, watch
+
+
+def called(launch, outputs, *, dtypes="P_in_fp32", bits="sixteen_bits"):
+    """Return launch(), of a kernel that takes what an answer returns: outputs of these names.
+
+    Raises Finding where it cannot; dtypes, bits: the ids of a product of unlike dtypes, and of sums in 16 bits.
+    """
+    names = ", ".join(outputs)
+    try:
+        return unwrapped(launch)
+    except Exception as error:
+        said = str(error)
+        if "same dtype" in said:
+            raise Finding(dtypes) from None
+        if "Loop-carried variable" in said:  # so the compiler, of a sum that changes its type
+            raise Finding(bits, names=names) from None
+        here = not _in_answer(error)
+        if here and "NoneType" in said:
+            raise Finding("nothing_returned") from None
+        if here and (how := UNPACKED.search(said)):
+            given = f"{how[1]} values" if how[1] else "one value" if "iterable" in said else "too many values"
+            raise Finding("outputs", given=given, n=len(outputs), names=names) from None
+        raise
+
+
+def _in_answer(error):
+    """Return whether an error arose in the lines of an answer, or in what they call."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return not all("site-packages" in file or file.startswith(os.path.dirname(__file__)) for file in files)
+
+
+def rounded(watch, compiled):
+    """Return the Finding of a product of fp32 tiles in tf32, or None."""
+    tf32 = watch.tf32 if INTERPRETED else TF32.search(compiled.asm["ttir"])
+    return Finding("tf32") if tf32 else None
+
+
+def _selecting(found):
+    """Let tiles that a tl.where chooses from be found, where kernels are interpreted."""
+    builder = interpreter.InterpreterBuilder
+    select = builder.create_select
+
+    def create_select(self, condition, *others):
+        if np.ndim(condition.data):
+            found.append(condition)
+        return select(self, condition, *others)
+
+    return mock.patch.object(builder, "create_select", create_select)
+
+
+class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
+    """Notes the shapes of new tensors while this lasts, and fills with nan those that would hold anything."""
+
+    def __init__(self):
+        super().__init__()
+        self.shapes = set()
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        made = function(*arguments, **(options or {}))
+        if isinstance(made, torch.Tensor):
+            self.shapes.add(tuple(made.shape))
+            if function in UNFILLED and made.is_floating_point():
+                made.fill_(torch.nan)
+        return made
+
+
+def _tensor(X):
+    return torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE)
+
+
+def _placed(**arrays):
+    """Return the arrays as tensors, before and after which nan lies in memory."""
+    placed = {}
+    for name, X in arrays.items():
+        rows = np.full((len(X) + 2 * POISON, X.shape[1]), np.nan, X.dtype)
+        rows[POISON : POISON + len(X)] = X
+        placed[name] = _tensor(rows)[POISON : POISON + len(X)]
+    return placed
+
+
+@triton.jit
+def _step_kernel(
+    Q_ptr, K_ptr, V_ptr, visible_ptr, m_ptr, l_ptr, O_ptr, in_fp32_ptr, N_k, scale, f: tl.constexpr,
+    B_R: tl.constexpr, B_C: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    offs_m, offs_d = tl.arange(0, B_R), tl.arange(0, D)
+    q = tl.load(Q_ptr + offs_m[:, None] * D + offs_d[None, :])  # (B_R, D)
+    m, l, O_acc = _start(B_R, D)
+    for start in range(0, N_k, B_C):
+        offs_n = start + tl.arange(0, B_C)
+        cols = offs_n[:, None] * D + offs_d[None, :]  # (B_C, D)
+        k = tl.load(K_ptr + cols)
+        v = tl.load(V_ptr + cols)
+        visible = tl.load(visible_ptr + offs_m[:, None] * N_k + offs_n[None, :]) != 0  # (B_R, B_C)
+        m, l, O_acc = f(q, k, v, m, l, O_acc, visible, scale)
+    _store(m, l, O_acc, m_ptr, l_ptr, O_ptr, in_fp32_ptr, B_R, D)
+
+
+@triton.jit
+def _update_kernel(
+    S_ptr, V_ptr, m_ptr, l_ptr, O_ptr, in_fp32_ptr, N_k, scale_log2e, f: tl.constexpr,
+    B_R: tl.constexpr, B_C: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    offs_m, offs_d = tl.arange(0, B_R), tl.arange(0, D)
+    m, l, O_acc = _start(B_R, D)
+    for start in range(0, N_k, B_C):
+        offs_n = start + tl.arange(0, B_C)
+        S = tl.load(S_ptr + offs_m[:, None] * N_k + offs_n[None, :])  # (B_R, B_C)
+        v = tl.load(V_ptr + offs_n[:, None] * D + offs_d[None, :])  # (B_C, D)
+        m, l, O_acc = f(S, m, l, O_acc, v, scale_log2e)
+    _store(m, l, O_acc, m_ptr, l_ptr, O_ptr, in_fp32_ptr, B_R, D)
+
+
+@triton.jit
+def _loop_kernel(
+    Q_ptr, K_ptr, V_ptr, m_ptr, l_ptr, O_ptr, in_fp32_ptr, N_k, scale_log2e, f: tl.constexpr,
+    B_R: tl.constexpr, B_C: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    q = tl.load(Q_ptr + tl.arange(0, B_R)[:, None] * D + tl.arange(0, D)[None, :])  # (B_R, D)
+    m, l, O_acc = _start(B_R, D)
+    m, l, O_acc = f(q, K_ptr, V_ptr, m, l, O_acc, N_k, scale_log2e, _update, D, B_C)
+    _store(m, l, O_acc, m_ptr, l_ptr, O_ptr, in_fp32_ptr, B_R, D)
+
+
+@triton.jit
+def _split_kernel(full_ptr, end_ptr, N_q, N_k, f: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr):
+    i = tl.program_id(0)
+    full, end = f(i, N_q, N_k, B_R, B_C)
+    tl.store(full_ptr + i, full)
+    tl.store(end_ptr + i, end)
+
+
+@triton.jit
+def _start(B_R: tl.constexpr, D: tl.constexpr):
+    minus_inf = tl.full((B_R,), -float("inf"), tl.float32)
+    return minus_inf, tl.zeros((B_R,), tl.float32), tl.zeros((B_R, D), tl.float32)
+
+
+@triton.jit
+def _store(m, l, O_acc, m_ptr, l_ptr, O_ptr, in_fp32_ptr, B_R: tl.constexpr, D: tl.constexpr):
+    offs_m = tl.arange(0, B_R)
+    tl.store(m_ptr + offs_m, m)
+    tl.store(l_ptr + offs_m, l)
+    tl.store(O_ptr + offs_m[:, None] * D + tl.arange(0, D)[None, :], O_acc)
+    in_fp32: tl.constexpr = m.dtype == tl.float32 and l.dtype == tl.float32 and O_acc.dtype == tl.float32
+    tl.store(in_fp32_ptr, 1.0 if in_fp32 else 0.0)
+
+
+@triton.jit
+def _update(S, m, l, O_acc, v, scale_log2e):
+    m_old = m
+    m = tl.maximum(m_old, tl.max(S, axis=1) * scale_log2e)
+    alpha = tl.exp2(m_old - m)
+    P = tl.exp2(S * scale_log2e - m[:, None])
+    l = alpha * l + tl.sum(P, axis=1)
+    O_acc = alpha[:, None] * O_acc + tl.dot(P.to(v.dtype), v, input_precision="ieee")
+    return m, l, O_acc

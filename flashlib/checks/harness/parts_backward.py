@@ -1,0 +1,148 @@
+"""Kernels that call the parts of backward kernels in answers: the loop for dK and dV, and that for dQ.
+
+What an answer does not set comes out as nan, and nan lies around what it may read.
+"""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import numpy as np
+import torch
+
+from flashlib.checks.engine.examine import Finding, Measured
+from flashlib.checks.harness.launches import launched
+from flashlib.checks.harness.parts import called, rounded
+from flashlib.checks.harness.watch import watched
+from flashlib.kernels import DEVICE
+import triton
+import triton.language as tl
+
+POISON = 64  # rows of nan before and after what is read
+
+
+def deltas(answer):
+    """Return a function of O, dO and an Out for delta that launches the kernel `answer`, ROWS rows a block."""
+
+    def launch(O, dO, delta, ROWS):
+        N_q, D = O.shape
+        answer[(triton.cdiv(N_q, ROWS),)](O, dO, delta, N_q, D, ROWS)
+
+    return launched(launch)
+
+
+def dkv_of(answer):
+    """Return a function of a column block and all rows that calls `answer` once; it returns dk and dv, Measured.
+
+    answer: takes k, v, pointers to Q, dO, lse and delta, N_q, scale, D, B_R and B_C. Raises Finding if dk or dv is
+    not in fp32, or if it is nan because of what lies past the end.
+    """
+
+    def run(k, v, Q, dO, lse, delta, scale, B_R):
+        B_C, D = k.shape
+        rows = {name: _amid_nan(X) for name, X in (("Q", Q), ("dO", dO), ("lse", lse), ("delta", delta))}
+        dk, dv = torch.full((2, B_C, D), torch.nan, device=DEVICE)
+        watch, tf32 = _launch(
+            _dkv_kernel, 1, ("dk", "dv"), rows, *map(_plain, (k, v)), *rows.values(), dk, dv,
+            last=(len(Q), scale), f=answer, D=D, B_R=B_R, B_C=B_C,
+        )  # fmt: skip
+        found = Finding("read_past", name=watch.outside) if watch.outside else tf32
+        if watch.outside and (dk.isnan().any() or dv.isnan().any()):
+            raise found
+        return Measured((dk.cpu().numpy(), dv.cpu().numpy()), found)
+
+    return run
+
+
+def dq_of(answer):
+    """Return a function of one head that calls `answer` for each row block and returns dQ, Measured.
+
+    answer: takes i, q, do, lse, delta, pointers to K and V, N_q, N_k, scale, D, B_R and B_C. Each block gets K and
+    V of its own, with nan in tiles that none of its rows sees. Raises Finding if dq is not in fp32.
+    """
+
+    def run(Q, dO, lse, delta, K, V, scale, B_R, B_C):
+        (N_q, D), N_k = Q.shape, len(K)
+        T_r = triton.cdiv(N_q, B_R)
+        keys = [_amid_nan(np.stack([_padded(poisoned(X, i, N_q, B_R, B_C)) for i in range(T_r)])) for X in (K, V)]
+        seen = {f"{name}_{i}": X[i, : visited(i, N_q, N_k, B_R, B_C)]
+                for name, X in zip("KV", keys, strict=True) for i in range(T_r)}  # fmt: skip
+        dQ = torch.full((N_q, D), torch.nan, device=DEVICE)
+        watch, tf32 = _launch(
+            _dq_kernel, T_r, ("dq",), seen, *map(_plain, (Q, dO, lse, delta)), *keys, dQ,
+            last=(keys[0].stride(0), N_q, N_k, scale), f=answer, D=D, B_R=B_R, B_C=B_C,
+        )  # fmt: skip
+        found = tf32
+        if watch.outside:
+            found = Finding("read_past" if len(seen[watch.outside]) == N_k else "hidden_read")
+        return Measured(dQ.cpu().numpy(), found)
+
+    return run
+
+
+def visited(i, N_q, N_k, B_R, B_C):
+    """Return how many keys lie in the tiles of which some row of block i sees a key, under a causal mask."""
+    end = max(0, min((i + 1) * B_R, N_q) + N_k - N_q)
+    return min(-(-end // B_C) * B_C, N_k)
+
+
+def poisoned(X, i, N_q, B_R, B_C):
+    """Return the keys X as row block i gets them: nan in tiles that none of its rows sees."""
+    X = np.array(X)
+    X[visited(i, N_q, len(X), B_R, B_C) :] = np.nan
+    return X
+
+
+def _plain(X):
+    return torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE)
+
+
+def _padded(X):
+    return np.concatenate([X, np.full((POISON, *X.shape[1:]), np.nan, X.dtype)])
+
+
+def _amid_nan(X):
+    """Return X as a tensor, before and after which nan lies in memory."""
+    around = np.full((POISON, *X.shape[1:]), np.nan, X.dtype)
+    return _plain(np.concatenate([around, X, around]))[POISON : POISON + len(X)]
+
+
+def _launch(kernel, programs, outputs, readable, *tensors, last, **constants):
+    """Launch a kernel; return the Watch of the tensors `readable`, and the Finding of a tl.dot in tf32 or None."""
+    in_fp32 = torch.zeros(1, device=DEVICE)
+    launch = lambda: kernel[(programs,)](*tensors, in_fp32, *last, **constants)  # noqa: E731
+    with watched(**readable) as watch:
+        compiled = called(launch, outputs, dtypes="one_dtype", bits="in_16_bits")
+    if not in_fp32[0]:
+        raise Finding("in_16_bits", names=", ".join(outputs))
+    return watch, rounded(watch, compiled)
+
+
+@triton.jit
+def _dkv_kernel(
+    K_ptr, V_ptr, Q_ptr, dO_ptr, lse_ptr, delta_ptr, dK_ptr, dV_ptr, in_fp32_ptr, N_q, scale,
+    f: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    cols = tl.arange(0, B_C)[:, None] * D + tl.arange(0, D)[None, :]  # (B_C, D)
+    k = tl.load(K_ptr + cols)
+    v = tl.load(V_ptr + cols)
+    dk, dv = f(k, v, Q_ptr, dO_ptr, lse_ptr, delta_ptr, N_q, scale, D, B_R, B_C)
+    tl.store(dK_ptr + cols, dk)
+    tl.store(dV_ptr + cols, dv)
+    tl.store(in_fp32_ptr, 1.0 if dk.dtype == tl.float32 and dv.dtype == tl.float32 else 0.0)
+
+
+@triton.jit
+def _dq_kernel(
+    Q_ptr, dO_ptr, lse_ptr, delta_ptr, K_ptr, V_ptr, dQ_ptr, in_fp32_ptr, keys, N_q, N_k, scale,
+    f: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    i = tl.program_id(0)
+    offs_m = i * B_R + tl.arange(0, B_R)
+    inside = offs_m < N_q
+    rows = offs_m[:, None] * D + tl.arange(0, D)[None, :]  # (B_R, D)
+    q = tl.load(Q_ptr + rows, mask=inside[:, None], other=0.0)
+    do = tl.load(dO_ptr + rows, mask=inside[:, None], other=0.0)
+    lse = tl.load(lse_ptr + offs_m, mask=inside, other=0.0)
+    delta = tl.load(delta_ptr + offs_m, mask=inside, other=0.0)
+    dq = f(i, q, do, lse, delta, K_ptr + i * keys, V_ptr + i * keys, N_q, N_k, scale, D, B_R, B_C)
+    in_fp32: tl.constexpr = dq.dtype == tl.float32
+    tl.store(dQ_ptr + rows, dq, mask=inside[:, None])
+    tl.store(in_fp32_ptr, 1.0 if in_fp32 else 0.0)

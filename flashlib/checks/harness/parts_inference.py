@@ -1,0 +1,53 @@
+"""Launches of the kernels that chapter 15 asks for: States of parts of the keys, and rows written into pages."""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import torch
+
+from flashlib.checks.harness.launches import launched
+from flashlib.checks.harness.strided import Out
+import flashlib.kernels  # noqa: F401
+import triton
+
+ROWS = 16  # of a tile of queries: tl.dot takes no fewer
+
+
+def by_parts(answer):
+    """Return a function of Q, K, V, lengths, parts, scale and B_C that launches `answer`, a program for each part.
+
+    It returns m, l (B, H_q, parts) and O_acc (B, H_q, parts, d), as a Measured.
+    """
+
+    def launch(Q, K, V, lengths, parts, scale, B_C, m, l, O_acc):
+        (B, H_q, d), (H_k, N) = Q.shape, K.shape[1:3]
+        group = H_q // H_k
+        sizes = N, H_k, group, parts, scale
+        constants = {"D": d, "B_R": max(ROWS, triton.next_power_of_2(group)), "B_C": B_C}
+        answer[(parts, H_k, B)](Q, K, V, lengths.to(torch.int32), m, l, O_acc, *sizes, **constants)
+
+    placed = launched(launch)
+
+    def run(Q, K, V, lengths, parts, scale, B_C):
+        shape = *Q.shape[:2], parts
+        return placed(Q, K, V, lengths, parts, scale, B_C, Out(shape), Out(shape), Out((*shape, Q.shape[2])))
+
+    return run
+
+
+def into_pages(answer):
+    """Return a function of new rows, a pool of pages, a table and lengths that launches `answer` on the pool.
+
+    It returns the pool, as a Measured; the one that it is given stays as it is.
+    """
+
+    def launch(new, before, table, lengths, pool):
+        pool.copy_(before)
+        (T, d), page = new.shape, pool.shape[1]
+        whole = (X.to(torch.int32) for X in (table, lengths))
+        answer[(T,)](new, pool, *whole, table.shape[1], page, d, D=triton.next_power_of_2(d))
+
+    placed = launched(launch)
+
+    def run(new, pool, table, lengths):
+        return placed(new, pool, table, lengths, Out(pool.shape))
+
+    return run

@@ -1,0 +1,177 @@
+"""Roles of a pipeline that a learner writes: generators of commands, run beside the course's other roles.
+
+What a role yields does not depend on when it runs. So an answer is the list of its commands, by which a known
+mistake is named. It is right if the program that it makes is right under every schedule, or under many at random
+if there are too many of them, and if it does all of its work.
+"""
+
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.checks.engine import drawn
+from flashlib.checks.engine.examine import Case, Finding, Problem, Raised, attempt, find_problem
+from flashlib.checks.engine.naming import named
+from flashlib.checks.engine.process import announce
+from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.verdict import Verdict
+from flashlib.pipeline import Compute, Fault, Program, check, commands, run
+
+NOTHING = Compute("nothing", "fma", 0)  # what a role does that yields nothing
+MOST = 2000  # commands of a role
+SEARCH = {"states": 1500, "schedules": 60}
+SHOWN = 12  # actions of a schedule, its last
+SLOW = 1.1  # times as long as the solution takes by the speeds of the units
+
+
+class Task(NamedTuple):
+    """What the roles of an answer are for.
+
+    program: takes the answer and the arguments of a case, plain values, and returns the Program with its roles.
+    names: of the arguments. work: takes the fixed Program and the arguments, and raises Finding unless all is done
+    that must be. Its functions are a module's own, so that a Verdict can take them to another process.
+    """
+
+    program: object
+    names: tuple
+    work: object
+
+    def model(self, answer):
+        """Return the function of a case's arguments that gives the commands of an answer's program, as text."""
+        return lambda *arguments: text(fixed(self.program(answer, *arguments)))
+
+    def told(self, arguments):
+        return ", ".join(f"{name} = {value}" for name, value in zip(self.names, arguments, strict=True))
+
+
+def examine(answer, cases, draw, known, task) -> Verdict:
+    """Return the Verdict on an answer.
+
+    cases: arguments, a tuple for each, the smallest first. draw: takes a random generator and returns more.
+    """
+    cases = [Case("", one, None) for one in cases] + drawn.cases(lambda rng: Case("", draw(rng), None))
+    right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
+    cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
+    given, failed, shown = [], [], None
+    for case, solution in zip(cases, right, strict=True):
+        announce(task.told(case.arguments))
+        result = attempt(lambda case=case: _looked_at(fixed(task.program(answer, *case.arguments))))
+        actions = []
+        if isinstance(result, Raised):
+            if result.unsolved:
+                return Verdict("", "not solved yet", "")
+            given.append(result)
+            failed.append(find_problem(result, case))
+        else:
+            program, written, found = result
+            if not found:
+                found, actions = _fault(program, case.arguments, task, solution)
+            given.append(written)
+            failed.append(found and Problem(found.id, found.fields))
+        if failed[-1] and shown is None:
+            shown = case, actions, failed[-1]
+    if shown is None:
+        return Verdict("", "right", f"in all {len(cases)} programs, under every schedule that was tried")
+    case, actions, problem = shown
+    if all(isinstance(one, str) and f": {told(NOTHING)}" in one for one in given):
+        return known.wrong("yields_nothing")
+    details = [("program", task.told(case.arguments) + case.words)]
+    details += [("schedule", _schedule(actions))] if actions else []
+    mistake = named(known, cases, given, failed, ("result",))
+    sentence, id = (
+        (mistake.sentence, mistake.id) if mistake else (known.sentence(problem.id, **problem.fields), problem.id)
+    )
+    played = problem.id != "no_command" and not isinstance(given[cases.index(case)], Raised)
+    run = {"task": task, "arguments": case.arguments} if played else None
+    return Verdict("", "wrong", sentence, tuple(details), mistake=id, run=run)
+
+
+def play(answer, task, arguments):
+    """Return a PipelinePlayer of an answer's program: of the schedule that goes wrong, if there is one."""
+    from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
+
+    program = fixed(task.program(answer, *arguments))
+    report = check(program, **SEARCH)
+    return PipelinePlayer(program, report=report if report.fault else None)
+
+
+def fixed(program) -> Program:
+    """Return a program whose roles give again what they give now; raise Finding unless each is a list."""
+    lists = {role: _listed(make) for role, make in program.roles.items()}
+    return program._replace(roles={role: partial(iter, found) for role, found in lists.items()})
+
+
+def _listed(make):
+    given = make()
+    if not hasattr(given, "__next__"):
+        raise Finding("no_generator", given="nothing" if given is None else describe_value(given))
+    found = list(islice(given, MOST + 1)) or [NOTHING]
+    if len(found) > MOST:
+        raise Finding("endless", n=MOST)
+    return found
+
+
+def text(program) -> str:
+    """Return all commands of a fixed program, a line for each."""
+    return "\n".join(f"{role}: {told(one)}" for role, make in program.roles.items() for one in make())
+
+
+def _looked_at(program):
+    """Return a fixed program, its text, and the Finding that a command is wrong, or None.
+
+    What an answer yields may raise when it is looked at.
+    """
+    found = None
+    try:
+        commands.expanded(program)
+    except (TypeError, ValueError) as error:
+        found = Finding("no_command", said=str(error))
+    return program, text(program), found
+
+
+def told(command) -> str:
+    """Return a command as one writes it; of anything else what kind of thing it is."""
+    if not isinstance(command, commands.COMMANDS):
+        return describe_value(command)
+    values = [value.item() if isinstance(value, np.generic) else value for value in command]
+    defaults = command._field_defaults
+    while values and _is_default(values[-1], defaults.get(command._fields[len(values) - 1], _REQUIRED)):
+        values.pop()
+    return f"{type(command).__name__}({', '.join(map(repr, values))})"
+
+
+_REQUIRED = object()
+
+
+def _is_default(value, default) -> bool:
+    return type(value) is type(default) and value == default
+
+
+def _fault(program, arguments, task, solution):
+    """Return what is wrong with a program, a Finding or None, and the schedule that shows it, if it takes one."""
+    report = check(program, **SEARCH)
+    if report.fault:
+        return _finding(report.fault), report.actions
+    try:
+        task.work(program, *arguments)
+        times = run(program).clocks / run(solution).clocks
+    except Finding as found:
+        return found, []
+    except Fault as fault:  # which none of the schedules had that were tried
+        return _finding(fault), []
+    return (Finding("slow", times=f"{times:.2f}") if times > SLOW else None), []
+
+
+def _finding(fault):
+    return Finding(fault.kind.replace(" ", "_"), said=fault.said)
+
+
+def _schedule(actions):
+    """Return the end of a schedule as text, an action on each line."""
+    lines = [
+        f"{n}. {a.role}: {told(a.command) if a.flight is None else 'done: ' + told(a.command)}"
+        for n, a in enumerate(actions, start=1)
+    ]
+    return "\n".join((["..."] if len(lines) > SHOWN else []) + lines[-SHOWN:])

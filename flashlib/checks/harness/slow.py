@@ -1,0 +1,171 @@
+"""Slow memory: an array that counts what is loaded from it and stored to it, whatever way that is done."""
+
+import tracemalloc
+import weakref
+from functools import wraps
+
+import numpy as np
+
+from flashlib.checks.engine.examine import Finding, Measured
+
+SHAPE_ALONE = (np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.shape, np.ndim, np.size)
+
+
+class Slow(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array in slow memory, for an answer to load slices of.
+
+    It stands where an array stands. A slice is an array, a view of what is here; all that needs the numbers of the
+    whole (arithmetic, a NumPy function, a copy, `np.asarray`, a method) loads the whole. `T` and `reshape` move
+    nothing.
+
+    loads: its Loads. reads, writes: how often each number was loaded and stored, of the shape of the array.
+    """
+
+    def __init__(self, array, loads=None, reads=None, writes=None):
+        self._data = np.array(array) if loads is None else array
+        self.loads = loads or Loads()
+        self.reads = np.zeros(self._data.shape, int) if reads is None else reads
+        self.writes = np.zeros(self._data.shape, int) if writes is None else writes
+        self.shape, self.dtype, self.ndim = self._data.shape, self._data.dtype, self._data.ndim
+        self.size, self.nbytes, self.itemsize = self._data.size, self._data.nbytes, self._data.itemsize
+
+    def __len__(self):
+        return len(self._data)
+
+    def __iter__(self):
+        return (self[n] for n in range(len(self)))
+
+    def __repr__(self):
+        return f"an array of shape {self.shape} in slow memory"
+
+    @property
+    def T(self):
+        return self._moved(lambda x: x.T)
+
+    def reshape(self, *shape, **options):
+        return self._moved(lambda x: x.reshape(*shape, **options))
+
+    def _moved(self, f):
+        return Slow(f(self._data), self.loads, f(self.reads), f(self.writes))
+
+    def __getitem__(self, key):
+        tile = self._data[key]
+        self.reads[key] += 1
+        self.loads.add(key, tile)
+        return tile
+
+    def __setitem__(self, key, value):
+        self._data[key] = value
+        self.writes[key] += 1
+
+    def fill(self, value):
+        self[...] = value
+
+    def item(self, *at):
+        return self[at if len(at) > 1 else np.unravel_index(at[0], self.shape) if at else ...].item()
+
+    def take(self, indices, axis=None, **options):
+        index = (slice(None),) * ((axis or 0) % max(self.ndim, 1)) + (indices,)
+        return self.reshape(-1)[indices] if axis is None else self[index]
+
+    def __array__(self, dtype=None, copy=None):
+        whole = self[...]
+        return whole.astype(dtype or whole.dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        arrays = (x[...] if isinstance(x, Slow) else x for x in inputs)
+        if out and isinstance(out[0], Slow):
+            out[0][...] = getattr(ufunc, method)(*arrays, **options)
+            return out[0]
+        return getattr(ufunc, method)(*arrays, **options, **({"out": out} if out else {}))
+
+    def __array_function__(self, function, types, arguments, options):
+        def loaded(x):
+            if isinstance(x, Slow):
+                return x._data if function in SHAPE_ALONE else x[...]
+            return type(x)(map(loaded, x)) if type(x) in (list, tuple) else x
+
+        if function is np.copyto and isinstance(arguments[0], Slow):
+            arguments[0][...] = loaded(arguments[1])
+            return None
+        return function(*loaded(tuple(arguments)), **{name: loaded(x) for name, x in options.items()})
+
+    def __getattr__(self, name):  # any other attribute of an array: a method that reads all of it
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self[...], name)
+
+
+class Loads:
+    """What was loaded from slow memory.
+
+    times: how many loads. read: numbers loaded; the same slice again, straight after, counts once, since one may
+    ask a slice for its shape. most: the most numbers at once. held: the most numbers held at once in slices.
+    """
+
+    def __init__(self):
+        self.times = self.read = self.most = self.held = self._holding = 0
+        self._last = None
+        self._tiles = {}  # weak references to slices, and their sizes; the table of weakref.finalize may be large
+
+    def add(self, key, tile):
+        size = tile.size
+        self.times += 1
+        self.most = max(self.most, size)
+        if repr(key) != self._last:
+            self.read += size
+        self._last = repr(key)
+        if isinstance(tile, np.ndarray) and tile.base is not None:
+            self._holding += size
+            self.held = max(self.held, self._holding)
+            tile = weakref.ref(tile, self._release)
+            self._tiles[id(tile)] = tile, size
+
+    def _release(self, tile):
+        _, size = self._tiles.pop(id(tile))
+        self._holding -= size
+
+
+def held(f, enough):
+    """Return f() and the most bytes that it held at once, measured again if these are more than `enough`.
+
+    What other threads hold meanwhile is measured too, but not every time.
+    """
+    least = np.inf
+    for _ in range(3):
+        tracemalloc.start()
+        try:
+            result = f()
+            least = min(least, tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        if least <= enough:
+            break
+    return result, least
+
+
+def put(*arrays):
+    """Return arrays in slow memory."""
+    return [Slow(x) for x in arrays]
+
+
+def read_once(answer, names, at_most=lambda *arguments: 1):
+    """Return answer with some arguments, {position: name}, in slow memory; too many loads are found.
+
+    at_most: takes the arguments, returns how many rows may be loaded at once.
+    """
+
+    @wraps(answer)
+    def run(*arguments):
+        placed = [Slow(x) if n in names else x for n, x in enumerate(arguments)]
+        result = answer(*placed)
+        most, found = at_most(*arguments), None
+        for n, name in names.items():
+            loads, X = placed[n].loads, arguments[n]
+            if loads.read > X.size:
+                found = found or Finding("read_again", name=name, times=f"{loads.read / X.size:.3g}")
+            if loads.most > most * X[:1].size:
+                found = Finding("loaded_at_once", name=name)
+        return Measured(result, found)
+
+    return run

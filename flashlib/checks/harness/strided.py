@@ -1,0 +1,65 @@
+"""Stands for tensors whose elements lie apart in memory, as a check gives them to a launch."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.checks.engine.values import show
+
+
+class Out(NamedTuple):
+    """Stands for an output of this shape, float32, which the launch is given to fill; strides are in elements."""
+
+    shape: tuple
+    strides: tuple | None = None
+
+    def __repr__(self):
+        return f"a tensor of shape {self.shape}{_apart(self)}, to be filled"
+
+
+class Strided:
+    """Stands for an input whose elements lie apart in memory, with nan between them; strides are in elements."""
+
+    def __init__(self, array, strides):
+        self.array, self.shape, self.strides = np.asarray(array), np.shape(array), strides
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array.astype(dtype or self.array.dtype)
+
+    def __len__(self):
+        return len(self.array)
+
+    def __repr__(self):
+        return f"{show(self.array)}{_apart(self)}"
+
+
+def _apart(x):
+    return "" if strides_of(x) == _contiguous(x.shape) else f" with the strides {x.strides}"
+
+
+def _contiguous(shape):
+    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+
+def strides_of(x):
+    """Return the strides, in elements, that an Out, a Strided or an array has when it comes to the launch."""
+    return _contiguous(x.shape) if isinstance(x, np.ndarray) or x.strides is None else x.strides
+
+
+def extent(x):
+    """Return how many elements it is from the first to the last, both counted."""
+    if 0 in x.shape:
+        return 0
+    return 1 + sum((n - 1) * stride for n, stride in zip(x.shape, strides_of(x), strict=True))
+
+
+def memory(x):
+    """Return the memory of an input as a function of offsets from its first element; nan beside its elements."""
+    flat = np.full(extent(x), np.nan)
+    flat[sum(stride * n for stride, n in zip(strides_of(x), np.indices(x.shape), strict=True))] = np.asarray(x)
+
+    def load(offsets):
+        inside = (offsets >= 0) & (offsets < len(flat))
+        return np.where(inside, flat.take(np.where(inside, offsets, 0), mode="clip") if len(flat) else 0, np.nan)
+
+    return load

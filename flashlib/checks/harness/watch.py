@@ -1,0 +1,252 @@
+"""Watch what kernels do: what they load and store, how exact their products are, how many are launched.
+
+In Triton's interpreter each load and store comes past here with its addresses; compiled, launches alone are seen.
+"""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import contextlib
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib.checks.harness.kernel_globals import refused
+from flashlib.kernels import INTERPRETED
+import triton
+from triton.runtime import interpreter
+from triton.runtime.autotuner import Autotuner
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+Builder, Executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
+
+
+class Watch:
+    """What kernels did to the tensors that are watched, and how they did it.
+
+    sees: whether more is seen than launches and what torch does. outside: the name of the first tensor beside
+    whose elements one loaded or stored, in a lane that no mask hides, or "". stored: whether that was a store.
+    launches: how many were launched. ours: the name of one of them that belongs to flashlib, or "". tf32:
+    whether a tl.dot took fp32 inputs in another precision than ieee. refused: the name and the value of a global
+    that a kernel uses and the compiler refuses, or None. loads, masked, read, widest: {name: how many
+    loads had an element of it, how many of these were given a mask, how many elements they had, how many places
+    the widest has}. others, elsewhere: how many elements were loaded from, and stored to, tensors that are not
+    watched. after: the names of the tensors that torch wrote to after the last launch.
+    """
+
+    def __init__(self, tensors):
+        self.sees = INTERPRETED
+        self.outside, self.stored, self.ours, self.tf32, self.refused = "", False, "", False, None
+        self.launches = self.others = self.elsewhere = 0
+        self.loads, self.masked, self.read, self.widest = (dict.fromkeys(tensors, 0) for _ in range(4))
+        self._tensors, self._versions = tensors, _versions(tensors)
+        self._storages = {}  # by address
+        for name, X in tensors.items():
+            key, size = _key(X), X.untyped_storage().nbytes()
+            storage = self._storages.setdefault(key, _Storage(key, size, [], np.zeros(size, bool)))
+            storage.add(name, X)
+        self._known = list(self._storages.values())
+
+    @property
+    def after(self):
+        now = _versions(self._tensors)
+        return [name for name, version in self._versions.items() if now[name] != version]
+
+    def launched(self, function):
+        """Note the launch of the kernel that was made of a function."""
+        self.launches += 1
+        self._versions = _versions(self._tensors)
+        module = function.__module__ or ""
+        if module.startswith("flashlib.") and not module.startswith("flashlib.checks."):
+            self.ours = self.ours or function.__name__
+        if not module.startswith("flashlib."):
+            self.refused = self.refused or refused(function)
+
+    def let(self, names, given, moved):
+        """Let kernels reach the tensors among the arguments of a launch; moved: those of the interpreter's own."""
+        self._known = list(self._storages.values())
+        for name, X, Y in zip(names, given, moved, strict=False):
+            for x, y in zip(_tensors(X), _tensors(Y), strict=True):
+                size, known = y.untyped_storage().nbytes(), self._storages.get(_key(x))
+                here = known._replace(start=_key(y)) if known else _Storage(_key(y), size, [(name, 0, size)], None)
+                self._known.append(here)
+
+    def lanes(self, pointers, mask, *, store=False, masked=True):
+        """Note the addresses of a load or a store; return where a mask must hide them, as they are nobody's."""
+        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        pointers, mask = np.broadcast_arrays(pointers.data, np.asarray(mask.data, bool))
+        width = pointers.shape[-1] if pointers.ndim else 1
+        at = pointers[mask].astype(np.int64)
+        if not at.size:
+            return mask
+        names, far = [], np.ones(at.size, bool)
+        low, high = at.min(), at.max() + size
+        for storage in self._known:
+            if not far.any():
+                break
+            if high <= storage.start or low >= storage.start + storage.size:
+                continue
+            here = far & (at >= storage.start) & (at + size <= storage.start + storage.size)
+            if here.any():
+                far &= ~here
+                names.append(self._note(storage, at[here] - storage.start, size, store, masked, width))
+        if not far.any():
+            return mask
+        self._beside(names[0] if names else self._nearest(at[far][0]), store)
+        allowed = mask.copy()
+        allowed[mask] = ~far
+        return allowed
+
+    def _note(self, storage, at, size, store, masked, width):
+        """Note what is done to a storage, at so many bytes from its start; return the name of a tensor in it."""
+        name = storage.nearest(at[0])
+        if storage.own is None:
+            self.elsewhere += len(at) if store else 0
+            self.others += 0 if store else len(at)
+        else:
+            own = storage.own[at] & storage.own[at + size - 1]
+            if not own.all():
+                self._beside(storage.nearest(at[~own][0]), store)
+            if not store and own.any():
+                self.loads[name] += 1
+                self.masked[name] += masked
+                self.read[name] += int(own.sum())
+                self.widest[name] = max(self.widest[name], width)
+        return name
+
+    def _beside(self, name, store):
+        if not self.outside:
+            self.outside, self.stored = name, store
+
+    def _nearest(self, address):
+        storage = min(self._known, key=lambda s: max(s.start - address, address - s.start - s.size), default=None)
+        return storage.nearest(address - storage.start) if storage else "no tensor"
+
+
+class _Storage(NamedTuple):
+    """Memory that tensors share: its address, its size in bytes, (name, first byte, end) of each, whose bytes."""
+
+    start: int
+    size: int
+    spans: list
+    own: np.ndarray | None
+
+    def add(self, name, X):
+        if not X.numel():
+            return self.spans.append((name, 0, 0))
+        steps = (stride * np.arange(n) for n, stride in zip(X.shape, X.stride(), strict=True))
+        elements = X.storage_offset() + sum(np.ix_(*steps)) if X.ndim else np.array(X.storage_offset())
+        item = X.element_size()
+        for byte in range(item):
+            self.own[elements * item + byte] = True
+        self.spans.append((name, int(elements.min()) * item, int(elements.max() + 1) * item))
+
+    def nearest(self, at):
+        """Return the name of the tensor that is nearest to a byte."""
+        return min(self.spans, key=lambda span: max(span[1] - at, at - span[2] + 1, 0))[0]
+
+
+def _versions(tensors):
+    """Return {name: how often torch wrote to it}; kernels do not count."""
+    return {name: X._version for name, X in tensors.items()}
+
+
+def _key(X):
+    return X.untyped_storage().data_ptr()
+
+
+def _tensors(x):
+    """Return the tensors in an argument of a launch."""
+    if isinstance(x, tuple | list):
+        return [X for part in x for X in _tensors(part)]
+    x = x.base if isinstance(x, TensorDescriptor | triton.runtime.jit.TensorWrapper) else x
+    return [x] if hasattr(x, "untyped_storage") else _tensors(x.base) if hasattr(x, "base") else []
+
+
+@contextlib.contextmanager
+def watched(**tensors):
+    """Watch what is launched while this lasts; yields a Watch of the tensors, by name."""
+    watch = Watch(tensors)
+    changes = _interpreted(watch) if INTERPRETED else _compiled(watch)
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
+    for owner, name, new in changes:
+        setattr(owner, name, new)
+    try:
+        yield watch
+    finally:
+        for owner, name, old in before:
+            setattr(owner, name, old)
+
+
+def _compiled(watch):
+    """Return (class, name, what stands there meanwhile) of all that is exchanged where kernels are compiled."""
+    JIT = triton.runtime.jit.JITFunction
+    run = JIT.run
+
+    def counted(self, *arguments, grid, warmup, **options):
+        if not warmup:
+            watch.launched(self.fn)
+        return run(self, *arguments, grid=grid, warmup=warmup, **options)
+
+    return [(JIT, "run", counted)]
+
+
+def _interpreted(watch):
+    """Return (class, name, what stands there meanwhile) of all that is exchanged in the interpreter."""
+    call, moved, dot = Executor.__call__, Executor._init_args_hst, Builder.create_dot
+    load, plain, store = Builder.create_masked_load, Builder.create_load, Builder.create_masked_store
+    add, exchange = Builder.create_atomic_rmw, Builder.create_atomic_cas
+    masked = True
+
+    def launch(self, *arguments, **options):
+        watch.launched(self.fn)
+        return call(self, *arguments, **options)
+
+    def move(self, given, options):
+        values, named = moved(self, given, options)
+        names = (*self.arg_names[: len(given)], *options)
+        watch.let(names, (*given, *options.values()), (*values, *named.values()))
+        return values, named
+
+    def unmasked_load(self, *arguments):
+        nonlocal masked
+        masked = False
+        try:
+            return plain(self, *arguments)
+        finally:
+            masked = True
+
+    def masked_load(self, ptrs, mask, *others, **options):
+        return load(self, ptrs, _Lanes(watch.lanes(ptrs, mask, masked=masked)), *others, **options)
+
+    def masked_store(self, ptrs, value, mask, *others):
+        return store(self, ptrs, value, _Lanes(watch.lanes(ptrs, mask, store=True)), *others)
+
+    def atomic_rmw(self, operation, ptr, value, mask, *others):
+        return add(self, operation, ptr, value, _Lanes(watch.lanes(ptr, mask, store=True)), *others)
+
+    def atomic_cas(self, ptr, *others):
+        if not watch.lanes(ptr, _Lanes(np.ones_like(ptr.data, bool)), store=True).all():
+            raise ValueError("atomic_cas on memory that is no tensor's")
+        return exchange(self, ptr, *others)
+
+    def create_dot(self, a, b, d, precision, *others):
+        if "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name) and precision.name != "IEEE":
+            watch.tf32 = True
+        return dot(self, a, b, d, precision, *others)
+
+    return [
+        (Executor, "__call__", launch),
+        (Executor, "_init_args_hst", move),
+        (Builder, "create_load", unmasked_load),
+        (Builder, "create_masked_load", masked_load),
+        (Builder, "create_masked_store", masked_store),
+        (Builder, "create_atomic_rmw", atomic_rmw),
+        (Builder, "create_atomic_cas", atomic_cas),
+        (Builder, "create_dot", create_dot),
+        (Autotuner, "do_bench", property(lambda self: lambda call, quantiles: [0.0] * len(quantiles))),
+    ]
+
+
+class _Lanes(NamedTuple):
+    """A mask as the interpreter takes it."""
+
+    data: np.ndarray

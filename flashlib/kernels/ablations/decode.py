@@ -1,0 +1,100 @@
+"""Decoding in one kernel: the program that leaves the last State of some rows merges them all.
+
+`decode` merges in a second kernel. Here programs count how many are done, with an atomic addition, and the last
+one goes on. That saves a launch; but one program then does for all rows of its head, one after the other, what the
+second kernel does with a program for each row. `bench.decode` times both.
+"""
+
+import functools
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+from flashlib.inputs import resolve_scale
+from flashlib.kernels import decode
+from flashlib.kernels.decode_passes import SIZES, _join, _partial, _task
+from flashlib.kernels.forward import LOG2_E
+from flashlib.kernels.launch import planning
+from flashlib.kernels.launch.inputs import DTYPES, check_no_gradient, launchable, on_device_of
+from flashlib.types import Attention
+
+
+def attention(Q, K, V, lengths=None, table=None, *, causal=False, scale=None, parts=None) -> Attention:
+    """Return what `decode.attention` does, for a cache of 16 or 32 bits and at least one row of Q.
+
+    The count of programs is kept from call to call, so calls of the same sizes must not run at the same time.
+    """
+    if not Q.numel() or K.dtype not in DTYPES:
+        raise ValueError(
+            f"Q has shape {tuple(Q.shape)} and K dtype {K.dtype}; pass at least one query, and a cache of 16 or "
+            "32 bits, or call decode.attention"
+        )
+    cache = decode.Cache(K, V, lengths, table, None, None)
+    plan = _in_one(decode.plan_of(Q, cache, causal, None, None, 0, parts), Q.device)
+    check_no_gradient(Q=Q, K=K, V=V)
+    lengths, table = (X if X is None else launchable(X) for X in (lengths, table))
+    (q, k, v), (B, H, N_q, d) = map(launchable, (Q, K, V)), Q.shape
+    d_v, scale_log2e = v.shape[3], resolve_scale(scale, d) * LOG2_E.value
+    o = torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=q.device)
+    lse = torch.empty((B, H, N_q), dtype=torch.float32, device=q.device)
+    O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
+    m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
+    with on_device_of(q):
+        plan.launch(q, k, v, None, None, lengths, table, O_part, m, l, o, lse, plan.counts, scale_log2e)
+    return Attention(o.to(Q.dtype), lse)
+
+
+class Plan(NamedTuple):
+    """states: how many all parts leave; counts: of programs that are done, all 0 between calls."""
+
+    states: int
+    launch: planning.Launch
+    counts: torch.Tensor
+
+
+@functools.lru_cache(maxsize=64)
+def _in_one(plan, device) -> Plan:
+    partial, merge = plan.partial, plan.merge
+    counts = torch.zeros(merge.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
+    constants = partial.constants | {"STATES": merge.constants["STATES"]}
+    launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, constants, partial.config)
+    return Plan(plan.states, launch, counts)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def _partial_and_merge(
+    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_part_ptr, M_ptr, L_ptr,
+    O_ptr, Lse_ptr, Counts_ptr, scale_log2e,
+    q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
+    table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
+    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+    B_P: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,
+    PAIRS: tl.constexpr, EARLY: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    STATES: tl.constexpr,
+):  # fmt: skip
+    _partial(
+        Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_part_ptr, M_ptr, L_ptr,
+        scale_log2e, q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
+        table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
+        d, D, d_v, D_V, B_R, B_C, B_P, PAGE, COMPUTE, UNIT, PAIRS, EARLY, TREE, SEEN,
+        SCORES,
+    )  # fmt: skip
+    R = group * N_q
+    T_r = tl.cdiv(R, B_R)
+    block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
+    b, first, n, _, _, _ = _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    if n > 0:
+        tl.debug_barrier()  # all warps have stored
+        count = Counts_ptr + (b * H_k + h_k) * T_r + block
+        if tl.atomic_add(count, 1, sem="acq_rel") == n - 1:
+            tl.debug_barrier()
+            for row in range(block * B_R, tl.minimum((block + 1) * B_R, R)):
+                i, h = row % N_q, h_k * group + row // N_q
+                o = O_ptr + ((b.to(tl.int64) * H_k * group + h) * N_q + i) * d_v
+                _join(
+                    O_part_ptr, M_ptr, L_ptr, None, None, None, o, Lse_ptr, scale_log2e, b, h, i, B, H_k * group,
+                    N_q, first, first + n, d_v, D_V, STATES,
+                )  # fmt: skip
+            tl.store(count, 0)

@@ -1,0 +1,1 @@
+"""What the compiler makes of a kernel, for any GPU, present or not."""

@@ -1,0 +1,190 @@
+"""Asks the process that compiles, and keeps its answers, in this run and for later ones."""
+
+import atexit
+import contextlib
+import contextvars
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import triton
+from triton.runtime import cache
+
+from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
+
+TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
+ROOT = Path(__file__).parents[3]
+
+
+class CompileError(RuntimeError):
+    """The request was valid, but the compiler could not do it."""
+
+
+class Cancelled(CompileError):
+    """Nobody waits for the answer any more."""
+
+
+class Wanted:
+    """Whether an answer is still waited for. To be able to stop waiting, set WANTED to one, then ask."""
+
+    def __init__(self):
+        self.cancelled, self._end, self._lock = False, None, threading.Lock()
+
+    def cancel(self):
+        """End the process that works on the answer, from any thread; one that has not begun will not begin."""
+        with self._lock:
+            self.cancelled = True
+            if self._end:
+                self._end()
+
+    @contextlib.contextmanager
+    def ended_by(self, end):
+        """Within, `cancel` calls `end`, which is called at once if it has been cancelled."""
+        with self._lock:
+            self._end = end
+            if self.cancelled:
+                end()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._end = None
+
+
+WANTED = contextvars.ContextVar("wanted", default=None)  # None: nobody will cancel it
+
+
+class Compiler:
+    """The process `flashlib.kernels.compiler.worker`, started when first asked and kept: starting takes longest."""
+
+    def __init__(self):
+        self.process, self.lock = None, threading.Lock()
+        self.sources = None  # that the process has read
+        atexit.register(self.stop)
+
+    def ask(self, request) -> dict:
+        """Return the answer to one request; raise CompileError if none comes, Cancelled if WANTED was cancelled.
+
+        Answers are kept where Triton keeps what it compiles, until a source or Triton changes: a minute's work of
+        one process is not done again by the next. TRITON_ALWAYS_COMPILE=1 asks anew.
+        """
+        with self.lock:
+            sources, anew = _sources(), triton.knobs.compilation.always_compile
+            manager, until = _manager(request, sources), request["until"]
+            if not anew and (answer := _kept(manager, until)):
+                return answer
+            if (wanted := WANTED.get()) and wanted.cancelled:
+                raise Cancelled("it was cancelled")
+            if self.sources != sources:
+                self.stop()
+            if self.process is None or self.process.poll() is not None:
+                self.start()
+                self.sources = sources
+            answer = self._answer(request)
+            missing = "error" in answer or until == "sass" and not answer["sass"]  # without a disassembler
+            if not anew and not missing:
+                manager.put(json.dumps(answer), f"{until}.json", binary=False)
+            return answer
+
+    def _answer(self, request):
+        late, wanted = threading.Event(), WANTED.get() or Wanted()
+        timer = threading.Timer(TIME_LIMIT, lambda: (late.set(), self.kill()))
+        timer.daemon = True  # Python does not wait for it at its end
+        timer.start()
+        try:
+            with wanted.ended_by(self.kill):
+                self.process.stdin.write(json.dumps(request) + "\n")
+                self.process.stdin.flush()
+                line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        except BaseException:  # an answer that nobody waits for would be taken for the next one
+            self.kill()
+            raise
+        finally:
+            timer.cancel()
+        whole = line.endswith("\n") and not wanted.cancelled
+        return json.loads(line) if whole else self._ended(late.is_set(), wanted.cancelled)
+
+    def start(self):
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        # Triton must compile, and this process must not see a GPU.
+        env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
+        self.stop()
+        self.log = tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "flashlib.kernels.compiler.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env,
+            start_new_session=True,  # an interrupt of the notebook is not for it, and ptxas ends with it
+        )  # fmt: skip
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+
+    def stop(self):
+        if self.process:
+            if self.process.poll() is None:
+                self.kill()
+            self.process.communicate()
+            self.log.close()
+            self.process = None
+
+    def _ended(self, late, cancelled):
+        self.kill()  # it may have been cancelled after its last word
+        self.process.wait()
+        self.log.seek(0)
+        lines = self.log.read().split("\n")
+        self.stop()
+        if cancelled:
+            raise Cancelled("it was cancelled")
+        if late:
+            raise CompileError(
+                f"the compiler took longer than {TIME_LIMIT} seconds: choose smaller tiles or more warps"
+            )
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
+        raise CompileError(f"the compiler ended without an answer; it last said: {said}")
+
+
+def _kept(manager, until):
+    """Return an answer that was kept, or None; who asked for SASS got all the rest."""
+    if path := manager.get_file(f"{until}.json"):
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    return _kept(manager, "sass") | {"sass": ""} if until != "sass" and manager.get_file("sass.json") else None
+
+
+def _manager(request, sources):
+    """Return the folder of Triton's cache for what is asked, however far it is compiled."""
+    asked = {name: value for name, value in request.items() if name != "until"}
+    return cache.get_cache_manager(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
+
+
+def _sources():
+    """Return a hash of what answers depend on beside the request."""
+    flashlib = ROOT / "flashlib"
+    sources = sorted([*flashlib.glob("kernels/**/*.py"), flashlib / "state.py", flashlib / "gpus.py"])
+    variables = sorted(item for item in os.environ.items() if item[0].startswith("TRITON_"))
+    text = repr(([path.read_text(encoding="utf-8") for path in sources], triton.__version__, variables))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def answered(request) -> dict:
+    """Return the answer of `flashlib.kernels.compiler.worker` to a request; raise what it says must be raised."""
+    gpu = MULTIPROCESSORS[request["capability"]].gpu
+    became = _compiler.ask(request | {"room": gpu.block_sram, "sms": gpu.sms})
+    if "error" in became:
+        name, sentence = became["error"]
+        raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)
+    return became
+
+
+_compiler = Compiler()

@@ -1,0 +1,182 @@
+"""What the compiler makes of a kernel, for any GPU, present or not.
+
+>>> from flashlib.kernels import compiled
+>>> compiled.report(d=64, dtype="float16", B_r=64, B_c=64, num_warps=4).registers  # doctest: +SKIP
+128
+"""
+
+import functools
+import hashlib
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from flashlib.kernels.compiler import client, listings, registry
+from flashlib.kernels.compiler.occupancy import (  # chapter 12 names compiled.programs
+    MULTIPROCESSORS,
+    Programs,
+    programs,
+)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled kernel.
+
+    kernel, d, dtype, causal, capability  as asked for
+    B_r, B_c, num_warps, num_stages, descriptors  as asked for or as the kernel chose; None where it has no such.
+               A kernel in Gluon has as many stages as its ring has slots, and num_warps are those of all its roles
+    registers  of a thread, 32 bits each; where roles share them in other ways, at first
+    spilled    bytes of a thread for which no register was left: they move to memory and back
+    shared     bytes of shared memory that a program takes
+    notes      what ptxas, which makes SASS from PTX, says about performance
+    told       the options of the launch that only the compiler sees: (name, value)
+    ttgir, ptx, sass  the listings, see `listings`; sass is "" if not asked for, or without a disassembler
+    """
+
+    kernel: str
+    d: int
+    dtype: str
+    causal: bool
+    capability: int
+    B_r: int | None
+    B_c: int | None
+    num_warps: int
+    num_stages: int
+    descriptors: bool | None
+    registers: int
+    spilled: int
+    shared: int
+    notes: tuple[str, ...] = field(repr=False)
+    told: tuple = field(repr=False)
+    ttgir: str = field(repr=False)
+    ptx: str = field(repr=False)
+    sass: str = field(repr=False)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the GPU has the shared memory that a program takes."""
+        return self.shared <= MULTIPROCESSORS[self.capability].gpu.block_sram
+
+    @property
+    def room(self) -> Programs:
+        """How many programs fit on a multiprocessor by registers, shared memory and warps."""
+        return programs(self.registers, self.shared, self.num_warps, self.capability)
+
+    @property
+    def programs(self) -> int:
+        """How many programs one multiprocessor can hold at a time."""
+        return min(self.room)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of sass, which a change of names or comments leaves as it is; "" where there is no sass."""
+        return fingerprint(self.sass)
+
+    @property
+    def roles(self) -> list[listings.Role]:
+        """The roles that warps have, with the registers of each; `registers` is what the program starts with."""
+        return listings.roles(self.sass)
+
+    def loop(self, kind) -> str:
+        """Return the loop over tiles in the listing `kind`, "ttgir", "ptx" or "sass"; "" if there is none."""
+        return listings.inner_loop(kind, getattr(self, kind))
+
+    def counts(self, kind, *, loop=False) -> dict[str, int]:
+        """Return how often each of listings.INSTRUCTIONS stands in "ptx" or "sass", or in its loop over tiles."""
+        return listings.counts(kind, self.loop(kind) if loop else getattr(self, kind))
+
+
+class Launch(NamedTuple):
+    """What a call launches: its Config, [B_r, B_c, num_warps, num_stages], and hashes of what it is compiled to.
+
+    The first is of the TTGIR and of what else the compiler is told: in one version of Triton the same becomes the
+    same SASS. None: not asked for.
+    """
+
+    config: list
+    ttgir: str | None
+    sass: str | None
+
+
+def fingerprint(listing) -> str:
+    """Return the first 12 hex digits of a listing's SHA-256, whatever names it has; "" of no listing."""
+    return hashlib.sha256(listings.without_names(listing).encode()).hexdigest()[:12] if listing else ""
+
+
+def report(
+    *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
+    num_stages=None, descriptors=None, capability=90, sass=True, shape=None,
+) -> Compiled:  # fmt: skip
+    """Compile a kernel for a GPU, and report the result; takes a second, the first time three, again none.
+
+    kernel: one of `registry.kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
+    `backward` makes by default, or "backward_fused", the one in their place if deterministic=False; "softmax";
+    a rung of `ladder`; for capability 90 alone "hopper_forward" and the rungs of `hopper.ladder`, as
+    "hopper_r1_alike".
+    d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
+    and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
+    default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90. sass:
+    whether to disassemble what the GPU would run. shape: (B, H_q, H_k, N) of the tensors, of which the compiler
+    makes use, and by which a kernel chooses on a GPU as large as there is; default: as many heads of Q as of K and
+    V, a long sequence, and programs enough.
+    Raises TypeError or ValueError for what the kernel does not take, before any work where that can be known, and
+    CompileError where the compiler cannot do it or takes longer than a minute.
+    """
+    sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
+    return _report(*asked, bool(sass))
+
+
+def launch(
+    *, kernel, d, shape, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None, num_stages=None,
+    descriptors=None, capability=90, until="sass",
+) -> Launch:  # fmt: skip
+    """Return what a call would launch; arguments and errors as of `report`.
+
+    until: "config", without compiling; "ttgir", a fifth of a second; "sass", two seconds.
+    """
+    sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    registry.check_choice(until=(until, ("config", "ttgir", "sass")))
+    asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
+    found = _ask(*asked, until)
+    if until == "config":
+        return Launch(found["config"], None, None)
+    sass = fingerprint(found["sass"]) if until == "sass" else None
+    return Launch(found["config"], hash_of(found["ttgir"], found["told"]), sass)
+
+
+def hash_of(ttgir, told) -> str:
+    """Return the fingerprint of TTGIR and of the options that only the compiler sees, (name, value) in order."""
+    return fingerprint("\n".join([ttgir, *(f"{name}={value}" for name, value in told)]))
+
+
+def _checked(kernel, d, dtype, causal, capability, shape, **options) -> tuple:
+    """Return the arguments of `_ask` but the last; raise for what the kernel does not take."""
+    options = {name: value for name, value in options.items() if value is not None}
+    registry.check(kernel, d, dtype, causal, capability, options, shape)
+    options = tuple((name, value if name == "descriptors" else int(value)) for name, value in options.items())
+    shape = None if shape is None else tuple(map(int, shape))
+    return kernel, int(d), dtype, bool(causal), int(capability), options, shape
+
+
+@functools.lru_cache(maxsize=64)
+def _report(kernel, d, dtype, causal, capability, options, shape, sass):
+    became = _ask(kernel, d, dtype, causal, capability, options, shape, "sass" if sass else "cubin")
+    asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
+    return made(became, **asked)
+
+
+def made(became, **asked) -> Compiled:
+    """Return the Compiled of such an answer. asked: kernel, d, dtype, causal and capability."""
+    lists = {"notes": tuple(became["notes"]), "told": tuple(map(tuple, became["told"]))}
+    told = {name: value for name, value in became.items() if name not in ("config", "names")}
+    return Compiled(**asked, **told | lists)
+
+
+def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:
+    """Return the answer of the process that compiles; until: "config", "ttgir", "cubin" or "sass"."""
+    asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
+    call, launched, fixed = registry.kernels()[kernel]
+    called = {"module": call.__module__, "call": call.__name__, "launched": launched}
+    rest = {"options": dict(options) | fixed, "shape": shape, "until": until}
+    return client.answered(asked | called | rest)

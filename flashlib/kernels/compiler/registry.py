@@ -1,0 +1,103 @@
+"""Which kernels there are for the compiler, and what each takes."""
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from typing import NamedTuple
+
+import triton
+
+from flashlib.inputs import check_causal, check_counts
+from flashlib.kernels import backward, forward, ladder, softmax
+from flashlib.kernels.ablations import forward as ablated
+from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
+from flashlib.kernels.hopper import forward as hopper_forward
+from flashlib.kernels.hopper import ladder as hopper_ladder
+from flashlib.kernels.launch.inputs import DTYPES, check_kernel_blocks, check_powers_of_two
+
+MAX_STAGES = 8
+
+
+class Kernel(NamedTuple):
+    """How a kernel comes to be launched.
+
+    call: the function of its module that launches it. launched: its name there, where the call launches others
+    too. options: with which the call launches it.
+    """
+
+    call: Callable
+    launched: str | None = None
+    options: dict = {}
+
+
+@functools.cache
+def kernels() -> dict[str, Kernel]:
+    """Return what can be compiled: both passes, softmax, rungs with a kernel or without one idea; and Hopper's."""
+    found = {
+        "forward": Kernel(forward.attention),
+        "backward_dkv": Kernel(backward.backward, "_dkv"),
+        "backward_dq": Kernel(backward.backward, "_dq"),
+        "backward_fused": Kernel(backward.backward, "_dkv", {"deterministic": False}),
+        "softmax": Kernel(softmax.softmax),
+    }
+    found |= _rungs(ladder)
+    found["without_common_wait"] = Kernel(ladder.r8_descriptors.attention, options={"common_wait": False})
+    for idea in ("late_division", "parallel_rows", "split_rows"):
+        found[f"without_{idea}"] = Kernel(ablated.attention, options={idea: False})
+    found |= {f"hopper_{name}": kernel for name, kernel in _rungs(hopper_ladder).items()}
+    return found | {"hopper_forward": Kernel(hopper_forward.attention)}
+
+
+def _rungs(package):
+    """Return the rungs of a ladder that have a kernel."""
+    found = {}
+    for rung in pkgutil.iter_modules(package.__path__):
+        module = vars(importlib.import_module(f"{package.__name__}.{rung.name}"))
+        if "attention" in module and any(isinstance(x, triton.runtime.KernelInterface) for x in module.values()):
+            found[rung.name] = Kernel(module["attention"])
+    return found
+
+
+def options_of(kernel) -> frozenset[str]:
+    """Return which of causal, B_r, B_c, num_warps, num_stages and descriptors a kernel takes."""
+    taken = inspect.signature(kernels()[kernel].call).parameters
+    return frozenset(taken) & {"causal", "B_r", "B_c", "num_warps", "num_stages", "descriptors"}
+
+
+def check(kernel, d, dtype, causal, capability, options, shape):
+    """Raise TypeError or ValueError for what the kernel does not take; options: those that are not None."""
+    check_choice(kernel=(kernel, kernels()))
+    check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
+    check_choice(capability=(capability, MULTIPROCESSORS))
+    check_counts(at_least=1, d=d)
+    check_causal(causal)
+    taken = options_of(kernel)
+    for name in options:
+        if name not in taken:
+            raise ValueError(f"{name} is {options[name]!r}; {kernel} has no such option: leave it out")
+    if causal and "causal" not in taken:
+        raise ValueError(f"causal is {causal}; {kernel} has no mask: leave it out")
+    check_kernel_blocks(**{name: options[name] for name in ("B_r", "B_c") if name in options})
+    if "num_warps" in options:
+        check_powers_of_two(1, 16, num_warps=options["num_warps"])
+    if "num_stages" in options:
+        check_counts(at_least=1, num_stages=options["num_stages"])
+        if options["num_stages"] > MAX_STAGES:
+            raise ValueError(f"num_stages is {options['num_stages']}; at most {MAX_STAGES} are compiled here")
+    if not isinstance(options.get("descriptors", True), bool):
+        raise TypeError(f"descriptors is {options['descriptors']!r}; pass True or False, or None to choose")
+    if shape is not None:
+        if kernel == "softmax":
+            raise ValueError(f"shape is {shape}; softmax takes rows of length d: leave it out")
+        if len(shape) != 4:
+            raise ValueError(f"shape is {shape}; pass (B, H_q, H_k, N)")
+        check_counts(at_least=1, **dict(zip(("B", "H_q", "H_k", "N"), shape, strict=True)))
+
+
+def check_choice(**choices):
+    """Raise ValueError for what is not accepted, of name=(value, accepted)."""
+    for name, (value, accepted) in choices.items():
+        if isinstance(value, bool) or value not in list(accepted):
+            raise ValueError(f"{name} is {value!r}; accepted are {', '.join(map(str, accepted))}")

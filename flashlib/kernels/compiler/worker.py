@@ -1,0 +1,203 @@
+"""The process that compiles kernels for any GPU, present or not: `python -m flashlib.kernels.compiler.worker`.
+
+Started by `compiler`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
+request as a line of JSON from stdin and writes the answer as a line of JSON to stdout, until stdin ends. The
+launch code of the kernels runs as it is, on tensors in the computer's memory, under a driver that knows a GPU's
+capability and has no GPU; only the launch is left out.
+"""
+
+import base64
+import contextlib
+import importlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import CUDABackend
+from triton.runtime.jit import JITFunction
+
+from flashlib import kernels
+from flashlib.kernels.compiler import listings
+from flashlib.kernels.launch import tuned
+from flashlib.learner import pickling
+
+SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
+INTERNAL = "Triton's compiler gave up"
+
+
+class NoDevice:
+    """What Triton asks of a driver while it compiles."""
+
+    def __init__(self, capability):
+        self.capability = capability
+
+    def get_current_device(self):
+        return self.capability  # the key of Triton's kernels in memory
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_current_target(self):
+        return GPUTarget("cuda", self.capability, 32)
+
+
+class Launches:
+    """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
+
+    name: of the one kernel that is compiled, since a call may launch several; None: the last is kept. names: of
+    all that were launched. until: how far: "config", not at all; "ttgir"; else to the end. told: options that only
+    the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
+    """
+
+    def __init__(self):
+        run = JITFunction.run
+
+        def compile_only(kernel, *args, grid, warmup, **options):
+            self.names.append(kernel.__name__)
+            if self.name not in (None, kernel.__name__):
+                return
+            self.options = dict(zip(kernel.arg_names, args, strict=False)) | options
+            self.told = sorted((name, value) for name, value in options.items() if name not in kernel.arg_names)
+            if self.until == "config":
+                raise Enough
+            self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
+            kernel.device_caches.clear()  # else it is not compiled again, and ptxas says nothing
+            self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
+
+        JITFunction.run = compile_only
+        self.next_stage = CUDABackend.make_llir
+
+    def prepare(self, name, until):
+        self.name, self.names, self.until = name, [], until
+        self.compiled = self.options = self.told = self.ttgir = None
+        self.log = io.StringIO()
+        CUDABackend.make_llir = self.stop if until == "ttgir" else self.next_stage
+
+    def stop(self, ttgir, *_):
+        """Take the place of what makes LLVM's code from TTGIR."""
+        self.ttgir = str(ttgir)
+        raise Enough
+
+
+class Enough(Exception):
+    """What was asked for is there."""
+
+
+def answer(launches, request) -> dict:
+    """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
+    capability, room = request["capability"], request["room"]
+    triton.runtime.driver.set_active(NoDevice(capability))
+    torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
+    sms = request["sms"] if request["shape"] else 0  # programs enough, if nothing is said
+    tuned.room = lambda device: tuned.Room(room, sms, tensor_cores=capability >= 80, tma=capability >= 90)
+    launches.prepare(request["launched"], request["until"])
+    with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough):  # Triton prints what ptxas says
+        _launch(request)
+    if launches.options is None:
+        raise ValueError(f"{request['kernel']} launched no kernel")
+    options = launches.options
+    stages = options.get("num_stages", options.get("STAGES"))  # Gluon's are slots
+    config = [options.get("B_R"), _keys_of_a_tile(options), options.get("num_warps"), stages]
+    asked = {"config": config}  # of the launch; with roles, more warps are compiled
+    if request["until"] == "config":
+        return asked
+    if request["until"] == "ttgir":
+        return asked | {"ttgir": listings.readable("ttgir", launches.ttgir), "told": launches.told}
+    compiled, log = launches.compiled, launches.log.getvalue()
+    asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
+    return asked | {
+        "B_r": config[0],
+        "B_c": config[1],
+        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+        "notes": re.findall(r"Potential Performance Loss: (.*)", log),
+        "shared": compiled.metadata.shared,
+        "num_warps": compiled.metadata.num_warps,
+        "num_stages": options.get("STAGES", compiled.metadata.num_stages),
+        "descriptors": options.get("DESCRIPTORS"),
+        "told": launches.told,
+        "names": launches.names,
+        **asm,
+        "sass": _sass(compiled) if request["until"] == "sass" else "",
+    }
+
+
+def _keys_of_a_tile(options):
+    """Return B_C, which kernels in Gluon read off the descriptor of K; None if there is neither."""
+    described = getattr(options.get("k_desc"), "block_shape", None)
+    return described[-2] if described else options.get("B_C")
+
+
+def _launch(request):
+    inputs = _inputs(request)
+    if "parcel" in request:  # a function of a learner's, which takes its arguments in this order
+        pickled, sources = request["parcel"]
+        call = pickling.loads(base64.b64decode(pickled), sources)
+        return call(*inputs) if request["call"] == "softmax" else call(*inputs, request["causal"])
+    call = getattr(importlib.import_module(request["module"]), request["call"])
+    options = {} if request["call"] == "softmax" else {"causal": request["causal"], **request["options"]}
+    return call(*inputs, **options)
+
+
+def _inputs(request):
+    dtype = getattr(torch, request["dtype"])
+    if request["call"] == "softmax":
+        return [torch.empty(4, request["d"], dtype=dtype)]
+    B, H_q, H_k, N = request["shape"] or SHAPE
+    Q, K = (torch.empty(B, H, N, request["d"], dtype=dtype) for H in (H_q, H_k))
+    lse = torch.empty(B, H_q, N)
+    return {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q)}[request["call"]]
+
+
+def _sass(compiled):
+    """Return the listing of the code the GPU would run, "" where the disassembler is missing."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(compiled.asm["cubin"])
+        file.flush()
+        try:  # not asm["sass"]: that ends after 4096 instructions
+            command = [triton.knobs.nvidia.nvdisasm.path, "-c", file.name]
+            text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (RuntimeError, OSError, subprocess.CalledProcessError):
+            return ""
+    return listings.readable("sass", text)
+
+
+def _sentence(error, own):
+    """Return the name of the exception that the caller must raise, and its text; own: if a learner's code ran."""
+    if own and not isinstance(error, triton.TritonError):
+        return "CompileError", f"{type(error).__name__}: {error}"
+    if isinstance(error, (TypeError, ValueError)) and not isinstance(error, triton.TritonError):
+        return type(error).__name__, str(error)
+    text = str(error)
+    if fatal := re.search(r"ptxas fatal\s*:\s*(?:\(\w+\) )?(.*)", text):
+        return "CompileError", f"ptxas, which makes the GPU's code from PTX, refused it: {fatal[1]}"
+    lines = [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    return "CompileError", f"{INTERNAL}: {lines[-1].strip()}"
+
+
+def main():
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what else is printed must not come between the answers
+    triton.knobs.compilation.always_compile = True  # Triton's cache does not keep what ptxas says
+    triton.knobs.nvidia.dump_ptxas_log = True
+    kernels.check_device = lambda **_: None  # before the kernels import it
+    launches = Launches()
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            became = answer(launches, request)
+        except Exception as error:
+            became = {"error": _sentence(error, own="parcel" in request)}
+        out.write(json.dumps(became) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""The Hopper kernels with marks, each of which writes the multiprocessor's clock: when what happened.
+
+The source of a kernel is read, and `mark(events, row, place, pred)` put after each statement that waits, copies,
+multiplies or stores, and where arithmetic ends and a wait begins. All else stays as it is, and a kernel and its
+marks cannot drift apart. What a mark tells is the time since the mark before it, of the same role:
+
+    Begin                       the role begins
+    Wait, Finish, FinishStores  it waited: for a barrier, its products, its stores
+    Copy, Product, Store        it computed what that takes, if anything, and asked a unit for it
+    Work                        it computed something before a wait, the softmax or what `what` says
+
+One thread of a role writes. Each mark has a place of its own for each tile g of a program's life, so nothing is
+counted. No wait and no product moves past a mark. Arithmetic may, where nothing pins it; a test looks where the
+exponentials are. What marks cost in time must be measured.
+"""
+
+import ast
+import functools
+import importlib
+import inspect
+import linecache
+import sys
+import types
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from triton.runtime.jit import JITFunction
+
+from flashlib.types import Attention
+
+ROOM = 64  # tiles of a program's life that are recorded
+CONSUMERS = 3  # as many as there may be
+# By the last part of a function's name: those that are marked, those that compute, and what they are called.
+MARKED = {
+    "wait": "Wait", "fetch": "Copy", "scores": "Product", "warpgroup_mma": "Product",
+    "warpgroup_mma_wait": "Finish", "store_wait": "FinishStores", "async_copy_shared_to_global": "Store",
+    "store_output": "Store",
+}  # fmt: skip
+WORK = {"operand": "rescale", "by_row": "rescale", "store": "lse", "store_lse": "lse", "softmax": "softmax"}
+ORDER = ["", *dict.fromkeys(WORK.values())]  # what is named where several were computed: the last of them
+MARK = """
+WIDTH = gl.constexpr({width})
+
+@gluon.jit
+def mark(events, row, place, pred):
+    now = gl.inline_asm_elementwise('mov.u64 $0, %clock64;', '=l,r', [row], dtype=gl.int64, is_pure=False, pack=1)
+    gl.store(events + row * WIDTH + place, now, mask=pred & (row < {room}))
+"""
+
+
+class Point(NamedTuple):
+    """A mark. kind: see above. what: the barrier's or slot's ring, the product, S or PV, or the work; else ""."""
+
+    role: str
+    kind: str
+    what: str
+
+
+class Clocked(NamedTuple):
+    """module: as the kernel's own, but its `attention` launches by `recording`. taking: who takes events."""
+
+    module: types.ModuleType
+    recording: "Recording"
+    taking: frozenset
+    source: str
+
+
+class Recorded(NamedTuple):
+    """events: (programs, ROOM, points, CONSUMERS), clocks; 0 where nothing happened. points: one for each mark.
+
+    launched: B_r, B_c, stages and consumers. again: a function that runs the same launch once more, and no more.
+    """
+
+    O: torch.Tensor
+    lse: torch.Tensor
+    events: torch.Tensor
+    points: list
+    launched: dict
+    again: Callable
+
+    def marks(self, program) -> dict[str, list]:
+        """Return [clock, number of the point] of each mark that a program wrote, in order, by role.
+
+        Clocks count from the first mark of the program.
+        """
+        found, events = {}, self.events[program].cpu()
+        first = events[events > 0].min()
+        for at in events.nonzero().tolist():
+            role = self.points[at[1]].role
+            name = f"{role} {at[2]}" if role == "consumer" else role
+            found.setdefault(name, []).append([int(events[tuple(at)] - first), at[1]])
+        return {name: sorted(found[name]) for name in sorted(found)}
+
+
+def attention(Q, K, V, *, rung="forward", causal=False, scale=None) -> Recorded:
+    """Return what the kernel's own attention returns, and when what happened. rung: "forward" or of the ladder."""
+    made = clocked(rung)
+    found: Attention = made.module.attention(Q, K, V, causal=causal, scale=scale)
+    launch, made.recording.launch = made.recording.launch, None
+    if launch is None:
+        raise ValueError(f"Q is {tuple(Q.shape)}, K {tuple(K.shape)}: nothing to launch, so no timeline")
+    return Recorded(*found, *launch)
+
+
+@functools.cache
+def clocked(rung) -> Clocked:
+    """Return a kernel with marks. rung: "forward", or the name of one of the ladder, such as "r1_alike"."""
+    package = f"{__package__}.ladder" if rung != "forward" else __package__
+    plain = importlib.import_module(f"{package}.{rung}")
+    used = [name for name in vars(plain) if name.startswith("r") and f"{package}.{name}" in sys.modules]
+    used = {name: clocked(name) for name in used}
+    points = [point for made in used.values() for point in made.recording.points]
+    tree = _without_docstrings(ast.parse(inspect.getsource(plain)))
+    taking = _taking(tree, {name for made in used.values() for name in made.taking})
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in taking:
+            _Marks(node, points, taking).put()
+    source = ast.unparse(tree) + "\n" + MARK.format(width=len(points) * CONSUMERS, room=ROOM)
+    module = _executed(f"{plain.__name__}_clocked", source)
+    vars(module).update({name: made.module for name, made in used.items()})
+    (kernel,) = (x for name, x in vars(module).items() if name.startswith("_") and isinstance(x, JITFunction))
+    recording = vars(module)[kernel.__name__] = Recording(kernel, points)
+    return Clocked(module, recording, frozenset(taking), source)
+
+
+class Recording:
+    """Stands in a module where its kernel stood: launches the one with marks, with room for what they write."""
+
+    def __init__(self, kernel, points):
+        self.kernel, self.points, self.launch = kernel, points, None
+        self.__name__ = f"{kernel.__name__}_clocked"  # plans are kept by name
+        self.arg_names = [name for name in kernel.arg_names if name != "events"]
+
+    def __getitem__(self, grid):
+        return functools.partial(self._launch, grid)
+
+    def _launch(self, grid, *given, **named):
+        told = dict(zip(self.arg_names, given, strict=False)) | named
+        shape = grid[0], ROOM, len(self.points), CONSUMERS
+        events = torch.zeros(shape, dtype=torch.int64, device=told["lse_ptr"].device)
+        launched = {"B_r": told["B_R"], "B_c": told["k_desc"].block_shape[2], "stages": told["STAGES"]}
+        launched["consumers"] = told["B_R"] // told["q_desc"].block_shape[2]
+        again = functools.partial(self.kernel[grid], *given, **named, events=events)
+        again()
+        self.launch = events, self.points, launched, again
+
+
+def _without_docstrings(tree):
+    """Return a tree of what is executed: its text is what a record is compared with."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
+def _executed(name, source):
+    """Return a module made from source, which Triton finds by the name of its file."""
+    module, file = types.ModuleType(name), f"<{name}>"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    exec(compile(source, file, "exec"), vars(module))  # noqa: S102
+    return module
+
+
+def _parsed(text) -> list:
+    return ast.parse(text).body
+
+
+def _name(node) -> str:
+    """Return the last part of a name, "" of what has none."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _calls(node):
+    """Yield the calls in a node, those of arguments before the one that takes them."""
+    for child in ast.iter_child_nodes(node):
+        yield from _calls(child)
+    if isinstance(node, ast.Call):
+        yield node
+
+
+def _taking(tree, taking) -> set:
+    """Return the functions that take `events`: they have marks, or name one that does. taking: those elsewhere."""
+    functions = [node for node in tree.body if getattr(node, "decorator_list", ())]
+    functions = [node for node in functions if node.name not in MARKED | WORK]
+    while True:
+        named = taking | MARKED.keys()
+        found = {node.name for node in functions if any(_name(part) in named for part in ast.walk(node))}
+        if found <= taking:
+            return taking
+        taking = taking | found
+
+
+class _Marks(ast.NodeTransformer):
+    """Puts marks into a function, and hands `events` to those it calls that take them."""
+
+    def __init__(self, function, points, taking):
+        self.function, self.points, self.taking = function, points, taking
+        parameters = [parameter.arg for parameter in function.args.args]
+        self.me = "ME" if "ME" in parameters else "0"
+        self.row = "g" if "g" in parameters else "0"
+        self.is_kernel = function.name.startswith("_")
+        self.each = None  # the counter of the loop around, if that is unrolled
+        self.work, self.only = "", None  # what was computed since the last mark; only if this is true
+        others = "consumer" if "producer" in taking else "warps"
+        self.role = "producer" if function.name == "producer" else others
+
+    def put(self):
+        """Change the function."""
+        function = self.function
+        function.args.args.insert(len(function.args.args) if self.is_kernel else 0, ast.arg("events"))
+        begins = function.name in ("producer", "consumer") or self.is_kernel and self.role == "warps"
+        begin = _parsed(f"events = events + gl.program_id(0) * (WIDTH * {ROOM})") if self.is_kernel else []
+        begin += [self.mark("Begin")] if begins else []
+        doc = 1 if ast.get_docstring(function) else 0
+        function.body[doc:] = begin + self.block(function.body[doc:])
+        self.visit(function)
+        ast.fix_missing_locations(function)
+
+    def mark(self, kind, what="", pred="True"):
+        """Return a mark, and note which it is; in an unrolled loop one for each time around."""
+        number = len(self.points)
+        self.points += [Point(self.role, kind, what)] * (1 if self.each is None else CONSUMERS)
+        each = "" if self.each is None else f" + {self.each}"
+        self.work = ""
+        return _parsed(f"mark(events, {self.row}, ({number}{each}) * {CONSUMERS} + {self.me}, {pred})")[0]
+
+    def worked(self):
+        """Return a mark after what was computed, if there was something."""
+        if not self.work:
+            return []
+        only, mark = self.only, self.mark("Work", self.work)
+        return [ast.If(only, [mark], []) if only else mark]
+
+    def block(self, body):
+        return [made for statement in body for made in self.statement(statement)]
+
+    def statement(self, statement):
+        """Return a statement and the marks that belong to it, in a list."""
+        if isinstance(statement, ast.For):
+            return [*self.worked(), self.loop(statement)]
+        calls = list(_calls(statement))
+        marked = [call for call in calls if _name(call.func) in MARKED]
+        if isinstance(statement, ast.If) and (marked or any(_name(call.func) in self.taking for call in calls)):
+            before = self.worked()
+            statement.body, statement.orelse = self.block(statement.body), self.block(statement.orelse)
+            return [*before, statement]
+        if not marked:
+            self.compute(statement, calls)
+        if isinstance(statement, ast.Return) and self.work:
+            return _parsed(f"result = {ast.unparse(statement.value)}") + self.worked() + _parsed("return result")
+        if isinstance(statement, ast.Assign) and _name(statement.targets[0]) == "g":
+            self.row = "g"
+        return self.after(statement, marked) if marked else [statement]
+
+    def compute(self, statement, calls):
+        """Note what a statement computes."""
+        work = max((WORK.get(_name(call.func), "") for call in calls), default="", key=ORDER.index)
+        if work:
+            self.only = statement.test if isinstance(statement, ast.If) and not self.work else None
+            self.work = max(self.work, work, key=ORDER.index)
+
+    def loop(self, statement):
+        row, each, counter = self.row, self.each, statement.target.id
+        self.row = "g" if counter == "g" else row
+        self.each = counter if _name(statement.iter.func) == "static_range" else each
+        statement.body = self.block(statement.body) + self.worked()
+        self.row, self.each = row, each
+        return statement
+
+    def after(self, statement, marked):
+        """Return a statement with marks for the calls in it: all but the last are made before it."""
+        found = []
+        for number, call in enumerate(marked):
+            kind = MARKED[_name(call.func)]
+            if kind in ("Wait", "Finish", "FinishStores"):
+                found += self.worked()
+            if number < len(marked) - 1:
+                text, begun = ast.unparse(call), f"begun_{number}"
+                found += _parsed(f"{begun} = {text}")
+                (statement,) = _parsed(ast.unparse(statement).replace(text, begun))
+            else:
+                found.append(statement)
+            pred = next((ast.unparse(word.value) for word in call.keywords if word.arg == "pred"), "True")
+            found.append(self.mark(kind, _what(kind, call), pred))
+        return found
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if _name(node.func) in self.taking:
+            node.args.insert(0, ast.Name("events", ast.Load()))
+        return node
+
+    def visit_Tuple(self, node):
+        self.generic_visit(node)
+        if len(node.elts) == 2 and _name(node.elts[0]) in self.taking and isinstance(node.elts[1], ast.Tuple):
+            node.elts[1].elts.insert(0, ast.Name("events", ast.Load()))
+        return node
+
+
+def _what(kind, call):
+    """Return what is waited for, brought or multiplied: the name of a ring, or "S" or "PV"."""
+    if kind == "Product":
+        return "S" if _name(call.func) == "scores" else "PV"
+    if kind in ("Wait", "Copy"):
+        part = call.args[0 if kind == "Wait" else 2]  # such as k_full.index(s)
+        return part.func.value.id.removesuffix("_slots")
+    return ""

@@ -1,0 +1,1 @@
+"""Gluon kernels run on a CPU, their roles as threads."""

@@ -1,0 +1,1 @@
+"""How kernels are launched: their inputs checked, plans made once, tiles chosen."""

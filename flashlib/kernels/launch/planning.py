@@ -1,0 +1,179 @@
+"""How the attention kernels are launched: options, descriptors, and plans that are made once.
+
+On a GPU a short call takes some microseconds, and what Python does before it takes many times as long. Everything
+that depends on shapes, strides and dtypes alone is therefore decided once and kept: see `Plans` and `Launch`.
+"""
+
+import weakref
+
+import torch
+import triton
+from triton import knobs
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from flashlib.inputs import check_counts
+from flashlib.kernels.launch import tuned
+from flashlib.kernels.launch.inputs import check_kernel_blocks, check_powers_of_two
+from flashlib.masks import check_mask
+
+UNIT = 16  # elements; a kernel that is told strides in units of 16 knows that what it loads is aligned
+
+
+def launch_options(B_r, B_c, num_warps, num_stages) -> dict:
+    """Return what is not None, named as in a Config; raise TypeError or ValueError for what no kernel takes."""
+
+    def given(**options):
+        return {name: value for name, value in options.items() if value is not None}
+
+    check_kernel_blocks(**given(B_r=B_r, B_c=B_c))
+    check_powers_of_two(1, 16, **given(num_warps=num_warps))
+    check_counts(at_least=1, **given(num_stages=num_stages))
+    options = given(B_R=B_r, B_C=B_c, num_warps=num_warps, num_stages=num_stages)
+    return {name: int(value) for name, value in options.items()}  # Triton takes no NumPy integer
+
+
+def resolve_descriptors(descriptors, *tensors, pay=True) -> bool:
+    """Return whether to use descriptors: as asked, or where they pay; raise if asked for and impossible.
+
+    pay: whether they do, where the GPU has TMA.
+    """
+    if descriptors is not None and not isinstance(descriptors, bool):
+        raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
+    if any(X.numel() == 0 for X in tensors):  # nothing to load, and TMA describes no empty tensor
+        return False
+    possible = all(map(_describable, tensors))
+    if descriptors is None:
+        # not in fp32, where they spill registers
+        return pay and possible and tensors[0].dtype != torch.float32 and tuned.room(tensors[0].device).tma
+    if descriptors and not possible:
+        raise ValueError(
+            "descriptors=True takes tensors that start at a multiple of 16 bytes and have rows and strides of "
+            f"multiples of 16 bytes; given are the shapes {[tuple(X.shape) for X in tensors]} and strides "
+            f"{[X.stride() for X in tensors]}: use .contiguous(), or pad d"
+        )
+    return descriptors
+
+
+def _describable(X) -> bool:
+    """Return whether TMA can address X: base, rows and strides are multiples of 16 bytes.
+
+    The stride of an axis of size 1 may be anything: torch leaves it as it comes, and `describe` gives another.
+    """
+    strides = [stride for stride, n in zip(X.stride()[:3], X.shape, strict=False) if n != 1]
+    sides = [n * X.element_size() for n in (*strides, X.shape[-1])]
+    return X.data_ptr() % 16 == 0 and all(n > 0 and n % 16 == 0 for n in sides)
+
+
+def describe(X, rows, D):
+    """Return the descriptor of X for tiles of `rows` rows, X being as `resolve_descriptors` accepts it."""
+    strides = b, h, n, _ = X.stride()
+    if (b | h | n) % UNIT or not (b and h and n):  # seldom, and all that looking at each axis is worth
+        strides = [stride if size > 1 else UNIT for stride, size in zip(strides, X.shape, strict=True)]
+    return _Descriptor(X, X.shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
+
+
+class _Descriptor(TensorDescriptor):
+    def __post_init__(self):
+        """Leave out Triton's checks: a plan has made them, and they take the CPU 4 us."""
+
+
+def in_units(*tensors) -> tuple[int, list[int]]:
+    """Return a unit, UNIT or 1, and in it the strides of batch, head and row of one tensor after the other."""
+    strides = [stride for X in tensors for stride in X.stride()[:3]]
+    unit = UNIT if all(stride % UNIT == 0 for stride in strides) else 1
+    return unit, [stride // unit for stride in strides]
+
+
+class Plans(dict):
+    """What was decided for tensors of these shapes, strides, dtypes and devices, and these options.
+
+    It holds no tensors of a call, only what launches are told of a mask: bounds, tables, bits. `key` is what all
+    decisions and all checks of a call depend on.
+    """
+
+    MOST = 4096  # sizes that change with every call are never met again
+    KINDS = {bool, int, str, type, type(None)}  # of an option
+
+    def key(self, tensors, *options):
+        """Return the key of a call, None if these are not tensors that kernels can read, or no usual options."""
+        kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both
+        if not self.KINDS.issuperset(kinds):
+            return None
+        try:
+            return (
+                options,
+                kinds,
+                tuned.room(tensors[0].device),
+                *[
+                    X if X is None else (X.shape, X.stride(), X.dtype, X.device, X.data_ptr() % 16, X.is_neg())
+                    for X in tensors
+                ],
+            )
+        except (AttributeError, RuntimeError):  # no tensor, or one without numbers
+            return None
+
+    def keep(self, key, plan):
+        if len(self) >= self.MOST:
+            self.clear()
+        if key is not None:
+            self[key] = plan
+        return plan
+
+
+class PlansOfMasks:
+    """Plans for each mask, which go when the mask goes, and for calls without one.
+
+    Windows, prefixes and soft caps are known by their numbers, and nothing is in memory for them. Theirs are kept:
+    such a mask may be made anew for each call.
+    """
+
+    def __init__(self):
+        self.of_none, self.of_values, self.of_masks = Plans(), Plans(), weakref.WeakKeyDictionary()
+
+    def of(self, mask) -> Plans:
+        """Return the plans for a mask; raise TypeError if it is none."""
+        if mask is None:
+            return self.of_none
+        check_mask(mask)
+        if type(mask).__hash__ is object.__hash__:
+            return self.of_masks.setdefault(mask, Plans())
+        plans = self.of_values.get(mask)
+        return self.of_values.keep(mask, Plans()) if plans is None else plans
+
+
+class Launch:
+    """A kernel, its grid, and what it is told of sizes; called with its tensors, and with scale if it takes one.
+
+    A kernel's parameters stand in this order: what a call gives, sizes, constants. The first call compiles it if
+    need be; later ones launch what came out, and nothing is looked at again: so whoever keeps a Launch calls it
+    only with tensors of the same dtypes and alignment.
+    """
+
+    def __init__(self, kernel, grid, sizes, constants, config):
+        self.kernel, self.grid, self.sizes = kernel, (grid, 1, 1), sizes
+        self.constants, self.config = constants, config
+        values = constants | config
+        self.last = tuple(values[name] for name in kernel.arg_names if name in values)
+        self.compiled = None
+
+    def __call__(self, *given, told=None):
+        """told: what takes the place of the last of the sizes, if it is given: the numbers of a mask."""
+        sizes = self.sizes if told is None else (*self.sizes[:-1], told)
+        try:
+            if not self.compiled:
+                self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
+            elif knobs.runtime.launch_enter_hook.calls or knobs.runtime.launch_exit_hook.calls:
+                self.compiled[self.grid](*given, *sizes, *self.last)
+            else:  # the same, without what hooks are told: a third less for the CPU
+                gpu, kernel = triton.runtime.driver.active, self.compiled
+                stream = gpu.get_current_stream(gpu.get_current_device())
+                packed = kernel.packed_metadata
+                kernel.run(
+                    *self.grid, stream, kernel.function, packed, None, None, None, *given, *sizes, *self.last
+                )
+        except triton.OutOfResources as error:
+            options = ", ".join(f"{name}={value}" for name, value in self.config.items())
+            raise ValueError(
+                f"{options} take {error.required} of {error.name}, and this GPU has {error.limit}: "
+                "pass smaller B_r or B_c, or fewer num_stages"
+            ) from None

@@ -1,0 +1,327 @@
+"""How a kernel is told of a mask, see `of`.
+
+Where every row sees an interval of keys whose ends never fall, bounds say which tiles there are: a closed form for
+windows and prefixes, two numbers for each row and each key, in memory, for documents and intersections. Of other
+masks a kernel looks at each tile once, and a table lists those to be computed, in 4 bytes a tile. What no kernel
+can ask (a union, a function without a kernel) is asked once for each score by torch, and kept as a bit.
+"""
+
+import functools
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import triton
+
+from flashlib import masks
+from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch.inputs import on_device_of
+from flashlib.kernels.masking import device_side
+
+ROWS = 1024  # of scores asked by torch at a time, at most
+SCORES = 2**26  # and in all: each takes 8 bytes and more while it is asked
+WORDS = weakref.WeakKeyDictionary()  # {mask: {sizes: its bits}}
+SIZES = 16  # of a mask, whose bits are kept
+OTHERS = 256  # blocks that a block is compared with at a time
+
+
+class Asked(NamedTuple):
+    """The sizes, and the tiles that a pass computes. transposed: the kernel holds keys and streams rows."""
+
+    B: int
+    H: int
+    N_q: int
+    N_k: int
+    B_R: int
+    B_C: int
+    device: Any
+    transposed: bool = False
+
+    @property
+    def place(self):
+        return masks.Place(self.N_q, self.N_k)
+
+
+class Parts(NamedTuple):
+    """What a mask is made of: masks that hide, and masks that change scores, in their order."""
+
+    hide: tuple
+    change: tuple
+
+
+def checked(mask, causal, Q, K):
+    """Return (mask, causal) as kernels take them: None for a mask that hides no more than causal says.
+
+    Raises TypeError or ValueError unless kernels take the mask for these tensors.
+    """
+    if mask is None:
+        return None, causal
+    fitted = masks.fitted(mask, causal, *Q.shape[:3], K.shape[2])
+    hide, change = parts(fitted)
+    if not change and all(part == masks.causal() for part in hide):
+        return None, bool(hide)
+    check_change(change)
+    return mask, causal
+
+
+def check_change(change):
+    """Raise ValueError unless kernels can change scores as these masks do."""
+    if any(isinstance(part, masks.Score) and part.kernel is None for part in change):
+        raise ValueError(
+            "the score function has no kernel: pass masks.score(f, slope, kernel=(f, slope)) with @triton.jit "
+            "functions of (S, h, r, c)"
+        )
+
+
+def parts(mask) -> Parts:
+    """Return the parts of an intersection."""
+    if isinstance(mask, masks.Both):
+        of = [parts(part) for part in mask.parts]
+        return Parts(*(one + other for one, other in zip(*of, strict=True)))
+    if mask.changes_scores:
+        return Parts((), (mask,))
+    return Parts(() if type(mask) is masks.Mask else (mask,), ())
+
+
+def of(mask, causal, asked) -> tuple:
+    """Return what a kernel is told of a mask that `checked` returned, `told`, and its constants; see `seen`."""
+    if mask is None:
+        return None, {"CAUSAL": causal, "VARIANT": None, "SCORED": False}
+    hide, change = parts(masks.combined(mask, causal))
+    changes, of_scores = scores(change, asked)
+    functions, of_seen = (), ()
+    found = _bounds(hide, asked)
+    if found is None:
+        found = _table(hide, asked)
+        functions, of_seen = _seen([part for part in hide if not _of_whole_tiles(part, asked)], asked)
+    told = found.order, found.numbers, of_seen, of_scores
+    return told, {"CAUSAL": False, "VARIANT": (found.function, functions, changes), "SCORED": bool(changes)}
+
+
+def sparsity(mask, causal, N_q, N_k) -> tuned.Sparsity:
+    """Return what tiles depend on; that a row sees all keys, if what it sees is no interval."""
+    if mask is None:
+        return tuned.DENSE
+    hide = parts(masks.combined(mask, causal)).hide
+    each = [_keys(hide, masks.Place(N_q, N_k, b)) for b in range(_batches(hide))]
+    if each[0] is None:
+        sides = tuple((part.B_r, part.B_c) for part in hide if isinstance(part, masks.Blocks))
+        return tuned.Sparsity(sides=sides, bits=any(_asked_by_torch(part) for part in hide))
+    return tuned.Sparsity(float(np.mean([end - first for first, end in each]))) if N_q else tuned.DENSE
+
+
+class Found(NamedTuple):
+    """Which tiles are computed: a function for BOUNDS or None, its numbers, the order of blocks; see `seen`."""
+
+    function: Any
+    numbers: tuple
+    order: torch.Tensor | None
+
+
+def _bounds(hide, asked) -> Found | None:
+    """Return bounds of intervals; None if what is seen has none."""
+    if (closed := _closed(hide)) is not None:
+        return Found(device_side.window_rows if asked.transposed else device_side.window_keys, closed, None)
+    each = [_keys(hide, asked.place._replace(b=b)) for b in range(_batches(hide))]
+    if each[0] is None:
+        return None
+    if asked.transposed:
+        each = [_rows(*keys, asked.N_k) for keys in each]
+    first, end = (torch.from_numpy(np.stack(X).astype(np.int32)).to(asked.device) for X in zip(*each, strict=True))
+    return in_memory(first, end, asked)
+
+
+def in_memory(first, end, asked) -> Found:
+    """Return bounds (B or 1, N) of int32 as they are, of rows, or of keys if transposed; the CPU does not wait."""
+    batches, N = first.shape
+    T = triton.cdiv(N, asked.B_C if asked.transposed else asked.B_R)
+    spans = torch.empty(batches, T, device_side.SPAN.value, dtype=torch.int32, device=asked.device)
+    bounds = first, end, N if batches > 1 else 0, N, T if batches > 1 else 0
+    if spans.numel():
+        with on_device_of(spans):
+            _spans(batches * T, N, asked)(spans, bounds)
+    return Found(device_side.loaded, bounds, spans)
+
+
+@functools.lru_cache(maxsize=256)
+def _spans(programs, N, asked) -> planning.Launch:
+    own, streamed = (asked.B_C, asked.B_R) if asked.transposed else (asked.B_R, asked.B_C)
+    constants = {"B_OWN": own, "B": streamed, "TRANSPOSED": asked.transposed, "OTHERS": OTHERS}
+    return planning.Launch(device_side.spans, programs, (N, asked.N_q, asked.N_k), constants, {"num_warps": 1})
+
+
+def _batches(hide):
+    return max((part.batches or 1 for part in hide), default=1)
+
+
+def _keys(hide, place):
+    """Return the bounds that these masks have in common, None if one has none."""
+    each = [part.keys(place) for part in hide or (masks.Mask(),)]
+    if any(keys is None for keys in each):
+        return None
+    first, end = np.max([keys[0] for keys in each], axis=0), np.min([keys[1] for keys in each], axis=0)
+    return first, np.maximum(first, end)
+
+
+def _rows(first, end, N_k):
+    """Return the rows that see each key: the first, and the one after the last. first, end: the same of rows."""
+    c = np.arange(N_k)
+    rows = np.searchsorted(end, c, side="right")
+    return rows, np.maximum(rows, np.searchsorted(first, c, side="right"))
+
+
+def _closed(hide):
+    """Return left, right and n of a window or a prefix; None for anything else."""
+    windows = [part for part in hide if isinstance(part, masks.Window)]
+    prefixes = [part for part in hide if isinstance(part, masks.Prefix)]
+    if len(windows) + len(prefixes) < len(hide) or (prefixes and len(hide) > 1):
+        return None
+    left, right = (
+        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
+        for side in ("left", "right")
+    )
+    return (masks.FAR, 0, prefixes[0].n) if prefixes else (left, right, 0)
+
+
+def _seen(hide, asked):
+    """Return the functions that say which scores are seen, and their numbers."""
+    each = [sees(part, asked) for part in hide] or [(device_side.anywhere, None)]
+    return tuple(zip(*each, strict=True))
+
+
+def _asked_by_torch(part):
+    """Return whether no kernel can ask what a mask sees."""
+    known = isinstance(part, (masks.Window, masks.Prefix, masks.Documents, masks.Blocks))
+    return not (known or getattr(part, "kernel", None))
+
+
+def _of_whole_tiles(part, asked):
+    """Return whether a mask cuts no tile: the table of tiles says all that it says."""
+    return isinstance(part, masks.Blocks) and not (part.B_r % asked.B_R or part.B_c % asked.B_C)
+
+
+def sees(part, asked):
+    """Return the function that says which scores a mask sees, and its numbers; see `seen`."""
+    N_k, device = asked.N_k, asked.device
+    match part:
+        case masks.Window(left, right):
+            return device_side.in_window, (
+                masks.FAR if left is None else left,
+                masks.FAR if right is None else right,
+            )
+        case masks.Prefix(n):
+            return device_side.in_prefix, (n,)
+        case masks.Documents(ids=ids):
+            numbers = np.unique(ids, return_inverse=True)[1].reshape(ids.shape).astype(np.int32)
+            stride = 0 if part.batches is None else N_k
+            return device_side.in_document, (torch.from_numpy(numbers).to(device), stride, N_k)
+        case masks.Blocks(table=table):
+            lines = np.repeat(table, part.B_c, axis=1)[:, :N_k]
+            return in_bits(packed(torch.from_numpy(lines).to(device)[None, None]), part.B_r, asked)
+        case masks.Function(kernel=kernel) if kernel is not None:
+            return kernel, None
+    return in_bits(words_of(part, asked), 1, asked)
+
+
+def in_bits(words, rows, asked):
+    """Return the function of a mask that is kept in words, and its numbers; rows: how many are told by a line."""
+    strides = (0 if n == 1 else stride for n, stride in zip(words.shape[:2], words.stride(), strict=False))
+    return device_side.in_bits, (words, *strides, words.stride(2), rows, asked.N_q, asked.N_k)
+
+
+def words_of(mask, asked):
+    """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 32)) of int32.
+
+    They are kept with the mask, for all passes and tiles. Raises ValueError if a head takes 2^31 words.
+    """
+    asked = apart([mask], asked)
+    sizes, of = (*asked[:4], asked.device), WORDS.setdefault(mask, {})
+    if sizes not in of:
+        if len(of) >= SIZES:
+            of.clear()
+        of[sizes] = _words(mask, asked)
+    return of[sizes]
+
+
+def apart(hide, asked) -> Asked:
+    """Return what is asked with one batch and one head, if these masks tell none apart."""
+    B, H = any(part.asks_batch for part in hide), any(part.asks_head for part in hide)
+    return asked._replace(B=asked.B if B else min(asked.B, 1), H=asked.H if H else min(asked.H, 1))
+
+
+def _words(mask, asked):
+    device, (B, H, N_q, N_k) = asked.device, asked[:4]
+    if N_q * triton.cdiv(N_k, 32) >= 2**31:
+        raise ValueError(
+            f"the mask is kept as bits, and {N_q} queries and {N_k} keys have more than 2^36 scores: write it "
+            "with window, prefix, documents or blocks, or pass from_function a kernel"
+        )
+    b, h = torch.arange(B, device=device)[:, None, None, None], torch.arange(H, device=device)[:, None, None]
+    place, c = asked.place._replace(b=b, h=h), torch.arange(N_k, device=device)
+    rows = max(1, min(ROWS, SCORES // max(B * H * N_k, 1)))
+    lines = []
+    for start in range(0, max(N_q, 1), rows):  # one part, if there are no rows, too
+        r = torch.arange(start, min(start + rows, N_q), device=device)[:, None] + place.past
+        sees = mask.sees(place, r, c)
+        lines.append(packed(sees.reshape(*(1,) * (4 - sees.ndim), *sees.shape)))
+    return torch.cat(lines, dim=2)
+
+
+def packed(sees):
+    """Return booleans (..., n) as words of int32, at least one, each of 32; the first is in the lowest bit."""
+    n = sees.shape[-1]
+    powers = (2 ** torch.arange(8, device=sees.device)).to(torch.uint8)
+    sees = torch.nn.functional.pad(sees, (0, max(-n % 32, 32 - n))).unflatten(-1, (-1, 8))
+    return (sees * powers).sum(-1, dtype=torch.uint8).view(torch.int32)
+
+
+def _table(hide, asked) -> Found:
+    """Return the tiles to be computed, as lists: of each block those that are cut, then those that are whole.
+
+    Raises ValueError if there are 2^31 tiles or more.
+    """
+    asked = apart(hide, asked)
+    T_r, T_c = triton.cdiv(asked.N_q, asked.B_R), triton.cdiv(asked.N_k, asked.B_C)
+    if asked.B * asked.H * T_r * T_c >= 2**31:  # of programs, on one axis of a grid
+        raise ValueError(
+            f"a table of tiles has less than 2^31, and {asked.N_q} queries and {asked.N_k} keys in tiles of "
+            f"{asked.B_R} x {asked.B_C}, for {asked.B} sequences and {asked.H} heads that the mask tells apart, "
+            "have more: pass larger B_r and B_c, or write the mask with window, prefix or documents alone"
+        )
+    functions, numbers = _seen(hide, asked)
+    kinds = torch.empty(asked.B, asked.H, T_r, T_c, dtype=torch.int8, device=asked.device)
+    with on_device_of(kinds):
+        if kinds.numel():
+            device_side.kinds[(kinds.numel(),)](
+                kinds, numbers, asked.N_q, asked.N_k, asked.H, SEEN=functions, B_R=asked.B_R, B_C=asked.B_C
+            )
+    if asked.transposed:
+        kinds = kinds.mT.contiguous()
+    index = torch.argsort(kinds, dim=-1, stable=True).to(torch.int32)
+    counts = torch.stack([(kinds == 0).sum(-1), (kinds < 2).sum(-1)], dim=-1).to(torch.int32)
+    order = counts[..., 1].sum((0, 1)).argsort(descending=True, stable=True).to(torch.int32)
+    blocks, most = kinds.shape[2:]
+    strides = asked.H * blocks if asked.B > 1 else 0, blocks if asked.H > 1 else 0
+    return Found(None, (counts, index, *strides, most), order)
+
+
+def scores(change, asked):
+    """Return what becomes of a score, and its slope, of one mask after the other; and their numbers."""
+    each = [_changes(part, asked) for part in change]
+    return tuple(f for pair, _ in each for f in pair), tuple(numbers for _, numbers in each)
+
+
+def _changes(part, asked):
+    match part:
+        case masks.Alibi(slopes=slopes):
+            slopes = slopes.clip(-(2.0**100), 2.0**100)  # times a distance it must be finite in fp32
+            slopes = np.broadcast_to(slopes, asked.H).astype(np.float32)
+            each = torch.as_tensor(slopes, device=asked.device)
+            return (device_side.with_distance, device_side.one), (each,)
+        case masks.Softcap(cap):
+            cap = min(max(cap, 2.0**-120), 2.0**120)  # fp32 has both it and its inverse
+            return (device_side.capped, device_side.capped_slope), (cap, 1 / cap)
+        case masks.Score(kernel=kernel):
+            return tuple(kernel), None
+    raise TypeError(f"no kernel changes scores as {type(part).__name__} does")

@@ -1,0 +1,120 @@
+"""Record a learner's own loop over tiles: the Steps that it yields, and the State that each should hold.
+
+The player shows both, and the checks of the loops say where they part first.
+"""
+
+from numbers import Integral
+
+import numpy as np
+
+from flashlib import tiled
+from flashlib.softmax import IDENTITY, State, merge
+from flashlib.types import Step
+
+STATE = ("m", "l", "O_acc")
+OTHERS = ("m_old", "alpha", "l_old", "O_acc_old", "S_ij", "P_ij")
+
+
+class NotTaken(ValueError):
+    """Something that was yielded and is no step.
+
+    why: "no_step" (it lacks `name`), "no_block" (`name` is no number of a block, there are `count`), "no_array"
+    (`name` is not of the shape `expected`) or "goes_on" (there are `most` tiles). given: what it is.
+    """
+
+    def __init__(self, why, **fields):
+        super().__init__(why)
+        self.why, self.fields = why, fields
+
+
+class Truth:
+    """What is true of each row block after the tiles that it has seen, each counted once."""
+
+    def __init__(self, tiles, V):
+        self.tiles, self.V = tiles, V
+        self.states, self.seen = {}, set()
+
+    def after(self, tile) -> State | None:
+        """Return the State of a row block after a tile more; one that is skipped changes nothing."""
+        i = tile[0]
+        if tile in self.tiles and tile not in self.seen:
+            self.seen.add(tile)
+            S_ij, cols = self.tiles[tile].S_ij, self.tiles[tile].cols
+            m = S_ij.max(axis=1)
+            P = np.exp(S_ij - np.where(m == -np.inf, 0, m)[:, None])
+            state = State(m, P.sum(axis=1), P @ tiled.load(self.V, cols))
+            self.states[i] = merge(self.states[i], state) if i in self.states else state
+        return self.states.get(i)
+
+
+class Recorder:
+    """What a loop over tiles has yielded so far.
+
+    steps: Steps of copies, with their rows and cols. true: the State that each should hold, of the tiles that its
+    row block has seen by then, in whatever order they came. last: the number of each row block's last step.
+    tiles: {(i, j): Step} of all that must be computed, in order. O: what is true. rows, cols: the blocks.
+    """
+
+    def __init__(self, Q, K, V, *, others=OTHERS, **setting):
+        """others: what else is taken of a step, if it is given. setting: the arguments of tiled.steps."""
+        self.others = others
+        self.O = np.empty_like(Q)
+        self.tiles = {(step.i, step.j): step for step in tiled.steps(Q, K, V, **setting, O=self.O)}
+        self.rows, self.cols = (list(tiled.blocks(len(X), setting[B])) for X, B in ((Q, "B_r"), (K, "B_c")))
+        self.d, self.dtype = Q.shape[1], np.promote_types(Q.dtype, np.float32)
+        self.truth = Truth(self.tiles, V)
+        self.steps, self.true, self.last = [], [], {}
+
+    def follow(self, made):
+        """Yield after each step that is taken from an iterable; raises NotTaken, and what the iterable raises."""
+        most = len(self.rows) * len(self.cols)
+        for given in made:
+            if len(self.steps) == most:
+                raise NotTaken("goes_on", most=most)
+            self._take(given)
+            yield
+
+    def identity(self, i):
+        """Return the State of a row block that has seen nothing."""
+        n_r = self.rows[i].stop - self.rows[i].start
+        shapes = (n_r,), (n_r,), (n_r, self.d)
+        return State(*(np.full(shape, x, self.dtype) for shape, x in zip(shapes, IDENTITY, strict=True)))
+
+    def before(self, k):
+        """Return the Step before step k in its row block, or the State before any."""
+        earlier = [n for n in range(k) if self.steps[n].i == self.steps[k].i]
+        return self.steps[earlier[-1]] if earlier else self.identity(self.steps[k].i)
+
+    def _take(self, given):
+        i, j = self._index(given, "i", self.rows), self._index(given, "j", self.cols)
+        rows, cols = self.rows[i], self.cols[j]
+        n_r, n_c = rows.stop - rows.start, cols.stop - cols.start
+        shapes = dict.fromkeys(("m", "l", "m_old", "alpha", "l_old"), (n_r,))
+        shapes |= dict.fromkeys(("O_acc", "O_acc_old"), (n_r, self.d)) | dict.fromkeys(
+            ("S_ij", "P_ij"), (n_r, n_c)
+        )
+        arrays = {name: self._array(given, name, shapes[name]) for name in (*STATE, *self.others)}
+        self.last[i] = len(self.steps)
+        self.steps.append(Step(i, j, rows=rows, cols=cols, **arrays))
+        self.true.append(self.truth.after((i, j)) or self.identity(i))
+
+    def _index(self, given, name, blocks):
+        value = getattr(given, name, None)
+        if value is None:
+            raise NotTaken("no_step", given=given, name=name)
+        if not isinstance(value, Integral) or not 0 <= value < len(blocks):
+            raise NotTaken("no_block", given=value, name=name, count=len(blocks))
+        return int(value)
+
+    def _array(self, given, name, shape):
+        """Return a copy of what was given under `name`, or None where nothing need be and nothing was."""
+        value = getattr(given, name, None)
+        if value is None and name in self.others:
+            return None
+        try:
+            X = np.array(np.nan if value is None else value, self.dtype)
+        except (TypeError, ValueError):
+            X = np.array(np.nan)
+        if X.shape != shape:
+            raise NotTaken("no_array", given=value, name=name, expected=shape, tile=(given.i, given.j))
+        return X

@@ -1,0 +1,76 @@
+"""Functions that are sent to another process: by value, with the globals they use and the lines they come from.
+
+So a function that is written in a notebook can run elsewhere, and what reads its source, as Triton and tracebacks
+do, finds it there.
+"""
+
+import functools
+import importlib
+import io
+import linecache
+import pickle
+import types
+
+import cloudpickle
+
+
+class CannotBeSent(Exception):
+    """What a function uses cannot be sent to another process."""
+
+
+def dumps(what) -> tuple[bytes, dict]:
+    """Return `what` pickled, and {file: lines} of the cells its functions come from; raise CannotBeSent.
+
+    Kernels of Triton and Gluon are sent as the functions they are made of, and made again where they arrive: there
+    it is decided whether Triton's are interpreted.
+    """
+    buffer = io.BytesIO()
+    pickler = _Pickler(buffer)
+    try:
+        pickler.dump(what)
+    except Exception as error:  # whatever a global of the learner's raises when it is pickled
+        raise CannotBeSent(f"{type(error).__name__}: {error}") from error
+    return buffer.getvalue(), {file: linecache.getlines(file) for file in pickler.files}
+
+
+def loads(pickled, sources):
+    """Return what `dumps` pickled."""
+    for file, lines in sources.items():
+        linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))
+    return pickle.loads(pickled)
+
+
+class _Pickler(cloudpickle.CloudPickler):
+    """Keeps the files that all functions come from."""
+
+    def __init__(self, file):
+        super().__init__(file)
+        self.files = set()
+
+    def reducer_override(self, obj):
+        if isinstance(obj, types.FunctionType):
+            self.files.add(obj.__code__.co_filename)
+        elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):
+            return _jit, (obj.fn,)
+        elif type(obj).__name__ == "GluonJITFunction":
+            return _gluon_jit, (obj.fn,)
+        elif isinstance(obj, functools._lru_cache_wrapper):
+            return _cached, (obj.__wrapped__, obj.cache_parameters())
+        return super().reducer_override(obj)
+
+
+def _jit(fn):
+    from flashlib.kernels import triton  # imported there, where it is decided whether kernels are interpreted
+
+    fn.__globals__.setdefault("tl", triton.language)  # the interpreter wants it, and only what is used is sent
+    return triton.jit(fn)
+
+
+def _gluon_jit(fn):
+    from flashlib.kernels import triton  # noqa: F401  first, as above
+
+    return importlib.import_module("triton.experimental.gluon").jit(fn)
+
+
+def _cached(f, parameters):
+    return functools.lru_cache(**parameters)(f)

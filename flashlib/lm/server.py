@@ -1,0 +1,248 @@
+"""Serving, small enough to read: requests come and go, and each step writes a token of all that run.
+
+A step is one iteration of continuous batching. It admits requests while there is room, then goes on with all that
+run: with a token of those that are being written, and with `chunk` tokens of prompts, so that a long prompt does
+not halt the others. Under both lies one rule: tokens that are not in the cache are put there, and once all of a
+request are, one more is chosen.
+
+The oldest go first. When pages run out the youngest is preempted: its pages are freed, it goes back to the front
+of the queue with the text it has, and that is computed again later. So the oldest always gets on, and nobody waits
+for ever. What a request writes depends on its prompt, seed and temperature and, but for rounding, not on what runs
+beside it: it attends to its own pages, and a number that is drawn depends on the seed and the place alone, see
+`lm.choose`.
+
+This teaches. Real traffic is served by an engine such as vLLM, which puts a whole step into one launch.
+Source: Yu and others, Orca (2022), continuous batching; Agrawal and others, Sarathi-Serve (2024), chunks of
+prompts beside decoding; Kwon and others, PagedAttention (2023), preemption by recomputing.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from flashlib import lm
+from flashlib.inputs import check_counts
+
+
+class QueueFull(RuntimeError):
+    """As many requests wait as the queue takes. Nothing was changed."""
+
+
+class Request(NamedTuple):
+    """A prompt, a list of tokens, and how many to write after it.
+
+    seed, temperature: see `lm.choose`. arrives: the number of a step, before which `play` submits it.
+    """
+
+    prompt: list
+    most_new: int
+    seed: int = 0
+    temperature: float = 1.0
+    arrives: int = 0
+
+
+class Record(NamedTuple):
+    """What a step decided and did. Requests are named by the numbers that `submit` gave.
+
+    admitted: (number, how many of its tokens the cache had); decoded: numbers, a token of each; chunks: (number,
+    how many tokens of its prompt, or of its text after a preemption); preempted: numbers, the youngest first;
+    wrote: (number, token); finished: numbers. After the step, used, kept, free: pages; running, waiting: numbers.
+    """
+
+    step: int
+    admitted: tuple
+    preempted: tuple
+    decoded: tuple
+    chunks: tuple
+    wrote: tuple
+    finished: tuple
+    used: int
+    kept: int
+    free: int
+    running: tuple
+    waiting: tuple
+
+
+@dataclass(eq=False)
+class _Job:
+    """A request that is not finished. prompt: its length; cached: how many of its tokens are in the cache."""
+
+    number: int
+    request: Request
+    prompt: int
+    tokens: list
+    sequence: int | None = None
+    cached: int = 0
+
+    @property
+    def left(self) -> int:
+        return len(self.tokens) - self.cached
+
+
+class Server:
+    """Serve requests by a model of `lm`, with a cache of n_pages pages of `page` tokens.
+
+    chunk: how many tokens of prompts a step takes; batch: the most requests that run at once; queue: the most that
+    wait when one more is submitted. over: `lm.gathered` or `lm.kernels`. continuous=False is static batching: a
+    request is admitted only when all that ran before have finished.
+    `written` has the tokens of finished requests, by number. If a step raises an error, requests keep the text
+    that they have, and the next step goes on with it.
+    """
+
+    def __init__(self, model, n_pages, page=16, *, chunk=32, batch=8, queue=64, over=lm.gathered, continuous=True):
+        check_counts(at_least=1, chunk=chunk, batch=batch, queue=queue)
+        self.model, self.over, self.continuous = model, over, continuous
+        self.chunk, self.batch, self.queue = chunk, batch, queue
+        self.cache = model.cache(n_pages, page)
+        self.running, self.waiting = [], deque()  # both from old to young, and all that run are older
+        self.written = {}
+        self.steps, self._next = 0, 0
+
+    def submit(self, request) -> int:
+        """Put a request into the queue and return its number.
+
+        Raises QueueFull, and what `check` raises; then nothing was changed.
+        """
+        prompt = self.check(request)
+        if len(self.waiting) >= self.queue:
+            raise QueueFull(
+                f"{len(self.waiting)} requests wait, and the queue takes {self.queue}; submit it after a step"
+            )
+        job = _Job(self._next, request, len(prompt), prompt)
+        self.waiting.append(job)
+        self._next += 1
+        return job.number
+
+    def check(self, request) -> list:
+        """Return the prompt of a request; raise TypeError or ValueError if it can never be served."""
+        check_counts(seed=request.seed, arrives=request.arrives)
+        lm.check_temperature(request.temperature)
+        prompt = self.model.check_prompt(request.prompt, request.most_new)
+        pages = self._pages(len(prompt) + request.most_new - 1)  # the last token is written, and never read
+        if pages > self.cache.n_pages:
+            raise ValueError(
+                f"a prompt of {len(prompt)} tokens and {request.most_new} new ones take {pages} pages of "
+                f"{self.cache.page}, and the cache has {self.cache.n_pages}; ask for less, or make n_pages larger"
+            )
+        return prompt
+
+    def step(self) -> Record:
+        """Go on with all requests by one iteration, and return what was decided."""
+        admitted = self._admit()
+        decoding, chunks, preempted = self._plan()
+        wrote = self._compute(decoding, 1) if decoding else []
+        for job, n in chunks:
+            wrote += self._compute([job], n)
+        self.steps += 1
+        return Record(
+            step=self.steps - 1,
+            admitted=tuple(admitted),
+            preempted=tuple(preempted),
+            decoded=tuple(job.number for job in decoding),
+            chunks=tuple((job.number, n) for job, n in chunks),
+            wrote=tuple(wrote),
+            finished=tuple(number for number, _ in wrote if number in self.written),
+            used=self.cache.used,
+            kept=self.cache.kept,
+            free=self.cache.free_pages,
+            running=tuple(job.number for job in self.running),
+            waiting=tuple(job.number for job in self.waiting),
+        )
+
+    def _admit(self):
+        """Start the requests at the front of the queue that have room for all tokens they have now."""
+        admitted = []
+        if self.running and not self.continuous:
+            return admitted
+        promised = sum(self._more(job, job.left) for job in self.running)
+        while self.waiting and len(self.running) < self.batch:
+            job = self.waiting[0]
+            job.sequence, job.cached = self.cache.start(job.tokens)
+            promised += self._more(job, job.left)
+            if promised > self._room():
+                self._stop(job)
+                break
+            self.running.append(self.waiting.popleft())
+            admitted.append((job.number, job.cached))
+        return admitted
+
+    def _plan(self):
+        """Return who decodes, whose chunks are computed, and who was preempted so that there are pages for it."""
+        decoding, chunks, preempted = [], [], []
+        taken, budget, at = 0, self.chunk, 0
+        while at < len(self.running):
+            job = self.running[at]
+            n = 1 if job.left == 1 else min(job.left, budget)
+            if taken + self._more(job, n) > self._room():
+                youngest = self.running.pop()  # nothing is planned for it yet, and it may be this one
+                self._stop(youngest)
+                self.waiting.appendleft(youngest)
+                preempted.append(youngest.number)
+                continue
+            taken += self._more(job, n)
+            if job.left == 1:
+                decoding.append(job)
+            elif n:
+                chunks.append((job, n))
+                budget -= n
+            at += 1
+        return decoding, chunks, preempted
+
+    def _compute(self, jobs, n):
+        """Put n tokens of each into the cache; return (number, token) for those that have a next one."""
+        rows = [job.tokens[job.cached : job.cached + n] for job in jobs]
+        sequences = [job.sequence for job in jobs]
+        logits = self.model.step(rows, self.cache, sequences, self.over)[:, -1]
+        try:
+            chosen = [
+                lm.choose(s, job.request.temperature, job.request.seed, len(job.tokens)) if job.left == n else None
+                for job, s in zip(jobs, logits.cpu(), strict=True)  # one copy for all: it waits for the GPU
+            ]
+        except BaseException:
+            for sequence in sequences:
+                self.cache.drop(sequence, n)
+            raise
+        for job, token in zip(jobs, chosen, strict=True):
+            job.cached += n
+            if token is not None:
+                self._write(job, token)
+        return [(job.number, token) for job, token in zip(jobs, chosen, strict=True) if token is not None]
+
+    def _write(self, job, token):
+        job.tokens.append(token)
+        if len(job.tokens) == job.prompt + job.request.most_new:
+            self.running.remove(job)
+            self._stop(job)
+            self.written[job.number] = job.tokens[job.prompt :]
+
+    def _stop(self, job):
+        self.cache.free(job.sequence)
+        job.sequence, job.cached = None, 0
+
+    def _more(self, job, n):
+        """Return how many pages n more tokens of a request take."""
+        return self._pages(job.cached + n) - self._pages(job.cached)
+
+    def _pages(self, n):
+        return -(-n // self.cache.page)
+
+    def _room(self):
+        return self.cache.free_pages + self.cache.kept
+
+
+def play(server, requests):
+    """Return a generator of the Records of a trace of requests, each submitted when it arrives, until all finish.
+
+    One that finds the queue full waits outside, and those after it too, so numbers are given in order of arrival.
+    Raises what `Server.check` raises, for all of them, at once.
+    """
+    for request in requests:
+        server.check(request)
+    return _play(server, deque(sorted(requests, key=lambda request: request.arrives)))
+
+
+def _play(server, coming):
+    while coming or server.waiting or server.running:
+        while coming and coming[0].arrives <= server.steps and len(server.waiting) < server.queue:
+            server.submit(coming.popleft())
+        yield server.step()

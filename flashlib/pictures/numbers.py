@@ -1,0 +1,23 @@
+"""Numbers as text, as the widgets and the pictures write them."""
+
+import numpy as np
+
+
+def number(x) -> str:
+    """Return x to four significant digits, small whole numbers as they are, with a true minus sign."""
+    if not np.isfinite(x):
+        return "NaN" if np.isnan(x) else "∞" if x > 0 else "−∞"
+    if x == int(x) and abs(x) < 1e4:
+        return _tidy(f"{int(x)}")
+    return _tidy(f"{x:.3e}" if abs(x) < 1e-4 else f"{x:#.4g}".rstrip("."))
+
+
+def short(x) -> str:
+    """Return x with one decimal, where space is short."""
+    return _tidy(f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0e}") if np.isfinite(x) else number(x)
+
+
+def _tidy(text):
+    """Return a number's text with a true minus sign and an exponent without padding."""
+    mantissa, e, exponent = text.partition("e")
+    return (mantissa + (f"e{int(exponent)}" if e else "")).replace("-", "−")

@@ -1,0 +1,32 @@
+"""What a picture of recorded Steps needs: which step tells most, and the tiles that the steps cut S into."""
+
+import numpy as np
+
+
+def telling_step(steps) -> int:
+    """Return the index of a telling step: some maximum grew, and it is about two thirds through."""
+    grew = [k for k, step in enumerate(steps) if grown(step).any()]
+    wanted = 2 * len(steps) // 3
+    return min(grew, key=lambda k: abs(k - wanted), default=wanted)
+
+
+def grown(step):
+    """Return which rows had a maximum already and saw it grow."""
+    return (step.m_old > -np.inf) & (step.m > step.m_old)
+
+
+def tiles_of(steps, N_q, N_k):
+    """Return each tile of S, (rows, columns, index of its step or None if skipped), and where to label i and j."""
+    blocks_i = _blocks(N_q, ((s.i, s.rows) for s in steps))
+    blocks_j = _blocks(N_k, ((s.j, s.cols) for s in steps))
+    computed = {(s.i, s.j): k for k, s in enumerate(steps)}
+    tiles = [
+        (rows, cols, computed.get((i, j))) for i, rows in enumerate(blocks_i) for j, cols in enumerate(blocks_j)
+    ]
+    return tiles, *([(block.start + block.stop) / 2 for block in blocks] for blocks in (blocks_i, blocks_j))
+
+
+def _blocks(N, seen):
+    """Return the slices that cut N as the blocks seen, (index, slice), do; a single one if none was seen."""
+    B = max((block.start // index if index else block.stop for index, block in seen), default=max(N, 1))
+    return [slice(start, min(start + B, N)) for start in range(0, N, B)]

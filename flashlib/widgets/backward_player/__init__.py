@@ -1,0 +1,5 @@
+"""BackwardPlayer: recorded steps of the backward pass, on the places of FlashPlayer."""
+
+from flashlib.widgets.backward_player.backward_player import BackwardPlayer
+
+__all__ = ["BackwardPlayer"]

@@ -1,0 +1,140 @@
+"""A pass of the backward recorded, with its error after each step, and packed for the page."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib import naive, tiled
+from flashlib.inputs import resolve_scale
+from flashlib.memory import HBM
+from flashlib.pictures.numbers import number
+from flashlib.types import BackwardStep
+from flashlib.widgets.flash_player.frames import Buffer, Store, Write, follow, pack_steps
+
+GRADIENTS = {"kv": ("dV", "dK"), "q": ("dQ",)}
+"""The gradients that each pass writes, in the order in which a step adds to them."""
+
+PACKED = ("S_ij", "P_ij", "dP_ij", "dS_ij")
+"""What is packed of each step; then, of each gradient: the sum before, what the step adds, and the sum."""
+
+
+class Recording(NamedTuple):
+    """All steps of one pass, when which rows of the gradients were stored, and the bytes moved by then.
+
+    read, written: as in the Recording of the forward pass. delta is made before the first step and counts.
+    """
+
+    steps: list[BackwardStep]
+    writes: list[Write]
+    read: list[int]
+    written: list[int]
+    sums: list[list[tuple]]  # of each step and gradient: the sum before, what is added, the sum; (block, d)
+    lse: np.ndarray  # (N_q,)
+    delta: np.ndarray  # (N_q,)
+
+
+class Errors(NamedTuple):
+    """Largest differences from exact gradients, where what is not summed yet counts as zero.
+
+    before, after: of the block that step k sums, each (T,). whole: of all rows before each step, and at the end,
+    (T + 1,). After a step that stores they are those of what it stored.
+    """
+
+    before: np.ndarray
+    after: np.ndarray
+    whole: np.ndarray
+
+
+def record(Q, K, V, dO, *, wrt, B_r, B_c, causal, scale) -> Recording:
+    """Run the forward pass, then tiled.backward_steps, metered, for wrt "kv" or "q"; raises what they raise."""
+    tiling = {"B_r": B_r, "B_c": B_c, "causal": causal, "scale": scale}
+    O, lse = tiled.attention(Q, K, V, **tiling)
+    placed = HBM.put(Q, K, V, O, lse, dO)
+    outputs = {name: np.empty_like(placed["QKV".index(name[1])]).view(Store) for name in GRADIENTS[wrt]}
+    trace = tiled.backward_steps(*placed, wrt=wrt, **tiling, **outputs)
+    steps, *moved = follow(trace, outputs)
+    scale = resolve_scale(scale, Q.shape[1])
+    sums = []
+    for k, step in enumerate(steps):
+        before = steps[k - 1] if k and is_same_block(steps[k - 1], step, wrt) else None
+        sums.append([_sum(name, step, before, Q, K, dO, scale) for name in GRADIENTS[wrt]])
+    return Recording(steps, *moved, sums, lse, tiled._delta(O, dO, lse, B_r))
+
+
+def is_same_block(a, b, wrt):
+    """Return whether two steps sum the same block."""
+    return a.j == b.j if wrt == "kv" else a.i == b.i
+
+
+def _sum(name, step, before, Q, K, dO, scale):
+    """Return a gradient's sum before a step, what the step adds to it as the loop does, and its sum."""
+    if name == "dV":
+        added = step.P_ij.T @ tiled.load(dO, step.rows)
+    elif name == "dK":
+        added = step.dS_ij.T @ (tiled.load(Q, step.rows) * scale)
+    else:
+        added = step.dS_ij @ tiled.load(K, step.cols)
+    total = getattr(step, f"{name}_{'i' if name == 'dQ' else 'j'}")
+    old = np.zeros_like(total) if before is None else getattr(before, f"{name}_{'i' if name == 'dQ' else 'j'}")
+    return old, added, total
+
+
+def exact_gradients(Q, K, V, dO, **setting):
+    """Return the Grads of standard attention, all of it in fp64."""
+    Q, K, V, dO = (X.astype(np.float64) for X in (Q, K, V, dO))
+    return naive.backward(Q, K, V, *naive.attention(Q, K, V, **setting), dO, **setting)
+
+
+def errors(recording, exact, *, wrt, scale) -> Errors:
+    """Return the Errors of a recording; exact: Grads; scale: a number."""
+    stored = {(w.after, w.name, w.rows.start): w.X for w in recording.writes}
+
+    def off(name, block, X):
+        return np.abs(X - getattr(exact, name)[block]).max(initial=0)
+
+    left = {}  # by the first row of a block: how far off it is by now
+    for write in recording.writes:
+        start = write.rows.start
+        left[start] = np.maximum(left.get(start, 0), off(write.name, write.rows, 0))
+    before, after, whole = [], [], [np.max([0, *left.values()])]
+    for k, (step, sums) in enumerate(zip(recording.steps, recording.sums, strict=True)):
+        block = step.cols if wrt == "kv" else step.rows
+        before.append(left[block.start])
+        values = []
+        for name, (_, _, total) in zip(GRADIENTS[wrt], sums, strict=True):
+            X = total * scale if name == "dQ" else total
+            values.append(off(name, block, stored.get((k, name, block.start), X)))
+        left[block.start] = np.max(values)
+        after.append(left[block.start])
+        whole.append(np.max(list(left.values())))
+    return Errors(*map(np.array, (before, after, whole)))
+
+
+def in_words(error, dtype) -> str:
+    """Return an error to four digits, or that it is rounding: the digits of that are not the same everywhere."""
+    bound = 10.0 ** np.ceil(np.log10(np.finfo(dtype).eps) / 2)
+    return f"below {bound:g}" if error < bound else number(error)
+
+
+def pack(recording, found, Q, K, V, dO, *, wrt) -> dict:
+    """Return the recording, its Errors and its inputs as whole numbers and one buffer of float64, little-endian.
+
+    steps, inputs: as `pack` of the forward pass gives them. writes: [step, first row, last row + 1, offset, name].
+    errors: the offset of each array of the Errors.
+    """
+    buffer = Buffer()
+    inputs = {"Q": Q, "K": K, "V": V, "dO": dO, "lse": recording.lse, "delta": recording.delta}
+    arrays = [
+        (*(getattr(step, name) for name in PACKED), *(X for three in sums for X in three))
+        for step, sums in zip(recording.steps, recording.sums, strict=True)
+    ]
+    sums = [f"{name}_{part}" for name in GRADIENTS[wrt] for part in ("old", "added", "sum")]
+    return {
+        "packed": [*PACKED, *sums],
+        "gradients": GRADIENTS[wrt],
+        "inputs": {name: buffer.put(X) for name, X in inputs.items()},
+        **pack_steps(recording, arrays, buffer),
+        "writes": [[w.after, w.rows.start, w.rows.stop, buffer.put(w.X), w.name] for w in recording.writes],
+        "errors": {name: buffer.put(X) for name, X in found._asdict().items()},
+        "buffer": buffer.bytes(),
+    }

@@ -1,5 +1,0 @@
-"""CompilerLab: choose a kernel, a tile and a GPU, and see what the compiler makes of them."""
-
-from flashlib.widgets.compiler.lab import CompilerLab
-
-__all__ = ["CompilerLab"]

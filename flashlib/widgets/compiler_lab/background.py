@@ -1,0 +1,58 @@
+"""A thread that compiles for CompilerLab, and can be told that nobody waits any more."""
+
+import atexit
+import threading
+import time
+import weakref
+
+from flashlib.kernels.compiler import client, compiled
+
+PATIENCE = 2.5  # seconds: what takes longer is ended for a newer request; a new process takes as long to start
+
+
+class Job(threading.Thread):
+    """Compiles one kernel; `done`, a function of the Job, is called at the end, from its thread.
+
+    settings: keywords of `compiled.report`. started: when, as time.time(), for the page. report: the Compiled, or
+    None. error: the exception in its place, or None. took: seconds, when it is done.
+    """
+
+    def __init__(self, settings, done=None):
+        super().__init__(daemon=True, name="CompilerLab")
+        self.settings, self._done, self._wanted = settings, done, client.Wanted()
+        self.started, self.took, self._began = time.time(), 0.0, time.monotonic()
+        self.report = self.error = None
+
+    def compile(self):
+        try:
+            self.report = compiled.report(**self.settings)
+        except Exception as error:  # whatever it is, the page must say it
+            self.error = error
+        self.took = time.monotonic() - self._began
+
+    def run(self):
+        RUNNING.add(self)
+        client.WANTED.set(self._wanted)
+        self.compile()
+        self._done(self)
+
+    def cancel(self, patience=0):
+        """End the process that compiles, as soon as it has run for `patience` seconds."""
+        left = self._began + patience - time.monotonic()
+        if left <= 0:
+            self._wanted.cancel()
+        else:
+            timer = threading.Timer(left, self._wanted.cancel)
+            timer.daemon = True
+            timer.start()
+
+
+RUNNING = weakref.WeakSet()
+
+
+@atexit.register  # after `compiler`'s: called before it
+def _end():
+    for job in list(RUNNING):
+        job.cancel()
+    for job in list(RUNNING):
+        job.join(5)

@@ -1,0 +1,43 @@
+"""What can be chosen in CompilerLab, and what of it a kernel takes."""
+
+from numbers import Integral
+
+SETTINGS = {"kernel": "forward", "d": 128, "dtype": "bfloat16", "capability": 90, "causal": False}
+SETTINGS |= dict.fromkeys(("B_r", "B_c", "num_warps", "num_stages", "descriptors"))  # None: the kernel chooses
+ALWAYS = {"kernel", "d", "dtype", "capability"}
+SIZES = {
+    "d": (16, 32, 64, 128, 256),
+    "B_r": (None, 16, 32, 64, 128, 256),
+    "B_c": (None, 16, 32, 64, 128, 256),
+    "num_warps": (None, 1, 2, 4, 8, 16),
+    "num_stages": (None, 1, 2, 3, 4, 5, 6),
+}
+
+
+def offered() -> dict:
+    """Return what the page lists: kernels with their group and what they take, GPUs, and sizes."""
+    from flashlib.kernels.compiler import occupancy, registry
+
+    kernels = [[name, _group(name), sorted(taken(name))] for name in registry.kernels()]
+    gpus = [[c, f"{', '.join(m.gpus)} (sm_{c})"] for c, m in occupancy.MULTIPROCESSORS.items()]
+    return {"kernel": kernels, "capability": gpus[::-1]} | {name: list(sizes) for name, sizes in SIZES.items()}
+
+
+def taken(kernel) -> set:
+    """Return the names of the settings that a kernel takes; of one that there is not, all."""
+    from flashlib.kernels.compiler import registry
+
+    return ALWAYS | registry.options_of(kernel) if kernel in registry.kernels() else set(SETTINGS)
+
+
+def plain(settings) -> dict:
+    """Return settings that were accepted as Python's own kinds: NumPy's integers come from sizes of arrays."""
+    numbers = {name: int(value) for name, value in settings.items() if isinstance(value, Integral)}
+    return settings | numbers | {"causal": bool(settings["causal"]), "descriptors": settings["descriptors"]}
+
+
+def _group(kernel):
+    for prefix, group in {"without_": "without one idea", "hopper_": "Hopper"}.items():
+        if kernel.startswith(prefix):
+            return group
+    return "rungs" if kernel[0] == "r" and kernel[1].isdigit() else "in flashlib"

@@ -1,0 +1,108 @@
+"""CompilerLab's sentences: what was asked for, what was compiled, and what that means."""
+
+import collections
+
+KB = 1024  # bytes
+HANDED_OVER = "at first; then each role uses, of those that its warps ask for:"
+
+
+def asked(settings) -> str:
+    """Return settings, keywords of `compiled.report`, in words, without what the kernel is left to choose."""
+    return _page(_described(**settings))
+
+
+def title(report) -> str:
+    """Return what a report is of, for the page."""
+    return _page(_described(**_settings(report)))
+
+
+def summary(report) -> str:
+    """Return what a report is of and its key numbers, in a line of ASCII."""
+    became = (
+        f"{report.registers} registers",
+        f"{count(report.spilled, 'byte')} spilled",
+        f"{count(report.shared, 'byte')} of shared memory{'' if report.fits else ', too many'}",
+        f"{count(report.programs, 'program')} on a multiprocessor",
+    )
+    return f"{_described(**_settings(report))}: {', '.join(became)}"
+
+
+def verdicts(report) -> list[dict]:
+    """Return what the numbers of a report mean, in sentences: each with its text, and whether that is bad."""
+    spilled = f"{count(report.spilled, 'byte')} of a thread have no register: they move to memory and back."
+    return [
+        _programs(report),
+        _verdict(spilled, True) if report.spilled else _verdict("Every value of a thread has a register."),
+        *(_verdict(f"ptxas says: {note.partition(' in the function ')[0]}.") for note in report.notes),
+    ]
+
+
+def roles(report) -> list:
+    """Return (words, role) for the roles of a kernel; those with the same numbers are counted as one."""
+    alike = collections.Counter(report.roles)
+    named = {role: "the producer" if role.name == "producer" else count(n, role.name) for role, n in alike.items()}
+    return [(f"in {named[role]}", role) for role in sorted(alike, key=lambda role: role.given)]
+
+
+def count(n, noun) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def limits_of(capability):
+    """Return what there is on a multiprocessor, by compute capability."""
+    from flashlib.kernels.compiler import occupancy
+
+    return occupancy.MULTIPROCESSORS[capability]
+
+
+def _programs(report):
+    room = report.room._asdict()
+    names = {"registers": "registers", "shared": "shared memory", "warps": "warps"}
+    least = [names[name] for name, n in room.items() if n == report.programs]
+    if not report.fits:
+        sram = limits_of(report.capability).gpu.block_sram
+        held, there_are = (f"{n / KB:.4g}" for n in (report.shared, sram))
+        words = f"It does not fit: a program takes {held} KB of shared memory; there are {there_are}."
+        return _verdict(words, True)
+    if not report.programs:
+        return _verdict(f"No program fits on a multiprocessor: too few {' and '.join(least)}.", True)
+    verb = "allows" if least == ["shared memory"] else "allow"
+    fit = f"{count(report.programs, 'program')} {'fits' if report.programs == 1 else 'fit'} on a multiprocessor"
+    return _verdict(f"{fit} at a time: {_listed(least)} {verb} no more.")
+
+
+def _verdict(text, bad=False):
+    return {"text": text, "bad": bad}
+
+
+def _listed(names):
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _settings(report):
+    names = "kernel", "d", "dtype", "causal", "capability", "B_r", "B_c", "num_warps", "num_stages", "descriptors"
+    return {name: getattr(report, name) for name in names}
+
+
+def _described(
+    *, kernel, d, dtype, capability, causal=False, B_r=None, B_c=None, num_warps=None, num_stages=None,
+    descriptors=None,
+):  # fmt: skip
+    from flashlib.kernels.compiler import occupancy
+
+    limits = occupancy.MULTIPROCESSORS.get(capability)
+    gpus = " and ".join(limits.gpus) if limits else f"sm_{capability}"
+    config = [
+        f"tile {B_r} x {B_c}" if B_r and B_c else f"B_r = {B_r}" if B_r else f"B_c = {B_c}" if B_c else "",
+        count(num_warps, "warp") if num_warps else "",
+        f"{count(num_stages, 'stage')}" if num_stages else "",
+        {True: "descriptors", False: "pointers", None: ""}[descriptors],
+    ]
+    chosen = ", ".join(filter(None, config))
+    whole = f"{kernel}, d = {d}, {dtype}{', causal' if causal else ''}, for {gpus}"
+    return f"{whole}; {chosen}" if chosen else whole
+
+
+def _page(text):
+    return text.replace(" x ", " × ")

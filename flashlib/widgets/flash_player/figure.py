@@ -1,0 +1,233 @@
+"""One step of FlashAttention as a static picture."""
+
+import numpy as np
+
+from flashlib.pictures.canvas import Picture, corners
+from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, WRONG
+from flashlib.pictures.numbers import number, short
+from flashlib.pictures.steps import grown, tiles_of
+from flashlib.pictures.tile_order import labelled
+
+MAX_ROWS = 6  # of the state, in one picture
+MAX_ROWS_TRUE = 4  # with what they should be below them
+COLUMNS = {"row": 512, "m_old": 543, "m": 614, "alpha": 698, "l": 758, "O_acc": 832}  # of the state, in pixels
+LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7}  # more characters are written smaller
+SIZE = 20  # of the largest l, in pixels
+
+
+def draw(Q, K, V, steps, at, *, O=None, row=None, true=None, changed=False) -> Picture:
+    """Return a picture of one step as FlashPlayer shows it: Q, K, V, O, the tiles of S, and the rows' state.
+
+    Q: (N_q, d); K, V: (N_k, d). steps: all of them; at: the index of the one to draw, or len(steps) for the end.
+    O: (N_q, d) as memory held it then, NaN where nothing was written yet. row: the row told about, of the block
+    of that step; default: the one whose maximum grew most. true: the State that each step should have given, of a
+    learner's steps; where a step's numbers differ, they stand below, and the first row of these is told about.
+    changed: whether a mask changes scores, by a function f.
+    Raises IndexError for a step, or a row of it, that is not there.
+    """
+    steps = list(steps)
+    if not 0 <= at <= len(steps):
+        raise IndexError(f"at is {at}; there are {len(steps)} steps, so accepted are 0 .. {len(steps)}")
+    step = steps[at] if at < len(steps) else None
+    truth = true[at] if true is not None and step is not None else None
+    if step is not None:
+        if row is None:
+            wrong = [r for r in range(len(step.m)) if _apart(step, truth, r)]
+            row = step.rows.start + (wrong[0] if wrong else int(np.argmax(_growth(step))))
+        elif not step.rows.start <= row < step.rows.stop:
+            raise IndexError(f"row is {row}; step {at} has {_span('row', step.rows)}")
+    words = "Finished: every tile of S was computed and dropped, none was stored."
+    if step is not None:
+        words = _wrong_words(step, truth, row, at) or _sentence(step, row)
+    picture = Picture(930, 352, words)
+    _draw_memory(picture, Q, K, V, O, step)
+    _draw_grid(picture, Q, K, steps, at, changed)
+    _draw_chip(picture, Q, K, V, steps, step, row, truth)
+    picture.text(12, 334, words, 13)
+    return picture
+
+
+def _draw_memory(picture, Q, K, V, O, step):
+    picture.shade(0, 0, 214, 316)
+    picture.text(12, 18, "HBM", 13, face="bold")
+    picture.text(202, 18, "S and P: never here", 11, align="r")
+    cell = min(11, 200 / max(len(Q), len(K), 1))
+    width = min(max(cell, 3), 40 / Q.shape[1])
+    for k, (name, X) in enumerate((("Q", Q), ("K", K), ("V", V), ("O", O))):
+        if X is None:
+            continue
+        x, y = 14 + 49 * k, 74
+        picture.text(x, 54, name, 13, face="italic")
+        picture.matrix(x, y, X, width, cell, _peak(X))
+        if step is not None and name != "O":
+            rows = step.rows if name == "Q" else step.cols
+            size = X.shape[1] * width, (rows.stop - rows.start) * cell
+            picture.box(x, y + rows.start * cell, *size, edge=INK, thick=3)
+    if O is not None:
+        picture.text(12, 300, f"O: {int((~np.isnan(O[:, 0])).sum())} of {len(O)} rows written", 11)
+
+
+def _draw_grid(picture, Q, K, steps, at, changed):
+    picture.shade(222, 0, 274, 316)
+    tiles, ticks_i, ticks_j = tiles_of(steps, len(Q), len(K))
+    T_r, T_c = len(ticks_i), len(ticks_j)
+    title, size = ("S = f(Q Kᵀ · scale)", 11) if changed else ("S = Q Kᵀ · scale", 13)
+    picture.text(234, 18, title, size, face="italic")
+    tile = f"tile ({steps[at].i}, {steps[at].j}) of " if at < len(steps) else ""
+    picture.text(484, 18, f"{tile}{T_r} × {T_c} tiles", 11, align="r")
+    width, height = min(27, 218 / max(len(K), 1)), min(27, 214 / max(len(Q), 1))
+    left, top = 264, 66
+    for rows, cols, k in tiles:
+        place = left + cols.start * width, top + rows.start * height
+        size = (cols.stop - cols.start) * width, (rows.stop - rows.start) * height
+        _draw_tile(picture, (*place, *size), "skipped" if k is None else "dropped" if k < at else "to come")
+    if at < len(steps):
+        s = steps[at]
+        x, y = left + s.cols.start * width, top + s.rows.start * height
+        rows, cols = s.S_ij.shape
+        write = short if min(width - 6, height) > 15 else None
+        picture.matrix(x, y, s.S_ij, width, height, _peak(*(t.S_ij for t in steps)), write)
+        _draw_tile(picture, (x, y, cols * width, rows * height), "now")
+    for j, middle in labelled(ticks_j, 9):
+        picture.text(left + middle * width, top - 9, f"j={j}", 10, align="m")
+    for i, middle in labelled(ticks_i, 14):
+        picture.text(left - 5, top + middle * height, f"i={i}", 10, align="r")
+    kinds = ["dropped", "now", "to come", *["skipped"] * (len(steps) < T_r * T_c)]
+    for x, kind in zip((234, 308, 360, 426), kinds, strict=False):
+        _draw_tile(picture, (x, 296, 11, 9), kind)
+        picture.text(x + 16, 300, kind, 10)
+
+
+def _draw_tile(picture, place, kind):
+    if kind == "dropped":
+        picture.shade(*place, 0.2)
+    if kind == "skipped":
+        picture.hatch(corners(*place))
+    picture.box(*place, edge=INK, dotted=kind == "to come", thick=3 if kind == "now" else 1)
+
+
+def _draw_chip(picture, Q, K, V, steps, step, row, truth):
+    picture.shade(504, 0, 426, 316)
+    picture.text(516, 18, "SRAM", 13, face="bold")
+    if step is None:
+        picture.text(918, 18, "empty: no tile of S or P is left", 11, align="r")
+        return
+    picture.text(918, 18, f"{_span('row', step.rows)}, {_span('column', step.cols)}", 11, align="r")
+    for name, x, y, room, X, peak in (
+        ("Q_i", 516, 62, 104, Q[step.rows], _peak(Q)),
+        ("K_j", 630, 62, 42, K[step.cols], _peak(K)),
+        ("V_j", 630, 130, 42, V[step.cols], _peak(V)),
+        ("S_ij", 744, 62, 104, step.S_ij, _peak(*(s.S_ij for s in steps))),
+        ("P_ij", 836, 62, 104, step.P_ij, 1),
+    ):
+        picture.text(x, y - 11, name)
+        width, height = min(26, (84 if name[0] in "SP" else 104) / X.shape[1]), min(15, room / X.shape[0])
+        picture.matrix(x, y, X, width, height, peak, short if width > 20 and height > 10 else None)
+    _draw_state(picture, steps, step, row, truth, min(23, 92 / Q.shape[1]))
+
+
+def _draw_state(picture, steps, step, row, truth, cell):
+    """Draw the rows' state, and what it should be, if that is known; cell: the width of a number of O_acc."""
+    for name, x in COLUMNS.items():
+        picture.text(x, 184, name, face="italic" if name in "ml" else "")
+    most = MAX_ROWS if truth is None else MAX_ROWS_TRUE
+    first = max(0, row - step.rows.start - most + 1)
+    shown = range(first, min(first + most, len(step.m)))
+    new, height = grown(step) | (np.isneginf(step.m_old) & ~np.isneginf(step.m)), 18
+    O_acc_peak, l_peak = _peak(*(s.O_acc for s in steps)), _peak(*(s.l for s in steps))
+    write = short if cell > 18 else None
+    y = 196
+    for r in shown:
+        told, apart = step.rows.start + r == row, _apart(step, truth, r)
+        ink, middle = ON_FILL if told else INK, y + height / 2
+        if told:
+            picture.box(508, y, 418, height + (12 if apart else 0), fill=HIGHLIGHT)
+        grew = "bold" if new[r] else ""
+        for name, text, face in (
+            ("row", str(step.rows.start + r), ""),
+            ("m_old", number(step.m_old[r]), ""),
+            ("m", number(step.m[r]) + (" ↑" if new[r] else ""), grew),
+            ("alpha", number(step.alpha[r]), grew),
+        ):
+            picture.text(COLUMNS[name], middle, text, 9 if len(text) > LONG[name] else 11, ink, face=face)
+        picture.box(COLUMNS["l"], middle - 4, SIZE * step.l[r] / (l_peak or 1), 8, fill=ink)
+        picture.text(COLUMNS["l"] + SIZE + 5, middle, number(step.l[r]), 11, ink)
+        picture.matrix(COLUMNS["O_acc"], y + 1, step.O_acc[r : r + 1], cell, height - 2, O_acc_peak, write)
+        y += height
+        if apart:
+            _draw_truth(picture, truth, r, apart, y, ON_FILL if told else WRONG, (cell, 13, O_acc_peak, write))
+            y += 12
+    if truth is not None:
+        picture.text(918, 170, "≠ it should be", 10, align="r")
+    if len(step.m) > most:
+        picture.text(918, 184, f"{len(shown)} of {len(step.m)} rows", 10, align="r")
+
+
+def _draw_truth(picture, truth, r, apart, y, ink, cells):
+    """Draw below a learner's row what should stand in the columns `apart`; cells: as Picture.matrix takes them."""
+    for name, x in (("m", COLUMNS["m"]), ("l", COLUMNS["l"] + SIZE + 5)):
+        if name in apart:
+            picture.text(x, y + 5, f"≠ {number(getattr(truth, name)[r])}", 10, ink)
+    if "O_acc" in apart:
+        picture.text(COLUMNS["O_acc"] - 4, y + 5, "≠", 10, ink, "r")
+        picture.matrix(COLUMNS["O_acc"], y - 1, truth.O_acc[r : r + 1], *cells)
+
+
+def _apart(step, truth, r):
+    """Return in which of m, l and O_acc the row r of the step differs from the truth, in the digits shown."""
+    if truth is None:
+        return []
+    return [
+        name
+        for name in ("m", "l", "O_acc")
+        if any(
+            number(x) != number(t)
+            for x, t in zip(np.ravel(getattr(step, name)[r]), np.ravel(getattr(truth, name)[r]), strict=True)
+        )
+    ]
+
+
+def _wrong_words(step, truth, row, at):
+    """Return in what a learner's row differs from the truth, "" if in nothing."""
+    r = row - step.rows.start
+    apart = _apart(step, truth, r)
+    if not apart:
+        return ""
+    given, true = (np.ravel(getattr(state, apart[0])[r]) for state in (step, truth))
+    with np.errstate(all="ignore"):
+        c = int(np.argmax(np.nan_to_num(np.abs(given - true), nan=np.inf)))
+    place = f"O_acc[{c}]" if apart[0] == "O_acc" else apart[0]
+    return f"Step {at + 1} is wrong: {place} of row {row} is {number(given[c])}, it should be {number(true[c])}."
+
+
+def _sentence(step, row):
+    r = row - step.rows.start
+    m_old, m, alpha = number(step.m_old[r]), number(step.m[r]), number(step.alpha[r])
+    if step.m[r] == -np.inf:
+        return f"Row {row} sees no key yet: m stays −∞, l and O_acc stay 0."
+    if step.m_old[r] == -np.inf:
+        return f"Row {row}: the first scores it sees; their maximum is {m}. There is nothing to rescale yet."
+    if step.m[r] == step.m_old[r]:
+        return f"Row {row}: the maximum did not grow, it stays {m}; alpha = {alpha}, nothing is rescaled."
+    return (
+        f"Row {row}: the maximum grew from {m_old} to {m}, so everything summed so far is multiplied by "
+        f"alpha = exp({m_old} − {f'({m})' if step.m[r] < 0 else m}) = {alpha}."
+    )
+
+
+def _growth(step):
+    """Return by how much the maximum of each row grew, 0 where there was none before."""
+    return np.subtract(step.m, step.m_old, where=grown(step), out=np.zeros(len(step.m)))
+
+
+def _span(name, block):
+    """Return "row 4" or "rows 4–7"."""
+    last = block.stop - 1
+    return f"{name} {last}" if block.start == last else f"{name}s {block.start}–{last}"
+
+
+def _peak(*arrays):
+    """Return the largest size of a finite number in the arrays, 0 if there is none."""
+    return max(
+        (float(np.abs(X, where=np.isfinite(X), out=np.zeros(X.shape)).max(initial=0)) for X in arrays), default=0.0
+    )

@@ -1,0 +1,127 @@
+"""FlashPlayer: the steps of FlashAttention, tile by tile, with the real numbers."""
+
+import numpy as np
+import traitlets
+
+from flashlib import masks, tiled
+from flashlib.pictures.steps import telling_step
+from flashlib.widgets.flash_player import figure, learner
+from flashlib.widgets.flash_player.frames import record
+from flashlib.widgets.flash_player.source import lines_of
+from flashlib.widgets.flash_player.tiled_widget import PLACES, TiledWidget
+from flashlib.widgets.widget import script, style
+
+SCRIPTS = "bars", "chip", "lines", "words", "learner", "legend", "travel", "guide", "stepped", "flash_player"
+SETTING = ("B_r", "B_c", "causal", "order")
+SOURCES = {"fa1": tiled._fa1_steps, "fa2": tiled._fa2_steps}
+
+
+class FlashPlayer(TiledWidget):
+    """Play FlashAttention on Q (N_q, d) and K, V (N_k, d): each step is one Step of `tiled.steps`.
+
+    Without Q, K and V they are random, (N, d), normal, float64, the same for the same seed. B_r and B_c above N_q
+    and N_k are taken as N_q and N_k. capacity: bytes of SRAM to hold a tile against; default: the next power of
+    two above what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`. opens_at: the
+    step to open at, at its end.
+    Setting `B_r`, `B_c`, `order`, `causal`, and `N`, `d`, `seed` of random inputs later, from Python or on the
+    page, computes the steps anew; a size out of range is then moved into it. What `tiled.steps` refuses, and more
+    than can be drawn or played, is said in the player's place.
+    """
+
+    _esm = script(*PLACES, *(f"flash_player/{name}.js" for name in SCRIPTS))
+    _css = style("flash_player/places.css", "flash_player/stepped.css", "flash_player/flash_player.css")
+
+    order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)
+
+    def __init__(
+        self,
+        Q=None,
+        K=None,
+        V=None,
+        *,
+        B_r=4,
+        B_c=2,
+        causal=False,
+        mask=None,
+        order="fa2",
+        scale=None,
+        N=8,
+        d=4,
+        seed=0,
+        capacity=None,
+        my_steps=None,
+        opens_at=None,
+    ):
+        self._my_steps, self._opens_at = my_steps, opens_at
+        setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "order": order}
+        super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, capacity=capacity, mask=mask, **setting)
+
+    @classmethod
+    def from_steps(cls, my_steps, Q=None, K=None, V=None, **setting):
+        """Play a learner's own generator of steps, with the true values beside its own where they part.
+
+        my_steps(Q, K, V, ...) is called with those of B_r, B_c, causal, order, scale and mask, if there is one,
+        that it takes by name, and yields Steps, of which i, j, m, l and O_acc are enough. The other arguments are
+        those of FlashPlayer.
+        """
+        return cls(Q, K, V, my_steps=my_steps, **setting)
+
+    @classmethod
+    def from_loop(cls, loop, Q, K, V, **setting):
+        """Play loop(Q, K, V, O, B_r, B_c, causal, scale), a generator that also fills O; see `from_steps`.
+
+        With a mask it is loop(Q, K, V, O, B_r, B_c, mask, scale): a `masks.Tiles`, with causal in it.
+        """
+
+        def my_steps(Q, K, V, B_r, B_c, causal, scale, mask=None):
+            if mask is not None:
+                causal = masks.resolve(mask, causal, len(Q), len(K))
+            return loop(Q, K, V, np.full(Q.shape, np.nan), B_r, B_c, causal, scale)
+
+        return cls(Q, K, V, my_steps=my_steps, **setting)
+
+    def figure(self, at=None, row=None):
+        """Return a picture of step `at`: 0 .. T - 1, or T for the end.
+
+        Default: of a learner's steps the first wrong one, else one that rescales.
+        """
+        if self.problem:
+            raise ValueError(self.problem)
+        recording = self._recording
+        if at is None:
+            first = self.frames["learner"]["first"] if self._my_steps else None
+            at = first[0] if first else telling_step(recording.steps)
+        O = recording.O_at(at)
+        changed = self.frames["changed"]
+        return figure.draw(*self._inputs, recording.steps, at, O=O, row=row, true=recording.true, changed=changed)
+
+    def _sizes(self):
+        f = self.frames
+        sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "order", "causal"))
+        sizes += self._mask_name()
+        return f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles{self._parted()}"
+
+    def _parted(self):
+        """Return where a learner's steps part from the truth, for repr."""
+        if not self._my_steps:
+            return ""
+        if self.frames["learner"]["first"] is None:
+            return ", right at each"
+        k, name, row = self.frames["learner"]["first"]
+        return f", wrong from step {k + 1} on, in {name} of row {row}"
+
+    def _frames(self, **setting):
+        run = {**setting, "scale": self._scale, "mask": self._mask}
+        if self._my_steps is None:
+            controls, source = SETTING, SOURCES[setting["order"]]
+            self._recording = record(*self._inputs, **run)
+        else:
+            controls, source = learner.accepted(self._my_steps), self._my_steps
+            self._recording = learner.record(source, *self._inputs, **run)
+        return {
+            **self._played(self._recording, **setting),
+            **self._shown(controls, **setting),
+            "lines": lines_of(source, causal=setting["causal"]),
+            "learner": learner.verdict(self._recording) if self._my_steps else None,
+            "opens_at": self._opened(len(self._recording.steps)),
+        }

@@ -1,0 +1,167 @@
+"""A run of the algorithm recorded, and packed into one buffer that JavaScript can play."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib import tiled
+from flashlib.memory import HBM
+from flashlib.softmax import State
+from flashlib.types import Step
+
+PACKED = ("S_ij", "P_ij", "m_old", "m", "alpha", "l_old", "l", "O_acc_old", "O_acc")
+"""What is packed of each Step, in this order; then alpha * l_old and alpha * O_acc_old, and a learner's truth."""
+
+RESCALED = ("l_rescaled", "O_acc_rescaled")
+TRUE = ("m_true", "l_true", "O_acc_true")
+
+
+class Write(NamedTuple):
+    """Rows of an output that memory holds anew."""
+
+    after: int  # the step that stored them, 0 .. T - 1; -1 for before the first one
+    rows: slice
+    X: np.ndarray  # (rows, d)
+    name: str = "O"
+
+
+class Recording(NamedTuple):
+    """All steps of a run, when which rows of O were stored, and the bytes moved by then.
+
+    read[k]: bytes read once step k has its tiles; read[T]: in all.
+    written[k]: bytes written before step k stores; written[T]: once the last one has; written[T + 1]: in all.
+
+    Where the steps are a learner's: true, the State that each should have given; O_true, the true O; missed, the
+    tiles (i, j) that were not computed and should have been; remark, a sentence on how the steps ended, or "".
+    """
+
+    steps: list[Step]
+    writes: list[Write]
+    read: list[int]
+    written: list[int]
+    O: np.ndarray  # (N_q, d)
+    lse: np.ndarray  # (N_q,)
+    true: list[State] | None = None
+    O_true: np.ndarray | None = None
+    missed: tuple = ()
+    remark: str = ""
+
+    def O_at(self, position):
+        """Return O before step `position` stores, or at the end, (N_q, d); NaN where nothing was written yet."""
+        O = np.full(self.O.shape, np.nan)
+        for write in self.writes:
+            if write.after < position:
+                O[write.rows] = write.X
+        return O
+
+
+class Store(HBM):
+    """An array in slow memory that keeps a list, `stored`: (rows, their values, bytes written before)."""
+
+    def __array_finalize__(self, parent):
+        super().__array_finalize__(parent)
+        self.stored = []
+
+    def __setitem__(self, rows, value):
+        before = self.traffic.written
+        super().__setitem__(rows, value)
+        self.stored.append((slice(*rows.indices(len(self))[:2]), self.view(np.ndarray)[rows].copy(), before))
+
+
+def record(Q, K, V, *, order, **setting) -> Recording:
+    """Run tiled.steps(Q, K, V, order=order, ...), metered, and return its Recording; raises what it raises."""
+    Q, K, V = HBM.put(Q, K, V)
+    O = np.empty_like(Q).view(Store)
+    lse = np.empty_like(Q, shape=Q.shape[:1], dtype=np.promote_types(Q.dtype, np.float32))
+    trace = tiled.steps(Q, K, V, order=order, **setting, O=O, lse=lse)
+    followed = follow(trace, {"O": O}, stores_first=order == "fa1")
+    return Recording(*followed, O.view(np.ndarray), lse.view(np.ndarray))
+
+
+def follow(trace, outputs, *, stores_first=False):
+    """Run a trace that writes to outputs, {name: Store}; return steps, writes, read and written of a Recording.
+
+    stores_first: every step stores to the one output before it is yielded; else what a step stores is stored when
+    the trace goes on.
+    """
+    moved = next(iter(outputs.values())).traffic
+    steps, writes, read, written = [], [], [], []
+
+    def take(after):
+        for name, output in outputs.items():
+            writes.extend(Write(after, rows, X, name) for rows, X, _ in output.stored)
+            output.stored.clear()
+
+    for step in trace:
+        k = len(steps)
+        own = [output.stored.pop() for output in outputs.values() if stores_first]
+        take(k - 1)
+        written.append(moved.written)
+        for rows, X, written[k] in own:
+            writes.append(Write(k, rows, X))
+        steps.append(step)
+        read.append(moved.read)
+        after_step = moved.written
+    take(len(steps) - 1)
+    written.append(after_step if steps and stores_first else moved.written)
+    return steps, writes, [*read, moved.read], [*written, moved.written]
+
+
+def pack(recording, Q, K, V) -> dict:
+    """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
+
+    steps: of each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes
+    written by then, and the offset of each array named in `packed`]. writes: [step, first row, last row + 1,
+    offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; what steps share is in the
+    buffer once.
+    """
+    buffer = Buffer()
+    truths = recording.true or [()] * len(recording.steps)
+    arrays = [
+        (*(getattr(step, name) for name in PACKED), *_rescaled(step), *truth)
+        for step, truth in zip(recording.steps, truths, strict=True)
+    ]
+    return {
+        "packed": PACKED + RESCALED + (TRUE if recording.true else ()),
+        "inputs": {"Q": buffer.put(Q), "K": buffer.put(K), "V": buffer.put(V), "lse": buffer.put(recording.lse)},
+        **pack_steps(recording, arrays, buffer),
+        "writes": [[w.after, w.rows.start, w.rows.stop, buffer.put(w.X)] for w in recording.writes],
+        "buffer": buffer.bytes(),
+    }
+
+
+def pack_steps(recording, arrays, buffer) -> dict:
+    """Return the steps of a recording with the offsets of their arrays, and the bytes moved before and in all."""
+    steps = []
+    for k, (step, own) in enumerate(zip(recording.steps, arrays, strict=True)):
+        rows, cols = step.rows, step.cols
+        moved = recording.read[k], recording.written[k + 1]
+        offsets = map(buffer.put, own)
+        steps.append([step.i, step.j, rows.start, rows.stop, cols.start, cols.stop, *moved, *offsets])
+    moved = [recording.read[-1], recording.written[-1]]
+    return {"steps": steps, "start": recording.written[0], "all": moved}
+
+
+class Buffer:
+    """Arrays one after another, each once, in one buffer of float64."""
+
+    def __init__(self):
+        self._arrays, self._offsets, self._size = [], {}, 0
+
+    def put(self, X):
+        """Return the offset of X, an array that stays as it is."""
+        if id(X) not in self._offsets:
+            self._offsets[id(X)] = self._size
+            self._arrays.append(X)
+            self._size += X.size
+        return self._offsets[id(X)]
+
+    def bytes(self):
+        return np.concatenate([X.ravel() for X in self._arrays], dtype="<f8", casting="safe").tobytes()
+
+
+def _rescaled(step):
+    """Return alpha * l_old and alpha * O_acc_old, the old ones themselves where every alpha is 1."""
+    if (step.alpha == 1).all():
+        return step.l_old, step.O_acc_old
+    return step.alpha * step.l_old, step.alpha[:, None] * step.O_acc_old

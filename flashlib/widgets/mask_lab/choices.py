@@ -1,0 +1,164 @@
+"""What can be chosen in MaskLab: the settings, what is accepted for each, and the mask that they make."""
+
+import re
+from numbers import Integral
+
+import numpy as np
+
+from flashlib import masks
+from flashlib.widgets.flash_player.tiled_widget import name_of
+from flashlib.widgets.mask_lab import expression
+
+LARGEST = 96  # rows and keys: more could not be told apart
+COUNTS = {  # name: the smallest and largest value, and whether None is accepted
+    "left": (0, LARGEST, True),
+    "right": (0, LARGEST, True),
+    "n": (0, LARGEST, False),
+    "block": (1, LARGEST, False),
+    "share": (0, 100, False),
+    "N_q": (1, LARGEST, False),
+    "N_k": (1, LARGEST, False),
+    "B_r": (1, LARGEST, False),
+    "B_c": (1, LARGEST, False),
+    "d": (1, 256, False),
+}
+KINDS = {  # name: the settings that are its own
+    "causal": (),
+    "window": ("left", "right"),
+    "prefix": ("n",),
+    "documents": ("lengths",),
+    "blocks": ("block", "share"),
+    "line": ("line",),
+    "given": (),
+}
+ALSO = "none", "causal", "window", "documents"
+TEXTS = {"lengths": "20, 9, 27, 8", "line": "(r - c) % 3 == 0"}
+SIZES = "N_q", "N_k", "B_r", "B_c", "d"
+MOST_SHOWN = 8  # lengths in the code
+
+
+def checked(name, value):
+    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+    if name == "kind" and (not isinstance(value, str) or value not in KINDS):
+        kinds = ", ".join(repr(kind) for kind in KINDS if kind != "given")
+        raise ValueError(f"The kind of mask is {value!r:.60}; pass {kinds}, or one of flashlib.masks")
+    if name == "also" and (not isinstance(value, str) or value not in ALSO):
+        raise ValueError(f"also is {value!r:.60}; pass one of {', '.join(map(repr, ALSO))}")
+    if name in TEXTS and not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r:.60}; pass a text, such as {TEXTS[name]!r}")
+    if name == "lengths":
+        read_lengths(value)
+    if name == "line":
+        expression.read(value, 1, 1)
+    if name not in COUNTS:
+        return value
+    low, high, optional = COUNTS[name]
+    accepted = f"pass a whole number from {low} to {high}" + ", or None for no bound" * optional
+    if value is None and optional:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; {accepted}")
+    return int(value)
+
+
+def used(kind, also) -> list[str]:
+    """Return the names of the settings that decide the mask."""
+    return [*KINDS[kind], *(KINDS[also] if also not in ("none", kind) else ())]
+
+
+def as_text(lengths):
+    """Return lengths, (20, 9), as the text that is typed; what is no list or tuple of numbers as it is."""
+    try:
+        return lengths if isinstance(lengths, str) else ", ".join(map(str, lengths))
+    except TypeError:
+        return lengths
+
+
+def read_lengths(text) -> list[int]:
+    """Return the lengths of documents in a text; raise ValueError unless they are numbers of at least 1."""
+    words = re.split(r"[\s,]+", text.strip(" ,\t\n"))
+    bad = [word for word in words if not re.fullmatch(r"0*[1-9][0-9]{0,3}", word)]
+    if bad:
+        raise ValueError(
+            f"lengths: {bad[0]!r} is no length; write whole numbers from 1 on, with commas or spaces between, "
+            "e.g. 20, 9, 27"
+        )
+    return [int(word) for word in words]
+
+
+def pack(lengths, N) -> list[int]:
+    """Return the lengths as N tokens hold them: what goes beyond is cut off, what is left is one more document."""
+    ends = np.minimum(np.cumsum(lengths), N)
+    packed = np.diff(ends, prepend=0)
+    return [int(length) for length in [*packed, N - ends[-1]] if length]
+
+
+def table(block, share, N_q, N_k):
+    """Return a table of blocks, of which `share` percent are seen: of the diagonal first, then at random."""
+    T_r, T_c = -(-N_q // block), -(-N_k // block)
+    order = np.random.default_rng(0).random((T_r, T_c))
+    i = np.arange(T_r)
+    j = (i * block + max(N_k - N_q, 0)) // block
+    on = j < T_c
+    order[i[on], j[on]] -= 1
+    chosen = np.zeros(T_r * T_c, bool)
+    chosen[np.argsort(order, axis=None, kind="stable")[: round(share * T_r * T_c / 100)]] = True
+    return chosen.reshape(T_r, T_c)
+
+
+def make(setting, given=None):
+    """Return the mask of a setting, and Python that makes it; `given` is that of the kind "given"."""
+    kind, also = setting["kind"], setting["also"]
+    if kind == "given":
+        mask, code = given, name_of(given)
+    else:
+        mask, code = MADE[kind](setting)
+    if also in ("none", kind):
+        return mask, code
+    second, second_code = MADE[also](setting)
+    return mask & second, f"{code} & {second_code}"
+
+
+def _causal(setting):
+    return masks.causal(), "masks.causal()"
+
+
+def _window(setting):
+    left, right = setting["left"], setting["right"]
+    return masks.window(left, right), f"masks.window({left}, {right})"
+
+
+def _prefix(setting):
+    return masks.prefix(setting["n"]), f"masks.prefix({setting['n']})"
+
+
+def _documents(setting):
+    packed = pack(read_lengths(setting["lengths"]), setting["N_k"])
+    shown = str(packed) if len(packed) <= MOST_SHOWN else "lengths"
+    ids = f"np.repeat(range({len(packed)}), {shown})"
+    return masks.documents(np.repeat(range(len(packed)), packed)), f"masks.documents({ids})"
+
+
+def _blocks(setting):
+    block, share = setting["block"], setting["share"]
+    seen = table(block, share, setting["N_q"], setting["N_k"])
+    return masks.blocks(seen, block, block), f"masks.blocks(table, {block}, {block})"
+
+
+def _line(setting):
+    line = setting["line"], setting["N_q"], setting["N_k"]
+    return masks.from_function(expression.read(*line)), (
+        f"masks.from_function(lambda r, c: {expression.code(*line)})"
+    )
+
+
+MADE = {
+    "causal": _causal,
+    "window": _window,
+    "prefix": _prefix,
+    "documents": _documents,
+    "blocks": _blocks,
+    "line": _line,
+}

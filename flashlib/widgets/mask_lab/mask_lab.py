@@ -1,0 +1,154 @@
+"""MaskLab: which tiles a mask hides, leaves whole or cuts, what each row sees, and what is left to compute."""
+
+import numpy as np
+import traitlets
+
+from flashlib.masks import Mask
+from flashlib.widgets.flash_player import FlashPlayer
+from flashlib.widgets.mask_lab import choices, figure, numbers, words
+from flashlib.widgets.widget import Widget, script, style
+
+SCRIPTS = "field", "settings", "scores", "counts", "mask_lab"
+
+
+class MaskLab(Widget):
+    """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
+
+    mask: "causal", "window" (of left, right), "prefix" (of n), "documents" (of lengths, a text or whole numbers;
+    what N_k leaves is one more document, what goes beyond it is cut off), "blocks" (of block x block scores, of
+    which share percent are seen), "line" (a line of Python), or one of `flashlib.masks`, which is then "given".
+    also: a second mask, "causal", "window" or "documents"; what both see is seen. d: the head dimension, for FLOPs
+    and bytes. All can be set later, from Python or on the page; a value that is not accepted then changes nothing
+    and is answered in `refused`. `mask` is the mask that is shown, `result` holds all that is, `play()` plays it.
+    """
+
+    _esm = script(*(f"mask_lab/{name}.js" for name in SCRIPTS))
+    _css = style("mask_lab/mask_lab.css")
+
+    kind = traitlets.Unicode().tag(sync=True)
+    also = traitlets.Unicode().tag(sync=True)
+    left = traitlets.Int(allow_none=True).tag(sync=True)
+    right = traitlets.Int(allow_none=True).tag(sync=True)
+    n = traitlets.Int().tag(sync=True)
+    lengths = traitlets.Unicode().tag(sync=True)
+    block = traitlets.Int().tag(sync=True)
+    share = traitlets.Int().tag(sync=True)
+    line = traitlets.Unicode().tag(sync=True)
+    N_q = traitlets.Int().tag(sync=True)
+    N_k = traitlets.Int().tag(sync=True)
+    B_r = traitlets.Int().tag(sync=True)
+    B_c = traitlets.Int().tag(sync=True)
+    d = traitlets.Int().tag(sync=True)
+    result = traitlets.Dict().tag(sync=True)
+    _going_back = False
+
+    def __init__(
+        self,
+        mask=None,
+        *,
+        also="none",
+        left=16,
+        right=0,
+        n=20,
+        lengths=choices.TEXTS["lengths"],
+        block=8,
+        share=25,
+        line="",
+        N_q=64,
+        N_k=64,
+        B_r=8,
+        B_c=8,
+        d=64,
+    ):
+        self._given = mask if isinstance(mask, Mask) else None
+        if mask is None:
+            mask = "line" if line else "causal"
+        setting = {"kind": "given" if self._given else mask, "also": also, "left": left, "right": right, "n": n}
+        setting |= {"lengths": choices.as_text(lengths), "block": block, "share": share}
+        setting |= {"line": line or choices.TEXTS["line"]}
+        setting |= {"N_q": N_q, "N_k": N_k, "B_r": B_r, "B_c": B_c, "d": d}
+        try:
+            setting = {name: self._checked(name, value) for name, value in setting.items()}
+            result = self._computed(setting)
+        except (TypeError, ValueError) as error:
+            super().__init__(problem=f"{error}.")
+            return
+        super().__init__(**setting, result=result)
+        self.observe(self._changed, names=list(setting))
+
+    @property
+    def mask(self) -> Mask:
+        """The mask that is shown."""
+        return self._mask
+
+    def play(self, d=4, seed=0, **setting) -> FlashPlayer:
+        """Return a FlashPlayer of this mask, with these tiles: random Q (N_q, d), K and V (N_k, d).
+
+        Other arguments, such as order, are those of FlashPlayer.
+        """
+        rng, s = np.random.default_rng(seed), self.result["setting"]
+        Q, K, V = (rng.normal(size=(s[name], d)) for name in ("N_q", "N_k", "N_k"))
+        return FlashPlayer(Q, K, V, **{"B_r": s["B_r"], "B_c": s["B_c"], "mask": self.mask} | setting)
+
+    def _checked(self, name, value):
+        value = choices.checked(name, value)
+        if value == "given" and not self._given:
+            raise ValueError("No mask was given; pass one, e.g. MaskLab(masks.window(8, 0))")
+        return value
+
+    def _changed(self, change):
+        """Show a new setting; what is not accepted goes back, but a text stays as it was typed."""
+        if self._going_back:
+            return
+        shown = self.result["setting"]
+        wanted, good, problem = {name: getattr(self, name) for name in shown}, dict(shown), ""
+        for name, value in wanted.items():
+            try:
+                good[name] = self._checked(name, value)
+            except (TypeError, ValueError) as error:
+                if name not in choices.TEXTS:
+                    problem = f"{error}. It stays {shown[name]}."
+                elif name in choices.used(good["kind"], good["also"]):  # which stand before the texts
+                    problem = f"{error}."
+        try:
+            result = self._computed(good) if good != shown else self.result
+        except (TypeError, ValueError) as error:
+            good, result, problem = shown, self.result, f"{error}."
+        with self.hold_sync():
+            self.result, self.refused = result, problem
+            self._going_back = True
+            for name in good.keys() - choices.TEXTS.keys():
+                setattr(self, name, good[name])
+            self._going_back = False
+
+    def _computed(self, setting):
+        sizes = {name: setting[name] for name in choices.SIZES}
+        mask, code = choices.make(setting, self._given)
+        result = numbers.compute(mask, **sizes)
+        self._mask = mask
+        kinds = [name for name in choices.KINDS if name != "given" or self._given]
+        result |= {
+            "setting": setting,
+            "kinds_offered": kinds,
+            "used": choices.used(setting["kind"], setting["also"]),
+        }
+        result |= {"code": code, "lengths": None, "words": [words.summary(result), words.loop(result)]}
+        if "lengths" in result["used"]:
+            result["lengths"] = choices.pack(choices.read_lengths(setting["lengths"]), setting["N_k"])
+            result["words"].append(words.documents(result["lengths"], setting["N_k"]))
+        if result["changes_scores"]:
+            result["words"].append("It changes scores too, which hides none and is not counted.")
+        rows = words.rows(result, *(setting[name] for name in ("N_q", "N_k", "B_r", "B_c")))
+        return result | {"rows": rows}
+
+    def figure(self):
+        return figure.draw(self.result)
+
+    def _sizes(self):
+        r = self.result
+        sizes = ", ".join(f"{name}={r['setting'][name]}" for name in choices.SIZES)
+        tiles, scores = r["tiles"], r["scores"]
+        counts = f"{tiles['whole']} whole, {tiles['cut']} cut, {tiles['hidden']} hidden of {tiles['all']} tiles"
+        seen = f"{scores['seen']} of {scores['computed']} computed scores seen"
+        bounds = "bounds in closed form" if r["bounds"] else f"a table of {r['table']} bytes"
+        return f"{r['code']}, {sizes}: {counts}, {seen}, {bounds}"

@@ -1,0 +1,95 @@
+"""The sentences of MaskLab."""
+
+from flashlib.pictures.numbers import number
+from flashlib.widgets.mask_lab.numbers import ENTRY, HIDDEN, ITEM
+
+MOST_NAMED = 6  # runs of keys
+EQUALS = "\u00a0=\u00a0"  # a line does not end at it
+
+
+def summary(result) -> str:
+    """Return what the mask leaves to compute, in a sentence or two."""
+    tiles, scores = result["tiles"], result["scores"]
+    if not tiles["computed"]:
+        return "Every tile is hidden: nothing is computed, and O is 0."
+    hidden = tiles["hidden"]
+    others = "the other one is" if hidden == 1 else f"the other {hidden} are"
+    skipped = f"{others} hidden and skipped" if hidden else "none is hidden"
+    share = number(100 * scores["seen"] / scores["computed"])
+    return (
+        f"{tiles['computed']} of {tiles['all']} tiles {_are(tiles['computed'])} computed; {skipped}. "
+        f"Of the {scores['computed']} scores computed {scores['seen']} {_are(scores['seen'])} seen, {share}%."
+    )
+
+
+def _are(count):
+    return "is" if count == 1 else "are"
+
+
+def loop(result) -> str:
+    """Return how a loop over tiles finds those that it computes."""
+    if result["bounds"]:
+        return (
+            "Each row sees an interval of keys, and neither end falls from row to row. So a row block has a first "
+            "and a last tile, found from the intervals: no table is needed."
+        )
+    table = (
+        f"A kernel looks its tiles up in a table of {result['table']} bytes, {ENTRY} for each tile; "
+        f"a mask of fp16 numbers, one for each score, would take {ITEM * result['scores']['all']}."
+    )
+    if result["interval"]:
+        return f"Each row does see an interval here, but this mask gives no bounds. {table}"
+    return f"Some row sees keys with gaps between them, or an end falls from one row to the next. {table}"
+
+
+def rows(result, N_q, N_k, B_r, B_c) -> list[str]:
+    """Return, for each row, what it sees and what its row block computes."""
+    past, T_c = N_k - N_q, -(-N_k // B_c)
+    told = []
+    for row, runs in enumerate(result["runs"]):
+        count = sum(end - start for start, end in runs)
+        at = f", at position {number(row + past)}," if past else ""
+        sees = f"Row {row}{at} sees {count} of {N_k} keys" + (f": {listed(runs)}." if runs else ".")
+        i = row // B_r
+        kinds = result["kinds"][i]
+        tiles = _runs_of([kind != HIDDEN for kind in kinds])
+        computed = T_c - kinds.count(HIDDEN)
+        where = f": j{EQUALS}{listed(tiles)}" if tiles else ""
+        told.append(f"{sees} Its row block, i{EQUALS}{i}, computes {computed} of {T_c} tiles{where}.")
+    return told
+
+
+def documents(lengths, N) -> str:
+    """Return what padding would cost the documents of a pack of N tokens."""
+    if len(lengths) == 1:
+        return f"One document of {N} tokens."
+    longest = max(lengths)
+    return (
+        f"{len(lengths)} documents in {N} tokens; padded to the longest, they would be "
+        f"{len(lengths)} × {longest} = {len(lengths) * longest} tokens."
+    )
+
+
+def listed(runs) -> str:
+    """Return runs of whole numbers, [first, one after the last], as a text."""
+    parts = [part for start, end in runs for part in _parts(start, end)]
+    named = [f"{start} to {end - 1}" if end > start + 1 else str(start) for start, end in parts[:MOST_NAMED]]
+    if rest := sum(end - start for start, end in parts[MOST_NAMED:]):
+        return f"{', '.join(named)} and {rest} more"
+    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
+
+
+def _parts(start, end):
+    """Return a run as it is listed: one of two numbers as both."""
+    return [(start, start + 1), (start + 1, end)] if end == start + 2 else [(start, end)]
+
+
+def _runs_of(flags):
+    """Return the runs of true ones in a list."""
+    runs = []
+    for k, flag in enumerate(flags):
+        if flag and runs and runs[-1][1] == k:
+            runs[-1][1] = k + 1
+        elif flag:
+            runs.append([k, k + 1])
+    return runs

@@ -1,5 +1,0 @@
-"""MaskLab: see masking.py."""
-
-from flashlib.widgets.masking.masking import MaskLab
-
-__all__ = ["MaskLab"]

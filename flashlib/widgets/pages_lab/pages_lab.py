@@ -1,0 +1,148 @@
+"""PagesLab: requests begin, grow, fork and end, and an allocator gives them pages; what it does is played."""
+
+import inspect
+
+import traitlets
+
+from flashlib.cache.pages import Pages
+from flashlib.widgets.pages_lab import figure, scenarios, words
+from flashlib.widgets.pages_lab.exercise import as_played
+from flashlib.widgets.pages_lab.look import is_whole
+from flashlib.widgets.pages_lab.play import Play
+from flashlib.widgets.widget import Widget, script, style
+
+SCRIPTS = "strip", "tables", "counts", "settings", "pages_lab"
+NEEDED = "start", "append", "free", "table", "lengths"  # without them nothing can be played
+SIZES = {"page": (1, 2, 4, 8, 16), "n_pages": tuple(range(4, 33))}
+STOPS = {"page": [1, 2, 4, 8, 16], "n_pages": [4, 6, 8, 10, 12, 16, 20, 24, 28, 32]}
+
+
+class PagesLab(Widget):
+    """Play how an allocator of `n_pages` pages of `page` rows serves requests, an operation at a time.
+
+    scenario: "requests come and go", "a shared prompt", "fork and copy on write", "out of pages" or "speculation";
+    default: the first that the allocator has the methods for. page: 1, 2, 4, 8 or 16. n_pages: 4 to 32.
+    allocator: a class that is called with n_pages and page and has the methods of `flashlib.cache.pages.Pages`, the
+    default: start, append and free, and table and lengths, by which its state is read. fork and drop may be
+    missing, and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's
+    exercise is one too, see `exercise.as_played`. What it has of used, kept, free_pages, waste and check is
+    compared with what its tables say; pages in its kept_by_age are shown as kept. The first operation after which
+    something is wrong says what, and the play ends there. scenario, page and n_pages can be set later, from Python
+    or on the page; a value that is not accepted changes nothing and is answered in `refused`. `result` holds what
+    is shown.
+    """
+
+    _esm = script(*(f"pages_lab/{name}.js" for name in SCRIPTS))
+    _css = style("pages_lab/pages_lab.css")
+
+    scenario = traitlets.Unicode().tag(sync=True)
+    page = traitlets.Int().tag(sync=True)
+    n_pages = traitlets.Int().tag(sync=True)
+    result = traitlets.Dict().tag(sync=True)
+    _going_back = False
+
+    def __init__(self, scenario=None, *, page=4, n_pages=16, allocator=Pages):
+        try:
+            self._allocator = allocator = _checked_allocator(as_played(allocator))
+            self._off = {name: _missing(allocator, name) for name in scenarios.SCENARIOS}
+            if scenario is None:
+                scenario = next(name for name, why in self._off.items() if not why)
+            setting = {"scenario": scenario, "page": page, "n_pages": n_pages}
+            setting = {name: self._checked(name, value) for name, value in setting.items()}
+        except (TypeError, ValueError) as error:
+            super().__init__(problem=f"{error}.")
+            return
+        super().__init__(**setting, result=self._computed(setting))
+        self.observe(self._changed, names=list(setting))
+
+    def _checked(self, name, value):
+        """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+        if name == "scenario":
+            if not isinstance(value, str) or value not in self._off:
+                names = ", ".join(map(repr, self._off))
+                raise ValueError(f"scenario is {value!r:.60}; pass one of {names}")
+            if self._off[value]:
+                raise ValueError(f"{value!r} cannot be played: {self._off[value]}")
+            return value
+        accepted = "1, 2, 4, 8 or 16" if name == "page" else "a whole number from 4 to 32"
+        if not is_whole(value):
+            raise TypeError(f"{name} is {value!r:.60}; pass {accepted}")
+        if value not in SIZES[name]:
+            raise ValueError(f"{name} is {value}; pass {accepted}")
+        return int(value)
+
+    def _changed(self, change):
+        """Show a new setting; what is not accepted goes back."""
+        if self._going_back:
+            return
+        shown = self.result["setting"]
+        good, problem = dict(shown), ""
+        for name in shown:
+            try:
+                good[name] = self._checked(name, getattr(self, name))
+            except (TypeError, ValueError) as error:
+                problem = f"{error}. It stays {shown[name]!r}."
+        result = self._computed(good) if good != shown else self.result
+        with self.hold_sync():
+            self.result, self.refused = result, problem
+            self._going_back = True
+            for name, value in good.items():
+                setattr(self, name, value)
+            self._going_back = False
+
+    def _computed(self, setting):
+        scenario, page, n_pages = setting.values()
+        ops = scenarios.script(scenario, n_pages, page)
+        frames = Play(self._allocator, n_pages, page, _takes_tokens(self._allocator)).run(ops)
+        return {
+            **{"setting": setting, "stops": STOPS, "off": self._off, "allocator": self._allocator.__name__},
+            **{"names": scenarios.names(ops), "longest": scenarios.longest(ops), "frames": frames},
+        }
+
+    def figure(self, at=None):
+        """Return a picture of frame `at`; default: the one that shows most, see `figure.telling`."""
+        return figure.draw(self.result, at)
+
+    def _sizes(self):
+        r = self.result
+        frames, setting = r["frames"], r["setting"]
+        own = "" if self._allocator is Pages else f", allocator={r['allocator']}"
+        head = f"{setting['scenario']!r}, page={setting['page']}, n_pages={setting['n_pages']}{own}: "
+        if frames[-1]["kind"] == "fault":
+            return f"{head}wrong at step {len(frames) - 1}, {frames[-1]['call']}: {frames[-1]['words']}"
+        rows, waste, reserved, reserved_waste = words.totals(frames)
+        used = max(frame["counts"]["used"] for frame in frames)
+        shares = f"{words.share(waste, rows)} of rows without a token, {words.share(reserved_waste, reserved)}"
+        return f"{head}{len(frames) - 1} steps, at most {used} pages used, {shares} if reserved contiguously"
+
+
+def _checked_allocator(allocator):
+    """Return an allocator's class; raise TypeError if it is none that can be played."""
+    if not isinstance(allocator, type):
+        what = type(allocator).__name__
+        raise TypeError(f"allocator is a {what}; pass the class itself, e.g. PagesLab(allocator=MyPages)")
+    missing = [name for name in NEEDED if not callable(getattr(allocator, name, None))]
+    if missing:
+        raise TypeError(
+            f"{allocator.__name__} has no {words.joined(missing)}; an allocator needs start, append and free, and "
+            "table and lengths, by which its state is read, as flashlib.cache.pages.Pages has them"
+        )
+    return allocator
+
+
+def _missing(allocator, scenario) -> str:
+    """Return why a scenario cannot be played with an allocator, or ""."""
+    missing = sorted(name for name in scenarios.needs(scenario) if not callable(getattr(allocator, name, None)))
+    if missing:
+        return f"{allocator.__name__} has no {words.joined(missing)}"
+    if scenarios.gives_tokens(scenario) and not _takes_tokens(allocator):
+        return f"the start of {allocator.__name__} takes no tokens"
+    return ""
+
+
+def _takes_tokens(allocator) -> bool:
+    """Return whether `start` can be given a prompt."""
+    parameters = list(inspect.signature(allocator.start).parameters.values())
+    if isinstance(inspect.getattr_static(allocator, "start"), staticmethod):
+        return bool(parameters)
+    return len(parameters) > 1

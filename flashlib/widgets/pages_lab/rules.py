@@ -1,0 +1,168 @@
+"""What must hold after each operation of an allocator, whoever wrote it.
+
+Beside the allocator stands what every row of every page would hold if K and V were written where it says.
+"""
+
+import numpy as np
+
+from flashlib.widgets.pages_lab.look import Fault, ask, is_whole, shown
+
+ONE_OWNER = "A page is written only while it has one owner."
+
+
+class Rows:
+    """The token in each row of each page, and the tokens of each sequence.
+
+    A token is a number that follows from its id and all tokens before it, as its K and V do; without an id it is
+    like no other.
+    """
+
+    def __init__(self, page):
+        self.page = page
+        self.tokens = {}  # of a sequence, by its name
+        self._held = {}  # of page and row: the token there, and the name of the sequence that wrote it
+        self._numbers, self._last = {}, 0
+
+    def add(self, name, tokens):
+        """Return the numbers of tokens that a sequence gets: of ids, or of a count."""
+        own = self.tokens.setdefault(name, [])
+        first = len(own)
+        for token in [None] * tokens if is_whole(tokens) else tokens:
+            self._last += 1
+            before = own[-1] if own else 0
+            own.append(self._last if token is None else self._numbers.setdefault((before, token), self._last))
+        return own[first:]
+
+    def copy(self, source, target):
+        """Copy a page, as whoever stores K and V does."""
+        for row in range(self.page):
+            self._held[target, row] = self._held.get((source, row))
+
+    def write(self, name, slots, tokens):
+        for (page, row), token in zip(slots, tokens, strict=True):
+            self._held[page, row] = token, name
+
+    def check(self, name, seen):
+        """Raise Fault unless the pages of a sequence hold its tokens."""
+        for at, token in enumerate(self.tokens[name]):
+            page, row = seen.pages[name][at // self.page], at % self.page
+            held = self._held.get((page, row))
+            if held is None:
+                raise Fault(
+                    f"Token {at} of {name} is read from page {page}, row {row}; nothing was written there.", [page]
+                )
+            if held[0] != token:
+                whose = f"another token of {name}" if held[1] == name else f"a token that {held[1]} wrote"
+                raise Fault(f"Token {at} of {name} is read from page {page}, row {row}; {whose} is there.", [page])
+
+
+def check_length(name, length, seen, page):
+    """Raise Fault unless a sequence has this length, and as many pages as it needs."""
+    if seen.lengths[name] != length:
+        raise Fault(f"{name} has to have {length} tokens now; lengths([{name}]) says {seen.lengths[name]}.")
+    own, needed = seen.pages[name], -(-length // page)
+    if len(own) != needed:
+        raise Fault(
+            f"{name} has {length} tokens, which need {needed} pages of {page}; its block table has {len(own)}.",
+            own,
+        )
+
+
+def check_others(name, before, after):
+    """Raise Fault if an operation on one sequence changed another."""
+    for other, pages in before.pages.items():
+        if other == name or other not in after.pages:
+            continue
+        if after.pages[other] != pages:
+            raise Fault(f"The operation was on {name}, and it changed the block table of {other}.", pages)
+        if after.lengths[other] != before.lengths[other]:
+            raise Fault(f"The operation was on {name}, and it changed the length of {other}.")
+
+
+def read_slots(slots, n):
+    """Return what append returned as [(page, row), ...]; raise Fault unless it is that of n tokens."""
+    try:
+        array = np.asarray(slots)
+    except ValueError:  # lists that differ in length
+        array = np.empty(0, object)
+    if array.shape == (0,) and n == 0:
+        return []
+    if array.shape != (n, 2) or (n and array.dtype.kind not in "iu"):
+        raise Fault(
+            f"append has to return the slots of the {n} new tokens, ({n}, 2): the page and row of each. "
+            f"It returned {shown(slots)}."
+        )
+    return [tuple(slot) for slot in array.tolist()]
+
+
+def check_slots(name, slots, before, after, page):
+    """Raise Fault unless new tokens lie where the block table says, in pages that no other sequence has."""
+    first = before.lengths[name]
+    for at, slot in enumerate(slots, start=first):
+        right = after.pages[name][at // page], at % page
+        if slot != right:
+            raise Fault(
+                f"Token {at} of {name} belongs to page {right[0]}, row {right[1]}, as its block table says; "
+                f"append returned page {slot[0]}, row {slot[1]}.",
+                [right[0]],
+            )
+        if others := [other for other in after.owners(slot[0]) if other != name]:
+            taken = slot[0] not in before.pages[name]
+            what = f"{name} took page {slot[0]}, which {others[0]} has." if taken else ""
+            what = what or f"{name} wrote into page {slot[0]}, row {slot[1]}, and {others[0]} has this page too."
+            raise Fault(f"{what} {ONE_OWNER}", [slot[0]])
+
+
+def check_known(known, tokens):
+    """Raise Fault unless `start` can know so many of these tokens."""
+    if not is_whole(known) or not 0 <= known <= max(len(tokens) - 1, 0):
+        most = f"0 to {len(tokens) - 1}" if tokens else "0"
+        raise Fault(f"start says that {shown(known)} tokens are known; of {len(tokens)} it can be {most}.")
+
+
+def check_refusal(needed, before, after, n_pages):
+    """Raise Fault if no page was given where there were enough, or if the refusal changed something."""
+    room = n_pages - len({page for own in before.pages.values() for page in own})
+    if needed <= room:
+        pages = f"{needed} page{'s' * (needed != 1)}"
+        have = f"{room} ha{'s' if room == 1 else 've'} no owner: some are lost"
+        raise Fault(f"append says that no pages are left. It needs {pages}, and {have}.")
+    if (after.pages, after.lengths) != (before.pages, before.lengths):
+        raise Fault(
+            "append found no pages, and yet it changed a block table: after an error all must be as before."
+        )
+
+
+def check_counts(allocator, seen, n_pages, page):
+    """Raise Fault if what an allocator says of itself, where it says it, is not so."""
+    names = "used", "kept", "free_pages", "waste"
+    said = {name: ask(lambda name=name: getattr(allocator, name, None), name) for name in names}
+    said = {name: int(count) for name, count in said.items() if is_whole(count)}
+    filled = filled_rows(seen, n_pages, page)
+    used = sum(rows > 0 for rows in filled)
+    if said.get("used", used) != used:
+        raise Fault(f"used says {said['used']}; {used} pages stand in block tables.")
+    waste = used * page - sum(filled)
+    if said.get("waste", waste) != waste:
+        raise Fault(f"waste says {said['waste']}; {waste} rows of the pages in block tables hold no token.")
+    if "free_pages" in said:
+        total = used + said.get("kept", 0) + said["free_pages"]
+        if total != n_pages:
+            lost = f"{n_pages - total} are lost" if total < n_pages else f"{total - n_pages} are counted twice"
+            raise Fault(f"Pages that are owned, kept and free make {total} of {n_pages}: {lost}.")
+    if callable(check := ask(lambda: getattr(allocator, "check", None), "check")):
+        ask(check, "check()")
+
+
+def filled_rows(seen, n_pages, page) -> list[int]:
+    """Return for each page how many of its rows hold a token of some sequence."""
+    filled = [0] * n_pages
+    for name, own in seen.pages.items():
+        for i, one in enumerate(own):
+            filled[one] = max(filled[one], min(page, seen.lengths[name] - i * page))
+    return filled
+
+
+def count(tokens) -> int:
+    """Return how many tokens a count or a list of ids is."""
+    return tokens if is_whole(tokens) else len(tokens)

@@ -1,5 +1,0 @@
-"""PagesLab: see paging.py."""
-
-from flashlib.widgets.paging.paging import PagesLab
-
-__all__ = ["PagesLab"]

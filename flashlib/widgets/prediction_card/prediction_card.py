@@ -1,0 +1,36 @@
+"""PredictionCard: fields for what a learner expects, and the verdict on it with its reason."""
+
+import traitlets
+
+from flashlib.widgets.widget import Widget, script, style
+
+
+class PredictionCard(Widget):
+    """Ask for the parts of a prediction, and say whether they are right, and why.
+
+    The page grades: so it answers at once, also while Python is busy and where there is none.
+
+    name: of the question. fields: a list of dicts, a part each: `part`, its name; `label`; `kind`, "number",
+    "bool", "choice", "tuple" or "set"; `right`, as a learner would type it, and `shown`, as a verdict says it;
+    `wrong`, pairs of a wrong answer and what it overlooks; `choices`; `length` of a tuple; `tolerance`, relative,
+    of a number. reason: said with every verdict. given: {part: text} of an earlier time. keep: called with what
+    is given.
+    """
+
+    _esm = script("prediction_card/read.js", "prediction_card/grade.js", "prediction_card/prediction_card.js")
+    _css = style("prediction_card/prediction_card.css")
+
+    card = traitlets.Dict().tag(sync=True)
+    given = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, name, fields, reason, given=None, keep=None):
+        super().__init__(card={"name": name, "fields": fields, "reason": reason}, given=given or {})
+        if keep:
+            self.observe(lambda change: keep(change.new), names="given")
+
+    def figure(self):
+        """Return None: where nothing can be typed, the question above is enough."""
+
+    def __repr__(self):
+        labels = ", ".join(field["label"] for field in self.card["fields"])
+        return f"A card asks for your prediction{labels and f' of {labels}'}."

@@ -1,0 +1,5 @@
+"""ServeLab: see serving.py."""
+
+from flashlib.widgets.serve_lab.serve_lab import ServeLab
+
+__all__ = ["ServeLab"]

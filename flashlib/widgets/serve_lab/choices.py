@@ -1,0 +1,28 @@
+"""What can be chosen in ServeLab: the settings, and what is accepted for each."""
+
+from numbers import Integral
+
+from flashlib.widgets.serve_lab.runs import PAGE
+from flashlib.widgets.serve_lab.scenarios import SCENARIOS, least_pages
+
+COUNTS = {"batch": (1, 8), "chunk": (1, 64), "n_pages": (least_pages(PAGE), 64)}  # smallest and largest
+STOPS = {  # of the sliders
+    "batch": [1, 2, 3, 4, 5, 6, 8],
+    "chunk": [2, 4, 8, 16, 32, 64],
+    "n_pages": [COUNTS["n_pages"][0], 10, 12, 14, 16, 18, 20, 24, 32, 48],
+}
+
+
+def checked(name, value):
+    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+    if name == "scenario":
+        if not isinstance(value, str) or value not in SCENARIOS:
+            raise ValueError(f"scenario is {value!r:.60}; pass one of {', '.join(map(repr, SCENARIOS))}")
+        return value
+    low, high = COUNTS[name]
+    accepted = f"pass a whole number from {low} to {high}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; {accepted}")
+    return int(value)

@@ -1,0 +1,97 @@
+"""ServeLab: requests come and go, and a scheduler decides in each step who decodes, who reads and who waits."""
+
+import traitlets
+
+from flashlib.widgets.serve_lab import choices, figure, runs, words
+from flashlib.widgets.serve_lab.account import Account
+from flashlib.widgets.serve_lab.scenarios import SCENARIOS
+from flashlib.widgets.widget import Widget, script, style
+
+SCRIPTS = "serve_lab/settings", "serve_lab/marks", "serve_lab/lanes", "serve_lab/tables", "serve_lab/serve_lab"
+BOTH = True, False  # continuous, and static
+
+
+class ServeLab(Widget):
+    """Play how `serve.Server` serves requests, step by step: continuous batching above, and static below.
+
+    scenario: "short and long answers", "all alike", "one long prompt", "too few pages" or "the same beginning".
+    batch: how many requests run at once, 1 to 8. chunk: how many tokens of prompts a step reads, 1 to 64.
+    n_pages: pages of 4 tokens in the cache, 8 to 64.
+    A small model with random weights computes every token, and all that is shown is from the Records of both runs.
+    All four can be set later, from Python or on the page; a value that is not accepted changes nothing then and is
+    answered in `refused`. `result` holds what is shown.
+    """
+
+    _esm = script("split_lab/axes.js", *(f"{name}.js" for name in SCRIPTS))
+    _css = style("serve_lab/serve_lab.css")
+
+    scenario = traitlets.Unicode().tag(sync=True)
+    batch = traitlets.Int().tag(sync=True)
+    chunk = traitlets.Int().tag(sync=True)
+    n_pages = traitlets.Int().tag(sync=True)
+    result = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, scenario="short and long answers", *, batch=4, chunk=8, n_pages=16):
+        given = {"scenario": scenario, "batch": batch, "chunk": chunk, "n_pages": n_pages}
+        try:
+            setting = {name: choices.checked(name, value) for name, value in given.items()}
+        except (TypeError, ValueError) as error:
+            super().__init__(problem=f"{error}.")
+            return
+        super().__init__(**setting, result=self._computed(setting))
+        self.observe(self._changed, names=list(setting))
+
+    def _changed(self, change):
+        """Show a new setting; what is not accepted goes back to what is shown."""
+        shown = self.result["setting"]
+        wanted = {name: getattr(self, name) for name in shown}
+        if wanted == shown:
+            return
+        good, problem = dict(shown), ""
+        for name, value in wanted.items():
+            try:
+                good[name] = choices.checked(name, value)
+            except (TypeError, ValueError) as error:
+                problem = f"{error}. It stays {shown[name]!r}."
+        result = self._computed(good) if good != shown else self.result
+        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is left to compute then
+            self.result, self.refused = result, problem
+            for name, value in good.items():
+                setattr(self, name, value)
+
+    def _computed(self, setting):
+        requests = SCENARIOS[setting["scenario"]]
+        both = [runs.run(**setting, continuous=continuous) for continuous in BOTH]
+        accounts = [
+            Account(requests, run.records, batch=setting["batch"], continuous=continuous)
+            for run, continuous in zip(both, BOTH, strict=True)
+        ]
+        sums = [account.sums for account in accounts]
+        steps = max(one.steps for one in sums)
+        return {
+            **{"setting": setting, "stops": choices.STOPS, "scenarios": list(SCENARIOS), "page": runs.PAGE},
+            "requests": [one._asdict() for one in requests],
+            "steps": steps,
+            "most": max(one.most for one in sums),
+            "runs": [self._shown(*one, steps) for one in zip(accounts, BOTH, strict=True)],
+            "totals": words.totals(sums),
+            "equal": words.equal(both[0].written == both[1].written, len(requests)),
+        }
+
+    @staticmethod
+    def _shown(account, continuous, steps):
+        return {
+            **{"name": words.NAMES[continuous], "steps": len(account.frames), "lanes": account.lanes},
+            **{"parts": account.parts, "words": words.run(continuous, account.sums)},
+            "first": [account.first[k] for k in range(len(account.requests))],
+            "last": [account.last[k] for k in range(len(account.requests))],
+            "frames": account.padded(steps),
+        }
+
+    def figure(self):
+        return figure.draw(self.result)
+
+    def _sizes(self):
+        r = self.result
+        setting = ", ".join(f"{name}={value!r}" for name, value in r["setting"].items())
+        return f"{setting}: {' '.join(one['words'] for one in r['runs'])}".rstrip(".")

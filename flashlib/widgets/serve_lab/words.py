@@ -1,0 +1,102 @@
+"""The sentences of ServeLab."""
+
+from flashlib.pictures.numbers import number
+
+DONE = "All requests have finished."
+NAMES = {True: "continuous", False: "static"}
+
+
+def step(record, arrived, known, again, firsts, read, why) -> str:
+    """Return what a step does.
+
+    arrived: requests. known: (request, how many tokens the cache had). again: of each request, how many tokens are
+    computed a second time. firsts: requests that write their first token. read: those whose prompt ends here.
+    why: why requests wait.
+    """
+    told = []
+    if arrived:
+        told.append(f"{named(arrived)} {verb(arrived, 'arrives', 'arrive')}.")
+    if record.preempted:
+        who = f"{named(sorted(record.preempted))} {verb(record.preempted, 'is', 'are')} preempted"
+        told.append(f"{who}: too few pages were free.")
+    told += [f"{n} tokens of {named([k]).lower()} are in the cache already." for k, n in known]
+    if record.decoded:
+        told.append(f"{named(record.decoded)} {verb(record.decoded, 'decodes', 'decode')}.")
+    told += [_chunk(k, n, again[k], k in read, k in firsts, k in dict(record.wrote)) for k, n in record.chunks]
+    if record.finished:
+        told.append(f"{named(sorted(record.finished))} {verb(record.finished, 'is', 'are')} finished.")
+    if record.waiting:
+        told.append(f"{named(record.waiting)} {verb(record.waiting, 'waits', 'wait')}: {why}.")
+    return " ".join(told) or "There is nothing to do."
+
+
+def _chunk(k, n, again, read, first, wrote) -> str:
+    are = "is" if n == 1 else "are"
+    token = f", and its {'first' if first else 'next'} token is written" if wrote else ""
+    if again:
+        return f"{counted(n, 'token')} of request {k} {are} computed again{token}."
+    last = "The last " if read else ""
+    return f"{last}{counted(n, 'token')} of request {k}'s prompt {are} read{token}."
+
+
+def all_taken(batch) -> str:
+    return f"all {batch} slots are taken" if batch > 1 else "the slot is taken"
+
+
+def not_done(empty) -> str:
+    return f"{counted(empty, 'slot')} {'is' if empty == 1 else 'are'} empty, but the batch is not done"
+
+
+def no_pages(k) -> str:
+    return f"too few pages are free for request {k}"
+
+
+def totals(sums) -> list[list[str]]:
+    """Return the rows of the table: what is counted, and that of each run."""
+    rows = {
+        "steps": lambda s: s.steps,
+        "tokens written a step": lambda s: s.written / s.steps,
+        "first token after, mean": lambda s: mean(s.waits),
+        "the same, at most": lambda s: max(s.waits),
+        "steps with an empty slot": lambda s: s.empty,
+        "of these, while one waits": lambda s: s.idle,
+        "most tokens in a step": lambda s: s.most,
+        "tokens already cached": lambda s: s.known,
+        "preemptions": lambda s: s.preempted,
+        "tokens computed again": lambda s: s.again,
+    }
+    return [[told, *(number(of(one)) for one in sums)] for told, of in rows.items()]
+
+
+def equal(same, requests) -> str:
+    if same:
+        return f"All {requests} requests write the same tokens in both: a scheduler decides when, not what."
+    return "Requests write other tokens in one than in the other, which is wrong."
+
+
+def run(continuous, sums) -> str:
+    """Return a run in a sentence."""
+    name = f"{NAMES[continuous]} batching".capitalize()
+    waits = f"a request has its first token after {number(mean(sums.waits))} steps, at most {max(sums.waits)}"
+    rate = f"{sums.steps} steps, {number(sums.written / sums.steps)} tokens a step"
+    preempted = f"; {counted(sums.preempted, 'preemption')}" if sums.preempted else ""
+    return f"{name}: {rate}; {waits}; {counted(sums.idle, 'step')} with an empty slot while one waits{preempted}."
+
+
+def mean(values) -> float:
+    return sum(values) / len(values)
+
+
+def named(numbers) -> str:
+    """Return requests as "Request 3" or "Requests 0, 2 and 3"."""
+    names = [str(k) for k in numbers]
+    joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"Request{'s' * (len(names) > 1)} {joined}"
+
+
+def verb(numbers, one, several) -> str:
+    return one if len(numbers) == 1 else several
+
+
+def counted(n, name) -> str:
+    return f"{n} {name}{'s' * (n != 1)}"

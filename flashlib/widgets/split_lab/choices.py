@@ -1,0 +1,69 @@
+"""What can be chosen in SplitLab: the settings, and what is accepted for each."""
+
+import math
+from numbers import Integral, Real
+
+from flashlib import gpus
+from flashlib.widgets.split_lab import model
+
+COUNTS = {  # name: the smallest and largest value
+    "N_k": (1, 65_536),
+    "parts": (1, model.MOST_PARTS),
+    "B": (1, 64),
+    "H_k": (1, 64),
+    "group": (1, 64),
+    "d": (16, 128),
+}
+# `decode` takes other tiles on older GPUs, which have no bf16.
+GPUS = [name for name, gpu in gpus.GPUS.items() if gpu.bf16]
+CHOICES = {"order": ["row", "tree"], "gpu": GPUS}
+STOPS = {  # of the sliders
+    "N_k": [100, 256, 512, 1000, 2048, 4096, 8192, 10_000, 16_384, 32_768, 65_536],
+    "parts": [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256],
+    "B": [1, 2, 4, 8, 16, 32, 64],
+    "H_k": [1, 2, 4, 8, 16, 32, 64],
+    "group": [1, 2, 4, 8, 16, 32, 64],
+    "d": [16, 32, 64, 128],
+}
+
+
+def stops(tiles) -> dict[str, list[int]]:
+    """Return the stops of the sliders; there are as many parts as can be made of so many tiles, and asked for."""
+    most = min(tiles, model.MOST_PARTS)
+    return STOPS | {"parts": sorted({*(n for n in STOPS["parts"] if n <= most), most})}
+
+
+def checked(name, value):
+    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+    if name in CHOICES:
+        if not isinstance(value, str) or value not in CHOICES[name]:
+            raise ValueError(f"{name} is {value!r:.60}; pass one of {', '.join(map(repr, CHOICES[name]))}")
+        return value
+    low, high = COUNTS[name]
+    return _whole(name, value, low, high)
+
+
+def checked_record(record):
+    """Return measured times as [parts, microseconds]; raise TypeError or ValueError unless they are such pairs."""
+    accepted = "pass a list of (parts, microseconds), e.g. [(1, 64.5), (8, 12.3)]"
+    if record is None:
+        return []
+    if not isinstance(record, list | tuple):
+        raise TypeError(f"record is {record!r:.60}; {accepted}")
+    for pair in record:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError(f"record has {pair!r:.60} in it; {accepted}")
+        time = pair[1]
+        if isinstance(time, bool) or not isinstance(time, Real) or not 0 < time < math.inf:
+            raise ValueError(f"record has a time of {time!r:.60} in it; {accepted}")
+    most = COUNTS["parts"][1]
+    return [[_whole("a number of parts in record", parts, 1, most), float(time)] for parts, time in record]
+
+
+def _whole(name, value, low, high):
+    accepted = f"pass a whole number from {low} to {high}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; {accepted}")
+    return int(value)

@@ -1,0 +1,115 @@
+"""The States of SplitLab: of each part of one query's keys, by the steps of `tiled`, and merged in an order."""
+
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from flashlib import tiled
+from flashlib.softmax import State, merge, summarise
+from flashlib.types import Attention
+from flashlib.widgets.split_lab import model
+from flashlib.widgets.split_lab.choices import COUNTS
+
+D = 4  # of the query that is shown, so that there is room for O_acc
+SPREAD = 4.0  # of the query: parts of the keys then have maxima that can be told apart
+BINS = 480  # of the scores, at most
+
+
+class Merged(NamedTuple):
+    """Nodes: the parts, then one for each merge. children: ids; spans: first part and one after the last.
+
+    alphas: exp(m_child - m) of both children, or NaN. level: merges one after another that lead to it.
+    """
+
+    states: list[State]
+    children: list[list[int]]
+    spans: list[list[int]]
+    alphas: list[tuple[float, float]]
+    levels: list[int]
+
+
+@cache
+def problem():
+    """Return q (1, D), K and V (N, D), in fp64; the first N_k keys are those of every N_k."""
+    rng = np.random.default_rng(15)
+    q, K, V = (rng.normal(size=(n, D)) for n in (1, COUNTS["N_k"][1], COUNTS["N_k"][1]))
+    q *= SPREAD / np.linalg.norm(q)
+    return q, K, V
+
+
+@lru_cache(4)
+def scores(N_k):
+    """Return the scaled scores of the query, (N_k,)."""
+    q, K, _ = problem()
+    return K[:N_k] @ q[0] / np.sqrt(D)
+
+
+@lru_cache(16)
+def states(N_k, parts) -> tuple[State, ...]:
+    """Return the State of each part, as its program streams its tiles: m and l scalars, O_acc (D,)."""
+    q, K, V = problem()
+    found = []
+    for begin, end in model.split(N_k, parts):
+        *_, last = tiled.steps(q, K[begin:end], V[begin:end], B_r=1, B_c=model.B_C)
+        found.append(State(last.m[0], last.l[0], last.O_acc[0]))
+    return tuple(found)
+
+
+def merged(leaves, order) -> Merged:
+    """Merge States in a row, or two neighbours at a time as a tree; the last node is the root."""
+    n = len(leaves)
+    nodes = Merged(list(leaves), [], [[k, k + 1] for k in range(n)], [(np.nan, np.nan)] * n, [0] * n)
+    waiting = list(range(n))
+    while len(waiting) > 1:
+        if order == "row":
+            waiting[:2] = [_join(nodes, *waiting[:2])]
+        else:
+            pairs = [waiting[k : k + 2] for k in range(0, len(waiting), 2)]
+            waiting = [_join(nodes, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return nodes
+
+
+def _join(nodes, a, b):
+    """Add the merge of two nodes; return its id."""
+    left, right = nodes.states[a], nodes.states[b]
+    state = merge(left, right)
+    nodes.states.append(state)
+    nodes.children.append([a, b])
+    nodes.spans.append([nodes.spans[a][0], nodes.spans[b][1]])
+    nodes.alphas.append((np.exp(left.m - state.m), np.exp(right.m - state.m)))
+    nodes.levels.append(1 + max(nodes.levels[a], nodes.levels[b]))
+    return len(nodes.states) - 1
+
+
+def finished(state) -> Attention:
+    """Return O (D,) and lse of a State."""
+    return Attention(state.O_acc / state.l, state.m + np.log(state.l))
+
+
+@lru_cache(4)
+def in_one_go(N_k) -> Attention:
+    """Return O (D,) and lse of attention over all keys at once."""
+    return finished(summarise(scores(N_k), problem()[2][:N_k]))
+
+
+def difference(found, exact) -> float:
+    """Return by how much O and lse differ, at most."""
+    return float(max(np.abs(found.O - exact.O).max(), abs(found.lse - exact.lse)))
+
+
+@lru_cache(4)
+def outline(N_k):
+    """Return the largest score of each of at most BINS equal runs of keys."""
+    starts = np.arange(min(BINS, N_k)) * N_k // min(BINS, N_k)
+    return np.maximum.reduceat(scores(N_k), starts)
+
+
+def pack(nodes, N_k) -> bytes:
+    """Return what the page draws, as float64.
+
+    That is the outline; of each node m, l, O_acc and both alphas; O and lse of the root, and those in one go.
+    """
+    rows = [[s.m, s.l, *s.O_acc, *alphas] for s, alphas in zip(nodes.states, nodes.alphas, strict=True)]
+    ends = [(*end.O, end.lse) for end in (finished(nodes.states[-1]), in_one_go(N_k))]
+    return np.concatenate([outline(N_k), *rows, *ends]).astype("<f8").tobytes()

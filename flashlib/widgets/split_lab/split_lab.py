@@ -1,0 +1,144 @@
+"""SplitLab: the keys of one query split over programs, their States merged, a GPU busy with it, and its time."""
+
+import traitlets
+
+from flashlib.gpus import GPUS
+from flashlib.pictures.numbers import number
+from flashlib.softmax import State
+from flashlib.types import Attention
+from flashlib.widgets.split_lab import choices, figure, model, numbers, words
+from flashlib.widgets.widget import Widget, script, style
+
+SCRIPTS = "settings", "axes", "merges", "parts", "account", "chip", "times", "split_lab"
+OF_THE_CALL = "N_k", "B", "H_k", "group", "d", "gpu"
+
+
+class SplitLab(Widget):
+    """Show decoding with split keys: what each program leaves, what that merges to, and what it is good for.
+
+    N_k: keys of a sequence, 1 to 65536. parts: into about how many parts they are split, as `kernels.decode` does,
+    1 to 256. order: of merging the States, "row" or "tree". These three decide the States, which are those of one
+    query of d = 4, in fp64.
+    B: sequences, H_k: heads of K and V, group: query heads that share one, d: the head dimension, 16 to 128, gpu:
+    a name of `gpus.GPUS`, from the A100 on. These decide how busy the GPU is, and the time, which a model says.
+    record: measured times, a list of (parts, microseconds) of the call that is shown first, drawn with its curve.
+    All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing
+    and is answered in `refused`. `result` holds all that is shown.
+    """
+
+    _esm = script(*(f"split_lab/{name}.js" for name in SCRIPTS))
+    _css = style("split_lab/split_lab.css")
+
+    N_k = traitlets.Int().tag(sync=True)
+    parts = traitlets.Int().tag(sync=True)
+    order = traitlets.Unicode().tag(sync=True)
+    B = traitlets.Int().tag(sync=True)
+    H_k = traitlets.Int().tag(sync=True)
+    group = traitlets.Int().tag(sync=True)
+    d = traitlets.Int().tag(sync=True)
+    gpu = traitlets.Unicode().tag(sync=True)
+    result = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, N_k=8192, parts=8, *, order="row", B=1, H_k=8, group=4, d=128, gpu="H200", record=None
+    ):  # fmt: skip
+        given = {"N_k": N_k, "parts": parts, "order": order}
+        given |= {"B": B, "H_k": H_k, "group": group, "d": d, "gpu": gpu}
+        try:
+            setting = {name: choices.checked(name, value) for name, value in given.items()}
+            self._record = choices.checked_record(record)
+        except (TypeError, ValueError) as error:
+            super().__init__(problem=f"{error}.")
+            return
+        self._recorded = self._call(setting)
+        super().__init__(**setting, result=self._computed(setting))
+        self.observe(self._changed, names=list(setting))
+
+    @property
+    def states(self) -> list[State]:
+        """The State of each part of the keys."""
+        return list(numbers.states(self.N_k, self.parts))
+
+    @property
+    def merged(self) -> Attention:
+        """O and lse of the States, merged in the order that is shown."""
+        return numbers.finished(numbers.merged(self.states, self.order).states[-1])
+
+    def _changed(self, change):
+        """Show a new setting; what is not accepted goes back to what is shown."""
+        shown = self.result["setting"]
+        wanted = {name: getattr(self, name) for name in shown}
+        if wanted == shown:
+            return
+        good, problem = dict(shown), ""
+        for name, value in wanted.items():
+            try:
+                good[name] = choices.checked(name, value)
+            except (TypeError, ValueError) as error:
+                problem = f"{error}. It stays {shown[name]}."
+        result = self._computed(good) if good != shown else self.result
+        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is left to compute then
+            self.result, self.refused = result, problem
+            for name, value in good.items():
+                setattr(self, name, value)
+
+    @staticmethod
+    def _call(setting):
+        return model.Call(**{name: setting[name] for name in OF_THE_CALL})
+
+    def _computed(self, setting):
+        N_k, ranges, call = setting["N_k"], model.split(setting["N_k"], setting["parts"]), self._call(setting)
+        nodes = numbers.merged(numbers.states(N_k, setting["parts"]), setting["order"])
+        n, curve = len(ranges), call.curve()
+        off = numbers.difference(numbers.finished(nodes.states[-1]), numbers.in_one_go(N_k))
+        tiles = model.tiles_of(N_k)
+        fits = call == self._recorded
+        return {
+            "setting": setting,
+            **{"n": n, "D": numbers.D, "bins": len(numbers.outline(N_k))},
+            **{"ranges": ranges, "tile": model.B_C, "gpus": choices.GPUS, "stops": choices.stops(tiles)},
+            "nodes": {"children": nodes.children, "spans": nodes.spans, "levels": nodes.levels},
+            "difference": off,
+            "chip": self._chip(call, n),
+            "times": self._times(call, n, curve),
+            "record": [[model.made(tiles, parts), time] for parts, time in self._record] if fits else [],
+            "other_record": bool(self._record) and not fits,
+            "words": [words.parts(setting, ranges), words.busy(call, n), words.time(call, n, curve)],
+            "merges": words.merges(setting, n, nodes.levels[-1]),
+            "equal": words.equal(off),
+            "model": words.explain(call),
+            "buffer": numbers.pack(nodes, N_k),
+        }
+
+    @staticmethod
+    def _chip(call, n):
+        waves, last = call.waves(n)
+        return {
+            **{"sms": GPUS[call.gpu].sms, "at_a_time": call.at_a_time, "places": call.places},
+            **{"programs": call.programs(n), "waves": waves, "last": last},
+        }
+
+    @staticmethod
+    def _times(call, n, curve):
+        """Return microseconds: of what is chosen, piece by piece, and in all for every number of parts."""
+        now = call.time(n)
+        return {
+            "now": {name: 1e6 * seconds for name, seconds in now._asdict().items()} | {"total": 1e6 * now.total},
+            "curve": [[parts, 1e6 * time.total] for parts, time in curve],
+            "least": 1e6 * call.bytes / GPUS[call.gpu].bandwidth,
+            "best": words.fastest(curve)[0],
+            "default": call.default,
+        }
+
+    def figure(self):
+        return figure.draw(self.result)
+
+    def _sizes(self):
+        r = self.result
+        setting = ", ".join(f"{name}={value!r}" for name, value in r["setting"].items())
+        O, lse = self.merged
+        chip = r["chip"]
+        made = f"{r['n']} part{'s' * (r['n'] != 1)}, lse = {number(lse)}, O = ({', '.join(map(number, O))})"
+        waves = f"{chip['waves']} wave{'s' * (chip['waves'] != 1)}"
+        busy = f"{chip['programs']} programs in {waves}, {number(r['times']['now']['total'])} µs by the model"
+        return f"{setting}: {made}; {busy}"

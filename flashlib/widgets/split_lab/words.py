@@ -1,0 +1,97 @@
+"""The sentences of SplitLab."""
+
+from flashlib.gpus import GPUS
+from flashlib.pictures.numbers import number
+from flashlib.widgets.split_lab import model
+
+ORDERS = {"row": "in a row", "tree": "as a tree"}
+
+
+def parts(setting, ranges) -> str:
+    """Return how the keys are split."""
+    N_k, asked, n = setting["N_k"], setting["parts"], len(ranges)
+    tiles = model.tiles_of(N_k)
+    sizes = sorted({-(-(end - begin) // model.B_C) for begin, end in ranges})
+    each = f"in {n} parts of {' or '.join(map(str, sizes))}" if n > 1 else "in one part"
+    told = f"{counted(N_k, 'key')} {'are' if N_k > 1 else 'is'} {counted(tiles, 'tile')} of {model.B_C}, {each}."
+    if n < asked:
+        most = -(-tiles // asked)
+        told += f" Asked were {asked} parts; with at most {counted(most, 'tile')} in each, {n} are enough."
+    return told
+
+
+def merges(setting, n, depth) -> str:
+    """Return in which order the States are merged."""
+    if n == 1:
+        return "There is one State, and nothing to merge."
+    order = ORDERS[setting["order"]].capitalize()
+    after = "all one after another" if depth == n - 1 else f"no more than {depth} one after another"
+    kernel = f" So does the kernel, with up to {model.JOINED} States at a time."
+    return f"{order}: {counted(n - 1, 'merge')}, {after}.{kernel if setting['order'] == 'row' else ''}"
+
+
+def busy(call, n) -> str:
+    """Return how much of the GPU the call occupies."""
+    sms, (waves, last) = GPUS[call.gpu].sms, call.waves(n)
+    programs = call.programs(n)
+    told = f"{counted(programs, 'program')} on the {sms} multiprocessors of the {call.gpu}"
+    if programs < sms:
+        return f"{told}: {sms - programs} of these have nothing to do, {number(100 * (sms - programs) / sms)}%."
+    if waves == 1:
+        return f"{told}: all are busy, in one wave."
+    return f"{told}, {call.places} at a time: {waves} waves, {last} in the last."
+
+
+def time(call, n, curve) -> str:
+    """Return what the model says, against one part and against the best number of parts."""
+    now, one = call.time(n).total, call.time(1).total
+    best, least = fastest(curve)
+    told = f"By the model {microseconds(now)}"
+    if n > 1 and now <= one:
+        told += f", {number(one / now)} times as fast as one part"
+    elif n > 1:
+        told += f", {number(now / one)} times as long as one part"
+    if now <= least * (1 + 1e-9):
+        return f"{told}; no other number of parts is faster."
+    return f"{told}; {counted(best, 'part')} would take {microseconds(least)}, the least."
+
+
+def equal(difference) -> str:
+    """Return that what was merged is attention."""
+    if difference == 0:
+        return "Merged, O and lse equal attention in one go to the last bit."
+    return f"Merged, O and lse equal attention in one go to {number(difference)}, which is rounding."
+
+
+def explain(call) -> list[str]:
+    """Return the model in words."""
+    gpu = GPUS[call.gpu]
+    enough = gpu.bandwidth * model.LATENCY
+    return [
+        f"A program keeps {model.STAGES - 1} tiles of K and {model.STAGES - 1} of V in flight, "
+        f"{number(call.in_flight / 1024)} KB. Under load bytes take about {microseconds(model.LATENCY)} to come, "
+        "on an idle GPU about a third of that. "
+        "By Little's law, in flight = rate × latency (Volkov, 2016), a program pulls at most "
+        f"{number(call.pulls / 1e9)} GB/s.",
+        f"The {gpu.name} gives {number(gpu.bandwidth / 1e12)} TB/s; for that "
+        f"{counted(-(-enough // call.in_flight), 'program')} must run at once.",
+        f"A launch takes {microseconds(model.LAUNCH)}; there are two, for the parts and for the merge. States are "
+        f"written and read, fp32, and merged {model.JOINED} at a time, a latency each.",
+    ]
+
+
+def fastest(curve):
+    """Return the number of parts, the smallest of equal ones, and the seconds of the fastest."""
+    n, least = min(curve, key=lambda one: (one[1].total, one[0]))
+    return n, least.total
+
+
+def microseconds(seconds) -> str:
+    """Return seconds as a text: in microseconds, or in milliseconds where they are many."""
+    size, unit = (1e3, "ms") if seconds >= 0.01 else (1e6, "µs")
+    return f"{number(round(seconds * size, 9))}\u00a0{unit}"
+
+
+def counted(n, name) -> str:
+    """Return a count with its name, in the plural if need be."""
+    return f"{n:.0f} {name}{'s' * (n != 1)}"

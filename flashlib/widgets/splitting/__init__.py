@@ -1,5 +1,0 @@
-"""SplitLab: see splitting.py."""
-
-from flashlib.widgets.splitting.splitting import SplitLab
-
-__all__ = ["SplitLab"]

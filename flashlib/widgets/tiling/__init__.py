@@ -1,5 +1,0 @@
-"""TilingLab: see tiling.py."""
-
-from flashlib.widgets.tiling.tiling import TilingLab
-
-__all__ = ["TilingLab"]

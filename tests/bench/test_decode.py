@@ -1,0 +1,123 @@
+"""The benchmark of decoding: what is recorded is what is compiled today, and a wrong result is not timed."""
+
+import json
+
+import pytest
+import torch
+
+from flashlib.bench import decode
+from flashlib.bench.common import harness, records
+from flashlib.bench.decode import Size
+from flashlib.kernels import decode as kernel
+from flashlib.kernels.compiler import client, compiled
+
+RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
+AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
+
+
+def attention(Q, K, V, *, causal, at):
+    """Launch the kernels of a recorded row, as `today` asks for them, over a cache that is never filled."""
+    size = decode.SIZES[at][1]
+    each, table = torch.tensor(size.lengths or [size.N] * size.B), None
+    shape = size.B, size.H_k, int(each.max()), decode.D
+    if size.page:
+        pages = -(-each // size.page)
+        shape = int(pages.sum()), size.H_k, size.page, decode.D
+        table = torch.zeros(size.B, int(pages.max()), dtype=torch.int32)
+    K, V = (torch.empty(shape, dtype=torch.float8_e4m3fn if size.fp8 else torch.bfloat16) for _ in range(2))
+    k_scale, v_scale = (torch.empty(shape[:3]) if size.fp8 else None for _ in range(2))
+    Q = torch.empty(size.B, size.H_q, 1, decode.D, dtype=torch.bfloat16)
+    return kernel.attention(Q, K, V, each.int(), table, k_scale=k_scale, v_scale=v_scale)
+
+
+def today(at, name) -> str:
+    """Return the hash of what a kernel of a recorded row is compiled to today, without a GPU."""
+    asked = {"kernel": name, "d": decode.D, "dtype": "bfloat16", "causal": False, "capability": 90}
+    asked |= {"module": __name__, "call": "attention", "launched": name, "options": {"at": at}}
+    found = client.answered(asked | {"shape": (1, 1, 1, 16), "until": "ttgir"})
+    return compiled.hash_of(found["ttgir"], found["told"])
+
+
+@pytest.mark.parametrize("at", range(len(RECORD["rows"])))
+def test_what_was_timed_is_what_is_compiled_today(at):
+    assert RECORD["triton"] == records.pinned_triton(), AGAIN
+    assert {k["kernel"]: today(at, k["kernel"]) for k in RECORD["rows"][at]["kernels"]} == {
+        k["kernel"]: k["ttgir"] for k in RECORD["rows"][at]["kernels"]
+    }, AGAIN
+
+
+def test_every_size_is_recorded_and_says_which_kernels_ran():
+    found = [
+        (row["case"], row["B"], row["H"], row["H_k"], row["N"], row["page"], row["fp8"], row["longest"])
+        for row in RECORD["rows"]
+    ]
+    assert found == [(case, *size[:6], max(size.lengths or [size.N])) for case, size in decode.SIZES]
+    for row in RECORD["rows"]:
+        assert [kernel["kernel"] for kernel in row["kernels"]] == ["_partial", "_merge"]
+
+
+SIZES = {
+    "contiguous": Size(2, 4, 2, 96),
+    "pages": Size(2, 4, 2, 96, 16),
+    "fp8": Size(2, 4, 1, 96, 0, True),
+    "fp8 in pages": Size(2, 2, 2, 96, 32, True),
+    "ragged": Size(3, 4, 2, 50, 16, False, decode.lengths(3, 50)),
+}
+
+
+@pytest.fixture
+def no_clock(monkeypatch):
+    """No clock, by which a call takes 1 us, and no graphs: what would be captured is called once."""
+    monkeypatch.setattr(harness, "side_by_side", lambda runs: dict.fromkeys(runs, decode.REPLAYS / 1000))
+
+    def captured(run, times):
+        run()
+        return type("Graph", (), {"replay": lambda self: None})()
+
+    monkeypatch.setattr(harness, "captured", captured)
+
+
+@pytest.mark.parametrize("case", SIZES)
+def test_a_row_says_what_was_timed(case, no_clock):
+    torch.manual_seed(0)
+    size = SIZES[case]
+    row = decode.measure(case, size, 4000, device="cpu", cold=0)
+    assert set(row["us"]) == set(decode.peers(size)) and ("sdpa" in row["us"]) == (case == "contiguous")
+    scales = 8 if size.fp8 else 0
+    assert row["bytes"] == size.tokens * size.H_k * (2 * decode.D * (1 if size.fp8 else 2) + scales)
+    assert row["share"]["ours"] == pytest.approx(row["bytes"] / 4e6, abs=1e-3)
+    assert [kernel["kernel"] for kernel in row["kernels"]] == ["_partial", "_merge"]
+
+
+@pytest.mark.parametrize("case", SIZES)
+def test_a_wrong_result_is_not_timed(case):
+    torch.manual_seed(0)
+    problem = decode.Problem(SIZES[case], "cpu", cold=0)
+    problem.verify("ours", decode.ours)
+    with pytest.raises(AssertionError, match="O of half at"):
+        problem.verify("half", lambda Q, **cache: decode.ours(Q, **cache) / 2)
+
+
+def test_more_caches_than_the_L2_cache_holds():
+    size = SIZES["contiguous"]
+    problem = decode.Problem(size, "cpu", cold=3 * size.bytes)
+    assert len(problem.caches) == 3 and len({cache["K"].data_ptr() for cache in problem.caches}) == 3
+
+
+def test_a_prompt_is_shared_by_all(no_clock):
+    torch.manual_seed(0)
+    row = decode.with_a_prompt(B=3, prompt=64, own=20, page=16, device="cpu", cold=0)
+    assert set(row["us"]) == {"pages of their own", "read by each", "read once"}
+
+
+def test_lengths_are_ragged_and_add_up():
+    each = decode.lengths(16, 8192)
+    assert sum(each) == 16 * 8192 and min(each) > 0 and max(each) > 2 * 8192
+
+
+def test_memory_is_counted():
+    rows = {row["case"]: row for row in decode.memory(B=50, N=300)}
+    per_token = {name: row["bytes_per_token"] for name, row in rows.items() if "bytes_per_token" in row}
+    assert per_token["MHA"] == 4 * per_token["GQA"] == 32 * per_token["MQA"]
+    assert per_token["GQA in fp8"] == per_token["GQA"] // 2 + 8 * 2 * 4
+    assert rows["pages of 16"]["empty"] < rows["pages of 256"]["empty"] < rows["longest reserved"]["empty"]

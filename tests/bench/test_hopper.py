@@ -1,0 +1,122 @@
+"""The benchmark of the Hopper kernel: a row says what was timed, a wrong result is not, and ratios are right."""
+
+import subprocess
+import sys
+import types
+
+import pytest
+import torch
+
+from flashlib.bench import hopper
+from flashlib.bench.common import harness, records
+from flashlib.bench.common.problem import Size
+from flashlib.kernels.hopper.interpreter import run as interpreter
+
+SIZE = Size(1, 2, 1, 150, 64, True)
+
+
+@pytest.fixture
+def on_a_cpu(monkeypatch):
+    """The kernel's own code in our interpreter, SDPA's default, and no clock: the peers' speeds are 1, 2, ..."""
+
+    def interpreted(Q, K, V, causal):
+        return interpreter.attention(Q, K, V, causal=causal, B_c=64).O
+
+    def clock(names, runs, flops):
+        return {"tflops": {name: 1.0 + at if name in runs else None for at, name in enumerate(names)}, "mb": {}}
+
+    mine = {"hopper": interpreted, "ours": hopper.PEERS["ours"], "sdpa_flash": hopper.peers.chosen_sdpa}
+    monkeypatch.setattr(hopper, "PEERS", mine)
+    monkeypatch.setattr(harness, "compare", clock)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_a_row_says_what_was_timed(dtype, on_a_cpu):
+    torch.manual_seed(0)
+    row = hopper.measure(SIZE, dtype, device="cpu")
+    assert (row["d"], row["N"], row["H"], row["H_k"], row["causal"]) == (64, 150, 2, 1, True)
+    assert row["dtype"] == str(dtype)[6:] and row["tflops"] == {"hopper": 1.0, "ours": 2.0, "sdpa_flash": 3.0}
+    assert 0 < row["error"]["hopper"] <= 2 * row["error"]["ours"]
+    assert hopper.ratios([row], "ours") == [0.5] and hopper.ratios([row], "sdpa_cudnn") == []
+    assert "hopper / ours: geometric mean 0.500 of 1, smallest 0.500" in hopper.summary([row])
+
+
+def test_a_wrong_result_is_not_timed(on_a_cpu, monkeypatch):
+    monkeypatch.setitem(hopper.PEERS, "hopper", lambda Q, K, V, causal: hopper.PEERS["ours"](Q, K, V, not causal))
+    with pytest.raises(AssertionError, match="O of hopper at Size.* is wrong"):
+        hopper.measure(SIZE, device="cpu")
+
+
+@pytest.fixture
+def rungs(on_a_cpu):
+    """Two rungs that the interpreter of `hopper` stands for; between them one that refuses."""
+    right = hopper.PEERS["hopper"]
+
+    def refuses(Q, K, V, causal):
+        raise ValueError("d is 64; the rung takes others")
+
+    return {"hopper_r1_alike": right, "hopper_r2_producer": refuses, "hopper_forward": right}
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What is noted as compiled, and what is printed."""
+    notes, lines = [], []
+    monkeypatch.setattr(harness, "say", lines.append)
+    return types.SimpleNamespace(
+        add=lambda row, size, asked: notes.append((size, asked)), notes=notes, lines=lines
+    )
+
+
+def test_a_rung_that_is_refused_has_none_and_no_note(rungs, told, monkeypatch):
+    measure = hopper.measure
+    monkeypatch.setattr(hopper, "measure", lambda *given, **options: measure(*given, **options, device="cpu"))
+    (row,) = hopper.table([(SIZE, torch.bfloat16)], told, rungs)
+    assert row["tflops"] == {"hopper_r1_alike": 1.0, "hopper_r2_producer": None, "hopper_forward": 3.0}
+    assert set(row["error"]) == {"hopper_r1_alike", "hopper_forward"}
+    asked = {"dtype": "bfloat16"}
+    assert told.notes == [(SIZE.compiled, {"hopper_r1_alike": asked, "hopper_forward": asked})]
+    assert "none, ValueError: d is 64; the rung takes others" in "\n".join(told.lines)
+
+
+def test_a_wrong_rung_is_not_passed_over(rungs):
+    rungs["hopper_r2_producer"] = lambda Q, K, V, causal: hopper.PEERS["ours"](Q, K, V, not causal)
+    with pytest.raises(AssertionError, match="O of hopper_r2_producer at Size.* is wrong"):
+        hopper.measure(SIZE, device="cpu", given=rungs)
+
+
+def test_the_rungs_are_the_ladder_and_the_finished_kernel_which_is_last():
+    names = list(hopper.rungs())
+    assert names[0] == "hopper_r1_alike" and names[5:] == ["hopper_r6_persistent", "hopper_forward"]
+    assert len(hopper.RUNG_SIZES) == 8 and {size.N for size in hopper.RUNG_SIZES} == {4096, 16384}
+    with pytest.raises(ValueError, match="takes a Hopper GPU"):
+        hopper.rungs()["hopper_r1_alike"](*[torch.zeros(1, 1, 8, 64)] * 3, False)
+
+
+def test_a_step_is_the_mean_over_rows_that_have_both():
+    rows = [{"tflops": {"r1": 1.0, "r2": 2.0, "r3": None}}, {"tflops": {"r1": 1.0, "r2": 8.0, "r3": 4.0}}]
+    assert hopper.steps(rows).splitlines() == [
+        "r2 / r1: geometric mean 4.000 of 2",
+        "r3 / r2: geometric mean 0.500 of 1",
+    ]
+
+
+def test_what_is_timed_is_what_the_kernel_takes():
+    for size, dtype in hopper.MORE:
+        assert size.d in (64, 128, 256) and dtype in (torch.bfloat16, torch.float16)
+    size, dtype = hopper.MORE[0]
+    entry = {"kernel": "hopper_forward", **size.compiled, "asked": {"dtype": str(dtype)[6:]}}
+    assert set(records.launched(entry)) == {"config", "ttgir", "sass"}
+    rung = entry | {"kernel": "hopper_r3_turns"}
+    noted = rung | records.launched(rung)
+    assert records.outdated({"triton": "3"}, [("here", noted, True)], "3") == []
+    noted["config"][-1] += 1
+    assert records.outdated({"triton": "3"}, [("here", noted, True)], "3")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_hopper_gpu_it_says_so(tmp_path):
+    command = [sys.executable, "-m", "flashlib.bench.hopper", "--out", str(tmp_path / "record.json")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 1 and run.stderr.startswith("The Hopper kernel is timed on a GPU of compute")
+    assert len(run.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())

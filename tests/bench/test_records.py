@@ -1,0 +1,137 @@
+"""The recorded runs are those of today's kernels; else the test says which is not, and how to record it again."""
+
+import copy
+import hashlib
+
+import pytest
+
+from flashlib.bench.common import harness, records
+from flashlib.kernels.compiler import compiled
+from flashlib.kernels.hopper import instrumented
+from flashlib.pipeline import measured
+
+SIZE = {"d": 16, "causal": True, "shape": [1, 2, 2, 48]}
+ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
+
+
+@pytest.mark.parametrize("record", records.RECORDS, ids=lambda record: record.file)
+def test_what_was_timed_is_what_is_compiled_today(record):
+    """All kernels of the tables, and those of the best rows of the ladders."""
+    read = record.read()
+    found = records.outdated(read, record.entries(read), records.pinned_triton())
+    assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)
+
+
+def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
+    """A kernel with marks has more code than the one that its row notes: its text is compared."""
+    (record,) = (record for record in records.RECORDS if record.file == "h200_timelines.json")
+    rows = record.read()["rows"]
+    assert {row["rung"] for row in rows} == set(measured.MODELS)
+    for row in rows:
+        source = instrumented.clocked(row["rung"]).source
+        assert row["source"] == hashlib.sha256(source.encode()).hexdigest()[:12], (
+            f"{row['rung']}: {record.command}"
+        )
+
+
+@pytest.fixture
+def noted():
+    row = {}
+    with records.Notes() as notes:
+        notes.add(row, SIZE, {"forward": ASKED})
+        notes.finish()
+    return row["kernels"]
+
+
+def outdated(entries, triton="3.7.1", code=True):
+    return records.outdated({"triton": triton}, (("here", entry, code) for entry in entries), "3.7.1")
+
+
+def test_a_note_says_what_was_compiled_and_that_it_still_is(noted):
+    (entry,) = noted
+    report = compiled.report(kernel="forward", d=16, causal=True, **ASKED)
+    assert entry["config"] == [report.B_r, report.B_c, report.num_warps, report.num_stages]
+    assert entry["sass"] == report.fingerprint and len(entry["sass"]) == 12
+    assert entry["ttgir"] == compiled.launch(kernel="forward", **SIZE, **ASKED, until="ttgir").ttgir
+    assert outdated(noted) == []
+
+
+def test_rows_of_the_same_code_have_the_same_hashes():
+    """What is compiled for one length stands for all that are multiples of 1024."""
+    shapes = (4, 2, 2, 1024), (1, 2, 2, 4096)
+    calls = [{"kernel": "forward", "d": 16, "causal": True, "shape": shape, "asked": ASKED} for shape in shapes]
+    one, other = (records.launched(call) for call in calls)
+    exact = [compiled.launch(**SIZE | {"shape": shape}, kernel="forward", **ASKED) for shape in shapes]
+    assert one == other == exact[0]._asdict() == exact[1]._asdict()
+
+
+def test_what_has_changed_is_said(noted):
+    ttgir, sass, config = (copy.deepcopy(noted[0]) for _ in range(3))
+    ttgir |= {"ttgir": "0" * 12}  # another way to the same code
+    sass |= {"ttgir": "0" * 12, "sass": "0" * 12}
+    config["config"][-1] += 1
+    assert outdated([ttgir]) == []
+    assert outdated([sass]) == ["forward at here: its code has changed"] and outdated([sass], code=False) == []
+    assert outdated([config]) == [
+        f"forward at here: launched with {config['config']}, and today it would be {noted[0]['config']}"
+    ]
+
+
+def test_a_record_without_notes_or_of_another_triton_is_out_of_date(noted):
+    assert outdated([None]) == ["here: it does not say what was compiled"]
+    assert outdated(noted, "3.6.0") == ["it was made with Triton 3.6.0, and requirements.txt pins 3.7.1"]
+
+
+def test_where_nothing_can_be_compiled_the_times_stand_and_the_reason_is_noted(capsys):
+    row = {"tflops": 1.0}
+    with records.Notes() as notes:
+        notes.add(row, SIZE | {"d": 999}, {"forward": {}})
+        notes.finish()
+    assert row["tflops"] == 1.0 and "d is 999" in row["kernels"][0]["reason"]
+    assert "forward is not known as compiled: ValueError: d is 999" in capsys.readouterr().out
+    assert "d is 999" in outdated(row["kernels"])[0]
+
+
+def test_of_old_rows_it_is_said_that_they_have_no_notes():
+    tables = {"rows": [{"d": 64, "causal": False, "N": 1024}]}
+    ladder = {"rows": [{"part": "ladder", "rung": "r8", "best": True, "d": 128, "causal": True}]}
+    hopper = {"rungs": [{"d": 64, "causal": False, "N": 4096}]}
+    for entries, record in (
+        (records._of_tables, tables),
+        (records._of_ladder, ladder),
+        (records._of_rows, hopper),
+    ):
+        ((place, entry, code),) = entries(record)
+        assert "causal = " in place and entry is None and code
+
+
+def test_a_row_of_a_ladder_is_noted_if_it_is_the_best_with_tiles():
+    row = {"part": "ladder", "rung": "r8_descriptors", "best": True, "d": 128}
+    assert records.has_notes(row) and records.has_notes(row | {"part": "wait"})
+    for other in ({"best": False}, {"d": 64}, {"part": "peer"}, {"rung": "r1_eager"}):
+        assert not records.has_notes(row | other)
+
+
+def test_the_pinned_triton_is_read_from_the_requirements():
+    assert records.pinned_triton().count(".") == 2
+
+
+@pytest.mark.gpu
+def test_what_runs_on_the_gpu_is_what_is_compiled_without_one():
+    """The code of a launch, taken from Triton, against `compiled`, which knows the launch by its shape alone."""
+    import torch
+
+    from flashlib.kernels import forward
+    from flashlib.kernels.compiler import worker
+
+    if harness.capability() != records.CAPABILITY:
+        pytest.skip("the records are of another generation")
+    for shape, d, causal in (((4, 16, 16, 4096), 128, False), ((2, 8, 2, 1024), 64, True)):
+        B, H_q, H_k, N = shape
+        Q, K, V = (torch.randn(B, H, N, d, device="cuda", dtype=torch.bfloat16) for H in (H_q, H_k, H_k))
+        forward.PLANS.of_none.clear()
+        forward._forward.device_caches.clear()
+        forward.attention(Q, K, V, causal=causal)
+        (launched,) = forward._forward.device_caches[torch.cuda.current_device()][0].values()
+        sass = compiled.fingerprint(worker._sass(launched))
+        assert sass == compiled.launch(kernel="forward", d=d, causal=causal, shape=shape).sass

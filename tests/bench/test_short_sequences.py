@@ -1,0 +1,74 @@
+"""What short calls take is measured on what was verified; in the interpreter, by made-up clocks."""
+
+import contextlib
+
+import pytest
+import torch
+
+from flashlib import kernels
+from flashlib.bench import bandwidth, short_sequences
+from flashlib.bench.common import harness, peers
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    """Made-up times; SDPA by its math backend, FlexAttention as SDPA."""
+    torch.manual_seed(0)
+    monkeypatch.setattr(short_sequences, "CALL_HEADS", 2)
+    monkeypatch.setattr(short_sequences, "backend_of", lambda name: contextlib.nullcontext())
+    monkeypatch.setattr(short_sequences, "host_us", lambda runs: dict.fromkeys(runs, 30.0))
+    monkeypatch.setattr(short_sequences, "loop_us", lambda runs: dict.fromkeys(runs, 40.1))
+    for table in (short_sequences.PEERS, short_sequences.BACKWARD_PEERS):
+        monkeypatch.setitem(table, "flex", peers.chosen_sdpa)
+
+
+@pytest.mark.parametrize("which", ["forward", "both"])
+def test_calls_are_verified_and_recorded(which, clocks, monkeypatch):
+    monkeypatch.setattr(short_sequences, "IN_A_LOOP", {"d": 16, "N": 24})
+    row = short_sequences.call(which, 16, 24, device=kernels.DEVICE)
+    assert (row["pass"], row["B"], row["H"], row["N"], row["d"], row["causal"]) == (which, 1, 2, 24, 16, False)
+    assert row["host_us"] == dict.fromkeys(short_sequences.NAMES, 30.0)
+    assert row["loop_us"] == dict.fromkeys((*short_sequences.NAMES, "flex"), 40.1)
+    assert "loop_us" not in short_sequences.call(which, 16, 32, device=kernels.DEVICE)
+
+
+def test_a_wrong_call_is_not_timed(clocks, monkeypatch, capsys):
+    right = short_sequences.BACKWARD_PEERS["ours"]
+    wrong = lambda Q, K, V, causal: right(Q, K, 1.1 * V, causal)  # noqa: E731
+    monkeypatch.setattr(short_sequences, "chosen_sdpa", wrong)
+    row = short_sequences.call("both", 16, 24, device=kernels.DEVICE)
+    assert row["host_us"] == {"ours": 30.0, "sdpa_flash": None, "sdpa_cudnn": None}
+    assert "sdpa_flash: none, AssertionError: dQ of sdpa_flash at d=16, N=24 is wrong" in capsys.readouterr().out
+    monkeypatch.setitem(short_sequences.BACKWARD_PEERS, "ours", wrong)
+    with pytest.raises(AssertionError, match="of ours at d=16, N=24 is wrong"):
+        short_sequences.call("both", 16, 24, device=kernels.DEVICE)
+
+
+@pytest.mark.parametrize(("which", "waits"), [("host_us", 7), ("loop_us", 2)])
+def test_a_call_is_timed_with_the_gpu_idle_and_a_loop_until_it_is_done(which, waits, monkeypatch):
+    """By a clock that goes on by two milliseconds in each wait, and one in each call, ten of a slow one."""
+    now, waited = [0.0], []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: (waited.append(1), now.__setitem__(0, now[0] + 2e-3)))
+    monkeypatch.setattr(short_sequences.time, "perf_counter", lambda: now[0])
+
+    def call(seconds):
+        now[0] += seconds
+
+    us = getattr(short_sequences, which)({"one": lambda: call(1e-3), "slow": lambda: call(1e-2)}, calls=7)
+    assert len(waited) == waits * short_sequences.TURNS * 2
+    waiting = 0 if which == "host_us" else 2000 / 7
+    assert us == {"one": pytest.approx(1000 + waiting, abs=0.1), "slow": pytest.approx(10000 + waiting, abs=0.1)}
+
+
+def test_each_number_is_read_as_often_as_it_is_said():
+    X, sums = bandwidth.numbers(3, kernels.DEVICE), torch.zeros(5, device=kernels.DEVICE)
+    bandwidth.check("reads", bandwidth.read(X, sums, 4), X, 4)
+    with pytest.raises(AssertionError, match="reads are wrong: the sum is"):
+        bandwidth.check("reads", bandwidth.read(X, sums, 3), X, 4)
+
+
+@pytest.mark.gpu
+def test_the_cache_gives_more_than_dram():
+    (l2_bytes, l2_ms), (dram_bytes, dram_ms) = bandwidth.l2_read(), bandwidth.dram_copy()
+    assert l2_bytes / l2_ms > dram_bytes / dram_ms > 1e8  # bytes a millisecond
+    assert harness.capability() >= 75

@@ -1,0 +1,100 @@
+"""The benchmark of variants: what is recorded is what is compiled today, and a wrong result is not timed."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from flashlib import masks, torch_ref
+from flashlib.bench import cases, variants
+from flashlib.bench.common import harness, records
+from flashlib.bench.common.problem import Size
+
+SIZE = Size(1, 2, 2, 64, 16, False)
+RECORD = json.loads((records.DATA / "h200_variants.json").read_text(encoding="utf-8"))
+
+
+def checked():
+    """Of each variant one row of each pass, with one d or the other; of bits, which take time, a shorter one."""
+    for row in RECORD["rows"]:
+        N = 4096 if row["case"] == "every 4th key" else 16384
+        if row["N"] == N and (row["d"] == 64) == (row["pass"] == "forward"):
+            for kernel in row["kernels"]:
+                yield pytest.param(row, kernel, id=f"{row['case']}-{kernel['kernel']}")
+
+
+@pytest.mark.parametrize("row, kernel", list(checked()))
+def test_what_was_timed_is_what_is_compiled_today(row, kernel):
+    again = "make the record anew: python -m flashlib.bench.variants --out notebooks/data/h200_variants.json"
+    assert RECORD["triton"] == records.pinned_triton(), again
+    assert variants.today(row, kernel["kernel"]) == kernel["ttgir"], again
+
+
+def test_every_variant_and_size_is_recorded():
+    found = {(row["case"], row["pass"], row["d"], row["N"]) for row in RECORD["rows"]}
+    names = [case.name for case in cases.CASES]
+    passes = "forward", "backward"
+    assert found == {(c, p, d, N) for c in names for p in passes for d in (64, 128) for N in variants.LENGTHS}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Tables of small blocks, no clock, and standard attention in the place of FlexAttention."""
+    monkeypatch.setattr(cases, "BLOCK", 16)
+    monkeypatch.setattr(harness, "side_by_side", lambda runs: dict.fromkeys(runs, 1.0))
+    monkeypatch.setattr(variants, "prepare", lambda problem: {})
+
+    def standard(problem, Q, K, V):
+        found = torch_ref.attention(Q, K, V, mask=problem.mask)
+        return (variants.sink.add(found, cases.SINK) if problem.case.with_sink else found).O
+
+    monkeypatch.setattr(variants.Problem, "flex", standard)
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+def test_a_row_says_what_was_timed(case, gradients, small):
+    torch.manual_seed(0)
+    row = variants.measure(case, SIZE, gradients, device="cpu")
+    assert row["ms"]["ours"] == row["ms"]["flex"] == 1.0 and (row["ms"]["sdpa_mask"] == 1.0) == bool(case.numbers)
+    assert 0 < row["tiles"] <= 1 and abs(row["per_tile"] - row["tiles"]) < 1e-3
+    assert len(row["kernels"]) == 1 + gradients
+
+
+def test_the_tiles_of_a_row_are_those_that_the_kernels_compute(monkeypatch):
+    monkeypatch.setattr(cases, "lengths", lambda N: np.array([130, 333, 37, N - 500]))
+    size = SIZE._replace(N=700)
+    problem = variants.Problem(cases.named("documents"), size, True, device="cpu")
+    for launch in problem.passes():
+        transposed = launch.kernel.__name__ == "_dkv"
+        own, streamed = (launch.config[n] for n in (("B_C", "B_R") if transposed else ("B_R", "B_C")))
+        first, end = problem.mask.keys(masks.Place(size.N, size.N))
+        sees = (np.arange(size.N) >= first[:, None]) & (np.arange(size.N) < end[:, None])
+        computed = 0
+        for at in range(0, size.N, own):
+            seen = np.flatnonzero((sees.T if transposed else sees)[at : at + own].any(0))
+            begin = seen[0] // streamed * streamed if transposed else seen[0]
+            computed += -(-(seen[-1] + 1 - begin) // streamed)
+        share = computed / -(-size.N // own) / -(-size.N // streamed)
+        assert variants.tiles(launch, problem.mask, size) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_packed_sequences_are_those_of_the_documents(gradients, small, monkeypatch):
+    monkeypatch.setattr(cases, "lengths", lambda N: np.array([3, 20, 1, N - 24]))
+    row = variants.packed(SIZE._replace(B=2), gradients, device="cpu")
+    assert (row["sequences"], row["longest"], row["tokens"]) == (8, 40, 128) and row["ms"]["ours"] == 1.0
+
+
+def test_a_wrong_result_is_not_timed(small):
+    torch.manual_seed(0)
+    problem = variants.Problem(cases.named("causal ALiBi"), SIZE, False, device="cpu")
+    problem.verify("ours", problem.run(problem.ours)())
+    with pytest.raises(AssertionError, match="O of plain, causal ALiBi is wrong"):
+        problem.verify("plain", problem.run(problem.plain)())
+
+
+def test_the_lengths_of_documents_fill_the_tokens():
+    for N in variants.LENGTHS:
+        assert cases.lengths(N).sum() == N and (cases.lengths(N) > 0).all()

@@ -1,0 +1,344 @@
+"""FlashPlayer in JupyterLab, in a real browser: what it shows is what Python computed, frame by frame.
+
+What a test changes it changes back: those below it go on from there.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("anywidget")
+
+from flashlib.widgets.flash_player.frames import PACKED
+from tests.browser.lab import resized
+from tests.browser.playing import (
+    active_cell,
+    assert_announces,
+    assert_drawing_fits_into_a_frame,
+    assert_line_at_work_is_lit,
+    assert_meters_count,
+    assert_nothing_jumps,
+    assert_whole_steps_are_one_frame_each,
+    at_start,
+    data,
+    every_frame,
+    four_digits,
+    numbers,
+    press,
+    received,
+    seek,
+    steps_of,
+    timeline,
+    two_decimals,
+    unfold,
+    value,
+    wait_for,
+)
+
+pytestmark = pytest.mark.browser
+
+# A learner's loop with a bug: l is never rescaled.
+BUG = """
+import numpy as np
+from flashlib.types import Step
+
+def my_steps(Q, K, V, B_r, B_c):
+    for i in range(-(-len(Q) // B_r)):
+        Q_i = Q[i * B_r : (i + 1) * B_r]
+        m, l, O_acc = np.full(len(Q_i), -np.inf), np.zeros(len(Q_i)), np.zeros_like(Q_i)
+        for j in range(-(-len(K) // B_c)):
+            K_j, V_j = K[j * B_c : (j + 1) * B_c], V[j * B_c : (j + 1) * B_c]
+            S_ij = Q_i @ K_j.T / np.sqrt(Q.shape[1])
+            m_old, m = m, np.maximum(m, S_ij.max(axis=1))
+            alpha = np.exp(m_old - m)
+            P_ij = np.exp(S_ij - m[:, None])
+            l = l + P_ij.sum(axis=1)
+            O_acc = alpha[:, None] * O_acc + P_ij @ V_j
+            yield Step(i, j, m, l, O_acc)
+
+FlashPlayer.from_steps(my_steps)
+"""
+
+CELLS = [
+    "from flashlib.widgets import FlashPlayer\nFlashPlayer(N=7, d=3, B_r=4, B_c=2)",
+    "import numpy as np\nQ = np.random.default_rng(1).normal(size=(10, 4))\n"
+    "FlashPlayer(Q, Q[:7], Q[:7], B_r=4, B_c=3, causal=True, order='fa1')",
+    BUG,
+    "FlashPlayer(np.ones((4, 2)), np.ones((4, 3)), np.ones((4, 3)))",
+]
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab):
+    with open_lab("player.ipynb", cells=CELLS) as lab:
+        assert lab.run_all() == []
+        yield lab
+
+
+@pytest.fixture(params=[0, 1], ids=["fa2", "fa1, causal, N_q > N_k"])
+def player(lab, request):
+    return at_start(lab, request.param)
+
+
+@pytest.fixture
+def first(lab):
+    return at_start(lab, 0)
+
+
+COLUMN = '.flash-rows tbody tr:not(.flash-unused) [data-name="{}"] > span:first-child'
+
+
+def shown(player, name):
+    """The numbers in a column of the state table; None where it is blank."""
+    return numbers(player.locator(COLUMN.format(name)).all_inner_texts())
+
+
+def test_the_buffer_is_tiled_steps_bit_for_bit(player):
+    frames, sent = received(player)
+    steps = steps_of(frames, sent)
+    assert len(steps) == len(frames["steps"]) == int(data(player, "tiles"))
+    for position, (step, packed) in enumerate(zip(steps, frames["steps"], strict=True)):
+        for name, offset in zip(PACKED, packed[8:], strict=False):
+            X = getattr(step, name).astype("<f8").ravel()
+            assert np.array_equal(sent[offset : offset + X.size].view("u8"), X.view("u8")), (position, name)
+
+
+def test_every_frame_shows_the_numbers_of_its_part(player):
+    frames, sent = received(player)
+    steps = steps_of(frames, sent)
+    order = ["load", "scores", "maximum", "rescale", "weights", "add", "store"]
+    columns = {name: f"texts('{COLUMN.format(name)}')" for name in ("m_old", "m", "alpha", "l")}
+    tiles = {name: f"cells('{name}')" for name in ("S_ij", "P_ij")}
+    shown = every_frame(player, data="{ ...player.dataset }", **columns, **tiles)
+    for frame, ((k, part), told) in enumerate(zip(timeline(player), shown[:-1], strict=True)):
+        step, now = steps[k], order.index(part)
+        done = lambda name: now >= order.index(name)  # noqa: B023, E731
+        rescaled = step.alpha * step.l_old if done("rescale") else step.l_old
+        expected = {
+            "m_old": step.m_old,
+            "m": step.m if done("maximum") else step.m_old,
+            "alpha": step.alpha if done("rescale") else [None] * len(step.m),
+            "l": step.l if done("add") else rescaled,
+        }
+        for name, X in expected.items():
+            four = [x if x is None else four_digits(x) for x in X]
+            assert numbers(told[name]) == four, (frame, part, name)
+        for name, since in (("S_ij", "scores"), ("P_ij", "weights")):
+            X = getattr(step, name).ravel() if done(since) and part != "store" else []
+            assert numbers(told[name]) == [two_decimals(x) for x in X], (frame, part, name)
+        assert (told["data"]["part"], told["data"]["step"]) == (part, str(k))
+
+
+def test_each_step_is_played_in_its_parts(player):
+    frames, sent = received(player)
+    parts = ["load", "scores", "maximum", "rescale", "weights", "add"]
+    stores = {after for after, *_ in frames["writes"]}
+    assert stores >= {len(frames["steps"]) - 1}
+    expected = [[k, part] for k in range(len(frames["steps"])) for part in [*parts, *["store"] * (k in stores)]]
+    assert timeline(player) == expected
+
+
+def test_the_line_at_work_is_lit_and_is_of_the_source(player):
+    assert_line_at_work_is_lit(player)
+
+
+def test_meters_count_with_the_frames(player):
+    frames, _ = received(player)
+    assert_meters_count(player, frames)
+    standard = f"{sum(frames['standard']):,} B".replace(",", "\u202f")
+    assert standard in player.locator(".flash-meters").inner_text()
+
+
+def test_tiles_are_drawn_as_they_are(player):
+    """Asks the picture itself, at the middle of each tile, which of its paths cover that point."""
+    frames, _ = received(player)
+    computed = [(i, j) for i, j, *_ in frames["steps"]]
+    everything = {(i, j) for i in range(frames["T_r"]) for j in range(frames["T_c"])}
+    for k in (0, 1, len(computed) // 2, len(computed) - 1, len(computed)):
+        player.evaluate("(player, k) => player.flashWidget.seekStep(k)", k)
+        covers = player.evaluate(
+            """player => {
+                const { grid, frames } = player.flashWidget;
+                const [done, skipped] = ["done", "skipped"].map((name) => player.querySelector(`.flash-${name}`));
+                const found = [];
+                for (let i = 0; i < frames.T_r; i++) for (let j = 0; j < frames.T_c; j++) {
+                    const middle = (k, B, N) => (k * B + Math.min((k + 1) * B, N)) / 2;
+                    const x = middle(j, frames.B_c, frames.N_k) * grid.width;
+                    const y = middle(i, frames.B_r, frames.N_q) * grid.height;
+                    const inside = (path) => path.isPointInFill(new DOMPoint(x, y));
+                    found.push([i, j, inside(done), inside(skipped)]);
+                }
+                return found;
+            }"""
+        )
+        assert {(i, j) for i, j, done, _ in covers if done} == set(computed[:k])
+        assert {(i, j) for i, j, _, skipped in covers if skipped} == everything - set(computed)
+
+
+def test_a_click_on_a_tile_goes_there(first):
+    frames, _ = received(first)
+    field = first.locator(".flash-grid-field")
+    box = field.bounding_box()
+    first.page.mouse.click(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
+    assert data(first, "step") == str(len(frames["steps"]) - 1)
+
+
+def test_it_plays_and_stops(first):
+    button = first.locator(".flash-play")
+    button.click()
+    wait_for(first, "Number(data.frame) >= 2")
+    button.click()
+    assert button.get_attribute("data-playing") == "false"
+    assert not first.evaluate("player => player.flashWidget.transport.playing")
+
+
+def test_whole_steps_are_one_frame_each(first):
+    assert_whole_steps_are_one_frame_each(first)
+
+
+def test_drawing_a_frame_fits_into_a_frame(first):
+    assert_drawing_fits_into_a_frame(first)
+
+
+def test_keyboard(lab, first):
+    page = lab.page
+    first.focus()  # makes its cell the active one
+    first.evaluate("player => { player.flashWidget.picked = null; }")
+    before = active_cell(lab)
+    keys = [
+        ("ArrowRight", "frame", "1"),
+        ("ArrowRight", "frame", "2"),
+        ("ArrowLeft", "frame", "1"),
+        ("PageDown", "step", "1"),
+        ("PageDown", "step", "2"),
+        ("PageUp", "step", "1"),
+        ("Home", "frame", "0"),
+        ("ArrowDown", "row", "1"),
+        ("ArrowDown", "row", "2"),
+        ("ArrowUp", "row", "1"),
+        ("End", "step", data(first, "tiles")),
+        ("Home", "frame", "0"),
+    ]
+    press(first, keys)
+    page.keyboard.press("Space")
+    wait_for(first, "Number(data.frame) >= 1")
+    page.keyboard.press("Space")
+    assert active_cell(lab) == before
+    assert page.evaluate("() => document.activeElement.matches('.flash-player')")
+
+
+def test_the_row_is_told_in_words(player):
+    frames, sent = received(player)
+    steps = steps_of(frames, sent)
+    *told, end = every_frame(player, row="Number(player.dataset.row)", text="texts('.flash-sentence')[0]")
+    for (k, part), now in zip(timeline(player), told, strict=True):
+        step, r, text = steps[k], now["row"] - steps[k].rows.start, now["text"]
+        assert "undefined" not in text and "object" not in text
+        if part != "rescale":
+            continue
+        if step.m[r] > step.m_old[r] > -math.inf:
+            assert "the maximum grew from" in text and "is multiplied by alpha" in text
+        elif step.m[r] == -math.inf:
+            assert "has seen no key" in text
+        elif step.m_old[r] > -math.inf:
+            assert "nothing is rescaled" in text or "sees no key of this tile" in text
+        else:
+            assert "nothing to rescale" in text
+    assert "none was stored" in end["text"]
+
+
+def test_sliders_and_switches_retile(lab, first):
+    page = lab.page
+    unfold(first)
+    change = lambda name, key: (first.locator(f'input[data-name="{name}"]').focus(), page.keyboard.press(key))  # noqa: E731
+    change("B_c", "ArrowRight")
+    wait_for(first, "data.tc === '3'")
+    first.get_by_text("causal", exact=True).click()
+    wait_for(first, "Number(data.tiles) < 6")
+    first.get_by_text("FA1", exact=True).click()
+    page.wait_for_function("player => player.flashWidget.frames.order === 'fa1'", arg=first.element_handle())
+    assert first.locator('.flash-strip .flash-matrix[data-name="m"]').count() == 1
+    frames, sent = received(first)
+    assert [(s.i, s.j) for s in steps_of(frames, sent)] == [tuple(s[:2]) for s in frames["steps"]]
+    change("N", "ArrowLeft")
+    page.wait_for_function("player => player.flashWidget.frames.N_q === 6", arg=first.element_handle())
+    change("d", "ArrowRight")
+    page.wait_for_function("player => player.flashWidget.frames.d === 4", arg=first.element_handle())
+    _, before = received(first)
+    first.get_by_text("new numbers").click()
+    page.wait_for_function("player => player.flashWidget.frames.setting.seed === 1", arg=first.element_handle())
+    _, after = received(first)
+    assert not np.array_equal(before, after)
+    first.get_by_text("FA2", exact=True).click()
+    first.get_by_text("causal", exact=True).click()
+    for name, key in (("B_c", "ArrowLeft"), ("N", "ArrowRight"), ("d", "ArrowLeft")):
+        change(name, key)
+    page.wait_for_function(
+        "player => JSON.stringify(player.flashWidget.frames.setting) === "
+        '\'{"B_r":4,"B_c":2,"causal":false,"order":"fa2","N":7,"d":3,"seed":1}\'',
+        arg=first.element_handle(),
+    )
+
+
+def test_a_bug_plays_as_a_bug(lab):
+    player = at_start(lab, 2)
+    learner = received(player)[0]["learner"]
+    k, name, row = learner["first"]
+    assert name == "l"
+    frame = next(n for n, (step, part) in enumerate(timeline(player)) if step == k and part == "add")
+    rescale = next(n for n, (step, part) in enumerate(timeline(player)) if step == k and part == "rescale")
+    seek(player, rescale)
+    l_old = shown(player, "l")
+    seek(player, rescale - 1)
+    assert shown(player, "l") == l_old  # nobody knows yet whether this code rescales
+    seek(player, frame - 1)
+    assert player.locator(".flash-verdict").inner_text() == ""
+    seek(player, frame)
+    player.locator(".flash-rows tbody tr").nth(row).click()
+    verdict = player.locator(".flash-verdict").inner_text()
+    assert verdict.startswith(f"Here it parts from the truth: l of row {row} is ")
+    given, true = (value(text.rstrip(".")) for text in verdict.partition(" is ")[2].split(", it should be "))
+    assert shown(player, "l")[row] == given != true
+    ghost = player.locator('.flash-rows tbody tr [data-name="l"] .flash-true').nth(row).inner_text()
+    assert value(ghost.removeprefix("≠ ")) == true
+    assert player.locator(".flash-errors path").get_attribute("d").count("V") == 2 * len(learner["errors"])
+    seek(player, len(timeline(player)))
+    verdict = player.locator(".flash-verdict").inner_text()
+    assert f"It parted from the truth at step {k + 1}" in verdict and "O is wrong from row 0 on" in verdict
+    code = player.locator('.flash-lines tr[data-part="add"] code').all_inner_texts()
+    assert code[0] == "l = l + P_ij.sum(axis=1)"
+
+
+def test_what_cannot_be_played_is_said_in_its_place(lab):
+    player = lab.page.locator(".flash-player").nth(3)
+    assert "the last axis, d, must be equal" in player.locator(".flash-problem").inner_text()
+    assert player.locator("button").count() == 0
+
+
+@pytest.mark.parametrize("width", [700, 1100])
+def test_it_fits_into_its_width(lab, first, width):
+    lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    with resized(first, width):
+        assert first.evaluate("player => player.scrollWidth <= player.clientWidth")
+        clipped = first.evaluate(
+            """player => [...player.querySelectorAll(".flash-panel, .flash-parts, .flash-cell")]
+                .filter((element) => element.scrollWidth > element.clientWidth + 1)
+                .map((element) => element.outerHTML)"""
+        )
+        assert clipped == []
+        names = ("memory", "chip", "grid", "row")
+        memory, chip, grid, row = (first.locator(f".flash-{name}").first.bounding_box() for name in names)
+    assert chip["y"] > memory["y"] and chip["x"] == memory["x"]  # SRAM is below HBM
+    beside = grid["x"] > memory["x"] + 200
+    assert beside == (row["y"] > grid["y"]) == (width == 1100)  # S beside it where it fits
+
+
+def test_nothing_jumps_as_it_plays(lab, first):
+    lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    assert_nothing_jumps(first, 1100)
+
+
+def test_announces_the_frame(first):
+    seek(first, 1)
+    assert_announces(first, "step 1 of 8 · tile (0, 0), 2 of 6")

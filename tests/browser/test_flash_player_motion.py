@@ -1,0 +1,106 @@
+"""What moves in FlashPlayer, in a real browser: slices between HBM and SRAM, and what alpha shrinks."""
+
+import pytest
+
+pytest.importorskip("anywidget")
+
+from flashlib.pictures.steps import grown
+from tests.browser.playing import at_start, data, four_digits, received, seek, steps_of, timeline, value
+
+pytestmark = pytest.mark.browser
+
+SMALL, RAGGED = range(2)  # the players of the page
+CELLS = [
+    "from flashlib.widgets import FlashPlayer\nFlashPlayer(N=7, d=3, B_r=4, B_c=2)",
+    "FlashPlayer(N=9, d=4, B_r=4, B_c=2, seed=5)",
+]
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab):
+    with open_lab("player_motion.ipynb", cells=CELLS) as lab:
+        assert lab.run_all() == []
+        yield lab
+
+
+@pytest.fixture
+def first(lab):
+    return at_start(lab, SMALL)
+
+
+# Play the step that ends at a frame, hold what moves at a part of its time, and see where it is then.
+HELD = """(player, [frame, part, selector]) => {
+    const { transport } = player.flashWidget;
+    transport.seek(frame - 1);
+    transport.step(1);
+    for (const animation of player.getAnimations({ subtree: true })) {
+        animation.pause();
+        animation.currentTime = part * animation.effect.getTiming().duration;
+    }
+    const box = player.querySelector(selector).getBoundingClientRect();
+    return [box.left, box.top, box.width, box.height];
+}"""
+SLICE = ".flash-strip:nth-child({}) .flash-here"
+TILE = '.flash-tiles .flash-matrix[data-name="{}"]'
+
+
+def frame_of(player, part, k=1):
+    return next(n for n, now in enumerate(timeline(player)) if now == [k, part])
+
+
+def test_slices_travel_from_hbm_to_sram_at_a_load(first):
+    frame = frame_of(first, "load")
+    for place, (name, moves) in enumerate([("Q_i", False), ("K_j", True), ("V_j", True)], start=1):
+        tile = TILE.format(name)
+        own = first.evaluate(HELD, [frame + 1, 1, tile])
+        in_hbm = first.evaluate(HELD, [frame, 0, SLICE.format(place)])
+        start, middle, end = (first.evaluate(HELD, [frame, part, tile]) for part in (0, 0.5, 1))
+        assert end == pytest.approx(own, abs=1)
+        assert start == pytest.approx(in_hbm if moves else own, abs=1)  # Q_i is there since the step before
+        assert (own[1] > middle[1] > start[1]) == moves
+
+
+def test_o_travels_back_at_a_store(first):
+    frame = next(n for n, (_, part) in enumerate(timeline(first)) if part == "store")
+    start, end = (first.evaluate(HELD, [frame, part, ".flash-air > .flash-matrix"]) for part in (0, 1))
+    assert end == pytest.approx(first.evaluate(HELD, [frame, 1, SLICE.format(4)]), abs=5)  # less its border
+    assert start[1] > end[1] + 100
+
+
+def test_what_was_summed_shrinks_by_alpha(lab):
+    player = at_start(lab, RAGGED)
+    frames, sent = received(player)
+    steps = steps_of(frames, sent)
+    k = next(k for k, step in enumerate(steps) if grown(step).any())
+    player.evaluate("player => { player.flashWidget.picked = null; }")
+    bar = '.flash-track[data-name="l"] .flash-kept'
+    frame = frame_of(player, "rescale", k)
+    before, after = (player.evaluate(HELD, [frame, part, bar])[2] for part in (0, 1))
+    alpha = steps[k].alpha[int(data(player, "row")) - steps[k].rows.start]
+    assert after / before == pytest.approx(alpha, rel=0.02)
+    assert value(player.locator(".flash-factor").inner_text().removeprefix("× ")) == four_digits(alpha)
+
+
+def test_nothing_moves_when_it_scrubs_or_plays_fast_and_the_frame_is_the_same(first):
+    moving = "player => player.getAnimations({ subtree: true }).length"
+    load = frame_of(first, "load")
+    seek(first, load)
+    assert first.evaluate(moving) == 0
+    shown = "player => player.querySelector('.flash-body').innerText"
+    still = first.evaluate(shown)
+    seek(first, load - 1)
+    times = first.evaluate(
+        """player => {
+            player.flashWidget.transport.step(1);
+            const moving = player.getAnimations({ subtree: true });
+            return moving.map((animation) => animation.effect.getTiming().duration);
+        }"""
+    )
+    assert set(times) == {300}  # ms, at two frames a second
+    first.page.wait_for_function(f"player => !({moving})(player)", arg=first.element_handle())
+    assert first.evaluate(shown) == still
+    first.locator(".flash-speed").select_option("10")
+    seek(first, load - 1)
+    first.evaluate("player => player.flashWidget.transport.step(1)")
+    assert first.evaluate(moving) == 0
+    first.locator(".flash-speed").select_option("2")

@@ -1,0 +1,83 @@
+"""Which exercises are solved is kept in one small file that may be deleted, and nowhere else."""
+
+import json
+
+import pytest
+
+pytest.importorskip("cloudpickle")
+from flashlib.checks import progress  # noqa: E402
+from flashlib.checks.classroom import progress_file  # noqa: E402
+from flashlib.checks.engine.exercise import EXERCISES  # noqa: E402
+from flashlib.checks.engine.verdict import Verdict  # noqa: E402
+
+RIGHT = Verdict(next(iter(EXERCISES)), "right", "in all 3 cases")
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    monkeypatch.delenv(progress_file.VARIABLE, raising=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_solved_exercise_is_kept(workspace):
+    assert repr(progress()).startswith(f"0 of {len(EXERCISES)}")
+    assert progress_file.record(RIGHT) == RIGHT
+    assert repr(progress()).startswith(f"1 of {len(EXERCISES)}")
+    assert f"✓ {RIGHT.exercise}" in repr(progress())
+    assert [path.name for path in workspace.iterdir()] == ["progress.json"]
+
+
+def test_it_stays_solved_and_others_come_to_it(workspace):
+    progress_file.record(RIGHT)
+    before = (workspace / "progress.json").read_text()
+    progress_file.record(RIGHT)
+    progress_file.record(Verdict(RIGHT.exercise, "wrong", "now it is"))
+    assert (workspace / "progress.json").read_text() == before
+    progress_file.record(Verdict("other", "right", ""))
+    assert set(json.loads((workspace / "progress.json").read_text())["solved"]) == {RIGHT.exercise, "other"}
+
+
+def test_it_may_be_deleted(workspace):
+    progress_file.record(RIGHT)
+    (workspace / "progress.json").unlink()
+    assert repr(progress()).startswith("0 of")
+
+
+def test_a_notebook_in_a_folder_of_the_workspace_counts(workspace, monkeypatch):
+    (workspace / "mine").mkdir()
+    monkeypatch.chdir(workspace / "mine")
+    progress_file.record(RIGHT)
+    assert (workspace / "progress.json").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"solved": 3}', "not json"])
+def test_a_file_that_is_something_else_is_left_alone(workspace, text):
+    (workspace / "progress.json").write_text(text)
+    verdict = progress_file.record(RIGHT)
+    assert verdict.outcome == "right" and "delete it to start anew" in repr(verdict)
+    assert "delete it to start anew" in repr(progress())
+    assert (workspace / "progress.json").read_text() == text
+
+
+def test_without_a_writable_place_it_says_so_and_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv(progress_file.VARIABLE, str(tmp_path / "nowhere" / "progress.json"))
+    verdict = progress_file.record(RIGHT)
+    assert verdict.outcome == "right" and "cannot be written" in repr(verdict)
+
+
+def test_elsewhere_and_switched_off_nothing_is_kept(tmp_path, monkeypatch, workspace):
+    monkeypatch.setenv(progress_file.VARIABLE, "off")
+    assert progress_file.record(RIGHT) == RIGHT and not list(workspace.iterdir())
+    monkeypatch.delenv(progress_file.VARIABLE)
+    monkeypatch.chdir(tmp_path)
+    assert progress_file.record(RIGHT) == RIGHT and not list(workspace.iterdir())
+    assert "it is not kept here" in repr(progress())
+
+
+def test_the_page_links_every_chapter():
+    page = progress()._repr_mimebundle_()["text/html"]
+    for exercise in EXERCISES.values():
+        assert f'href="{exercise.chapter}.ipynb"' in page and exercise.title.replace("'", "&#x27;") in page

@@ -1,0 +1,165 @@
+"""What a check says of answers that are wrong in ways that no exercise foresees."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cloudpickle")
+from flashlib.checks.engine import mistakes  # noqa: E402
+from flashlib.checks.engine.examine import Case, Finding, Known, Measured, examine  # noqa: E402
+from flashlib.checks.engine.program import Program  # noqa: E402
+from flashlib.checks.engine.values import same, show  # noqa: E402
+
+x = np.array([1.0, 2.0, 4.0])
+CASES = [Case("one number", (x[:1],), 1.0), Case("three numbers", (x,), 7.0)]
+SUM = Program("def my_sum(x):\n    X = 1 * x\n    total = X.sum()\n    return total", {})
+TABLE = """
+[sum]
+mean*: the mean is taken: take the sum
+    total = X.mean()
+cubed: the numbers are cubed
+    X = x**3
+doubled: {name} is read {times} times
+"""
+KNOWN = Known("sum", SUM)
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch):
+    found = dict(mistakes.tables())
+    mistakes._read(TABLE, found)
+    monkeypatch.setattr(mistakes, "tables", lambda: found)
+
+
+def said(answer, cases=CASES, **options):
+    return examine(answer, cases, KNOWN, **options)
+
+
+class Odd:
+    def __repr__(self):
+        raise ValueError("no text")
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def test_right():
+    assert said(lambda x: x.sum()).outcome == "right"
+
+
+def test_a_mistake_is_named_with_the_smallest_input_that_shows_it():
+    verdict = said(lambda x: sum(x) / len(x))
+    assert (verdict.mistake, verdict.sentence) == ("mean", "the mean is taken: take the sum")
+    assert dict(verdict.details) == {"input": "x = [1. 2. 4.]", "expected": "7.", "given": "2.3333"}
+
+
+def test_a_mistake_must_explain_every_case():
+    verdict = said(lambda x: x.mean() if len(x) > 1 else 5.0)
+    assert (verdict.mistake, verdict.sentence) == ("value", "the result is wrong for one number")
+
+
+def test_two_mistakes_at_once_are_both_named():
+    verdict = said(lambda x: (x**3).mean())
+    assert verdict.mistake == "mean and cubed"
+    assert verdict.sentence == "the mean is taken: take the sum; and the numbers are cubed"
+
+
+def test_a_guard_that_the_model_of_a_mistake_lacks_does_not_hide_it():
+    cases = [*CASES, Case("no numbers", (x[:0],), 0.0)]  # whose mean is nan
+    assert said(lambda x: x.mean() if len(x) else 0.0, cases).mistake == "mean"
+
+
+def test_a_mistake_is_named_before_later_stages_are_looked_at():
+    stages = [CASES, [Case("no numbers", (x[:0],), 0.0)]]
+    assert said(lambda x: x.mean() if len(x) else 1 / 0, stages).mistake == "mean"
+    assert said(lambda x: x.sum() if len(x) else 1.0, stages).sentence == "the result is wrong for no numbers"
+    assert said(lambda x: x.sum(), stages).sentence == "in all 3 cases"
+
+
+def test_how_a_right_result_was_found_counts_after_it():
+    found = Finding("doubled", name="x", times=2)
+    assert said(lambda x: Measured(x.sum(), found)).sentence == "x is read 2 times"
+    assert said(lambda x: Measured(x.mean(), found)).mistake == "mean"
+    assert said(lambda x: Measured(x.sum(), None)).right
+
+
+def test_a_dtype_may_be_asked_for():
+    cases = [Case("fp32", (x.astype(np.float32),), 7.0, 1e-5, np.float32)]
+    assert said(lambda x: x.sum(), cases).right
+    verdict = said(lambda x: float(x.sum()), cases)
+    assert verdict.mistake == "dtype" and "float32" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    "answer, sentence",
+    [
+        (lambda x: None, "returns nothing; is a return missing?"),
+        (lambda x: "7", "the result is a str; expected the number 1."),
+        (lambda x: x, "the result has shape (1,); expected ()"),
+        (lambda x: np.nan, "the result is wrong (nan) for one number"),
+        (lambda x: np.inf, "the result is wrong for one number"),
+        (lambda x, y: x, "raises TypeError"),
+        (lambda x: {}["a"], "raises KeyError: 'a'"),
+        (lambda x: exit(), "raises SystemExit"),
+        (lambda x: interrupt(), "raises KeyboardInterrupt"),
+        (lambda x: Odd(), "the result is an Odd; expected the number 1."),
+        (lambda x: np.broadcast_to(1.0, (10**6, 10**6)), "the result has shape (1000000, 1000000); expected ()"),
+    ],
+)
+def test_whatever_it_returns_or_raises_is_told(answer, sentence):
+    verdict = said(answer)
+    assert verdict.outcome == "wrong"
+    assert verdict.sentence.startswith(sentence)
+
+
+def test_not_solved_yet():
+    def stub(x):
+        raise NotImplementedError
+
+    assert said(stub).outcome == "not solved yet"
+
+
+def test_an_argument_that_is_changed_is_told_and_the_next_case_is_not_harmed():
+    def sorts(x):
+        x.sort()
+        return x.sum()
+
+    cases = [Case("sorted", (x,), 7.0), Case("unsorted", (x[::-1].copy(),), 7.0)]
+    verdict = said(sorts, cases)
+    assert verdict.sentence == "the result is right, but its argument x is changed: make a copy"
+    assert dict(verdict.details) == {"before": "[4. 2. 1.]", "after": "[1. 2. 4.]"}
+    assert np.array_equal(x, [1, 2, 4])
+
+
+def test_arguments_lie_between_nan():
+    neighbours = []
+    said(lambda x: neighbours.append(x.base) or x.sum())
+    assert all(np.isnan(base[0]) and np.isnan(base[-1]) for base in neighbours)
+
+
+def test_several_outputs_are_told_apart():
+    cases = [Case("one number", (2.0,), (2.0, np.ones(2)))]
+    assert said(lambda x: (x, np.ones(2)), cases, outputs=("m", "l")).outcome == "right"
+    assert said(lambda x: (x, np.zeros(2)), cases, outputs=("m", "l")).sentence == "l is wrong for one number"
+    assert "expected the 2 values m, l" in said(lambda x: x, cases, outputs=("m", "l")).sentence
+
+
+def test_same_is_strict_about_nan_infinities_and_shapes():
+    assert same([1.0, np.inf], [1.0, np.inf], 0) and same(np.nan, np.nan, 1)
+    assert not same(np.nan, 1.0, 1e9) and not same(np.inf, -np.inf, 1) and not same(1e300, np.inf, 1)
+    assert not same(np.ones(2), np.ones((1, 2)), 1) and not same(1.001, 1.0, 1e-4)
+
+
+def test_what_differs_is_shown_to_differ():
+    verdict = said(lambda x: 7.000001, CASES[1:])
+    shown = dict(verdict.details)
+    assert shown["expected"] != shown["given"]
+
+
+def test_a_large_array_is_told_by_its_first_difference():
+    right = np.arange(100.0)
+    wrong = right.copy()
+    wrong[42] = -1
+    verdict = said(lambda x: wrong, [Case("a row", (1,), right)])
+    assert ("first at", "result[42]: expected 42., given -1.") in verdict.details
+    assert len(show(right)) < 80

@@ -1,0 +1,99 @@
+"""What every exercise answers, whatever it is given."""
+
+import functools
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cloudpickle")
+from flashlib import checks  # noqa: E402
+from flashlib.checks.engine import exercise  # noqa: E402
+from flashlib.checks.engine.exercise import EXERCISES  # noqa: E402
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+@pytest.mark.parametrize("odd", [None, 3, "f", [1.0]])
+def test_what_is_no_function_is_told(name, odd):
+    verdict = EXERCISES[name](odd)
+    assert verdict.mistake == "no_function" and "pass the function itself" in verdict.sentence
+
+
+def test_an_answer_that_cannot_be_sent_is_not_checked():
+    lock = threading.Lock()
+    verdict = checks.online_step(lambda m, l, x_j: lock)
+    assert verdict.outcome == "not checked" and "cannot be sent" in verdict.sentence
+
+
+def test_an_endless_answer_is_ended_and_its_input_named(monkeypatch):
+    monkeypatch.setattr(exercise, "LIMIT", 0.5)
+
+    def endless(m, l, x_j):
+        while True:
+            pass
+
+    verdict = checks.online_step(endless)
+    assert verdict.sentence == "did not end within 0.5 seconds"
+    assert "x_j = 2." in dict(verdict.details)["input"]
+
+
+def test_a_mistake_of_a_check_is_no_mistake_of_the_learner(monkeypatch):
+    def examine(*_):
+        raise KeyError("ours")
+
+    monkeypatch.setattr(exercise, "_examine", examine)
+    verdict = checks.online_step(lambda: 1)
+    assert verdict.outcome == "not checked" and "not in your answer" in verdict.sentence
+    assert "KeyError: 'ours'" in dict(verdict.details)["traceback"]
+
+
+def test_what_it_prints_is_shown():
+    verdict = checks.online_step(lambda m, l, x_j: print("here", x_j))
+    assert verdict.printed.startswith("here 2.0\n") and "it printed:" in repr(verdict)
+
+
+def test_cases_are_drawn_anew_from_a_seed_that_is_shown():
+    """An answer that is right in all fixed cases alone, by whatever tells them apart, is found out."""
+
+    def for_round_scores(m, l, x_j):
+        if x_j == -np.inf or x_j % 1:
+            return m, l
+        m_old, m = m, max(m, x_j)
+        return m, l * np.exp(m_old - m) + np.exp(x_j - m)
+
+    said = {seed: repr(checks.online_step(for_round_scores, seed=seed)) for seed in range(8)}
+    found = {seed: text for seed, text in said.items() if "drawn with seed" in text}
+    assert len(found) >= 3 and len(set(found.values())) == len(found)
+    assert all(f"drawn with seed {seed})" in text for seed, text in found.items())
+    seed, text = found.popitem()
+    assert repr(checks.online_step(for_round_scores, seed=seed)) == text
+
+
+def test_solutions_are_out_of_reach_of_an_answer():
+    def looks_up(m, l, x_j):
+        from flashlib.checks.engine import solutions
+
+        return solutions.solution("online_step")(m, l, x_j)
+
+    assert "out of reach" in checks.online_step(looks_up).sentence
+
+
+def test_an_answer_may_be_cached():
+    calls = []
+
+    @functools.cache
+    def cached(m, l, x_j):
+        calls.append(x_j)
+        m_old, m = m, max(m, x_j)
+        return (m, l * np.exp(m_old - m) + np.exp(x_j - m)) if x_j > -np.inf else (m_old, l)
+
+    assert checks.online_step(cached).right
+
+
+def test_a_wrong_loop_can_be_played():
+    pytest.importorskip("anywidget")
+    from flashlib.checks import answers
+
+    wrong = next(a for a in answers.wrong() if (a.exercise, a.mistake) == ("fa2", "l_not_rescaled"))
+    player = checks.fa2(wrong.program.function).play()
+    assert "wrong from step" in repr(player) and ", in l of row" in repr(player)

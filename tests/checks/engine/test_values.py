@@ -1,0 +1,45 @@
+"""Values as text: whole numbers have no point, and what is cut says its shape."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from flashlib.checks.engine.values import as_array, same, show
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (np.int64(3), "3"), (np.int64(10**15 + 1), "1000000000000001"), (np.array([2, 4]), "[2 4]"),
+        (np.array([[0, 1], [2, 3]], np.uint8), "[[0 1] [2 3]]"), ([(0, 0, 2), (0, 2, 4)], "[[0 0 2] [0 2 4]]"),
+        (np.arange(40).reshape(5, 8), "shape (5, 8), [0 1 2 3 ...]"), (np.bool_(True), "True"),
+    ],
+)  # fmt: skip
+def test_whole_numbers_are_shown_as_whole_numbers(x, text):
+    assert show(x) == text
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (3.0, "3."), (np.float32(3), "3."), (np.array([2.0, 4.0]), "[2. 4.]"), ([2, 4.0], "[2. 4.]"),
+        (np.arange(30.0), "shape (30,), [0. 1. 2. 3. ...]"), ([Fraction(1, 2), Fraction(3)], "[0.5 3. ]"),
+    ],
+)  # fmt: skip
+def test_floats_keep_their_point(x, text):
+    assert show(x) == text
+
+
+def test_tensors_are_shown_as_arrays():
+    torch = pytest.importorskip("torch")
+    assert show(torch.tensor([2, 4])) == "[2 4]" and show(torch.tensor([2.0, 4.0])) == "[2. 4.]"
+    assert as_array(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float64
+    with pytest.raises(TypeError, match="no number"):
+        as_array(torch.ones(2, dtype=torch.complex64))
+
+
+def test_what_cancels_is_compared_with_the_size_of_its_terms():
+    noise = np.array([3e-17, -1e-17])
+    assert not same(0 * noise, noise, 1e-9) and same(0 * noise, noise, 1e-9, size=2.0)
+    assert not same([0.0, 1e-8], noise, 1e-9, size=2.0) and not same([3.1], [3.0], 1e-9, size=2.0)

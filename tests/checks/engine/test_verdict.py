@@ -1,0 +1,34 @@
+"""How a verdict is shown."""
+
+from flashlib.checks.engine.verdict import MIME, OUTCOMES, STYLES, Verdict
+
+WRONG = Verdict("merge", "wrong", "l < 0", (("input", "a = 1\nb = 2"), ("given", "<nan>")), printed="here\n")
+
+
+def test_text():
+    assert repr(Verdict("merge", "right", "in all 3 cases")) == "right: in all 3 cases"
+    assert repr(Verdict("merge", "not solved yet", "")) == "not solved yet"
+    assert repr(WRONG).splitlines() == [
+        "wrong: l < 0",
+        "  input: a = 1",
+        "         b = 2",
+        "  given: <nan>",
+        "  it printed:",
+        "    here",
+    ]
+
+
+def test_page_and_data():
+    bundle = WRONG._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(WRONG)
+    assert "<b>Wrong:</b> l &lt; 0" in bundle["text/html"] and "&lt;nan&gt;" in bundle["text/html"]
+    assert bundle[MIME] == {"exercise": "merge", "outcome": "wrong", "sentence": "l < 0"}
+
+
+def test_every_outcome_has_a_look():
+    assert set(STYLES) == set(OUTCOMES)
+    assert len({mark for _, mark in STYLES.values()}) >= 4, "told apart without colours"
+
+
+def test_only_a_run_can_be_played():
+    assert WRONG.play() is WRONG

@@ -1,0 +1,156 @@
+"""Roles that a learner writes: whatever they are, the check says it in words, and plays what goes wrong."""
+
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cloudpickle")
+
+from flashlib import checks  # noqa: E402
+from flashlib.checks import answers  # noqa: E402
+from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
+from flashlib.checks.engine import drawn, solutions  # noqa: E402
+from flashlib.checks.engine.program import Program  # noqa: E402
+from flashlib.checks.harness import roles  # noqa: E402
+from flashlib.pipeline import Wait  # noqa: E402
+
+ROLES = ("producer", "consumer", "in_turns", "overlapped")
+MINE = [answer for answer in answers.right() if answer.exercise in ROLES]
+MINE += [answers.Answer(name, "", "solution", solutions.program(name)) for name in ROLES]
+TASKS = {  # what roles are for, arguments of a program, and what draws others
+    "producer": (exercises_roles.PRODUCER, (2, 1, 1), exercises_roles._any_ring),
+    "consumer": (exercises_roles.CONSUMER, (2, 1, 1), exercises_roles._two_rings),
+    "in_turns": (exercises_roles.TURNS, (2, 2), exercises_roles._any_turns),
+    "overlapped": (exercises_roles.OVERLAPPED, (2, 1, 1), exercises_roles._two_rings),
+}
+BODIES = {  # of an answer that is no right role, and the mistake that is named
+    "no_generator": ("return 3", "return [1, 2]", "return lambda: iter([])", "return None"),
+    "yields_nothing": ("yield from ()", "return iter([])"),
+    "endless": ("while True: yield Finish()", "import itertools; yield from itertools.repeat(Finish(0))"),
+    "no_command": (
+        "yield 1", "yield None", "yield Finish", "yield Finish(-1)", "yield Finish('all')", "yield Arrive(3)",
+        "yield Wait(None, 0)", "yield Product('S0', 7, 1)", "yield Product('S0', (), float('nan'))",
+        "yield Product('S0', (), 1, ('S9',))", "yield (Finish() for _ in range(3))",
+    ),
+    "raises": (
+        "yield Wait(1)", "yield Finish(); raise OSError", "raise KeyError('s')", "yield Unprintable()",
+        "yield Finish(Unprintable())",
+    ),
+}  # fmt: skip
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def answer_of(name, body):
+    """Return an answer to the exercise `name` that takes whatever it is given."""
+    names = solutions.program(name).names | {"Unprintable": Unprintable}
+    return Program(f"def my_{name}(*arguments):\n    {body}", names).function
+
+
+def examined(name, answer, seed=4711):
+    """Return the Verdict of a check that runs here, in this process."""
+    drawn.use(seed)
+    exercise = checks.EXERCISES[name]
+    return exercise.examine(answer, exercise.known)
+
+
+@pytest.mark.parametrize("name", ROLES)
+@pytest.mark.parametrize("mistake, body", [(id, body) for id, bodies in BODIES.items() for body in bodies])
+def test_what_is_no_role_is_said_in_words(name, mistake, body):
+    verdict = examined(name, answer_of(name, body))
+    assert (verdict.outcome, verdict.mistake) == ("wrong", mistake), f"\n{verdict}"
+    assert "{" not in repr(verdict)
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_stub_is_not_solved_yet(name):
+    assert examined(name, answer_of(name, "raise NotImplementedError")).outcome == "not solved yet"
+    assert examined(name, answer_of(name, "yield Finish(); raise NotImplementedError")).outcome == "not solved yet"
+
+
+@pytest.mark.parametrize("answer", MINE, ids=lambda a: f"{a.exercise}-{a.words}".replace(" ", "_"))
+def test_a_right_answer_is_right_whatever_is_drawn(answer):
+    """Of twenty seeds each answer meets five, and the answers to an exercise meet all."""
+    task, _, make = TASKS[answer.exercise]
+    known = checks.EXERCISES[answer.exercise].known
+    place = [other for other in MINE if other.exercise == answer.exercise].index(answer)
+    for seed in range(place % 4, 20, 4):
+        drawn.use(seed)
+        verdict = roles.examine(answer.program.function, [], make, known, task)
+        assert verdict.outcome == "right", f"seed {seed}:\n{verdict}"
+
+
+def test_a_drawn_program_that_is_wrong_is_shown_with_its_seed():
+    task, _, make = TASKS["producer"]
+    known = checks.EXERCISES["producer"].known
+    drawn.use(4711)
+    wrong = known.program.edited("for g in range(n + 1):").function
+    verdict = roles.examine(wrong, [], make, known, task)
+    assert verdict.mistake == "one_more" and dict(verdict.details)["program"].endswith("(drawn with seed 4711)")
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_what_is_drawn_is_the_same_for_the_same_seed(name):
+    def arguments(seed):
+        seen = []
+
+        def look(*given):
+            seen.append(re.sub(r" at 0x\w+", "", repr(given)))
+            yield from solutions.solution(name)(*given)
+
+        assert examined(name, look, seed).right
+        return seen
+
+    one, other = arguments(1), arguments(2)
+    assert arguments(1) == one and one != other
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_fault_is_played(name):
+    barrier = "arguments[3][0]" if name == "in_turns" else "arguments[1].full[0]"
+    body = f"yield Finish(); yield Wait({barrier}, 0); yield Wait({barrier}, 1)"
+    verdict = examined(name, answer_of(name, body))
+    assert verdict.mistake == "deadlock" and "schedule" in dict(verdict.details), f"\n{verdict}"
+    player = roles.play(answer_of(name, body), **verdict.run)
+    assert "deadlock" in repr(player)
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_what_is_right_is_played_as_it_runs(name):
+    player = roles.play(solutions.solution(name), *TASKS[name][:2])
+    assert "deadlock" not in repr(player)
+
+
+def test_a_verdict_from_another_process_plays_its_fault(monkeypatch):
+    pytest.importorskip("anywidget")
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    answer = solutions.program("consumer").edited("yield Arrive(v.empty[t]) -> pass").function
+    verdict = checks.consumer(answer, seed=4711)
+    assert verdict.mistake == "no_release_V"
+    assert "deadlock" in repr(verdict.play()) and shown == [verdict]
+
+
+def test_nothing_is_played_where_there_is_no_program():
+    verdict = checks.producer(answer_of("producer", "yield 1"), seed=4711)
+    assert verdict.mistake == "no_command" and verdict.run is None and verdict.play() is verdict
+
+
+def test_numbers_of_numpy_are_told_as_numbers():
+    wait = Wait("full 0", np.int64(1))
+    assert roles.told(wait) == roles.told(Wait("full 0", 1)) == "Wait('full 0', 1)"
+    assert roles.told(Wait("full 0", np.arange(2))).startswith("Wait('full 0', array(")
+    known = checks.EXERCISES["producer"].known
+    task, _, make = TASKS["producer"]
+    counted = known.program.function
+
+    def answer(*arguments):
+        for command in counted(*arguments):
+            yield command._replace(phase=np.int64(command.phase)) if isinstance(command, Wait) else command
+
+    drawn.use(0)
+    assert roles.examine(answer, [(2, 1, 1)], make, known, task).outcome == "right"

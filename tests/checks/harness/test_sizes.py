@@ -1,0 +1,49 @@
+"""Answers that must give whole numbers: what a truth value or a float in their place is called."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cloudpickle")
+from flashlib.checks.engine.examine import Finding, Known  # noqa: E402
+from flashlib.checks.harness import sizes  # noqa: E402
+
+CASES = sizes.cases(lambda n: (n // 2, n % 2), "0, 1, 2, 3, 4, 5")
+ONLY_FLOATS, BOTH = Known("block_order"), Known("ring_phase")  # tables with sentences for these
+
+
+def said(answer, known, **options):
+    verdict = sizes.examine_whole(answer, CASES, known, ("half", "odd"), **options)
+    return verdict.mistake or verdict.outcome
+
+
+@pytest.mark.parametrize("known", [ONLY_FLOATS, BOTH], ids=lambda known: known.table)
+def test_floats_of_the_right_values_are_found(known):
+    assert said(lambda n: (n // 2, n % 2), known) == "right"
+    assert said(lambda n: (np.int64(n // 2), np.uint8(n % 2)), known) == "right"
+    assert said(lambda n: (float(n // 2), n % 2), known) == "float"
+    assert said(lambda n: (np.floor(n / 2), n % 2), known) == "float"
+
+
+def test_truth_values_are_found_where_they_are_asked_for():
+    assert said(lambda n: (n // 2, n % 2 == 1), BOTH, bools=True) == "bool"
+    assert said(lambda n: (n // 2, n % 2 == 1), ONLY_FLOATS) == "right"
+
+
+def test_an_array_of_whole_numbers_will_do():
+    assert said(lambda n: np.array([n // 2, n % 2]), ONLY_FLOATS) == "right"
+    assert said(lambda n: np.array([n / 2 // 1, n % 2]), ONLY_FLOATS) == "float"
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        lambda n: max(k for k in range(n) if k < 3),
+        lambda n: int(np.arange(n).max()),
+        lambda n: len(list(range(n))),
+        lambda n: np.ones((n, n)),
+    ],
+)
+def test_huge_sizes_must_not_be_gone_through(through):
+    assert sizes.in_closed_form(lambda n: -(-n // 7))(10**15) == 142857142857143
+    with pytest.raises(Finding, match="not_closed"):
+        sizes.in_closed_form(through)(10**15)

@@ -1,0 +1,193 @@
+"""What kernels do is seen: `flashlib.checks.harness.watch`."""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import pytest
+
+pytest.importorskip("flashlib.kernels", exc_type=ImportError)  # no Triton, nothing to watch
+
+import torch
+
+from flashlib.checks.harness.watch import watched
+from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.kernels import softmax as ours
+import triton
+import triton.language as tl
+
+interpreted = pytest.mark.skipif(not INTERPRETED, reason="compiled kernels are not watched")
+
+
+@triton.jit
+def copy(x, y, first, n, step, BLOCK: tl.constexpr):
+    at = first + tl.arange(0, BLOCK)
+    tl.store(y + at - first, tl.load(x + at * step, mask=at < n, other=0.0))
+
+
+@triton.jit
+def copy_too_late(x, y, first, n, step, BLOCK: tl.constexpr):
+    at = first + tl.arange(0, BLOCK)
+    tl.store(y + at - first, tl.where(at < n, tl.load(x + at * step), 0.0))
+
+
+@triton.jit
+def copy_by_block_pointer(x, y, n, BLOCK: tl.constexpr, CHECKED: tl.constexpr):
+    block = tl.make_block_ptr(x, (n,), (1,), (0,), (BLOCK,), (0,))
+    tl.store(y + tl.arange(0, BLOCK), tl.load(block, boundary_check=(0,) if CHECKED else ()))
+
+
+@triton.jit
+def add_to(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.atomic_add(x + at, 1.0, mask=at < n)
+
+
+@triton.jit
+def product(a, b, c, PRECISION: tl.constexpr, KEYWORD: tl.constexpr):
+    at = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    x, y = tl.load(a + at), tl.load(b + at)
+    if PRECISION is None:
+        z = tl.dot(x, y)
+    elif KEYWORD:
+        z = tl.dot(x, y, input_precision=PRECISION)
+    else:
+        z = tl.dot(x, y, None, PRECISION)
+    tl.store(c + at, z)
+
+
+def vector(n, step=1):
+    """Return n elements of a longer tensor, so many apart."""
+    return torch.zeros(64, device=DEVICE)[16:].as_strided((n,), (step,), 16)
+
+
+def outside(kernel, n, *, first=0, step=1, end=None):
+    x, y = vector(n, step), vector(8)
+    with watched(x=x, y=y) as watch:
+        kernel[(1,)](x, y, first, n if end is None else end, step, BLOCK=8)
+    return watch.outside
+
+
+@interpreted
+@pytest.mark.parametrize("kernel", [copy, copy_too_late])
+def test_lanes_that_are_all_inside_are_not_outside(kernel):
+    assert outside(kernel, 8) == ""
+    assert outside(kernel, 8, step=2) == ""
+
+
+@interpreted
+def test_a_lane_past_the_end_is_seen_and_a_masked_one_is_not():
+    assert outside(copy, 5) == ""
+    assert outside(copy, 5, end=6) == "x"
+    assert outside(copy_too_late, 5) == "x"
+
+
+@interpreted
+def test_a_lane_before_the_start_is_seen():
+    assert outside(copy, 8, first=-1) == "x"
+
+
+@interpreted
+def test_a_lane_between_rows_is_seen():
+    X, Y = torch.zeros(8, 10, device=DEVICE)[:, :4], torch.zeros(32, device=DEVICE)
+    with watched(X=X, Y=Y) as watch:
+        copy[(1,)](X, Y, 10, 16, 1, BLOCK=4)
+    assert watch.outside == ""
+    with watched(X=X, Y=Y) as watch:
+        copy[(1,)](X, Y, 10, 16, 1, BLOCK=8)
+    assert watch.outside == "X"
+
+
+@interpreted
+def test_a_store_outside_is_seen():
+    x, y = vector(8), vector(5)
+    with watched(x=x, y=y) as watch:
+        copy[(1,)](x, y, 0, 8, 1, BLOCK=8)
+    assert watch.outside == "y"
+    assert watch.stored
+
+
+@interpreted
+def test_an_address_far_away_is_not_touched():
+    assert outside(copy, 1, step=1 << 28, end=8) == "x"
+
+
+@interpreted
+@pytest.mark.filterwarnings("ignore:tl.make_block_ptr is deprecated")
+@pytest.mark.parametrize("checked", [True, False])
+def test_block_pointers_are_watched(checked):
+    x, y = vector(5), vector(8)
+    with watched(x=x, y=y) as watch:
+        copy_by_block_pointer[(1,)](x, y, 5, BLOCK=8, CHECKED=checked)
+    assert watch.outside == ("" if checked else "x")
+
+
+@interpreted
+@pytest.mark.parametrize(("n", "name"), [(5, ""), (6, "x")])
+def test_atomics_are_watched(n, name):
+    x = vector(5)
+    with watched(x=x) as watch:
+        add_to[(1,)](x, n, BLOCK=8)
+    assert watch.outside == name
+    assert x.sum() == 5
+
+
+@interpreted
+@pytest.mark.parametrize(
+    ("precision", "keyword", "rounded"),
+    [
+        (None, False, True),
+        ("tf32", True, True),
+        ("tf32", False, True),
+        ("tf32x3", True, True),
+        ("ieee", True, False),
+        ("ieee", False, False),
+    ],
+)
+def test_tf32_is_seen(precision, keyword, rounded):
+    a, b, c = torch.ones(3, 16, 16, device=DEVICE)
+    with watched(a=a, b=b, c=c) as watch:
+        product[(1,)](a, b, c, precision, keyword)
+    assert watch.tf32 == rounded
+    with watched() as watch:
+        product[(1,)](a.half(), b.half(), c, precision, keyword)
+    assert not watch.tf32
+
+
+@interpreted
+def test_loads_are_counted():
+    x, y = vector(5), vector(8)
+    with watched(x=x, y=y) as watch:
+        copy[(2,)](x, y, 0, 5, 1, BLOCK=8)
+        copy_too_late[(1,)](x, y, 0, 5, 1, BLOCK=4)
+    assert (watch.loads, watch.masked, watch.read) == ({"x": 3, "y": 0}, {"x": 2, "y": 0}, {"x": 14, "y": 0})
+
+
+def test_launches_are_counted():
+    x = vector(8)
+    with watched(x=x) as watch:
+        x + x
+    assert (watch.launches, watch.ours) == (0, "")
+    with watched(x=x) as watch:
+        for _ in range(2):
+            copy[(1,)](x, vector(8), 0, 8, 1, BLOCK=8)
+    assert (watch.launches, watch.ours) == (2, "")
+    with watched() as watch:
+        ours.softmax(torch.zeros(2, 5, device=DEVICE))
+    assert watch.ours == "_softmax"
+
+
+def test_an_autotuned_kernel_runs():
+    configs = [triton.Config({"BLOCK": 8}), triton.Config({"BLOCK": 16})]
+    tuned = triton.autotune(configs, key=["n"])(copy)
+    x, y = vector(5).fill_(1.0), vector(16)
+    with watched(x=x, y=y) as watch:
+        tuned[(1,)](x, y, 0, 5, 1)
+    assert watch.launches
+    assert y.sum() == 5
+
+
+def test_all_is_as_before_afterwards():
+    from triton.runtime import interpreter
+
+    before = dict(vars(interpreter.InterpreterBuilder)), dict(vars(interpreter.GridExecutor))
+    with pytest.raises(ZeroDivisionError), watched():
+        1 / 0  # noqa: B018
+    assert (dict(vars(interpreter.InterpreterBuilder)), dict(vars(interpreter.GridExecutor))) == before

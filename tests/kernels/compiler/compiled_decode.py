@@ -1,0 +1,58 @@
+"""Compile the kernels of decoding for a GPU that need not be there: python -m tests.kernels.compiler.compiled_decode 90
+
+Prints a line of JSON: case, kernel, what `no_device.compiled` returns, and how many instructions copy keys ahead.
+"""
+
+import functools
+import json
+import sys
+
+import torch
+
+from flashlib import masks
+from tests.kernels.compiler import no_device
+
+B, H_K, N = 4, 8, 4096
+CASES = {  # group, N_q, d, tokens of a page or 0, dtype of the cache, options
+    "plain": (4, 1, 128, 0, torch.bfloat16, {}),
+    "pages of 16": (4, 1, 128, 16, torch.float16, {"causal": True}),
+    "pages of 64": (4, 1, 64, 64, torch.bfloat16, {}),
+    "fp8 in pages of 256": (1, 4, 128, 256, torch.float8_e4m3fn, {"causal": True}),
+    "many rows": (8, 16, 128, 0, torch.bfloat16, {"mask": masks.window(1000, 0)}),
+    "shared": (4, 1, 256, 0, torch.bfloat16, {"shared": 2048, "mask": masks.softcap(30.0), "sink": 0.5}),
+    "tree": (4, 7, 80, 16, torch.bfloat16, {"mask": masks.tree([-1, 0, 0, 1, 1, 2, 2])}),
+}
+KERNELS = {
+    90: dict.fromkeys(CASES, ["_partial"])
+    | {"plain": ["_partial", "_merge", "_partial_and_merge"], "shared": ["_partial", "_merge"]},
+    80: {"pages of 16": ["_partial"], "plain": ["_partial"]},
+}
+
+
+def call(attention, group, N_q, d, page, dtype, options):
+    of_q = torch.bfloat16 if dtype == torch.float8_e4m3fn else dtype
+    shape = (B * N // page, H_K, page, d) if page else (B, H_K, N, d)
+    scales = {X: torch.empty(shape[:3]) for X in ("k_scale", "v_scale")} if dtype != of_q else {}
+    table = torch.empty(B, N // page, dtype=torch.int32) if page else None
+    K, V = torch.empty(shape, dtype=dtype), torch.empty(shape, dtype=dtype)
+    Q, lengths = torch.empty(B, H_K * group, N_q, d, dtype=of_q), torch.empty(B, dtype=torch.int32)
+    attention(Q, K, V, lengths, table, **options, **scales)
+
+
+def compiled(launches, capability):
+    """Yield what the compiler says of each kernel."""
+    for case, kernel in [(case, kernel) for case, of in KERNELS[capability].items() for kernel in of]:
+        module = ablated if kernel == "_partial_and_merge" else decode
+        found = no_device.compiled(launches, kernel, functools.partial(call, module.attention, *CASES[case]))
+        if kernel == "_partial":
+            found["in_flight"] = launches.compiled.asm["ptx"].count("cp.async.c")
+        yield {"case": case, **found}
+
+
+if __name__ == "__main__":
+    capability = int(sys.argv[1])
+    launches = no_device.prepared(capability, multiprocessors=132)
+    from flashlib.kernels import decode
+    from flashlib.kernels.ablations import decode as ablated
+
+    print(json.dumps(list(compiled(launches, capability))))

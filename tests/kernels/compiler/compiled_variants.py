@@ -1,0 +1,59 @@
+"""Compile the kernels under masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90
+
+Prints a line of JSON: mask, d, kernel, and what `no_device.compiled` returns, in bfloat16.
+"""
+
+import json
+import sys
+
+import numpy as np
+import torch
+
+from flashlib import masks
+from tests.kernels.compiler import no_device
+
+N = 4096  # long enough for the tiles of long sequences
+MASKS = {
+    "documents": lambda: masks.documents(np.arange(N) // 2048),
+    "soft cap": lambda: masks.softcap(30.0) & masks.causal(),
+    "function": lambda: drawn.stripes(),
+    "bits": lambda: drawn.stripes(kernel=False),
+}
+KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes two seconds
+    90: [
+        ("documents", 64, "_dkv"),
+        ("documents", 128, "_forward"),
+        ("documents", 64, "_dq"),
+        ("soft cap", 64, "_dkv"),
+        ("function", 64, "_forward"),
+        ("bits", 64, "_forward"),
+        ("bits", 128, "_forward"),
+        ("bits", 128, "_dkv"),
+    ],
+    80: [("documents", 128, "_forward"), ("soft cap", 64, "_dkv"), ("bits", 128, "_forward")],
+}
+
+
+def compiled(launches, capability):
+    """Yield what the compiler says of each kernel."""
+    lse, descriptors = torch.empty(1, 16, N), capability >= 90
+    for name, d, kernel in KERNELS[capability]:
+        mask = MASKS[name]()
+        Q, K, V, O, dO = (torch.empty(1, 16, N, d, dtype=torch.bfloat16) for _ in range(5))
+
+        def call(Q=Q, K=K, V=V, O=O, dO=dO, kernel=kernel, mask=mask):
+            if kernel == "_forward":
+                forward.attention(Q, K, V, mask=mask, descriptors=descriptors)
+            else:
+                backward.backward(Q, K, V, O, lse, dO, mask=mask, descriptors=descriptors)
+
+        yield {"case": f"{name}, d = {d}", **no_device.compiled(launches, kernel, call)}
+
+
+if __name__ == "__main__":
+    capability = int(sys.argv[1])
+    launches = no_device.prepared(capability)
+    from flashlib.kernels import backward, forward
+    from tests.kernels import drawn
+
+    print(json.dumps(list(compiled(launches, capability))))

@@ -1,0 +1,41 @@
+"""Compile launches for a GPU that need not be there, in a process of its own with TRITON_INTERPRET=0."""
+
+import contextlib
+import re
+
+import torch
+
+from flashlib import kernels
+from flashlib.gpus import GPUS
+from flashlib.kernels.compiler import worker
+
+
+def prepared(capability, multiprocessors=0):
+    """Return the `compiling.Launches` that stand in for every launch. Call it before kernels are imported."""
+    kernels.check_device = lambda **_: None
+    kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
+    launches = worker.Launches()
+    kernels.triton.runtime.driver.set_active(worker.NoDevice(capability))
+    torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
+    room = GPUS["A100" if capability == 80 else "H200"].block_sram
+    gpu = worker.tuned.Room(room, multiprocessors, tensor_cores=True, tma=capability >= 90)
+    worker.tuned.room = lambda device: gpu
+    return launches
+
+
+def compiled(launches, kernel, call) -> dict:
+    """Return what ptxas says of a kernel that call() launches: spilled bytes of a thread, registers, and notes.
+
+    And whether its shared memory fits the GPU.
+    """
+    launches.prepare(kernel, "cubin")
+    with contextlib.redirect_stdout(launches.log):
+        call()
+    log = launches.log.getvalue()
+    return {
+        "kernel": kernel,
+        "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
+        "fits": launches.compiled.metadata.shared <= worker.tuned.room(None).shared,
+        "notes": re.findall(r"Potential Performance Loss: (.*)", log),
+    }

@@ -1,0 +1,121 @@
+"""autograd with another forward pass than the portable one, such as Hopper's: the gradients are the same."""
+
+import types
+
+import pytest
+import torch
+from torch import func
+
+from flashlib.kernels import DEVICE, INTERPRETED, autograd, backward
+from flashlib.kernels.hopper import forward as hopper
+from flashlib.kernels.hopper.interpreter import run as interpreter
+from tests.kernels import gradients
+
+HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+X = torch.zeros(1, 2, 8, 64, dtype=torch.bfloat16, device=DEVICE)
+
+
+@pytest.fixture
+def standing():
+    """The Hopper kernel's own code on a CPU, as a module that autograd takes, and how often it was called."""
+    module = types.SimpleNamespace(calls=0)
+
+    def attention(Q, K, V, *, causal, mask, scale):
+        assert mask is None
+        module.calls += 1
+        return interpreter.attention(Q, K, V, causal=causal, scale=scale, B_c=64)
+
+    module.attention = attention
+    return module
+
+
+def leaves(N_q, N_k, d, dtype, heads=(1, 2, 1), device=DEVICE):
+    B, H, H_k = heads
+    torch.manual_seed(N_q + N_k)
+    shapes = (B, H, N_q, d), (B, H_k, N_k, d), (B, H_k, N_k, d)
+    return [torch.randn(shape, device=device).to(dtype).requires_grad_() for shape in shapes]
+
+
+def check(module, given, **problem):
+    """Hold the gradients by O and lse for use: no further from fp64 than those of standard attention."""
+    outputs = autograd.attention(*given, forward=module, **problem)
+    dO, dlse = (torch.randn_like(Y) for Y in outputs)
+    found = backward.Grads(*torch.autograd.grad(outputs, given, (dO, dlse)))
+    gradients.hold(found, *(Y.detach() for Y in given), dO, dlse, **problem)
+    return outputs
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="kernels are compiled here")
+@pytest.mark.parametrize("causal, scale", [(False, None), (True, 0.2)])
+def test_gradients_are_those_of_standard_attention(causal, scale, standing):
+    given = leaves(77, 131, 64, torch.bfloat16)
+    O, lse = check(standing, given, causal=causal, scale=scale)
+    assert standing.calls == 1
+    with torch.no_grad():
+        plain = autograd.attention(*given, causal=causal, scale=scale, forward=standing)
+    assert standing.calls == 2 and torch.equal(plain.O, O) and torch.equal(plain.lse, lse)
+    assert O.requires_grad and not plain.O.requires_grad
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="kernels are compiled here")
+def test_autocast_casts_for_it_too(standing):
+    given = leaves(8, 8, 64, torch.float32)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        O = autograd.attention(*given, forward=standing).O
+    assert O.dtype == torch.bfloat16 and standing.calls == 1
+    assert all(dY.dtype == torch.float32 for dY in torch.autograd.grad(O.sum(), given))
+
+
+@pytest.mark.skipif(HOPPER, reason="there is a Hopper GPU")
+@pytest.mark.parametrize("grad", [False, True])
+def test_it_refuses_in_its_own_words(grad):
+    Q = X.detach().requires_grad_(grad)
+    with pytest.raises(ValueError, match="call flashlib.kernels.forward.attention"):
+        autograd.attention(Q, X, X, forward=hopper)
+
+
+@pytest.mark.parametrize(
+    "arguments, options, error, message",
+    [
+        ((X, X, X), {"forward": "hopper"}, TypeError, "forward is 'hopper'; pass a module with attention"),
+        ((X, X, X), {"causal": 2}, TypeError, "causal is 2"),
+        ((X, X, X), {"scale": -1.0}, ValueError, "scale is -1.0"),
+        ((X, X, X), {"mask": 3}, TypeError, "mask is"),
+        ((X.tolist(), X, X), {}, TypeError, "Q is of type list; pass a torch tensor"),
+        ((X, X, X[:, :, :5]), {}, ValueError, "V"),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(arguments, options, error, message):
+    def attention(*_, **__):
+        raise AssertionError("it was launched")
+
+    with pytest.raises(error, match=message):
+        autograd.attention(*arguments, **{"forward": types.SimpleNamespace(attention=attention)} | options)
+
+
+def transformed(Q, K, V):
+    return autograd.attention(Q, K, V, forward=hopper).O.sum()
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda f: func.grad(f),
+        lambda f: lambda *Y: func.vmap(f)(*(Z[None] for Z in Y)),
+        lambda f: torch.compile(f, backend="aot_eager", fullgraph=True),
+    ],
+    ids=["grad", "vmap", "compile"],
+)
+def test_torch_func_and_compile_are_refused_in_words(wrap):
+    with pytest.raises(RuntimeError, match="forward is given, and torch.func, torch.compile"):
+        wrap(transformed)(X, X, X)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not HOPPER, reason="no Hopper GPU")
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d", [64, 128, 256])
+def test_on_a_hopper_gpu(d, causal, poisoned):
+    given = leaves(517, 771, d, torch.bfloat16, (2, 4, 2), "cuda")
+    outputs = check(hopper, given, causal=causal)
+    assert torch.equal(outputs.O, hopper.attention(*(Y.detach() for Y in given), causal=causal).O)

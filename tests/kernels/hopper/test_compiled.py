@@ -1,0 +1,102 @@
+"""What the compiler makes of the Hopper kernel: no spills, wgmma and TMA, roles with the registers they need."""
+
+import re
+
+import pytest
+
+from flashlib.gpus import GPUS
+from flashlib.kernels.compiler import compiled, listings, occupancy
+from flashlib.kernels.hopper import launch
+
+VARIANTS = [(d, causal, "bfloat16") for d in (64, 128, 256) for causal in (False, True)]
+VARIANTS += [(64, True, "float16"), (128, False, "float16")]  # in SASS other letters
+
+
+def of(d, causal, dtype="bfloat16"):
+    return compiled.report(kernel="hopper_forward", d=d, causal=causal, dtype=dtype)
+
+
+@pytest.mark.parametrize("d, causal, dtype", VARIANTS)
+def test_it_spills_nothing_and_its_roles_share_the_registers(d, causal, dtype):
+    made = of(d, causal, dtype)
+    counted = made.counts("sass")
+    assert made.spilled == counted["spill"] == 0 and not made.notes
+    assert made.shared <= GPUS["H200"].block_sram
+    assert counted["wgmma"] and counted["TMA"] and not counted["mma.sync"]
+    tiles, consumers = launch.TILES[d, causal], made.B_r // 64
+    assert (made.B_c, made.num_stages, consumers) == tiles and made.num_warps == 4 * (consumers + 1)
+    assert sorted(role.name for role in made.roles) == ["consumer"] * consumers + ["producer"]
+    assert all(role.used <= role.given for role in made.roles)
+    assert sum(4 * 32 * role.given for role in made.roles) <= occupancy.REGISTERS
+    # The first consumer gets what the others leave.
+    assert sorted(role.given for role in made.roles) == ([24, 160, 160, 168] if consumers == 3 else [24, 240, 240])
+
+
+@pytest.mark.parametrize("d, causal", [(64, False), (128, True)])
+def test_the_softmax_runs_under_the_product_before_it(d, causal):
+    """In the loop: S and P V are begun, one wait leaves P V running, the other follows all exponentials."""
+    loop = of(d, causal).loop("sass")
+    seen = re.findall(r"HGMMA\.64x\d+x16|DEPBAR\.LE gsb0, 0x\d|MUFU\.EX2|TRYWAIT", loop)
+    first, last = (seen.index(f"DEPBAR.LE gsb0, 0x{left}") for left in (1, 0))
+    assert not {"MUFU.EX2"} & set(seen[last:]), "the wait for P V comes before the softmax is done"
+    assert (
+        seen[first + 1 : last].count("MUFU.EX2") == 128 * 64 // 128 + 2
+    )  # of its 128 keys, and alpha of two rows
+    assert not [what for what in seen[first:last] if "HGMMA" in what]
+    assert [what for what in seen[:first] if "HGMMA" in what]
+    assert "TRYWAIT" in seen[first:last], "a wait for a barrier keeps the last wait where it is"
+
+
+def test_nothing_stops_the_warps_between_exponentials():
+    loop = of(128, False).loop("sass")
+    exponentials = [at.start() for at in re.finditer(r"MUFU\.EX2", loop)]
+    assert "BAR.SYNC" not in loop[exponentials[0] : exponentials[-1]]
+
+
+@pytest.mark.parametrize("d, causal, dtype", VARIANTS)
+def test_one_turn_waits_and_arrives_as_often_as_the_protocol_says(d, causal, dtype):
+    """In the loop: turn, v_full and k_full are waited for; turn, k_empty, q_empty and v_empty are arrived at."""
+    made = of(d, causal, dtype)
+    arrivals = 4 if d < 256 else 3  # at d = 256 Q's slot is free only when O was stored from it
+    for kind in ("ptx", "sass"):
+        turn = made.counts(kind, loop=True)
+        found = turn["mbarrier wait"], turn["mbarrier arrive"], turn["setmaxnreg"], turn["TMA"]
+        assert found == (3, arrivals, 0, 0)
+    ptx, sass = made.counts("ptx"), made.counts("sass")
+    assert sass["mbarrier wait"] == 2 * ptx["mbarrier wait"]  # once where it is, once behind the program
+    for name in ("mbarrier arrive", "setmaxnreg", "TMA", "wgmma", "wgmma wait", "ex2"):
+        assert sass[name] == ptx[name] > 0, name
+
+
+def test_the_lines_of_named_instructions_are_told_in_order():
+    loop = of(128, False).loop("ptx")
+    said = listings.lines("ptx", loop, "mbarrier wait", "mbarrier arrive", "wgmma wait").splitlines()
+    order = [re.search(r"try_wait|arrive|wait_group", line)[0] for line in said]
+    # turn and V are there; the next turn; S; K, and after the last S also Q, are free; the next K; P V; V is free
+    expected = ["try_wait"] * 2 + ["arrive", "wait_group", "arrive", "arrive", "try_wait", "wait_group", "arrive"]
+    assert order == expected
+    assert set(said) <= {line.strip() for line in loop.splitlines()}
+    every = listings.lines("sass", of(128, False).sass).splitlines()
+    assert len(every) == sum(of(128, False).counts("sass").values())
+
+
+def test_the_copies_of_kernels_without_roles_have_barriers_too():
+    """Where there are descriptors the compiler puts them: one for K and V, one stage at a time."""
+    hopper, ampere = (compiled.report(d=64, capability=capability) for capability in (90, 80))
+    for kind in ("ptx", "sass"):
+        told = hopper.counts(kind, loop=True)
+        assert (told["mbarrier wait"], told["mbarrier arrive"], told["setmaxnreg"]) == (1, 1, 0)
+        assert not any(ampere.counts(kind)[name] for name in ("mbarrier wait", "mbarrier arrive", "setmaxnreg"))
+
+
+@pytest.mark.parametrize("kernel", ["hopper_forward", "hopper_r1_alike", "hopper_r6_persistent"])
+def test_another_generation_is_refused(kernel):
+    with pytest.raises(ValueError, match=r"capability \(8, 0\).*flashlib.kernels.forward.attention"):
+        compiled.report(kernel=kernel, d=64, capability=80)
+
+
+def test_a_launch_has_one_config_however_far_it_is_told():
+    """A launch says 4 warps, what is compiled has those of all roles; records are compared by what is launched."""
+    asked = {"kernel": "hopper_forward", "d": 128, "shape": (1, 4, 2, 4096)}
+    config, sass = (compiled.launch(**asked, until=until) for until in ("config", "sass"))
+    assert config.config == sass.config == [128, 128, 4, 2] and len(sass.sass) == 12

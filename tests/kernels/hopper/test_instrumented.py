@@ -1,0 +1,332 @@
+"""The Hopper kernels with marks: the same bits, each mark once and in its place, and a Timeline of them."""
+
+import ast
+import functools
+import hashlib
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+import torch
+
+from flashlib.bench import timelines
+from flashlib.bench.common import harness
+from flashlib.kernels.compiler import client, compiled
+from flashlib.kernels.hopper import forward as finished
+from flashlib.kernels.hopper import instrumented, ladder
+from flashlib.kernels.hopper.interpreter import gluon
+from flashlib.kernels.hopper.interpreter import run as interpreter
+from flashlib.pipeline import Copy, Finish, FinishStores, Product, Store, Wait, measured, run
+
+ROWS = dict.fromkeys(measured.MODELS, 64) | {"r1_alike": 128, "r2_producer": 128}
+# H, N_q, N_k, causal, consumers of `forward`, stages, programs of persistent kernels
+PROBLEMS = [
+    (2, 140, 211, True, 2, 2, 2),
+    (1, 200, 333, False, 3, 3, 1),
+    (3, 77, 448, False, 2, 2, 2),
+]
+SQUARE = (3, 300, 300, False, 2, 2, 2)
+WIDE = 64  # keys of a tile
+
+
+@functools.cache
+def inputs(H, N_q, N_k, d=64):
+    generator = torch.Generator().manual_seed(N_q * N_k)
+    return [torch.randn(1, H, N, d, generator=generator).bfloat16() for N in (N_q, N_k, N_k)]
+
+
+def plain(rung):
+    """Return the module of a kernel without marks."""
+    return finished if rung == "forward" else importlib.import_module(f"{ladder.__name__}.{rung}")
+
+
+def interpreted(rung, Q, K, V, causal, consumers, stages, programs, module=None, B_c=WIDE, seed=0):
+    """Return O and lse of a kernel, and what its roles said."""
+    names = interpreter.NAMES if rung == "forward" else ladder.NAMES
+    consumers = consumers if rung == "forward" else ROWS["r3_turns"] * 2 // ROWS[rung]
+    programs = programs if rung in ("forward", "r6_persistent") else None
+    return interpreter.run(
+        Q, K, V, causal, None, consumers, stages, B_c, programs, 1, seed,
+        module=module or plain(rung), rows=ROWS[rung], names=names,
+    )  # fmt: skip
+
+
+class Bound(interpreter.JITFunction):
+    """A kernel whose last parameter, `events`, is given."""
+
+    def __init__(self, kernel, events):
+        plain = kernel.fn
+        self.fn = types.FunctionType(plain.__code__, plain.__globals__, plain.__name__, (events,))
+
+    arg_names = property(lambda self: self.fn.__code__.co_varnames[: self.fn.__code__.co_argcount - 1])
+
+
+def with_marks(rung, Q, K, V, causal, consumers, stages, programs, **more):
+    """Return what `interpreted` does, of the kernel with marks, and its Recorded; a clock ticks as it is read."""
+    marked, ticks = instrumented.clocked(rung), iter(range(1, 100_000))
+    rows, points = 64 * (consumers if rung == "forward" else 2), marked.recording.points
+    n_tiles = -(-Q.shape[2] // rows) * Q.shape[1]
+    grid = programs if rung in ("forward", "r6_persistent") else n_tiles
+    events = torch.zeros(grid, instrumented.ROOM, len(points), instrumented.CONSUMERS, dtype=torch.int64)
+    kernel = marked.recording.kernel
+    module = types.ModuleType(marked.module.__name__)
+    vars(module).update(vars(marked.module) | {kernel.__name__: Bound(kernel, gluon.Pointer(events))})
+
+    class Gluon(gluon.Gluon):
+        def inline_asm_elementwise(self, asm, constraints, args, dtype, is_pure, pack):
+            return torch.tensor(next(ticks)) if "%clock64" in asm else args[0]
+
+        @staticmethod
+        def store(pointer, x, mask):
+            if pointer.X is events:
+                assert not (mask and events.view(-1)[pointer.at]), "a mark was written before"
+            gluon._store(pointer, x, mask)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gluon, "Gluon", Gluon)
+        given, said = interpreted(rung, Q, K, V, causal, consumers, stages, programs, module, **more)
+    launched = {"B_r": rows, "B_c": WIDE, "stages": stages, "consumers": rows // ROWS[rung]}
+    return given, said, instrumented.Recorded(*given, events, points, launched, None)
+
+
+@functools.cache
+def played(rung, problem, seed=0):
+    H, N_q, N_k, *rest = problem
+    return with_marks(rung, *inputs(H, N_q, N_k), *rest, seed=seed)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("rung", measured.MODELS)
+def test_marks_change_no_bit_and_no_command(rung, problem):
+    H, N_q, N_k, *rest = problem
+    wanted, told = interpreted(rung, *inputs(H, N_q, N_k), *rest)
+    given, said, _ = played(rung, problem)
+    assert torch.equal(given.O, wanted.O) and torch.equal(given.lse, wanted.lse)
+    assert [{role: [repr(one) for one in mine] for role, mine in program.items()} for program in said] == [
+        {role: [repr(one) for one in mine] for role, mine in program.items()} for program in told
+    ]
+
+
+def expected(said, rung):
+    """Return kind and ring of each command of a role that has a mark."""
+    found = []
+    for at, command in enumerate(said):
+        in_store_output = rung != "forward" and isinstance(command, FinishStores) and at < len(said) - 1
+        if isinstance(command, Wait | Copy | Product | Finish | Store | FinishStores) and not in_store_output:
+            part = command.barrier if isinstance(command, Wait) else getattr(command, "slot", "")
+            found.append((type(command).__name__, str(part).partition("[")[0]))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("rung", measured.MODELS)
+def test_each_role_writes_each_of_its_events_once_and_in_order(rung, problem, seed):
+    """That none is written twice is seen where they are written."""
+    _, said, found = played(rung, problem, seed)
+    for number, program in enumerate(said):
+        marks = found.marks(number)
+        assert marks.keys() == program.keys()
+        for role in marks:
+            points = [found.points[point] for _, point in marks[role]]
+            assert points[0].kind == "Begin" and {point.role for point in points} == {role.partition(" ")[0]}
+            told = [(p.kind, p.what.strip("SPV")) for p in points if p.kind not in ("Begin", "Work")]
+            assert told == [
+                (kind, "" if kind == "Store" else ring) for kind, ring in expected(program[role], rung)
+            ]
+            softmaxes = sum(point.what == "softmax" for point in points)
+            assert softmaxes == sum(point.what == "S" for point in points)
+
+
+def row_of(rung):
+    """Return the row of a record as the benchmark has it, of all programs."""
+    found = played(rung, SQUARE)[2]
+    row = {"rung": rung, "d": 64, "N": SQUARE[1], "H": SQUARE[0], **found.launched, "grid": len(found.events)}
+    row["points"] = [[point.kind, point.what] for point in found.points]
+    return row | {"programs": [timelines.told(found, row, number) for number in range(row["grid"])]}
+
+
+@pytest.mark.parametrize("rung", measured.MODELS)
+def test_marks_become_a_timeline_whose_spans_do_not_overlap(rung):
+    row = row_of(rung)
+    for number in range(row["grid"]):
+        timeline, model = measured.timeline(row, number), run(measured.program(row, number))
+        roles = list(row["programs"][number]["marks"])
+        for lane in [*roles, "tensor cores"]:
+            spans = timeline.lane(lane)
+            assert spans and all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False)), lane
+            assert all(0 <= span.start <= span.end <= timeline.clocks for span in spans)
+        for role in roles:
+            made = [[name for who, name in measured.order(one) if who == role] for one in (timeline, model)]
+            assert made[0] == made[1]
+            exps = [[s.name.split()[1] for s in one.lane(role) if s.kind == "exp"] for one in (timeline, model)]
+            assert exps[0] == exps[1]
+            waits = [
+                list(dict.fromkeys(s.name for s in one.lane(role) if s.kind == "wait"))
+                for one in (timeline, model)
+            ]
+            barriers = [[name for name in names if "[" in name and "q_empty" not in name] for names in waits]
+            assert barriers[0] == barriers[1]
+        slots = {span.lane for span in model.spans if span.kind == "fill"}
+        for slot in slots:
+            held = {kind: [s.name for s in timeline.lane(slot) if s.kind == kind] for kind in ("fill", "hold")}
+            assert held["fill"] == held["hold"] == [s.name for s in model.lane(slot) if s.kind == "fill"]
+
+
+def test_clocks_of_a_timeline_are_those_of_the_marks():
+    """A consumer of rung 2: its first tile takes 100 clocks for S and 1000 for the softmax."""
+    points = [["Begin", ""], ["Copy", "q"], ["Copy", "k"], ["Copy", "v"], ["Wait", "k_empty"], ["Wait", "v_empty"]]
+    points += [["Wait", "q_full"], ["Wait", "k_full"], ["Product", "S"], ["Finish", ""], ["Work", "softmax"]]
+    points += [["Wait", "v_full"], ["Product", "PV"], ["Store", ""], ["FinishStores", ""]]
+    consumer = [(5, 0), (300, 6), (310, 7), (320, 8), (1000, 9), (2000, 10), (2010, 11), (2100, 12)]
+    marks = {
+        "producer": [(0, 0), (10, 1), (20, 4), (30, 2), (40, 5), (50, 3)],
+        "consumer 0": [*consumer, (2900, 9), (2950, 13), (3000, 14)],
+    }
+    row = {"rung": "r2_producer", "d": 128, "B_r": 128, "B_c": 64, "stages": 4, "consumers": 1, "points": points}
+    row["programs"] = [{"number": 0, "blocks": [1], "marks": marks}]
+    timeline = measured.timeline(row)
+    told = [(s.kind, s.name, s.start, s.end) for s in timeline.lane("consumer 0")]
+    assert told == [
+        ("wait", "q_full[0]", 5, 300), ("wait", "k_full[0]", 300, 310), ("wait", "issue S0", 310, 320),
+        ("wait", "its products", 320, 1000), ("exp", "softmax 0", 1000, 2000), ("wait", "v_full[0]", 2000, 2010),
+        ("fma", "rescale 0", 2010, 2100), ("wait", "its products", 2100, 2900), ("write", "O0.0", 2900, 2950),
+        ("wait", "its stores", 2950, 3000),
+    ]  # fmt: skip
+    takes = 2 * 128 * 64 * 128 / 4096  # clocks of a product
+    products = [(s.name, s.start, s.end) for s in timeline.lane("tensor cores")]
+    assert products == [("S0", 320, 320 + takes), ("PV0", 2100, 2100 + takes)]
+    assert timeline.clocks == 3000 and timeline.use() == pytest.approx(2 * takes / 3000)
+    fills = {s.lane: (s.name, s.start, s.end) for s in timeline.spans if s.kind == "fill"}
+    assert fills == {"q[0]": ("Q0.0", 10, 300), "k[0]": ("K0", 30, 310), "v[0]": ("V0", 50, 2010)}
+    marks["consumer 0"][4] = (700, 9)  # sooner than the peak speed allows from the mark: it was issued before
+    assert measured.timeline(row).lane("tensor cores")[0][3:5] == (700 - takes, 700)
+
+
+def test_a_tile_is_there_when_the_first_consumer_sees_it_and_a_product_is_done_when_its_own_wait_ends():
+    row = row_of("r4_overlap")
+    marks, timeline = measured.marks(row, 0), measured.timeline(row)
+    both = [marks["consumer 0"], marks["consumer 1"]]
+    seen = [
+        next(mark.time for mark in mine if str(getattr(mark.command, "barrier", "")) == "k_full[0]")
+        for mine in both
+    ]
+    fill = next(span for span in timeline.lane("k[0]") if span.kind == "fill")
+    assert fill.name == "K0" and fill.end == min(seen) < max(seen)
+    for mine in both:
+        done = {command.name: time for _, time, _, command in measured._products("", mine)}
+        assert all(done[f"S{g}"] < done[f"PV{g - 1}"] for g in range(1, 5)) and len(done) == 10
+
+
+def test_marks_that_are_not_what_a_role_says_are_refused():
+    row = row_of("r4_overlap")
+    marks = row["programs"][0]["marks"]
+    whole, place = (
+        marks["consumer 1"],
+        next(at for at, (_, p) in enumerate(marks["consumer 1"]) if row["points"][p][1] == "turn"),
+    )
+    for spoilt, words in (
+        (whole[:place] + whole[place + 1 :], "consumer 1 says .*turn"),
+        (whole[:-1], "consumer 1 says .*there is no mark for it"),
+        ([*whole, whole[-1]], "consumer 1 has said all"),
+    ):
+        marks["consumer 1"] = spoilt
+        with pytest.raises(ValueError, match=words):
+            measured.timeline(row)
+    del marks["producer"]
+    with pytest.raises(ValueError, match="marks are of"):
+        measured.timeline(row)
+
+
+def made(module, d, **options):
+    """Compile the kernel of a module whose `attention` takes these options."""
+    what = {"kernel": module.__name__, "d": d, "dtype": "bfloat16", "causal": False, "capability": 90}
+    call = {"module": module.__name__, "call": "attention", "launched": None, "options": options}
+    return compiled.made(client.answered(what | call | {"shape": None, "until": "sass"}), **what)
+
+
+@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("rung", measured.MODELS)
+def test_a_kernel_with_marks_has_the_same_arithmetic_and_no_spills_and_its_marks_stay_in_their_places(rung, d):
+    """In SASS a mark follows each product, each wait for products, and exponentials."""
+    report, without = made(instrumented, d, rung=rung), made(plain(rung), d)
+    assert report.spilled == 0 and report.notes == () and report.programs == without.programs == 1
+    if not report.sass:
+        pytest.skip("the disassembler is missing")
+    for name in ("FFMA", "FMUL", "FADD", "FMNMX", "MUFU.EX2", "HGMMA"):
+        assert report.sass.count(name) == without.sass.count(name), name
+    names = {"SR_CLOCKLO": "c", "HGMMA": "p", "WARPGROUP.DEPBAR": "f", "MUFU.EX2": "e"}
+    found = re.findall("|".join(map(re.escape, names)), report.sass)
+    order = re.sub(r"(p|e)\1+", r"\1", "".join(names[name] for name in found))
+    assert re.fullmatch("([pfe]?c)+", order) and len(found) > order.count("c") > 20, order
+
+
+def test_what_a_rung_does_not_take_is_refused():
+    Q, K, V = inputs(1, 64, 64)
+    with pytest.raises(ValueError, match="no GPU to run this kernel"):
+        instrumented.attention(Q, K, V, rung="r3_turns")
+
+
+@pytest.fixture
+def on_a_cpu(monkeypatch):
+    """Kernels are interpreted, and each takes a millisecond."""
+
+    def marked(Q, K, V, *, rung):
+        return played(rung, SQUARE)[2]
+
+    def unmarked(rung, Q, K, V):
+        return interpreted(rung, Q, K, V, *SQUARE[3:])[0]
+
+    monkeypatch.setattr(instrumented, "attention", marked)
+    for rung in measured.MODELS:
+        monkeypatch.setattr(plain(rung), "attention", functools.partial(unmarked, rung))
+    monkeypatch.setattr(timelines, "ms", lambda call: 1.0)
+    return inputs(*SQUARE[:3])
+
+
+@pytest.mark.parametrize("rung", measured.MODELS)
+def test_a_row_says_what_was_recorded(rung, on_a_cpu, tmp_path):
+    row = timelines.measure(rung, *on_a_cpu)
+    source = instrumented.clocked(rung).source
+    assert (row["rung"], row["d"], row["ms"]) == (rung, 64, {"plain": 1.0, "marked": 1.0})
+    assert row["source"] == hashlib.sha256(source.encode()).hexdigest()[:12]
+    assert [one["number"] for one in row["programs"]] == [0, row["grid"] // 2]
+    harness.write(tmp_path / "record.json", {"rows": [row]})
+    (read,) = json.loads((tmp_path / "record.json").read_text())["rows"]
+    compared = timelines.compared(read, 1)
+    assert compared["use"][0] == round(measured.timeline(row, 1).use(), 3) > 0
+    assert f"{rung} d 64: program 0 " in timelines.summary(read) and "1.000 times as long" in timelines.summary(
+        read
+    )
+
+
+@pytest.mark.parametrize("name", ["O", "lse"])
+def test_a_wrong_result_is_not_recorded(name, on_a_cpu, monkeypatch):
+    found = played("r3_turns", SQUARE)[2]
+    wrong = found._replace(**{name: getattr(found, name).clone()})
+    getattr(wrong, name).view(-1)[5] += 0.01
+    monkeypatch.setattr(instrumented, "attention", lambda Q, K, V, rung: wrong)
+    with pytest.raises(AssertionError, match=f"{name} of r3_turns with marks is not that"):
+        timelines.measure("r3_turns", *on_a_cpu)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_hopper_gpu_it_says_so(tmp_path):
+    command = [sys.executable, "-m", "flashlib.bench.timelines", "--out", str(tmp_path / "record.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and done.stderr.startswith("Timelines are recorded on a GPU of compute")
+    assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("rung", measured.MODELS)
+def test_the_text_that_a_record_is_compared_with_has_no_docstrings(rung):
+    assert ast.get_docstring(ast.parse(inspect.getsource(plain(rung)))), "else there is nothing to leave out"
+    tree = ast.parse(instrumented.clocked(rung).source)
+    assert not any(
+        ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, ast.Module | ast.FunctionDef)
+    )

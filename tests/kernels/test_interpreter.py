@@ -1,0 +1,127 @@
+"""The interpreter, made faster, computes what it did, and leaves the language as it was."""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from flashlib import kernels
+import triton
+import triton.language as tl
+
+pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="kernels are compiled here")
+
+
+@triton.jit
+def _largest(x):
+    return tl.max(x) + tl.sum(x * 0)
+
+
+@triton.jit
+def _kernel(X_ptr, Y_ptr, n: tl.constexpr):
+    for _ in range(5):
+        tl.store(Y_ptr + tl.program_id(0), _largest(tl.load(X_ptr + tl.arange(0, n))))
+
+
+@triton.jit
+def _raises(X_ptr):
+    tl.store(X_ptr, _largest(tl.load(X_ptr + tl.arange(0, 16))), nothing=1)
+
+
+def test_calls_of_parts_prepare_nothing_again(monkeypatch):
+    from triton.runtime import interpreter
+
+    looked, patch = [], interpreter._patch_lang_core
+    monkeypatch.setattr(interpreter, "_patch_lang_core", lambda *given: (looked.append(given), patch(*given)))
+    X, Y = torch.arange(16.0), torch.zeros(3)
+    for launches in (1, 2):
+        _kernel[(3,)](X, Y, 16)
+        assert (Y == 15).all()
+        assert len(looked) <= 3 * launches, "not at each of its thirty calls of parts"
+
+
+def test_the_language_is_as_before_after_a_launch_and_after_one_that_raises():
+    before = tl.load, tl.max, tl.tensor.__add__
+    X = torch.arange(16.0)
+    _kernel[(1,)](X, X, 16)
+    assert (tl.load, tl.max, tl.tensor.__add__) == before
+    with pytest.raises(Exception, match="nothing"):
+        _raises[(1,)](X)
+    assert (tl.load, tl.max, tl.tensor.__add__) == before
+    _kernel[(1,)](X, X, 16)
+    assert X[0] == 15
+
+
+@triton.jit
+def _sum(X_ptr, Y_ptr):
+    tl.store(X_ptr, tl.load(X_ptr) + tl.load(Y_ptr))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+def test_integers_wrap_around_as_they_do_on_a_gpu(dtype):
+    X, Y = torch.tensor([torch.iinfo(dtype).max], dtype=dtype), torch.tensor([1], dtype=dtype)
+    _sum[(1,)](X, Y)
+    assert X.item() == torch.iinfo(dtype).min
+
+
+def test_types_are_made_once_and_are_told_apart():
+    make, of_floats = tl.block_type, tl.pointer_type(tl.float32)
+    assert make(tl.float32, [16, 8]) is make(tl.float32, tl.tuple([tl.constexpr(16), 8]))
+    assert make(of_floats, [16]) is make(tl.pointer_type(tl.float32), [16])
+    alike = [make(tl.float32, [16, 8]), make(tl.float32, [8, 16]), make(tl.int32, [16, 8]), make(of_floats, [16])]
+    alike += [make(tl.pointer_type(tl.float32, const=True), [16]), make(tl.pointer_type(tl.float32, 3), [16])]
+    assert all(one != other for k, one in enumerate(alike) for other in alike[:k])
+    assert (alike[0].shape.values, alike[0].numel, str(alike[0])) == ([16, 8], 128, "<['16', '8'], fp32>")
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"), [([12], ValueError), ([], TypeError), ([2.0], TypeError), ([2**21], ValueError)]
+)
+def test_a_shape_that_is_refused_is_refused_each_time(shape, error):
+    for _ in range(2):
+        with pytest.raises(error):
+            tl.block_type(tl.float32, shape)
+
+
+def test_a_kind_of_block_type_is_made_as_it_says():
+    class OfALayout(tl.block_type):
+        def __init__(self, element_ty, shape, layout):
+            super().__init__(element_ty, shape)
+            self.layout = layout
+
+    one, other = (OfALayout(tl.float32, [16], layout) for layout in "ab")
+    assert one.layout != other.layout and one.numel == other.numel == 16
+
+
+RESULTS = """
+import hashlib
+import torch
+from flashlib.kernels import backward, forward
+
+torch.manual_seed(0)
+hashed = hashlib.sha256()
+for dtype in (torch.float16, torch.bfloat16, torch.float32):
+    Q, K, V, dO = (torch.randn(1, 2, n, 17).to(dtype) for n in (53, 71, 71, 53))
+    saved = forward.attention(Q, K, V, causal=True, B_r=32, B_c=16)
+    for X in (*saved, *backward.backward(Q, K, V, *saved, dO, causal=True)):
+        hashed.update(X.float().numpy().tobytes())
+print(hashed.hexdigest())
+"""
+AS_IT_COMES = """
+import sys, types
+sys.modules["flashlib.kernels.interpreter"] = types.SimpleNamespace(hasten=lambda: None)
+"""
+
+
+def test_results_are_those_of_the_interpreter_as_it_comes_to_the_bit():
+    ours, as_it_comes = (
+        subprocess.run(
+            [sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, check=True, timeout=300
+        ).stdout
+        for text in (RESULTS, AS_IT_COMES + RESULTS)
+    )
+    assert re.fullmatch("[0-9a-f]{64}\n", ours)
+    assert ours == as_it_comes

@@ -1,0 +1,55 @@
+"""The picture of the memories has their true sizes."""
+
+import io
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from PIL import Image
+
+from flashlib.gpus import GB, GPUS, KB
+from flashlib.pictures import memories
+from flashlib.pictures.inks import HIGHLIGHT
+
+
+def highlighted(gpu, at):
+    """Return how many pixels are behind the memory that is told about."""
+    image = np.asarray(Image.open(io.BytesIO(memories.draw_memories(gpu, at).png())).convert("RGBA")).astype(int)
+    rgb = [int(HIGHLIGHT[k : k + 2], 16) for k in (1, 3, 5)]
+    rows, columns = np.nonzero(np.abs(image[..., :3] - rgb).max(axis=2) <= 3)
+    edge = 5  # pixels that its edge covers
+    return (np.ptp(rows) + edge) * (np.ptp(columns) + edge) if len(rows) else 0
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_areas_are_bytes(name):
+    gpu = GPUS[name]
+    assert highlighted(name, None) == 0
+    areas = {at: highlighted(name, at) for at in memories.LEVELS}
+    assert areas["registers"] / areas["SRAM"] == pytest.approx(gpu.registers / gpu.sram, rel=0.05)
+    assert areas["SRAM"] == pytest.approx(gpu.sram / memories.BYTES, rel=0.05)
+    assert areas["HBM"] == pytest.approx(memories.SIDE**2, rel=0.05)
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_the_numbers_are_those_of_the_gpu(name):
+    gpu, picture = GPUS[name], memories.draw_memories(name)
+    for text in (f"{gpu.memory // GB} GB", f"{gpu.sram // KB} KB", f"{gpu.registers // KB} KB", gpu.kind, name):
+        assert text in picture.texts
+    assert f"all registers: {gpu.sms * gpu.registers / 2**20:.4g} MB" in picture.texts
+    assert f"{gpu.sms} multiprocessors with {gpu.sram // KB} KB of SRAM" in repr(picture)
+
+
+def test_the_h200_as_the_course_shows_it():
+    texts = memories.draw_memories().texts
+    assert {"141 GB", "4.8 TB/s", "33 TB/s", "989", "228 KB", "256 KB", "all SRAM: 29.39 MB"} <= set(texts)
+    assert any("30 metres high" in text for text in texts)
+
+
+def test_what_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="gpu is 'H300'; accepted are T4, A100"):
+        memories.draw_memories("H300")
+    with pytest.raises(ValueError, match="at is 'L2'; accepted are HBM, SRAM, registers"):
+        memories.draw_memories(at="L2")
