@@ -354,13 +354,15 @@ COMPILE = """
 import contextlib, json, re, sys
 import torch
 from triton.runtime.jit import JITFunction
-from flashlib import kernels, rotary
-from flashlib.kernels import compiling
+from flashlib import kernels
+from flashlib.lm import rotary
+from flashlib.kernels.compiler import worker
+from flashlib.kernels.launch import inputs
 capability = int(sys.argv[1])
-kernels.check_device = lambda **_: None
+inputs.check_device = lambda **_: None
 kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
-launches = compiling.Launches()
-kernels.triton.runtime.driver.set_active(compiling.NoDevice(capability))
+launches = worker.Launches()
+kernels.triton.runtime.driver.set_active(worker.NoDevice(capability))
 from flashlib.kernels.append import FP8, append, rotate
 
 def call(N_new, d, dtype, cached, d_rot, most, N=500, given=False):

@@ -170,8 +170,8 @@ def _manager(request, sources):
 
 def _sources():
     """Return a hash of what answers depend on beside the request."""
-    flashlib = ROOT / "flashlib"
-    sources = sorted([*flashlib.glob("kernels/**/*.py"), flashlib / "state.py", flashlib / "gpus.py"])
+    flashlib, others = ROOT / "flashlib", ("types.py", "inputs.py", "gpus.py", "learner/pickling.py")
+    sources = sorted([*flashlib.glob("kernels/**/*.py"), *(flashlib / name for name in others)])
     variables = sorted(item for item in os.environ.items() if item[0].startswith("TRITON_"))
     text = repr(([path.read_text(encoding="utf-8") for path in sources], triton.__version__, variables))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,6 +1,6 @@
 """What the compiler makes of a kernel, for any GPU, present or not.
 
->>> from flashlib.kernels import compiled
+>>> from flashlib.kernels.compiler import compiled
 >>> compiled.report(d=64, dtype="float16", B_r=64, B_c=64, num_warps=4).registers  # doctest: +SKIP
 128
 """

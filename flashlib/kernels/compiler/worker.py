@@ -23,9 +23,8 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.jit import JITFunction
 
-from flashlib import kernels
 from flashlib.kernels.compiler import listings
-from flashlib.kernels.launch import tuned
+from flashlib.kernels.launch import inputs, tuned
 from flashlib.learner import pickling
 
 SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
@@ -187,7 +186,7 @@ def main():
     os.dup2(2, 1)  # what else is printed must not come between the answers
     triton.knobs.compilation.always_compile = True  # Triton's cache does not keep what ptxas says
     triton.knobs.nvidia.dump_ptxas_log = True
-    kernels.check_device = lambda **_: None  # before the kernels import it
+    inputs.check_device = lambda **_: None  # before the kernels import it
     launches = Launches()
     for line in sys.stdin:
         request = json.loads(line)

@@ -8,11 +8,12 @@ import torch
 from flashlib import kernels
 from flashlib.gpus import GPUS
 from flashlib.kernels.compiler import worker
+from flashlib.kernels.launch import inputs
 
 
 def prepared(capability, multiprocessors=0):
     """Return the `compiling.Launches` that stand in for every launch. Call it before kernels are imported."""
-    kernels.check_device = lambda **_: None
+    inputs.check_device = lambda **_: None
     kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
     launches = worker.Launches()
     kernels.triton.runtime.driver.set_active(worker.NoDevice(capability))

@@ -254,9 +254,9 @@ def test_without_the_disassembler_the_rest_stands(monkeypatch, own_compiler):
 
 def test_no_process_is_left_behind(own_compiler):
     code = (
-        "from flashlib.kernels import compiled, compiler\n"
+        "from flashlib.kernels.compiler import client, compiled\n"
         "compiled.report(d=16, sass=False)\n"
-        "print(compiler._compiler.process.pid)"
+        "print(client._compiler.process.pid)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stderr == ""
