@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-FIRST = ("notebooks/", "tests/browser/", "tests/kernels/", "tests/checks/")  # what takes longest, in this order
+FIRST = (
+    "notebooks/",
+    "tests/browser/",
+    "tests/kernels/",
+    "tests/bench/",
+    "tests/checks/",
+)  # what takes longest, in this order
 ONE_BROWSER = ("test_every_widget.py", "test_player.py", "test_saved_page.py")
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
 
@@ -20,7 +26,7 @@ def scope(nodeid):
     path, _, test = nodeid.partition("::")
     if path.startswith("tests/browser/"):
         return "one browser" if path.endswith(ONE_BROWSER) else "another browser"
-    if path.startswith("tests/kernels/") or path.endswith("test_answers.py"):
+    if path.startswith(("tests/kernels/", "tests/bench/")) or path.endswith("test_answers.py"):
         function, _, case = test.partition("[")
         return f"{path}::{function}[{case.partition('-')[0]}"
     return path

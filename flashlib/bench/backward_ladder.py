@@ -77,7 +77,7 @@ def one_pass(name, **switches):
     """Return the run of a pass of `backward_ideas` with these switches."""
 
     def run(problem, **options):
-        ideas = kernels("backward_ideas")
+        ideas = kernels("ablations.backward")
         rows = ideas.prepare(problem.tensors[0], problem.O, problem.lse, problem.dO)
         given = *problem.tensors, problem.dO, rows
         return lambda: getattr(ideas, name)(*given, causal=problem.causal, **switches, **options)
@@ -113,7 +113,7 @@ def of_its_own(problem, tried):
 def _tuned(problem):
     Q = problem.tensors[0]
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
-    return kernels("tuned").backward(problem.d, Q.dtype, descriptors, Q.device)
+    return kernels("launch.tuned").backward(problem.d, Q.dtype, descriptors, Q.device)
 
 
 def stored(problem):

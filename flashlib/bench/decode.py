@@ -24,11 +24,11 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from flashlib import cache as caches
 from flashlib import torch_ref
 from flashlib.bench import bandwidth, short_sequences, variants
 from flashlib.bench.common import harness
 from flashlib.bench.common.peers import kernels
+from flashlib.cache import Pages, storage
 from flashlib.lm import rotary
 
 D = 128
@@ -55,7 +55,7 @@ class Size(NamedTuple):
     @property
     def bytes(self) -> int:
         """What a call reads of K and V, and of their scales."""
-        return self.tokens * caches.bytes_per_token(self.H_k, D, itemsize=1 if self.fp8 else 2, scales=self.fp8)
+        return self.tokens * storage.bytes_per_token(self.H_k, D, itemsize=1 if self.fp8 else 2, scales=self.fp8)
 
 
 GQA = 32, 8
@@ -107,7 +107,7 @@ class Problem:
         K, V = (torch.randn(shape, device=self.device, dtype=torch.bfloat16) for _ in range(2))
         if not self.size.fp8:
             return {"K": K, "V": V}
-        (K, k_scale), (V, v_scale) = (caches.quantised(X, torch.float8_e4m3fn) for X in (K, V))
+        (K, k_scale), (V, v_scale) = (storage.quantised(X, torch.float8_e4m3fn) for X in (K, V))
         return {"K": K, "V": V, "k_scale": k_scale, "v_scale": v_scale}
 
     def run(self, attention):
@@ -143,7 +143,7 @@ def ours(Q, **cache):
 
 
 def ours_last(Q, **cache):
-    return kernels("decode_ideas").attention(Q, **cache).O
+    return kernels("ablations.decode").attention(Q, **cache).O
 
 
 def sdpa(Q, K, V, lengths):
@@ -247,13 +247,13 @@ def memory(B=256, N=1000) -> list:
     """Return bytes of a token and layer for heads and dtypes, and what of a cache's rows is empty."""
     kinds = {"MHA": (32, 2), "GQA": (8, 2), "MQA": (1, 2), "GQA in fp8": (8, 1)}
     rows = [
-        {"case": name, "bytes_per_token": caches.bytes_per_token(H_k, D, itemsize=n, scales=n == 1)}
+        {"case": name, "bytes_per_token": storage.bytes_per_token(H_k, D, itemsize=n, scales=n == 1)}
         for name, (H_k, n) in kinds.items()
     ]
     each = np.array(lengths(B, N))
     rows.append({"case": "longest reserved", "empty": round(1 - each.sum() / (each.max() * B), 4)})
     for page in (16, 64, 256):
-        pages = caches.Pages(int((-(-each // page)).sum()), page)
+        pages = Pages(int((-(-each // page)).sum()), page)
         for n in each:
             pages.append(pages.start()[0], int(n))
         rows.append({"case": f"pages of {page}", "empty": round(pages.waste / (pages.used * page), 4)})

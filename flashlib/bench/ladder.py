@@ -105,7 +105,7 @@ def tuned(problem, tried):
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
     heads = problem.size.B * problem.size.H_q
     sizes = {"causal": problem.causal, "N_q": problem.N, "N_k": problem.N, "heads": heads}
-    config = kernels("tuned").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
+    config = kernels("launch.tuned").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
     return [
         dict(zip(("B_r", "B_c", "num_warps", "num_stages"), config, strict=True)) | {"descriptors": descriptors}
     ]
@@ -143,14 +143,14 @@ PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", R5, pipelined, til
 
 def large(problem, tried):
     """The tuned choice for a long sequence on Hopper."""
-    choice, _ = kernels("tuned").HOPPER[max(problem.d, 32)]
+    choice, _ = kernels("launch.tuned").HOPPER[max(problem.d, 32)]
     return [dict(zip(SMALL, choice, strict=True))]
 
 
 ONE_WAIT = Rung("r8_descriptors", "K_j and V_j awaited together", R8, large, tiled)
 TWO_WAITS = Rung("without_common_wait", "V_j awaited by itself", R8_TWO_WAITS, large, tiled)
 WITHOUT = [
-    Rung(f"without_{name}", idea, kernel("forward_ideas", **{name: False}), pipelined, tiled)
+    Rung(f"without_{name}", idea, kernel("ablations.forward", **{name: False}), pipelined, tiled)
     for name, idea in (
         ("late_division", "O normalised in every step"),
         ("parallel_rows", "one program for each head"),

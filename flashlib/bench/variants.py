@@ -163,8 +163,8 @@ def noted(launch) -> dict:
 
 def _hash(launch, listing):
     told = {name: value for name, value in launch.config.items() if name not in launch.kernel.arg_names}
-    return peers.kernels("compiled").hash_of(
-        peers.kernels("listings").readable("ttgir", listing), sorted(told.items())
+    return peers.kernels("compiler.compiled").hash_of(
+        peers.kernels("compiler.listings").readable("ttgir", listing), sorted(told.items())
     )
 
 
@@ -174,8 +174,8 @@ def today(row, kernel) -> str:
     asked = {"kernel": kernel, "d": row["d"], "dtype": "bfloat16", "causal": False, "capability": 90}
     asked |= {"module": __name__, "call": call, "launched": kernel, "options": {"case": row["case"]}}
     asked |= {"shape": (row["B"], row["H"], row["H"], row["N"]), "until": "ttgir"}
-    found = peers.kernels("compiler").answered(asked)
-    return peers.kernels("compiled").hash_of(found["ttgir"], found["told"])
+    found = peers.kernels("compiler.client").answered(asked)
+    return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["told"])
 
 
 def attention(Q, K, V, *, causal, case):

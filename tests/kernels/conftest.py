@@ -27,15 +27,6 @@ def poisoned(monkeypatch):
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """A clock for the ladders: the first call of all takes 2 ms, each later one a tick less."""
-    from flashlib.bench.common import harness
-
-    told = iter(2 - i / 200 for i in range(200))
-    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(told))
-
-
-@pytest.fixture
 def own_compiler(monkeypatch):
     """Let a test ask the compiler, whatever was kept."""
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")

@@ -320,7 +320,9 @@ X = torch.zeros(1, 2, 32, 16)
     ],
 )
 def test_bad_input_is_refused(kernel, Q, K, V, options, error, words, monkeypatch):
-    monkeypatch.setattr("flashlib.kernels.launch.inputs.check_device", lambda **_: None)  # the same on a machine with a GPU
+    monkeypatch.setattr(
+        "flashlib.kernels.launch.inputs.check_device", lambda **_: None
+    )  # the same on a machine with a GPU
     with pytest.raises(error, match=words):
         kernel(Q, K, V, **options)
 

@@ -160,7 +160,9 @@ X, CU = torch.zeros(8, 2, 16), torch.tensor([0, 3, 8], dtype=torch.int32)
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(changed, error, words, monkeypatch):
-    monkeypatch.setattr("flashlib.kernels.launch.inputs.check_device", lambda **_: None)  # the same on a machine with a GPU
+    monkeypatch.setattr(
+        "flashlib.kernels.launch.inputs.check_device", lambda **_: None
+    )  # the same on a machine with a GPU
     with pytest.raises(error, match=words):
         varlen.attention(**dict(Q=X, K=X, V=X, cu_seqlens_q=CU, cu_seqlens_k=CU) | changed)
 

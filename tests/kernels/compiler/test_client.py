@@ -80,7 +80,9 @@ def test_an_error_and_a_missing_listing_are_not_kept(asked, monkeypatch):
     assert ask()["sass"] == "ADD"
 
 
-@pytest.mark.parametrize("source", ["kernels/forward.py", "kernels/compiler/worker.py", "kernels/launch/tiles.py", "inputs.py"])
+@pytest.mark.parametrize(
+    "source", ["kernels/forward.py", "kernels/compiler/worker.py", "kernels/launch/tiles.py", "inputs.py"]
+)
 def test_what_answers_depend_on_is_in_their_key(source, monkeypatch, tmp_path):
     before = client._sources()
     for path in (client.ROOT / "flashlib").rglob("*.py"):

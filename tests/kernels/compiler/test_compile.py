@@ -95,7 +95,7 @@ def test_every_kernel_is_compiled_for_both_generations():
 @pytest.mark.parametrize("module", ["compiled_variants", "compiled_decode"])
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_masks_and_caches_compile_without_spills(module, capability):
-    command = [sys.executable, "-m", f"tests.kernels.{module}", str(capability)]
+    command = [sys.executable, "-m", f"tests.kernels.compiler.{module}", str(capability)]
     environment = os.environ | {"TRITON_INTERPRET": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr

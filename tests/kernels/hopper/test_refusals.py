@@ -18,8 +18,8 @@ def hopper(monkeypatch):
         raise AssertionError("it was launched")
 
     monkeypatch.setattr(launch, "INTERPRETED", False)
-    monkeypatch.setattr(launch, "PLANS", launch.launching.Plans())
-    monkeypatch.setattr(launch.launching.Launch, "__call__", launched)
+    monkeypatch.setattr(launch, "PLANS", launch.planning.Plans())
+    monkeypatch.setattr(launch.planning.Launch, "__call__", launched)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
     monkeypatch.setattr("flashlib.kernels.INTERPRETED", True)  # the CPU stands for the GPU
 

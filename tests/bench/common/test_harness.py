@@ -18,7 +18,7 @@ from flashlib.bench.common import harness, peers
 from flashlib.types import Attention
 from tests import oracle
 
-DATA = Path(__file__).resolve().parents[2] / "notebooks" / "data"
+DATA = Path(__file__).resolve().parents[3] / "notebooks" / "data"
 
 
 def test_a_result_twice_as_wrong_as_plain_attention_passes_and_no_worse_one():
