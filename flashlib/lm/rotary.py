@@ -55,7 +55,8 @@ def rotate(X, cos, sin):
 
         wide = torch.promote_types(torch.promote_types(X.dtype, cos.dtype), torch.float32)
         joined, cast = torch.cat, torch.Tensor.to
-    first, second = (cast(X[..., at : at + columns], wide) for at in (0, columns))
+    cos, sin = cast(cos, wide), cast(sin, wide)  # a product with them has this dtype too
+    first, second = X[..., :columns], X[..., columns : 2 * columns]
     turned = first * cos - second * sin, second * cos + first * sin
     return joined([*(cast(half, X.dtype) for half in turned), X[..., 2 * columns :]], -1)
 
