@@ -11,10 +11,9 @@ Read it in this order:
     chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch; any mask
-    pages, cache   who owns which page of a key/value cache, with prefixes shared by content, and its storage
+    cache          who owns which page of a key/value cache, with prefixes shared by content, and its storage
     pipeline       warps, barriers and units of a Hopper multiprocessor, as a model that runs
-    gpt            a small language model in plain PyTorch, which takes any attention
-    lm, serve      a language model that writes with a cache, and requests served by it side by side
+    lm             a small language model that takes any attention, writes with a cache or without, and its server
     recorder       a learner's own loop over tiles: the `Step`s it yields, and what each should hold
     figures        the inks of all pictures, and numbers as text
     picture        a picture drawn in a few milliseconds; `orders` of tiles, and the `hierarchy` of memories

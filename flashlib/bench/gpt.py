@@ -29,7 +29,8 @@ from torch.utils.checkpoint import checkpoint
 
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.peers import PEERS
-from flashlib.lm import gpt
+from flashlib.lm import tokenizer, training
+from flashlib.lm.model import LM, Config
 
 TEXT = Path(__file__).resolve().parents[2] / "notebooks" / "data" / "shakespeare.txt"
 SIZES = {"layers": 6, "width": 512, "heads": 8, "kv_heads": 8, "context": 4096}
@@ -84,17 +85,17 @@ class Problem:
     """
 
     def __init__(self, text, sizes, batch, steps, device="cuda"):
-        tokens, alphabet = gpt.encode(text)
-        self.config = gpt.Config(vocab=len(alphabet), **sizes)
+        tokens, alphabet = tokenizer.encode_characters(text)
+        self.config = Config(vocab=len(alphabet), **sizes)
         self.tokens, self.batch, self.steps = tokens.to(device), batch, steps
-        self.X, self.Y = next(gpt.batches(self.tokens, self.config.context, batch))
+        self.X, self.Y = next(training.batches(self.tokens, self.config.context, batch))
         model = self.model(PEERS["eager"])
         with torch.no_grad():
             self.exact, self.plain = model(self.X), self.logits(model)
             self.loss = cross_entropy(self.exact.flatten(0, 1), self.Y.flatten()).item()
 
     def model(self, attention):
-        return gpt.GPT(self.config, attention).to(self.tokens.device)
+        return LM(self.config, attention).to(self.tokens.device)
 
     def logits(self, model):
         with torch.autocast(self.tokens.device.type, torch.bfloat16):
@@ -115,7 +116,7 @@ def train(run, problem) -> dict:
 def verified_and_trained(run, problem) -> dict:
     model = run.prepare(problem.model(run.attention))
     harness.verify(f"{run.name}'s model", problem.logits(model), problem.exact.double(), problem.plain)
-    steps = gpt.train(model, problem.tokens, problem.steps, batch=problem.batch, lr=LR)
+    steps = training.train(model, problem.tokens, problem.steps, batch=problem.batch, lr=LR)
     losses, ms, held = harness.watch(steps if run.whole else itertools.islice(steps, SHORT))
     losses = [loss.item() for loss in losses]
     if not abs(losses[0] - problem.loss) <= BF16 * problem.loss:

@@ -16,11 +16,13 @@ from pathlib import Path
 import torch
 from torch.nn.functional import cross_entropy
 
-from flashlib import lm
 from flashlib.bench.common import harness
 from flashlib.bench.gpt import TEXT, ours
-from flashlib.lm import gpt
+from flashlib.lm import checkpoint, tokenizer, training
+from flashlib.lm.cached_attention import gathered
+from flashlib.lm.model import LM, Config, sdpa
 
+CONFIG = Config(vocab=256, layers=4, width=128, heads=4, kv_heads=2, context=512)  # 754 816 weights
 BATCH, STEPS, EVERY, LR, SEED = 16, 1500, 50, 2e-3, 0
 HELD_OUT = 1 / 10
 PROMPT = "ROMEO:\n"
@@ -28,7 +30,7 @@ PROMPT = "ROMEO:\n"
 
 def split(text, device):
     """Return the tokens to train on, and those that are held out."""
-    tokens = torch.tensor(lm.encode(text), device=device)
+    tokens = torch.tensor(tokenizer.encode(text), device=device)
     n = int(len(tokens) * (1 - HELD_OUT))
     return tokens[:n], tokens[n:]
 
@@ -50,7 +52,7 @@ def held_out_loss(model, tokens) -> float:
 @torch.no_grad()
 def verify(model, X):
     """Raise AssertionError unless the model's logits are about as close to those in fp64 as they are with SDPA."""
-    other = lm.LM(model.config, lm.sdpa).to(X.device)
+    other = LM(model.config, sdpa).to(X.device)
     other.load_state_dict(model.state_dict())
     with autocast(X):
         given, plain = model(X), other(X)
@@ -60,7 +62,7 @@ def verify(model, X):
 def train(model, tokens, held_out, steps, *, batch=BATCH, every=EVERY) -> dict:
     """Train a model, leave it the weights of its lowest held-out loss, and return that loss and its step."""
     best, weights = {"loss": math.inf}, None
-    for step, loss in enumerate(gpt.train(model, tokens, steps, batch=batch, lr=LR, seed=SEED), 1):
+    for step, loss in enumerate(training.train(model, tokens, steps, batch=batch, lr=LR, seed=SEED), 1):
         if step % every and step < steps:
             continue
         found = held_out_loss(model, held_out)
@@ -76,15 +78,15 @@ def train(model, tokens, held_out, steps, *, batch=BATCH, every=EVERY) -> dict:
 
 def check(path, n=200):
     """Raise AssertionError unless the model in a file writes the same text with a cache as without; show it."""
-    model, about = lm.load(path)
-    prompt = lm.encode(PROMPT)
+    model, about = checkpoint.load(path)
+    prompt = tokenizer.encode(PROMPT)
     for temperature in (0, 0.8):
         with_cache, without = (
-            list(model.generate(prompt, n, temperature=temperature, over=over)) for over in (lm.gathered, None)
+            list(model.generate(prompt, n, temperature=temperature, over=over)) for over in (gathered, None)
         )
         if with_cache != without:
             raise AssertionError(f"at temperature {temperature} the text with a cache is not that without one")
-        harness.say(f"\ntemperature {temperature}:\n{PROMPT}{lm.decode(with_cache)}")
+        harness.say(f"\ntemperature {temperature}:\n{PROMPT}{tokenizer.decode(with_cache)}")
     harness.say("\n" + ", ".join(f"{key} {value}" for key, value in about.items()))
 
 
@@ -95,15 +97,15 @@ def main():
     args = parser.parse_args()
     on_gpu = torch.cuda.is_available()
     attention, device, where = (
-        (ours, "cuda", harness.environment) if on_gpu else (lm.sdpa, "cpu", harness.cpu_environment)
+        (ours, "cuda", harness.environment) if on_gpu else (sdpa, "cpu", harness.cpu_environment)
     )
     tokens, held_out = split(TEXT.read_text(encoding="utf-8"), device)
-    model = lm.LM(lm.CONFIG, attention, SEED).to(device)
-    verify(model, next(gpt.batches(tokens, model.config.context, BATCH, SEED))[0])
+    model = LM(CONFIG, attention, SEED).to(device)
+    verify(model, next(training.batches(tokens, model.config.context, BATCH, SEED))[0])
     with harness.stopwatch("training"):
         best = train(model, tokens, held_out, args.steps)
     how = {"attention": "ours" if on_gpu else "SDPA", "steps": args.steps, "batch": BATCH, "lr": LR, "seed": SEED}
-    lm.save(model, args.out, **best, **how, text=TEXT.name, **where())
+    checkpoint.save(model, args.out, **best, **how, text=TEXT.name, **where())
     check(args.out)
     harness.say(f"{args.out}: {Path(args.out).stat().st_size / 1e6:.2f} MB")
 

@@ -15,8 +15,8 @@ each; times are those of a clock on the wall, the median of several turns.
               error: the largest in the logits, see `compared`; other_tokens: how many of the B * NEW likeliest
               tokens are others than without a cache after the same text; same_texts: how many of B whole texts
               are the same
-    batching  one trace of requests through `flashlib.lm.server`, all there at the start: a request is admitted when
-              another ends, or when all have ended. same_texts: how many requests wrote the same both times
+    batching  one trace of requests through `flashlib.lm.server`, all there at the start: a request is admitted
+              when another ends, or when all have ended. same_texts: how many requests wrote the same both times
 
 In the cached ways a prompt attends to itself by SDPA, before its K and V are rounded to fp8. Only the server
 chooses tokens on the CPU.
@@ -34,15 +34,15 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
-from flashlib import cache as caches
-from flashlib import lm
 from flashlib.bench import decode
 from flashlib.bench.common import harness
 from flashlib.bench.common.peers import kernels
 from flashlib.bench.gpt import TEXT
 from flashlib.bench.lm import split
-from flashlib.lm import rotary
-from flashlib.lm import server as serve
+from flashlib.cache.storage import quantised
+from flashlib.lm import cached_attention, checkpoint, rotary
+from flashlib.lm.model import sdpa
+from flashlib.lm.server import Request, Server, play
 
 WEIGHTS = TEXT.with_name("lm.safetensors")
 BATCHES = (1, 4, 16, 64, 256)
@@ -94,7 +94,7 @@ class Cached:
         self.lengths = torch.zeros(B, dtype=torch.int32, device=device)
         self.logits = torch.zeros(B, model.config.vocab, dtype=model.embedding.weight.dtype, device=device)
         angles = rotary.angles(N, cache.K.shape[-1], device=device)
-        self.tokens = lm.New(cache, None, None, self.lengths, None, table, angles)
+        self.tokens = cached_attention.NewTokens(cache, None, None, self.lengths, None, table, angles)
 
     def start(self):
         self.lengths.fill_(self.first)
@@ -103,7 +103,7 @@ class Cached:
     def step(self):
         last = self.text.gather(1, self.lengths.long()[:, None])
         self.lengths += 1
-        self._write(last, lm.kernels)
+        self._write(last, cached_attention.kernels)
 
     def _write(self, given, over):
         logits = self.model.logits(given, lambda layer, *QKV: over(*QKV, layer, self.tokens))
@@ -121,12 +121,12 @@ class Graph(Cached):
 
 
 def prompt(Q, K, V, layer, new):
-    """Write K and V of whole prompts into a cache, as `lm.kernels` does; return O by SDPA of the same numbers."""
+    """Write K and V of whole prompts into a cache by our kernels; return O by SDPA of the same numbers."""
     append = kernels("append")
     Q, K = (append.rotate(X, new.lengths, new.rotary) for X in (Q, K))
     stored, scales = new.stored(layer)
     append.append(K, V, *stored, **scales)
-    return lm.sdpa(Q, K, V, True)
+    return sdpa(Q, K, V, True)
 
 
 WAYS = {
@@ -158,8 +158,8 @@ def logits_of(way, text):
 
 def rounded(Q, K, V, causal):
     """Return O by SDPA of K and V that were rounded to fp8, each row with its scale."""
-    pairs = (caches.quantised(X, torch.float8_e4m3fn) for X in (K, V))
-    return lm.sdpa(Q, *((X.float() * scale[..., None]).to(Q.dtype) for X, scale in pairs), causal)
+    pairs = (quantised(X, torch.float8_e4m3fn) for X in (K, V))
+    return sdpa(Q, *((X.float() * scale[..., None]).to(Q.dtype) for X, scale in pairs), causal)
 
 
 def compare(model, ways) -> dict:
@@ -232,7 +232,7 @@ def trace(tokens, n=REQUESTS, seed=0) -> list:
     answers = (min(length, LONGEST) for length in decode.lengths(n, MEAN, seed))
     texts = pieces(tokens, n, PROMPT).tolist()
     return [
-        serve.Request(text[:size], answer, temperature=0)
+        Request(text[:size], answer, temperature=0)
         for text, size, answer in zip(texts, sizes, answers, strict=True)
     ]
 
@@ -253,9 +253,9 @@ def served(model, requests, running, continuous) -> tuple[dict, dict]:
     """Return the row of one run of the server, and what it wrote; there are pages enough for all that run."""
     pages = running * -(-model.config.context // PAGE)
     sizes = {"chunk": CHUNK, "batch": running, "queue": len(requests)}
-    server = serve.Server(model, pages, PAGE, over=lm.kernels, continuous=continuous, **sizes)
+    server = Server(model, pages, PAGE, over=cached_attention.kernels, continuous=continuous, **sizes)
     start = _now()
-    records = list(serve.play(server, requests))
+    records = list(play(server, requests))
     taken = _now() - start
     if [len(server.written[number]) for number in range(len(requests))] != [each.most_new for each in requests]:
         raise AssertionError(f"the server did not write what was asked for; continuous = {continuous}")
@@ -273,7 +273,7 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("Writing is timed on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
     torch.manual_seed(0)
-    model = lm.load(WEIGHTS, device="cuda")[0].bfloat16()
+    model = checkpoint.load(WEIGHTS, device="cuda")[0].bfloat16()
     _, held_out = split(TEXT.read_text(encoding="utf-8"), "cuda")
     record = {**harness.environment(), "dtype": "bfloat16", "prompt": PROMPT, "new": NEW, "page": PAGE}
     record |= {"compared": COMPARED, "rows": [], "batching": []}

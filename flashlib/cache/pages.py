@@ -123,14 +123,6 @@ class Pages:
         for page in reversed(own.pages):  # so that its end is evicted before its beginning
             self._release(page, keep=True)
 
-    def evict(self, n):
-        """Make up to n kept pages free, the least recently used first; return how many."""
-        check_counts(n=n)
-        n = min(n, len(self._kept))
-        for _ in range(n):
-            self._evict()
-        return n
-
     def table(self, sequences, width=None):
         """Return the block table: (B, width), int32, the pages of each sequence, then 0.
 

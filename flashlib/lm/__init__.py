@@ -1,3 +1,1 @@
-"""The small language model: `model` writes with a cache or without, `rotary` turns positions, `server` takes requests."""
-
-from flashlib.lm.model import *  # noqa: F403
+"""A small language model: how it is trained, stored, and sampled from, with a cache or without, and a server."""

@@ -50,14 +50,16 @@ def rotate(X, cos, sin):
     if isinstance(X, np.ndarray):
         wide = np.result_type(X, cos, np.float32)
         joined, cast = np.concatenate, np.ndarray.astype
+        first, second, rest = np.split(X, (columns, 2 * columns), -1)
     else:
         import torch  # it is loaded, since X is a tensor
 
         wide = torch.promote_types(torch.promote_types(X.dtype, cos.dtype), torch.float32)
         joined, cast = torch.cat, torch.Tensor.to
-    first, second = (cast(X[..., at : at + columns], wide) for at in (0, columns))
+        first, second, rest = X.split((columns, columns, X.shape[-1] - 2 * columns), -1)  # one gradient, not three
+    first, second = cast(first, wide), cast(second, wide)
     turned = first * cos - second * sin, second * cos + first * sin
-    return joined([*(cast(half, X.dtype) for half in turned), X[..., 2 * columns :]], -1)
+    return joined([*(cast(half, X.dtype) for half in turned), rest], -1)
 
 
 def _check(X, cos, sin):

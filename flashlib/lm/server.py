@@ -9,7 +9,7 @@ The oldest go first. When pages run out the youngest is preempted: its pages are
 of the queue with the text it has, and that is computed again later. So the oldest always gets on, and nobody waits
 for ever. What a request writes depends on its prompt, seed and temperature and, but for rounding, not on what runs
 beside it: it attends to its own pages, and a number that is drawn depends on the seed and the place alone, see
-`lm.choose`.
+`sampling.choose`.
 
 This teaches. Real traffic is served by an engine such as vLLM, which puts a whole step into one launch.
 Source: Yu and others, Orca (2022), continuous batching; Agrawal and others, Sarathi-Serve (2024), chunks of
@@ -20,8 +20,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from flashlib import lm
 from flashlib.inputs import check_counts
+from flashlib.lm.cached_attention import gathered
+from flashlib.lm.sampling import check_temperature, choose
 
 
 class QueueFull(RuntimeError):
@@ -31,7 +32,7 @@ class QueueFull(RuntimeError):
 class Request(NamedTuple):
     """A prompt, a list of tokens, and how many to write after it.
 
-    seed, temperature: see `lm.choose`. arrives: the number of a step, before which `play` submits it.
+    seed, temperature: see `sampling.choose`. arrives: the number of a step, before which `play` submits it.
     """
 
     prompt: list
@@ -80,16 +81,16 @@ class _Job:
 
 
 class Server:
-    """Serve requests by a model of `lm`, with a cache of n_pages pages of `page` tokens.
+    """Serve requests by a model, an `LM`, with a cache of n_pages pages of `page` tokens.
 
     chunk: how many tokens of prompts a step takes; batch: the most requests that run at once; queue: the most that
-    wait when one more is submitted. over: `lm.gathered` or `lm.kernels`. continuous=False is static batching: a
-    request is admitted only when all that ran before have finished.
+    wait when one more is submitted. over: as in `LM.step`. continuous=False is static batching: a request is
+    admitted only when all that ran before have finished.
     `written` has the tokens of finished requests, by number. If a step raises an error, requests keep the text
     that they have, and the next step goes on with it.
     """
 
-    def __init__(self, model, n_pages, page=16, *, chunk=32, batch=8, queue=64, over=lm.gathered, continuous=True):
+    def __init__(self, model, n_pages, page=16, *, chunk=32, batch=8, queue=64, over=gathered, continuous=True):
         check_counts(at_least=1, chunk=chunk, batch=batch, queue=queue)
         self.model, self.over, self.continuous = model, over, continuous
         self.chunk, self.batch, self.queue = chunk, batch, queue
@@ -116,7 +117,7 @@ class Server:
     def check(self, request) -> list:
         """Return the prompt of a request; raise TypeError or ValueError if it can never be served."""
         check_counts(seed=request.seed, arrives=request.arrives)
-        lm.check_temperature(request.temperature)
+        check_temperature(request.temperature)
         prompt = self.model.check_prompt(request.prompt, request.most_new)
         pages = self._pages(len(prompt) + request.most_new - 1)  # the last token is written, and never read
         if pages > self.cache.n_pages:
@@ -195,7 +196,7 @@ class Server:
         logits = self.model.step(rows, self.cache, sequences, self.over)[:, -1]
         try:
             chosen = [
-                lm.choose(s, job.request.temperature, job.request.seed, len(job.tokens)) if job.left == n else None
+                choose(s, job.request.temperature, job.request.seed, len(job.tokens)) if job.left == n else None
                 for job, s in zip(jobs, logits.cpu(), strict=True)  # one copy for all: it waits for the GPU
             ]
         except BaseException:

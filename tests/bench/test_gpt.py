@@ -13,7 +13,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from flashlib import kernels
 from flashlib.bench import gpt
 from flashlib.bench.common import harness
-from flashlib.lm import gpt as model
+from flashlib.lm import tokenizer
+from flashlib.lm.model import LM, Config
+from flashlib.lm.training import train
 
 TEXT = "to be or not to be, that is the question "
 SIZES = {"layers": 1, "width": 32, "heads": 2, "kv_heads": 2, "context": 18}
@@ -44,12 +46,12 @@ def clock(monkeypatch):
 
 @pytest.mark.parametrize("kv_heads", [1, 2])
 def test_the_losses_are_those_of_sdpa(kv_heads, device):
-    tokens, alphabet = model.encode(TEXT)
-    config = model.Config(vocab=len(alphabet), **SIZES | {"kv_heads": kv_heads})
+    tokens, alphabet = tokenizer.encode_characters(TEXT)
+    config = Config(vocab=len(alphabet), **SIZES | {"kv_heads": kv_heads})
 
     def losses(attention):
-        small = model.GPT(config, attention).to(device)
-        steps = model.train(small, tokens.to(device), 4, batch=1, lr=1e-2)
+        small = LM(config, attention).to(device)
+        steps = train(small, tokens.to(device), 4, batch=1, lr=1e-2)
         return torch.tensor([loss.item() for loss in steps])
 
     atol = 1e-5 if device == "cpu" else 0.03  # on a GPU in bf16
@@ -120,7 +122,7 @@ def test_smoothed_curves_are_compared_as_far_as_both_go():
 def test_the_text_is_there():
     text = gpt.TEXT.read_text(encoding="utf-8")
     assert 200_000 < len(text) < 300_000 and text.startswith("First Citizen:") and text.endswith("\n")
-    model.Config(vocab=len(set(text)), **gpt.SIZES)
+    Config(vocab=len(set(text)), **gpt.SIZES)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from flashlib import kernels
-from flashlib import lm as model
 from flashlib.bench import lm
-from flashlib.lm.gpt import Config
+from flashlib.lm import checkpoint, tokenizer
+from flashlib.lm.model import LM, Config, sdpa
 
 CONFIG = Config(vocab=256, layers=1, width=32, heads=2, kv_heads=1, context=16)
 TEXT = "to be or not to be, " * 9
 
 
 def small(attention=lm.ours):
-    return model.LM(CONFIG, attention).to(kernels.DEVICE)
+    return LM(CONFIG, attention).to(kernels.DEVICE)
 
 
 def test_a_model_is_trained_with_our_attention_saved_and_checked(tmp_path, capsys):
@@ -28,7 +28,7 @@ def test_a_model_is_trained_with_our_attention_saved_and_checked(tmp_path, capsy
     assert best["step"] == 2 and best["loss"] < before
     assert lm.held_out_loss(trained, held_out) == pytest.approx(best["loss"], abs=1e-3)
     path = tmp_path / "lm.safetensors"
-    model.save(trained, path, **best, versions="none")
+    checkpoint.save(trained, path, **best, versions="none")
     capsys.readouterr()
     lm.check(path, n=9)
     said = capsys.readouterr().out
@@ -37,8 +37,8 @@ def test_a_model_is_trained_with_our_attention_saved_and_checked(tmp_path, capsy
 
 
 def test_the_held_out_loss_is_that_of_every_whole_piece():
-    tokens = torch.tensor(model.encode(TEXT[:37]), device=kernels.DEVICE)
-    trained = small(model.sdpa)
+    tokens = torch.tensor(tokenizer.encode(TEXT[:37]), device=kernels.DEVICE)
+    trained = small(sdpa)
     given = lm.held_out_loss(trained, tokens)
     with torch.no_grad():
         logits = torch.cat([trained(tokens[at : at + 16][None])[0] for at in (0, 16)]).double()
@@ -48,7 +48,7 @@ def test_the_held_out_loss_is_that_of_every_whole_piece():
 
 def test_the_weights_of_the_lowest_loss_are_kept(monkeypatch):
     tokens, _ = lm.split(TEXT, kernels.DEVICE)
-    trained, seen = small(model.sdpa), []
+    trained, seen = small(sdpa), []
     losses = iter([3.0, 2.0, float("nan"), 2.5])
 
     def told(of, held_out):
@@ -66,20 +66,20 @@ def test_a_loss_that_is_no_number_is_refused(monkeypatch):
     monkeypatch.setattr(lm, "held_out_loss", lambda of, held_out: float("nan"))
     tokens, _ = lm.split(TEXT, kernels.DEVICE)
     with pytest.raises(AssertionError, match="never a number"):
-        lm.train(small(model.sdpa), tokens, None, 2, batch=2)
+        lm.train(small(sdpa), tokens, None, 2, batch=2)
 
 
 def test_a_wrong_attention_is_refused():
     def wrong(Q, K, V, causal):
-        return model.sdpa(Q, K, V, False)
+        return sdpa(Q, K, V, False)
 
     with pytest.raises(AssertionError, match="the model is wrong: error"):
-        lm.verify(small(wrong), torch.tensor([model.encode(TEXT[:16])], device=kernels.DEVICE))
+        lm.verify(small(wrong), torch.tensor([tokenizer.encode(TEXT[:16])], device=kernels.DEVICE))
 
 
 def test_a_file_that_writes_another_text_with_a_cache_is_refused(tmp_path, monkeypatch):
-    model.save(small(), tmp_path / "lm.safetensors")
-    monkeypatch.setattr(model, "gathered", lambda Q, K, V, layer, new: torch.randn_like(Q))
+    checkpoint.save(small(), tmp_path / "lm.safetensors")
+    monkeypatch.setattr(lm, "gathered", lambda Q, K, V, layer, new: torch.randn_like(Q))
     with pytest.raises(AssertionError, match="at temperature 0 the text with a cache is not that without one"):
         lm.check(tmp_path / "lm.safetensors", n=9)
 
@@ -90,7 +90,7 @@ def test_without_a_gpu_it_is_trained_with_sdpa_and_the_file_says_so(tmp_path, mo
     monkeypatch.setattr(sys, "argv", ["lm", "--out", str(path), "--steps", "1"])
     monkeypatch.setattr(lm, "BATCH", 2)
     monkeypatch.setattr(lm, "check", lambda path: None)
-    monkeypatch.setattr(model, "CONFIG", CONFIG)
+    monkeypatch.setattr(lm, "CONFIG", CONFIG)
     lm.main()
-    about = model.load(path)[1]
+    about = checkpoint.load(path)[1]
     assert about["attention"] == "SDPA" and about["step"] == "1" and "cpu" in about and "gpu" not in about

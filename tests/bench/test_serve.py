@@ -7,11 +7,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from flashlib import cache, kernels, lm
+from flashlib import cache, kernels
 from flashlib.bench import serve as bench
 from flashlib.bench.common import harness
-from flashlib.lm import server as serve
-from tests.lm.test_model import one_thread, small, some  # noqa: F401, a fixture for all tests here
+from flashlib.bench.lm import CONFIG
+from flashlib.lm import cached_attention
+from flashlib.lm.server import Request, Server
+from tests.lm.small import one_thread, small, some  # noqa: F401, a fixture for all tests here
 
 DEVICE = kernels.DEVICE
 SIZES = {"vocab": 256, "layers": 2}
@@ -83,7 +85,7 @@ def test_a_model_steps_over_a_cache_in_fp8(over):
     of, tokens = model(layers=2), some(11)
     pages = of.cache(3, 4, torch.float8_e4m3fn)
     sequence, _ = pages.start()
-    cut, way = (tokens[:7], tokens[7:8], tokens[8:]), getattr(lm, over)
+    cut, way = (tokens[:7], tokens[7:8], tokens[8:]), getattr(cached_attention, over)
     found = [of.step([part], pages, [sequence], way) for part in cut]
     with torch.no_grad():
         exact, of.attention = of(torch.tensor([tokens], device=DEVICE)), bench.rounded
@@ -103,7 +105,7 @@ def test_rounded_keys_and_values_are_those_of_the_cache():
 
 def test_a_trace_is_served_in_both_ways(on_a_cpu):
     of = model(layers=1)
-    requests = [serve.Request(some(3, seed=i), n, temperature=0) for i, n in enumerate((6, 1, 1, 6, 1, 1))]
+    requests = [Request(some(3, seed=i), n, temperature=0) for i, n in enumerate((6, 1, 1, 6, 1, 1))]
     rows = bench.batching(of, requests, running=2)
     assert [row["batching"] for row in rows] == ["continuous", "static"]
     assert rows[0]["steps"] < rows[1]["steps"] == 6 + 6 + 1 and rows[0]["at_once"] > rows[1]["at_once"]
@@ -113,15 +115,15 @@ def test_a_trace_is_served_in_both_ways(on_a_cpu):
 
 
 def test_a_server_that_forgets_a_token_is_refused(on_a_cpu, monkeypatch):
-    _write = serve.Server._write
+    _write = Server._write
 
     def forgets(server, job, token):
         _write(server, job, token)
         if job.number == 1 and 1 in server.written:
             server.written[1].pop()
 
-    monkeypatch.setattr(serve.Server, "_write", forgets)
-    requests = [serve.Request(some(3, seed=i), 2, temperature=0) for i in range(2)]
+    monkeypatch.setattr(Server, "_write", forgets)
+    requests = [Request(some(3, seed=i), 2, temperature=0) for i in range(2)]
     with pytest.raises(AssertionError, match="did not write what was asked for; continuous = True"):
         bench.batching(model(layers=1), requests, running=2)
 
@@ -132,7 +134,7 @@ def test_the_trace_fits_the_model_and_is_uneven():
     lengths = sorted(request.most_new for request in requests)
     assert lengths[0] >= 1 and 4 * lengths[128] < lengths[-1] <= bench.LONGEST
     assert all(16 <= len(request.prompt) <= 64 for request in requests)
-    assert bench.PROMPT + max(bench.LONGEST, bench.NEW) <= lm.CONFIG.context
+    assert bench.PROMPT + max(bench.LONGEST, bench.NEW) <= CONFIG.context
     assert len({tuple(request.prompt) for request in requests}) > 200, "no prompt for two"
 
 

@@ -26,3 +26,10 @@ def computed(pages, tokens):
     sequence, known = pages.start(tokens)
     pages.append(sequence, tokens[known:])
     return sequence, known
+
+
+def evict(pages, n):
+    """Make n kept pages free: tokens without ids take these and all that are free, and give them back."""
+    sequence, _ = pages.start()
+    pages.append(sequence, (pages.free_pages + n) * pages.page)
+    pages.free(sequence)

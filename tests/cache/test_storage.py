@@ -141,7 +141,6 @@ MISTAKES = {
     "sequence 0.0": (lambda c: c.lengths([0.0]), ValueError, "there is no sequence 0.0"),
     "dropped more than it has": (lambda c: c.drop(0, 7), ValueError, "n is 7 and sequence 0 has 6"),
     "dropped -1": (lambda c: c.drop(0, -1), ValueError, "n is -1"),
-    "evicted half": (lambda c: c.evict(0.5), TypeError, "n is 0.5"),
     "float ids": (lambda c: c.append(0, [1, 2.0]), TypeError, "tokens has 2.0"),
     "float array": (lambda c: c.append(0, np.ones(2)), TypeError, "tokens has 1.0"),
     "float count": (lambda c: c.append(0, 2.0), TypeError, "tokens is 2.0"),

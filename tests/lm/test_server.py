@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from flashlib import lm
+from flashlib.lm.cached_attention import gathered
 from flashlib.lm.server import QueueFull, Request, Server, play
-from tests.lm.test_model import CONFIG, one_thread, small, some, way  # noqa: F401, a fixture for all tests here
+from tests.lm.small import CONFIG, one_thread, small, some, way  # noqa: F401, a fixture for all tests here
 
 # In float64 the logits of a request differ by 1e-13, whatever runs beside it: the text is the same for certain.
 MODEL = small(dtype=torch.float64)
@@ -268,7 +268,7 @@ def test_after_an_error_all_go_on(kind):
     broken, requests = [], trace(n=6, arrives=1)
 
     def over(Q, K, V, layer, new):
-        O = lm.gathered(Q, K, V, layer, new)
+        O = gathered(Q, K, V, layer, new)
         calls.append(layer)
         if len(calls) % 7:
             return O

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("anywidget")
 torch = pytest.importorskip("torch")
 
-from flashlib import lm, naive  # noqa: E402
+from flashlib import naive  # noqa: E402
+from flashlib.lm.sampling import choose  # noqa: E402
 from flashlib.widgets import ServeLab  # noqa: E402
 from flashlib.widgets.serve_lab import account, runs, scenarios  # noqa: E402
 
@@ -47,7 +48,7 @@ def alone(tokens, n, seed):
     for _ in range(n):
         x = model.E[tokens]
         logits = (x + naive.attention(*(x @ model.W_QKV), causal=True).O) @ model.W.T
-        tokens = [*tokens, lm.choose(torch.from_numpy(logits[-1]), 1.0, seed, len(tokens))]
+        tokens = [*tokens, choose(torch.from_numpy(logits[-1]), 1.0, seed, len(tokens))]
     return tokens[prompt:]
 
 

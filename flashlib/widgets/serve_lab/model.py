@@ -6,7 +6,7 @@ from flashlib.cache import Cache
 
 
 class Model:
-    """One head of attention with random weights, what `serve.Server` needs of a model; see `lm.LM` for a real one.
+    """One head of attention with random weights, what `server.Server` needs of a model; a real one is `lm.model`.
 
     A token x attends to itself and to all before it, and the logits of the next are (x + O) W^T. All of it is
     fp64: a part of a prompt has other products than the whole, and no token may depend on their rounding.
@@ -30,7 +30,7 @@ class Model:
 
         rows: B lists of n tokens. over: not asked, there is one way to attend.
         """
-        import torch  # only when called: `lm.choose`, by which tokens are drawn, takes a tensor
+        import torch  # only when called: `sampling.choose`, by which tokens are drawn, takes a tensor
 
         return torch.from_numpy(np.stack([self._next(cache, *one) for one in zip(rows, sequences, strict=True)]))
 

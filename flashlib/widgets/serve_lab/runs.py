@@ -11,7 +11,7 @@ MODEL = Model(VOCAB)
 
 
 class Run(NamedTuple):
-    """The Records of `serve.play`, and the tokens that each request wrote."""
+    """The Records of `server.play`, and the tokens that each request wrote."""
 
     records: tuple
     written: dict
@@ -20,13 +20,12 @@ class Run(NamedTuple):
 @lru_cache(64)
 def run(scenario, batch, chunk, n_pages, continuous) -> Run:
     """Return the run of a scenario: its requests are served, and the model computes every token of them."""
-    from flashlib.lm import (
-        server as serve,  # only when called: it imports torch, and the widgets of other chapters do without
-    )
+    # Only when called: it imports torch, and the widgets of other chapters do without.
+    from flashlib.lm.server import Request, Server, play
 
-    server = serve.Server(MODEL, n_pages, PAGE, chunk=chunk, batch=batch, continuous=continuous)
+    server = Server(MODEL, n_pages, PAGE, chunk=chunk, batch=batch, continuous=continuous)
     requests = [
-        serve.Request(prompt, coming.answer, seed=seed, arrives=coming.arrives)
+        Request(prompt, coming.answer, seed=seed, arrives=coming.arrives)
         for seed, (prompt, coming) in enumerate(zip(prompts(scenario), SCENARIOS[scenario], strict=True))
     ]
-    return Run(tuple(serve.play(server, requests)), server.written)
+    return Run(tuple(play(server, requests)), server.written)

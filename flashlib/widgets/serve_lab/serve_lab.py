@@ -12,7 +12,7 @@ BOTH = True, False  # continuous, and static
 
 
 class ServeLab(Widget):
-    """Play how `serve.Server` serves requests, step by step: continuous batching above, and static below.
+    """Play how `server.Server` serves requests, step by step: continuous batching above, and static below.
 
     scenario: "short and long answers", "all alike", "one long prompt", "too few pages" or "the same beginning".
     batch: how many requests run at once, 1 to 8. chunk: how many tokens of prompts a step reads, 1 to 64.

@@ -1,6 +1,6 @@
 """Compile what the benchmarks time, in many processes at a time, so that they find it compiled.
 
-    python -m flashlib.bench.warm [variants]
+    python -m tools.precompile [variants]
 
 With `variants` it is what `flashlib.bench.variants` times, else what all others do. It changes no result: Triton
 and torch keep on disk what they compiled. Run first, it saves the others minutes of waiting on a machine with many
@@ -23,7 +23,8 @@ from flashlib.bench import backward_ladder, cases, gpt, ladder, short_sequences,
 from flashlib.bench.common import harness
 from flashlib.bench.common.peers import BACKWARD_PEERS, PEERS
 from flashlib.bench.common.problem import Size, tensors
-from flashlib.lm import gpt as model
+from flashlib.lm.model import LM, Config
+from flashlib.lm.training import train
 
 TIME_LIMIT = 240  # seconds
 SIZES = [
@@ -74,8 +75,8 @@ def gradients(names, size):
 def compiled_gpt():
     context = gpt.SIZES["context"]
     tokens = torch.arange(2 * context, device="cuda") % 62
-    compiled = gpt.compiled(model.GPT(model.Config(vocab=62, **gpt.SIZES), gpt.ours).to("cuda"))
-    for _ in model.train(compiled, tokens, 1, batch=gpt.BATCH):
+    compiled = gpt.compiled(LM(Config(vocab=62, **gpt.SIZES), gpt.ours).to("cuda"))
+    for _ in train(compiled, tokens, 1, batch=gpt.BATCH):
         pass
 
 
@@ -128,7 +129,7 @@ def share(what, k, n):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.warm", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.precompile", description=__doc__)
     parser.add_argument("what", nargs="?", choices=WORK, default="tables")
     parser.add_argument("--share", nargs=2, type=int, metavar=("K", "N"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -139,7 +140,7 @@ def main():
         return
     n = max(1, min(len(os.sched_getaffinity(0)) - 1, 15))
     env = os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    command = [sys.executable, "-m", "flashlib.bench.warm", args.what, "--share"]
+    command = [sys.executable, "-m", "tools.precompile", args.what, "--share"]
     with harness.stopwatch(f"{len(WORK[args.what]())} pieces in {n} processes"):
         others = [subprocess.Popen([*command, str(k), str(n)], env=env) for k in range(n)]
         end = time.monotonic() + TIME_LIMIT

@@ -1,0 +1,29 @@
+"""Which token comes next: the likeliest, or one that is drawn."""
+
+import numpy as np
+
+
+def choose(logits, temperature, seed, place) -> int:
+    """Return the next token: the likeliest at temperature 0, else one drawn from softmax(logits / temperature).
+
+    logits: (vocab,). place: how many tokens are before it. The number drawn depends on seed and place alone, so a
+    text that is cut anywhere and taken up again goes on as it would have. Logits that differ by rounding give
+    another token only where that number lies between two tokens to that rounding.
+    """
+    s = logits.double().cpu().numpy()
+    if not np.isfinite(s).all():
+        raise ValueError("logits hold NaN or infinity, so no token can be chosen; look at the weights")
+    if temperature == 0:
+        return int(s.argmax())
+    with np.errstate(over="ignore"):  # at a temperature near 0, to -inf
+        sums = np.exp((s - s.max()) / temperature).cumsum()
+    drawn = np.random.default_rng((seed, place)).random()
+    return int(np.searchsorted(sums, drawn * sums[-1], side="right"))
+
+
+def check_temperature(temperature):
+    """Raise TypeError or ValueError unless it is a finite number of at least 0."""
+    if isinstance(temperature, bool) or not isinstance(temperature, int | float):
+        raise TypeError(f"temperature is {temperature!r}; pass a number, 0 for the likeliest token")
+    if not 0 <= temperature < float("inf"):
+        raise ValueError(f"temperature is {temperature}; pass at least 0, 0 for the likeliest token")

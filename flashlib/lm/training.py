@@ -1,0 +1,39 @@
+"""Train a language model: random pieces of a text, AdamW, and the loss of each step."""
+
+import itertools
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from flashlib.inputs import check_counts
+
+
+def batches(tokens, context, batch, seed=0):
+    """Yield X and Y, (batch, context), without end: random pieces of tokens, and the token after each in X."""
+    check_counts(at_least=1, context=context, batch=batch)
+    if tokens.ndim != 1 or len(tokens) <= context:
+        raise ValueError(f"tokens has shape {tuple(tokens.shape)}; expected one axis, longer than {context}")
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        starts = torch.randint(len(tokens) - context, (batch, 1), generator=generator).to(tokens.device)
+        pieces = tokens[starts + torch.arange(context + 1, device=tokens.device)]
+        yield pieces[:, :-1], pieces[:, 1:]
+
+
+def train(model, tokens, steps, *, batch, lr=1e-3, seed=0):
+    """Train with AdamW and yield the loss of each step, a tensor, in nats a token; on CUDA with bf16 autocast."""
+    check_counts(at_least=1, steps=steps)
+    if tokens.max() >= model.config.vocab:
+        raise ValueError(f"tokens go up to {tokens.max()}; this model's vocab is {model.config.vocab}")
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
+    for step, (X, Y) in enumerate(itertools.islice(batches(tokens, model.config.context, batch, seed), steps)):
+        warmup, left = min(1, 10 * (step + 1) / steps), 1 - step / steps
+        optimizer.param_groups[0]["lr"] = lr * warmup * left
+        with torch.autocast(X.device.type, torch.bfloat16, enabled=X.is_cuda):
+            loss = cross_entropy(model(X).flatten(0, 1), Y.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        yield loss.detach()
