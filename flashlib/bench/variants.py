@@ -120,7 +120,7 @@ class Problem:
 
 
 def tiles(launch, mask, size) -> float:
-    """Return the share of the tiles of a pass that are computed; of intervals, see `kernels.masking.device_side.span_of`."""
+    """Return the share of the tiles of a pass that are computed; of intervals, see `device_side.span_of`."""
     mask, B_r, B_c, N = _of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
     keys = mask.keys(masks.Place(N, N))
     if keys is None or launch.kernel.__name__ == "_dkv":

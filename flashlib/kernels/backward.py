@@ -32,6 +32,7 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.launch.planning import Launch
+from flashlib.kernels.launch.tiles import HeadDims
 from flashlib.kernels.masking import host_side
 from flashlib.types import Grads
 
@@ -92,8 +93,8 @@ def plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked) -> P
     check_saved(Q, V, O, dO, lse, dlse)
     check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse)
     mask, causal = host_side.checked(mask, bool(causal), Q, K)
-    variant = functools.partial(host_side.of, mask, causal)
-    return plans.keep(key, plan(Q, K, V, O, dO, causal, variant, deterministic, *asked))
+    masking = functools.partial(host_side.of, mask, causal)
+    return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked))
 
 
 def check_saved(Q, V, O, dO, lse, dlse):
@@ -109,10 +110,10 @@ def check_saved(Q, V, O, dO, lse, dlse):
 
 
 def plan(
-    Q, K, V, O, dO, causal, variant, deterministic,
+    Q, K, V, O, dO, causal, masking, deterministic,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
 ):  # fmt: skip
-    """Return the plan of tensors that were checked. variant: as `variants.of` without its mask."""
+    """Return the plan of tensors that were checked. masking: as `host_side.of` without its mask."""
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v, o, do = map(launchable, (Q, K, V, O, dO))
     pay = q.numel() * k.shape[2] >= tuned.SMALL
@@ -122,8 +123,8 @@ def plan(
             "descriptors=True with deterministic=False: Triton's interpreter does not support adding through a "
             "descriptor; leave descriptors out"
         )
-    problem = Problem.of(q, k, causal, descriptors, variant, v.shape[3])
-    configs = tuned.backward(max(problem.D, problem.D_V), q.dtype, descriptors, q.device, **asked)
+    problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])
+    configs = tuned.backward(problem.dims.widest, q.dtype, descriptors, q.device, **asked)
     return Plan(
         prepare_launch(o, do, problem),
         _dkv_launch(q, k, v, do, problem, configs.dkv if deterministic else configs.fused),
@@ -141,39 +142,28 @@ class Problem(NamedTuple):
     N_q: int
     N_k: int
     N_padded: int
-    d: int
-    D: int
+    dims: HeadDims
     causal: bool
     descriptors: bool
-    variant: Callable | None
-    d_v: int
-    D_V: int
+    masking: Callable | None
 
     @classmethod
-    def of(cls, q, k, causal, descriptors, variant=None, d_v=None):
+    def of(cls, q, k, causal, descriptors, masking=None, d_v=None):
         (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
-        N_padded, d_v = -(-N_q // MAX_BLOCK) * MAX_BLOCK, d_v or d
-        D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
-        return cls(H_k, H // max(H_k, 1), N_q, N_k, N_padded, d, D, causal, descriptors, variant, d_v, D_V)
-
-    @property
-    def constants(self) -> dict:
-        return {"d": self.d, "D": self.D, "CAUSAL": self.causal, "DESCRIPTORS": self.descriptors}
+        N_padded = -(-N_q // MAX_BLOCK) * MAX_BLOCK
+        dims = HeadDims.of(d, d_v or d)
+        return cls(H_k, H // max(H_k, 1), N_q, N_k, N_padded, dims, causal, descriptors, masking)
 
     @property
     def sizes(self) -> tuple:
         return self.H_k, self.group, self.N_q, self.N_k, self.N_padded
 
-    @property
-    def of_values(self) -> dict:
-        return {"d_v": self.d_v, "D_V": self.D_V}
-
-    def told(self, q, config, transposed) -> tuple:
-        """Return what a pass is told of the mask, and its constants."""
+    def mask(self, q, config, transposed) -> tuple:
+        """Return the numbers of the mask that a pass takes, and what it is compiled for of it."""
         B, H = q.shape[:2]
         tiles = host_side.Asked(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
-        variant = self.variant or functools.partial(host_side.of, None, self.causal)
-        return variant(tiles)
+        masking = self.masking or functools.partial(host_side.of, None, self.causal)
+        return masking(tiles)
 
 
 def prepare_launch(o, do, problem) -> Launch | None:
@@ -183,7 +173,7 @@ def prepare_launch(o, do, problem) -> Launch | None:
         return None
     unit, strides = planning.in_units(o, do)
     sizes = *strides, o.shape[1], problem.N_q, problem.N_padded
-    constants = {"d": problem.d_v, "D": problem.D_V, "ROWS": ROWS, "UNIT": unit}
+    constants = {"d": problem.dims.d_v.value, "D": problem.dims.D_V.value, "ROWS": ROWS, "UNIT": unit}
     return Launch(_prepare, problem.N_padded // ROWS * heads, sizes, constants, {})
 
 
@@ -195,11 +185,11 @@ def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
     unit, strides = planning.in_units(q, k, v, do, *contiguous)
     whole = problem.N_q > 0 and problem.N_k % config.B_C == 0
     short = problem.N_k <= tuned.SHORT * config.B_C  # not worth a kernel of its own
-    told, of_mask = problem.told(q, config, transposed=True)
-    cut = of_mask["CAUSAL"] or of_mask["VARIANT"] is not None or short or not whole
+    mask_args, code = problem.mask(q, config, transposed=True)
+    cut = code.causal.value or code.variant is not None or short or not whole
     grid = triton.cdiv(problem.N_k, config.B_C) * k.shape[0] * k.shape[1]
-    constants = problem.constants | problem.of_values | {"CUT": cut, "UNIT": unit} | of_mask
-    return Launch(_dkv, grid, (*strides, *problem.sizes, told), constants, config._asdict())
+    constants = {"DIMS": problem.dims, "MASK": code, "DESCRIPTORS": problem.descriptors, "CUT": cut, "UNIT": unit}
+    return Launch(_dkv, grid, (*strides, *problem.sizes, mask_args), constants, config._asdict())
 
 
 def dq_launch(q, k, v, do, problem, config, in_registers=True) -> Launch | None:
@@ -208,24 +198,25 @@ def dq_launch(q, k, v, do, problem, config, in_registers=True) -> Launch | None:
         return None
     unit, strides = planning.in_units(q, k, v, do, torch.empty(q.shape, device="meta"))
     grid = triton.cdiv(problem.N_q, config.B_R) * q.shape[0] * q.shape[1]
-    told, of_mask = problem.told(q, config, transposed=False)
-    in_registers = in_registers and max(problem.D, problem.D_V) <= 128
-    constants = problem.constants | problem.of_values | {"IN_REGISTERS": in_registers, "UNIT": unit} | of_mask
-    return Launch(_dq, grid, (*strides, *problem.sizes, told), constants, config._asdict())
+    mask_args, code = problem.mask(q, config, transposed=False)
+    in_registers = in_registers and problem.dims.widest <= 128
+    constants = {"DIMS": problem.dims, "MASK": code, "DESCRIPTORS": problem.descriptors, "UNIT": unit}
+    constants["IN_REGISTERS"] = in_registers
+    return Launch(_dq, grid, (*strides, *problem.sizes, mask_args), constants, config._asdict())
 
 
 def described(launch, q, k, v, do, dq=None) -> tuple:
     """Return the tensors as a pass takes them: as they are, or their descriptors."""
     if not launch.constants["DESCRIPTORS"]:
         return q, k, v, do, dq
-    rows, keys, D = launch.config["B_R"], launch.config["B_C"], launch.constants["D"]
-    D_V = launch.constants.get("D_V", D)
+    rows, keys = launch.config["B_R"], launch.config["B_C"]
+    D, D_V = launch.constants["DIMS"].D.value, launch.constants["DIMS"].D_V.value
     tiles = (q, rows, D), (k, keys, D), (v, keys, D_V), (do, rows, D_V), (dq, rows, D)
     return tuple(X if X is None else planning.describe(X, *tile) for X, *tile in tiles)
 
 
-def run(Q, K, V, O, lse, dO, dlse, scale, plan, told=(None, None)) -> Grads:
-    """Do what `backward` does, by its plan; nothing is checked. told: of the two passes, as in `forward.run`."""
+def run(Q, K, V, O, lse, dO, dlse, scale, plan, mask_args=(None, None)) -> Grads:
+    """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
     q, k, v, o, do = launchable(Q), launchable(K), launchable(V), launchable(O), launchable(dO)
     contiguous = {"memory_format": torch.contiguous_format}
     dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
@@ -233,9 +224,9 @@ def run(Q, K, V, O, lse, dO, dlse, scale, plan, told=(None, None)) -> Grads:
         rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows)
         sums = None if plan.deterministic else torch.zeros_like(q, dtype=torch.float32, **contiguous)
         if plan.dkv:
-            plan.dkv(*described(plan.dkv, q, k, v, do, sums), *rows, dk, dv, scale, told=told[0])
+            plan.dkv(*described(plan.dkv, q, k, v, do, sums), *rows, dk, dv, scale, mask_args=mask_args[0])
         if plan.dq:
-            plan.dq(*described(plan.dq, q, k, v, do)[:4], *rows, dq, scale, told=told[1])
+            plan.dq(*described(plan.dq, q, k, v, do)[:4], *rows, dq, scale, mask_args=mask_args[1])
         if sums is not None:
             torch.mul(sums, scale, out=dq)
     given = ((dq, Q), (dk, K), (dv, V))

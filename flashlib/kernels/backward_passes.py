@@ -4,11 +4,13 @@
 need not leave the registers. Scores are in base 2, as in `forward`.
 """
 
+from typing import Any, NamedTuple
+
 import triton
 import triton.language as tl
 
 from flashlib.kernels.forward import LOG2_E
-from flashlib.kernels.launch.tiles import add, load, store, strides
+from flashlib.kernels.launch.tiles import Keys, Strides, add, load, load_k, load_v, store, strides
 from flashlib.kernels.masking import device_side
 
 
@@ -34,7 +36,7 @@ def _prepare(
     saved, padded = head.to(tl.int64) * N_q + offs_m, head.to(tl.int64) * N_padded + offs_m
     lse = tl.load(Lse_ptr + saved, mask=offs_m < N_q, other=-float("inf"))
     lse2 = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
-    # What fp32 has rounded away of a huge lse could make P huge; with this it is at most 2^4.
+    # The rounding error of a huge lse could make P huge; with this P is at most 2^4.
     lse2 += tl.maximum(tl.abs(lse2) * 2.0**-20 - 4.0, 0.0)
     tl.store(Lse2_ptr + padded, lse2)
     strides_o, strides_do = strides(o_b, o_h, o_n, UNIT), strides(do_b, do_h, do_n, UNIT)
@@ -46,16 +48,43 @@ def _prepare(
     tl.store(Delta_ptr + padded, delta)
 
 
+class Queries(NamedTuple):
+    """A head of Q, dO and dQ, as keys stream it.
+
+    Pointers or descriptors (dQ: None where it is not added to), lse2 and delta of its rows, strides, head (b, h),
+    and how many rows.
+    """
+
+    Q: Any
+    dO: Any
+    dQ: Any
+    lse2_ptr: Any
+    delta_ptr: Any
+    strides_q: Strides
+    strides_do: Strides
+    strides_dq: Strides
+    b: Any
+    h: Any
+    N: Any
+
+
+class KeyBlock(NamedTuple):
+    """K_j and V_j, their positions, and the limits of the rows that see each, or None."""
+
+    k: Any
+    v: Any
+    offs: Any
+    limits: Any
+
+
 @_with_strides("q", "k", "v", "do", "dk", "dv", "dq", also=("H_k", "N_q", "N_k"))
 def _dkv(
     Q, K, V, dO, dQ, Lse2_ptr, Delta_ptr, dK, dV, scale,  # dQ: sums in fp32, or None
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, do_b, do_h, do_n,
     dk_b, dk_h, dk_n, dv_b, dv_h, dv_n, dq_b, dq_h, dq_n,
-    H_k, group, N_q, N_k, N_padded, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-    CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, UNIT: tl.constexpr,
-    CUT: tl.constexpr,  # whether any tile is, by the mask or by the end of K
-    VARIANT: tl.constexpr, SCORED: tl.constexpr,
+    H_k, group, N_q, N_k, N_padded, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    UNIT: tl.constexpr, CUT: tl.constexpr,  # CUT: whether any tile is, by the mask or by the end of K
 ):  # fmt: skip
     strides_q, strides_k, strides_v = (
         strides(q_b, q_h, q_n, UNIT),
@@ -66,205 +95,217 @@ def _dkv(
     T_c = tl.cdiv(N_k, B_C)
     p, head = tl.program_id(0) % T_c, tl.program_id(0) // T_c
     j = p  # under a causal mask the first ones are the longest
-    if VARIANT is not None:
-        p, head = device_side.turn(VARIANT[0], told, T_c)
-        j = device_side.block(VARIANT[0], told, head // H_k, p, T_c, False)
+    if MASK.variant is not None:
+        p, head = device_side.program_order(MASK, mask_args, T_c)
+        j = device_side.block(MASK, mask_args, head // H_k, p, T_c, False)
     b, h_k = head // H_k, head % H_k
-    k = load(K, strides_k, b, h_k, j * B_C, N_k, d, D, B_C, True, DESCRIPTORS)  # (B_C, D)
-    v = load(V, strides_v, b, h_k, j * B_C, N_k, d_v, D_V, B_C, True, DESCRIPTORS)  # (B_C, D_V)
-    dk = tl.zeros((B_C, D), tl.float32)
-    dv = tl.zeros((B_C, D_V), tl.float32)
+    k = load(K, strides_k, b, h_k, j * B_C, N_k, DIMS.d, DIMS.D, B_C, True, DESCRIPTORS)  # (B_C, D)
+    v = load(V, strides_v, b, h_k, j * B_C, N_k, DIMS.d_v, DIMS.D_V, B_C, True, DESCRIPTORS)  # (B_C, D_V)
+    dk = tl.zeros((B_C, DIMS.D), tl.float32)
+    dv = tl.zeros((B_C, DIMS.D_V), tl.float32)
     offs_n = j * B_C + tl.arange(0, B_C)
 
     past = N_k - N_q  # keys before the first query's own
-    see_some = tl.maximum(j * B_C - past, 0) // B_R * B_R if CAUSAL else 0  # the first row that may see a key
-    see_all = tl.cdiv(tl.maximum((j + 1) * B_C - 1 - past, 0), B_R) * B_R if CAUSAL else 0
+    see_some = tl.maximum(j * B_C - past, 0) // B_R * B_R if MASK.causal else 0  # the first row that may see a key
+    see_all = tl.cdiv(tl.maximum((j + 1) * B_C - 1 - past, 0), B_R) * B_R if MASK.causal else 0
     if CUT:
         if (j + 1) * B_C > N_k:
             see_all = N_q  # no row sees what is past the end of K
     else:
         tl.assume(N_q > 0)  # else there is a path around the loop, and ptxas makes each product in it wait
     limits = None
-    if VARIANT is not None:
-        if VARIANT[0] is not None:
-            limits = VARIANT[0](told[1], b, offs_n, N_q, N_k)
-    LATE: tl.constexpr = D != 64 and (CUT or D > 128)
+    if MASK.variant is not None:
+        if MASK.variant.bounds is not None:
+            limits = MASK.variant.bounds(mask_args.bounds, b, offs_n, N_q, N_k)
+    keys = KeyBlock(k, v, offs_n, limits)
+    LATE: tl.constexpr = DIMS.D != 64 and (CUT or DIMS.D > 128)
     for g in range(group):
         h = h_k * group + g
         rows = (b.to(tl.int64) * H_k * group + h) * N_padded
-        if VARIANT is None:
+        if MASK.variant is None:
             counted = None
-            start_cut, end_cut, start_whole, end_whole = see_some, tl.minimum(see_all, N_q), see_all, N_q
+            cut, whole = (see_some, tl.minimum(see_all, N_q)), (see_all, N_q)
         else:  # tiles are numbered, the cut ones first
-            counted, end_cut, end_whole = device_side.tiles(
-                VARIANT[0], told, b, h, p, j, N_k, N_q, N_k, B_C, B_R, True
-            )
-            start_cut, start_whole = 0, end_cut
+            counted, n_cut, n = device_side.tiles(MASK, mask_args, b, h, p, j, N_k, N_q, N_k, B_C, B_R, True)
+            cut, whole = (0, n_cut), (n_cut, n)
+        queries = Queries(
+            Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, strides_q, strides_do, strides_dq, b, h, N_q
+        )
         if CUT:
             dk, dv = _stream_rows(
-                Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, start_cut, end_cut, offs_n, limits,
-                counted, strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, told, d, D, d_v, D_V, B_R, True,
-                CAUSAL, DESCRIPTORS, LATE, VARIANT, SCORED,
-            )  # fmt: skip
+                dk,
+                dv,
+                keys,
+                queries,
+                cut,
+                counted,
+                N_k,
+                scale,
+                mask_args,
+                DIMS,
+                B_R,
+                True,
+                MASK,
+                DESCRIPTORS,
+                LATE,
+            )
         dk, dv = _stream_rows(
-            Q, dO, dQ, Lse2_ptr + rows, Delta_ptr + rows, k, v, dk, dv, start_whole, end_whole, offs_n, limits,
-            counted, strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, told, d, D, d_v, D_V, B_R, False,
-            CAUSAL, DESCRIPTORS, LATE, VARIANT, SCORED,
-        )  # fmt: skip
-    store(dK, dk * scale, strides(dk_b, dk_h, dk_n, UNIT), b, h_k, j * B_C, N_k, d, D, B_C)
-    store(dV, dv, strides(dv_b, dv_h, dv_n, UNIT), b, h_k, j * B_C, N_k, d_v, D_V, B_C)
+            dk, dv, keys, queries, whole, counted, N_k, scale, mask_args, DIMS, B_R, False, MASK, DESCRIPTORS, LATE
+        )
+    store(dK, dk * scale, strides(dk_b, dk_h, dk_n, UNIT), b, h_k, j * B_C, N_k, DIMS.d, DIMS.D, B_C)
+    store(dV, dv, strides(dv_b, dv_h, dv_n, UNIT), b, h_k, j * B_C, N_k, DIMS.d_v, DIMS.D_V, B_C)
 
 
 @triton.jit
 def _stream_rows(
-    Q, dO, dQ, Lse2_ptr, Delta_ptr, k, v, dk, dv, begin, end, offs_n, limits, counted,
-    strides_q, strides_do, strides_dq, b, h, N_q, N_k, scale, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr,
-    MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, LATE: tl.constexpr,
-    VARIANT: tl.constexpr, SCORED: tl.constexpr,
+    dk, dv, keys, queries, span, counted, N_k, scale, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    LATE: tl.constexpr,
 ):  # fmt: skip
-    """Add to dk and dv what rows begin to end of head (b, h) of Q and dO contribute; of a VARIANT, those tiles.
+    """Add to dk and dv what rows contribute, from and to; of a variant, tiles of these numbers.
 
-    limits: the first row that sees each key and the one after the last, or None: no intervals.
     LATE: lse2 and delta are loaded where they are needed, as no registers are free to hold them earlier.
     At d = 64 there are enough.
     """
-    for at in range(begin, end, B_R if VARIANT is None else 1):
-        start = at if VARIANT is None else device_side.start(VARIANT[0], counted, at, B_R, MASKED)
+    begin, end = span
+    b, h, N_q = queries.b, queries.h, queries.N
+    for at in range(begin, end, B_R if MASK.variant is None else 1):
+        start = at if MASK.variant is None else device_side.start(MASK, counted, at, B_R, MASKED)
         offs_m = start + tl.arange(0, B_R)
-        q = load(Q, strides_q, b, h, start, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
-        do = load(dO, strides_do, b, h, start, N_q, d_v, D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
+        q = load(
+            queries.Q, queries.strides_q, b, h, start, N_q, DIMS.d, DIMS.D, B_R, True, DESCRIPTORS
+        )  # (B_R, D)
+        do = load(queries.dO, queries.strides_do, b, h, start, N_q, DIMS.d_v, DIMS.D_V, B_R, True, DESCRIPTORS)
         if not LATE:
-            lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)  # (B_R,)
-        S_T = tl.dot(k, q.T, input_precision="ieee")  # (B_C, B_R)
-        dP_T = tl.dot(v, do.T, input_precision="ieee")  # made after dv, the loop would wait for both at once
-        if VARIANT is not None:
-            r, c = (offs_m + N_k - N_q)[None, :], offs_n[:, None]
+            lse2, delta = tl.load(queries.lse2_ptr + offs_m), tl.load(queries.delta_ptr + offs_m)  # (B_R,)
+        S_T = tl.dot(keys.k, q.T, input_precision="ieee")  # (B_C, B_R)
+        dP_T = tl.dot(keys.v, do.T, input_precision="ieee")  # made after dv, the loop would wait for both at once
+        if MASK.variant is not None:
+            r, c = (offs_m + N_k - N_q)[None, :], keys.offs[:, None]
         factor = scale * LOG2_E
-        if SCORED:
-            slope = device_side.slopes(VARIANT[2], told[3], S_T * scale, h, r, c)
-            S_T = device_side.changed(VARIANT[2], told[3], S_T * scale, h, r, c)
+        if MASK.scored:
+            slope = device_side.slopes(MASK, mask_args, S_T * scale, h, r, c)
+            S_T = device_side.changed(MASK, mask_args, S_T * scale, h, r, c)
             factor = LOG2_E
         if MASKED:
-            visible = (offs_n < N_k)[:, None]
-            if CAUSAL:
-                visible &= offs_n[:, None] <= (offs_m + N_k - N_q)[None, :]
-            if VARIANT is not None:
-                if VARIANT[0] is None:
-                    visible &= device_side.all_see(VARIANT[1], told[2], b, h, r, c)
-                else:
-                    visible = (offs_m[None, :] >= limits[0][:, None]) & (offs_m[None, :] < limits[1][:, None])
+            visible = (keys.offs < N_k)[:, None]
+            if MASK.causal:
+                visible &= keys.offs[:, None] <= (offs_m + N_k - N_q)[None, :]
+            if MASK.variant is not None:
+                visible = device_side.seen(MASK, mask_args, visible, offs_m[None, :], keys.limits, b, h, r, c)
             S_T = tl.where(visible, S_T, -float("inf"))
         if LATE:
-            lse2, delta = tl.load(Lse2_ptr + offs_m), tl.load(Delta_ptr + offs_m)
+            lse2, delta = tl.load(queries.lse2_ptr + offs_m), tl.load(queries.delta_ptr + offs_m)
         P_T = tl.exp2(S_T * factor - lse2[None, :])
         dv = tl.dot(P_T.to(do.dtype), do, acc=dv, input_precision="ieee")
         dS_T = P_T * (dP_T - delta[None, :])
-        if SCORED:
+        if MASK.scored:
             dS_T *= slope
         dS_T = dS_T.to(q.dtype)
         dk = tl.dot(dS_T, q, acc=dk, input_precision="ieee")
-        if dQ is not None:
-            dq = tl.dot(dS_T.T, k, input_precision="ieee")  # (B_R, D), without scale
-            add(dQ, dq, strides_dq, b, h, start, N_q, d, D, B_R, DESCRIPTORS)
+        if queries.dQ is not None:
+            dq = tl.dot(dS_T.T, keys.k, input_precision="ieee")  # (B_R, D), without scale
+            add(queries.dQ, dq, queries.strides_dq, b, h, start, N_q, DIMS.d, DIMS.D, B_R, DESCRIPTORS)
     return dk, dv
+
+
+class Rows(NamedTuple):
+    """Rows of head (b, h) as they meet keys.
+
+    Q_i, dO_i, lse2, delta, their positions r, and the limits of what each sees, or None.
+    """
+
+    q: Any
+    do: Any
+    lse2: Any
+    delta: Any
+    b: Any
+    h: Any
+    r: Any
+    limits: Any
 
 
 @_with_strides("q", "k", "v", "do", "dq", also=("H_k", "N_q", "N_k"))
 def _dq(
     Q, K, V, dO, Lse2_ptr, Delta_ptr, dQ, scale,
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, do_b, do_h, do_n, dq_b, dq_h, dq_n,
-    H_k, group, N_q, N_k, N_padded, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-    CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, IN_REGISTERS: tl.constexpr, UNIT: tl.constexpr,
-    VARIANT: tl.constexpr, SCORED: tl.constexpr,
+    H_k, group, N_q, N_k, N_padded, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    IN_REGISTERS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
     strides_q, strides_do = strides(q_b, q_h, q_n, UNIT), strides(do_b, do_h, do_n, UNIT)
     strides_k, strides_v = strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT)
     T_r = tl.cdiv(N_q, B_R)
     p, head = tl.program_id(0) % T_r, tl.program_id(0) // T_r
     i = p
-    if CAUSAL:
+    if MASK.causal:
         i = T_r - 1 - i  # the longest rows first, as in `forward`
-    if VARIANT is not None:
-        p, head = device_side.turn(VARIANT[0], told, T_r)
-        i = device_side.block(VARIANT[0], told, head // (H_k * group), p, T_r, True)
+    if MASK.variant is not None:
+        p, head = device_side.program_order(MASK, mask_args, T_r)
+        i = device_side.block(MASK, mask_args, head // (H_k * group), p, T_r, True)
     b, h = head // (H_k * group), head % (H_k * group)
     offs_m = i * B_R + tl.arange(0, B_R)
-    q = load(Q, strides_q, b, h, i * B_R, N_q, d, D, B_R, True, DESCRIPTORS)  # (B_R, D)
-    do = load(dO, strides_do, b, h, i * B_R, N_q, d_v, D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
+    q = load(Q, strides_q, b, h, i * B_R, N_q, DIMS.d, DIMS.D, B_R, True, DESCRIPTORS)  # (B_R, D)
+    do = load(dO, strides_do, b, h, i * B_R, N_q, DIMS.d_v, DIMS.D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
     if IN_REGISTERS:
         # Triton leaves a loaded left side in shared memory; each product reads it there. A sum is in registers.
         q += 0.0
         do += 0.0
     rows = head.to(tl.int64) * N_padded + offs_m
     lse2, delta = tl.load(Lse2_ptr + rows), tl.load(Delta_ptr + rows)  # (B_R,)
-    dq = tl.zeros((B_R, D), tl.float32)
+    dq = tl.zeros((B_R, DIMS.D), tl.float32)
 
     past = N_k - N_q  # keys before the first query's own
-    if VARIANT is None:
-        seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
-        seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
-        start_whole, end_whole = 0, tl.maximum(seen_by_all, 0) // B_C * B_C
-        start_cut, end_cut = end_whole, seen_by_any
-        limits, counted = None, None
-    else:  # tiles are numbered, the cut ones first
-        counted, end_cut, end_whole = device_side.tiles(
-            VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False
-        )
-        start_cut, start_whole = 0, end_cut
-        limits = None
-        if VARIANT[0] is not None:
-            limits = VARIANT[0](told[1], b, offs_m, N_q, N_k)
+    whole, cut, counted = device_side.key_ranges(MASK, mask_args, b, h, p, i, N_q, N_k, B_R, B_C)
+    limits = None
+    if MASK.variant is not None:
+        if MASK.variant.bounds is not None:
+            limits = MASK.variant.bounds(mask_args.bounds, b, offs_m, N_q, N_k)
+    # r and the head of K and V are computed for each stream: where no tile is cut, they are not kept
     dq = _stream_keys(
-        q, do, K, V, lse2, delta, dq, start_whole, end_whole, offs_m + past, limits, counted,
-        strides_k, strides_v, b, h, h // group, N_k, scale, told, d, D, d_v, D_V, B_C, False, CAUSAL, DESCRIPTORS,
-        VARIANT, SCORED,
+        dq, Rows(q, do, lse2, delta, b, h, offs_m + past, limits),
+        Keys(K, V, strides_k, strides_v, h // group, N_k), whole, counted, scale, mask_args,
+        DIMS, B_C, False, MASK, DESCRIPTORS,
     )  # fmt: skip
     dq = _stream_keys(
-        q, do, K, V, lse2, delta, dq, start_cut, end_cut, offs_m + past, limits, counted,
-        strides_k, strides_v, b, h, h // group, N_k, scale, told, d, D, d_v, D_V, B_C, True, CAUSAL, DESCRIPTORS,
-        VARIANT, SCORED,
+        dq, Rows(q, do, lse2, delta, b, h, offs_m + past, limits),
+        Keys(K, V, strides_k, strides_v, h // group, N_k), cut, counted, scale, mask_args,
+        DIMS, B_C, True, MASK, DESCRIPTORS,
     )  # fmt: skip
-    store(dQ, dq * scale, strides(dq_b, dq_h, dq_n, UNIT), b, h, i * B_R, N_q, d, D, B_R)
+    store(dQ, dq * scale, strides(dq_b, dq_h, dq_n, UNIT), b, h, i * B_R, N_q, DIMS.d, DIMS.D, B_R)
 
 
 @triton.jit
 def _stream_keys(
-    q, do, K, V, lse2, delta, dq, begin, end, offs_r, limits, counted,
-    strides_k, strides_v, b, h, h_k, N_k, scale, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr,
-    MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, VARIANT: tl.constexpr,
-    SCORED: tl.constexpr,
+    dq, rows, keys, span, counted, scale, mask_args,
+    DIMS: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """Add to dq what keys begin to end contribute or, of a VARIANT, these tiles; see `forward._stream`."""
-    for at in range(begin, end, B_C if VARIANT is None else 1):
-        start = at if VARIANT is None else device_side.start(VARIANT[0], counted, at, B_C, MASKED)
-        k = load(K, strides_k, b, h_k, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
-        v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
-        S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
-        dP = tl.dot(do, v.T, input_precision="ieee")
+    """Add to dq what keys contribute, from and to; of a variant, tiles of these numbers. See `forward._stream`."""
+    begin, end = span
+    for at in range(begin, end, B_C if MASK.variant is None else 1):
+        start = at if MASK.variant is None else device_side.start(MASK, counted, at, B_C, MASKED)
+        k = load_k(keys, rows.b, start, DIMS, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+        v = load_v(keys, rows.b, start, DIMS, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
+        S = tl.dot(rows.q, k.T, input_precision="ieee")  # (B_R, B_C)
+        dP = tl.dot(rows.do, v.T, input_precision="ieee")
         offs_n = start + tl.arange(0, B_C)
-        if VARIANT is not None:
-            r, c = offs_r[:, None], offs_n[None, :]
+        if MASK.variant is not None:
+            r, c = rows.r[:, None], offs_n[None, :]
         factor = scale * LOG2_E
-        if SCORED:
-            slope = device_side.slopes(VARIANT[2], told[3], S * scale, h, r, c)
-            S = device_side.changed(VARIANT[2], told[3], S * scale, h, r, c)
+        if MASK.scored:
+            slope = device_side.slopes(MASK, mask_args, S * scale, rows.h, r, c)
+            S = device_side.changed(MASK, mask_args, S * scale, rows.h, r, c)
             factor = LOG2_E
         if MASKED:
-            visible = (offs_n < N_k)[None, :]
-            if CAUSAL:
-                visible &= offs_n[None, :] <= offs_r[:, None]
-            if VARIANT is not None:
-                if VARIANT[0] is None:
-                    visible &= device_side.all_see(VARIANT[1], told[2], b, h, r, c)
-                else:
-                    visible = (c >= limits[0][:, None]) & (c < limits[1][:, None])
+            visible = (offs_n < keys.N)[None, :]
+            if MASK.causal:
+                visible &= offs_n[None, :] <= rows.r[:, None]
+            if MASK.variant is not None:
+                visible = device_side.seen(MASK, mask_args, visible, c, rows.limits, rows.b, rows.h, r, c)
             S = tl.where(visible, S, -float("inf"))
-        P = tl.exp2(S * factor - lse2[:, None])
-        dS = P * (dP - delta[:, None])
-        if SCORED:
+        P = tl.exp2(S * factor - rows.lse2[:, None])
+        dS = P * (dP - rows.delta[:, None])
+        if MASK.scored:
             dS *= slope
         dq = tl.dot(dS.to(k.dtype), k, acc=dq, input_precision="ieee")
     return dq

@@ -27,7 +27,9 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     uncompiled,
 )
+from flashlib.kernels.launch.tiles import HeadDims
 from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking.device_side import Ancestors, MaskArgs, Masking, Variant
 from flashlib.types import Attention
 
 MOST_SEQUENCES = 4096  # every program looks at all lengths
@@ -174,15 +176,16 @@ def _check(Q, cache, shared) -> Layout:
 
 
 class Sees(NamedTuple):
-    """What a kernel is told of a mask: bounds around r, whether there is a tree, functions, and their numbers.
+    """What a kernel is told of a mask: bounds around r, whether there is a tree, what is compiled in, its numbers.
 
     far: whether anything depends on how far a key is from its query.
     """
 
     left: int
     right: int
-    constants: dict
-    told: tuple
+    tree: bool
+    code: Masking
+    args: MaskArgs
     far: bool
 
 
@@ -212,17 +215,17 @@ def _sees(hide, change, Q, capacity) -> Sees:
         min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
         for side in ("left", "right")
     )
-    constants = {"TREE": bool(trees), "SEEN": functions, "SCORES": scores}
-    told = _bits(trees[0], Q.device) if trees else None, numbers, of_scores
+    code = Masking(tl.constexpr(False), Variant(None, functions, scores))
+    args = MaskArgs(bounds=_ancestors(trees[0], Q.device) if trees else None, seen=numbers, scores=of_scores)
     far = left < masks.FAR or bool(others) or not all(isinstance(part, masks.Softcap) for part in change)
-    return Sees(min(left, masks.FAR), min(right, masks.FAR), constants, told, far)
+    return Sees(min(left, masks.FAR), min(right, masks.FAR), bool(trees), code, args, far)
 
 
-def _bits(tree, device):
+def _ancestors(tree, device) -> Ancestors:
     """Return the ancestors of each candidate as bits of an int32, (B, N_q) or (N_q,), and a sequence's stride."""
     N = tree.parents.shape[-1]
     bits = (tree.ancestors * (1 << torch.arange(N).numpy())).sum(-1).astype("uint32").view("int32")
-    return torch.from_numpy(bits).to(device), 0 if tree.batches in (None, 1) else N
+    return Ancestors(torch.from_numpy(bits).to(device), 0 if tree.batches in (None, 1) else N)
 
 
 def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
@@ -230,11 +233,11 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
         return Plan(0, None, None)
-    D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
+    dims = HeadDims.of(d, d_v)
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
         compute = torch.float16
-    config, programs = _config(H // H_k * N_q, max(D, D_V), compute, k.element_size(), layout.page, q.device)
+    config, programs = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     parts = _wanted(max(1, programs // blocks), B) if parts is None else parts
     parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has a tile at least
@@ -244,7 +247,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     table_stride = 0 if cache.table is None else launchable(cache.table).stride(0)
     about = layout.capacity, shared, sees.left
     of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
-    of_values = {"d_v": d_v, "D_V": D_V}
+    D_V = dims.D_V.value
     early = tuned.room(q.device).tma and not INTERPRETED  # Hopper can launch a kernel before the last has ended
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
@@ -252,17 +255,17 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     partial = planning.Launch(
         _partial,
         states * blocks,
-        (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.told),
-        {"d": d, "D": D, "B_R": config.B_R} | own | of_keys | of_values | sees.constants,
+        (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.args),
+        {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
         {"num_warps": config.num_warps, "num_stages": config.num_stages},
     )  # fmt: skip
     merge = planning.Launch(
         _merge,
         B * H * N_q,
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
-        of_keys
-        | of_values
-        | {"SCORED": bool(sees.constants["SCORES"]), "STATES": 64 if D_V <= 128 else 32, "EARLY": early},
+        {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "STATES": 64 if D_V <= 128 else 32}
+        | {"EARLY": early}
+        | of_keys,
         {"num_warps": 4, **({"launch_pdl": True} if early else {})},
     )
     return Plan(states, partial, merge)

@@ -9,6 +9,8 @@ does not depend on lengths, so one CUDA graph serves all of them.
 Source: Dao and others, Flash-Decoding (2023); pages: Kwon and others, PagedAttention (2023).
 """
 
+from typing import Any, NamedTuple
+
 import triton
 import triton.language as tl
 
@@ -18,41 +20,96 @@ from flashlib.kernels.masking import device_side
 FEW = tl.constexpr(8)  # pages of a tile, at most, that are looked up a tile ahead, one by one
 
 
-@triton.jit
-def _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C: tl.constexpr):
-    """Return the lengths of sequences b, the first tiles that their rows see, and how many tiles there are."""
-    length = tl.zeros_like(b) + capacity
-    if Lengths_ptr is not None:
-        length = tl.load(Lengths_ptr + b, mask=b < B, other=0)
-        length = tl.minimum(tl.maximum(length, 0), capacity).to(tl.int32)
-    first = tl.maximum(length - N_q - left, shared) // B_C
-    return length, first, tl.where(b < B, tl.maximum(tl.cdiv(length, B_C) - first, 0), 0)
+class Sequences(NamedTuple):
+    """The sequences of a cache: lengths (None: all are full), how many, new rows of each, and tokens it holds.
 
-
-@triton.jit
-def _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C: tl.constexpr, B_P: tl.constexpr):
-    """Return for each of B_P sequences how many parts it has, and how many it and those before it have.
-
-    parts: how many there should be of one head, of all sequences; there are at most B - 1 more.
+    shared: keys at the beginning that are left out; left: keys before a row's own that it sees; parts: how many
+    there should be of one head, of all sequences; there are at most B - 1 more.
     """
+
+    lengths_ptr: Any
+    B: Any
+    N_q: Any
+    capacity: Any
+    shared: Any
+    left: Any
+    parts: Any
+
+
+class At(NamedTuple):
+    """Where rows of a head of K or V are, in elements: of the head, of each page, of each row of a page."""
+
+    head: Any
+    page: Any
+    row: Any
+
+
+class Stored(NamedTuple):
+    """A head of the cache: pointers to K, V, scales (or None) and the pages of a sequence, and where it is."""
+
+    K_ptr: Any
+    V_ptr: Any
+    k_scale_ptr: Any
+    v_scale_ptr: Any
+    table: Any
+    k_at: At
+    v_at: At
+    s_at: At
+
+
+class Rows(NamedTuple):
+    """The rows of a program: q, its unit or None, sequence b; of each row its head, position r, ancestors as bits."""
+
+    q: Any
+    q_unit: Any
+    b: Any
+    h: Any
+    r: Any
+    bits: Any
+
+
+class Bounds(NamedTuple):
+    """What rows see without more ado: the length of the sequence, how many tokens are not new, and around r."""
+
+    length: Any
+    past: Any
+    shared: Any
+    left: Any
+    right: Any
+
+
+@triton.jit
+def _tiles(sequences, b, B_C: tl.constexpr):
+    """Return the lengths of sequences b, the first tiles that their rows see, and how many tiles there are."""
+    length = tl.zeros_like(b) + sequences.capacity
+    if sequences.lengths_ptr is not None:
+        length = tl.load(sequences.lengths_ptr + b, mask=b < sequences.B, other=0)
+        length = tl.minimum(tl.maximum(length, 0), sequences.capacity).to(tl.int32)
+    first = tl.maximum(length - sequences.N_q - sequences.left, sequences.shared) // B_C
+    return length, first, tl.where(b < sequences.B, tl.maximum(tl.cdiv(length, B_C) - first, 0), 0)
+
+
+@triton.jit
+def _parts(sequences, B_C: tl.constexpr, B_P: tl.constexpr):
+    """Return for each of B_P sequences how many parts it has, and how many it and those before it have."""
     b = tl.arange(0, B_P)
-    _, _, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
-    most = tl.maximum(tl.cdiv(tl.sum(tiles), parts), 1)
-    own = tl.where(b < B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # one at least, to say that nothing is seen
+    _, _, tiles = _tiles(sequences, b, B_C)
+    most = tl.maximum(tl.cdiv(tl.sum(tiles), sequences.parts), 1)
+    own = tl.where(b < sequences.B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # one at least: nothing is seen
     return own, tl.cumsum(own)
 
 
 @triton.jit
-def _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C: tl.constexpr, B_P: tl.constexpr):
+def _task(sequences, part, B_C: tl.constexpr, B_P: tl.constexpr):
     """Return the sequence of a part, its first part and how many it has, its length, and the part's tiles.
 
-    A sequence with 0 parts is none: the grid is for the most parts that there can be.
+    A sequence with 0 parts does not exist: the grid is for the most parts that there can be.
     """
-    own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    own, ends = _parts(sequences, B_C, B_P)
     b = tl.sum((ends <= part).to(tl.int32))
     its = tl.arange(0, B_P) == b
     n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
-    length, first, tiles = _tiles(Lengths_ptr, b, B, N_q, capacity, shared, left, B_C)
+    length, first, tiles = _tiles(sequences, b, B_C)
     k, divisor, tiles = part - first_part, tl.maximum(n, 1), tiles.to(tl.int64)
     begin, end = (first + tiles * k // divisor).to(tl.int32), (first + tiles * (k + 1) // divisor).to(tl.int32)
     return b, first_part, n, length, begin, end
@@ -68,15 +125,15 @@ SIZES = [
 def _partial(
     Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_ptr, M_ptr, L_ptr, scale_log2e,
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,  # strides; b: of pages, where there are pages
-    table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-    B_P: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,  # q, k, v strides in UNITs
-    PAIRS: tl.constexpr, EARLY: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, MASK: tl.constexpr,
+    TREE: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,  # q, k, v strides in UNITs
+    PAIRS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """Write m, l and O_acc that one part of the keys gives to the rows of one head of K and V.
 
     m is in units of the products q . k, or of changed scores times log2(e): only so can it be subtracted exactly.
-    told: the numbers of TREE, of SEEN and of SCORES, see `seen`.
+    TREE: mask_args.bounds are Ancestors.
     PAIRS: V is in fp8, and two of its columns are read as one number.
     EARLY: the next kernel, `_merge`, may come onto the GPU before this one has ended; it waits by itself.
     """
@@ -84,33 +141,35 @@ def _partial(
         tl.extra.cuda.gdc_launch_dependents()
     T_r = tl.cdiv(group * N_q, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
-    b, _, n, length, begin, end = _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    sequences = Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts)
+    b, _, n, length, begin, end = _task(sequences, part, B_C, B_P)
     if n > 0:
         row = block * B_R + tl.arange(0, B_R)
         inside = row < group * N_q
         i, h = row % N_q, tl.minimum(h_k * group + row // N_q, (h_k + 1) * group - 1)
         at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
-        q = _rows(Q_ptr, at, inside, d, D, True)  # (B_R, D)
+        q = _rows(Q_ptr, at, inside, DIMS.d, DIMS.D, True)  # (B_R, D)
         q, q_unit = _in_units(q, COMPUTE, K_scale_ptr is not None)
         table, bits = Table_ptr, tl.zeros((B_R,), tl.int32)
         if PAGE > 0:
             table += b.to(tl.int64) * table_b
         if TREE:
-            bits = tl.load(told[0][0] + b * told[0][1] + i)
-        rows = b, h[:, None], (length - N_q + i)[:, None], bits[:, None]
-        k_at = h_k.to(tl.int64) * k_h * UNIT, k_b.to(tl.int64) * UNIT, k_n.to(tl.int64) * UNIT  # head, page, row
-        v_at = h_k.to(tl.int64) * v_h * UNIT, v_b.to(tl.int64) * UNIT, v_n.to(tl.int64) * UNIT
-        s_at = h_k.to(tl.int64) * s_h, s_b.to(tl.int64)
+            bits = tl.load(mask_args.bounds.bits + b * mask_args.bounds.stride + i)
+        rows = Rows(q, q_unit, b, h[:, None], (length - N_q + i)[:, None], bits[:, None])
+        k_at = At(h_k.to(tl.int64) * k_h * UNIT, k_b.to(tl.int64) * UNIT, k_n.to(tl.int64) * UNIT)
+        v_at = At(h_k.to(tl.int64) * v_h * UNIT, v_b.to(tl.int64) * UNIT, v_n.to(tl.int64) * UNIT)
+        s_at = At(h_k.to(tl.int64) * s_h, s_b.to(tl.int64), 1)
+        keys = Stored(K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at)
         m, l, O_acc = _attend(
-            q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows,
-            (length, length - N_q, shared, left, right), scale_log2e, told,
-            d, D, d_v, D_V, B_R, B_C, PAGE, PAIRS, TREE, SEEN, SCORES,
+            rows, keys, begin, end, Bounds(length, length - N_q, shared, left, right), scale_log2e, mask_args,
+            DIMS, B_R, B_C, PAGE, PAIRS, TREE, MASK,
         )  # fmt: skip
         state = (part.to(tl.int64) * H_k * group + h) * N_q + i
         tl.store(M_ptr + state, m, mask=inside)
         tl.store(L_ptr + state, l, mask=inside)
-        cols = tl.arange(0, D_V)
-        tl.store(O_ptr + state[:, None] * d_v + cols[None, :], O_acc, mask=inside[:, None] & (cols < d_v)[None, :])
+        cols = tl.arange(0, DIMS.D_V)
+        inside = inside[:, None] & (cols < DIMS.d_v)[None, :]
+        tl.store(O_ptr + state[:, None] * DIMS.d_v + cols[None, :], O_acc, mask=inside)
 
 
 @triton.jit
@@ -131,83 +190,78 @@ def _in_units(q, COMPUTE: tl.constexpr, FP8: tl.constexpr):
 
 @triton.jit
 def _attend(
-    q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, begin, end, rows, bounds,
-    scale_log2e, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-    PAGE: tl.constexpr, PAIRS: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    rows, keys, begin, end, bounds, scale_log2e, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, PAGE: tl.constexpr, PAIRS: tl.constexpr,
+    TREE: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
     """Return m, l and O_acc of rows after tiles begin to end: first those that all rows see, then those cut."""
-    length, past, shared, left, right = bounds
+    length, past = bounds.length, bounds.past
     # From the first key of the last row on, up to the last key of the first row.
-    whole, after = tl.cdiv(tl.maximum(length - 1 - left, shared), B_C), length // B_C
+    whole, after = tl.cdiv(tl.maximum(length - 1 - bounds.left, bounds.shared), B_C), length // B_C
     if TREE:
         after = tl.minimum(past // B_C, after)
     else:
-        after = tl.minimum((past + 1 + right) // B_C, after)
-    if len(SEEN) > 0:
+        after = tl.minimum((past + 1 + bounds.right) // B_C, after)
+    if len(MASK.variant.seen) > 0:
         after = begin
     whole = tl.minimum(tl.maximum(whole, begin), end)
     after = tl.minimum(tl.maximum(after, whole), end)
     m = tl.full((B_R,), -float("inf"), tl.float32)
     l = tl.zeros((B_R, B_C if B_R == 16 else 1), tl.float32)  # few rows: summed over keys at the end
-    O_acc = tl.zeros((B_R, D_V // 2 if PAIRS else D_V), tl.float32)
+    O_acc = tl.zeros((B_R, DIMS.D_V // 2 if PAIRS else DIMS.D_V), tl.float32)
     O_odd = O_acc if PAIRS else None
     m, l, O_acc, O_odd = _stream(
-        q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, O_odd, whole, 0,
-        whole, after - whole, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C, PAGE, PAIRS, False, TREE, SEEN,
-        SCORES,
+        m, l, O_acc, O_odd, rows, keys, whole, 0, whole, after - whole, bounds, scale_log2e, mask_args,
+        DIMS, B_C, PAGE, PAIRS, False, TREE, MASK,
     )  # fmt: skip
     m, l, O_acc, O_odd = _stream(
-        q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, O_odd, begin,
-        whole - begin, after, whole - begin + end - after, rows, bounds, scale_log2e, told, d, D, d_v, D_V, B_C,
-        PAGE, PAIRS, True, TREE, SEEN, SCORES,
+        m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, whole - begin + end - after, bounds,
+        scale_log2e, mask_args, DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
     )  # fmt: skip
     if PAIRS:
-        O_acc = tl.join(O_acc, O_odd).reshape(B_R, D_V)
+        O_acc = tl.join(O_acc, O_odd).reshape(B_R, DIMS.D_V)
     return m, tl.sum(l, axis=1), O_acc
 
 
 @triton.jit
 def _stream(
-    q, q_unit, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at, m, l, O_acc, O_odd, begin, n_left,
-    after, n, rows, bounds, scale_log2e, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, PAGE: tl.constexpr,
-    PAIRS: tl.constexpr, CUT: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
+    m, l, O_acc, O_odd, rows, keys, begin, n_left, after, n, bounds, scale_log2e, mask_args,
+    DIMS: tl.constexpr, B_C: tl.constexpr, PAGE: tl.constexpr, PAIRS: tl.constexpr, CUT: tl.constexpr,
+    TREE: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
     """Bring m, l and O_acc past n tiles: n_left from `begin` on, and the others from `after` on."""
-    b, h, r, bits = rows
-    length, past, shared, left, right = bounds
-    low = tl.maximum(past - left, shared)
-    factor = 1.0 if len(SCORES) > 0 else scale_log2e
-    pages = _pages(table, _tile(0, begin, n_left, after, CUT), low, length, B_C, PAGE)
+    length, k_at, v_at, s_at = bounds.length, keys.k_at, keys.v_at, keys.s_at
+    low = tl.maximum(bounds.past - bounds.left, bounds.shared)
+    factor = 1.0 if MASK.scored else scale_log2e
+    pages = _pages(keys.table, _tile(0, begin, n_left, after, CUT), low, length, B_C, PAGE)
     for t in range(n):
         tile = _tile(t, begin, n_left, after, CUT)
-        page, first, row = _where(table, pages, b, tile, low, length, B_C, PAGE)
-        pages = _pages(table, _tile(t + 1, begin, n_left, after, CUT), low, length, B_C, PAGE)  # a tile ahead
+        page, first, row = _where(keys.table, pages, rows.b, tile, low, length, B_C, PAGE)
+        pages = _pages(keys.table, _tile(t + 1, begin, n_left, after, CUT), low, length, B_C, PAGE)  # a tile ahead
         c = tile * B_C + tl.arange(0, B_C)
-        inside = (c >= low) & (c < length)  # other rows may be gone, or no numbers
-        k = _rows(K_ptr, k_at[0] + page * k_at[1] + first * k_at[2] + row * k_at[2], inside, d, D, CUT).to(
-            q.dtype
-        )  # (B_C, D)
-        v_first = v_at[0] + page * v_at[1] + first * v_at[2] + row * v_at[2]
-        v, v_odd = _values(V_ptr, v_first, inside, d_v, D_V, q.dtype, PAIRS, CUT)
-        S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
-        if q_unit is not None:
-            S *= q_unit
-        if K_scale_ptr is not None:
-            at = s_at[0] + page * s_at[1] + first + row
-            S *= tl.load(K_scale_ptr + at, mask=inside, other=0.0)[None, :]
-        if len(SCORES) > 0:
-            S = device_side.changed(SCORES, told[2], S * (scale_log2e / LOG2_E), h, r, c[None, :]) * LOG2_E
+        inside = (c >= low) & (c < length)  # other rows may be gone, or hold no numbers
+        k_first = k_at.head + page * k_at.page + first * k_at.row + row * k_at.row
+        k = _rows(keys.K_ptr, k_first, inside, DIMS.d, DIMS.D, CUT).to(rows.q.dtype)  # (B_C, D)
+        v_first = v_at.head + page * v_at.page + first * v_at.row + row * v_at.row
+        v, v_odd = _values(keys.V_ptr, v_first, inside, DIMS.d_v, DIMS.D_V, rows.q.dtype, PAIRS, CUT)
+        S = tl.dot(rows.q, k.T, input_precision="ieee")  # (B_R, B_C)
+        if rows.q_unit is not None:
+            S *= rows.q_unit
+        if keys.k_scale_ptr is not None:
+            at = s_at.head + page * s_at.page + first + row
+            S *= tl.load(keys.k_scale_ptr + at, mask=inside, other=0.0)[None, :]
+        if MASK.scored:
+            scaled = S * (scale_log2e / LOG2_E)
+            S = device_side.changed(MASK, mask_args, scaled, rows.h, rows.r, c[None, :]) * LOG2_E
         if CUT:
-            visible = (c >= tl.maximum(r - left, shared)) & (c < length)[None, :]
+            visible = (c >= tl.maximum(rows.r - bounds.left, bounds.shared)) & (c < length)[None, :]
             if TREE:
-                node = c[None, :] - past
-                visible &= (node < 0) | (((bits >> tl.maximum(node, 0)) & 1) != 0)
+                node = c[None, :] - bounds.past
+                visible &= (node < 0) | (((rows.bits >> tl.maximum(node, 0)) & 1) != 0)
             else:
-                visible &= c[None, :] <= r + right
-            if len(SEEN) > 0:
-                visible &= device_side.all_see(SEEN, told[1], b, h, r, c[None, :])
+                visible &= c[None, :] <= rows.r + bounds.right
+            if len(MASK.variant.seen) > 0:
+                visible &= device_side.all_see(MASK, mask_args, rows.b, rows.h, rows.r, c[None, :])
             S = tl.where(visible, S, -float("inf"))
         m_old = m
         m = tl.maximum(m_old, tl.max(S, axis=1))
@@ -215,17 +269,17 @@ def _stream(
         alpha = tl.exp2((m_old - shift) * factor)
         P = tl.exp2((S - shift[:, None]) * factor)
         l = alpha[:, None] * l + (P if l.shape[1] == B_C else tl.sum(P, axis=1, keep_dims=True))
-        if V_scale_ptr is not None:
-            at = s_at[0] + page * s_at[1] + first + row
-            P *= tl.load(V_scale_ptr + at, mask=inside, other=0.0)[None, :]
-        if q_unit is not None:  # in fp16 P times a scale is in a unit of its own, or it may be too large or small
+        if keys.v_scale_ptr is not None:
+            at = s_at.head + page * s_at.page + first + row
+            P *= tl.load(keys.v_scale_ptr + at, mask=inside, other=0.0)[None, :]
+        if rows.q_unit is not None:  # in fp16 P times a scale is in its own unit, or it may be too large or small
             unit = tl.maximum(tl.max(P, axis=1) * 2.0**-8, 2.0**-126)[:, None]
-            P = (P * (1.0 / unit)).to(q.dtype)
+            P = (P * (1.0 / unit)).to(rows.q.dtype)
             O_acc = alpha[:, None] * O_acc + unit * tl.dot(P, v)
             if PAIRS:
                 O_odd = alpha[:, None] * O_odd + unit * tl.dot(P, v_odd)
         else:
-            O_acc = tl.dot(P.to(q.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
+            O_acc = tl.dot(P.to(rows.q.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
     return m, l, O_acc, O_odd
 
 
@@ -323,7 +377,7 @@ def _merge(
 ):  # fmt: skip
     """Write O and lse of a row, a program for each."""
     i, h, b = tl.program_id(0) % N_q, tl.program_id(0) // N_q % H, tl.program_id(0) // N_q // H
-    own, ends = _parts(Lengths_ptr, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    own, ends = _parts(Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts), B_C, B_P)
     its = tl.arange(0, B_P) == b
     n, end = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends, 0))
     o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n

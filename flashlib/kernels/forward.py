@@ -15,7 +15,7 @@ through pointers it is: registers would not suffice for both ways.
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -32,7 +32,7 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     uncompiled,
 )
-from flashlib.kernels.launch.tiles import load, store, strides
+from flashlib.kernels.launch.tiles import HeadDims, Keys, load, load_k, load_v, store, strides
 from flashlib.kernels.masking import device_side, host_side
 from flashlib.types import Attention
 
@@ -76,8 +76,7 @@ class Plan(NamedTuple):
 
     launch: planning.Launch | None
     descriptors: bool
-    D: int
-    D_V: int
+    dims: HeadDims
     tokens_first: bool = False
 
 
@@ -98,34 +97,32 @@ def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
 
 
 def plan(
-    Q, K, V, causal, variant, sparsity, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
+    Q, K, V, causal, masking, sparsity, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
     tokens_first=False,
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked.
 
-    variant: as `variants.of` without its mask. tokens_first: O lies in memory as (B, N_q, H_q, d_v).
+    masking: as `host_side.of` without its mask. tokens_first: O lies in memory as (B, N_q, H_q, d_v).
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(launchable, (Q, K, V))
     descriptors = planning.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
-    d_v = v.shape[3]
-    D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
+    dims = HeadDims.of(d, v.shape[3])
     sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "sparsity": sparsity}
-    config = tuned.default(max(D, D_V), q.dtype, descriptors, q.device, **sizes, **asked)
+    config = tuned.default(dims.widest, q.dtype, descriptors, q.device, **sizes, **asked)
     if not q.numel():
-        return Plan(None, descriptors, D, D_V, tokens_first)
-    unit, strides = planning.in_units(q, k, v, _output(q, d_v, tokens_first, device="meta"))
-    constants = {"d": d, "D": D, "d_v": d_v, "D_V": D_V, "DESCRIPTORS": descriptors, "UNIT": unit}
+        return Plan(None, descriptors, dims, tokens_first)
+    unit, strides = planning.in_units(q, k, v, _output(q, v.shape[3], tokens_first, device="meta"))
+    mask_args, code = masking(host_side.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
+    constants = {"DIMS": dims, "MASK": code, "DESCRIPTORS": descriptors, "UNIT": unit}
     # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
     # takes, that is better done at the top of the loop, where no warp is ahead, than in the middle of the softmax.
     constants["V_FIRST"] = config.num_warps > 4
-    told, of_mask = variant(host_side.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
-    constants |= of_mask
-    sizes = *strides, H, H // max(H_k, 1), N_q, N_k, told
+    sizes = *strides, H, H // max(H_k, 1), N_q, N_k, mask_args
     grid = triton.cdiv(N_q, config.B_R) * B * H
     launch = planning.Launch(_forward, grid, sizes, constants, config._asdict())
-    return Plan(launch, descriptors, D, D_V, tokens_first)
+    return Plan(launch, descriptors, dims, tokens_first)
 
 
 def _output(q, d_v, tokens_first, device):
@@ -136,18 +133,28 @@ def _output(q, d_v, tokens_first, device):
     return torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=device)
 
 
-def run(Q, K, V, scale, plan, told=None) -> Attention:
-    """Do what `attention` does, by its plan; nothing is checked. told: in place of what the plan has of a mask."""
+def run(Q, K, V, scale, plan, mask_args=None) -> Attention:
+    """Do what `attention` does, by its plan; nothing is checked. mask_args: in place of the plan's."""
     q, k, v = launchable(Q), launchable(K), launchable(V)
     o = _output(q, v.shape[3], plan.tokens_first, q.device)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
     if plan.launch:
         if plan.descriptors:
             rows = plan.launch.config["B_C"]
-            k, v = planning.describe(k, rows, plan.D), planning.describe(v, rows, plan.D_V)
+            k, v = planning.describe(k, rows, plan.dims.D.value), planning.describe(v, rows, plan.dims.D_V.value)
         with on_device_of(q):
-            plan.launch(q, k, v, o, lse, scale * LOG2_E.value, told=told)
+            plan.launch(q, k, v, o, lse, scale * LOG2_E.value, mask_args=mask_args)
     return Attention(o if o.dtype == Q.dtype else o.to(Q.dtype), lse)
+
+
+class Rows(NamedTuple):
+    """Rows of head (b, h) as they meet keys: Q_i, their positions r, and the limits of what each sees, or None."""
+
+    q: Any
+    b: Any
+    h: Any
+    r: Any
+    limits: Any
 
 
 @triton.jit(
@@ -159,81 +166,70 @@ def run(Q, K, V, scale, plan, told=None) -> Attention:
 def _forward(
     Q_ptr, K, V, O_ptr, Lse_ptr, scale_log2e,  # K, V: pointers, or tensor descriptors
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, o_b, o_h, o_n,  # strides of batch, head and row, in UNITs
-    H, group, N_q, N_k, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr,  # D: d rounded up to a power of two
-    B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, UNIT: tl.constexpr,
-    V_FIRST: tl.constexpr, VARIANT: tl.constexpr, SCORED: tl.constexpr,  # VARIANT, told: see `seen`; None: no mask
+    H, group, N_q, N_k, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    UNIT: tl.constexpr, V_FIRST: tl.constexpr,
 ):  # fmt: skip
     T_r = tl.cdiv(N_q, B_R)
     p, head = tl.program_id(0) % T_r, tl.program_id(0) // T_r
     i = p
-    if CAUSAL:
+    if MASK.causal:
         i = T_r - 1 - i  # the longest rows first: short ones fill the gaps at the end
-    if VARIANT is not None:
-        p, head = device_side.turn(VARIANT[0], told, T_r)
-        i = device_side.block(VARIANT[0], told, head // H, p, T_r, True)
+    if MASK.variant is not None:
+        p, head = device_side.program_order(MASK, mask_args, T_r)
+        i = device_side.block(MASK, mask_args, head // H, p, T_r, True)
     b = head // H
     h = head % H
     h_k = h // group  # the head of K and V
     offs_m = i * B_R + tl.arange(0, B_R)
-    strides_k, strides_v = strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT)
-    q = load(Q_ptr, strides(q_b, q_h, q_n, UNIT), b, h, i * B_R, N_q, d, D, B_R, True, False)  # (B_R, D)
+    keys = Keys(K, V, strides(k_b, k_h, k_n, UNIT), strides(v_b, v_h, v_n, UNIT), h_k, N_k)
+    q = load(Q_ptr, strides(q_b, q_h, q_n, UNIT), b, h, i * B_R, N_q, DIMS.d, DIMS.D, B_R, True, False)  # (B_R, D)
 
     m, l, O_acc, largest = _attend(
-        q, K, V, p, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
-        d, D, d_v, D_V, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, not DESCRIPTORS and not SCORED, VARIANT, SCORED,
+        q, keys, b, h, p, i, offs_m, N_q, scale_log2e, mask_args,
+        DIMS, B_R, B_C, MASK, DESCRIPTORS, V_FIRST, not DESCRIPTORS and not MASK.scored,
     )  # fmt: skip
-    if DESCRIPTORS and not SCORED:
+    if DESCRIPTORS and not MASK.scored:
         if tl.max(largest) > FUSED:
             m, l, O_acc, largest = _attend(
-                q, K, V, p, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
-                d, D, d_v, D_V, B_R, B_C, CAUSAL, DESCRIPTORS, V_FIRST, True, VARIANT, SCORED,
+                q, keys, b, h, p, i, offs_m, N_q, scale_log2e, mask_args,
+                DIMS, B_R, B_C, MASK, DESCRIPTORS, V_FIRST, True,
             )  # fmt: skip
 
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
     O = O_acc / divisor[:, None]
-    store(O_ptr, O, strides(o_b, o_h, o_n, UNIT), b, h, i * B_R, N_q, d_v, D_V, B_R)
+    store(O_ptr, O, strides(o_b, o_h, o_n, UNIT), b, h, i * B_R, N_q, DIMS.d_v, DIMS.D_V, B_R)
     lse = (m + tl.log2(divisor)) / LOG2_E
     tl.store(Lse_ptr + (b.to(tl.int64) * H + h) * N_q + offs_m, lse, mask=offs_m < N_q)
 
 
 @triton.jit
 def _attend(
-    q, K, V, p, i, offs_m, strides_k, strides_v, b, h, h_k, N_q, N_k, scale_log2e, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-    CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr, EXACT: tl.constexpr,
-    VARIANT: tl.constexpr, SCORED: tl.constexpr,
+    q, keys, b, h, p, i, offs_m, N_q, scale_log2e, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    V_FIRST: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """Return m in base 2, l and O_acc of a row block, and the size of the largest maximum that each row had."""
     m = tl.full((B_R,), -float("inf"), tl.float32)
     lowest = tl.zeros((B_R,), tl.float32)  # of the maxima, since a huge negative one may be replaced
     l = tl.zeros((B_R,), tl.float32)
-    O_acc = tl.zeros((B_R, D_V), tl.float32)
+    O_acc = tl.zeros((B_R, DIMS.D_V), tl.float32)
 
-    past = N_k - N_q  # keys before the first query's own
-    if VARIANT is None:
-        seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if CAUSAL else N_k
-        seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if CAUSAL else N_k
-        start_whole, end_whole = 0, tl.maximum(seen_by_all, 0) // B_C * B_C
-        start_cut, end_cut = end_whole, seen_by_any
-        limits, counted = None, None
-    else:  # tiles are numbered, the cut ones first
-        counted, end_cut, end_whole = device_side.tiles(
-            VARIANT[0], told, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False
-        )
-        start_cut, start_whole = 0, end_cut
-        limits = None
-        if VARIANT[0] is not None:
-            limits = VARIANT[0](told[1], b, offs_m, N_q, N_k)
-    m, lowest, l, O_acc = _stream(
-        q, K, V, m, lowest, l, O_acc, start_whole, end_whole, offs_m + past, limits, counted,
-        strides_k, strides_v, b, h, h_k, N_k, scale_log2e, told, d, D, d_v, D_V, B_C, False, CAUSAL, DESCRIPTORS,
-        V_FIRST, EXACT, VARIANT, SCORED,
+    past = keys.N - N_q  # keys before the first query's own
+    whole, cut, counted = device_side.key_ranges(MASK, mask_args, b, h, p, i, N_q, keys.N, B_R, B_C)
+    limits = None
+    if MASK.variant is not None:
+        if MASK.variant.bounds is not None:
+            limits = MASK.variant.bounds(mask_args.bounds, b, offs_m, N_q, keys.N)
+    state = m, lowest, l, O_acc
+    # r is computed for each stream: where no tile is cut, it is not kept
+    state = _stream(
+        state, Rows(q, b, h, offs_m + past, limits), keys, whole, counted, scale_log2e, mask_args,
+        DIMS, B_C, False, MASK, DESCRIPTORS, V_FIRST, EXACT,
     )  # fmt: skip
     m, lowest, l, O_acc = _stream(
-        q, K, V, m, lowest, l, O_acc, start_cut, end_cut, offs_m + past, limits, counted,
-        strides_k, strides_v, b, h, h_k, N_k, scale_log2e, told, d, D, d_v, D_V, B_C, True, CAUSAL, DESCRIPTORS,
-        V_FIRST, EXACT, VARIANT, SCORED,
+        state, Rows(q, b, h, offs_m + past, limits), keys, cut, counted, scale_log2e, mask_args,
+        DIMS, B_C, True, MASK, DESCRIPTORS, V_FIRST, EXACT,
     )  # fmt: skip
     if EXACT:
         m *= scale_log2e
@@ -242,41 +238,38 @@ def _attend(
 
 @triton.jit
 def _stream(
-    q, K, V, m, lowest, l, O_acc, begin, end, offs_r, limits, counted,
-    strides_k, strides_v, b, h, h_k, N_k, scale_log2e, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr,
-    MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr, V_FIRST: tl.constexpr,
-    EXACT: tl.constexpr, VARIANT: tl.constexpr, SCORED: tl.constexpr,
+    state, rows, keys, span, counted, scale_log2e, mask_args,
+    DIMS: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
+    V_FIRST: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys begin to end or, of a VARIANT, tiles of these numbers.
+    """Bring m, l and O_acc of a row block past keys, from and to; of a variant, past tiles of these numbers.
 
-    offs_r: positions of the rows. limits: the first key that each sees and the one after the last, or None.
     EXACT: m is in units of S, not in base 2, and is subtracted before the scale is applied.
     """
-    factor = 1.0 if SCORED else scale_log2e
-    for at in range(begin, end, B_C if VARIANT is None else 1):
-        start = at if VARIANT is None else device_side.start(VARIANT[0], counted, at, B_C, MASKED)
+    m, lowest, l, O_acc = state
+    begin, end = span
+    factor = 1.0 if MASK.scored else scale_log2e
+    for at in range(begin, end, B_C if MASK.variant is None else 1):
+        start = at if MASK.variant is None else device_side.start(MASK, counted, at, B_C, MASKED)
         # The loop waits once for both tiles. Another wait for v, after the softmax, costs up to a tenth.
         if V_FIRST:
-            v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
-        k = load(K, strides_k, b, h_k, start, N_k, d, D, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
+            v = load_v(keys, rows.b, start, DIMS, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
+        k = load_k(keys, rows.b, start, DIMS, B_C, MASKED, DESCRIPTORS)  # (B_C, D)
         if not V_FIRST:
-            v = load(V, strides_v, b, h_k, start, N_k, d_v, D_V, B_C, MASKED, DESCRIPTORS)  # (B_C, D_V)
-        S = tl.dot(q, k.T, input_precision="ieee")  # (B_R, B_C)
+            v = load_v(keys, rows.b, start, DIMS, B_C, MASKED, DESCRIPTORS)
+        S = tl.dot(rows.q, k.T, input_precision="ieee")  # (B_R, B_C)
         offs_n = start + tl.arange(0, B_C)
-        if VARIANT is not None:
-            r, c = offs_r[:, None], offs_n[None, :]
-        if SCORED:
-            S = device_side.changed(VARIANT[2], told[3], S * (scale_log2e / LOG2_E), h, r, c) * LOG2_E
+        if MASK.variant is not None:
+            r, c = rows.r[:, None], offs_n[None, :]
+        if MASK.scored:
+            scaled = S * (scale_log2e / LOG2_E)
+            S = device_side.changed(MASK, mask_args, scaled, rows.h, r, c) * LOG2_E
         if MASKED:
-            visible = (offs_n < N_k)[None, :]
-            if CAUSAL:
-                visible &= offs_n[None, :] <= offs_r[:, None]
-            if VARIANT is not None:
-                if VARIANT[0] is None:
-                    visible &= device_side.all_see(VARIANT[1], told[2], b, h, r, c)
-                else:
-                    visible = (c >= limits[0][:, None]) & (c < limits[1][:, None])
+            visible = (offs_n < keys.N)[None, :]
+            if MASK.causal:
+                visible &= offs_n[None, :] <= rows.r[:, None]
+            if MASK.variant is not None:
+                visible = device_side.seen(MASK, mask_args, visible, c, rows.limits, rows.b, rows.h, r, c)
             S = tl.where(visible, S, -float("inf"))
         m_old = m
         if EXACT:

@@ -107,7 +107,7 @@ def _planned(plans, tensors, causal, make) -> Plan:
 
         def variant(tiles):
             asked.append(tiles)
-            return None, packed.CONSTANTS
+            return None, packed.MASKING
 
         plan = plans.keep(key, Plan(make(variant), asked))
     return plan
@@ -121,8 +121,8 @@ class _Packed(torch.autograd.Function):
             return forward.plan(q, k, v, False, variant, tuned.Sparsity(keys), tokens_first=True)
 
         plan = _planned(FORWARD, (q, k, v, cu_q, cu_k), causal, make)
-        told = [packed.told(cu_q, cu_k, causal, tiles) for tiles in plan.asked]
-        O, lse = forward.run(q, k, v, scale, plan.kernels, *told)
+        args = [packed.mask_args(cu_q, cu_k, causal, tiles) for tiles in plan.asked]
+        O, lse = forward.run(q, k, v, scale, plan.kernels, *args)
         ctx.save_for_backward(q, k, v, O, lse, cu_q, cu_k)
         ctx.causal, ctx.scale = causal, scale
         return O, lse
@@ -137,6 +137,6 @@ class _Packed(torch.autograd.Function):
             return backward.plan(q, k, v, O, dO, False, variant, True)
 
         plan = _planned(BACKWARD, (q, k, v, O, lse, dO, dlse, cu_q, cu_k), ctx.causal, make)
-        told = {tiles.transposed: packed.told(cu_q, cu_k, ctx.causal, tiles) for tiles in plan.asked}
-        both = told.get(True), told.get(False)
+        args = {tiles.transposed: packed.mask_args(cu_q, cu_k, ctx.causal, tiles) for tiles in plan.asked}
+        both = args.get(True), args.get(False)
         return *backward.run(q, k, v, O, lse, dO, dlse, ctx.scale, plan.kernels, both), None, None, None, None

@@ -1,4 +1,4 @@
-"""What CompilerLab shows is what `kernels.compiler.compiled` says of the same settings; what nobody wants is ended."""
+"""What CompilerLab shows is what `compiler.compiled` says of the same settings; what nobody wants is ended."""
 
 import json
 import subprocess
@@ -239,13 +239,13 @@ def test_a_closed_lab_leaves_no_process_at_work(lab):
 def test_python_ends_at_once_and_leaves_no_process():
     code = (
         "import time\n"
-        "from flashlib.kernels import compiler\n"
+        "from flashlib.kernels.compiler import client\n"
         "from flashlib.widgets.compiler_lab import CompilerLab\n"
         "lab = CompilerLab(d=64)\n"
         f"lab.set_state({LONG!r})\n"
-        "while not compiler._compiler.process:\n"
+        "while not client._compiler.process:\n"
         "    time.sleep(0.01)\n"
-        "print(compiler._compiler.process.pid, time.time())\n"
+        "print(client._compiler.process.pid, time.time())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr

@@ -46,10 +46,11 @@ def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **o
     grads = tuple(torch.empty_like(X, memory_format=torch.contiguous_format) for X in tensors[1:3])
     strides = (X.stride()[:3] for X in (*tensors, *grads))
     cut = problem.causal or problem.N_k % config.B_C != 0
-    switches = {"CUT": cut, "PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}
+    constants = {"DIMS": problem.dims, "CAUSAL": problem.causal, "DESCRIPTORS": problem.descriptors, "CUT": cut}
+    constants |= {"PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}
     sizes = problem.H_k, problem.N_q, problem.N_k, problem.N_padded
     grid = triton.cdiv(problem.N_k, config.B_C) * grads[0].shape[0] * problem.H_k
-    launch = planning.Launch(_dkv, grid, (*strides, *sizes), problem.constants | switches, config._asdict())
+    launch = planning.Launch(_dkv, grid, (*strides, *sizes), constants, config._asdict())
     if grads[0].numel():
         with on_device_of(grads[0]):
             launch(*described(launch, *tensors)[:4], *rows, *grads, scale)
@@ -77,7 +78,7 @@ def _given(
     tensors = tuple(map(launchable, (Q, K, V, dO)))
     descriptors = planning.resolve_descriptors(descriptors, *tensors)
     problem = Problem.of(*tensors[:2], bool(causal), descriptors)
-    configs = tuned.backward(problem.D, tensors[0].dtype, descriptors, Q.device, **asked)
+    configs = tuned.backward(problem.dims.widest, tensors[0].dtype, descriptors, Q.device, **asked)
     return tensors, resolve_scale(scale, Q.shape[-1]), problem, getattr(configs, which)
 
 
@@ -85,10 +86,11 @@ def _given(
 def _dkv(
     Q, K, V, dO, Lse_ptr, Lse2_ptr, Delta_ptr, dK, dV, scale,
     strides_q, strides_k, strides_v, strides_do, strides_dk, strides_dv, H_k, N_q, N_k, N_padded,
-    d: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr,
     DESCRIPTORS: tl.constexpr, CUT: tl.constexpr,
     PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr,
 ):  # fmt: skip
+    D: tl.constexpr = DIMS.D
     T_c = tl.cdiv(N_k, B_C)
     j = tl.program_id(0) % T_c
     head = tl.program_id(0) // T_c

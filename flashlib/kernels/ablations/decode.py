@@ -14,7 +14,7 @@ import triton.language as tl
 
 from flashlib.inputs import resolve_scale
 from flashlib.kernels import decode
-from flashlib.kernels.decode_passes import SIZES, _join, _partial, _task
+from flashlib.kernels.decode_passes import SIZES, Sequences, _join, _partial, _task
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import DTYPES, check_no_gradient, launchable, on_device_of
@@ -68,23 +68,22 @@ def _partial_and_merge(
     Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_part_ptr, M_ptr, L_ptr,
     O_ptr, Lse_ptr, Counts_ptr, scale_log2e,
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
-    table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
-    d: tl.constexpr, D: tl.constexpr, d_v: tl.constexpr, D_V: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-    B_P: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,
-    PAIRS: tl.constexpr, EARLY: tl.constexpr, TREE: tl.constexpr, SEEN: tl.constexpr, SCORES: tl.constexpr,
-    STATES: tl.constexpr,
+    table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
+    DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, MASK: tl.constexpr,
+    TREE: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,
+    PAIRS: tl.constexpr, EARLY: tl.constexpr, STATES: tl.constexpr,
 ):  # fmt: skip
     _partial(
         Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_part_ptr, M_ptr, L_ptr,
         scale_log2e, q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
-        table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, told,
-        d, D, d_v, D_V, B_R, B_C, B_P, PAGE, COMPUTE, UNIT, PAIRS, EARLY, TREE, SEEN,
-        SCORES,
+        table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
+        DIMS, B_R, B_C, B_P, MASK, TREE, PAGE, COMPUTE, UNIT, PAIRS, EARLY,
     )  # fmt: skip
     R = group * N_q
     T_r = tl.cdiv(R, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
-    b, first, n, _, _, _ = _task(Lengths_ptr, part, B, N_q, capacity, shared, left, parts, B_C, B_P)
+    sequences = Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts)
+    b, first, n, _, _, _ = _task(sequences, part, B_C, B_P)
     if n > 0:
         tl.debug_barrier()  # all warps have stored
         count = Counts_ptr + (b * H_k + h_k) * T_r + block
@@ -92,9 +91,9 @@ def _partial_and_merge(
             tl.debug_barrier()
             for row in range(block * B_R, tl.minimum((block + 1) * B_R, R)):
                 i, h = row % N_q, h_k * group + row // N_q
-                o = O_ptr + ((b.to(tl.int64) * H_k * group + h) * N_q + i) * d_v
+                o = O_ptr + ((b.to(tl.int64) * H_k * group + h) * N_q + i) * DIMS.d_v
                 _join(
                     O_part_ptr, M_ptr, L_ptr, None, None, None, o, Lse_ptr, scale_log2e, b, h, i, B, H_k * group,
-                    N_q, first, first + n, d_v, D_V, STATES,
+                    N_q, first, first + n, DIMS.d_v, DIMS.D_V, STATES,
                 )  # fmt: skip
             tl.store(count, 0)

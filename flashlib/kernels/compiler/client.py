@@ -61,7 +61,7 @@ WANTED = contextvars.ContextVar("wanted", default=None)  # None: nobody will can
 
 
 class Compiler:
-    """The process `flashlib.kernels.compiler.worker`, started when first asked and kept: starting takes longest."""
+    """The process `kernels.compiler.worker`, started when first asked and kept: starting takes longest."""
 
     def __init__(self):
         self.process, self.lock = None, threading.Lock()

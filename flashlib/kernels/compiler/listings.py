@@ -4,6 +4,7 @@ A kernel becomes TTGIR (tiles, and where they lie), then PTX (one thread, unlimi
 GPU runs). Below, `kind` is "ttgir", "ptx" or "sass".
 """
 
+import itertools
 import re
 from typing import NamedTuple
 
@@ -56,7 +57,7 @@ LABEL = {"ptx": re.compile(r"(\$L__BB\w+):"), "sass": re.compile(r"(\.L_x_\d+):"
 BRANCH = {"ptx": re.compile(r"\bbra\S*\s+(\$L__BB\w+)"), "sass": re.compile(r"\bBRA\S*\s.*?(\.L_x_\d+)")}
 
 NAME = re.compile(r"(?<=tt\.func public )@\w+")
-VALUE = re.compile(r"%[\w.$-]+")  # of TTGIR; named after the variable of Python that it is
+VALUE = re.compile(r"%[\w.$-]+(?P<made>(?=(?::\d+)? = |: ))?")  # of TTGIR; named after Python's variable
 LOCATION = re.compile(r" loc\((?:[^()]|\([^()]*\))*\)")  # nested at most once
 SASS = re.compile(r"\s*/\*[0-9a-f]+\*/\s*(.*;)|(\.L_x_\d+:)")
 DEBUG = re.compile(r"\s*(\.loc|\.file|\.b\d+ |\$L__(tmp|func)|// (begin|end) inline asm)|\s*$")
@@ -79,9 +80,19 @@ def readable(kind, text) -> str:
 
 
 def without_names(text) -> str:
-    """Return a listing of TTGIR or SASS without what only TTGIR has: the kernel's name, and those of values."""
-    numbers = {}
-    return VALUE.sub(lambda name: f"%{numbers.setdefault(name[0], len(numbers))}", NAME.sub("", text))
+    """Return a listing of TTGIR or SASS without what only TTGIR has: the kernel's name, and those of values.
+
+    Values are numbered in the order in which they are made: two loops may each have one of the same name.
+    """
+    numbers, count = {}, itertools.count()
+
+    def number(found):
+        name = found[0]
+        if found["made"] is not None or name not in numbers:
+            numbers[name] = next(count)
+        return f"%{numbers[name]}"
+
+    return VALUE.sub(number, NAME.sub("", text))
 
 
 def inner_loop(kind, text) -> str:

@@ -156,9 +156,9 @@ class Launch:
         self.last = tuple(values[name] for name in kernel.arg_names if name in values)
         self.compiled = None
 
-    def __call__(self, *given, told=None):
-        """told: what takes the place of the last of the sizes, if it is given: the numbers of a mask."""
-        sizes = self.sizes if told is None else (*self.sizes[:-1], told)
+    def __call__(self, *given, mask_args=None):
+        """mask_args: what takes the place of the last of the sizes, if it is given: the numbers of a mask."""
+        sizes = self.sizes if mask_args is None else (*self.sizes[:-1], mask_args)
         try:
             if not self.compiled:
                 self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)

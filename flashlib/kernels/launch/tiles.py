@@ -4,14 +4,58 @@ A tile is some rows of one head of a tensor (B, H, N, d). It goes through a poin
 tensor descriptor, with which one thread asks the TMA unit for all of it (Hopper and later).
 """
 
+from typing import Any, NamedTuple
+
 import triton
 import triton.language as tl
 
 
+class HeadDims(NamedTuple):
+    """d of Q and K and d_v of V, each also rounded up to a power of two, as a kernel takes them: constexprs."""
+
+    d: tl.constexpr
+    D: tl.constexpr
+    d_v: tl.constexpr
+    D_V: tl.constexpr
+
+    @classmethod
+    def of(cls, d, d_v):
+        """Return these of whole numbers; products take at least 16."""
+        D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
+        return cls(*map(tl.constexpr, (d, D, d_v, D_V)))
+
+    @property
+    def widest(self) -> int:
+        """The larger of D and D_V."""
+        return max(self.D.value, self.D_V.value)
+
+
+class Strides(NamedTuple):
+    """Of batch, head and row, in elements."""
+
+    b: Any
+    h: Any
+    n: Any
+
+
+class Keys(NamedTuple):
+    """A head of K and V, as rows stream it: pointers or descriptors, strides, the head's number, rows."""
+
+    K: Any
+    V: Any
+    strides_k: Strides
+    strides_v: Strides
+    h: Any
+    N: Any
+
+
 @triton.jit
 def strides(b, h, n, UNIT: tl.constexpr):
-    """Return strides of batch, head and row in elements; they come in units that the compiler takes as aligned."""
-    return b.to(tl.int64) * UNIT, h.to(tl.int64) * UNIT, n.to(tl.int64) * UNIT
+    """Return Strides; they come in units that the compiler takes as aligned.
+
+    A kernel takes each number by itself: in a tuple Triton would specialize it, and compile anew for other sizes.
+    """
+    return Strides(b.to(tl.int64) * UNIT, h.to(tl.int64) * UNIT, n.to(tl.int64) * UNIT)
 
 
 @triton.jit
@@ -29,6 +73,22 @@ def load(
 
 
 @triton.jit
+def load_k(
+    keys, b, start, DIMS: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr, DESCRIPTORS: tl.constexpr
+):  # fmt: skip
+    """Return a tile of K, (ROWS, D), see `load`."""
+    return load(keys.K, keys.strides_k, b, keys.h, start, keys.N, DIMS.d, DIMS.D, ROWS, MASKED, DESCRIPTORS)
+
+
+@triton.jit
+def load_v(
+    keys, b, start, DIMS: tl.constexpr, ROWS: tl.constexpr, MASKED: tl.constexpr, DESCRIPTORS: tl.constexpr
+):  # fmt: skip
+    """Return a tile of V, (ROWS, D_V), see `load`."""
+    return load(keys.V, keys.strides_v, b, keys.h, start, keys.N, DIMS.d_v, DIMS.D_V, ROWS, MASKED, DESCRIPTORS)
+
+
+@triton.jit
 def store(X_ptr, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
     """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, what is past N and d left out.
 
@@ -42,8 +102,8 @@ def store(X_ptr, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr
 def _tile(X_ptr, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
     """Return the pointers to a tile, (ROWS, D), and which of them lie inside."""
     offs, cols = start + tl.arange(0, ROWS), tl.arange(0, D)
-    head = X_ptr + b.to(tl.int64) * strides[0] + h.to(tl.int64) * strides[1]
-    ptrs = head + offs.to(tl.int64)[:, None] * strides[2] + cols[None, :]
+    head = X_ptr + b.to(tl.int64) * strides.b + h.to(tl.int64) * strides.h
+    ptrs = head + offs.to(tl.int64)[:, None] * strides.n + cols[None, :]
     inside = (offs < N)[:, None]
     if d < D:
         inside &= (cols < d)[None, :]

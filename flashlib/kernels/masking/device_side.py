@@ -1,29 +1,107 @@
 """What a kernel asks of a mask as it runs: which tiles are computed, which scores are seen, what becomes of them.
 
-A kernel is told of a variant by two tuples. VARIANT, of @triton.jit functions, is compiled into it:
-
-    BOUNDS  (bounds, b, x, N_q, N_k) -> first, end: what row x sees, or by which rows key x is seen; None: a table
-    SEEN    functions of (b, h, r, c): what a score must satisfy where there is a table; all of them must hold
-    SCORES  functions of (S, h, r, c): what becomes of a scaled score, then its slope; and so on
-
-and `told` has their numbers: the order of the blocks, those of BOUNDS or of the table, of SEEN and of SCORES; None
-for a function that takes none. The order is None for a closed form; of bounds in memory it has what `tiles` needs.
-r is a position among the keys: row i of Q stands at i + N_k - N_q.
+A kernel is told of a mask by two named tuples: `Masking`, what is compiled into it, and `MaskArgs`, the numbers
+that its functions take. r is a position among the keys: row i of Q stands at i + N_k - N_q.
 """
+
+from typing import Any, NamedTuple
 
 import triton
 import triton.language as tl
 
 SPAN = tl.constexpr(8)  # numbers of a block in ORDER: the block, what `span_of` returns, and one that is not used
-HEADS = tl.constexpr(8)  # see `turn`
+HEADS = tl.constexpr(8)  # see `program_order`
+
+
+class Change(NamedTuple):
+    """What becomes of a scaled score S, and its derivative: @triton.jit functions of (S, h, r, c[, numbers])."""
+
+    score: Any
+    slope: Any
+
+
+class Variant(NamedTuple):
+    """The functions of a mask that is more than causal, each @triton.jit.
+
+    bounds: (numbers, b, x, N_q, N_k) -> first, end: what row x sees, or by which rows key x is seen; None where a
+    table lists the tiles. seen: of (b, h, r, c[, numbers]): what a score must satisfy where there is a table; all
+    of them must hold. scores: a Change for each mask that changes scores, in their order.
+    """
+
+    bounds: Any
+    seen: tuple
+    scores: tuple
+
+
+class Masking(NamedTuple):
+    """What is compiled into a kernel of its mask. causal: a constexpr; variant: None where it has no other mask."""
+
+    causal: tl.constexpr
+    variant: Variant | None = None
+
+    @property
+    def scored(self):
+        """Whether scores are changed."""
+        return tl.constexpr(self.variant is not None and len(self.variant.scores) > 0)
+
+
+class MaskArgs(NamedTuple):
+    """The numbers of a Variant's functions, None for a function that takes none.
+
+    order: of the blocks, None for a closed form. bounds: a Closed, Intervals or Table; in decoding, Ancestors or
+    None. seen, scores: of each function, in order.
+    """
+
+    order: Any = None
+    bounds: Any = None
+    seen: tuple = ()
+    scores: tuple = ()
+
+
+class Closed(NamedTuple):
+    """A window or a prefix: a row sees so many keys to the left and right of its own, and the first `prefix`."""
+
+    left: Any
+    right: Any
+    prefix: Any
+
+
+class Intervals(NamedTuple):
+    """Bounds in memory: pointers to both of each row (or key), the stride of a batch, length, blocks of a batch."""
+
+    first: Any
+    end: Any
+    stride: Any
+    N: Any
+    blocks: Any
+
+
+class Table(NamedTuple):
+    """Tiles to be computed, in memory: of each block how many are cut and how many there are, and their numbers.
+
+    counts, index: pointers; stride_b, stride_h: in blocks, of batch and head; most: numbers kept of a block.
+    """
+
+    counts: Any
+    index: Any
+    stride_b: Any
+    stride_h: Any
+    most: Any
+
+
+class Ancestors(NamedTuple):
+    """Of the candidates of a tree, a bit each: a pointer, and the stride of a sequence."""
+
+    bits: Any
+    stride: Any
 
 
 @triton.jit
 def window_keys(bounds, b, i, N_q, N_k):
-    """Return the first key that row i sees and the one after the last; bounds: left, right, n of the prefix."""
+    """Return the first key that row i sees and the one after the last; bounds: Closed."""
     r = i + N_k - N_q
-    first = tl.maximum(r - bounds[0], 0)
-    end = tl.minimum(tl.maximum(r + bounds[1] + 1, bounds[2]), N_k)
+    first = tl.maximum(r - bounds.left, 0)
+    end = tl.minimum(tl.maximum(r + bounds.right + 1, bounds.prefix), N_k)
     return first, tl.maximum(end, 0)
 
 
@@ -31,30 +109,29 @@ def window_keys(bounds, b, i, N_q, N_k):
 def window_rows(bounds, b, c, N_q, N_k):
     """Return the first row that sees key c and the one after the last: the inverse of `window_keys`."""
     past = N_k - N_q
-    first = tl.where(c < bounds[2], 0, tl.maximum(c - bounds[1] - past, 0))
-    end = tl.minimum(c + bounds[0] + 1 - past, N_q)
+    first = tl.where(c < bounds.prefix, 0, tl.maximum(c - bounds.right - past, 0))
+    end = tl.minimum(c + bounds.left + 1 - past, N_q)
     return first, tl.where(c < N_k, tl.maximum(end, 0), 0)
 
 
 @triton.jit
 def loaded(bounds, b, x, N_q, N_k):
-    """Return the bounds of x; bounds: pointers to both, the stride of a batch, the length, blocks of a batch."""
-    first_ptr, end_ptr, stride, N, _ = bounds
-    first = tl.load(first_ptr + b * stride + x, mask=x < N, other=0)
-    return first, tl.load(end_ptr + b * stride + x, mask=x < N, other=0)
+    """Return the bounds of x; bounds: Intervals."""
+    first = tl.load(bounds.first + b * bounds.stride + x, mask=x < bounds.N, other=0)
+    return first, tl.load(bounds.end + b * bounds.stride + x, mask=x < bounds.N, other=0)
 
 
 @triton.jit
-def turn(BOUNDS: tl.constexpr, told, T):
+def program_order(MASK: tl.constexpr, mask_args, T):
     """Return the number of a program's block, of T, and its head.
 
     Where an order of intervals is in memory, the longest blocks of HEADS heads come first, so that the last
     programs are short. Of more heads at a time the L2 cache would not hold the keys that their blocks share. Of a
     table one head comes after the other: its blocks may read all of K.
     """
-    if BOUNDS is None:
+    if MASK.variant.bounds is None:
         return tl.program_id(0) % T, tl.program_id(0) // T
-    elif told[0] is None:
+    elif mask_args.order is None:
         return tl.program_id(0) % T, tl.program_id(0) // T
     else:
         first = tl.program_id(0) // (HEADS * T) * HEADS
@@ -64,22 +141,42 @@ def turn(BOUNDS: tl.constexpr, told, T):
 
 
 @triton.jit
-def block(BOUNDS: tl.constexpr, told, b, p, T, REVERSED: tl.constexpr):
+def block(MASK: tl.constexpr, mask_args, b, p, T, REVERSED: tl.constexpr):
     """Return the p-th block of T: those with most tiles first.
 
     Of a closed form these are the last blocks of rows, or the first of keys.
     """
-    if told[0] is None:
+    if mask_args.order is None:
         return T - 1 - p if REVERSED else p
-    elif BOUNDS is None:
-        return tl.load(told[0] + p)
+    elif MASK.variant.bounds is None:
+        return tl.load(mask_args.order + p)
     else:
-        return tl.load(told[0] + (b * told[1][4] + p) * SPAN)
+        return tl.load(mask_args.order + (b * mask_args.bounds.blocks + p) * SPAN)
+
+
+@triton.jit
+def key_ranges(
+    MASK: tl.constexpr, mask_args, b, h, p, i, N_q, N_k, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    """Return which keys block i of rows streams: whole tiles, from and to, then those that the mask or N_k cuts.
+
+    Of a variant these are numbers of tiles, and what comes third is what `start` needs to count them. i is the
+    p-th block of a program's head.
+    """
+    past = N_k - N_q  # keys before the first query's own
+    if MASK.variant is None:
+        seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if MASK.causal else N_k
+        seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if MASK.causal else N_k
+        end_whole = tl.maximum(seen_by_all, 0) // B_C * B_C
+        return (0, end_whole), (end_whole, seen_by_any), None
+    else:  # tiles are numbered, the cut ones first
+        counted, n_cut, n = tiles(MASK, mask_args, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False)
+        return (n_cut, n), (0, n_cut), counted
 
 
 @triton.jit
 def tiles(
-    BOUNDS: tl.constexpr, told, b, h, p, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr,
+    MASK: tl.constexpr, mask_args, b, h, p, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr,
     TRANSPOSED: tl.constexpr,
 ):  # fmt: skip
     """Return which tiles a block of rows, or of keys, streams: first those that are cut, then whole ones.
@@ -87,19 +184,18 @@ def tiles(
     block: the p-th, B_OWN rows (or keys, if TRANSPOSED) from block * B_OWN on, N_own in all; B: those of a tile.
     Returned is what `start` needs to count them, how many are cut, and how many there are.
     """
-    bounds = told[1]
-    if BOUNDS is None:
-        counts_ptr, index_ptr, stride_b, stride_h, most = bounds
-        at = b * stride_b + h * stride_h + block
-        n_cut, n = tl.load(counts_ptr + 2 * at), tl.load(counts_ptr + 2 * at + 1)
-        return (index_ptr + at.to(tl.int64) * most,), n_cut, n
-    elif told[0] is not None:
-        span = told[0] + (b * bounds[4] + p) * SPAN
+    bounds = mask_args.bounds
+    if MASK.variant.bounds is None:
+        at = b * bounds.stride_b + h * bounds.stride_h + block
+        n_cut, n = tl.load(bounds.counts + 2 * at), tl.load(bounds.counts + 2 * at + 1)
+        return (bounds.index + at.to(tl.int64) * bounds.most,), n_cut, n
+    elif mask_args.order is not None:
+        span = mask_args.order + (b * bounds.blocks + p) * SPAN
         begin, left, whole = tl.load(span + 1), tl.load(span + 2), tl.load(span + 3)
         after, n_cut, n = tl.load(span + 4), tl.load(span + 5), tl.load(span + 6)
         return (begin, left, whole, after, n_cut), n_cut, n
     else:
-        return span_of(BOUNDS, bounds, b, block, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
+        return span_of(MASK.variant.bounds, bounds, b, block, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
 
 
 @triton.jit
@@ -126,10 +222,11 @@ def span_of(
 
 
 @triton.jit
-def start(BOUNDS: tl.constexpr, counted, k, B: tl.constexpr, CUT: tl.constexpr):
+def start(MASK: tl.constexpr, counted, k, B: tl.constexpr, CUT: tl.constexpr):
     """Return where tile k begins, of those that `tiles` counted; CUT: whether it is a cut one."""
-    if BOUNDS is None:
-        return tl.load(counted[0] + k) * B
+    if MASK.variant.bounds is None:
+        (index_ptr,) = counted
+        return tl.load(index_ptr + k) * B
     else:
         begin, left, whole, after, n_cut = counted
         if CUT:
@@ -139,60 +236,76 @@ def start(BOUNDS: tl.constexpr, counted, k, B: tl.constexpr, CUT: tl.constexpr):
 
 
 @triton.jit
-def all_see(SEEN: tl.constexpr, told, b, h, r, c):
+def seen(MASK: tl.constexpr, mask_args, inside, x, limits, b, h, r, c):
+    """Return which scores of a tile are seen. inside: those that are there.
+
+    limits: of each row (or key) of the tile the first that it sees (that see it) and the one after the last, among
+    x; None where functions say it.
+    """
+    if MASK.variant.bounds is None:
+        return inside & all_see(MASK, mask_args, b, h, r, c)
+    else:
+        first, end = limits
+        return (x >= first[:, None]) & (x < end[:, None])
+
+
+@triton.jit
+def all_see(MASK: tl.constexpr, mask_args, b, h, r, c):
     """Return whether all functions hold."""
     seen = (r == r) & (c == c)
-    for k in tl.static_range(len(SEEN)):
-        if told[k] is None:
-            seen = seen & SEEN[k](b, h, r, c)
+    for k in tl.static_range(len(MASK.variant.seen)):
+        if mask_args.seen[k] is None:
+            seen = seen & MASK.variant.seen[k](b, h, r, c)
         else:
-            seen = seen & SEEN[k](b, h, r, c, told[k])
+            seen = seen & MASK.variant.seen[k](b, h, r, c, mask_args.seen[k])
     return seen
 
 
 @triton.jit
-def changed(SCORES: tl.constexpr, told, S, h, r, c):
+def changed(MASK: tl.constexpr, mask_args, S, h, r, c):
     """Return what becomes of scaled scores."""
-    for k in tl.static_range(len(told)):
-        S = _called(SCORES[2 * k], told[k], S, h, r, c)
+    for k in tl.static_range(len(MASK.variant.scores)):
+        S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r, c)
     return S
 
 
 @triton.jit
-def slopes(SCORES: tl.constexpr, told, S, h, r, c):
+def slopes(MASK: tl.constexpr, mask_args, S, h, r, c):
     """Return the derivative of `changed` with respect to S."""
     slope = 1.0
-    for k in tl.static_range(len(told)):
-        slope = slope * _called(SCORES[2 * k + 1], told[k], S, h, r, c)
-        if k + 1 < len(told):
-            S = _called(SCORES[2 * k], told[k], S, h, r, c)
+    for k in tl.static_range(len(MASK.variant.scores)):
+        slope = slope * _called(MASK.variant.scores[k].slope, mask_args.scores[k], S, h, r, c)
+        if k + 1 < len(MASK.variant.scores):
+            S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r, c)
     return slope
 
 
 @triton.jit
-def _called(f: tl.constexpr, told, S, h, r, c):
-    if told is None:
+def _called(f: tl.constexpr, numbers, S, h, r, c):
+    if numbers is None:
         return f(S, h, r, c)
     else:
-        return f(S, h, r, c, told)
+        return f(S, h, r, c, numbers)
 
 
 @triton.jit
-def in_window(b, h, r, c, told):
-    """told: left, right."""
-    return (c >= r - told[0]) & (c <= r + told[1])
+def in_window(b, h, r, c, numbers):
+    """numbers: left, right."""
+    left, right = numbers
+    return (c >= r - left) & (c <= r + right)
 
 
 @triton.jit
-def in_prefix(b, h, r, c, told):
-    """told: n."""
-    return (c <= r) | (c < told[0])
+def in_prefix(b, h, r, c, numbers):
+    """numbers: n."""
+    (n,) = numbers
+    return (c <= r) | (c < n)
 
 
 @triton.jit
-def in_document(b, h, r, c, told):
-    """told: a pointer to ids, the stride of a batch, N_k."""
-    ids, stride, N_k = told
+def in_document(b, h, r, c, numbers):
+    """numbers: a pointer to ids, the stride of a batch, N_k."""
+    ids, stride, N_k = numbers
     own = tl.load(ids + b * stride + r, mask=(r >= 0) & (r < N_k), other=-1)
     return (r >= 0) & (own == tl.load(ids + b * stride + c, mask=c < N_k, other=-1))
 
@@ -204,12 +317,12 @@ def anywhere(b, h, r, c):
 
 
 @triton.jit
-def in_bits(b, h, r, c, told):
-    """told: a pointer to words of a bit for each score, strides of batch, head and line, rows of a line, N_q, N_k.
+def in_bits(b, h, r, c, numbers):
+    """numbers: a pointer to words of a bit for each score; strides of batch, head and line; rows of a line; sizes.
 
     A word is loaded once for its 32 columns: a pointer for each score would take more registers than there are.
     """
-    words, stride_b, stride_h, stride_n, rows, N_q, N_k = told
+    words, stride_b, stride_h, stride_n, rows, N_q, N_k = numbers
     AXIS: tl.constexpr = 1 if c.shape[0] == 1 else 0  # along which the columns lie
     B_C: tl.constexpr = c.shape[AXIS]
     WORDS: tl.constexpr = (B_C + 31) // 32
@@ -232,27 +345,30 @@ def _repeated(X, n: tl.constexpr, AXIS: tl.constexpr):
 
 
 @triton.jit
-def with_distance(S, h, r, c, told):
-    """ALiBi. told: a pointer to the slope of each head."""
+def with_distance(S, h, r, c, numbers):
+    """ALiBi. numbers: a pointer to the slope of each head."""
+    (slopes_ptr,) = numbers
     distance = tl.abs(r.to(tl.float32) - c.to(tl.float32))
-    return S - tl.load(told[0] + h) * distance
+    return S - tl.load(slopes_ptr + h) * distance
 
 
 @triton.jit
-def one(S, h, r, c, told):
+def one(S, h, r, c, numbers):
     """The slope of a change that adds."""
     return 1.0
 
 
 @triton.jit
-def capped(S, h, r, c, told):
-    """A soft cap. told: cap, 1 / cap."""
-    return told[0] * _tanh(S * told[1])
+def capped(S, h, r, c, numbers):
+    """A soft cap. numbers: cap, 1 / cap."""
+    cap, inverse = numbers
+    return cap * _tanh(S * inverse)
 
 
 @triton.jit
-def capped_slope(S, h, r, c, told):
-    t = _tanh(S * told[1])
+def capped_slope(S, h, r, c, numbers):
+    _, inverse = numbers
+    t = _tanh(S * inverse)
     return 1.0 - t * t
 
 
@@ -296,7 +412,7 @@ def spans(
 
 @triton.jit
 def kinds(
-    Kinds_ptr, told, N_q, N_k, H, SEEN: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+    Kinds_ptr, mask_args, N_q, N_k, H, MASK: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
 ):  # fmt: skip
     """Write the kind of each tile, a program for each, head after head: 0 cut, 1 whole, 2 hidden.
 
@@ -308,7 +424,7 @@ def kinds(
     b, h = head // H, head % H
     row = i * B_R + tl.arange(0, B_R)[:, None]
     c = j * B_C + tl.arange(0, B_C)[None, :]
-    seen = all_see(SEEN, told, b, h, row + (N_k - N_q), c) & (c < N_k)
+    seen = all_see(MASK, mask_args, b, h, row + (N_k - N_q), c) & (c < N_k)
     some = tl.max(tl.max((seen & (row < N_q)).to(tl.int32), axis=1), axis=0)
     all_ = tl.min(tl.min((seen | (row >= N_q)).to(tl.int32), axis=1), axis=0)
     tl.store(Kinds_ptr + tl.program_id(0), 2 - 2 * some + all_ * some)

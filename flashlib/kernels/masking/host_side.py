@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import triton
+import triton.language as tl
 
 from flashlib import masks
 from flashlib.kernels.launch import planning, tuned
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
+from flashlib.kernels.masking.device_side import Change, Closed, Intervals, MaskArgs, Masking, Table, Variant
 
 ROWS = 1024  # of scores asked by torch at a time, at most
 SCORES = 2**26  # and in all: each takes 8 bytes and more while it is asked
@@ -84,10 +86,10 @@ def parts(mask) -> Parts:
     return Parts(() if type(mask) is masks.Mask else (mask,), ())
 
 
-def of(mask, causal, asked) -> tuple:
-    """Return what a kernel is told of a mask that `checked` returned, `told`, and its constants; see `seen`."""
+def of(mask, causal, asked) -> tuple[MaskArgs | None, Masking]:
+    """Return the numbers and the code of a mask that `checked` returned, as kernels take them; see `device_side`."""
     if mask is None:
-        return None, {"CAUSAL": causal, "VARIANT": None, "SCORED": False}
+        return None, Masking(tl.constexpr(causal))
     hide, change = parts(masks.combined(mask, causal))
     changes, of_scores = scores(change, asked)
     functions, of_seen = (), ()
@@ -95,8 +97,9 @@ def of(mask, causal, asked) -> tuple:
     if found is None:
         found = _table(hide, asked)
         functions, of_seen = _seen([part for part in hide if not _of_whole_tiles(part, asked)], asked)
-    told = found.order, found.numbers, of_seen, of_scores
-    return told, {"CAUSAL": False, "VARIANT": (found.function, functions, changes), "SCORED": bool(changes)}
+    variant = Variant(found.function, functions, changes)
+    args = MaskArgs(found.order, found.numbers, of_seen, of_scores)
+    return args, Masking(tl.constexpr(False), variant)
 
 
 def sparsity(mask, causal, N_q, N_k) -> tuned.Sparsity:
@@ -112,10 +115,10 @@ def sparsity(mask, causal, N_q, N_k) -> tuned.Sparsity:
 
 
 class Found(NamedTuple):
-    """Which tiles are computed: a function for BOUNDS or None, its numbers, the order of blocks; see `seen`."""
+    """Which tiles are computed: bounds of a Variant and their numbers, the order of blocks; see `device_side`."""
 
     function: Any
-    numbers: tuple
+    numbers: Closed | Intervals | Table
     order: torch.Tensor | None
 
 
@@ -137,7 +140,7 @@ def in_memory(first, end, asked) -> Found:
     batches, N = first.shape
     T = triton.cdiv(N, asked.B_C if asked.transposed else asked.B_R)
     spans = torch.empty(batches, T, device_side.SPAN.value, dtype=torch.int32, device=asked.device)
-    bounds = first, end, N if batches > 1 else 0, N, T if batches > 1 else 0
+    bounds = Intervals(first, end, N if batches > 1 else 0, N, T if batches > 1 else 0)
     if spans.numel():
         with on_device_of(spans):
             _spans(batches * T, N, asked)(spans, bounds)
@@ -171,8 +174,8 @@ def _rows(first, end, N_k):
     return rows, np.maximum(rows, np.searchsorted(first, c, side="right"))
 
 
-def _closed(hide):
-    """Return left, right and n of a window or a prefix; None for anything else."""
+def _closed(hide) -> Closed | None:
+    """Return the bounds of a window or a prefix; None for anything else."""
     windows = [part for part in hide if isinstance(part, masks.Window)]
     prefixes = [part for part in hide if isinstance(part, masks.Prefix)]
     if len(windows) + len(prefixes) < len(hide) or (prefixes and len(hide) > 1):
@@ -181,7 +184,7 @@ def _closed(hide):
         min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
         for side in ("left", "right")
     )
-    return (masks.FAR, 0, prefixes[0].n) if prefixes else (left, right, 0)
+    return Closed(masks.FAR, 0, prefixes[0].n) if prefixes else Closed(left, right, 0)
 
 
 def _seen(hide, asked):
@@ -202,7 +205,7 @@ def _of_whole_tiles(part, asked):
 
 
 def sees(part, asked):
-    """Return the function that says which scores a mask sees, and its numbers; see `seen`."""
+    """Return the function that says which scores a mask sees, and its numbers; see `device_side`."""
     N_k, device = asked.N_k, asked.device
     match part:
         case masks.Window(left, right):
@@ -293,8 +296,9 @@ def _table(hide, asked) -> Found:
     kinds = torch.empty(asked.B, asked.H, T_r, T_c, dtype=torch.int8, device=asked.device)
     with on_device_of(kinds):
         if kinds.numel():
+            code, args = Masking(tl.constexpr(False), Variant(None, functions, ())), MaskArgs(seen=numbers)
             device_side.kinds[(kinds.numel(),)](
-                kinds, numbers, asked.N_q, asked.N_k, asked.H, SEEN=functions, B_R=asked.B_R, B_C=asked.B_C
+                kinds, args, asked.N_q, asked.N_k, asked.H, MASK=code, B_R=asked.B_R, B_C=asked.B_C
             )
     if asked.transposed:
         kinds = kinds.mT.contiguous()
@@ -303,13 +307,13 @@ def _table(hide, asked) -> Found:
     order = counts[..., 1].sum((0, 1)).argsort(descending=True, stable=True).to(torch.int32)
     blocks, most = kinds.shape[2:]
     strides = asked.H * blocks if asked.B > 1 else 0, blocks if asked.H > 1 else 0
-    return Found(None, (counts, index, *strides, most), order)
+    return Found(None, Table(counts, index, *strides, most), order)
 
 
 def scores(change, asked):
-    """Return what becomes of a score, and its slope, of one mask after the other; and their numbers."""
+    """Return a Change for each mask, one after the other, and their numbers."""
     each = [_changes(part, asked) for part in change]
-    return tuple(f for pair, _ in each for f in pair), tuple(numbers for _, numbers in each)
+    return tuple(Change(*functions) for functions, _ in each), tuple(numbers for _, numbers in each)
 
 
 def _changes(part, asked):

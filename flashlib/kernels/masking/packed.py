@@ -9,19 +9,16 @@ import triton.language as tl
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side, host_side
+from flashlib.kernels.masking.device_side import MaskArgs, Masking, Variant
 
 ROWS = 256  # of a program
 
 
-CONSTANTS = {
-    "CAUSAL": False,
-    "VARIANT": (device_side.loaded, (), ()),
-    "SCORED": False,
-}  # of a kernel, as `variants.of`'s
+MASKING = Masking(tl.constexpr(False), Variant(device_side.loaded, (), ()))  # what kernels are compiled for
 
 
-def told(cu_q, cu_k, causal, asked) -> tuple:
-    """Return what a pass is told; asked: as in `variants.of`, with one batch that holds all sequences.
+def mask_args(cu_q, cu_k, causal, asked) -> MaskArgs:
+    """Return the numbers that a pass takes; asked: as in `host_side.of`, with one batch that holds all sequences.
 
     cu_q, cu_k: (B + 1,), contiguous, of one integer dtype or two, on the device of `asked`.
     """
@@ -34,7 +31,7 @@ def told(cu_q, cu_k, causal, asked) -> tuple:
                 first, end, own, other
             )
     found = host_side.in_memory(first, end, asked)
-    return found.order, found.numbers, (), ()
+    return MaskArgs(found.order, found.numbers)
 
 
 def _kind(cu):

@@ -14,7 +14,7 @@ AT_ONCE = 0.15  # seconds: what takes no longer, since it was compiled before, i
 class CompilerLab(Widget):
     """Registers, spills, shared memory, instructions and listings of a kernel, compiled on this computer.
 
-    Keywords as those of `kernels.compiler.compiled.report`; its kernels, the passes of the backward among them, are in a
+    Keywords as those of `kernels.compiler.compiled.report`; its kernels, the backward passes among them, are in a
     list. All can be set later, from Python or on the page: then a thread compiles, `wait` waits for it, `cancel`
     ends it, and what is shown stays until there is something newer. The first report is waited for, as a cell
     waits for what it computes. report: the Compiled that is shown, or None. failed: why there is none for the

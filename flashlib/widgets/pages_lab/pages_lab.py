@@ -22,7 +22,7 @@ class PagesLab(Widget):
 
     scenario: "requests come and go", "a shared prompt", "fork and copy on write", "out of pages" or "speculation";
     default: the first that the allocator has the methods for. page: 1, 2, 4, 8 or 16. n_pages: 4 to 32.
-    allocator: a class that is called with n_pages and page and has the methods of `flashlib.cache.pages.Pages`, the
+    allocator: a class that is called with n_pages and page and has the methods of `flashlib.cache.Pages`, the
     default: start, append and free, and table and lengths, by which its state is read. fork and drop may be
     missing, and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's
     exercise is one too, see `exercise.as_played`. What it has of used, kept, free_pages, waste and check is

@@ -1,4 +1,4 @@
-"""Compile the kernels of decoding for a GPU that need not be there: python -m tests.kernels.compiler.compiled_decode 90
+"""Compile decoding for a GPU that need not be there: python -m tests.kernels.compiler.compiled_decode 90
 
 Prints a line of JSON: case, kernel, what `no_device.compiled` returns, and how many instructions copy keys ahead.
 """

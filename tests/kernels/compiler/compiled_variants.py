@@ -1,4 +1,4 @@
-"""Compile the kernels under masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90
+"""Compile masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90
 
 Prints a line of JSON: mask, d, kernel, and what `no_device.compiled` returns, in bfloat16.
 """
