@@ -31,7 +31,8 @@ WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit that has m
 
 
 class Mark(NamedTuple):
-    """time: in clocks, of when it was done. kind: of the command, or "Begin" or "Work". what: see `clocked.Point`.
+    """time: in clocks, of when it was done. kind: of the command, or "Begin" or "Work". what: see
+    `kernels.hopper.instrumented.Point`.
 
     command: of the model, None of "Begin" and "Work".
     """
