@@ -5,12 +5,14 @@
 What is recorded: `rows`, one for each rung of `kernels.hopper.ladder` and the kernel itself ("forward"), at d
 64 and 128, of 33 heads with 1024 rows and keys. `points` are the marks in the kernel, [kind, what]; a program's
 `marks` are [clock, number of the point] by role, and `blocks` the tiles of keys of each row block that it
-computes. `ms` is the time of the kernel without marks and with them, `source` a hash of the code with marks.
+computes. `ms` is the time of the kernel without marks and with them. `source` is a hash of the code with marks, of
+the syntax of its kernels and constants: comments, docstrings and where things are imported from do not count.
 `pipeline.measured` makes a Timeline of a row. O and lse are first compared with those of the kernel without
 marks, to the bit.
 """
 
 import argparse
+import ast
 import functools
 import hashlib
 import importlib
@@ -46,10 +48,45 @@ def measure(rung, Q, K, V) -> dict:
     row = {"rung": rung, "d": Q.shape[-1], "N": Q.shape[2], "H": Q.shape[1], **found.launched}
     row["grid"] = len(found.events)
     row["ms"] = {name: ms(call) for name, call in (("plain", lambda: plain(Q, K, V)), ("marked", found.again))}
-    row["source"] = hashlib.sha256(instrumented.clocked(rung).source.encode()).hexdigest()[:12]
+    row["source"] = hash_of(instrumented.instrument(rung).source)
     row["points"] = [[point.kind, point.what] for point in found.points]
     row["programs"] = [told(found, row, number) for number in (0, row["grid"] // 2)]
     return row
+
+
+def hash_of(source) -> str:
+    """Return 12 hex digits of a hash of the constants and kernels of a module, given as text: of their syntax.
+
+    Functions without a decorator run on the CPU and do not count. Since modules move, what comes from flashlib is
+    named by the order of its first use; what comes from elsewhere has its whole name.
+    """
+    imports, body = {}, []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom):
+            imports |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Assign | ast.ClassDef) or getattr(node, "decorator_list", []):
+            body.append(node)
+    text = ast.unparse(_Syntax(imports).visit(ast.Module(body, [])))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class _Syntax(ast.NodeTransformer):
+    """Takes docstrings away, and names what is imported. imports: {name here: whole name}."""
+
+    def __init__(self, imports):
+        self.imports, self.ours = imports, []
+
+    def visit_Name(self, node):
+        name = self.imports.get(node.id, node.id)
+        if name.startswith("flashlib."):
+            self.ours += [name] * (name not in self.ours)
+            name = f"flashlib_{self.ours.index(name)}"
+        return ast.Name(name, node.ctx)
+
+    def visit_FunctionDef(self, node):
+        if ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
+        return self.generic_visit(node)
 
 
 def told(found, row, number) -> dict:

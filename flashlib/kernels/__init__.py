@@ -19,7 +19,8 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     tuned           their tiles, warps and stages for each GPU
     launching       how they are launched: options, descriptors, plans that are made once
     tiles           what they share: how tiles are loaded and stored
-    interpreting    the interpreter made faster
+    interpreter     the interpreter made faster
+    private         what is used of the insides of Triton and torch; private_names: a list of it
     compiled        what the compiler makes of a kernel, for any GPU, present or not; registry: which there are
     occupancy       how many programs a multiprocessor can hold at a time
     hopper          kernels for Hopper alone, in Gluon, where warps have roles
@@ -52,9 +53,12 @@ except ModuleNotFoundError as error:
         "in the kernel chapters read on with the results stored in the notebook"
     ) from error
 
-INTERPRETED = bool(triton.knobs.runtime.interpret)
-if INTERPRETED:
-    from flashlib.kernels.interpreter import hasten
+from flashlib.kernels import private, private_names
 
-    hasten()
+private_names.warn_of_version(triton.__version__)
+INTERPRETED = private.interpreted()
+if INTERPRETED:
+    from flashlib.kernels.interpreter import patch_interpreter
+
+    patch_interpreter()
 DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"

@@ -17,11 +17,11 @@ from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
     check_deterministic,
-    in_forward_mode,
     in_memory,
     refuse_tangents,
 )
 from flashlib.kernels.masking import host_side
+from flashlib.kernels.private import in_forward_mode, is_dispatched, is_transformed
 from flashlib.types import Attention
 
 
@@ -54,7 +54,7 @@ def _by_ours(Q, K, V, causal, mask, scale, deterministic):
                 "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
             )
         run = _attention if torch.compiler.is_compiling() else _Transformed.apply
-        if run is _attention and torch._C._are_functorch_transforms_active():
+        if run is _attention and is_transformed():
             raise RuntimeError(
                 "torch.compile takes no torch.func around flashlib's attention: leave one of them out"
             )
@@ -97,9 +97,9 @@ def _differentiable(run, Q, K, V, causal, scale, deterministic, mask):
 
 def _unwatched(*tensors) -> bool:
     """Return whether nothing traces or transforms the operation, so that it can be launched."""
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+    if torch.compiler.is_compiling() or is_transformed():
         return False
-    return not torch._C._len_torch_dispatch_stack() and in_memory(*tensors)
+    return not is_dispatched() and in_memory(*tensors)
 
 
 def _launch(Q, K, V, causal, scale, deterministic, mask=None):

@@ -1,23 +1,21 @@
 """Triton's interpreter made faster, with the same results to the bit."""
 
-import dataclasses
 import functools
 import math
 
 import triton.language as tl
-from triton.runtime import interpreter
+
+from flashlib.kernels import private
 
 
-def hasten():
-    """Replace what takes most of the interpreter's time and computes nothing that is asked for."""
-    interpreter._patch_lang = _once(interpreter._patch_lang)
-    builder = interpreter.interpreter_builder
-    # Whether a sum of integers leaves its type: eight operations on each, and what comes of them is not looked at.
-    builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
-    # What follows from types, worked out once for each and not for each number that has it.
-    interpreter._get_np_dtype = _cached_by_scalar(interpreter._get_np_dtype)
-    tl.block_type.__new__, tl.block_type.__init__ = _interned(tl.block_type.__init__)
-    tl.tensor.__init__ = _tensor
+def patch_interpreter():
+    """Replace what takes most of the interpreter's time and computes nothing that is asked for.
+
+    What follows from types is worked out once for each type, and not for each number that has it.
+    """
+    private.replace_in_interpreter(
+        patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor
+    )
 
 
 def _once(prepare):
@@ -31,7 +29,7 @@ def _once(prepare):
     def once(fn):
         languages = {id(value) for value in fn.__globals__.values() if value is tl or value is tl.core}
         if languages and languages <= prepared:
-            return interpreter._LangPatchScope()  # nothing to restore
+            return private.nothing_to_restore()
         scope = prepare(fn)
         restore = scope.restore
 

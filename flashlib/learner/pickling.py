@@ -50,7 +50,7 @@ class _Pickler(cloudpickle.CloudPickler):
     def reducer_override(self, obj):
         if isinstance(obj, types.FunctionType):
             self.files.add(obj.__code__.co_filename)
-        elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):
+        elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):  # by name: Triton may be missing
             return _jit, (obj.fn,)
         elif type(obj).__name__ == "GluonJITFunction":
             return _gluon_jit, (obj.fn,)

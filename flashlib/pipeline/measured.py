@@ -1,7 +1,7 @@
 """Timelines that were recorded on a GPU: from the marks of a kernel's roles to a Timeline, as the model's.
 
-A mark is a clock, and what a role had just done; see `kernels.hopper.instrumented`. A kernel's roles say what those of
-the protocol say, so each mark is found there, and has the names of tiles, products and barriers from it.
+A mark is a clock, and what a role had just done; see `kernels.hopper.instrumented`. A kernel's roles say what
+those of the protocol say, so each mark is found there, and has the names of tiles, products and barriers from it.
 
 Roles were recorded as they are: a span goes from the mark before to its own. Of units the marks know less: when
 a product was issued, and when its role saw that it was done. Between the two it stands on the tensor cores'
@@ -31,9 +31,10 @@ WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit that has m
 
 
 class Mark(NamedTuple):
-    """time: in clocks, of when it was done. kind: of the command, or "Begin" or "Work". what: see `clocked.Point`.
+    """What a role had just done.
 
-    command: of the model, None of "Begin" and "Work".
+    time: in clocks, of when it was done. kind: of the command, or "Begin" or "Work". what: as of
+    `kernels.hopper.instrumented.Point`. command: of the model, None of "Begin" and "Work".
     """
 
     time: int

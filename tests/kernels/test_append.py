@@ -353,16 +353,16 @@ def test_nothing_new_writes_nothing(device):
 COMPILE = """
 import contextlib, json, re, sys
 import torch
-from triton.runtime.jit import JITFunction
-from flashlib import kernels
+from triton import JITFunction
+from flashlib.kernels import private
 from flashlib.lm import rotary
 from flashlib.kernels.compiler import worker
 from flashlib.kernels.launch import inputs
 capability = int(sys.argv[1])
 inputs.check_device = lambda **_: None
-kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
+private.show_ptxas()
 launches = worker.Launches()
-kernels.triton.runtime.driver.set_active(worker.NoDevice(capability))
+private.pretend_gpu(capability)
 from flashlib.kernels.append import FP8, append, rotate
 
 def call(N_new, d, dtype, cached, d_rot, most, N=500, given=False):

@@ -112,7 +112,7 @@ print(hashed.hexdigest())
 """
 AS_IT_COMES = """
 import sys, types
-sys.modules["flashlib.kernels.interpreter"] = types.SimpleNamespace(hasten=lambda: None)
+sys.modules["flashlib.kernels.interpreter"] = types.SimpleNamespace(patch_interpreter=lambda: None)
 """
 
 

@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 
 import torch
-from torch._functorch import config as functorch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
@@ -48,8 +47,7 @@ def chosen_sdpa(Q, K, V, causal):
 
 @functools.cache
 def compiled_flex():
-    functorch.donated_buffer = False  # its backward pass is run again and again
-    torch._dynamo.config.recompile_limit = 100  # one compilation for each shape, and no silent way back to eager
+    kernels("private").let_flex_recompile()
     return torch.compile(flex_attention, dynamic=False, fullgraph=True)
 
 

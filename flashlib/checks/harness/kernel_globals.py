@@ -4,7 +4,8 @@ import builtins
 import dis
 import types
 
-JIT = "JITFunction", "InterpretedFunction", "GluonJITFunction"
+from flashlib.kernels import private
+
 LANGUAGES = "triton.language", "triton.experimental.gluon.language"
 
 
@@ -18,8 +19,8 @@ def refused(function, seen=()):
         if name not in function.__globals__:
             continue
         value = function.__globals__[name]
-        if type(value).__name__ in JIT:
-            called.append(value.fn)
+        if made_of := private.function_of(value):
+            called.append(made_of)
         elif not _allowed(name, value):
             return name, value
     seen = {*seen, function}
@@ -36,8 +37,7 @@ def _allowed(name, value):
     return (
         isinstance(value, types.ModuleType)
         or hasattr(builtins, name)
-        or getattr(value, "__triton_builtin__", False)
-        or getattr(value, "__triton_aggregate__", False)
+        or private.is_language(value)
         or type(value).__name__ in ("constexpr", "dtype")
         or isinstance(value, type)
         and issubclass(value, tuple)

@@ -5,11 +5,8 @@ out as nan, what is not written stays nan, and what is written outside an output
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
-import os
-import sys
 import types
 from functools import wraps
-from unittest import mock
 
 import numpy as np
 import torch
@@ -20,9 +17,8 @@ from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.engine.values import argument_names
 from flashlib.checks.engine.verdict import Verdict
 from flashlib.checks.harness.watch import watched
-from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.kernels import DEVICE, INTERPRETED, private
 import triton
-from triton.runtime import interpreter
 
 LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
 BORDER = 512  # elements
@@ -40,7 +36,7 @@ def launched(answer, way=lambda watch, *arguments: None):
 
     @wraps(answer)
     def run(*arguments):
-        if _is_kernel(answer):
+        if private.is_kernel(answer):
             raise Finding("kernel_passed")
         names = argument_names(answer, arguments)
         placed = {name: _Placed(x) for name, x in zip(names, arguments, strict=True)}
@@ -92,7 +88,7 @@ def _found(watch, outputs, empty):
 def unwrapped(f, *arguments):
     """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
     try:
-        with mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor):
+        with private.conditions_refused(_tile_in_if):
             result = f(*arguments)
         if DEVICE == "cuda":
             torch.cuda.synchronize()
@@ -105,21 +101,8 @@ def unwrapped(f, *arguments):
         raise error from None
 
 
-TRITON = os.path.dirname(triton.__file__)
-_patch_lang_tensor = interpreter._patch_lang_tensor
-
-
-def _patch_tensor(tensor, scope):
-    """Prepare tensors as the interpreter does, to which a tile is True, but let no `if` of an answer ask one."""
-    _patch_lang_tensor(tensor, scope)
-    truth = tensor.__bool__
-
-    def of_one(self):
-        if self.handle.data.size > 1 and not sys._getframe(1).f_code.co_filename.startswith(TRITON):
-            raise Finding("tile_in_if")
-        return truth(self)
-
-    scope.set_attr(tensor, "__bool__", of_one)
+def _tile_in_if():
+    raise Finding("tile_in_if")
 
 
 class _Placed:
@@ -181,7 +164,7 @@ class _Placed:
 
 def kernel_problem(answer):
     """Return the Verdict on what is no kernel, or none yet, or None."""
-    if not _is_kernel(answer):
+    if not private.is_kernel(answer):
         return Known("kernels").wrong("plain_function", name=getattr(answer, "__name__", "it"))
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", "not solved yet", "")
@@ -194,7 +177,3 @@ def kernel_problem(answer):
 def _of_global(name, value):
     """Return the Finding of a global that the compiler refuses a kernel."""
     return Finding("plain_function" if isinstance(value, types.FunctionType) else "plain_global", name=name)
-
-
-def _is_kernel(answer):
-    return type(answer).__name__ in ("JITFunction", "InterpretedFunction")

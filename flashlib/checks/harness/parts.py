@@ -7,7 +7,6 @@ What an answer does not set comes out as nan, and nan lies around K and V, so th
 import os
 import re
 import traceback
-from unittest import mock
 
 import numpy as np
 import torch
@@ -16,10 +15,9 @@ from torch.overrides import TorchFunctionMode
 from flashlib.checks.engine.examine import Finding, Measured
 from flashlib.checks.harness.launches import unwrapped
 from flashlib.checks.harness.watch import watched
-from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.kernels import DEVICE, INTERPRETED, private
 import triton
 import triton.language as tl
-from triton.runtime import interpreter
 
 POISON = 64  # rows of nan before and after K and V
 STATE = "m", "l", "O_acc"
@@ -65,7 +63,7 @@ def over_keys(answer):
 
     def run(Q_i, K, V, scale_log2e, B_C):
         tensors, N_k, selects = _placed(q=Q_i, K=K, V=V), len(K), []
-        with _selecting(selects):
+        with private.selections_seen(lambda condition: np.ndim(condition) and selects.append(condition)):
             arguments = tensors, *Q_i.shape, N_k, scale_log2e, answer, B_C
             given, found, watch = _watched_state(_loop_kernel, *arguments)
         whole, last = divmod(N_k, B_C)
@@ -140,19 +138,6 @@ def rounded(watch, compiled):
     """Return the Finding of a product of fp32 tiles in tf32, or None."""
     tf32 = watch.tf32 if INTERPRETED else TF32.search(compiled.asm["ttir"])
     return Finding("tf32") if tf32 else None
-
-
-def _selecting(found):
-    """Let tiles that a tl.where chooses from be found, where kernels are interpreted."""
-    builder = interpreter.InterpreterBuilder
-    select = builder.create_select
-
-    def create_select(self, condition, *others):
-        if np.ndim(condition.data):
-            found.append(condition)
-        return select(self, condition, *others)
-
-    return mock.patch.object(builder, "create_select", create_select)
 
 
 class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules

@@ -10,13 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.checks.harness.kernel_globals import refused
-from flashlib.kernels import INTERPRETED
+from flashlib.kernels import INTERPRETED, private
 import triton
-from triton.runtime import interpreter
-from triton.runtime.autotuner import Autotuner
 from triton.tools.tensor_descriptor import TensorDescriptor
-
-Builder, Executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
 
 
 class Watch:
@@ -69,10 +65,12 @@ class Watch:
                 here = known._replace(start=_key(y)) if known else _Storage(_key(y), size, [(name, 0, size)], None)
                 self._known.append(here)
 
-    def lanes(self, pointers, mask, *, store=False, masked=True):
-        """Note the addresses of a load or a store; return where a mask must hide them, as they are nobody's."""
-        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        pointers, mask = np.broadcast_arrays(pointers.data, np.asarray(mask.data, bool))
+    def lanes(self, pointers, size, mask, *, store=False, masked=True):
+        """Note the addresses of a load or a store; return the mask without those that are nobody's.
+
+        size: bytes of an element. masked: whether a mask was given.
+        """
+        pointers, mask = np.broadcast_arrays(pointers, np.asarray(mask, bool))
         width = pointers.shape[-1] if pointers.ndim else 1
         at = pointers[mask].astype(np.int64)
         if not at.size:
@@ -146,7 +144,7 @@ class _Storage(NamedTuple):
 
 def _versions(tensors):
     """Return {name: how often torch wrote to it}; kernels do not count."""
-    return {name: X._version for name, X in tensors.items()}
+    return {name: private.times_written(X) for name, X in tensors.items()}
 
 
 def _key(X):
@@ -157,7 +155,7 @@ def _tensors(x):
     """Return the tensors in an argument of a launch."""
     if isinstance(x, tuple | list):
         return [X for part in x for X in _tensors(part)]
-    x = x.base if isinstance(x, TensorDescriptor | triton.runtime.jit.TensorWrapper) else x
+    x = x.base if isinstance(x, TensorDescriptor | triton.TensorWrapper) else x
     return [x] if hasattr(x, "untyped_storage") else _tensors(x.base) if hasattr(x, "base") else []
 
 
@@ -165,7 +163,7 @@ def _tensors(x):
 def watched(**tensors):
     """Watch what is launched while this lasts; yields a Watch of the tensors, by name."""
     watch = Watch(tensors)
-    changes = _interpreted(watch) if INTERPRETED else _compiled(watch)
+    changes = (private.exchanged_in_interpreter if INTERPRETED else private.exchanged_in_compiler)(watch)
     before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
     for owner, name, new in changes:
         setattr(owner, name, new)
@@ -174,79 +172,3 @@ def watched(**tensors):
     finally:
         for owner, name, old in before:
             setattr(owner, name, old)
-
-
-def _compiled(watch):
-    """Return (class, name, what stands there meanwhile) of all that is exchanged where kernels are compiled."""
-    JIT = triton.runtime.jit.JITFunction
-    run = JIT.run
-
-    def counted(self, *arguments, grid, warmup, **options):
-        if not warmup:
-            watch.launched(self.fn)
-        return run(self, *arguments, grid=grid, warmup=warmup, **options)
-
-    return [(JIT, "run", counted)]
-
-
-def _interpreted(watch):
-    """Return (class, name, what stands there meanwhile) of all that is exchanged in the interpreter."""
-    call, moved, dot = Executor.__call__, Executor._init_args_hst, Builder.create_dot
-    load, plain, store = Builder.create_masked_load, Builder.create_load, Builder.create_masked_store
-    add, exchange = Builder.create_atomic_rmw, Builder.create_atomic_cas
-    masked = True
-
-    def launch(self, *arguments, **options):
-        watch.launched(self.fn)
-        return call(self, *arguments, **options)
-
-    def move(self, given, options):
-        values, named = moved(self, given, options)
-        names = (*self.arg_names[: len(given)], *options)
-        watch.let(names, (*given, *options.values()), (*values, *named.values()))
-        return values, named
-
-    def unmasked_load(self, *arguments):
-        nonlocal masked
-        masked = False
-        try:
-            return plain(self, *arguments)
-        finally:
-            masked = True
-
-    def masked_load(self, ptrs, mask, *others, **options):
-        return load(self, ptrs, _Lanes(watch.lanes(ptrs, mask, masked=masked)), *others, **options)
-
-    def masked_store(self, ptrs, value, mask, *others):
-        return store(self, ptrs, value, _Lanes(watch.lanes(ptrs, mask, store=True)), *others)
-
-    def atomic_rmw(self, operation, ptr, value, mask, *others):
-        return add(self, operation, ptr, value, _Lanes(watch.lanes(ptr, mask, store=True)), *others)
-
-    def atomic_cas(self, ptr, *others):
-        if not watch.lanes(ptr, _Lanes(np.ones_like(ptr.data, bool)), store=True).all():
-            raise ValueError("atomic_cas on memory that is no tensor's")
-        return exchange(self, ptr, *others)
-
-    def create_dot(self, a, b, d, precision, *others):
-        if "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name) and precision.name != "IEEE":
-            watch.tf32 = True
-        return dot(self, a, b, d, precision, *others)
-
-    return [
-        (Executor, "__call__", launch),
-        (Executor, "_init_args_hst", move),
-        (Builder, "create_load", unmasked_load),
-        (Builder, "create_masked_load", masked_load),
-        (Builder, "create_masked_store", masked_store),
-        (Builder, "create_atomic_rmw", atomic_rmw),
-        (Builder, "create_atomic_cas", atomic_cas),
-        (Builder, "create_dot", create_dot),
-        (Autotuner, "do_bench", property(lambda self: lambda call, quantiles: [0.0] * len(quantiles))),
-    ]
-
-
-class _Lanes(NamedTuple):
-    """A mask as the interpreter takes it."""
-
-    data: np.ndarray

@@ -14,8 +14,8 @@ import threading
 from pathlib import Path
 
 import triton
-from triton.runtime import cache
 
+from flashlib.kernels import private
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
@@ -75,7 +75,7 @@ class Compiler:
         one process is not done again by the next. TRITON_ALWAYS_COMPILE=1 asks anew.
         """
         with self.lock:
-            sources, anew = _sources(), triton.knobs.compilation.always_compile
+            sources, anew = _sources(), private.compiles_always()
             manager, until = _manager(request, sources), request["until"]
             if not anew and (answer := _kept(manager, until)):
                 return answer
@@ -165,7 +165,7 @@ def _kept(manager, until):
 def _manager(request, sources):
     """Return the folder of Triton's cache for what is asked, however far it is compiled."""
     asked = {name: value for name, value in request.items() if name != "until"}
-    return cache.get_cache_manager(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
+    return private.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
 
 
 def _sources():

@@ -55,7 +55,7 @@ def _rungs(package):
     found = {}
     for rung in pkgutil.iter_modules(package.__path__):
         module = vars(importlib.import_module(f"{package.__name__}.{rung.name}"))
-        if "attention" in module and any(isinstance(x, triton.runtime.KernelInterface) for x in module.values()):
+        if "attention" in module and any(isinstance(x, triton.KernelInterface) for x in module.values()):
             found[rung.name] = Kernel(module["attention"])
     return found
 

@@ -19,32 +19,14 @@ import tempfile
 
 import torch
 import triton
-from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import CUDABackend
-from triton.runtime.jit import JITFunction
 
+from flashlib.kernels import private
 from flashlib.kernels.compiler import listings
 from flashlib.kernels.launch import inputs, tuned
 from flashlib.learner import pickling
 
 SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
 INTERNAL = "Triton's compiler gave up"
-
-
-class NoDevice:
-    """What Triton asks of a driver while it compiles."""
-
-    def __init__(self, capability):
-        self.capability = capability
-
-    def get_current_device(self):
-        return self.capability  # the key of Triton's kernels in memory
-
-    def get_current_stream(self, device):
-        return 0
-
-    def get_current_target(self):
-        return GPUTarget("cuda", self.capability, 32)
 
 
 class Launches:
@@ -56,8 +38,6 @@ class Launches:
     """
 
     def __init__(self):
-        run = JITFunction.run
-
         def compile_only(kernel, *args, grid, warmup, **options):
             self.names.append(kernel.__name__)
             if self.name not in (None, kernel.__name__):
@@ -67,19 +47,17 @@ class Launches:
             if self.until == "config":
                 raise Enough
             self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
-            kernel.device_caches.clear()  # else it is not compiled again, and ptxas says nothing
+            private.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
             self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
 
-        JITFunction.run = compile_only
-        self.next_stage = CUDABackend.make_llir
+        run = private.replace_run(compile_only)
 
     def prepare(self, name, until):
         self.name, self.names, self.until = name, [], until
         self.compiled = self.options = self.told = self.ttgir = None
         self.log = io.StringIO()
-        CUDABackend.make_llir = self.stop if until == "ttgir" else self.next_stage
 
-    def stop(self, ttgir, *_):
+    def stop(self, ttgir):
         """Take the place of what makes LLVM's code from TTGIR."""
         self.ttgir = str(ttgir)
         raise Enough
@@ -92,13 +70,15 @@ class Enough(Exception):
 def answer(launches, request) -> dict:
     """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
     capability, room = request["capability"], request["room"]
-    triton.runtime.driver.set_active(NoDevice(capability))
+    private.pretend_gpu(capability)
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     sms = request["sms"] if request["shape"] else 0  # programs enough, if nothing is said
     tuned.room = lambda device: tuned.Room(room, sms, tensor_cores=capability >= 80, tma=capability >= 90)
     launches.prepare(request["launched"], request["until"])
-    with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough):  # Triton prints what ptxas says
-        _launch(request)
+    only_ttgir = request["until"] == "ttgir"
+    stopped = private.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
+    with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough), stopped:
+        _launch(request)  # Triton prints what ptxas says
     if launches.options is None:
         raise ValueError(f"{request['kernel']} launched no kernel")
     options = launches.options
@@ -107,7 +87,7 @@ def answer(launches, request) -> dict:
     asked = {"config": config}  # of the launch; with roles, more warps are compiled
     if request["until"] == "config":
         return asked
-    if request["until"] == "ttgir":
+    if only_ttgir:
         return asked | {"ttgir": listings.readable("ttgir", launches.ttgir), "told": launches.told}
     compiled, log = launches.compiled, launches.log.getvalue()
     asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
@@ -161,7 +141,7 @@ def _sass(compiled):
         file.write(compiled.asm["cubin"])
         file.flush()
         try:  # not asm["sass"]: that ends after 4096 instructions
-            command = [triton.knobs.nvidia.nvdisasm.path, "-c", file.name]
+            command = [private.nvdisasm(), "-c", file.name]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         except (RuntimeError, OSError, subprocess.CalledProcessError):
             return ""
@@ -184,8 +164,7 @@ def _sentence(error, own):
 def main():
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed must not come between the answers
-    triton.knobs.compilation.always_compile = True  # Triton's cache does not keep what ptxas says
-    triton.knobs.nvidia.dump_ptxas_log = True
+    private.show_ptxas()
     inputs.check_device = lambda **_: None  # before the kernels import it
     launches = Launches()
     for line in sys.stdin:

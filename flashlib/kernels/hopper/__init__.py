@@ -3,6 +3,6 @@
 forward       the forward pass: the kernel and `attention`
 launch        which tensors it takes, and its tiles, grid and descriptors
 ladder        numbered, frozen teaching versions, one idea more in each
-interpreting  a kernel's own code on a CPU, under random schedules; standing: what stands for Gluon there;
-              threads: its roles
+instrumented  the same kernels with marks, which write when what happened
+interpreter   a kernel's own code on a CPU: run, under random schedules; gluon, a stub of Gluon; threads, its roles
 """

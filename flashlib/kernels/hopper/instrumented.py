@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from triton.runtime.jit import JITFunction
+from triton import JITFunction
 
 from flashlib.types import Attention
 
@@ -57,7 +57,7 @@ class Point(NamedTuple):
     what: str
 
 
-class Clocked(NamedTuple):
+class Instrumented(NamedTuple):
     """module: as the kernel's own, but its `attention` launches by `recording`. taking: who takes events."""
 
     module: types.ModuleType
@@ -95,7 +95,7 @@ class Recorded(NamedTuple):
 
 def attention(Q, K, V, *, rung="forward", causal=False, scale=None) -> Recorded:
     """Return what the kernel's own attention returns, and when what happened. rung: "forward" or of the ladder."""
-    made = clocked(rung)
+    made = instrument(rung)
     found: Attention = made.module.attention(Q, K, V, causal=causal, scale=scale)
     launch, made.recording.launch = made.recording.launch, None
     if launch is None:
@@ -104,24 +104,24 @@ def attention(Q, K, V, *, rung="forward", causal=False, scale=None) -> Recorded:
 
 
 @functools.cache
-def clocked(rung) -> Clocked:
+def instrument(rung) -> Instrumented:
     """Return a kernel with marks. rung: "forward", or the name of one of the ladder, such as "r1_alike"."""
     package = f"{__package__}.ladder" if rung != "forward" else __package__
     plain = importlib.import_module(f"{package}.{rung}")
     used = [name for name in vars(plain) if name.startswith("r") and f"{package}.{name}" in sys.modules]
-    used = {name: clocked(name) for name in used}
+    used = {name: instrument(name) for name in used}
     points = [point for made in used.values() for point in made.recording.points]
-    tree = _without_docstrings(ast.parse(inspect.getsource(plain)))
+    tree = ast.parse(inspect.getsource(plain))
     taking = _taking(tree, {name for made in used.values() for name in made.taking})
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name in taking:
             _Marks(node, points, taking).put()
     source = ast.unparse(tree) + "\n" + MARK.format(width=len(points) * CONSUMERS, room=ROOM)
-    module = _executed(f"{plain.__name__}_clocked", source)
+    module = _executed(f"{plain.__name__}_instrumented", source)
     vars(module).update({name: made.module for name, made in used.items()})
     (kernel,) = (x for name, x in vars(module).items() if name.startswith("_") and isinstance(x, JITFunction))
     recording = vars(module)[kernel.__name__] = Recording(kernel, points)
-    return Clocked(module, recording, frozenset(taking), source)
+    return Instrumented(module, recording, frozenset(taking), source)
 
 
 class Recording:
@@ -129,7 +129,7 @@ class Recording:
 
     def __init__(self, kernel, points):
         self.kernel, self.points, self.launch = kernel, points, None
-        self.__name__ = f"{kernel.__name__}_clocked"  # plans are kept by name
+        self.__name__ = f"{kernel.__name__}_instrumented"  # plans are kept by name
         self.arg_names = [name for name in kernel.arg_names if name != "events"]
 
     def __getitem__(self, grid):
@@ -144,14 +144,6 @@ class Recording:
         again = functools.partial(self.kernel[grid], *given, **named, events=events)
         again()
         self.launch = events, self.points, launched, again
-
-
-def _without_docstrings(tree):
-    """Return a tree of what is executed: its text is what a record is compared with."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node):
-            node.body = node.body[1:] or [ast.Pass()]
-    return tree
 
 
 def _executed(name, source):

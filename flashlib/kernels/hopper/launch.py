@@ -8,7 +8,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import INTERPRETED
+from flashlib.kernels import INTERPRETED, private
 from flashlib.kernels.launch import planning, tuned
 from flashlib.kernels.launch.inputs import (
     as_autocast,
@@ -155,9 +155,7 @@ def section(heads, size) -> int:
     return max(n for n in range(1, heads + 1) if heads % n == 0 and n <= most)
 
 
-class _Descriptor(TensorDescriptor):
-    def __post_init__(self):
-        """Leave out Triton's checks: a plan has made them, and they take the CPU 4 us."""
+_Descriptor = private.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
 def describe(X, rows):

@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 
 from flashlib.inputs import check_causal, check_shapes, check_tensors
 from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.kernels.private import in_forward_mode
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)
@@ -40,11 +41,6 @@ def check_no_tangent(*tensors):
     """Raise RuntimeError if a tensor carries a tangent, which a kernel would lose."""
     if in_forward_mode() and any(X is not None and forward_ad.unpack_dual(X).tangent is not None for X in tensors):
         refuse_tangents()
-
-
-def in_forward_mode() -> bool:
-    """Return whether tensors may carry tangents, inside of torch.func.jvp or torch.autograd.forward_ad."""
-    return forward_ad._current_level >= 0
 
 
 def refuse_tangents(*_):

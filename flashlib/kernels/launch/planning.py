@@ -8,10 +8,10 @@ import weakref
 
 import torch
 import triton
-from triton import knobs
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.inputs import check_counts
+from flashlib.kernels import private
 from flashlib.kernels.launch import tuned
 from flashlib.kernels.launch.inputs import check_kernel_blocks, check_powers_of_two
 from flashlib.masks import check_mask
@@ -72,9 +72,7 @@ def describe(X, rows, D):
     return _Descriptor(X, X.shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
 
 
-class _Descriptor(TensorDescriptor):
-    def __post_init__(self):
-        """Leave out Triton's checks: a plan has made them, and they take the CPU 4 us."""
+_Descriptor = private.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
 def in_units(*tensors) -> tuple[int, list[int]]:
@@ -154,23 +152,17 @@ class Launch:
         self.constants, self.config = constants, config
         values = constants | config
         self.last = tuple(values[name] for name in kernel.arg_names if name in values)
-        self.compiled = None
+        self.compiled = self.again = None
 
     def __call__(self, *given, mask_args=None):
         """mask_args: what takes the place of the last of the sizes, if it is given: the numbers of a mask."""
         sizes = self.sizes if mask_args is None else (*self.sizes[:-1], mask_args)
         try:
-            if not self.compiled:
+            if self.again:
+                self.again(given, sizes)
+            else:
                 self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
-            elif knobs.runtime.launch_enter_hook.calls or knobs.runtime.launch_exit_hook.calls:
-                self.compiled[self.grid](*given, *sizes, *self.last)
-            else:  # the same, without what hooks are told: a third less for the CPU
-                gpu, kernel = triton.runtime.driver.active, self.compiled
-                stream = gpu.get_current_stream(gpu.get_current_device())
-                packed = kernel.packed_metadata
-                kernel.run(
-                    *self.grid, stream, kernel.function, packed, None, None, None, *given, *sizes, *self.last
-                )
+                self.again = self.compiled and private.relaunch(self.compiled, self.grid, self.last)
         except triton.OutOfResources as error:
             options = ", ".join(f"{name}={value}" for name, value in self.config.items())
             raise ValueError(

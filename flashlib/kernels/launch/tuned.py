@@ -10,7 +10,8 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import torch
-import triton
+
+from flashlib.kernels import private
 
 
 class Config(NamedTuple):
@@ -197,7 +198,7 @@ def room(device) -> Room:
     if device.type != "cuda":
         return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time
     index = torch.cuda.current_device() if device.index is None else device.index
-    properties = triton.runtime.driver.active.utils.get_device_properties(index)
+    properties = private.device_properties(index)
     capability = torch.cuda.get_device_capability(index)
     sizes = properties["max_shared_mem"], properties["multiprocessor_count"]
     return Room(*sizes, tensor_cores=capability >= (8, 0), tma=capability >= (9, 0))

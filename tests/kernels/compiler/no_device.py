@@ -5,18 +5,18 @@ import re
 
 import torch
 
-from flashlib import kernels
 from flashlib.gpus import GPUS
+from flashlib.kernels import private
 from flashlib.kernels.compiler import worker
 from flashlib.kernels.launch import inputs
 
 
 def prepared(capability, multiprocessors=0):
-    """Return the `compiling.Launches` that stand in for every launch. Call it before kernels are imported."""
+    """Return the `worker.Launches` that stand in for every launch. Call it before kernels are imported."""
     inputs.check_device = lambda **_: None
-    kernels.triton.knobs.compilation.always_compile = kernels.triton.knobs.nvidia.dump_ptxas_log = True
+    private.show_ptxas()
     launches = worker.Launches()
-    kernels.triton.runtime.driver.set_active(worker.NoDevice(capability))
+    private.pretend_gpu(capability)
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     room = GPUS["A100" if capability == 80 else "H200"].block_sram
     gpu = worker.tuned.Room(room, multiprocessors, tensor_cores=True, tma=capability >= 90)

@@ -16,7 +16,7 @@ X = torch.zeros(1, 2, 8, 64, dtype=torch.bfloat16, device=DEVICE)
 
 
 @pytest.fixture
-def standing():
+def stub():
     """The Hopper kernel's own code on a CPU, as a module that autograd takes, and how often it was called."""
     module = types.SimpleNamespace(calls=0)
 
@@ -47,22 +47,22 @@ def check(module, given, **problem):
 
 @pytest.mark.skipif(not INTERPRETED, reason="kernels are compiled here")
 @pytest.mark.parametrize("causal, scale", [(False, None), (True, 0.2)])
-def test_gradients_are_those_of_standard_attention(causal, scale, standing):
+def test_gradients_are_those_of_standard_attention(causal, scale, stub):
     given = leaves(77, 131, 64, torch.bfloat16)
-    O, lse = check(standing, given, causal=causal, scale=scale)
-    assert standing.calls == 1
+    O, lse = check(stub, given, causal=causal, scale=scale)
+    assert stub.calls == 1
     with torch.no_grad():
-        plain = autograd.attention(*given, causal=causal, scale=scale, forward=standing)
-    assert standing.calls == 2 and torch.equal(plain.O, O) and torch.equal(plain.lse, lse)
+        plain = autograd.attention(*given, causal=causal, scale=scale, forward=stub)
+    assert stub.calls == 2 and torch.equal(plain.O, O) and torch.equal(plain.lse, lse)
     assert O.requires_grad and not plain.O.requires_grad
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="kernels are compiled here")
-def test_autocast_casts_for_it_too(standing):
+def test_autocast_casts_for_it_too(stub):
     given = leaves(8, 8, 64, torch.float32)
     with torch.autocast(DEVICE, dtype=torch.bfloat16):
-        O = autograd.attention(*given, forward=standing).O
-    assert O.dtype == torch.bfloat16 and standing.calls == 1
+        O = autograd.attention(*given, forward=stub).O
+    assert O.dtype == torch.bfloat16 and stub.calls == 1
     assert all(dY.dtype == torch.float32 for dY in torch.autograd.grad(O.sum(), given))
 
 

@@ -2,9 +2,7 @@
 
 import ast
 import functools
-import hashlib
 import importlib
-import inspect
 import json
 import re
 import subprocess
@@ -68,7 +66,7 @@ class Bound(interpreter.JITFunction):
 
 def with_marks(rung, Q, K, V, causal, consumers, stages, programs, **more):
     """Return what `interpreted` does, of the kernel with marks, and its Recorded; a clock ticks as it is read."""
-    marked, ticks = instrumented.clocked(rung), iter(range(1, 100_000))
+    marked, ticks = instrumented.instrument(rung), iter(range(1, 100_000))
     rows, points = 64 * (consumers if rung == "forward" else 2), marked.recording.points
     n_tiles = -(-Q.shape[2] // rows) * Q.shape[1]
     grid = programs if rung in ("forward", "r6_persistent") else n_tiles
@@ -292,9 +290,9 @@ def on_a_cpu(monkeypatch):
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_a_row_says_what_was_recorded(rung, on_a_cpu, tmp_path):
     row = timelines.measure(rung, *on_a_cpu)
-    source = instrumented.clocked(rung).source
+    source = instrumented.instrument(rung).source
     assert (row["rung"], row["d"], row["ms"]) == (rung, 64, {"plain": 1.0, "marked": 1.0})
-    assert row["source"] == hashlib.sha256(source.encode()).hexdigest()[:12]
+    assert row["source"] == timelines.hash_of(source)
     assert [one["number"] for one in row["programs"]] == [0, row["grid"] // 2]
     harness.write(tmp_path / "record.json", {"rows": [row]})
     (read,) = json.loads((tmp_path / "record.json").read_text())["rows"]
@@ -323,10 +321,52 @@ def test_without_a_hopper_gpu_it_says_so(tmp_path):
     assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
 
 
+SOURCE = """
+from triton.experimental.gluon import language as gl
+from flashlib.kernels.hopper import launch, tiles
+
+WIDTH = gl.constexpr(3)
+
+def attention(Q):
+    return launch.attention(_kernel, Q)
+
+@gluon.jit
+def _kernel(q):
+    gl.store(q, tiles.softmax(q), mask=launch.rows)
+"""
+SAME = {
+    "a docstring": ("_kernel(q):\n", "_kernel(q):\n    'What it does.'\n"),
+    "a comment": ("gl.constexpr(3)", "gl.constexpr(3)  # three"),
+    "a module that moved": ("kernels.hopper import", "kernels.gluon.ladder import"),
+    "a module with another name": ("tiles", "tile_parts"),
+    "another order of imports": ("launch, tiles", "tiles, launch"),
+    "a function of the CPU": ("attention(Q):", "attention(Q, mask=None):"),
+}
+OTHER = {
+    "a constant": ("(3)", "(4)"),
+    "a statement": ("(q, tiles", "(q + 1, tiles"),
+    "another function of a module": ("softmax", "maximum"),
+    "another module": ("tiles.softmax", "launch.softmax"),
+    "another import from elsewhere": ("gluon import language", "gluon import lang"),
+    "a decorator": ("@gluon.jit", "@gluon.jit(do_not_specialize=['q'])"),
+    "the name of a parameter": ("_kernel(q)", "_kernel(q_ptr)"),
+}
+
+
+@pytest.mark.parametrize("change", SAME | OTHER)
+def test_the_hash_of_a_record_is_that_of_what_runs_on_the_gpu(change):
+    old, new = (SAME | OTHER)[change]
+    assert old in SOURCE
+    changed = SOURCE.replace(old, new)
+    assert (timelines.hash_of(changed) == timelines.hash_of(SOURCE)) == (change in SAME)
+
+
 @pytest.mark.parametrize("rung", measured.MODELS)
-def test_the_text_that_a_record_is_compared_with_has_no_docstrings(rung):
-    assert ast.get_docstring(ast.parse(inspect.getsource(plain(rung)))), "else there is nothing to leave out"
-    tree = ast.parse(instrumented.clocked(rung).source)
-    assert not any(
-        ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, ast.Module | ast.FunctionDef)
-    )
+def test_docstrings_of_a_kernel_are_not_in_its_hash(rung):
+    source = instrumented.instrument(rung).source
+    tree, left_out = ast.parse(source), 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node):
+            node.body, left_out = node.body[1:], left_out + 1
+    assert left_out, "else there is nothing to leave out"
+    assert timelines.hash_of(ast.unparse(tree)) == timelines.hash_of(source)

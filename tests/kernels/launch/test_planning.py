@@ -14,12 +14,12 @@ from flashlib.kernels.launch import planning
 COUNT = """
 import json
 import sys
-import torch, triton
-from triton.runtime.jit import JITFunction
+import torch
+from triton import JITFunction
 import flashlib.kernels
-from flashlib.kernels.compiler import worker
+from flashlib.kernels import private
 from flashlib.kernels.launch import inputs, tuned
-triton.runtime.driver.set_active(worker.NoDevice(90))
+private.pretend_gpu(90)
 tuned.room = lambda device: tuned.Room(227 * 1024, 132, tma=True)
 inputs.check_device = lambda **_: None
 from flashlib.kernels import backward, forward
@@ -106,7 +106,7 @@ def test_hooks_see_every_launch():
     Q, K, V = torch.randn(3, 1, 2, 40, 32, device="cuda", dtype=torch.float16)
     before = forward.attention(Q, K, V)
     seen = []
-    hooks = planning.knobs.runtime.launch_enter_hook
+    hooks = planning.triton.knobs.runtime.launch_enter_hook
 
     def see(told):
         seen.append(told.get()["name"])

@@ -1,4 +1,4 @@
-"""What stands for Gluon where a kernel is interpreted: tiles are torch tensors, and commands go to a schedule.
+"""A stub of Gluon for kernels that are interpreted: tiles are torch tensors, and commands go to a schedule.
 
 Names, arguments and meanings are those of `triton.experimental.gluon.language` and its `nvidia.hopper`, as far as
 our kernels use them. Layouts say nothing here.
@@ -17,7 +17,7 @@ from flashlib.pipeline.multiprocessor import Fault
 
 
 class Layout:
-    """Stands for any layout; tiles here have none."""
+    """A stub of any layout; tiles here have none."""
 
     def __init__(self, *args, **kwargs):
         pass

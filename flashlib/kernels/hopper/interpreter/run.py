@@ -15,7 +15,7 @@ import random
 import types
 
 import torch
-from triton.runtime.jit import JITFunction
+from triton import JITFunction
 
 from flashlib.inputs import check_causal, check_counts, check_shapes, check_tensors, resolve_scale
 from flashlib.kernels.hopper import forward, launch
@@ -83,7 +83,7 @@ def _who(choice):
 
 
 def functions(gl, module=forward) -> dict:
-    """Return the functions of a module and of those it names, as plain Python over what stands for Gluon here."""
+    """Return the functions of a module and of those it names, as plain Python over `gl`, a stub of Gluon."""
     constant = module.gl.constexpr
     world = {name: x.value if isinstance(x, constant) else x for name, x in vars(module).items()}
     world |= {

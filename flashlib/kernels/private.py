@@ -1,0 +1,310 @@
+"""What flashlib uses of the insides of Triton and torch, which any new version may change: all of it is here.
+
+`private_names` lists them, says with which versions they were tried, and what to do on a new one.
+"""
+
+import dataclasses
+import os
+import sys
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from torch.autograd import forward_ad
+from triton import JITFunction, knobs
+from triton.runtime import Autotuner, cache, driver, interpreter
+
+# --- torch ---
+
+
+def in_forward_mode() -> bool:
+    """Return whether tensors may carry tangents, inside of torch.func.jvp or torch.autograd.forward_ad."""
+    return forward_ad._current_level >= 0
+
+
+def is_transformed() -> bool:
+    """Return whether torch.func transforms what is called."""
+    return torch._C._are_functorch_transforms_active()
+
+
+def is_dispatched() -> bool:
+    """Return whether a mode of torch's dispatcher is on, which may replace tensors by others."""
+    return bool(torch._C._len_torch_dispatch_stack())
+
+
+def times_written(X) -> int:
+    """Return how often torch wrote to a tensor."""
+    return X._version
+
+
+def let_flex_recompile():
+    """Let torch.compile make flex_attention for each shape, and its backward pass run more than once."""
+    from torch._dynamo import config as dynamo
+    from torch._functorch import config as functorch
+
+    functorch.donated_buffer = False
+    dynamo.recompile_limit = 100  # else it goes back to eager and does not say so
+
+
+# --- launches ---
+
+
+def interpreted() -> bool:
+    """Return whether Triton interprets kernels, as TRITON_INTERPRET said when it was imported."""
+    return bool(knobs.runtime.interpret)
+
+
+def relaunch(compiled, grid, last):
+    """Return launch(given, sizes), which launches a compiled kernel with these arguments, and then `last`.
+
+    Without hooks it leaves out what they are told: a third less for the CPU.
+    """
+    run, function, packed, hooks = compiled.run, compiled.function, compiled.packed_metadata, knobs.runtime
+
+    def launch(given, sizes):
+        if hooks.launch_enter_hook.calls or hooks.launch_exit_hook.calls:
+            compiled[grid](*given, *sizes, *last)
+        else:
+            gpu = driver.active
+            stream = gpu.get_current_stream(gpu.get_current_device())
+            run(*grid, stream, function, packed, None, None, None, *given, *sizes, *last)
+
+    return launch
+
+
+def device_properties(index) -> dict:
+    """Return what the driver says of a GPU."""
+    return driver.active.utils.get_device_properties(index)
+
+
+def unchecked(descriptor):
+    """Return a kind of tensor descriptor that is not checked as it is made, which takes the CPU 4 us."""
+    return type(f"Unchecked{descriptor.__name__}", (descriptor,), {"__post_init__": lambda self: None})
+
+
+# --- reports on compiled kernels ---
+
+
+class _NoDevice:
+    """What Triton asks of a driver while it compiles."""
+
+    def __init__(self, capability):
+        self.capability = capability
+
+    def get_current_device(self):
+        return self.capability  # the key of Triton's kernels in memory
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_current_target(self):
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", self.capability, 32)
+
+
+def pretend_gpu(capability):
+    """Let kernels be compiled for a GPU that need not be there. capability: ten times NVIDIA's number."""
+    driver.set_active(_NoDevice(capability))
+
+
+def replace_run(run):
+    """Let run(kernel, *args, grid, warmup, **options) take the place of every launch; return what it replaced."""
+    before, JITFunction.run = JITFunction.run, run
+    return before
+
+
+def stopped_at_ttgir(stop):
+    """Return a context in which stop(ttgir) takes the place of what makes LLVM's code from TTGIR."""
+    from triton.backends.nvidia.compiler import CUDABackend
+
+    return mock.patch.object(CUDABackend, "make_llir", lambda backend, ttgir, *_: stop(ttgir))
+
+
+def forget_compiled(kernel):
+    """Let a kernel be compiled anew."""
+    kernel.device_caches.clear()
+
+
+def show_ptxas():
+    """Compile all anew, since Triton's cache does not keep what ptxas says, and print that."""
+    knobs.compilation.always_compile = knobs.nvidia.dump_ptxas_log = True
+
+
+def compiles_always() -> bool:
+    """Return whether nothing that was compiled before is used, as TRITON_ALWAYS_COMPILE=1 asks."""
+    return knobs.compilation.always_compile
+
+
+def nvdisasm() -> str:
+    """Return where NVIDIA's disassembler is; raise RuntimeError if it is missing."""
+    return knobs.nvidia.nvdisasm.path
+
+
+def cache_of(key):
+    """Return a folder of Triton's cache, with get_file(name) and put(data, name, binary)."""
+    return cache.get_cache_manager(key)
+
+
+# --- kernels in the interpreter ---
+
+
+def replace_in_interpreter(*, patch_lang, np_dtype, block_type, tensor):
+    """Put what these make of parts of the interpreter in their place, and leave out a test of integers.
+
+    patch_lang: of what prepares `triton.language` for a function; np_dtype: of what tells NumPy's dtype of a type;
+    block_type: makes __new__ and __init__ of the __init__ of block types. tensor: is the __init__ of tensors.
+    """
+    interpreter._patch_lang = patch_lang(interpreter._patch_lang)
+    builder = interpreter.interpreter_builder
+    # Whether a sum of integers leaves its type: eight operations on each, and what comes of them is not looked at.
+    builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
+    interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
+    tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
+    tl.tensor.__init__ = tensor
+
+
+def nothing_to_restore():
+    """Return what `patch_lang` returns where it has changed nothing."""
+    return interpreter._LangPatchScope()
+
+
+# --- checks of kernels ---
+
+
+def is_kernel(x) -> bool:
+    """Return whether x is a kernel of Triton, compiled or interpreted."""
+    return type(x).__name__ in ("JITFunction", "InterpretedFunction")
+
+
+def function_of(x):
+    """Return the Python function that a kernel of Triton or Gluon was made of, None for what is not a kernel."""
+    return x.fn if is_kernel(x) or type(x).__name__ == "GluonJITFunction" else None
+
+
+def is_language(x) -> bool:
+    """Return whether x is marked as a part of Triton's language."""
+    return getattr(x, "__triton_builtin__", False) or getattr(x, "__triton_aggregate__", False)
+
+
+class _Mask(NamedTuple):
+    """A mask as the interpreter takes it."""
+
+    data: np.ndarray
+
+
+def exchanged_in_compiler(watch) -> list:
+    """Return (class, name, what stands there meanwhile) of what is exchanged so that a Watch sees launches."""
+    run = JITFunction.run
+
+    def counted(self, *arguments, grid, warmup, **options):
+        if not warmup:
+            watch.launched(self.fn)
+        return run(self, *arguments, grid=grid, warmup=warmup, **options)
+
+    return [(JITFunction, "run", counted)]
+
+
+def exchanged_in_interpreter(watch) -> list:
+    """Return the same where kernels are interpreted, so that a Watch sees launches, loads, stores and products."""
+    builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
+    call, moved = executor.__call__, executor._init_args_hst
+
+    def launch(self, *arguments, **options):
+        watch.launched(self.fn)
+        return call(self, *arguments, **options)
+
+    def move(self, given, options):
+        values, named = moved(self, given, options)
+        names = (*self.arg_names[: len(given)], *options)
+        watch.let(names, (*given, *options.values()), (*values, *named.values()))
+        return values, named
+
+    return [
+        (executor, "__call__", launch),
+        (executor, "_init_args_hst", move),
+        *((builder, name, new) for name, new in _memory(watch, builder).items()),
+        (builder, "create_dot", _product(watch, builder.create_dot)),
+        (Autotuner, "do_bench", property(lambda self: lambda call, quantiles: [0.0] * len(quantiles))),
+    ]
+
+
+def _memory(watch, builder) -> dict:
+    """Return what stands in a builder, by name, so that a Watch sees loads and stores."""
+    load, plain, store = builder.create_masked_load, builder.create_load, builder.create_masked_store
+    add, exchange = builder.create_atomic_rmw, builder.create_atomic_cas
+    masked = True
+
+    def lanes(pointers, mask, **how):
+        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        return _Mask(watch.lanes(pointers.data, size, mask, **how))
+
+    def create_load(self, *arguments):
+        nonlocal masked
+        masked = False
+        try:
+            return plain(self, *arguments)
+        finally:
+            masked = True
+
+    def create_masked_load(self, ptrs, mask, *others, **options):
+        return load(self, ptrs, lanes(ptrs, mask.data, masked=masked), *others, **options)
+
+    def create_masked_store(self, ptrs, value, mask, *others):
+        return store(self, ptrs, value, lanes(ptrs, mask.data, store=True), *others)
+
+    def create_atomic_rmw(self, operation, ptr, value, mask, *others):
+        return add(self, operation, ptr, value, lanes(ptr, mask.data, store=True), *others)
+
+    def create_atomic_cas(self, ptr, *others):
+        if not lanes(ptr, np.ones_like(ptr.data, bool), store=True).data.all():
+            raise ValueError("atomic_cas on memory that is no tensor's")
+        return exchange(self, ptr, *others)
+
+    made = create_load, create_masked_load, create_masked_store, create_atomic_rmw, create_atomic_cas
+    return {function.__name__: function for function in made}
+
+
+def _product(watch, dot):
+    def create_dot(self, a, b, d, precision, *others):
+        if "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name) and precision.name != "IEEE":
+            watch.tf32 = True
+        return dot(self, a, b, d, precision, *others)
+
+    return create_dot
+
+
+def selections_seen(see):
+    """Return a context in which see(condition) is called for each tl.where in the interpreter; it is an array."""
+    builder = interpreter.InterpreterBuilder
+    select = builder.create_select
+
+    def create_select(self, condition, *others):
+        see(condition.data)
+        return select(self, condition, *others)
+
+    return mock.patch.object(builder, "create_select", create_select)
+
+
+def conditions_refused(refuse):
+    """Return a context in which refuse() is called for an `if` on a tile in the interpreter, to which it is True.
+
+    Triton itself may ask.
+    """
+    prepare, triton_files = interpreter._patch_lang_tensor, os.path.dirname(triton.__file__)
+
+    def prepared(tensor, scope):
+        prepare(tensor, scope)
+        truth = tensor.__bool__
+
+        def of_one(self):
+            if self.handle.data.size > 1 and not sys._getframe(1).f_code.co_filename.startswith(triton_files):
+                refuse()
+            return truth(self)
+
+        scope.set_attr(tensor, "__bool__", of_one)
+
+    return mock.patch.object(interpreter, "_patch_lang_tensor", prepared)

@@ -1,0 +1,117 @@
+"""The list of what `private` uses of the insides of Triton and torch, and the versions that it was tried with.
+
+A new version may change any of it; `tests/kernels/test_private.py` says what has changed. To try a new version,
+run that test, mend in `private` what it names, and note in TRIED what does not run there.
+
+USED has, by what needs it and by module, each name and what is expected of it: its parameters, or the type of what
+has none, or "set" for an attribute that an object gets when it is made. Of kernels and compiled kernels, such
+attributes are read elsewhere too.
+"""
+
+import warnings
+
+TORCH, TRITON = "2.13.0", "3.7.1"  # what all of it was tried with
+TRIED = {  # Triton: what does not run there
+    TRITON: "",
+    "3.6.0": "decode, masks with tables and kernels.hopper do not compile; the interpreter needs NumPy before 2.4",
+}
+
+USED = {
+    "launches": {
+        "triton": {
+            "knobs.runtime.interpret": "bool",
+            "knobs.runtime.launch_enter_hook.calls": "list",
+            "knobs.runtime.launch_exit_hook.calls": "list",
+            "JITFunction.arg_names": "set",
+        },
+        "triton.compiler": {
+            "CompiledKernel.run": "property",
+            "CompiledKernel.function": "set",
+            "CompiledKernel.packed_metadata": "set",
+        },
+        "triton.backends.nvidia.driver": {
+            "CudaLauncher.__call__": "self, gridX, gridY, gridZ, stream, function, kernel_metadata, "
+            "launch_metadata, launch_enter_hook, launch_exit_hook, args",
+            "CudaDriver.get_current_device": "set",
+            "CudaDriver.get_current_stream": "set",
+            "CudaUtils.get_device_properties": "set",
+        },
+        "triton.tools.tensor_descriptor": {"TensorDescriptor.__post_init__": "self"},
+    },
+    "reports on compiled kernels": {
+        "triton": {
+            "knobs.compilation.always_compile": "bool",
+            "knobs.nvidia.dump_ptxas_log": "bool",
+            "knobs.nvidia.nvdisasm.path": "str",
+            "JITFunction.run": "self, args, grid, warmup, kwargs",
+            "JITFunction.device_caches": "set",
+        },
+        "triton.compiler": {"CompiledKernel.asm": "set", "CompiledKernel.metadata": "set"},
+        "triton.backends.compiler": {"GPUTarget": "backend, arch, warp_size"},
+        "triton.backends.nvidia.compiler": {"CUDABackend.make_llir": "self, src, metadata, options, capability"},
+        "triton.runtime": {"driver.set_active": "driver"},
+        "triton.runtime.cache": {"get_cache_manager": "key"},
+    },
+    "kernels in the interpreter": {
+        "triton.runtime.interpreter": {
+            "_patch_lang": "fn",
+            "_LangPatchScope": "",
+            "_LangPatchScope.restore": "self",
+            "_get_np_dtype": "tt_dtype",
+            "interpreter_builder.options.sanitize_overflow": "bool",
+        },
+        "triton.language": {
+            "block_type.__init__": "self, element_ty, shape",
+            "tensor.__init__": "self, handle, type",
+        },
+    },
+    "checks of kernels": {
+        "triton": {"JITFunction.fn": "set"},
+        "triton.runtime.interpreter": {
+            "InterpretedFunction.fn": "set",
+            "GridExecutor.fn": "set",
+            "GridExecutor.arg_names": "set",
+            "GridExecutor.__call__": "self, args_dev, kwargs",
+            "GridExecutor._init_args_hst": "self, args_dev, kwargs",
+            "TensorHandle.data": "set",
+            "TensorHandle.get_element_ty": "self",
+            "InterpreterBuilder.create_load": "self, ptr, _0, _1, is_volatile",
+            "InterpreterBuilder.create_masked_load": "self, ptrs, mask, other, cache_modifier, eviction_policy, "
+            "is_volatile",
+            "InterpreterBuilder.create_masked_store": "self, ptrs, value, mask, cache_modifier, eviction_policy",
+            "InterpreterBuilder.create_atomic_rmw": "self, rmwOp, ptr, val, mask, sem, scope",
+            "InterpreterBuilder.create_atomic_cas": "self, ptr, cmp, val, sem, scope",
+            "InterpreterBuilder.create_dot": "self, a, b, d, input_precision, max_num_imprecise_acc",
+            "InterpreterBuilder.create_select": "self, cond, lhs, rhs",
+            "_patch_lang_tensor": "tensor, scope",
+            "_LangPatchScope.set_attr": "self, obj, name, value",
+        },
+        "triton.runtime.autotuner": {"Autotuner.do_bench": "cached_property"},
+        "triton.language": {"load.__triton_builtin__": "bool"},
+    },
+    "kernels.hopper": {
+        "triton.experimental.gluon._runtime": {
+            "GluonJITFunction.fn": "set",
+            "GluonJITFunction.arg_names": "set",
+        },
+        "triton.experimental.gluon.nvidia.hopper": {"TensorDescriptor.__post_init__": "self"},
+    },
+}
+USED_OF_TORCH = {
+    "torch": {"Tensor._version": "getset_descriptor"},
+    "torch._C": {
+        "_are_functorch_transforms_active": "builtin_function_or_method",
+        "_len_torch_dispatch_stack": "builtin_function_or_method",
+    },
+    "torch.autograd.forward_ad": {"_current_level": "int"},
+    "torch._functorch.config": {"donated_buffer": "bool"},
+    "torch._dynamo.config": {"recompile_limit": "int"},
+}
+
+
+def warn_of_version(found):
+    """Warn if this version of Triton is not TRITON: say in one sentence what may not work."""
+    found = found.partition("+")[0]
+    missing = TRIED.get(found, f"these use its insides and may not work: {', '.join(USED)}")
+    if missing:
+        warnings.warn(f"The kernels were tried with Triton {TRITON}, and this is {found}: {missing}", stacklevel=3)

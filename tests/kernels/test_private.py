@@ -1,0 +1,177 @@
+"""What is used of the insides of Triton and torch is as it was when it was tried, and stands in one file."""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import importlib
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import torch
+
+from flashlib import kernels
+from flashlib.kernels import private, private_names
+import triton
+
+ROOT = Path(kernels.__file__).parents[1]
+NAMES = [
+    (module, name, expected)
+    for used in (*private_names.USED.values(), private_names.USED_OF_TORCH)
+    for module, names in used.items()
+    for name, expected in names.items()
+]
+
+
+def found(module, name) -> str:
+    """Return what stands at a name: its parameters, its type, or "set"; "missing" if nothing does."""
+    *parts, last = name.split(".")
+    try:
+        owner = importlib.import_module(module)
+        for part in parts:
+            owner = getattr(owner, part)
+    except (ImportError, AttributeError):
+        return "missing"
+    if not hasattr(owner, last):
+        makers = [vars(kind)["__init__"] for kind in getattr(owner, "__mro__", ()) if "__init__" in vars(kind)]
+        codes = [maker.__code__ for maker in makers if isinstance(maker, types.FunctionType)]
+        return "set" if any(last in (*code.co_names, *code.co_varnames) for code in codes) else "missing"
+    thing = getattr(owner, last)
+    try:
+        return ", ".join(inspect.signature(thing).parameters)
+    except (TypeError, ValueError):  # nothing that can be called, or of C++
+        return type(thing).__name__
+
+
+def change(module, name, expected, now) -> str:
+    """Return in a sentence what has changed at a name, "" if nothing."""
+    if now == expected:
+        return ""
+    library, tried, here = (
+        ("torch", private_names.TORCH, torch.__version__)
+        if module.startswith("torch")
+        else ("Triton", private_names.TRITON, triton.__version__)
+    )
+    return (
+        f"flashlib/kernels/private.py uses {module}.{name}, which is ({expected}) in {library} {tried} and "
+        f"({now}) in {here}: mend it there, and in private_names.py"
+    )
+
+
+@pytest.fixture(scope="module")
+def as_it_comes() -> dict:
+    """Return what stands at each name where no interpreter is patched: in a process that compiles."""
+    code = "import json, test_private as t; print(json.dumps([t.found(*names[:2]) for names in t.NAMES]))"
+    path = os.pathsep.join((str(Path(__file__).parent), *sys.path))
+    env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
+    run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env, check=True, timeout=120)
+    return dict(zip(NAMES, json.loads(run.stdout), strict=True))
+
+
+@pytest.mark.parametrize(
+    "used", NAMES, ids=lambda used: f"used-{used[0]}.{used[1]}"
+)  # in one process, by tests/conftest.py
+def test_what_is_used_is_as_it_was_when_it_was_tried(used, as_it_comes):
+    assert not (said := change(*used, as_it_comes[used])), said
+
+
+def test_a_change_is_said_in_a_sentence(monkeypatch):
+    module = "triton.runtime.interpreter"
+    names = private_names.USED["kernels in the interpreter"][module]
+    assert names["_patch_lang"] == "fn"
+    monkeypatch.setattr(triton, "__version__", "3.9.9")
+    monkeypatch.setattr(f"{module}._patch_lang", lambda fn, scope: None)
+    assert change(module, "_patch_lang", "fn", found(module, "_patch_lang")) == (
+        "flashlib/kernels/private.py uses triton.runtime.interpreter._patch_lang, which is (fn) in Triton 3.7.1 "
+        "and (fn, scope) in 3.9.9: mend it there, and in private_names.py"
+    )
+    monkeypatch.delattr(f"{module}._patch_lang")
+    assert "(missing) in 3.9.9" in change(module, "_patch_lang", "fn", found(module, "_patch_lang"))
+    name = "_len_torch_dispatch_stack"
+    monkeypatch.delattr(torch._C, name)
+    assert f"in torch {private_names.TORCH} and (missing)" in change(
+        "torch._C", name, "int", found("torch._C", name)
+    )
+
+
+PRIVATE = re.compile(
+    r"\b(torch|triton)\._(?!_version)|\btriton\.(runtime|backends|compiler|knobs)\b|triton import knobs"
+    r"|_current_level|_functorch|_dispatch_stack|\bX\._version|_patch_lang|\.device_caches|\.packed_metadata"
+    r"|InterpreterBuilder|GridExecutor|__triton_"
+)
+
+
+def private_lines(text):
+    return [line.strip() for line in text.splitlines() if PRIVATE.search(line)]
+
+
+def test_all_of_it_stands_in_one_file():
+    files = sorted(ROOT.rglob("*.py"))
+    using = {path.relative_to(ROOT).as_posix(): private_lines(path.read_text(encoding="utf-8")) for path in files}
+    assert [path for path, lines in using.items() if lines] == ["kernels/private.py", "kernels/private_names.py"]
+    assert len(using["kernels/private.py"]) > 15
+
+
+def imported(version) -> list[str]:
+    """Return what is said while flashlib.kernels is imported twice, on a Triton that says it is this version."""
+    code = (
+        f"import triton; triton.__version__ = {version!r}; import flashlib.kernels; from flashlib import kernels"
+    )
+    command = [sys.executable, "-W", "always", "-c", f"import os; os.environ['TRITON_INTERPRET'] = '1'; {code}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return [line for line in done.stderr.splitlines() if "tried with" in line]
+
+
+@pytest.mark.parametrize("version, missing", private_names.TRIED.items())
+def test_on_a_version_that_was_tried_the_import_says_what_does_not_run(version, missing):
+    said = imported(version)
+    assert bool(said) == bool(missing)
+    assert all(line.endswith(f"Triton 3.7.1, and this is {version}: {missing}") for line in said)
+
+
+def test_on_another_version_the_import_says_once_what_may_not_work():
+    (line,) = imported("3.9.9+git")
+    start, _, rest = line.partition("UserWarning: ")
+    assert start.startswith("<string>:1:")  # the line that imports
+    assert rest == (
+        "The kernels were tried with Triton 3.7.1, and this is 3.9.9: these use its insides and may not work: "
+        "launches, reports on compiled kernels, kernels in the interpreter, checks of kernels, kernels.hopper"
+    )
+
+
+def test_the_version_that_is_pinned_was_tried():
+    pinned = (ROOT.parent / "requirements.txt").read_text(encoding="utf-8")
+    assert f"triton=={private_names.TRITON}" in pinned and f"torch=={private_names.TORCH}\n" in pinned
+
+
+class Compiled:
+    """A compiled kernel that notes how it is launched."""
+
+    function, packed_metadata = "function", "packed"
+
+    def __init__(self):
+        self.launched = []
+
+    def run(self, *arguments):
+        self.launched.append(arguments)
+
+    def __getitem__(self, grid):
+        return lambda *arguments: self.launched.append((grid, *arguments))
+
+
+def test_a_launch_is_made_again_and_hooks_see_it(monkeypatch):
+    gpu = types.SimpleNamespace(get_current_device=lambda: 3, get_current_stream=lambda device: device + 4)
+    monkeypatch.setattr(private.driver, "_active", gpu)
+    compiled = Compiled()
+    launch = private.relaunch(compiled, (5, 1, 1), ("last",))
+    hook, expected = triton.knobs.runtime.launch_exit_hook, []
+    for hooks in ([], [lambda told: None], []):
+        monkeypatch.setattr(hook, "calls", hooks)
+        launch(("Q", "K"), (1, 2))
+        told = ((5, 1, 1),) if hooks else (5, 1, 1, 7, "function", "packed", None, None, None)
+        expected.append((*told, "Q", "K", 1, 2, "last"))
+    assert compiled.launched == expected
