@@ -58,7 +58,7 @@ class Stored(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a program: q, its unit or None, sequence b; of each row its head, position r, ancestors as bits."""
+    """The rows of a program: q, its unit or None, sequence b; of each its head, position r, ancestors as bits."""
 
     q: Any
     q_unit: Any

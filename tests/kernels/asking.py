@@ -1,11 +1,11 @@
-"""What tests ask of the parts of a kernel that are no kernel themselves."""
+"""What tests ask of the parts of a kernel that are not kernels themselves."""
 
 import torch
 import triton
 import triton.language as tl
 
 from flashlib.kernels import DEVICE
-from flashlib.kernels.decode_passes import _parts
+from flashlib.kernels.decode_passes import Sequences, _parts
 
 EVER = 2**30  # keys
 
@@ -19,5 +19,5 @@ def parts_of(N_k, B, parts, B_C) -> list[int]:
 
 @triton.jit
 def _store(Own_ptr, B, N_k, left, parts, B_C: tl.constexpr, B_P: tl.constexpr):
-    own, _ = _parts(None, B, 1, N_k, 0, left, parts, B_C, B_P)
+    own, _ = _parts(Sequences(None, B, 1, N_k, 0, left, parts), B_C, B_P)
     tl.store(Own_ptr + tl.arange(0, B_P), own)

@@ -330,7 +330,7 @@ def test_bad_input_is_refused(kernel, Q, K, V, options, error, words, monkeypatc
 def test_tensors_a_kernel_cannot_reach_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="Q is on meta, where no kernel runs: Q.to"):
         forward.attention(*[X.to("meta")] * 3)
-    monkeypatch.setattr("flashlib.kernels.INTERPRETED", False)
+    monkeypatch.setattr("flashlib.kernels.launch.inputs.INTERPRETED", False)
     with pytest.raises(ValueError, match="Q is on cpu, where no kernel runs: Q.to"):
         forward.attention(X, X, X)
 

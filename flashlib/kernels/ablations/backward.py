@@ -24,7 +24,7 @@ from flashlib.kernels.backward import Problem, check_saved, described, dq_launch
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.launch import planning, tuned
 from flashlib.kernels.launch.inputs import check_attention, launchable, on_device_of
-from flashlib.kernels.launch.tiles import load, store
+from flashlib.kernels.launch.tiles import Strides, load, store
 
 
 def prepare(Q, O, lse, dO) -> tuple:
@@ -44,7 +44,7 @@ def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **o
     """
     tensors, scale, problem, config = _given(Q, K, V, dO, "dkv", **options)
     grads = tuple(torch.empty_like(X, memory_format=torch.contiguous_format) for X in tensors[1:3])
-    strides = (X.stride()[:3] for X in (*tensors, *grads))
+    strides = (Strides(*X.stride()[:3]) for X in (*tensors, *grads))
     cut = problem.causal or problem.N_k % config.B_C != 0
     constants = {"DIMS": problem.dims, "CAUSAL": problem.causal, "DESCRIPTORS": problem.descriptors, "CUT": cut}
     constants |= {"PREPARED": prepared, "TRANSPOSED": transposed, "EARLY_dP": early_dP}

@@ -34,7 +34,7 @@ class Variant(NamedTuple):
 
 
 class Masking(NamedTuple):
-    """What is compiled into a kernel of its mask. causal: a constexpr; variant: None where it has no other mask."""
+    """What is compiled into a kernel of its mask. causal: a constexpr; variant: None where there is no other."""
 
     causal: tl.constexpr
     variant: Variant | None = None
@@ -67,7 +67,7 @@ class Closed(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """Bounds in memory: pointers to both of each row (or key), the stride of a batch, length, blocks of a batch."""
+    """Bounds in memory: pointers to both of each row (or key), stride of a batch, length, blocks of a batch."""
 
     first: Any
     end: Any

@@ -87,7 +87,7 @@ def parts(mask) -> Parts:
 
 
 def of(mask, causal, asked) -> tuple[MaskArgs | None, Masking]:
-    """Return the numbers and the code of a mask that `checked` returned, as kernels take them; see `device_side`."""
+    """Return the numbers and the code of a mask that `checked` returned, see `device_side`."""
     if mask is None:
         return None, Masking(tl.constexpr(causal))
     hide, change = parts(masks.combined(mask, causal))

@@ -21,7 +21,7 @@ def hopper(monkeypatch):
     monkeypatch.setattr(launch, "PLANS", launch.planning.Plans())
     monkeypatch.setattr(launch.planning.Launch, "__call__", launched)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
-    monkeypatch.setattr("flashlib.kernels.INTERPRETED", True)  # the CPU stands for the GPU
+    monkeypatch.setattr("flashlib.kernels.launch.inputs.INTERPRETED", True)  # the CPU stands for the GPU
 
 
 @pytest.mark.parametrize(

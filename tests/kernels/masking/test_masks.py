@@ -6,7 +6,8 @@ import torch
 
 from flashlib import kernels, masks, sink, torch_ref
 from flashlib.kernels import autograd, backward, forward
-from flashlib.kernels.masking import device_side, host_side
+from flashlib.kernels.masking import device_side, host_side, packed
+from flashlib.kernels.masking.device_side import MaskArgs
 from tests import masked, oracle
 from tests.kernels import drawn, gradients
 from tests.kernels.test_forward import check as check_repeated
@@ -130,8 +131,8 @@ def test_every_block_of_every_head_has_its_turn(heads, device, rng, poisoned):
 
 
 @triton.jit
-def _turns(Out_ptr, told, T, BOUNDS: tl.constexpr):
-    p, head = device_side.turn(BOUNDS, told, T)
+def _turns(Out_ptr, mask_args, T, MASK: tl.constexpr):
+    p, head = device_side.program_order(MASK, mask_args, T)
     tl.store(Out_ptr + 2 * tl.program_id(0), p)
     tl.store(Out_ptr + 2 * tl.program_id(0) + 1, head)
 
@@ -140,7 +141,7 @@ def _turns(Out_ptr, told, T, BOUNDS: tl.constexpr):
 def test_the_longest_blocks_of_eight_heads_come_first(heads, at_a_time, device):
     T, order = 5, torch.empty(1, 5, 8, dtype=torch.int32, device=device)
     turns = torch.full((T * heads, 2), -1, dtype=torch.int32, device=device)
-    _turns[(T * heads,)](turns, (order,), T, BOUNDS=device_side.loaded)
+    _turns[(T * heads,)](turns, MaskArgs(order), T, MASK=packed.MASKING)
     expected = [
         (p, head)
         for first in range(0, heads, at_a_time)
