@@ -13,8 +13,8 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks import answers  # noqa: E402
 from flashlib.checks.engine import process, solutions  # noqa: E402
+from tests.checks import answers  # noqa: E402
 
 SEED = 4711  # of the cases that are drawn, in tests the same every time
 EXERCISES = [e for e in checks.EXERCISES.values() if not chapter(e.chapter).obstacles()]

@@ -1,20 +1,21 @@
 """Answers for the tests: wrong ones, each with the mistake that its check must name, and right ones.
 
 Where the program of an exercise is an answer, each way to make a known mistake in it gives a wrong answer. Others
-are edits of the solution, in tables `[wrong NAME]` of `mistakes.txt`, whose rows are the id that must be named and
-a few words. Answers in another style altogether stand in `wrong*.py` and `right*.py`, each after a line
-`# exercise, id: a few words`, or `# exercise: a few words`.
+are edits of the solution, in the table of the exercise in `wrong.txt` of its chapter: rows are the id that must be
+named and a few words, and an id may come again. Answers in another style altogether stand in `wrong*.py` and
+`right*.py`, each after a line `# exercise, id: a few words`, or `# exercise: a few words`.
 """
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from flashlib.checks import chapters
 from flashlib.checks.engine import mistakes, solutions
 from flashlib.checks.engine.exercise import EXERCISES
 from flashlib.checks.engine.program import Program
 
+FOLDER = Path(__file__).parent
 MARK = re.compile(r"^# (\w+)(?:, (\w+(?: and \w+)?))?: (.+)\n", re.MULTILINE)
 
 
@@ -59,16 +60,19 @@ def _generated():
 
 
 def _edited():
+    tables = {}
+    for path in sorted(FOLDER.glob("*/wrong.txt")):
+        mistakes.read(path, tables, joined=True)
     for name in EXERCISES:
         program = solutions.program(name)
-        for row in mistakes.tables().get(f"wrong {name}", {}).values():
+        for row in tables.get(name, {}).values():
             for way in row.ways:
                 yield Answer(name, row.id, row.sentence, program.edited(way))
 
 
 def _written(pattern):
     found = []
-    for path in chapters.files(pattern):
+    for path in sorted(FOLDER.glob(f"*/{pattern}")):
         _, *sections = MARK.split(path.read_text(encoding="utf-8"))
         for name, mistake, words, text in zip(*(sections[n::4] for n in range(4)), strict=True):
             program = Program(text.strip("\n"), solutions.program(name).names)
