@@ -4,7 +4,7 @@ import contextlib
 import io
 import signal
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,8 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks import answers  # noqa: E402
 from flashlib.checks.engine import process, solutions  # noqa: E402
+from tests.checks import answers  # noqa: E402
 
 SEED = 4711  # of the cases that are drawn, in tests the same every time
 EXERCISES = [e for e in checks.EXERCISES.values() if not chapter(e.chapter).obstacles()]
@@ -97,9 +97,13 @@ def test_a_wrong_answer_is_named(answer, here, record_property):
 
 
 def test_the_readme_shows_the_totals():
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
     assert f"{len(checks.EXERCISES)} exercises, {len(answers.wrong())} wrong answers" in text
     assert f"{len(answers.right())} right answers" in text
+    number = Counter(answer.origin for answer in answers.wrong())
+    assert f"{number['table']} are made from the tables of known mistakes" in text
+    assert f"{number['terms']} by the same tables in kernels" in text
+    assert f"{number['edit']} are other edits of a solution, and {number['written']} are written out" in text
 
 
 def test_wrong_answers_are_many_and_none_is_a_solution():

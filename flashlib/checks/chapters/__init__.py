@@ -4,7 +4,6 @@ exercises*.py   how the answers to its exercises are examined
 mistakes.txt    the known mistakes: ids, sentences, and what makes them
 questions.py    QUESTIONS, to be predicted before a cell is run
 solutions.py    a solution of each exercise, as a learner would write it
-wrong*.py       wrong answers in other styles, for the tests, and right*.py right ones
 """
 
 import importlib

@@ -10,9 +10,9 @@
         l -> (l + {1e-6|1e-9})                              two ways, one with each
 
 A row without a way to make it is the sentence of what a check finds out by itself; it may have {fields}. Of a row
-whose id is there already, the sentence is replaced, and the ways if there are any; in a table `[wrong NAME]` an id
-may come again, and its ways are added. A star after the id marks a mistake that is often made beside another;
-`drop *` takes the stars off the rows above. A line that begins with # is a comment.
+whose id is there already, the sentence is replaced, and the ways if there are any. A star after the id marks a
+mistake that is often made beside another; `drop *` takes the stars off the rows above. A line that begins with #
+is a comment.
 """
 
 import re
@@ -43,7 +43,7 @@ def tables() -> dict[str, dict[str, Mistake]]:
     """Return {table: {id: Mistake}} of all files."""
     found: dict[str, dict[str, Mistake]] = {}
     for path in (*sorted(SHARED.glob("*.txt")), *chapters.files("mistakes.txt")):
-        _read(path.read_text(encoding="utf-8"), found)
+        read(path, found)
     return found
 
 
@@ -52,8 +52,12 @@ def table(name) -> dict[str, Mistake]:
     return tables()["any"] | tables()[name]
 
 
-def _read(text, found):
-    """Add the tables of a file to those found."""
+def read(path, found, joined=False):
+    """Add the tables of a file to those found. joined: an id may come again in a table, and its ways are added."""
+    _read(path.read_text(encoding="utf-8"), found, joined)
+
+
+def _read(text, found, joined=False):
     texts, rows, last, lines = {}, None, "", text.splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
@@ -84,7 +88,6 @@ def _read(text, found):
         elif row := ROW.fullmatch(said):
             last, often = row[1], bool(row[2])
             has_ways = number < len(lines) and lines[number].startswith("    ")
-            joined = name.startswith("wrong ")
             ways = rows[last].ways if last in rows and (joined or not has_ways) else ()
             rows[last] = Mistake(last, row[3], ways, often)
         else:

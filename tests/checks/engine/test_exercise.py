@@ -92,7 +92,7 @@ def test_an_answer_may_be_cached():
 
 def test_a_wrong_loop_can_be_played():
     pytest.importorskip("anywidget")
-    from flashlib.checks import answers
+    from tests.checks import answers
 
     wrong = next(a for a in answers.wrong() if (a.exercise, a.mistake) == ("fa2", "l_not_rescaled"))
     player = checks.fa2(wrong.program.function).play()

@@ -8,12 +8,12 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks import answers  # noqa: E402
 from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
 from flashlib.checks.engine import drawn, solutions  # noqa: E402
 from flashlib.checks.engine.program import Program  # noqa: E402
 from flashlib.checks.harness import roles  # noqa: E402
 from flashlib.pipeline import Wait  # noqa: E402
+from tests.checks import answers  # noqa: E402
 
 ROLES = ("producer", "consumer", "in_turns", "overlapped")
 MINE = [answer for answer in answers.right() if answer.exercise in ROLES]
