@@ -78,7 +78,7 @@ class Problem:
 
     def ours(self, Q, K, V):
         if self.case.with_sink and self.gradients:
-            return peers.kernels("sinks").attention(Q, K, V, self.sinks, mask=self.mask).O
+            return peers.kernels("autograd").attention(Q, K, V, sink=self.sinks, mask=self.mask).O
         found = peers.kernels("autograd").attention(Q, K, V, mask=self.mask)
         return (sink.add(found, self.sinks) if self.case.with_sink else found).O
 

@@ -16,7 +16,14 @@ from flashlib.inputs import check_tensors
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.cache_layout import FP8, check_cache, check_tensor
-from flashlib.kernels.launch.inputs import DTYPES, check_device, check_no_gradient, launchable, on_device_of
+from flashlib.kernels.launch.inputs import (
+    DTYPES,
+    check_device,
+    check_no_gradient,
+    check_readable,
+    kernel_input,
+    on_device_of,
+)
 from flashlib.kernels.launch.tiles import strides
 
 LARGEST, SMALLEST = tl.constexpr(LARGEST_E4M3), tl.constexpr(SMALLEST_SCALE)
@@ -76,15 +83,16 @@ def rotate(Q, lengths, rotary, positions=None):
     plan = PLANS_OF_Q.get(key)
     if not plan:
         _check_rows("Q", Q)
+        check_readable(Q=Q)
         if cos is None and sin is None:
             raise TypeError(
                 "rotary is None; pass (cos, sin), e.g. flashlib.lm.rotary.angles(N_max, d, device=...)"
             )
         _check_positions("Q", Q, lengths, positions, cos, sin)
     check_no_gradient(Q=Q)
-    q = launchable(Q)
+    q = kernel_input(Q)
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    ready = q, o, launchable(lengths), positions, launchable(cos), launchable(sin)
+    ready = q, o, kernel_input(lengths), positions, kernel_input(cos), kernel_input(sin)
     plan = plan or PLANS_OF_Q.keep(key, _plan_of_q(*ready))
     if plan.launch:
         with on_device_of(q):
@@ -143,9 +151,20 @@ def _launch(kernel, shape, sizes, constants):
 
 def _ready(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
     """Return the same as the kernel takes them."""
-    table, cos, sin = (X if X is None else launchable(X) for X in (table, cos, sin))
+    table, cos, sin = (X if X is None else kernel_input(X) for X in (table, cos, sin))
     caches = _stand_in(K_cache), _stand_in(V_cache)
-    return launchable(K), launchable(V), *caches, k_scale, v_scale, launchable(lengths), table, positions, cos, sin
+    return (
+        kernel_input(K),
+        kernel_input(V),
+        *caches,
+        k_scale,
+        v_scale,
+        kernel_input(lengths),
+        table,
+        positions,
+        cos,
+        sin,
+    )
 
 
 def _stand_in(cache):
@@ -178,6 +197,7 @@ def _check(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, 
     _check_rows("K", K)
     check_tensors(DTYPES, K=K, V=V)
     _check_rows("V", V)
+    check_readable(K=K, V=V, K_cache=K_cache, V_cache=V_cache)
     if V.shape[:3] != K.shape[:3]:
         raise ValueError(
             f"K has shape {tuple(K.shape)} and V {tuple(V.shape)}; they must be equal but for the last axis"

@@ -2,8 +2,8 @@
 
 PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. Where
 torch.func transforms the operation, `_Transformed` says how. Where it is traced, by torch.compile
-for one, it is an operator whose insides are left alone. All three keep and compute the same. Of another forward
-pass than `forward` autograd alone may watch.
+for one, it is an operator whose insides are left alone. All three keep and compute the same. With another forward
+pass, or a sink, only plain autograd is supported.
 """
 
 import functools
@@ -17,33 +17,46 @@ from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
     check_deterministic,
-    in_memory,
+    check_readable,
+    have_memory,
     refuse_tangents,
+    sink_tensor,
+    uncompiled,
 )
 from flashlib.kernels.masking import host_side
 from flashlib.kernels.private import in_forward_mode, is_dispatched, is_transformed
+from flashlib.sink import add as add_sink
+from flashlib.sink import gradient as sink_gradient
 from flashlib.types import Attention
 
 
 def attention(
-    Q, K, V, *, causal=False, mask=None, scale=None, deterministic=True, forward=None
+    Q, K, V, *, causal=False, mask=None, scale=None, sink=None, deterministic=True, forward=None
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
     Q, K, V, causal, mask, scale, O, lse, errors, CUDA graphs: as in `forward.attention`. Under torch.autocast Q, K
     and V are cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes
     all three gradients, whichever are asked for.
+    sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
     deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is one and the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward
     mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of it, and
-    another `forward` in either.
+    another `forward` in either. torch.func takes no sink, and torch.compile leaves a call with one alone.
+    Raises ValueError for a sink of another shape, TypeError for one that is not a number or a floating tensor.
     """
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
     Q, K, V = as_autocast(Q, K, V)
-    told = causal, mask, scale, deterministic
-    return _by_ours(Q, K, V, *told) if forward is None else _by_another(forward, Q, K, V, *told)
+    options = causal, mask, scale, deterministic
+    if sink is not None:
+        if forward is not None:
+            raise TypeError(
+                "sink and forward are given; another forward pass takes no sink: leave one of them out"
+            )
+        return _with_sink(Q, K, V, sink, *options)
+    return _by_ours(Q, K, V, *options) if forward is None else _by_another(forward, Q, K, V, *options)
 
 
 def _by_ours(Q, K, V, causal, mask, scale, deterministic):
@@ -58,8 +71,8 @@ def _by_ours(Q, K, V, causal, mask, scale, deterministic):
             raise RuntimeError(
                 "torch.compile takes no torch.func around flashlib's attention: leave one of them out"
             )
-        told = (causal, resolve_scale(scale, Q.shape[-1]), deterministic)
-        return Attention(*run(Q, K, V, *told, *(() if run is _attention else (mask,))))
+        options = (causal, resolve_scale(scale, Q.shape[-1]), deterministic)
+        return Attention(*run(Q, K, V, *options, *(() if run is _attention else (mask,))))
     plan = forward.plan_of(Q, K, V, causal, mask)  # checks them, too
     scale = resolve_scale(scale, Q.shape[-1])
     run = functools.partial(forward.run, scale=scale, plan=plan)
@@ -82,6 +95,16 @@ def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
     return _differentiable(run, Q, K, V, causal, scale, deterministic, mask)
 
 
+@uncompiled
+def _with_sink(Q, K, V, sink, causal, mask, scale, deterministic):
+    """Return O and lse of the forward kernel with the sink added: no kernel knows of it, see `flashlib.sink`."""
+    plan = forward.plan_of(Q, K, V, causal, mask)
+    sink = sink_tensor(sink, Q)
+    check_readable(Q=Q, K=K, V=V, sink=sink)
+    scale = resolve_scale(scale, Q.shape[-1])
+    return Attention(*_WithSink.apply(plan, Q, K, V, sink, causal, mask, scale, deterministic))
+
+
 def _checked(Q, K, V, causal, mask):
     """Return (mask, causal) as kernels take them; raise TypeError or ValueError for what they do not take."""
     check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
@@ -99,7 +122,7 @@ def _unwatched(*tensors) -> bool:
     """Return whether nothing traces or transforms the operation, so that it can be launched."""
     if torch.compiler.is_compiling() or is_transformed():
         return False
-    return not is_dispatched() and in_memory(*tensors)
+    return not is_dispatched() and have_memory(*tensors)
 
 
 def _launch(Q, K, V, causal, scale, deterministic, mask=None):
@@ -152,6 +175,33 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dO, dlse):
         return None, *_gradients(ctx, dO, dlse)
+
+
+class _WithSink(torch.autograd.Function):
+    """Told of O and lse with the sink, the backward kernels give the gradients with it: P is exp(S - lse)."""
+
+    @staticmethod
+    def forward(ctx, plan, Q, K, V, sink, causal, mask, scale, deterministic):
+        found = add_sink(forward.run(Q, K, V, scale, plan), sink)
+        ctx.save_for_backward(Q, K, V, sink, *found)
+        ctx.options = causal, mask, scale, deterministic
+        ctx.set_materialize_grads(False)
+        return tuple(found)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dO, dlse):
+        Q, K, V, sink, O, lse = ctx.saved_tensors
+        causal, mask, scale, deterministic = ctx.options
+        if dO is None and dlse is None:
+            return (None,) * 9
+        dO = torch.zeros_like(O) if dO is None else dO
+        check_readable(dO=dO, dlse=dlse)
+        grads = _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask)
+        dsink = None
+        if ctx.needs_input_grad[4]:
+            dsink = sink_gradient(Attention(O, lse), sink, dO, dlse).to(sink.dtype)
+        return None, *grads, dsink, None, None, None, None
 
 
 class _Transformed(torch.autograd.Function):

@@ -27,7 +27,7 @@ from flashlib.kernels.launch.inputs import (
     check_deterministic,
     check_no_gradient,
     check_readable,
-    launchable,
+    kernel_input,
     on_device_of,
     uncompiled,
 )
@@ -63,7 +63,6 @@ def backward(
     asked = B_r, B_c, num_warps, num_stages, descriptors
     plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked)
     check_no_gradient(Q=Q, K=K, V=V)
-    check_readable(O=O, lse=lse, dO=dO, dlse=dlse)
     return run(Q, K, V, O, lse, dO, dlse, resolve_scale(scale, Q.shape[-1]), plan)
 
 
@@ -115,9 +114,9 @@ def plan(
 ):  # fmt: skip
     """Return the plan of tensors that were checked. masking: as `host_side.of` without its mask."""
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
-    q, k, v, o, do = map(launchable, (Q, K, V, O, dO))
-    pay = q.numel() * k.shape[2] >= tuned.SMALL
-    descriptors = planning.resolve_descriptors(descriptors, q, k, v, do, pay=pay)
+    q, k, v, o, do = map(kernel_input, (Q, K, V, O, dO))
+    worthwhile = q.numel() * k.shape[2] >= tuned.SMALL
+    descriptors = planning.resolve_descriptors(descriptors, q, k, v, do, worthwhile=worthwhile)
     if INTERPRETED and descriptors and not deterministic:
         raise ValueError(
             "descriptors=True with deterministic=False: Triton's interpreter does not support adding through a "
@@ -217,7 +216,7 @@ def described(launch, q, k, v, do, dq=None) -> tuple:
 
 def run(Q, K, V, O, lse, dO, dlse, scale, plan, mask_args=(None, None)) -> Grads:
     """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
-    q, k, v, o, do = launchable(Q), launchable(K), launchable(V), launchable(O), launchable(dO)
+    q, k, v, o, do = kernel_input(Q), kernel_input(K), kernel_input(V), kernel_input(O), kernel_input(dO)
     contiguous = {"memory_format": torch.contiguous_format}
     dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
     with on_device_of(q):

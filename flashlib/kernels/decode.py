@@ -13,7 +13,7 @@ import triton.language as tl
 
 from flashlib import masks
 from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_scale
-from flashlib.kernels import INTERPRETED, sinks
+from flashlib.kernels import INTERPRETED
 from flashlib.kernels.decode_passes import FEW, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
 from flashlib.kernels.launch import planning, tuned
@@ -23,8 +23,10 @@ from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_device,
     check_no_gradient,
-    launchable,
+    check_readable,
+    kernel_input,
     on_device_of,
+    sink_tensor,
     uncompiled,
 )
 from flashlib.kernels.launch.tiles import HeadDims
@@ -122,7 +124,7 @@ def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
         return found
     layout = _check(Q, cache, shared)
     if sink is not None:
-        sinks.checked(sink, Q)
+        check_readable(sink=sink_tensor(sink, Q))
     fitted = masks.fitted(mask, causal, *Q.shape[:3], max(layout.capacity, Q.shape[2]))
     hide, change = host_side.parts(fitted)
     sees = _sees(hide, change, Q, layout.capacity)
@@ -158,6 +160,7 @@ def _check(Q, cache, shared) -> Layout:
             raise ValueError(
                 f"{name} has strides {X.stride()}; a cache is not copied: make its last axis contiguous"
             )
+    check_readable(Q=Q, K=cache.K, V=cache.V, k_scale=cache.k_scale, v_scale=cache.v_scale)
     for name in ("k_scale", "v_scale"):
         if layout.fp8 and not getattr(cache, name).is_contiguous():
             raise ValueError(f"{name} is not contiguous: pass {name}.contiguous()")
@@ -229,7 +232,7 @@ def _ancestors(tree, device) -> Ancestors:
 
 
 def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
-    q, k, v = launchable(Q), _read(cache.K), _read(cache.V)
+    q, k, v = kernel_input(Q), _read(cache.K), _read(cache.V)
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
         return Plan(0, None, None)
@@ -244,7 +247,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     states = parts + B - 1
     unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
-    table_stride = 0 if cache.table is None else launchable(cache.table).stride(0)
+    table_stride = 0 if cache.table is None else kernel_input(cache.table).stride(0)
     about = layout.capacity, shared, sees.left
     of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     D_V = dims.D_V.value
@@ -308,12 +311,12 @@ def _wanted(places, B):
 
 def _read(X):
     """Return X as a kernel can read it; the interpreter reads neither bfloat16 nor fp8."""
-    return X.float() if INTERPRETED and X.dtype not in COMPUTE else launchable(X)
+    return X.float() if INTERPRETED and X.dtype not in COMPUTE else kernel_input(X)
 
 
 def run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attention:
     """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
-    q, k, v = launchable(Q), _read(cache.K), _read(cache.V)
+    q, k, v = kernel_input(Q), _read(cache.K), _read(cache.V)
     B, H, N_q, _ = q.shape
     d_v = v.shape[3]
     o = torch.empty((B, H, N_q, d_v), dtype=dtype or q.dtype, device=q.device)
@@ -321,11 +324,11 @@ def run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attentio
     if plan.partial:
         O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
         m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
-        sink = None if sink is None else launchable(sinks.checked(sink, Q).float().expand(H).contiguous())
+        sink = None if sink is None else kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())
         prior = (None, None) if prior is None else prior
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
-            lengths, table, *scales = (X if X is None else launchable(X) for X in cache[2:])
+            lengths, table, *scales = (X if X is None else kernel_input(X) for X in cache[2:])
             plan.partial(q, k, v, *scales, lengths, table, O_part, m, l, scale_log2e)
             plan.merge(O_part, m, l, *prior, sink, lengths, o, lse, scale_log2e)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -28,7 +28,7 @@ from flashlib.kernels.launch.inputs import (
     check_attention,
     check_no_gradient,
     check_readable,
-    launchable,
+    kernel_input,
     on_device_of,
     uncompiled,
 )
@@ -105,8 +105,8 @@ def plan(
     masking: as `host_side.of` without its mask. tokens_first: O lies in memory as (B, N_q, H_q, d_v).
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
-    q, k, v = map(launchable, (Q, K, V))
-    descriptors = planning.resolve_descriptors(descriptors, k, v, pay=q.numel() * k.shape[2] >= tuned.SMALL)
+    q, k, v = map(kernel_input, (Q, K, V))
+    descriptors = planning.resolve_descriptors(descriptors, k, v, worthwhile=q.numel() * k.shape[2] >= tuned.SMALL)
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     dims = HeadDims.of(d, v.shape[3])
     sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "sparsity": sparsity}
@@ -135,7 +135,7 @@ def _output(q, d_v, tokens_first, device):
 
 def run(Q, K, V, scale, plan, mask_args=None) -> Attention:
     """Do what `attention` does, by its plan; nothing is checked. mask_args: in place of the plan's."""
-    q, k, v = launchable(Q), launchable(K), launchable(V)
+    q, k, v = kernel_input(Q), kernel_input(K), kernel_input(V)
     o = _output(q, v.shape[3], plan.tokens_first, q.device)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
     if plan.launch:

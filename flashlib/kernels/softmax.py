@@ -5,7 +5,14 @@ import triton
 import triton.language as tl
 
 from flashlib.inputs import check_tensors
-from flashlib.kernels.launch.inputs import DTYPES, check_device, check_no_gradient, launchable, on_device_of
+from flashlib.kernels.launch.inputs import (
+    DTYPES,
+    check_device,
+    check_no_gradient,
+    check_readable,
+    kernel_input,
+    on_device_of,
+)
 
 MAX_BLOCK = 4096
 
@@ -20,9 +27,10 @@ def softmax(x):
     check_tensors(DTYPES, x=x)
     check_device(x=x)
     check_no_gradient(x=x)
+    check_readable(x=x)
     if x.ndim == 0:
         raise ValueError("x has shape (); expected at least one axis, (..., N)")
-    X = launchable(x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1]))
+    X = kernel_input(x.reshape(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1]))
     Y = torch.empty_like(X)
     n_rows, N = X.shape
     if X.numel():

@@ -15,7 +15,6 @@ from flashlib.kernels.launch import planning, tuned
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
-    check_no_tangent,
     check_readable,
     uncompiled,
 )
@@ -47,7 +46,6 @@ def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) 
     q, k, v = (X.transpose(0, 1)[None] for X in (Q, K, V))  # (1, H, T, d)
     check_causal(causal)
     check_attention(q, k, v, False, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
-    check_no_tangent(Q, K, V)
     check_readable(Q=Q, K=K, V=V)
     offsets = _offsets(cu_seqlens_q, cu_seqlens_k, Q, K)
     O, lse = _Packed.apply(q, k, v, *offsets, bool(causal), resolve_scale(scale, Q.shape[-1]))

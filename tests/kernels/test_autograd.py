@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 from flashlib import torch_ref
-from flashlib.kernels import DEVICE, autograd, backward, decode, forward, sinks, varlen
+from flashlib.kernels import DEVICE, autograd, backward, decode, forward, varlen
 from tests.kernels.gradients import reference, rounding
 
 X = torch.zeros(1, 2, 8, 16, device=DEVICE)
@@ -339,7 +339,7 @@ def test_a_compiled_backward_pass(leaves):
     [
         lambda Q, K, V: forward.attention(Q, K, V, causal=True),
         lambda Q, K, V: backward.backward(Q, K, V, Q, Q[..., 0].contiguous(), Q),
-        lambda Q, K, V: sinks.attention(Q, K, V, 0.5),
+        lambda Q, K, V: autograd.attention(Q, K, V, sink=0.5),
         lambda Q, K, V: decode.attention(Q, K, V),
         lambda Q, K, V: varlen.attention(*(X[0].transpose(0, 1) for X in (Q, K, V)), CU, CU * 11 // 7),
     ],

@@ -10,9 +10,13 @@ from torch.autograd import forward_ad
 
 from flashlib import masks, torch_ref
 from flashlib import sink as numbers
-from flashlib.kernels import sinks
+from flashlib.kernels import autograd
 from tests import oracle
 from tests.kernels.masking.test_masks import tensors
+
+
+def attention(Q, K, V, sink, **options):
+    return autograd.attention(Q, K, V, sink=sink, **options)
 
 
 def learned(device):
@@ -28,7 +32,7 @@ def test_values_and_gradients_are_those_of_one_key_more(mask, deterministic, dev
     options = {"mask": mask, "causal": mask is None}
     both = []
     for given in (
-        sinks.attention(*leaves, **options, deterministic=deterministic),
+        attention(*leaves, **options, deterministic=deterministic),
         numbers.add(torch_ref.attention(*exact[:3], **options), exact[3]),
     ):
         of = leaves if not both else exact
@@ -40,7 +44,7 @@ def test_values_and_gradients_are_those_of_one_key_more(mask, deterministic, dev
 @pytest.mark.parametrize("one", [1, 1.0, np.float32(1), np.float64(1), np.int64(1)])
 def test_a_number_of_any_library_is_a_sink(one, device):
     Q, K, V, _ = tensors(device, 5, 7)
-    given, plain = (sinks.attention(Q, K, V, sink) for sink in (one, torch.tensor(1.0, device=device)))
+    given, plain = (attention(Q, K, V, sink) for sink in (one, torch.tensor(1.0, device=device)))
     assert torch.equal(given.O, plain.O) and torch.equal(given.lse, plain.lse)
 
 
@@ -59,7 +63,7 @@ def test_a_number_of_any_library_is_a_sink(one, device):
 def test_bad_input_is_refused(sink, options, error, words, device):
     Q, K, V, _ = tensors(device, 5, 7)
     with pytest.raises(error, match=words):
-        sinks.attention(Q, K, V, sink, **options)
+        attention(Q, K, V, sink, **options)
 
 
 @pytest.fixture
@@ -72,7 +76,7 @@ def test_sums_in_any_order_obey_torch(use_deterministic_algorithms, device):
     *inputs, dO = tensors(device, 5, 7)
     leaves = [X.requires_grad_() for X in (*inputs, learned(device))]
     use_deterministic_algorithms(True)
-    by_adding, by_passes = (sinks.attention(*leaves, deterministic=way).O for way in (False, True))
+    by_adding, by_passes = (attention(*leaves, deterministic=way).O for way in (False, True))
     with pytest.raises(RuntimeError, match="adds to dQ in any order.*pass deterministic=True"):
         torch.autograd.grad(by_adding, leaves, dO, retain_graph=True)
     torch.autograd.grad(by_passes, leaves, dO)
@@ -88,10 +92,10 @@ def test_sums_in_any_order_obey_torch(use_deterministic_algorithms, device):
 @pytest.mark.parametrize("at", range(4))
 def test_forward_mode_is_refused_in_words_after_a_call_without_it_too(at, device):
     inputs = [*tensors(device, 5, 7)[:3], learned(device)]
-    sinks.attention(*inputs)
+    attention(*inputs)
     with forward_ad.dual_level(), pytest.raises(RuntimeError, match="forward mode.*use flashlib.torch_ref"):
         inputs[at] = forward_ad.make_dual(inputs[at], torch.ones_like(inputs[at]))
-        sinks.attention(*inputs)
+        attention(*inputs)
 
 
 @pytest.mark.parametrize("at", range(4))
@@ -100,7 +104,7 @@ def test_batches_are_refused_in_words(at, device):
     name = ("Q", "K", "V", "sink")[at]
 
     def of(X):
-        return sinks.attention(*inputs[:at], X, *inputs[at + 1 :]).O
+        return attention(*inputs[:at], X, *inputs[at + 1 :]).O
 
     with pytest.raises(RuntimeError, match=f"{name} is a batch of torch.func.vmap"):
         func.vmap(of)(inputs[at][None])

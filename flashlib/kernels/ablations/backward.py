@@ -23,7 +23,7 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels.backward import Problem, check_saved, described, dq_launch, prepare_launch, prepared
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.launch import planning, tuned
-from flashlib.kernels.launch.inputs import check_attention, launchable, on_device_of
+from flashlib.kernels.launch.inputs import check_attention, kernel_input, on_device_of
 from flashlib.kernels.launch.tiles import Strides, load, store
 
 
@@ -31,7 +31,7 @@ def prepare(Q, O, lse, dO) -> tuple:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
     check_saved(Q, Q, O, dO, lse, None)  # of V only d counts
     problem = Problem.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
-    o, do, shape = launchable(O), launchable(dO), (*Q.shape[:2], problem.N_padded)
+    o, do, shape = kernel_input(O), kernel_input(dO), (*Q.shape[:2], problem.N_padded)
     with on_device_of(O):
         return lse.contiguous(), *prepared(prepare_launch(o, do, problem), o, do, lse, None, shape)
 
@@ -75,7 +75,7 @@ def _given(
     """Return the tensors as a kernel takes them, the scale, the problem, and the Config of this pass."""
     check_attention(Q, K, V, causal)
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
-    tensors = tuple(map(launchable, (Q, K, V, dO)))
+    tensors = tuple(map(kernel_input, (Q, K, V, dO)))
     descriptors = planning.resolve_descriptors(descriptors, *tensors)
     problem = Problem.of(*tensors[:2], bool(causal), descriptors)
     configs = tuned.backward(problem.dims.widest, tensors[0].dtype, descriptors, Q.device, **asked)

@@ -17,7 +17,7 @@ from flashlib.kernels import decode
 from flashlib.kernels.decode_passes import SIZES, Sequences, _join, _partial, _task
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.launch import planning
-from flashlib.kernels.launch.inputs import DTYPES, check_no_gradient, launchable, on_device_of
+from flashlib.kernels.launch.inputs import DTYPES, check_no_gradient, kernel_input, on_device_of
 from flashlib.types import Attention
 
 
@@ -34,8 +34,8 @@ def attention(Q, K, V, lengths=None, table=None, *, causal=False, scale=None, pa
     cache = decode.Cache(K, V, lengths, table, None, None)
     plan = _in_one(decode.plan_of(Q, cache, causal, None, None, 0, parts), Q.device)
     check_no_gradient(Q=Q, K=K, V=V)
-    lengths, table = (X if X is None else launchable(X) for X in (lengths, table))
-    (q, k, v), (B, H, N_q, d) = map(launchable, (Q, K, V)), Q.shape
+    lengths, table = (X if X is None else kernel_input(X) for X in (lengths, table))
+    (q, k, v), (B, H, N_q, d) = map(kernel_input, (Q, K, V)), Q.shape
     d_v, scale_log2e = v.shape[3], resolve_scale(scale, d) * LOG2_E.value
     o = torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=q.device)
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=q.device)

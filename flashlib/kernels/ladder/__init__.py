@@ -22,7 +22,7 @@ from flashlib.kernels.launch.inputs import (
     check_attention,
     check_kernel_blocks,
     check_powers_of_two,
-    launchable,
+    kernel_input,
     on_device_of,
 )
 from flashlib.types import Attention
@@ -50,7 +50,7 @@ def launch(
     B, H, N_q, d = Q.shape
     if B * H > MAX_HEADS:
         raise ValueError(f"B * H is {B * H}; this kernel takes at most {MAX_HEADS}: use kernels.forward")
-    q, k, v = (launchable(X).contiguous() for X in (Q, K, V))
+    q, k, v = (kernel_input(X).contiguous() for X in (Q, K, V))
     o = torch.empty_like(q)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=q.device)
     if q.numel():

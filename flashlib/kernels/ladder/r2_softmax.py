@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels.launch.inputs import check_attention, launchable, on_device_of
+from flashlib.kernels.launch.inputs import check_attention, kernel_input, on_device_of
 from flashlib.types import Attention
 
 MAX_BLOCK = 4096  # of a row, in one go; the second look at it finds it in cache
@@ -19,7 +19,7 @@ def attention(Q, K, V, *, causal=False, scale=None):
     """
     check_attention(Q, K, V, causal)
     scale = resolve_scale(scale, Q.shape[-1])
-    S = launchable(Q @ K.mT)  # (B, H, N_q, N_k), not scaled yet
+    S = kernel_input(Q @ K.mT)  # (B, H, N_q, N_k), not scaled yet
     P = torch.empty_like(S)
     lse = torch.empty(S.shape[:3], dtype=torch.float32, device=S.device)
     N_q, N_k = S.shape[2:]

@@ -2,8 +2,9 @@
 
 import contextlib
 import functools
+import math
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 
 import torch
 from torch.autograd import forward_ad
@@ -14,8 +15,8 @@ from flashlib.kernels.private import in_forward_mode
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)
-HERE = contextlib.nullcontext()
-LEFT_ALONE = {}  # {function: the same, which torch.compile does not look into}
+NO_DEVICE_SWITCH = contextlib.nullcontext()
+DISABLED = {}  # {function: the same, which torch.compile does not look into}
 MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles above 256 do not fit a GPU
 
 
@@ -27,20 +28,13 @@ def check_device(**tensors):
 
 
 def check_no_gradient(**tensors):
-    """Raise ValueError or RuntimeError if a kernel is asked for derivatives, or for batches of torch.func.vmap."""
+    """Raise ValueError if a kernel that has no backward is asked for a gradient."""
     for name, X in tensors.items():
         if X.requires_grad and torch.is_grad_enabled():
             raise ValueError(
                 f"{name} requires a gradient, and this kernel has no backward: pass {name}.detach(), "
                 "or call flashlib.kernels.autograd.attention"
             )
-    check_readable(**tensors)
-
-
-def check_no_tangent(*tensors):
-    """Raise RuntimeError if a tensor carries a tangent, which a kernel would lose."""
-    if in_forward_mode() and any(X is not None and forward_ad.unpack_dual(X).tangent is not None for X in tensors):
-        refuse_tangents()
 
 
 def refuse_tangents(*_):
@@ -51,7 +45,7 @@ def refuse_tangents(*_):
     )
 
 
-def in_memory(*tensors) -> bool:
+def have_memory(*tensors) -> bool:
     """Return whether kernels can read the tensors: none is a batch of torch.func.vmap or stands in for another."""
     try:
         for X in tensors:
@@ -69,18 +63,20 @@ def uncompiled(f):
     def run(*args, **options):
         if not torch.compiler.is_compiling():
             return f(*args, **options)
-        if f not in LEFT_ALONE:  # made here, as it imports the compiler, and once, as another is compiled anew
-            LEFT_ALONE[f] = torch.compiler.disable(f)
-        return LEFT_ALONE[f](*args, **options)
+        if f not in DISABLED:  # made here, as it imports the compiler, and once, as another is compiled anew
+            DISABLED[f] = torch.compiler.disable(f)
+        return DISABLED[f](*args, **options)
 
     return run
 
 
 def check_readable(**tensors):
     """Raise RuntimeError unless the tensors are numbers that kernels can read, and no more than that."""
-    check_no_tangent(*tensors.values())
+    given = [X for X in tensors.values() if X is not None]
+    if in_forward_mode() and any(forward_ad.unpack_dual(X).tangent is not None for X in given):
+        refuse_tangents()  # a kernel would lose them
     for name, X in tensors.items():
-        if not in_memory(X):
+        if not have_memory(X):
             raise RuntimeError(
                 f"{name} is a batch of torch.func.vmap, or stands in for a tensor while torch traces, and this "
                 "kernel reads numbers: call flashlib.kernels.autograd.attention"
@@ -131,6 +127,7 @@ def check_attention(
     check_device(Q=Q)
     if not differentiable:
         check_no_gradient(Q=Q, K=K, V=V)
+        check_readable(Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=grouped, values=values)
     check_causal(causal)
     one_by_one = isinstance(head_dims, tuple)
@@ -140,6 +137,27 @@ def check_attention(
         ):  # torch.compile does not support `in` here
             accepted = ", ".join(map(str, head_dims)) if one_by_one else f"{head_dims[0]} to {head_dims[-1]}"
             raise ValueError(f"{name} is {d}; the kernel takes {accepted}: pad {tensors}")
+
+
+def sink_tensor(sink, Q):
+    """Return a sink as a tensor on the device of Q, () or (H_q,).
+
+    Raises ValueError for another shape or a number that is too large, TypeError for what is neither a number nor a
+    floating tensor.
+    """
+    if not isinstance(sink, torch.Tensor):
+        if isinstance(sink, bool) or not isinstance(sink, Real):
+            raise TypeError(f"sink is {sink!r}; pass a number, or a tensor of one for each head, (H_q,)")
+        if not -math.inf <= sink < 1e38:  # false for nan too
+            raise ValueError(f"sink is {sink!r:.40}; pass a number below 1e38")
+        return torch.full((), float(sink), device=Q.device)
+    if not sink.is_floating_point():
+        raise TypeError(f"sink has dtype {sink.dtype}; pass floating-point numbers, e.g. sink.float()")
+    if sink.shape not in ((), (Q.shape[1],)):
+        raise ValueError(
+            f"sink has shape {tuple(sink.shape)}; pass a number, or one for each of {Q.shape[1]} heads"
+        )
+    return sink.to(Q.device)
 
 
 def check_powers_of_two(low, high, **sizes):
@@ -157,7 +175,7 @@ def check_kernel_blocks(**sizes):
     check_powers_of_two(MIN_BLOCK, MAX_BLOCK, **sizes)
 
 
-def launchable(X):
+def kernel_input(X):
     """Return X as a kernel takes it: its last axis contiguous and, in the interpreter, bfloat16 as float32.
 
     Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards. A lazy
@@ -174,4 +192,4 @@ def launchable(X):
 def on_device_of(X):
     """Return a context in which Triton launches on the device of X, which need not be the current one."""
     here = not X.is_cuda or X.device.index == torch.cuda.current_device()
-    return HERE if here else torch.cuda.device(X.device)
+    return NO_DEVICE_SWITCH if here else torch.cuda.device(X.device)

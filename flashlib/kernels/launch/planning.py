@@ -32,10 +32,10 @@ def launch_options(B_r, B_c, num_warps, num_stages) -> dict:
     return {name: int(value) for name, value in options.items()}  # Triton takes no NumPy integer
 
 
-def resolve_descriptors(descriptors, *tensors, pay=True) -> bool:
-    """Return whether to use descriptors: as asked, or where they pay; raise if asked for and impossible.
+def resolve_descriptors(descriptors, *tensors, worthwhile=True) -> bool:
+    """Return whether to use descriptors: as asked, or where worthwhile; raise if asked for and impossible.
 
-    pay: whether they do, where the GPU has TMA.
+    worthwhile: whether they gain time, where the GPU has TMA.
     """
     if descriptors is not None and not isinstance(descriptors, bool):
         raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
@@ -44,7 +44,7 @@ def resolve_descriptors(descriptors, *tensors, pay=True) -> bool:
     possible = all(map(_describable, tensors))
     if descriptors is None:
         # not in fp32, where they spill registers
-        return pay and possible and tensors[0].dtype != torch.float32 and tuned.room(tensors[0].device).tma
+        return worthwhile and possible and tensors[0].dtype != torch.float32 and tuned.room(tensors[0].device).tma
     if descriptors and not possible:
         raise ValueError(
             "descriptors=True takes tensors that start at a multiple of 16 bytes and have rows and strides of "
@@ -93,21 +93,17 @@ class Plans(dict):
     KINDS = {bool, int, str, type, type(None)}  # of an option
 
     def key(self, tensors, *options):
-        """Return the key of a call, None if these are not tensors that kernels can read, or no usual options."""
+        """Return the key of a call; None where it must be checked each time.
+
+        That is for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of
+        an unusual type. So a call whose plan is found has inputs that were checked.
+        """
         kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both
-        if not self.KINDS.issuperset(kinds):
+        if private.in_forward_mode() or not self.KINDS.issuperset(kinds):
             return None
         try:
-            return (
-                options,
-                kinds,
-                tuned.room(tensors[0].device),
-                *[
-                    X if X is None else (X.shape, X.stride(), X.dtype, X.device, X.data_ptr() % 16, X.is_neg())
-                    for X in tensors
-                ],
-            )
-        except (AttributeError, RuntimeError):  # no tensor, or one without numbers
+            return options, kinds, tuned.room(tensors[0].device), *[X if X is None else _kind(X) for X in tensors]
+        except (AttributeError, RuntimeError):
             return None
 
     def keep(self, key, plan):
@@ -116,6 +112,14 @@ class Plans(dict):
         if key is not None:
             self[key] = plan
         return plan
+
+
+def _kind(X):
+    """Return what plans depend on of a tensor; raise AttributeError or RuntimeError for one without memory."""
+    pointer = X.data_ptr()
+    if not pointer and X.numel():
+        raise RuntimeError("it stands in for a tensor")
+    return X.shape, X.stride(), X.dtype, X.device, pointer % 16, X.is_neg()
 
 
 class PlansOfMasks:

@@ -132,11 +132,14 @@ def _bounds(hide, asked) -> Found | None:
     if asked.transposed:
         each = [_rows(*keys, asked.N_k) for keys in each]
     first, end = (torch.from_numpy(np.stack(X).astype(np.int32)).to(asked.device) for X in zip(*each, strict=True))
-    return in_memory(first, end, asked)
+    return intervals(first, end, asked)
 
 
-def in_memory(first, end, asked) -> Found:
-    """Return bounds (B or 1, N) of int32 as they are, of rows, or of keys if transposed; the CPU does not wait."""
+def intervals(first, end, asked) -> Found:
+    """Return what is found for bounds (B or 1, N) of int32, of rows, or of keys if transposed, where they lie.
+
+    The CPU does not wait for them.
+    """
     batches, N = first.shape
     T = triton.cdiv(N, asked.B_C if asked.transposed else asked.B_R)
     spans = torch.empty(batches, T, device_side.SPAN.value, dtype=torch.int32, device=asked.device)

@@ -30,7 +30,7 @@ def mask_args(cu_q, cu_k, causal, asked) -> MaskArgs:
             _launch(T, T_other, len(own) - 1, causal, asked.transposed, *map(_kind, (own, other)))(
                 first, end, own, other
             )
-    found = host_side.in_memory(first, end, asked)
+    found = host_side.intervals(first, end, asked)
     return MaskArgs(found.order, found.numbers)
 
 

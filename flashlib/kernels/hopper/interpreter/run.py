@@ -21,7 +21,7 @@ from flashlib.inputs import check_causal, check_counts, check_shapes, check_tens
 from flashlib.kernels.hopper import forward, launch
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.threads import Role
-from flashlib.kernels.launch.inputs import check_no_gradient, check_powers_of_two
+from flashlib.kernels.launch.inputs import check_no_gradient, check_powers_of_two, check_readable
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import State
 from flashlib.pipeline.schedules import Chance, deadlock
@@ -114,6 +114,7 @@ def attention(Q, K, V, *, causal=False, scale=None, consumers=2, stages=2, B_c=1
     check_tensors(tuple(launch.DTYPES), Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=True)
     check_no_gradient(Q=Q, K=K, V=V)
+    check_readable(Q=Q, K=K, V=V)
     check_causal(causal)
     if Q.shape[-1] not in launch.HEAD_DIMS or consumers not in (2, 3) or not Q.numel() or not K.numel():
         raise ValueError(
