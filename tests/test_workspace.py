@@ -113,3 +113,45 @@ def test_code_that_gives_an_exercise_away_is_folded_in_copies_alone(folders):
         for nb in (nbformat.read(folder / "02_safe_softmax.ipynb", as_version=4) for folder in (source, target))
     ]
     assert folded == [[False, False], [True, False]]
+
+
+def test_a_copy_from_an_earlier_version_is_named_with_the_command_that_helps(folders):
+    source, target = folders
+    workspace.copy(source, target)
+    assert workspace.outdated(source, target) == [] and workspace.advice([]) == ""
+    write(source / "05_one_pass.ipynb", "mended since")
+    assert workspace.outdated(source, target) == ["05_one_pass"]
+    said = workspace.advice(["05_one_pass"])
+    assert "earlier version of the course: 05_one_pass. It may" in said and said.endswith("make fresh CHAPTER=05")
+    workspace.fresh(source, target, "05")
+    assert workspace.outdated(source, target) == []
+
+
+def test_a_copy_that_was_made_before_copies_said_so_is_named(folders):
+    source, target = folders
+    workspace.copy(source, target)
+    write(target / "00_start_here.ipynb", "original")
+    assert workspace.outdated(source, target) == ["00_start_here"]
+    assert "They may" in workspace.advice(["00_start_here", "05_one_pass"])
+
+
+def test_what_a_learner_writes_makes_a_copy_no_older(folders):
+    source, target = folders
+    workspace.copy(source, target)
+    nb = nbformat.read(target / "05_one_pass.ipynb", as_version=4)
+    nb.cells[0].source = "mine"
+    nbformat.write(nb, target / "05_one_pass.ipynb")
+    write(target / "mine.ipynb", "a notebook of my own")
+    assert workspace.outdated(source, target) == []
+
+
+def test_fresh_brings_the_data_of_today_and_keeps_the_other(folders):
+    source, target = folders
+    workspace.copy(source, target)
+    write(source / "data/gpu.json", "recorded anew")
+    workspace.copy(source, target)
+    assert read(target / "data/gpu.json") == "original"
+    workspace.fresh(source, target, "05")
+    assert read(target / "data/gpu.json") == "recorded anew"
+    (kept,) = (path for path in (target / "data").iterdir() if path.name != "gpu.json")
+    assert read(kept) == "original"

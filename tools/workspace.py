@@ -2,10 +2,12 @@
 
 Copies come without outputs, so that no answer stands below a question that asks for a prediction. Code that would
 give an exercise away, in cells tagged `folded`, is folded. Chapters that cannot run on this machine keep their
-outputs, since they are to be read.
+outputs, since they are to be read. A copy says in its metadata which text of the chapter it was made from, so that
+one from an earlier version of the course is found.
 """
 
 import argparse
+import hashlib
 import shutil
 import sys
 from datetime import datetime
@@ -27,11 +29,41 @@ def copy(source, workspace):
             target.parent.mkdir(parents=True, exist_ok=True)
             if original.suffix == ".ipynb":
                 nb = nbformat.read(original, as_version=4)
+                nb.metadata["flashlib"] = {"made_from": version(nb)}
                 nbformat.write(folded(nb if original.stem in to_be_read else without_outputs(nb)), target)
             else:
                 shutil.copyfile(original, target)
             copied.append(target)
     return copied
+
+
+def version(nb) -> str:
+    """Return a hash of what stands in the cells of a chapter."""
+    return hashlib.sha256(repr([cell.source for cell in nb.cells]).encode()).hexdigest()[:12]
+
+
+def outdated(source, workspace) -> list[str]:
+    """Return the names of chapters whose copy was made from another text than today's, or before copies said so."""
+    found = []
+    for original in sorted(source.glob("*.ipynb")):
+        target = workspace / original.name
+        if target.exists():
+            made_from = nbformat.read(target, as_version=4).metadata.get("flashlib", {}).get("made_from")
+            if made_from != version(nbformat.read(original, as_version=4)):
+                found.append(original.stem)
+    return found
+
+
+def advice(names) -> str:
+    """Return what to say of outdated copies, "" where there are none."""
+    if not names:
+        return ""
+    one = len(names) == 1
+    return (
+        f"From an earlier version of the course: {', '.join(names)}. {'It' if one else 'They'} may import what has "
+        f"moved since. To bring today's chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}"
+        f"{'' if one else ', and so on'}"
+    )
 
 
 def without_outputs(nb):
@@ -74,10 +106,17 @@ def set_aside(path):
 
 
 def fresh(source, workspace, chapter):
-    """Set the learner's copy of `chapter` aside and bring a new one; return (new, the old one or None)."""
+    """Set the learner's copy of `chapter` aside and bring a new one; return (new, the old one or None).
+
+    Files of data/ that are not today's are set aside and brought too: the new chapter reads them.
+    """
     original = find_chapter(source, chapter)
     target = workspace / original.name
     old = set_aside(target) if target.exists() else None
+    for data in filter(Path.is_file, source.glob("data/**/*")):
+        mine = workspace / data.relative_to(source)
+        if mine.is_file() and mine.read_bytes() != data.read_bytes():
+            set_aside(mine)
     copy(source, workspace)
     return target, old
 
@@ -93,6 +132,8 @@ def main():
     if args.command == "copy":
         if copied := copy(source, workspace):
             print(f"Copied {len(copied)} files to workspace/")
+        if said := advice(outdated(source, workspace)):
+            print(said)
     else:
         target, old = fresh(source, workspace, args.chapter)
         if old:
