@@ -11,16 +11,17 @@ Read it in this order:
     chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch; any mask
-    cache          who owns which page of a key/value cache, with prefixes shared by content, and its storage
+    cache          a key/value cache in pages: who owns which page, with prefixes shared by content, and its storage
     pipeline       warps, barriers and units of a Hopper multiprocessor, as a model that runs
-    lm             a small language model that takes any attention, writes with a cache or without, and its server
-    recorder       a learner's own loop over tiles: the `Step`s it yields, and what each should hold
-    figures        the inks of all pictures, and numbers as text
-    picture        a picture drawn in a few milliseconds; `orders` of tiles, and the `hierarchy` of memories
-    widgets        the player: every step of `tiled.steps`, moving
+    lm             a small language model: trained with any attention, writing with a cache, serving requests
+
+    types, inputs  what the others share: `Attention`, `Step`, `Traffic` and the notation; checks of what is given
+    learner        a learner's own code: a function sent to another process, a loop over tiles and its true states
+    pictures       still pictures: a canvas, its inks, charts, the order of tiles, the memories of a GPU
+    widgets        what moves: the player of `tiled.steps` and the labs, a folder each
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`
     bench          verified and timed: our kernels beside PyTorch's, NumPy on a CPU; a GPU's counters
-    state          what the others share: `Attention`, `Step`, `Traffic` and the checks of their input
+    chapters       the chapters: title, what each needs, its widgets
 
 `naive`, `tiled`, `torch_ref` and `kernels.forward` have the same function, and the module is the selector:
 `attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention(O, lse)`. Importing `flashlib` imports

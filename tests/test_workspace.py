@@ -122,7 +122,7 @@ def test_a_copy_from_an_earlier_version_is_named_with_the_command_that_helps(fol
     write(source / "05_one_pass.ipynb", "mended since")
     assert workspace.outdated(source, target) == ["05_one_pass"]
     said = workspace.advice(["05_one_pass"])
-    assert "earlier version of the course: 05_one_pass. It may" in said and said.endswith("make fresh CHAPTER=05")
+    assert "earlier version of the course: 05_one_pass. What" in said and said.endswith("make fresh CHAPTER=05")
     workspace.fresh(source, target, "05")
     assert workspace.outdated(source, target) == []
 
@@ -132,7 +132,9 @@ def test_a_copy_that_was_made_before_copies_said_so_is_named(folders):
     workspace.copy(source, target)
     write(target / "00_start_here.ipynb", "original")
     assert workspace.outdated(source, target) == ["00_start_here"]
-    assert "They may" in workspace.advice(["00_start_here", "05_one_pass"])
+    (target / "00_start_here.ipynb").write_text("not a notebook")
+    assert workspace.outdated(source, target) == ["00_start_here"]
+    assert "00_start_here, 05_one_pass. What" in workspace.advice(["00_start_here", "05_one_pass"])
 
 
 def test_what_a_learner_writes_makes_a_copy_no_older(folders):

@@ -43,26 +43,29 @@ def version(nb) -> str:
 
 
 def outdated(source, workspace) -> list[str]:
-    """Return the names of chapters whose copy was made from another text than today's, or before copies said so."""
+    """Return the names of chapters whose copy was made from another text, or before copies said from which."""
     found = []
     for original in sorted(source.glob("*.ipynb")):
         target = workspace / original.name
-        if target.exists():
-            made_from = nbformat.read(target, as_version=4).metadata.get("flashlib", {}).get("made_from")
-            if made_from != version(nbformat.read(original, as_version=4)):
-                found.append(original.stem)
+        if target.exists() and _made_from(target) != version(nbformat.read(original, as_version=4)):
+            found.append(original.stem)
     return found
+
+
+def _made_from(path):
+    try:
+        return nbformat.read(path, as_version=4).metadata.get("flashlib", {}).get("made_from")
+    except Exception:  # a notebook that cannot be read stands in nobody's way
+        return None
 
 
 def advice(names) -> str:
     """Return what to say of outdated copies, "" where there are none."""
     if not names:
         return ""
-    one = len(names) == 1
     return (
-        f"From an earlier version of the course: {', '.join(names)}. {'It' if one else 'They'} may import what has "
-        f"moved since. To bring today's chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}"
-        f"{'' if one else ', and so on'}"
+        f"From an earlier version of the course: {', '.join(names)}. What these import may have moved since. To "
+        f"bring today's chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}"
     )
 
 

@@ -5,26 +5,20 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
-    forward_ideas   rung 5 of the ladder, with a switch for each idea that takes it back
-    backward        its gradients, with P recomputed tile by tile
-    backward_passes the kernels of the backward pass
-    backward_ideas  its passes, with a switch for each of their ideas that takes it back
-    autograd        both as one operation of PyTorch
-    varlen          sequences of any lengths, packed one after the other; packed: what their rows see
-    sinks           attention with a sink
-    decode          few new queries over a cache; decode_passes: its kernels; paged: what a cache is to them
-    decode_ideas    the same in one kernel
+    backward        its gradients, with P recomputed tile by tile; backward_passes: its kernels
+    autograd        both as one operation of PyTorch, with a sink if one is given
+    varlen          sequences of any lengths, packed one after the other
+    decode          few new queries over a cache; decode_passes: its kernels
     append          new keys and values written into a cache, rotated on the way
-    variants        how a kernel is told of a mask; seen: what it asks of it
-    tuned           their tiles, warps and stages for each GPU
-    launching       how they are launched: options, descriptors, plans that are made once
-    tiles           what they share: how tiles are loaded and stored
-    interpreter     the interpreter made faster
-    private         what is used of the insides of Triton and torch; private_names: a list of it
-    compiled        what the compiler makes of a kernel, for any GPU, present or not; registry: which there are
-    occupancy       how many programs a multiprocessor can hold at a time
-    hopper          kernels for Hopper alone, in Gluon, where warps have roles
+
+    launch          inputs checked, plans made once, tiles chosen and loaded, the layout of a cache
+    masking         how a kernel is told of a mask, and what it asks of it
+    compiler        what the compiler makes of a kernel, for any GPU, present or not; a learner's kernel too
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
+    ablations       the kernels with a switch for each idea that takes it back
+    hopper          kernels for Hopper alone, in Gluon, where warps have roles; their ladder and their interpreter
+    interpreter     Triton's interpreter made faster
+    private         what is used of Triton and torch that they do not promise to keep; private_names: the list
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
 """
