@@ -14,8 +14,8 @@ MODULES = {
     for path in sorted((ROOT / "flashlib").rglob("*.py"))
 }
 
-# The rooms of flashlib from the ground up, and what each may import: only rooms that stand above it in this list. A
-# room is a folder with what has no room of its own below it, or a file on top.
+# The rooms of flashlib from the ground up, and what each may import: only rooms that stand above it in this list.
+# A room is a folder with what has no room of its own below it, or a file on top.
 ROOMS = {
     "flashlib": "",
     "types": "",
@@ -50,7 +50,8 @@ ROOMS = {
     "widgets": "types inputs gpus masks softmax memory cost naive tiled cache pipeline learner lm pictures / "
     "kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base",
-    "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, kernels.launch, checks.engine",
+    "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, kernels.launch, "
+    "checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
     "kernels.launch, kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters / checks.engine",
@@ -60,8 +61,8 @@ ROOMS = {
     "kernels.compiler, kernels.hopper, checks.engine, bench.common",
 }
 
-# Implementations of which none imports another: the lines that they have in common are the lesson, and sharing them
-# would hide it. The fifth rung of Hopper's ladder is the fourth with other registers.
+# Implementations of which none imports another: the lines that they have in common are the lesson, and sharing
+# them would hide it. The fifth rung of Hopper's ladder is the fourth with other registers.
 APART = [
     r"flashlib\.(softmax|naive|tiled|chunked|torch_ref)",
     r"flashlib\.kernels\.(softmax|forward|append)",
