@@ -163,11 +163,14 @@ def weighted_sum_normalised(x, V):
 def summarise(x, V=None) -> State:
     """Return the State of some scores (N,) and, if given, their values (N, d)."""
     _check_row(x, V)
-    m = x.max(initial=-np.inf)
-    if m == -np.inf:
-        return IDENTITY
-    p = np.exp(x - m)
-    return State(m, p.sum(), 0.0 if V is None else p @ V)
+    return IDENTITY if x.max(initial=-np.inf) == -np.inf else summarise_rows(x, V)
+
+
+def summarise_rows(S, V=None) -> State:
+    """Return the State of each row of scores (..., N) and, if given, of their values (N, d)."""
+    m = S.max(axis=-1, initial=-np.inf)
+    P = np.exp(S - np.where(m == -np.inf, 0, m)[..., None])  # -inf - (-inf) would be nan
+    return State(m, P.sum(axis=-1), 0.0 if V is None else P @ V)
 
 
 def merge(a: State, b: State) -> State:

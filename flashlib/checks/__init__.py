@@ -9,11 +9,11 @@ An answer runs in a process of its own under a time limit; nothing leaves the ma
 `chapters`, a folder for each.
 """
 
-from flashlib.checks import chapters
 from flashlib.checks.classroom.progress_table import progress
-from flashlib.checks.engine.exercise import EXERCISES
+from flashlib.checks.engine import folders
+from flashlib.checks.engine.exercises import EXERCISES
 from flashlib.checks.engine.prediction import predict
 
-chapters.modules("exercises*.py")  # each registers its exercises
+folders.modules("exercises*.py")  # each registers its exercises
 __all__ = ["EXERCISES", "predict", "progress", *EXERCISES]  # noqa: PLE0604
 globals().update(EXERCISES)  # checks.merge, checks.fa2, ...

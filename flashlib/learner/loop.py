@@ -8,17 +8,17 @@ from numbers import Integral
 import numpy as np
 
 from flashlib import tiled
-from flashlib.softmax import IDENTITY, State, merge
+from flashlib.softmax import State, merge, summarise_rows
 from flashlib.types import Step
 
 STATE = ("m", "l", "O_acc")
 OTHERS = ("m_old", "alpha", "l_old", "O_acc_old", "S_ij", "P_ij")
 
 
-class NotTaken(ValueError):
-    """Something that was yielded and is no step.
+class InvalidStep(ValueError):
+    """Something that was yielded and is not a step.
 
-    why: "no_step" (it lacks `name`), "no_block" (`name` is no number of a block, there are `count`), "no_array"
+    why: "no_step" (it lacks `name`), "no_block" (`name` is not the number of a block, there are `count`), "no_array"
     (`name` is not of the shape `expected`) or "goes_on" (there are `most` tiles). given: what it is.
     """
 
@@ -39,10 +39,7 @@ class Truth:
         i = tile[0]
         if tile in self.tiles and tile not in self.seen:
             self.seen.add(tile)
-            S_ij, cols = self.tiles[tile].S_ij, self.tiles[tile].cols
-            m = S_ij.max(axis=1)
-            P = np.exp(S_ij - np.where(m == -np.inf, 0, m)[:, None])
-            state = State(m, P.sum(axis=1), P @ tiled.load(self.V, cols))
+            state = summarise_rows(self.tiles[tile].S_ij, tiled.load(self.V, self.tiles[tile].cols))
             self.states[i] = merge(self.states[i], state) if i in self.states else state
         return self.states.get(i)
 
@@ -66,19 +63,18 @@ class Recorder:
         self.steps, self.true, self.last = [], [], {}
 
     def follow(self, made):
-        """Yield after each step that is taken from an iterable; raises NotTaken, and what the iterable raises."""
+        """Yield after each step that is taken from an iterable; raise InvalidStep, and what the iterable raises."""
         most = len(self.rows) * len(self.cols)
         for given in made:
             if len(self.steps) == most:
-                raise NotTaken("goes_on", most=most)
+                raise InvalidStep("goes_on", most=most)
             self._take(given)
             yield
 
     def identity(self, i):
         """Return the State of a row block that has seen nothing."""
         n_r = self.rows[i].stop - self.rows[i].start
-        shapes = (n_r,), (n_r,), (n_r, self.d)
-        return State(*(np.full(shape, x, self.dtype) for shape, x in zip(shapes, IDENTITY, strict=True)))
+        return summarise_rows(np.empty((n_r, 0), self.dtype), np.empty((0, self.d), self.dtype))
 
     def before(self, k):
         """Return the Step before step k in its row block, or the State before any."""
@@ -101,9 +97,9 @@ class Recorder:
     def _index(self, given, name, blocks):
         value = getattr(given, name, None)
         if value is None:
-            raise NotTaken("no_step", given=given, name=name)
+            raise InvalidStep("no_step", given=given, name=name)
         if not isinstance(value, Integral) or not 0 <= value < len(blocks):
-            raise NotTaken("no_block", given=value, name=name, count=len(blocks))
+            raise InvalidStep("no_block", given=value, name=name, count=len(blocks))
         return int(value)
 
     def _array(self, given, name, shape):
@@ -116,5 +112,5 @@ class Recorder:
         except (TypeError, ValueError):
             X = np.array(np.nan)
         if X.shape != shape:
-            raise NotTaken("no_array", given=value, name=name, expected=shape, tile=(given.i, given.j))
+            raise InvalidStep("no_array", given=value, name=name, expected=shape, tile=(given.i, given.j))
         return X

@@ -9,7 +9,9 @@ import importlib
 import io
 import linecache
 import pickle
+import sys
 import types
+from typing import NamedTuple
 
 import cloudpickle
 
@@ -18,11 +20,23 @@ class CannotBeSent(Exception):
     """What a function uses cannot be sent to another process."""
 
 
-def dumps(what) -> tuple[bytes, dict]:
-    """Return `what` pickled, and {file: lines} of the cells its functions come from; raise CannotBeSent.
+class Parcel(NamedTuple):
+    """What is sent.
 
-    Kernels of Triton and Gluon are sent as the functions they are made of, and made again where they arrive: there
-    it is decided whether Triton's are interpreted.
+    pickled: the functions. sources: {file: lines} of the cells that they come from. has_kernels: whether there may
+    be kernels among them, or what else needs Triton: then who receives it imports `flashlib.kernels` before it is
+    loaded, where it is decided whether kernels are interpreted.
+    """
+
+    pickled: bytes
+    sources: dict
+    has_kernels: bool
+
+
+def dumps(what) -> Parcel:
+    """Return the Parcel of `what`; raise CannotBeSent.
+
+    Kernels of Triton and Gluon are sent as the functions they are made of, and made again where they arrive.
     """
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
@@ -30,14 +44,15 @@ def dumps(what) -> tuple[bytes, dict]:
         pickler.dump(what)
     except Exception as error:  # whatever a global of the learner's raises when it is pickled
         raise CannotBeSent(f"{type(error).__name__}: {error}") from error
-    return buffer.getvalue(), {file: linecache.getlines(file) for file in pickler.files}
+    sources = {file: linecache.getlines(file) for file in pickler.files}
+    return Parcel(buffer.getvalue(), sources, "triton" in sys.modules)
 
 
-def loads(pickled, sources):
-    """Return what `dumps` pickled."""
-    for file, lines in sources.items():
+def loads(parcel):
+    """Return what `dumps` put into a Parcel."""
+    for file, lines in parcel.sources.items():
         linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))
-    return pickle.loads(pickled)
+    return pickle.loads(parcel.pickled)
 
 
 class _Pickler(cloudpickle.CloudPickler):
@@ -60,15 +75,12 @@ class _Pickler(cloudpickle.CloudPickler):
 
 
 def _jit(fn):
-    from flashlib.kernels import triton  # imported there, where it is decided whether kernels are interpreted
-
+    triton = importlib.import_module("triton")
     fn.__globals__.setdefault("tl", triton.language)  # the interpreter wants it, and only what is used is sent
     return triton.jit(fn)
 
 
 def _gluon_jit(fn):
-    from flashlib.kernels import triton  # noqa: F401  first, as above
-
     return importlib.import_module("triton.experimental.gluon").jit(fn)
 
 

@@ -31,12 +31,12 @@ from flashlib.pipeline.commands import (
     barriers,
     ring,
 )
-from flashlib.pipeline.multiprocessor import KINDS, Fault
+from flashlib.pipeline.multiprocessor import KINDS, Fault, Kind
 from flashlib.pipeline.schedules import Report, check
 from flashlib.pipeline.timeline import MACHINE, Machine, Timeline, run
 
 __all__ = [
     "KINDS", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fault", "Fence", "Finish", "FinishStores",
-    "MACHINE", "Machine", "Product", "Program", "Report", "Ring", "Slot", "Store", "Timeline", "Wait", "Write",
-    "barriers", "check", "ring", "run",
+    "Kind", "MACHINE", "Machine", "Product", "Program", "Report", "Ring", "Slot", "Store", "Timeline", "Wait",
+    "Write", "barriers", "check", "ring", "run",
 ]  # fmt: skip

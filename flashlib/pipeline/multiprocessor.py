@@ -5,31 +5,50 @@ and `complete` does. Who calls them in which order is a schedule: `schedules` tr
 that the speeds of the units give. What a kernel must never do raises Fault.
 """
 
+from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
 from flashlib.pipeline import commands as c
 
 
+class Kind(StrEnum):
+    """What a kernel must never do, in a few words; KINDS says what each means."""
+
+    DEADLOCK = "deadlock"
+    OVERWRITTEN = "overwritten"
+    READ_TOO_EARLY = "read too early"
+    TWO_PHASES_AHEAD = "two phases ahead"
+    TOO_MANY_ARRIVALS = "too many arrivals"
+    OUT_OF_TURN = "out of turn"
+    REGISTERS = "registers"
+    NOT_VISIBLE = "not visible"
+    LEFT_BEHIND = "left behind"
+
+    @property
+    def id(self) -> str:
+        return self.name.lower()
+
+
+KINDS = {
+    Kind.DEADLOCK: "nobody can go on",
+    Kind.OVERWRITTEN: "a slot is filled while it is still read",
+    Kind.READ_TOO_EARLY: "a tile is read that is not there",
+    Kind.TWO_PHASES_AHEAD: "a barrier completes another phase before a role saw the last one",
+    Kind.TOO_MANY_ARRIVALS: "a barrier gets more arrivals than a phase takes",
+    Kind.OUT_OF_TURN: "a role issues a product before it is its turn",
+    Kind.REGISTERS: "the result of a product is used before the role waited for it",
+    Kind.NOT_VISIBLE: "a slot that threads wrote is read by a unit without a fence",
+    Kind.LEFT_BEHIND: "a role ends while something of its own is in flight",
+}
+
+
 class Fault(Exception):
-    """Something that a kernel must never do. kind: one of KINDS; role: who did it; said: a sentence."""
+    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence."""
 
     def __init__(self, kind, role, said):
         super().__init__(said)
         self.kind, self.role, self.said = kind, role, said
-
-
-KINDS = {
-    "deadlock": "nobody can go on",
-    "overwritten": "a slot is filled while it is still read",
-    "read too early": "a tile is read that is not there",
-    "two phases ahead": "a barrier completes another phase before a role saw the last one",
-    "too many arrivals": "a barrier gets more arrivals than a phase takes",
-    "out of turn": "a role issues a product before it is its turn",
-    "registers": "the result of a product is used before the role waited for it",
-    "not visible": "a slot that threads wrote is read by a unit without a fence",
-    "left behind": "a role ends while something of its own is in flight",
-}
 
 
 class Flight(NamedTuple):
@@ -117,13 +136,13 @@ class State:
     def end(self, role):
         """Take note that a role has yielded its last command."""
         for name in (*self.waited[role][0], *self.waited[role][1]):
-            raise Fault("left behind", role, f"{role} ends, and never waited until {name} is done")
+            raise Fault(Kind.LEFT_BEHIND, role, f"{role} ends, and never waited until {name} is done")
 
     def end_all(self):
         """Take note that all roles have ended: shared memory is given to another program."""
         for flight in self.copies:
             said = f"all roles end while the copy of {flight.command.tile} into {flight.command.slot} is under way"
-            raise Fault("left behind", flight.role, said)
+            raise Fault(Kind.LEFT_BEHIND, flight.role, said)
 
     def _wait(self, role, command, now):
         self.seen[role, command.barrier] = self.target(role, command)
@@ -139,7 +158,7 @@ class State:
         left, missing = left + arrivals, missing + n_bytes
         if left < 0:
             said = f"{role} arrives at {barrier}, where phase {completed} already has all {barrier.count} arrivals"
-            raise Fault("too many arrivals", role, said)
+            raise Fault(Kind.TOO_MANY_ARRIVALS, role, said)
         if left or missing:
             self.barriers[barrier] = left, missing, completed
             return
@@ -151,7 +170,7 @@ class State:
                 f"phase {completed} of {barrier} completes before {other}, which waits for parity "
                 f"{wait.phase}, has seen phase {completed - 1}; from now on it waits for phase {completed + 1}"
             )
-            raise Fault("two phases ahead", other, said)
+            raise Fault(Kind.TWO_PHASES_AHEAD, other, said)
 
     def _copy(self, role, command, now):
         self._check_free(role, command.slot, f"the copy of {command.tile}")
@@ -212,14 +231,14 @@ class State:
         for flight in self.products:
             if any(read is slot for read, _ in flight.command.reads):
                 said = f"{what} goes into {slot} while {flight.role}'s product {flight.command.name} reads it"
-                raise Fault("overwritten", role, said)
+                raise Fault(Kind.OVERWRITTEN, role, said)
         for flight in self.stores:
             if flight.command.slot is slot:
-                raise Fault("overwritten", role, f"{what} goes into {slot} while the copy unit stores it")
+                raise Fault(Kind.OVERWRITTEN, role, f"{what} goes into {slot} while the copy unit stores it")
         for flight in self.copies:
             if flight.command.slot is slot:
                 said = f"{what} goes into {slot} while the copy of {flight.command.tile} into it is under way"
-                raise Fault("overwritten", role, said)
+                raise Fault(Kind.OVERWRITTEN, role, said)
 
     def _check_read(self, role, slot, tile, what):
         self._check_fenced(role, slot, what)
@@ -230,24 +249,26 @@ class State:
         there = (
             f"the copy of {coming} is under way" if coming else f"there is {held}" if held else "nothing is there"
         )
-        raise Fault("read too early", role, f"{what} of {role} reads {tile} from {slot}, where {there}")
+        raise Fault(Kind.READ_TOO_EARLY, role, f"{what} of {role} reads {tile} from {slot}, where {there}")
 
     def _check_fenced(self, role, slot, what):
         if any(written is slot for written, _ in self.unfenced):
-            raise Fault("not visible", role, f"{what} uses {slot}, which threads wrote, without a fence between")
+            raise Fault(
+                Kind.NOT_VISIBLE, role, f"{what} uses {slot}, which threads wrote, without a fence between"
+            )
 
     def _check_needs(self, role, what, needs):
         for name in needs:
             if name in self.waited[role][0]:
                 said = f"{what} of {role} uses {name} before a Finish says that this product is done"
-                raise Fault("registers", role, said)
+                raise Fault(Kind.REGISTERS, role, said)
 
     def _check_turn(self, role, command):
         if command.turn is None:
             return
         if command.turn < self.turn:
             said = f"{role} issues {command.name}, of turn {command.turn}, after a product of turn {self.turn}"
-            raise Fault("out of turn", role, said)
+            raise Fault(Kind.OUT_OF_TURN, role, said)
         self.turn = command.turn
 
 

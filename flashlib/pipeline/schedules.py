@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from flashlib.inputs import check_counts
 from flashlib.pipeline import commands as c
-from flashlib.pipeline.multiprocessor import Fault, Flight, State
+from flashlib.pipeline.multiprocessor import Fault, Flight, Kind, State
 
 QUIET = {c.Compute, c.Finish, c.FinishStores}  # that no other role can notice
 
@@ -103,7 +103,7 @@ class Walk:
 def deadlock(state, stuck, to_come=None) -> Fault:
     """Return the Fault that says who waits for whom. stuck: each role's command; to_come: all it has left."""
     said = "; ".join(_why(state, role, command, to_come) for role, command in stuck.items())
-    return Fault("deadlock", next(iter(stuck)), said)
+    return Fault(Kind.DEADLOCK, next(iter(stuck)), said)
 
 
 def _why(state, role, wait, to_come):
@@ -229,7 +229,7 @@ def played(walk, pick):
 
 def _shorter(program, lists, actions, fault):
     """Return a schedule to the same kind of fault without what it does not take; a deadlock takes all of it."""
-    if fault.kind in ("deadlock", "left behind"):
+    if fault.kind in (Kind.DEADLOCK, Kind.LEFT_BEHIND):
         return actions
     size = len(actions) // 2
     while size:

@@ -8,7 +8,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import solutions  # noqa: E402
-from flashlib.checks.engine.exercise import EXERCISES  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
 from tools import notebooks, solved  # noqa: E402
 

@@ -9,8 +9,10 @@ from flashlib.cache.pages import Pages  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
 from flashlib.checks.chapters.inference import exercises_pages  # noqa: E402
 from flashlib.checks.chapters.inference.operations import cause, play, text  # noqa: E402
-from flashlib.checks.engine import solutions  # noqa: E402
-from flashlib.checks.engine.examine import Finding  # noqa: E402
+from flashlib.checks.engine import (
+    Finding,  # noqa: E402
+    solutions,  # noqa: E402
+)
 
 if chapter("15_inference").obstacles():
     pytest.skip("the solutions of the chapter import Triton", allow_module_level=True)

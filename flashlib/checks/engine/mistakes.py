@@ -8,11 +8,14 @@
         l = l_old + P_ij.sum(axis=1)                        what makes it, as `Program.edited` takes it,
         alpha -> 1                                          or another way to make it
         l -> (l + {1e-6|1e-9})                              two ways, one with each
+        yield Finish() -> yield Finish()                    a way that goes on in the next line of the program:
+            yield Arrive(empty)                             all that is indented further
 
 A row without a way to make it is the sentence of what a check finds out by itself; it may have {fields}. Of a row
 whose id is there already, the sentence is replaced, and the ways if there are any. A star after the id marks a
 mistake that is often made beside another; `drop *` takes the stars off the rows above. A line that begins with #
-is a comment.
+is a comment, and blanks at the end of a line count for nothing.
+`python -m flashlib.checks.mistakes CHAPTER` shows what the tables of a chapter make.
 """
 
 import re
@@ -21,11 +24,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from flashlib.checks import chapters
+from flashlib.checks.engine import folders
 
-SHARED = Path(__file__).parents[1] / "shared"
+CHECKS = Path(__file__).parents[1]
 ROW = re.compile(r"(\w+)(\*?): (.+)")
 EITHER = re.compile(r"\{([^{}|]+(?:\|[^{}|]+)+)\}")
+INDENT = " " * 4
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Mistake:
 def tables() -> dict[str, dict[str, Mistake]]:
     """Return {table: {id: Mistake}} of all files."""
     found: dict[str, dict[str, Mistake]] = {}
-    for path in (*sorted(SHARED.glob("*.txt")), *chapters.files("mistakes.txt")):
+    for path in (*sorted((CHECKS / "shared").glob("*.txt")), *folders.files("mistakes.txt")):
         read(path, found)
     return found
 
@@ -53,45 +57,93 @@ def table(name) -> dict[str, Mistake]:
 
 
 def read(path, found, joined=False):
-    """Add the tables of a file to those found. joined: an id may come again in a table, and its ways are added."""
-    _read(path.read_text(encoding="utf-8"), found, joined)
+    """Add the tables of a file to those found, {table: {id: Mistake}}.
+
+    joined: an id may come again in a table, and its ways are added. Raises ValueError, which names file and line.
+    """
+    reader = _Reader(found, joined)
+    for number, line in _lines(path.read_text(encoding="utf-8")):
+        try:
+            reader.take(line)
+        except ValueError as error:
+            shown = path.relative_to(CHECKS.parents[1]) if path.is_relative_to(CHECKS) else path
+            raise ValueError(f"{shown}, line {number}: {error}") from None
 
 
-def _read(text, found, joined=False):
-    texts, rows, last, lines = {}, None, "", text.splitlines()
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        said = string.Template(line).safe_substitute(texts)
-        if line.startswith("    "):
-            old = rows[last]
-            rows[last] = Mistake(old.id, old.sentence, (*old.ways, *_ways(line[4:])), old.often)
-        elif line.startswith("["):
-            name = line.strip("[] ")
-            if name in found:
-                raise ValueError(f"line {number}: there are two tables {name}")
-            rows = found[name] = {}
-        elif line.startswith("$"):
-            key, _, value = said[1:].partition(" = ")
-            texts[key] = value
+def _lines(text):
+    """Yield the number and the text of each line that counts; with it those that are indented further."""
+    number, whole = 0, ""
+    for n, line in enumerate(text.splitlines(), start=1):
+        if False and line.startswith(2 * INDENT) and whole.startswith(INDENT):
+            whole += f"\\n{line.removeprefix(INDENT)}"
+        elif line.strip() and not line.startswith("#"):
+            if whole:
+                yield number, whole
+            number, whole = n, line
+    if whole:
+        yield number, whole
+
+
+class _Reader:
+    """Takes the lines of a file, one by one."""
+
+    def __init__(self, found, joined):
+        self.found, self.joined = found, joined
+        self.texts, self.rows, self.last = {}, None, ""
+        self.replaces = False  # whether the next way takes the place of those that the row has
+
+    def take(self, line):
+        """Enter a line into the tables; raises ValueError if it does not belong there."""
+        said = string.Template(line).safe_substitute(self.texts)
+        if line.startswith("["):
+            self._begin(line.strip("[]"))
+        elif line.startswith("$") and " = " in line:
+            key, _, self.texts[key] = said[1:].partition(" = ")
+        elif self.rows is None:
+            raise ValueError(f"a row belongs in a table, below a line [NAME]: {line}")
+        elif line.startswith(INDENT):
+            self._add(line.removeprefix(INDENT))
         elif line.startswith("use "):
-            others = found[line.removeprefix("use ").strip()]
-            if twice := rows.keys() & others.keys():
-                raise ValueError(f"line {number}: {', '.join(sorted(twice))} would lose what stands above")
-            rows |= others
+            self._use(line.removeprefix("use "))
         elif line.startswith("drop "):
-            for key in line.removeprefix("drop ").split():
-                if key == "*":
-                    rows |= {id: replace(row, often=False) for id, row in rows.items()}
-                else:
-                    del rows[key]
+            self._drop(line.removeprefix("drop ").split())
         elif row := ROW.fullmatch(said):
-            last, often = row[1], bool(row[2])
-            has_ways = number < len(lines) and lines[number].startswith("    ")
-            ways = rows[last].ways if last in rows and (joined or not has_ways) else ()
-            rows[last] = Mistake(last, row[3], ways, often)
+            self.last, self.replaces = row[1], not self.joined
+            ways = self.rows[self.last].ways if self.last in self.rows else ()
+            self.rows[self.last] = Mistake(self.last, row[3], ways, bool(row[2]))
         else:
-            raise ValueError(f"line {number} does not belong in a table: {line}")
+            raise ValueError(f"it does not belong in a table; a row is `id: sentence`: {line}")
+
+    def _begin(self, name):
+        if name in self.found:
+            raise ValueError(f"there are two tables {name}")
+        self.rows = self.found[name] = {}
+        self.joined = name.startswith("wrong ")
+        self.last = ""
+
+    def _add(self, way):
+        if not self.last:
+            raise ValueError(f"a way to make a mistake belongs below its row: {way}")
+        if False and way.startswith(" "):
+            raise ValueError(f"a text that begins with a blank stands in backticks: {way}")
+        old = self.rows[self.last]
+        before = () if self.replaces else old.ways
+        self.rows[self.last], self.replaces = replace(old, ways=(*before, *_ways(way))), False
+
+    def _use(self, name):
+        if name not in self.found:
+            raise ValueError(f"there is no table {name} above; there are {', '.join(self.found)}")
+        others = self.found[name]
+        if twice := self.rows.keys() & others.keys():
+            raise ValueError(f"{', '.join(sorted(twice))} would lose what stands above")
+        self.rows |= others
+
+    def _drop(self, ids):
+        for id in ids:
+            if id == "*":
+                self.rows |= {id: replace(row, often=False) for id, row in self.rows.items()}
+            elif self.rows.pop(id, None) is None:
+                raise ValueError(f"there is no row {id} above to drop; there are {', '.join(self.rows)}")
 
 
 def _ways(text):

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks import chapters
-from flashlib.checks.classroom import progress_file
-from flashlib.checks.engine.verdict import Verdict
-
-UNANSWERED = "not answered yet"
+from flashlib.checks.engine import folders, progress_file
+from flashlib.checks.engine.verdict import Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -39,19 +36,19 @@ class Question:
 @cache
 def questions():
     """Return all questions by name, {name: Question}, in the order of the chapters."""
-    return {q.name: q for module in chapters.modules("questions.py") for q in module.QUESTIONS}
+    return {q.name: q for module in folders.modules("questions.py") for q in module.QUESTIONS}
 
 
 def predict(name, *answer, **parts):
     """Return a card that asks for a prediction and says at once whether it is right: `predict("tiles")`.
 
     With an answer, `predict("tiles", 10)` or by part `predict("overflow", fp16=12)`, return the Verdict on it. An
-    answer of `...` is none. Never raises.
+    answer of `...` is not given yet. Never raises.
     """
     if name not in questions():
         near = difflib.get_close_matches(str(name), questions(), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        return Verdict(str(name), "not checked", f"there is no question {name!r}{hint}")
+        return Verdict(str(name), Outcome.NOT_CHECKED, f"there is no question {name!r}{hint}")
     question = questions()[name]
     if not answer and not parts:
         return _card(question)
@@ -60,20 +57,22 @@ def predict(name, *answer, **parts):
     if unknown := sorted(given.keys() - expected.keys()):
         accepted = ", ".join(f"{part}=..." if part else "..." for part in expected)
         what = f"there is no part {unknown[0]!r}" if unknown[0] else "it has several parts"
-        return Verdict(name, "not checked", f"{what}: checks.predict({name!r}, {accepted})")
+        return Verdict(name, Outcome.NOT_CHECKED, f"{what}: checks.predict({name!r}, {accepted})")
     if not given:
-        return Verdict(name, UNANSWERED, "put what you expect in place of the dots, then run this cell")
+        return Verdict(name, Outcome.NOT_ANSWERED, "put what you expect in place of the dots, then run this cell")
     if slips := [
         _named(part, kind) for part, x in given.items() if (kind := _wrong_kind(question, x, expected[part]))
     ]:
-        return Verdict(name, UNANSWERED, "; ".join(slips))  # no answer yet, so it does not cost the reason
+        return Verdict(
+            name, Outcome.NOT_ANSWERED, "; ".join(slips)
+        )  # no answer yet, so it does not cost the reason
     graded = [_named(part, _grade(question, part, x, expected[part])) for part, x in given.items()]
     problem = "; ".join(filter(None, graded))
     if left := [part for part in expected if part not in given]:
-        return Verdict(name, UNANSWERED, f"{problem or 'right so far'}; left: {', '.join(left)}")
+        return Verdict(name, Outcome.NOT_ANSWERED, f"{problem or 'right so far'}; left: {', '.join(left)}")
     if problem:
-        return Verdict(name, "wrong", f"{problem}.", (("why", question.reason),))
-    return Verdict(name, "right", question.reason)
+        return Verdict(name, Outcome.WRONG, f"{problem}.", (("why", question.reason),))
+    return Verdict(name, Outcome.RIGHT, question.reason)
 
 
 def _only(answer):
@@ -98,26 +97,27 @@ def _card(question):
 
 def _field(question, part, right):
     """Return what a card is told of one part, see PredictionCard."""
-    wrong = []
-    for value, why in question.wrong.items():
-        if isinstance(value, tuple) and value and isinstance(value[0], str):
-            if value[0] != part:
-                continue
-            value = value[1]
-        value = _plain(value, question.choices)
-        if not _wrong_kind(question, value, right):
-            wrong.append([_typed(value), why])
+    wrong = ((_plain(value, question.choices), why) for value, why in _overlooked(question, part))
     return {
         "part": part,
         "label": question.labels.get(part, part.replace("_", " ")),
         "kind": _kind(right),
         "right": _typed(right),
         "shown": f"{right:.4g}" if isinstance(right, float) else _typed(right),
-        "wrong": wrong,
+        "wrong": [[_typed(value), why] for value, why in wrong if not _wrong_kind(question, value, right)],
         "choices": list(question.choices),
         "length": len(right) if isinstance(right, tuple) else 0,
         "tolerance": question.tolerance,
     }
+
+
+def _overlooked(question, part):
+    """Yield the wrong values of a part, each with what it overlooks."""
+    for value, why in question.wrong.items():
+        if not (isinstance(value, tuple) and value and isinstance(value[0], str)):
+            yield value, why  # of any part
+        elif value[0] == part:
+            yield value[1], why
 
 
 def _kind(right):
@@ -147,9 +147,8 @@ def _grade(question, part, given, right):
     if _equal(given, right, question.tolerance):
         return ""
     shown = f"{right:.4g}" if isinstance(right, float) else repr(right)
-    for value, why in question.wrong.items():
-        of_part = isinstance(value, tuple) and value[:1] == (part,) and bool(part)
-        if _equal(given, value[1] if of_part else value, question.tolerance):
+    for value, why in _overlooked(question, part):
+        if _equal(given, value, question.tolerance):
             return f"not {given!r}, but {shown} ({why})"
     near = _near(given, right) if question.tolerance and _is_number(right) and _is_number(given) else ""
     return f"not {given!r}, but {shown}{near}"

@@ -34,13 +34,13 @@ def call(function, *arguments, limit):
     """Return (function(*arguments), what it printed), run in another process within `limit` seconds of computing.
 
     Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
-    an empty folder of their own, and processes that they leave behind are ended. Raises parcel.CannotBeSent,
+    an empty folder of their own, and processes that they leave behind are ended. Raises pickling.CannotBeSent,
     NotEnded, or RuntimeError with the traceback if `function` itself raised.
     """
-    sent = *pickling.dumps((function, arguments)), "triton" in sys.modules  # it may need Triton
+    parcel = pickling.dumps((function, arguments))
     here, there = (context := _context()).Pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        process = context.Process(target=_child, args=(there, folder, limit, *sent), daemon=True)
+        process = context.Process(target=_child, args=(there, folder, limit, parcel), daemon=True)
         with _no_main():
             process.start()
         there.close()
@@ -121,7 +121,7 @@ def _context():
 _connection = None
 
 
-def _child(connection, folder, limit, pickled, sources, triton):
+def _child(connection, folder, limit, parcel):
     """Run what was sent and send what comes out."""
     global _connection
     _connection = connection
@@ -131,9 +131,9 @@ def _child(connection, folder, limit, pickled, sources, triton):
     printed = _Printed()
     try:
         warnings.simplefilter("ignore")
-        if triton:
+        if parcel.has_kernels:
             import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
-        function, arguments = pickling.loads(pickled, sources)
+        function, arguments = pickling.loads(parcel)
         connection.send(("started", None))
         if COMPUTED:
             signal.signal(COMPUTED, signal.SIG_DFL)
@@ -141,7 +141,7 @@ def _child(connection, folder, limit, pickled, sources, triton):
         with contextlib.redirect_stdout(printed):
             result = function(*arguments)
         message = "done", (result, printed.getvalue())
-    except BaseException:  # SystemExit too: a learner's exit() is no end of a check
+    except BaseException:  # SystemExit too: a learner's exit() does not end a check
         message = "raised", traceback.format_exc()
     connection.send(message)
 

@@ -30,7 +30,8 @@ class Program:
         """Return the program with lines or text replaced: "alpha = 1; O_acc / l -> O_acc".
 
         A line replaces the only one that assigns the same name, or that begins with the same keyword; text
-        replaces what is there once. Raises ValueError if there is no such line or text, or more than one.
+        replaces what is there once, and `\\n` in it is the end of a line. A text that begins or ends with a blank
+        stands in backticks. Raises ValueError if there is no such line or text, or more than one.
         """
         source = self.source
         for part in self._translated(change).split("; "):
@@ -67,6 +68,11 @@ def defined(signature, *lines, **names) -> Program:
     return Program(f"def {signature}:\n{textwrap.indent(body, '    ')}", {"np": np} | names)
 
 
+def written(text, **names) -> Program:
+    """Return the Program of a text; names: its globals beside np."""
+    return Program(text.strip(), {"np": np} | names)
+
+
 @lru_cache(maxsize=4096)
 def _compiled(source, file):
     return compile(source, file, "exec")
@@ -95,11 +101,16 @@ def _with_line(source, new):
 
 
 def _with_text(source, part):
-    old, new = f"{part} ".split(TEXT, 1)
-    old, new = old.replace("\\n", "\n"), new[:-1].replace("\\n", "\n")
+    old, _, new = f"{part} ".partition(TEXT)
+    old, new = (_unquoted(text).replace("\\n", "\n") for text in (old, new[:-1]))
     if (n := source.count(old)) != 1:
         raise ValueError(f"{old!r} is there {n} times, not once:\n{source}")
     return source.replace(old, new)
+
+
+def _unquoted(text):
+    """Return a text without the backticks that hold the blanks at its ends."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text
 
 
 _answering = False

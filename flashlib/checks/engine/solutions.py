@@ -8,7 +8,7 @@ comes before the first such line are the imports that the chapter has made by th
 import re
 from functools import cache
 
-from flashlib.checks import chapters
+from flashlib.checks.engine import folders
 from flashlib.checks.engine.program import Program
 
 MARK = re.compile(r"^# exercise: (\w+)\n", re.MULTILINE)
@@ -18,7 +18,7 @@ MARK = re.compile(r"^# exercise: (\w+)\n", re.MULTILINE)
 def _sections():
     """Return {exercise: (imports, text)} of all chapters."""
     found = {}
-    for path in chapters.files("solutions.py"):
+    for path in folders.files("solutions.py"):
         imports, *sections = MARK.split(path.read_text(encoding="utf-8"))
         for name, text in zip(sections[::2], sections[1::2], strict=True):
             found[name] = imports, text.strip("\n")

@@ -2,16 +2,28 @@
 
 import html
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
-OUTCOMES = "right", "wrong", "not solved yet", "not answered yet", "not checked"
 MIME = "application/vnd.flashlib.verdict+json"
+
+
+class Outcome(StrEnum):
+    """What becomes of an answer."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    NOT_SOLVED = "not solved yet"
+    NOT_ANSWERED = "not answered yet"
+    NOT_CHECKED = "not checked"
+
+
 STYLES = {  # colour of the bar, mark
-    "right": ("var(--jp-success-color1, #2e7d32)", "✓"),
-    "wrong": ("var(--jp-error-color1, #c62828)", "✗"),
-    "not solved yet": ("var(--jp-border-color1, #888)", "○"),
-    "not answered yet": ("var(--jp-border-color1, #888)", "○"),
-    "not checked": ("var(--jp-warn-color1, #b26a00)", "!"),
+    Outcome.RIGHT: ("var(--jp-success-color1, #2e7d32)", "✓"),
+    Outcome.WRONG: ("var(--jp-error-color1, #c62828)", "✗"),
+    Outcome.NOT_SOLVED: ("var(--jp-border-color1, #888)", "○"),
+    Outcome.NOT_ANSWERED: ("var(--jp-border-color1, #888)", "○"),
+    Outcome.NOT_CHECKED: ("var(--jp-warn-color1, #b26a00)", "!"),
 }
 
 
@@ -19,35 +31,39 @@ STYLES = {  # colour of the bar, mark
 class Verdict:
     """What a check says of an answer.
 
-    exercise: its name. outcome: one of OUTCOMES. sentence: the diagnosis, or why it is right. details: pairs of a
-    label and a text, such as the smallest failing input, what was expected and what was given. printed: what the
-    answer printed. mistake: the id of what is wrong with it, a row of the table of its exercise. run: for a loop
-    over tiles, the inputs and tiling that `play` plays; for a role of a pipeline, what `roles.play` takes. answer:
-    what was checked.
+    exercise: its name. sentence: the diagnosis, or why it is right. details: pairs of a label and a text, such as
+    the smallest failing input, what was expected and what was given. printed: what the answer printed. mistakes:
+    the ids of what is wrong with it, rows of the table of its exercise; two where it makes two at once. run: an
+    object whose play(answer) returns a player of the run that fails, or None. answer: what was checked.
     """
 
     exercise: str
-    outcome: str
+    outcome: Outcome
     sentence: str
     details: tuple[tuple[str, str], ...] = ()
     printed: str = ""
-    mistake: str = ""
-    run: dict | None = None
+    mistakes: tuple[str, ...] = ()
+    run: Any = None
     answer: Any = field(default=None, repr=False, compare=False)
 
     @property
     def right(self):
-        return self.outcome == "right"
+        return self.outcome == Outcome.RIGHT
+
+    @property
+    def mistake(self):
+        """The ids of what is wrong with it as text, "" if there are none."""
+        return " and ".join(self.mistakes)
 
     @property
     def data(self):
         """What a program may want to know of it, for JSON."""
-        known = {"mistake": self.mistake} if self.mistake else {}
-        return {"exercise": self.exercise, "outcome": self.outcome, "sentence": self.sentence, **known}
+        known = {"mistake": self.mistake} if self.mistakes else {}
+        return {"exercise": self.exercise, "outcome": str(self.outcome), "sentence": self.sentence, **known}
 
     def __repr__(self):
         width = max((len(label) for label, _ in self.details), default=0) + 1
-        lines = [f"{self.outcome}: {self.sentence}" if self.sentence else self.outcome]
+        lines = [f"{self.outcome}: {self.sentence}" if self.sentence else str(self.outcome)]
         for label, text in self.details:
             first, *others = text.splitlines() or [""]
             lines.append(f"  {label + ':':{width}} {first}")
@@ -77,12 +93,7 @@ class Verdict:
         """Return the failing run in a player, below the verdict; the verdict itself if there is none."""
         if self.run is None:
             return self
-        from IPython.display import display
-
-        from flashlib.checks.harness import roles
-        from flashlib.widgets import FlashPlayer  # here: checks do without widgets
+        from IPython.display import display  # here: a check outside a notebook does without it
 
         display(self)
-        if "task" in self.run:
-            return roles.play(self.answer, **self.run)
-        return FlashPlayer.from_loop(self.answer, **self.run)
+        return self.run.play(self.answer)

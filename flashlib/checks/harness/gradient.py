@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 
-from flashlib.checks.engine.program import Program, defined
+from flashlib.checks.engine import Program, defined
 
 P_LINES = """
 raw = Q_i @ K_j.T

@@ -5,8 +5,8 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine.examine import Case, Finding, Measured, find_problem, raised
-from flashlib.checks.harness.strided import Strided, memory, strides_of
+from flashlib.checks.engine import Case, Finding, Measured, raised
+from flashlib.checks.harness.strided import Strided, contiguous, memory, offsets_of, strides_of
 
 
 def case(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1, stored=(), rng=None):
@@ -33,34 +33,29 @@ def case(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1,
 
 def _laid(X, order):
     axes = ["BHNd".index(axis) for axis in order]
-    strides = dict(zip(axes, _strides([X.shape[axis] for axis in axes]), strict=True))
+    strides = dict(zip(axes, contiguous([X.shape[axis] for axis in axes]), strict=True))
     return X if order == "BHNd" else Strided(X, tuple(strides[axis] for axis in range(4)))
 
 
 def read_as(X, other=None):
-    """Return what is read where other strides are taken for those of X: those of `other`, or of no gaps."""
-    strides = strides_of(other) if other is not None else _strides(X.shape)
-    return memory(X)(_offsets(X.shape, strides)).astype(np.float32)
+    """Return what is read if X is addressed with the strides of `other`, or as if it were contiguous."""
+    strides = strides_of(other) if other is not None else contiguous(X.shape)
+    return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
 
 
 def dense(X):
-    """Return what is read where the stride of the last axis of X is taken for 1."""
-    return memory(X)(_offsets(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
+    """Return what is read if X is addressed as if the stride of its last axis were 1."""
+    return memory(X)(offsets_of(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
 
 
 def like(O, X):
-    """Return O as it is read where it has the strides of X, and was written as if it had no gaps."""
+    """Return O as it is read if it has the strides of X, and was written as if it were contiguous."""
     strides = strides_of(X)
     order = sorted(range(O.ndim), key=lambda axis: -strides[axis])
     return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
-def _offsets(shape, strides):
-    return sum(stride * n for stride, n in zip(strides, np.indices(shape), strict=True))
-
-
-def _strides(shape):
-    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+READ = {"whole": np.asarray, "read_as": read_as, "dense": dense, "like": like}  # what a model may do with tensors
 
 
 def O_alone(launched):
@@ -101,8 +96,8 @@ def streaming(answer, change=lambda launched: launched):
         except (Finding, NotImplementedError):
             raise
         except Exception as error:  # it says what is wrong; a model in NumPy that raises too says nothing about it
-            problem = find_problem(raised(error), None)
-            raise Finding(problem.id, **problem.fields) from error
+            found = raised(error)
+            raise Finding(found.id, **found.fields) from error
         if isinstance(result, tuple | list):
             result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
         O = np.asarray(result[0] if isinstance(result, tuple) and result else result)

@@ -11,11 +11,10 @@ from functools import wraps
 import numpy as np
 import torch
 
-from flashlib.checks.engine.examine import Finding, Known, Measured
+from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, examine
+from flashlib.checks.engine.values import argument_names
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
-from flashlib.checks.engine.values import argument_names
-from flashlib.checks.engine.verdict import Verdict
 from flashlib.checks.harness.watch import watched
 from flashlib.kernels import DEVICE, INTERPRETED, private
 import triton
@@ -162,16 +161,19 @@ class _Placed:
                 raise Finding("input_written", name=name)
 
 
-def kernel_problem(answer):
-    """Return the Verdict on what is no kernel, or none yet, or None."""
+def examine_kernel(answer, launch, cases, known, **options) -> Verdict:
+    """Return the Verdict on a kernel, or on what is not one, or not yet.
+
+    launch: makes of it a function of the arguments of each case. options: as `examine` takes them.
+    """
+    kernels = Known("kernels")
     if not private.is_kernel(answer):
-        return Known("kernels").wrong("plain_function", name=getattr(answer, "__name__", "it"))
+        return kernels.wrong("plain_function", name=getattr(answer, "__name__", "it"))
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
-        return Verdict("", "not solved yet", "")
+        return Verdict("", Outcome.NOT_SOLVED, "")
     if found := refused(answer.fn):
-        known, found = Known("kernels"), _of_global(*found)
-        return known.wrong(found.id, **found.fields)
-    return None
+        return kernels.verdict(_of_global(*found))
+    return examine(launch(answer), cases, known, **options)
 
 
 def _of_global(name, value):

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.checks.engine.examine import Finding, Problem, Raised, attempt, find_problem
+from flashlib.checks.engine import Finding, attempt
 from flashlib.checks.engine.values import describe_value, show
-from flashlib.checks.harness.slow import Slow
-from flashlib.learner.loop import NotTaken, Recorder
+from flashlib.checks.harness.metered import MeteredArray
+from flashlib.learner.loop import InvalidStep, Recorder
 
 BLOCKS = ("K", "B_c", "j"), ("V", "B_c", "j"), ("Q", "B_r", "i")
 
@@ -72,7 +72,7 @@ class Run:
 
     recorder: a Recorder of its Steps. stored: O as it was at each. given: its Q, K and V, in slow memory.
     times: of each, in how many stretches between two Steps each number was loaded, however often in one.
-    early: how many numbers of each were loaded before the first Step. ended: the Problem that ended it, or None.
+    early: how many numbers of each were loaded before the first Step. ended: the Finding that ended it, or None.
     """
 
     def __init__(self, answer, order, sizes):
@@ -83,18 +83,15 @@ class Run:
         self.setting = tiling | {"order": order}
         self.recorder = Recorder(**self.inputs, others=(), **self.setting)
         self.stored = []
-        self.given = {name: Slow(X) for name, X in self.inputs.items()}
+        self.given = {name: MeteredArray(X) for name, X in self.inputs.items()}
         self.times = {name: np.zeros(X.shape, int) for name, X in self.inputs.items()}
         self._read = {name: np.zeros(X.shape, int) for name, X in self.inputs.items()}
-        self.unsolved, self.ended = False, None
         made = attempt(answer, *self.given.values(), self.O, *tiling.values())
         if isinstance(made, Iterator):
             made = attempt(self._take_all, made)
-        elif not isinstance(made, Raised):
-            given = "nothing" if made is None else describe_value(made)
-            self.ended = Problem("not_a_generator", {"given": given})
-        if isinstance(made, Raised):
-            self.unsolved, self.ended = made.unsolved, find_problem(made, None, ())
+        elif not isinstance(made, Finding):
+            made = Finding("not_a_generator", given="nothing" if made is None else describe_value(made))
+        self.ended = made
         self._tally()
 
     def changed(self):
@@ -102,24 +99,24 @@ class Run:
         return next((name for name, X in self.inputs.items() if not np.array_equal(self.given[name]._data, X)), "")
 
     def about_blocks(self):
-        """Return the Problem of a load of more than a block, or None."""
+        """Return the Finding of a load of more than a block, or None."""
         for name, B, _ in BLOCKS:
             if self.given[name].loads.most > self._block(B):
-                return Problem("loaded_at_once", {"name": name, "B": B})
+                return Finding("loaded_at_once", name=name, B=B)
         return None
 
     def about_loads(self):
-        """Return the Problem of what is loaded, or None: a block at a time, once for each tile or for its loop."""
+        """Return the Finding of what is loaded, or None: a block at a time, once for each tile or for its loop."""
         if found := self.about_blocks():
             return found
         for name, B, block in BLOCKS:
             stays, times, needed = (name == "Q") == (self.order == "fa2"), self.times[name], self._needed(name)
             if self._holds(name, stays, self._block(B), needed):
-                return Problem("all_held", {"name": name})
+                return Finding("all_held", name=name)
             if stays and (times > 1).any():
-                return Problem("block_again", {"name": name, "block": block})
+                return Finding("block_again", name=name, block=block)
             if not stays and (times > needed).any():
-                return Problem("hidden_loaded" if self.sizes.causal else "load_again", {"name": name})
+                return Finding("hidden_loaded" if self.sizes.causal else "load_again", name=name)
         return None
 
     def _holds(self, name, stays, block, needed):
@@ -145,7 +142,7 @@ class Run:
             for _ in self.recorder.follow(made):
                 self.stored.append(self.O.copy())
                 self._tally()
-        except NotTaken as error:
+        except InvalidStep as error:
             raise _finding(error) from None
         if not self.stored and self.recorder.tiles and not self.sizes.causal:
             raise Finding("yields_nothing")
@@ -160,7 +157,7 @@ class Run:
 
 
 def _finding(error):
-    """Return the Finding of what was yielded and is no step."""
+    """Return the Finding of what was yielded and is not a step."""
     fields = dict(error.fields)
     if error.why == "no_block":
         fields |= {"given": show(fields["given"]), "last": fields["count"] - 1}

@@ -1,22 +1,19 @@
 """Examine a learner's loop over tiles, a generator of Steps: find the first step that is wrong, and why.
 
-Each step is a Case for `naming`: the update of a tile leads from the State that its row block had before, as the
-answer has it, to the one that it gave.
+Each step is a Case for `diagnosis`: the update of a tile leads from the State that its row block had before, as
+the answer has it, to the one that it gave.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Known, Problem, attempt, find_problem
+from flashlib.checks.engine import Known, Outcome, Program, Verdict, announce, diagnose, drawn, written
+from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
 from flashlib.checks.engine.mistakes import Mistake
-from flashlib.checks.engine.naming import named
-from flashlib.checks.engine.process import announce
-from flashlib.checks.engine.program import Program
 from flashlib.checks.engine.values import same, show
-from flashlib.checks.engine.verdict import Verdict
 from flashlib.checks.harness import update
 from flashlib.checks.harness.loop_run import RUNS, Run, any_sizes
 from flashlib.learner.loop import STATE, Truth
@@ -45,22 +42,24 @@ def examine(answer, order, known) -> Verdict:
         announce(str(sizes))
         if found := _Examined(Run(answer, order, sizes), known).verdict():
             return found
-    return Verdict("", "right", f"every step and O, in all {len(runs)} runs")
+    return Verdict("", Outcome.RIGHT, f"every step and O, in all {len(runs)} runs")
 
 
-@dataclass(frozen=True)
-class _Guessing(Known):
-    """What is known, and mistakes whose number was read off what an answer gave."""
+class Played(NamedTuple):
+    """What a Verdict plays: the inputs and the tiling of a run, and the step at which the player opens."""
 
-    guesses: tuple = ()
+    setting: dict
 
-    def mistakes(self):
-        return (*super().mistakes(), *self.guesses)
+    def play(self, answer):
+        """Return a FlashPlayer of the loop."""
+        from flashlib.widgets import FlashPlayer  # here: checks do without widgets
+
+        return FlashPlayer.from_loop(answer, **self.setting)
 
 
 def _programmed(table, function):
     """Return the Known of a table whose mistakes edit a small function."""
-    return Known(table, Program(function, update.NAMES))
+    return Known(table, written(function))
 
 
 YIELDED = _programmed("yielded", "def yielded(m, l, O_acc, m_old):\n    return m, l, O_acc")
@@ -79,10 +78,10 @@ class _Examined:
     def verdict(self):
         """Return the Verdict if something is wrong, or None."""
         run = self.run
-        if run.unsolved:
-            return Verdict("", "not solved yet", "")
+        if run.ended is UNSOLVED:
+            return Verdict("", Outcome.NOT_SOLVED, "")
         if name := run.changed():
-            return self._wrong(Problem("argument_changed", {"name": name}))
+            return self._wrong(Finding("argument_changed", name=name))
         if first := self._first():
             return self._wrong_step(*first)
         if run.ended:
@@ -90,18 +89,21 @@ class _Examined:
         if found := self._about_tiles():
             visited = [(step.i, step.j) for step in self.steps]
             return self._wrong(found, ("expected", _list(self.recorder.tiles)), ("given", _list(visited)))
-        if found := self._about_O() or self._about_stored() or self.run.about_loads():
-            return self._wrong(*found) if isinstance(found, list) else self._wrong(found)
+        if verdict := self._about_O():
+            return verdict
+        if found := self._about_stored() or run.about_loads():
+            return self._wrong(found)
         return None
 
-    def _wrong(self, problem, *details, opens_at=None):
-        """Return the Verdict of a Problem, or of a Mistake."""
-        if isinstance(problem, Problem):
-            problem = Mistake(problem.id, self.known.sentence(problem.id, **problem.fields))
+    def _said(self, found):
+        """Return the Verdict of a Finding, or that of a mistake as it is."""
+        return self.known.verdict(found) if isinstance(found, Finding) else found
+
+    def _wrong(self, found, *details, opens_at=None):
+        """Return the Verdict of a Finding or of a mistake, with this run."""
         setting = self.run.inputs | self.run.setting | {"opens_at": opens_at}
-        run = setting if self.steps else None  # without a step there is nothing to play
-        details = (("run", str(self.sizes)), *details)
-        return Verdict("", "wrong", problem.sentence, details, mistake=problem.id, run=run)
+        played = Played(setting) if self.steps else None  # without a step there is nothing to play
+        return replace(self._said(found), details=(("run", str(self.sizes)), *details), run=played)
 
     def _first(self):
         """Return the number of the first wrong step, what of it is wrong and in which of its rows, or None."""
@@ -116,10 +118,9 @@ class _Examined:
         step = self.steps[k]
         tile = step.i, step.j
         reason = self._reason(k, r) or self.run.ended or self.run.about_blocks() or self._about_tiles()
-        said = self._wrong(reason or Problem("wrong_part", {"name": name}))
-        sentence = self.known.sentence("first_at", reason=said.sentence, tile=tile)
+        said = self._said(reason or Finding("wrong_part", name=name))
         return self._wrong(
-            Mistake(said.mistake, sentence),
+            replace(said, sentence=self.known.sentence("first_at", reason=said.sentence, tile=tile)),
             ("first wrong", f"step {k + 1}, tile {tile}, row {step.rows.start + r}: {name}"),
             ("expected", _row(self.true[k], r)),
             ("given", _row(step, r)),
@@ -127,25 +128,23 @@ class _Examined:
         )
 
     def _reason(self, k, r):
-        """Return the Mistake that leads from each step to the next, or the Problem of all, or None."""
+        """Return the Verdict of the mistake that explains all steps, or a Finding on them, or None."""
         given = [_state(step) for step in self.steps]
         before = [self.recorder.before(n) for n in range(len(given))]
         before_true = self._true_before()
         if all(map(_are_same, given, before_true)):
-            return Problem("yields_before", {})
+            return Finding("yields_before")
         if all(_are_same(x, y, 1e-5) for x, y in zip(given, self.true, strict=True)):
-            return Problem("rounded", {})
-        swapped, truth = (
-            [(step.j, step.i) for step in self.steps],
-            Truth(self.recorder.tiles, self.run.inputs["V"]),
-        )
+            return Finding("rounded")
+        swapped = [(step.j, step.i) for step in self.steps]
+        truth = Truth(self.recorder.tiles, self.run.inputs["V"])
         if all(_are_same(x, y) for x, y in zip(given, map(truth.after, swapped), strict=True)):
-            return Problem("i_and_j_exchanged", {})
+            return Finding("i_and_j_exchanged")
         yielded = [((*x, old[0]), tuple(x)) for x, old in zip(self.true, before_true, strict=True)]
         if found := _named(YIELDED, yielded, given, STATE):
             return found
         cases = [self._arguments(n, before[n]) for n in range(len(given))]
-        known = _Guessing(self.known.table, UPDATE, guesses=tuple(self._guesses(k, r)))
+        known = Known(self.known.table, UPDATE, guesses=tuple(self._guesses(k, r)))
         return _named(known, [(x, attempt(UPDATE.function, *x)) for x in cases], given, STATE)
 
     def _true_before(self):
@@ -188,19 +187,18 @@ class _Examined:
         return Mistake(id, self.known.sentence(id, **fields), (way,))
 
     def _about_tiles(self):
-        """Return the Problem of the tiles that were visited, or None."""
+        """Return the Finding of the tiles that were visited, or None."""
         right, visited = list(self.recorder.tiles), [(step.i, step.j) for step in self.steps]
         if missed := sorted(set(right) - set(visited)):
-            return Problem(self._missed(missed), {"tile": missed[0]})
+            return Finding(self._missed(missed), tile=missed[0])
         if extra := sorted(set(visited) - set(right)):
-            return Problem("tile_hidden", {"tile": extra[0]})
+            return Finding("tile_hidden", tile=extra[0])
         if len(visited) > len(right):
-            return Problem("tile_twice", {"tile": next(tile for tile in visited if visited.count(tile) > 1)})
+            return Finding("tile_twice", tile=next(tile for tile in visited if visited.count(tile) > 1))
         if visited != right:
             other = sorted(right, key=lambda tile: tile[::-1] if self.run.order == "fa2" else tile)
-            return Problem(
-                "loops_exchanged" if visited == other else "other_order", {"outer": OUTER[self.run.order]}
-            )
+            id = "loops_exchanged" if visited == other else "other_order"
+            return Finding(id, outer=OUTER[self.run.order])
         return None
 
     def _missed(self, missed):
@@ -227,7 +225,7 @@ class _Examined:
         return "visible_missed" if hidden and sizes.causal else "tile_missed"
 
     def _about_O(self):
-        """Return the Problem or Mistake of O, and details, if it is wrong though all steps are right, or None."""
+        """Return the Verdict on O if it is wrong though all steps are right, or None."""
         O = self.run.O
         exact = naive.attention(**self.run.inputs, causal=self.sizes.causal, scale=self.sizes.scale)
         if same(O, exact.O, 1e-9):
@@ -235,12 +233,12 @@ class _Examined:
         apart = np.array([not same(*rows, 1e-9) for rows in zip(O, exact.O, strict=True)])
         row = int(np.flatnonzero(apart)[0])
         rows = ("first wrong", f"O, row {row}"), ("expected", show(exact.O[row])), ("given", show(O[row]))
-        return [self._reason_of_O(apart, exact), *rows]
+        return self._wrong(self._reason_of_O(apart, exact), *rows)
 
     def _reason_of_O(self, apart, exact):
         O, nan, unseen = self.run.O, np.isnan(self.run.O).all(axis=1), exact.lse == -np.inf
         if nan.all() and not unseen.all():
-            return Problem("O_not_filled", {})
+            return Finding("O_not_filled")
         if not (apart & ~unseen).any():
             return self._about_unseen(apart, nan)
         last = [self.steps[k] for k in self.recorder.last.values()]
@@ -249,35 +247,38 @@ class _Examined:
         if found := _named(O_OF_LOOP, cases, [O[step.rows] for step in last], ("result",)):
             return found
         if nan[apart].all():
-            return Problem("O_row_not_filled", {"row": np.flatnonzero(apart)[0]})
-        return Problem("O_wrong", {})
+            return Finding("O_row_not_filled", row=np.flatnonzero(apart)[0])
+        return Finding("O_wrong")
 
     def _about_unseen(self, apart, nan):
-        """Return the Problem of O in rows that see no key."""
+        """Return the Finding of O in rows that see no key."""
         with_tile = np.zeros_like(apart)
         for step in self.steps:
             with_tile[step.rows] = True
         if not nan[apart].all():
-            return Problem("O_of_unseen", {})
+            return Finding("O_of_unseen")
         if (apart & with_tile).any():
-            return Problem("O_nan", {})
-        return Problem("O_block_not_filled", {"where": UNTILED[self.run.order]})
+            return Finding("O_nan")
+        return Finding("O_block_not_filled", where=UNTILED[self.run.order])
 
     def _about_stored(self):
-        """Return the Problem of O between the tiles of the order FA1, or None."""
+        """Return the Finding of O between the tiles of the order FA1, or None."""
         for n, step in enumerate(self.steps[:-1]):
             if self.run.order == "fa1" and self.steps[n + 1].i != step.i:  # else it may be a tile further by then
                 O = self.run.stored[n + 1][step.rows]
                 if not same(O, step.O_acc / np.where(step.l == 0, 1, step.l)[:, None], 1e-6):
-                    return Problem("O_unnormalised" if same(O, step.O_acc, 1e-6) else "O_not_stored", {})
+                    return Finding("O_unnormalised" if same(O, step.O_acc, 1e-6) else "O_not_stored")
         return None
 
 
 def _named(known, cases, given, outputs):
-    """Return the Mistake that explains what was given, or None; cases: pairs of arguments and what is right."""
+    """Return the Verdict of the mistake that explains what was given, or None.
+
+    cases: pairs of arguments and what is right.
+    """
     cases = [Case("", arguments, right) for arguments, right in cases]
-    failed = [find_problem(x, case, outputs) for x, case in zip(given, cases, strict=True)]
-    return named(known, cases, given, failed, outputs) if any(failed) else None
+    tried = [Tried(case, x, find_problem(x, case, outputs)) for case, x in zip(cases, given, strict=True)]
+    return diagnose(known, tried, outputs) if any(one.problem for one in tried) else None
 
 
 def _state(step):

@@ -12,15 +12,16 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from flashlib.checks.engine.examine import Finding, Measured
+from flashlib.checks.engine import Finding, Measured
 from flashlib.checks.harness.launches import unwrapped
 from flashlib.checks.harness.watch import watched
 from flashlib.kernels import DEVICE, INTERPRETED, private
+from flashlib.softmax import State
 import triton
 import triton.language as tl
 
-POISON = 64  # rows of nan before and after K and V
-STATE = "m", "l", "O_acc"
+POISON = 64  # rows of nan before and after what is read
+IDS = "P_in_fp32", "sixteen_bits"  # of a product of unlike dtypes, and of sums in 16 bits
 UNFILLED = torch.empty, torch.empty_like, torch.Tensor.new_empty, torch.empty_strided
 TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # of fp32 tiles, compiled
 UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
@@ -34,7 +35,7 @@ def looped(answer):
     """
 
     def run(Q_i, K, V, visible, scale, B_c):
-        tensors = _placed(q=Q_i, k=K, v=V) | {"visible": _tensor(visible).to(torch.int8)}
+        tensors = _placed(q=Q_i, k=K, v=V) | {"visible": tensor(visible).to(torch.int8)}
         return _state_of(_step_kernel, tensors, *Q_i.shape, len(K), scale, answer, B_c)
 
     return run
@@ -94,21 +95,35 @@ def _state_of(*arguments):
 
 def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
     """Return m, l and O_acc that a kernel writes in one program, what was found out about it, and its Watch."""
-    m, l, in_fp32 = torch.full((3, B_r), torch.nan, device=DEVICE)
-    O_acc = torch.full((B_r, d), torch.nan, device=DEVICE)
-    arguments = *tensors.values(), m, l, O_acc, in_fp32, N_k, scale, answer
-    with watched(**tensors) as watch:
-        compiled = called(lambda: kernel[(1,)](*arguments, B_R=B_r, B_C=B_C, D=d), STATE)
+    m, l = torch.full((2, B_r), torch.nan, device=DEVICE)
+    state = m, l, torch.full((B_r, d), torch.nan, device=DEVICE)
+    sizes = {"B_R": B_r, "B_C": B_C, "D": d}
+    watch, tf32 = launch_watched(
+        kernel, 1, State._fields, tensors, *tensors.values(), *state, last=(N_k, scale, answer), **sizes
+    )
+    found = Finding("outside", name=watch.outside) if watch.outside else tf32
+    return tuple(X.cpu().numpy() for X in state), found, watch
+
+
+def launch_watched(kernel, programs, outputs, readable, *tensors, last, ids=IDS, **constants):
+    """Launch a kernel; return the Watch of the tensors `readable`, and the Finding of a tl.dot in tf32 or None.
+
+    It takes `tensors`, one that says whether the outputs are in fp32, and `last`. ids: see `called`.
+    """
+    in_fp32 = torch.zeros(1, device=DEVICE)
+    launch = lambda: kernel[(programs,)](*tensors, in_fp32, *last, **constants)  # noqa: E731
+    with watched(**readable) as watch:
+        compiled = called(launch, outputs, ids)
     if not in_fp32[0]:
-        raise Finding("sixteen_bits")
-    found = Finding("outside", name=watch.outside) if watch.outside else rounded(watch, compiled)
-    return tuple(X.cpu().numpy() for X in (m, l, O_acc)), found, watch
+        raise Finding(ids[1], names=", ".join(outputs))
+    tf32 = watch.tf32 if INTERPRETED else TF32.search(compiled.asm["ttir"])
+    return watch, Finding("tf32") if tf32 else None
 
 
-def called(launch, outputs, *, dtypes="P_in_fp32", bits="sixteen_bits"):
+def called(launch, outputs, ids=IDS):
     """Return launch(), of a kernel that takes what an answer returns: outputs of these names.
 
-    Raises Finding where it cannot; dtypes, bits: the ids of a product of unlike dtypes, and of sums in 16 bits.
+    Raises Finding where it cannot; ids: as IDS.
     """
     names = ", ".join(outputs)
     try:
@@ -116,9 +131,9 @@ def called(launch, outputs, *, dtypes="P_in_fp32", bits="sixteen_bits"):
     except Exception as error:
         said = str(error)
         if "same dtype" in said:
-            raise Finding(dtypes) from None
+            raise Finding(ids[0]) from None
         if "Loop-carried variable" in said:  # so the compiler, of a sum that changes its type
-            raise Finding(bits, names=names) from None
+            raise Finding(ids[1], names=names) from None
         here = not _in_answer(error)
         if here and "NoneType" in said:
             raise Finding("nothing_returned") from None
@@ -132,13 +147,6 @@ def _in_answer(error):
     """Return whether an error arose in the lines of an answer, or in what they call."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return not all("site-packages" in file or file.startswith(os.path.dirname(__file__)) for file in files)
-
-
-def rounded(watch, compiled):
-    """Return the Finding of a product of fp32 tiles in tf32, or None."""
-    tf32 = watch.tf32 if INTERPRETED else TF32.search(compiled.asm["ttir"])
-    return Finding("tf32") if tf32 else None
-
 
 class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
     """Notes the shapes of new tensors while this lasts, and fills with nan those that would hold anything."""
@@ -156,18 +164,19 @@ class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' wo
         return made
 
 
-def _tensor(X):
+def tensor(X):
+    """Return an array as a tensor on the device."""
     return torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE)
 
 
+def amid_nan(X):
+    """Return an array as a tensor, before and after which nan lies in memory."""
+    around = np.full((POISON, *X.shape[1:]), np.nan, X.dtype)
+    return tensor(np.concatenate([around, X, around]))[POISON : POISON + len(X)]
+
+
 def _placed(**arrays):
-    """Return the arrays as tensors, before and after which nan lies in memory."""
-    placed = {}
-    for name, X in arrays.items():
-        rows = np.full((len(X) + 2 * POISON, X.shape[1]), np.nan, X.dtype)
-        rows[POISON : POISON + len(X)] = X
-        placed[name] = _tensor(rows)[POISON : POISON + len(X)]
-    return placed
+    return {name: amid_nan(X) for name, X in arrays.items()}
 
 
 @triton.jit

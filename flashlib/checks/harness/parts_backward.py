@@ -7,15 +7,14 @@ What an answer does not set comes out as nan, and nan lies around what it may re
 import numpy as np
 import torch
 
-from flashlib.checks.engine.examine import Finding, Measured
+from flashlib.checks.engine import Finding, Measured
 from flashlib.checks.harness.launches import launched
-from flashlib.checks.harness.parts import called, rounded
-from flashlib.checks.harness.watch import watched
+from flashlib.checks.harness.parts import POISON, amid_nan, launch_watched, tensor
 from flashlib.kernels import DEVICE
 import triton
 import triton.language as tl
 
-POISON = 64  # rows of nan before and after what is read
+IDS = "one_dtype", "in_16_bits"
 
 
 def deltas(answer):
@@ -37,11 +36,11 @@ def dkv_of(answer):
 
     def run(k, v, Q, dO, lse, delta, scale, B_R):
         B_C, D = k.shape
-        rows = {name: _amid_nan(X) for name, X in (("Q", Q), ("dO", dO), ("lse", lse), ("delta", delta))}
+        rows = {name: amid_nan(X) for name, X in (("Q", Q), ("dO", dO), ("lse", lse), ("delta", delta))}
         dk, dv = torch.full((2, B_C, D), torch.nan, device=DEVICE)
-        watch, tf32 = _launch(
-            _dkv_kernel, 1, ("dk", "dv"), rows, *map(_plain, (k, v)), *rows.values(), dk, dv,
-            last=(len(Q), scale), f=answer, D=D, B_R=B_R, B_C=B_C,
+        watch, tf32 = launch_watched(
+            _dkv_kernel, 1, ("dk", "dv"), rows, *map(tensor, (k, v)), *rows.values(), dk, dv,
+            last=(len(Q), scale), ids=IDS, f=answer, D=D, B_R=B_R, B_C=B_C,
         )  # fmt: skip
         found = Finding("read_past", name=watch.outside) if watch.outside else tf32
         if watch.outside and (dk.isnan().any() or dv.isnan().any()):
@@ -61,13 +60,13 @@ def dq_of(answer):
     def run(Q, dO, lse, delta, K, V, scale, B_R, B_C):
         (N_q, D), N_k = Q.shape, len(K)
         T_r = triton.cdiv(N_q, B_R)
-        keys = [_amid_nan(np.stack([_padded(poisoned(X, i, N_q, B_R, B_C)) for i in range(T_r)])) for X in (K, V)]
+        keys = [amid_nan(np.stack([_padded(poisoned(X, i, N_q, B_R, B_C)) for i in range(T_r)])) for X in (K, V)]
         seen = {f"{name}_{i}": X[i, : visited(i, N_q, N_k, B_R, B_C)]
                 for name, X in zip("KV", keys, strict=True) for i in range(T_r)}  # fmt: skip
         dQ = torch.full((N_q, D), torch.nan, device=DEVICE)
-        watch, tf32 = _launch(
-            _dq_kernel, T_r, ("dq",), seen, *map(_plain, (Q, dO, lse, delta)), *keys, dQ,
-            last=(keys[0].stride(0), N_q, N_k, scale), f=answer, D=D, B_R=B_R, B_C=B_C,
+        watch, tf32 = launch_watched(
+            _dq_kernel, T_r, ("dq",), seen, *map(tensor, (Q, dO, lse, delta)), *keys, dQ,
+            last=(keys[0].stride(0), N_q, N_k, scale), ids=IDS, f=answer, D=D, B_R=B_R, B_C=B_C,
         )  # fmt: skip
         found = tf32
         if watch.outside:
@@ -90,29 +89,8 @@ def poisoned(X, i, N_q, B_R, B_C):
     return X
 
 
-def _plain(X):
-    return torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE)
-
-
 def _padded(X):
     return np.concatenate([X, np.full((POISON, *X.shape[1:]), np.nan, X.dtype)])
-
-
-def _amid_nan(X):
-    """Return X as a tensor, before and after which nan lies in memory."""
-    around = np.full((POISON, *X.shape[1:]), np.nan, X.dtype)
-    return _plain(np.concatenate([around, X, around]))[POISON : POISON + len(X)]
-
-
-def _launch(kernel, programs, outputs, readable, *tensors, last, **constants):
-    """Launch a kernel; return the Watch of the tensors `readable`, and the Finding of a tl.dot in tf32 or None."""
-    in_fp32 = torch.zeros(1, device=DEVICE)
-    launch = lambda: kernel[(programs,)](*tensors, in_fp32, *last, **constants)  # noqa: E731
-    with watched(**readable) as watch:
-        compiled = called(launch, outputs, dtypes="one_dtype", bits="in_16_bits")
-    if not in_fp32[0]:
-        raise Finding("in_16_bits", names=", ".join(outputs))
-    return watch, rounded(watch, compiled)
 
 
 @triton.jit

@@ -4,7 +4,7 @@
 import numpy as np
 import torch
 
-from flashlib.checks.harness.parts import called
+from flashlib.checks.harness.parts import called, tensor
 from flashlib.kernels import DEVICE
 import triton
 import triton.language as tl
@@ -15,7 +15,7 @@ def on_tile(answer):
 
     def run(S, visible, cap):
         changed = torch.full(S.shape, torch.nan, device=DEVICE)
-        arguments = _tensor(S), _tensor(visible.astype(np.int8)), changed, cap, answer
+        arguments = tensor(S), tensor(visible.astype(np.int8)), changed, cap, answer
         called(lambda: _scores_kernel[(1,)](*arguments, *S.shape), ("the changed scores",))
         return changed.cpu().numpy()
 
@@ -33,15 +33,11 @@ def tile_by_tile(answer):
         H, N_q, N_k = P.shape
         kept, dS = torch.full((2, H, N_q, N_k), torch.nan, device=DEVICE)
         grid = triton.cdiv(N_q, B_R), triton.cdiv(N_k, B_C), H
-        arguments = *map(_tensor, (P, dP, delta)), kept, dS, seed, N_q, N_k, p, answer, B_R, B_C
+        arguments = *map(tensor, (P, dP, delta)), kept, dS, seed, N_q, N_k, p, answer, B_R, B_C
         called(lambda: _dropout_kernel[grid](*arguments), ("Z * P", "dS"))
         return kept.cpu().numpy(), dS.cpu().numpy()
 
     return run
-
-
-def _tensor(X):
-    return torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE)
 
 
 @triton.jit

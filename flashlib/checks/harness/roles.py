@@ -5,18 +5,16 @@ mistake is named. It is right if the program that it makes is right under every 
 if there are too many of them, and if it does all of its work.
 """
 
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Problem, Raised, attempt, find_problem
-from flashlib.checks.engine.naming import named
-from flashlib.checks.engine.process import announce
+from flashlib.checks.engine import Outcome, Verdict, announce, diagnose, drawn
+from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.values import describe_value
-from flashlib.checks.engine.verdict import Verdict
 from flashlib.pipeline import Compute, Fault, Program, check, commands, run
 
 NOTHING = Compute("nothing", "fma", 0)  # what a role does that yields nothing
@@ -54,47 +52,44 @@ def examine(answer, cases, draw, known, task) -> Verdict:
     cases = [Case("", one, None) for one in cases] + drawn.cases(lambda rng: Case("", draw(rng), None))
     right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
     cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
-    given, failed, shown = [], [], None
+    tried, shown, schedule = [], None, []  # shown: the first that is wrong, and its schedule
     for case, solution in zip(cases, right, strict=True):
         announce(task.told(case.arguments))
         result = attempt(lambda case=case: _looked_at(fixed(task.program(answer, *case.arguments))))
-        actions = []
-        if isinstance(result, Raised):
-            if result.unsolved:
-                return Verdict("", "not solved yet", "")
-            given.append(result)
-            failed.append(find_problem(result, case))
-        else:
-            program, written, found = result
-            if not found:
-                found, actions = _fault(program, case.arguments, task, solution)
-            given.append(written)
-            failed.append(found and Problem(found.id, found.fields))
-        if failed[-1] and shown is None:
-            shown = case, actions, failed[-1]
+        if result is UNSOLVED:
+            return Verdict("", Outcome.NOT_SOLVED, "")
+        problem, actions = result, []
+        if not isinstance(result, Finding):
+            program, result, problem = result
+            if not problem:
+                problem, actions = _fault(program, case.arguments, task, solution)
+        tried.append(Tried(case, result, problem))
+        if problem and shown is None:
+            shown, schedule = tried[-1], actions
     if shown is None:
-        return Verdict("", "right", f"in all {len(cases)} programs, under every schedule that was tried")
-    case, actions, problem = shown
-    if all(isinstance(one, str) and f": {told(NOTHING)}" in one for one in given):
+        return Verdict("", Outcome.RIGHT, f"in all {len(cases)} programs, under every schedule that was tried")
+    if all(isinstance(one.result, str) and f": {told(NOTHING)}" in one.result for one in tried):
         return known.wrong("yields_nothing")
-    details = [("program", task.told(case.arguments) + case.words)]
-    details += [("schedule", _schedule(actions))] if actions else []
-    mistake = named(known, cases, given, failed, ("result",))
-    sentence, id = (
-        (mistake.sentence, mistake.id) if mistake else (known.sentence(problem.id, **problem.fields), problem.id)
-    )
-    played = problem.id != "no_command" and not isinstance(given[cases.index(case)], Raised)
-    run = {"task": task, "arguments": case.arguments} if played else None
-    return Verdict("", "wrong", sentence, tuple(details), mistake=id, run=run)
+    verdict, arguments = diagnose(known, tried) or known.verdict(shown.problem), shown.case.arguments
+    details = [("program", task.told(arguments) + shown.case.words)]
+    details += [("schedule", _schedule(schedule))] if schedule else []
+    can_run = shown.problem.id != "no_command" and not isinstance(shown.result, Finding)
+    return replace(verdict, details=tuple(details), run=Played(task, arguments) if can_run else None)
 
 
-def play(answer, task, arguments):
-    """Return a PipelinePlayer of an answer's program: of the schedule that goes wrong, if there is one."""
-    from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
+class Played(NamedTuple):
+    """What a Verdict plays: an answer's program for these arguments."""
 
-    program = fixed(task.program(answer, *arguments))
-    report = check(program, **SEARCH)
-    return PipelinePlayer(program, report=report if report.fault else None)
+    task: Task
+    arguments: tuple
+
+    def play(self, answer):
+        """Return a PipelinePlayer of the schedule that goes wrong, if there is one."""
+        from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
+
+        program = fixed(self.task.program(answer, *self.arguments))
+        report = check(program, **SEARCH)
+        return PipelinePlayer(program, report=report if report.fault else None)
 
 
 def fixed(program) -> Program:
@@ -165,7 +160,7 @@ def _fault(program, arguments, task, solution):
 
 
 def _finding(fault):
-    return Finding(fault.kind.replace(" ", "_"), said=fault.said)
+    return Finding(fault.kind.id, said=fault.said)
 
 
 def _schedule(actions):

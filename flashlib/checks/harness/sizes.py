@@ -8,10 +8,8 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, examine
+from flashlib.checks.engine import Case, Finding, Measured, Verdict, drawn, examine
 from flashlib.checks.engine.values import same
-from flashlib.checks.engine.verdict import Verdict
 
 UNNAMED = "value", "nothing_returned"
 
@@ -21,7 +19,6 @@ def cases(right, fixed, draw=None, count=3) -> list[Case]:
 
     right: takes the sizes, returns what is expected; its parameters name them.
     """
-    rows = [tuple(map(literal_eval, row.split())) for row in fixed.split(",")]
     names = inspect.signature(right).parameters
 
     def case(sizes):
@@ -30,7 +27,12 @@ def cases(right, fixed, draw=None, count=3) -> list[Case]:
         return Case(words, sizes, right(*sizes))
 
     more = drawn.cases(lambda rng: case(draw(rng)), count) if draw else []
-    return [case(sizes) for sizes in rows] + more
+    return [case(sizes) for sizes in rows(fixed)] + more
+
+
+def rows(text) -> list[tuple]:
+    """Return the rows of sizes in a text, "1 1 2, 2 3 2"."""
+    return [tuple(map(literal_eval, row.split())) for row in text.split(",")]
 
 
 def whole(answer, right, bools=False):

@@ -34,16 +34,17 @@ class Strided:
 
 
 def _apart(x):
-    return "" if strides_of(x) == _contiguous(x.shape) else f" with the strides {x.strides}"
+    return "" if strides_of(x) == contiguous(x.shape) else f" with the strides {x.strides}"
 
 
-def _contiguous(shape):
+def contiguous(shape):
+    """Return the strides, in elements, of an array of this shape without gaps."""
     return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
 
 
 def strides_of(x):
     """Return the strides, in elements, that an Out, a Strided or an array has when it comes to the launch."""
-    return _contiguous(x.shape) if isinstance(x, np.ndarray) or x.strides is None else x.strides
+    return contiguous(x.shape) if isinstance(x, np.ndarray) or x.strides is None else x.strides
 
 
 def extent(x):
@@ -53,10 +54,15 @@ def extent(x):
     return 1 + sum((n - 1) * stride for n, stride in zip(x.shape, strides_of(x), strict=True))
 
 
+def offsets_of(shape, strides):
+    """Return where each element of an array lies, in elements from its first."""
+    return sum(stride * n for stride, n in zip(strides, np.indices(shape), strict=True))
+
+
 def memory(x):
     """Return the memory of an input as a function of offsets from its first element; nan beside its elements."""
     flat = np.full(extent(x), np.nan)
-    flat[sum(stride * n for stride, n in zip(strides_of(x), np.indices(x.shape), strict=True))] = np.asarray(x)
+    flat[offsets_of(x.shape, strides_of(x))] = np.asarray(x)
 
     def load(offsets):
         inside = (offsets >= 0) & (offsets < len(flat))

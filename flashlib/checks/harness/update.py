@@ -6,15 +6,13 @@ Source: FlashAttention-2, Algorithm 1, lines 8-10.
 import textwrap
 from functools import wraps
 from itertools import repeat
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashlib.checks.engine.examine import Finding, Measured, attempt
-from flashlib.checks.engine.program import Program, defined
+from flashlib.checks.engine import Finding, Measured, Program, attempt, defined, written
 from flashlib.checks.engine.values import same
-
-NAMES = {"np": np}
+from flashlib.softmax import State, summarise_rows
+from flashlib.tiled import blocks
 
 LINES = """
 K_j = K_j
@@ -34,35 +32,30 @@ after = m, l, O_acc
 STEP = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
-class State(NamedTuple):
-    """What is known of a block of rows after some keys."""
-
-    m: Any  # (B_r,)
-    l: Any  # (B_r,)
-    O_acc: Any  # (B_r, d)
-
-
 def program(signature, *before, **names) -> Program:
     """Return the Program `def signature:` of the lines `before` and the update."""
     return defined(signature, *before, LINES, "return after", **names)
 
 
 def looped(text, signature=STEP, *before, **names) -> Program:
-    """Return the Program of a function that calls `step`, the update with lines before it."""
+    """Return the Program of a function that calls `step`, the update with lines before it.
+
+    names: its globals beside np, `blocks` and `start`.
+    """
     step = program(signature, *before)
-    return Program(f"{step.source}\n\n\n{textwrap.dedent(text).strip()}", NAMES | names)
+    names = {"blocks": blocks, "start": start} | names
+    return written(f"{step.source}\n\n\n{textwrap.dedent(text).strip()}", **names)
 
 
-def start(n_r, d, dtype=np.float64) -> State:
-    """Return the State of n_r rows that have seen no key."""
-    return State(np.full(n_r, -np.inf, dtype), np.zeros(n_r, dtype), np.zeros((n_r, d), dtype))
+def start(n_r, d, dtype=np.float32) -> State:
+    """Return the State of n_r rows that have seen no key, as wide as in a kernel."""
+    return summarise_rows(np.empty((n_r, 0), dtype), np.empty((0, d), dtype))
 
 
-def state(S, V) -> State:
-    """Return the State of rows of scores S (n, N) with the values V (N, d), all keys at once: what is true."""
-    m = S.max(axis=1, initial=-np.inf)
-    P = np.exp(S - np.where(m == -np.inf, 0, m)[:, None])
-    return State(m, P.sum(axis=1), P @ V)
+def finished(state: State):
+    """Return O and lse of rows; 0 and -inf where they have seen no key."""
+    divisor = np.where(state.l == 0, 1, state.l)
+    return state.O_acc / divisor[:, None], state.m + np.log(divisor)
 
 
 def uses_scale(answer, known):

@@ -14,10 +14,10 @@ def reports(call, kind, *, d, dtype="bfloat16", causal=False, capability=90) -> 
     "softmax". It runs in another process, as it is; only the launches are left out. Kernels are Triton's or
     Gluon's. dtype, capability: as `compiled.report` takes them. The reports have no SASS.
     Raises CompileError where the compiler cannot do it, where the function launches no kernel, and for what it
-    raises; parcel.CannotBeSent where it uses something that cannot be sent to another process.
+    raises; pickling.CannotBeSent where it uses something that cannot be sent to another process.
     """
     check_counts(at_least=1, d=d)
-    pickled, sources = pickling.dumps(call)
+    pickled, sources, _ = pickling.dumps(call)
     asked = {"kernel": getattr(call, "__name__", kind), "d": d, "dtype": dtype, "causal": causal}
     sent = {"parcel": [base64.b64encode(pickled).decode(), sources], "call": kind, "shape": None, "until": "cubin"}
 

@@ -118,7 +118,7 @@ def _launch(request):
     inputs = _inputs(request)
     if "parcel" in request:  # a function of a learner's, which takes its arguments in this order
         pickled, sources = request["parcel"]
-        call = pickling.loads(base64.b64decode(pickled), sources)
+        call = pickling.loads(pickling.Parcel(base64.b64decode(pickled), sources, has_kernels=True))
         return call(*inputs) if request["call"] == "softmax" else call(*inputs, request["causal"])
     call = getattr(importlib.import_module(request["module"]), request["call"])
     options = {} if request["call"] == "softmax" else {"causal": request["causal"], **request["options"]}

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from flashlib.learner.loop import NotTaken, Recorder
+from flashlib.learner.loop import InvalidStep, Recorder
 from flashlib.memory import HBM
 from flashlib.widgets.flash_player.frames import Recording, Write
 
@@ -29,7 +29,7 @@ def record(my_steps, Q, K, V, **setting) -> Recording:
     Each thing yielded needs i, j, m, l and O_acc, as a Step has them; what else a Step has is filled in from these
     and from the true scores. O is taken to be O_acc / l after the last step of each row block. A step's `true` is
     the state of the tiles that its row block has seen so far, each counted once, in whatever order they came.
-    Raises ValueError if nothing can be played: an exception, or something that is no step, before the first step.
+    Raises ValueError if nothing can be played: an exception, or what is not a step, before the first step.
     """
     name = getattr(my_steps, "__name__", "my_steps")
     recorder = Recorder(Q, K, V, **setting)
@@ -43,7 +43,7 @@ def record(my_steps, Q, K, V, **setting) -> Recording:
             for _ in recorder.follow(my_steps(*on_hbm, **arguments)):
                 read.append(moved.read)
                 written.append(moved.written)
-    except NotTaken as error:
+    except InvalidStep as error:
         remark = _said(error, name, len(recorder.steps))
     except Exception as error:  # whatever it is, it is the learner's, and worth reading
         remark = f"{name} raised {type(error).__name__}: {error}"

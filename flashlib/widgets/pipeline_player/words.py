@@ -1,6 +1,6 @@
 """The sentences of PipelinePlayer."""
 
-from flashlib.pipeline import KINDS
+from flashlib.pipeline import KINDS, Kind
 from flashlib.pipeline import commands as c
 
 DONE = "All is done."
@@ -127,9 +127,9 @@ def acted(told, found) -> list[list]:
     """Return [action, sentence] of each action, with the fault at the end."""
     sentences = [[0.0, "Nothing has happened yet."]]
     for n, one in enumerate(told, 1):
-        last = f" Here it goes wrong: {fault(found)}" if n == len(told) and found.kind != "deadlock" else ""
+        last = f" Here it goes wrong: {fault(found)}" if n == len(told) and found.kind != Kind.DEADLOCK else ""
         sentences.append([float(n), f"Action {n}: {one}{last}"])
-    if found.kind == "deadlock":
+    if found.kind == Kind.DEADLOCK:
         sentences.append([len(told) + 1.0, f"Nobody can go on: {found.said}."])
     return sentences
 
@@ -140,7 +140,7 @@ def fault(found) -> str:
 
 def faults(found, where="") -> list[str]:
     """Return a fault in sentences: of a deadlock who waits for whom, one for each."""
-    if found.kind != "deadlock":
+    if found.kind != Kind.DEADLOCK:
         return [f"{where}{fault(found)}"]
     return [f"{where}{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]
 

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 from flashlib.checks import progress  # noqa: E402
-from flashlib.checks.classroom import progress_file  # noqa: E402
-from flashlib.checks.engine.exercise import EXERCISES  # noqa: E402
+from flashlib.checks.engine import progress_file  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.verdict import Verdict  # noqa: E402
 
 RIGHT = Verdict(next(iter(EXERCISES)), "right", "in all 3 cases")

@@ -3,8 +3,7 @@
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks import chapters  # noqa: E402
-from flashlib.checks.engine import prediction  # noqa: E402
+from flashlib.checks.engine import folders, prediction  # noqa: E402
 from flashlib.checks.engine.prediction import Question, predict, questions  # noqa: E402
 
 
@@ -139,5 +138,5 @@ def test_an_answer_that_cannot_be_compared_is_no_error(some):
 
 
 def test_names_are_unique():
-    asked = [question.name for module in chapters.modules("questions.py") for question in module.QUESTIONS]
+    asked = [question.name for module in folders.modules("questions.py") for question in module.QUESTIONS]
     assert len(asked) == len(set(asked)) == len(questions())

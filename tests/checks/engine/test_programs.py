@@ -6,7 +6,7 @@ pytest.importorskip("cloudpickle")
 import numpy as np  # noqa: E402
 
 from flashlib.checks.engine import mistakes  # noqa: E402
-from flashlib.checks.engine.exercise import EXERCISES  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.program import Program  # noqa: E402
 
 STEP = Program(
@@ -33,18 +33,28 @@ def test_other_terms_hold_for_the_program_and_for_its_edits():
     assert base_2.edited("alpha = np.exp(larger - m)").function(1.0, 2.0) == 2
 
 
-def test_a_table_is_read():
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that reads a text as a file of tables, and adds these to those found."""
+
+    def read(text, found, **options):
+        (file := tmp_path / "mistakes.txt").write_text(text)
+        mistakes.read(file, found, **options)
+        return found
+
+    return read
+
+
+def test_a_table_is_read(read):
     found = {"any": {}}
-    mistakes._read(
-        "$WHY = so\n[a]\n# a comment\none*: first: $WHY\n    x = 1\n    y -> z\n[b]\nuse a\none: other\n", found
-    )
+    read("$WHY = so\n[a]\n# a comment\none*: first: $WHY\n    x = 1\n    y -> z\n[b]\nuse a\none: other\n", found)
     assert found["a"]["one"] == mistakes.Mistake("one", "first: so", ("x = 1", "y -> z"), True)
     assert found["b"]["one"] == mistakes.Mistake("one", "other", ("x = 1", "y -> z"), False)
-    mistakes._read("[c]\nuse a\none: third\n    x = 2\n[d]\nuse a\ndrop one\n", found)
+    read("[c]\nuse a\none: third\n    x = 2\n[d]\nuse a\ndrop one\n", found)
     assert found["c"]["one"].ways == ("x = 2",) and not found["d"]
     for odd in ("nothing", "[a]"):
         with pytest.raises(ValueError, match="line 1"):
-            mistakes._read(odd, found)
+            read(odd, found)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda e: e.name)

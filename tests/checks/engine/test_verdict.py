@@ -1,6 +1,6 @@
 """How a verdict is shown."""
 
-from flashlib.checks.engine.verdict import MIME, OUTCOMES, STYLES, Verdict
+from flashlib.checks.engine.verdict import MIME, STYLES, Outcome, Verdict
 
 WRONG = Verdict("merge", "wrong", "l < 0", (("input", "a = 1\nb = 2"), ("given", "<nan>")), printed="here\n")
 
@@ -26,7 +26,7 @@ def test_page_and_data():
 
 
 def test_every_outcome_has_a_look():
-    assert set(STYLES) == set(OUTCOMES)
+    assert set(STYLES) == set(Outcome)
     assert len({mark for _, mark in STYLES.values()}) >= 4, "told apart without colours"
 
 

@@ -9,8 +9,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
-from flashlib.checks.engine import drawn, solutions  # noqa: E402
-from flashlib.checks.engine.program import Program  # noqa: E402
+from flashlib.checks.engine import Program, drawn, solutions  # noqa: E402
 from flashlib.checks.harness import roles  # noqa: E402
 from flashlib.pipeline import Wait  # noqa: E402
 from tests.checks import answers  # noqa: E402
@@ -24,7 +23,7 @@ TASKS = {  # what roles are for, arguments of a program, and what draws others
     "in_turns": (exercises_roles.TURNS, (2, 2), exercises_roles._any_turns),
     "overlapped": (exercises_roles.OVERLAPPED, (2, 1, 1), exercises_roles._two_rings),
 }
-BODIES = {  # of an answer that is no right role, and the mistake that is named
+BODIES = {  # of an answer that is not a right role, and the mistake that is named
     "no_generator": ("return 3", "return [1, 2]", "return lambda: iter([])", "return None"),
     "yields_nothing": ("yield from ()", "return iter([])"),
     "endless": ("while True: yield Finish()", "import itertools; yield from itertools.repeat(Finish(0))"),
@@ -115,13 +114,13 @@ def test_a_fault_is_played(name):
     body = f"yield Finish(); yield Wait({barrier}, 0); yield Wait({barrier}, 1)"
     verdict = examined(name, answer_of(name, body))
     assert verdict.mistake == "deadlock" and "schedule" in dict(verdict.details), f"\n{verdict}"
-    player = roles.play(answer_of(name, body), **verdict.run)
+    player = verdict.run.play(answer_of(name, body))
     assert "deadlock" in repr(player)
 
 
 @pytest.mark.parametrize("name", ROLES)
 def test_what_is_right_is_played_as_it_runs(name):
-    player = roles.play(solutions.solution(name), *TASKS[name][:2])
+    player = roles.Played(*TASKS[name][:2]).play(solutions.solution(name))
     assert "deadlock" not in repr(player)
 
 

@@ -1,29 +1,15 @@
 """The exercises of chapter 04."""
 
 import math
-from functools import wraps
 from numbers import Rational
 
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Case, Finding, drawn, examine, exercise, noted
 from flashlib.checks.engine.values import describe_value, same
 
 CLOSE = 1e-10  # relative error of fp64
-
-
-def _of_form(answer, form):
-    """Return answer with a Finding about the form of its result: form(result, *arguments), or None."""
-
-    @wraps(answer)
-    def run(*arguments):
-        result = answer(*arguments)
-        return Measured(result, None if result is None else form(result, *arguments))
-
-    return run
 
 
 @exercise(title="How long a text fits?", minutes=5, difficulty="easy")
@@ -39,7 +25,7 @@ def longest(answer, known):
         _fits("a GPU of 80 GB, 32 heads in fp16", 80 * 10**9, 32, 2),
         _fits("a GPU of 24 GB, 12 heads in fp32", 24 * 10**9, 12, 4),
     ]
-    return examine(_of_form(answer, _is_whole), fixed + drawn.cases(_any_fit, 4), known)
+    return examine(noted(answer, _is_whole), fixed + drawn.cases(_any_fit, 4), known)
 
 
 def _fits(words, capacity, H, itemsize):
@@ -69,7 +55,7 @@ def window(answer, known):
         _seen("more queries than keys and a wider window", 7, 5, 3),
         _seen("a window wider than the text", 3, 5, 9),
     ]
-    return examine(_of_form(answer, _is_mask), fixed + drawn.cases(_any_window, 4), known)
+    return examine(noted(answer, _is_mask), fixed + drawn.cases(_any_window, 4), known)
 
 
 def _seen(words, N_q, N_k, w):
@@ -118,7 +104,7 @@ def causal_attention(answer, known):
         some_see_none + drawn.cases(lambda rng: _any_attention(rng, more_keys=False)),
         fp32,
     ]
-    return examine(_of_form(answer, _is_exact), stages, known)
+    return examine(noted(answer, _is_exact), stages, known)
 
 
 def _attention(words, Q, K, V):

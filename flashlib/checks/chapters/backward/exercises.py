@@ -4,12 +4,10 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
 from flashlib.checks.harness import gradient
 from flashlib.checks.harness.gradient import softmax
-from flashlib.checks.harness.slow import held
+from flashlib.checks.harness.metered import held
 
 INF = np.inf
 KB = 1024

@@ -6,12 +6,10 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks.chapters.backward.exercises import KB, drawn_scale, lean
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
 from flashlib.checks.engine.values import describe_value
-from flashlib.checks.harness import gradient
-from flashlib.checks.harness.slow import Slow
+from flashlib.checks.harness import gradient, sizes
+from flashlib.checks.harness.metered import MeteredArray
 from flashlib.tiled import blocks
 
 MANY = 256  # rows that are too many to be loaded at once
@@ -25,7 +23,7 @@ def in_blocks(answer, names, at, limit):
 
     @wraps(answer)
     def run(*arguments):
-        placed = [Slow(x) if n in names and len(x) >= MANY else x for n, x in enumerate(arguments)]
+        placed = [MeteredArray(x) if n in names and len(x) >= MANY else x for n, x in enumerate(arguments)]
         result, found = lean(answer, limit)(*placed)
         for n, name in names.items():
             most, rows = placed[n].loads.most if placed[n] is not arguments[n] else 0, arguments[n]
@@ -147,27 +145,23 @@ def my_row_blocks(j, N_q, N_k, B_r, B_c):
     title="Which row blocks a column block visits",
     minutes=15,
     difficulty="medium",
-    program=gradient.Program(ROW_BLOCKS.strip(), {"blocks": blocks, "np": np}),
+    program=ROW_BLOCKS,
 )
 def row_blocks(answer, known):
-    sizes = """
-    0 1 1 1 1 / 1 2 2 1 1 / 0 3 3 1 1 / 1 4 4 2 2 / 1 7 7 2 2 / 1 8 8 4 2 / 1 6 6 2 3 / 0 2 5 1 2 / 1 2 5 1 2 /
-    2 5 12 2 5 / 0 5 2 2 1 / 1 12 5 5 2 / 3 40 64 8 16 / 7 100 90 16 12 / 1 2 4 3 2 / 0 0 4 2 2
+    fixed = """
+        0 1 1 1 1, 1 2 2 1 1, 0 3 3 1 1, 1 4 4 2 2, 1 7 7 2 2, 1 8 8 4 2, 1 6 6 2 3, 0 2 5 1 2, 1 2 5 1 2,
+        2 5 12 2 5, 0 5 2 2 1, 1 12 5 5 2, 3 40 64 8 16, 7 100 90 16 12, 1 2 4 3 2, 0 0 4 2 2
     """
-    fixed = [_visits(*map(int, numbers.split())) for numbers in sizes.split("/")]
-    return examine(_numbers(answer), fixed + drawn.cases(_any_visits, 8), known)
 
+    def right(j, N_q, N_k, B_r, B_c):
+        seen = np.tri(N_q, N_k, N_k - N_q, dtype=bool)[:, j * B_c : (j + 1) * B_c]
+        return [i for i, rows in enumerate(blocks(N_q, B_r)) if seen[rows].any()]
 
-def _visits(j, N_q, N_k, B_r, B_c):
-    """Return the Case of column block j, found by looking at each tile."""
-    seen = np.tri(N_q, N_k, N_k - N_q, dtype=bool)[:, j * B_c : (j + 1) * B_c]
-    right = [i for i, rows in enumerate(blocks(N_q, B_r)) if seen[rows].any()]
-    return Case(f"{j = }, {N_q = }, {N_k = }, {B_r = }, {B_c = }", (j, N_q, N_k, B_r, B_c), right)
+    def draw(rng):
+        N_q, N_k, B_r, B_c = rng.integers(1, (60, 60, 20, 20))
+        return rng.integers(0, -(-N_k // B_c)), N_q, N_k, B_r, B_c
 
-
-def _any_visits(rng):
-    N_q, N_k, B_r, B_c = map(int, rng.integers(1, (60, 60, 20, 20)))
-    return _visits(int(rng.integers(0, -(-N_k // B_c))), N_q, N_k, B_r, B_c)
+    return examine(_numbers(answer), sizes.cases(right, fixed, draw, count=8), known)
 
 
 def _numbers(answer):

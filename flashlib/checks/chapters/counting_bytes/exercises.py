@@ -1,9 +1,7 @@
 """The exercises of chapter 07: sizes come in, a number of bytes or of rows comes out."""
 
 from flashlib import cost
-from flashlib.checks.engine.examine import examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Program, examine, exercise
 from flashlib.checks.harness import sizes
 
 # X is as large as Q, and as O; keys are the rows of K read, over all row blocks. Mistakes: shared/bytes.txt.

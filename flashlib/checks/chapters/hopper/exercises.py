@@ -1,13 +1,7 @@
 """The exercises of chapter 13 with numbers: phases of a ring, registers of a thread, the order of row blocks."""
 
-import numpy as np
-
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import exercise
 from flashlib.checks.harness import sizes
-
-NAMES = {"np": np}
-
 
 # ---- phases of a ring
 
@@ -21,9 +15,7 @@ def my_ring_phase(g, stages):
 """
 
 
-@exercise(
-    title="Slot and phases of a tile", minutes=5, difficulty="easy", program=Program(RING_PHASE.strip(), NAMES)
-)
+@exercise(title="Slot and phases of a tile", minutes=5, difficulty="easy", program=RING_PHASE)
 def ring_phase(answer, known):
     fixed = """
         0 2, 1 2, 2 2, 3 2, 4 2, 5 2, 6 2, 0 1, 1 1, 2 1, 3 1, 0 3, 1 3, 2 3, 3 3, 4 3, 5 3, 6 3, 7 3, 8 3, 9 3,
@@ -60,10 +52,7 @@ def my_register_budget(consumers, producer, d, B_c):
 """
 
 
-@exercise(
-    title="Registers of a consumer", minutes=10, difficulty="medium",
-    program=Program(REGISTER_BUDGET.strip(), NAMES),
-)  # fmt: skip
+@exercise(title="Registers of a consumer", minutes=10, difficulty="medium", program=REGISTER_BUDGET)
 def register_budget(answer, known):
     fixed = """
         2 24 128 128, 3 24 64 128, 2 24 128 64, 2 40 64 64, 4 24 128 128, 4 56 64 32, 5 24 128 80, 5 40 256 48,
@@ -98,9 +87,7 @@ def my_block_order(tile, T_r, section):
 PROBLEMS = (1, 1, 3), (2, 1, 2), (1, 2, 3), (3, 2, 1), (2, 2, 2), (3, 2, 2), (2, 3, 3), (4, 3, 2), (2, 5, 2)
 
 
-@exercise(
-    title="The longest rows first", minutes=10, difficulty="medium", program=Program(BLOCK_ORDER.strip(), NAMES)
-)
+@exercise(title="The longest rows first", minutes=10, difficulty="medium", program=BLOCK_ORDER)
 def block_order(answer, known):
     """All tiles of PROBLEMS: row blocks of a head, heads of a section, sections."""
     fixed = [

@@ -2,9 +2,7 @@
 
 from functools import partial
 
-from flashlib.checks.engine import solutions
-from flashlib.checks.engine.examine import Finding
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Finding, exercise, solutions
 from flashlib.checks.harness import roles
 from flashlib.pipeline import (
     Arrive,

@@ -4,14 +4,11 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Measured, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Case, Measured, drawn, examine, exercise
 from flashlib.checks.harness import sizes, update
+from flashlib.softmax import summarise_rows
 
 INF = np.inf
-NAMES = {"np": np}
 
 
 # ---- tokens that a cache has room for
@@ -26,7 +23,7 @@ def my_cache_tokens(layers, H_k, d, itemsize, room):
 """
 
 
-@exercise(title="Room for tokens", minutes=5, difficulty="easy", program=Program(CACHE_TOKENS.strip(), NAMES))
+@exercise(title="Room for tokens", minutes=5, difficulty="easy", program=CACHE_TOKENS)
 def cache_tokens(answer, known):
     fixed = """
         1 1 1 1 2, 1 1 1 1 7, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,
@@ -64,10 +61,7 @@ def my_split_keys(lengths, B_c, parts):
 """
 
 
-@exercise(
-    title="Parts of about the same length", minutes=15, difficulty="medium",
-    program=Program(SPLIT_KEYS.strip(), NAMES),
-)  # fmt: skip
+@exercise(title="Parts of about the same length", minutes=15, difficulty="medium", program=SPLIT_KEYS)
 def split_keys(answer, known):
     fixed = [
         ([4], 4, 1), ([8], 4, 2), ([16], 4, 2), ([6], 4, 2), ([20], 4, 2), ([28], 4, 3), ([8, 8], 4, 2),
@@ -121,7 +115,7 @@ def my_merge_parts(m, l, O_acc):
 """
 
 
-@exercise(title="All parts at once", minutes=15, difficulty="medium", program=Program(MERGE_PARTS.strip(), NAMES))
+@exercise(title="All parts at once", minutes=15, difficulty="medium", program=MERGE_PARTS)
 def merge_parts(answer, known):
     rng = np.random.default_rng(0)
     plain = [
@@ -160,11 +154,9 @@ def _parts(rng, words, counts, *, at=0.0, d=2, tied=False):
     if tied:
         scores = [np.append(x[1:], 3.0) for x in scores]
     values = [rng.normal(size=(n, d)).round(2) for n in counts]
-    states = [update.state(x[None], V) for x, V in zip(scores, values, strict=True)]
-    m, l, O_acc = (np.concatenate(X) for X in zip(*states, strict=True))
-    m_all, l_all, O_all = (X[0] for X in update.state(np.concatenate(scores)[None], np.concatenate(values)))
-    O, lse = (O_all / l_all, m_all + np.log(l_all)) if l_all else (O_all, -INF)
-    return Case(words, (m, l, O_acc), (O, float(lse)))
+    states = [summarise_rows(x, V) for x, V in zip(scores, values, strict=True)]
+    O, lse = update.finished(summarise_rows(np.concatenate(scores)[None], np.concatenate(values)))
+    return Case(words, tuple(map(np.array, zip(*states, strict=True))), (O[0], float(lse[0])))
 
 
 def _any_parts(rng):

@@ -1,12 +1,9 @@
 """The exercise of chapter 15 on an allocator of pages, checked by operations in any order."""
 
 from flashlib.checks.chapters.inference.operations import cause, play, text
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, attempt, find_problem
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.process import announce
+from flashlib.checks.engine import Case, Outcome, Verdict, announce, attempt, drawn, exercise
+from flashlib.checks.engine.cases import UNSOLVED, Raised
 from flashlib.checks.engine.program import out_of_reach
-from flashlib.checks.engine.verdict import Verdict
 
 # n_pages, page: operations. a+3 appends 3 tokens to a, a>b makes b a fork of a, a- frees a.
 FIXED = """
@@ -53,25 +50,24 @@ def pages(answer, known):
     for case in cases:
         n_pages, page, operations = case.arguments
         announce(_shown(*case.arguments))
-        result = _played(answer, *case.arguments)
-        if result is None:
+        found = _played(answer, *case.arguments)
+        if found is None:
             continue
-        if result.unsolved:
-            return Verdict("", "not solved yet", "")
-        operations = _fewest(answer, n_pages, page, operations, _kind(result))
-        result = _played(answer, n_pages, page, operations)
-        problem = find_problem(result._replace(found=result.found and cause(result.found)), None)
-        return known.wrong(problem.id, ("operations", _shown(n_pages, page, operations)), **problem.fields)
-    return Verdict("", "right", f"in all {len(cases)} sequences of operations")
+        if found is UNSOLVED:
+            return Verdict("", Outcome.NOT_SOLVED, "")
+        operations = _fewest(answer, n_pages, page, operations, _kind(found))
+        found = _played(answer, n_pages, page, operations)
+        return known.verdict(cause(found), ("operations", _shown(n_pages, page, operations)))
+    return Verdict("", Outcome.RIGHT, f"in all {len(cases)} sequences of operations")
 
 
 def _played(answer, n_pages, page, operations):
-    """Return None, or the Raised in which the operations end."""
+    """Return None, or the Finding in which the operations end."""
     return attempt(out_of_reach(lambda: play(answer, n_pages, page, operations)))
 
 
-def _kind(result):
-    return result.found.id if result.found else result.error
+def _kind(found):
+    return found.fields["error"] if isinstance(found, Raised) else found.id
 
 
 def _fewest(answer, n_pages, page, operations, kind):
@@ -80,8 +76,8 @@ def _fewest(answer, n_pages, page, operations, kind):
     while at:
         at -= 1
         fewer = operations[:at] + operations[at + 1 :]
-        result = _played(answer, n_pages, page, fewer)
-        if result is not None and _kind(result) == kind:
+        found = _played(answer, n_pages, page, fewer)
+        if found is not None and _kind(found) == kind:
             operations, at = fewer, len(fewer)
     return operations
 

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
-
-NAMES = {"np": np}
-
+from flashlib.checks.engine import Case, drawn, examine, exercise
 
 # ---- the rows of a sequence
 
@@ -23,9 +17,7 @@ def my_gather_pages(pool, table, N):
 """
 
 
-@exercise(
-    title="The rows of a sequence", minutes=10, difficulty="easy", program=Program(GATHER_PAGES.strip(), NAMES)
-)
+@exercise(title="The rows of a sequence", minutes=10, difficulty="easy", program=GATHER_PAGES)
 def gather_pages(answer, known):
     rng = np.random.default_rng(0)
     plain = [
@@ -72,7 +64,7 @@ def my_quantise(X):
 """
 
 
-@exercise(title="Rows in 8 bits", minutes=10, difficulty="medium", program=Program(QUANTISE.strip(), NAMES))
+@exercise(title="Rows in 8 bits", minutes=10, difficulty="medium", program=QUANTISE)
 def quantise(answer, known):
     rng = np.random.default_rng(1)
     plain = [

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Case, Program, drawn, exercise
 from flashlib.checks.harness import update
+from flashlib.softmax import State, summarise_rows
 
 # ---- a part of the keys
 
@@ -46,18 +44,15 @@ DECODE_PART = update.looped(
     """,
     "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen=True)",
     "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
-    start=lambda n_r, d: update.start(n_r, d, np.float32),
     taken=_taken,
 ).edited("m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")  # a nan counts for nothing in tl.max
 
 
 @exercise(title="A part of the keys", minutes=25, difficulty="hard", program=DECODE_PART, limit=8.0)
 def decode_part(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import by_parts
 
-    if problem := kernel_problem(answer):
-        return problem
     stages = [
         [
             _decoded("one tile", (1, 1, 1, 16), [16]),
@@ -82,7 +77,7 @@ def decode_part(answer, known):
             _decoded("a sequence without a key", (2, 1, 2, 20), [0, 20], parts=2),
         ],
     ]
-    return examine(by_parts(answer), stages, known, outputs=("m", "l", "O_acc"), nan="nan, or never stored")
+    return examine_kernel(answer, by_parts, stages, known, outputs=State._fields, nan="nan, or never stored")
 
 
 def _decoded(
@@ -107,7 +102,7 @@ def _decoded(
         tiles = -(-lengths[b] // B_C)
         keys = slice(*(min(tiles * n // parts * B_C, lengths[b]) for n in (part, part + 1)))
         S, values = scale * K[b, h // group, keys] @ Q[b, h], V[b, h // group, keys]
-        m[b, h, part], l[b, h, part], O_acc[b, h, part] = (X[0] for X in update.state(S[None], values))
+        m[b, h, part], l[b, h, part], O_acc[b, h, part] = summarise_rows(S, values)
     for b, length in enumerate(lengths):
         K[b, :, length:] = V[b, :, length:] = np.nan
     given = *(X.astype(np.float32) for X in (Q, K, V)), np.array(lengths, np.int32)
@@ -164,11 +159,9 @@ def appended(new, before, table, lengths):
     program=Program(APPEND_KERNEL.strip(), {"np": np, "put": _put, "get": _get}),
 )  # fmt: skip
 def append_kernel(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import into_pages
 
-    if problem := kernel_problem(answer):
-        return problem
     stages = [
         [
             _appended("one sequence, whose key goes into its first page", 6, 4, 16, [[1, 2]], [2]),
@@ -189,7 +182,7 @@ def append_kernel(answer, known):
         [_appended("a key of d = 5 in the last row of the pool", 3, 4, 5, [[2, 0]], [4])],
         [_appended("a sequence of length 0", 7, 4, 16, [[3, 4], [2, 1]], [0, 6])],
     ]
-    return examine(into_pages(answer), stages, known, outputs=("pool",))
+    return examine_kernel(answer, into_pages, stages, known, outputs=("pool",))
 
 
 def _appended(words, n_pages, page, d, table, lengths, rng=None):

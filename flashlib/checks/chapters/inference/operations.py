@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from numbers import Integral
 
-from flashlib.checks.engine.examine import Finding
+from flashlib.checks.engine import Finding
 from flashlib.checks.engine.values import describe_value
 
 AGAIN = {  # of how a page was given up before it was free and taken: what it is if it is given to another too

@@ -5,9 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, attempt, examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Case, attempt, drawn, examine, exercise
 from flashlib.checks.engine.values import as_numbers, show
 from flashlib.softmax import naive
 

@@ -5,11 +5,9 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, attempt, examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Case, Finding, attempt, drawn, examine, exercise
 from flashlib.checks.engine.values import same
-from flashlib.checks.harness.slow import held, read_once
+from flashlib.checks.harness.metered import held, read_once
 from flashlib.softmax import logsumexp, safe, summarise
 
 INF = np.inf

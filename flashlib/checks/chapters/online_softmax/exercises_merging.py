@@ -4,11 +4,9 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, attempt, examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Case, Finding, Measured, attempt, drawn, examine, exercise
 from flashlib.checks.engine.values import same
-from flashlib.softmax import State, logsumexp, safe, summarise
+from flashlib.softmax import State, logsumexp, safe, summarise_rows
 from flashlib.softmax import merge as true_merge
 
 INF = np.inf
@@ -54,18 +52,14 @@ def _merged(words, a, b):
 
 def _parts(x, V, cut):
     """Return the States of the scores before a cut and after it."""
-    return [_state(*part) for part in ((x[:cut], V[:cut]), (x[cut:], V[cut:]))]
-
-
-def _state(x, V):
-    m, l, O_acc = summarise(x, V)
-    return State(np.float64(m), np.float64(l), np.zeros(V.shape[1]) + O_acc)
+    return [summarise_rows(*part) for part in ((x[:cut], V[:cut]), (x[cut:], V[cut:]))]
 
 
 def _rows(rng, n, d, a=(), b=(), scale=30):
     """Return two States of n rows at once; a, b: rows that are empty there."""
     some = [
-        [_state(rng.normal(scale=scale, size=k), rng.uniform(1, 5, size=(k, d))) for k in (2, 5)] for _ in range(n)
+        [summarise_rows(rng.normal(scale=scale, size=k), rng.uniform(1, 5, size=(k, d))) for k in (2, 5)]
+        for _ in range(n)
     ]
     states = [State(*(np.array(field) for field in zip(*part, strict=True))) for part in zip(*some, strict=True)]
     for state, rows in zip(states, (a, b), strict=True):
@@ -86,7 +80,7 @@ def _broken_law(answer):
         x, V = rng.normal(scale=30, size=9), rng.normal(size=(9, 2))
         x[rng.random(9) < 0.3] = -INF
         cuts = np.sort(rng.integers(0, 10, size=2))
-        a, b, c = (_state(*part) for part in zip(np.split(x, cuts), np.split(V, cuts), strict=True))
+        a, b, c = (summarise_rows(*part) for part in zip(np.split(x, cuts), np.split(V, cuts), strict=True))
         ab, ba, bc = attempt(answer, a, b), attempt(answer, b, a), attempt(answer, b, c)
         left, right = attempt(answer, ab, c), attempt(answer, a, bc)
         if not all(hasattr(state, "O_acc") for state in (ab, ba, bc, left, right)):

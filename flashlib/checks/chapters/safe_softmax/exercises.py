@@ -1,15 +1,13 @@
 """The exercises of chapter 02."""
 
+import contextlib
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import defined
+from flashlib.checks.engine import Case, Finding, Measured, defined, drawn, examine, exercise, noted
 from flashlib.checks.engine.values import describe, show
-from flashlib.checks.harness.slow import Slow
+from flashlib.checks.harness.metered import MeteredArray
 
 INF = np.inf
 
@@ -117,16 +115,11 @@ def safe_softmax(answer, known):
 def _with_finding(answer, id, holds):
     """Return answer with the Finding id where holds(S, its result) anywhere."""
 
-    @wraps(answer)
-    def run(S):
-        result = answer(S)
-        try:
-            found = np.any(holds(S, np.asarray(result)))
-        except (TypeError, ValueError, IndexError):  # no numbers, or of another shape
-            return result
-        return Measured(result, Finding(id)) if found else result
+    def look(result, S):
+        with contextlib.suppress(TypeError, ValueError, IndexError):  # no numbers, or of another shape
+            return Finding(id) if np.any(holds(S, np.asarray(result))) else None
 
-    return run
+    return noted(answer, look)
 
 
 @exercise(
@@ -189,7 +182,7 @@ def _any_row(rng, masked):
 # ---- read only what counts
 
 
-class _Memory(Slow):
+class _Memory(MeteredArray):
     """Slow memory of which a slice is slow too, so that what is stored through it is seen."""
 
     def __getitem__(self, key):
@@ -239,7 +232,7 @@ def _metered(answer, seen):
 
     @wraps(answer)
     def run(x, n, p):
-        slow_x, slow_p = Slow(x), _Memory(p)
+        slow_x, slow_p = MeteredArray(x), _Memory(p)
         answer(slow_x, n, slow_p)
         seen.append(((x, n, p), slow_x.reads, slow_p.reads, slow_p.writes))
         x_after, p_after = slow_x._data, slow_p._data

@@ -4,16 +4,12 @@ import math
 
 import numpy as np
 
-from flashlib import tiled
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Case, Program, drawn, examine, exercise
 from flashlib.checks.harness import update
+from flashlib.softmax import State, summarise_rows
 
 INF = np.inf
 LN2 = np.log(2)
-STATE = "m", "l", "O_acc"
 IN_BASE_2 = {
     "np.exp(": "np.exp2(",
     "np.log(": "np.log2(",
@@ -24,14 +20,9 @@ IN_BASE_2 = {
 STEP = "step(S, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
-def _start(n_r, d):
-    """Return the State of rows that have seen no key, in fp32, as wide as in a kernel."""
-    return update.start(n_r, d, np.float32)
-
-
 def _state(S, V, scale_log2e):
     """Return m in base 2, l and O_acc of rows of scores that are not scaled."""
-    m, l, O_acc = update.state(S * scale_log2e * LN2, V)
+    m, l, O_acc = summarise_rows(S * scale_log2e * LN2, V)
     return m / LN2, l, O_acc
 
 
@@ -44,18 +35,14 @@ BASE_2 = update.looped(
         return state
     """,
     STEP,
-    blocks=tiled.blocks,
-    start=_start,
 ).in_terms(IN_BASE_2)
 
 
 @exercise(title="The update in base 2", minutes=15, difficulty="medium", program=BASE_2)
 def base_2(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import updated
 
-    if problem := kernel_problem(answer):
-        return problem
     stages = [
         [
             _scores("one tile", 16),
@@ -78,7 +65,7 @@ def base_2(answer, known):
             _scores("v in fp16", 32, dtype=np.float16, tolerance=1e-3),
         ],
     ]
-    return examine(updated(answer), stages, known, outputs=STATE)
+    return examine_kernel(answer, updated, stages, known, outputs=State._fields)
 
 
 def _scores(
@@ -181,7 +168,6 @@ TAIL = (
         return state
     """,
         STEP,
-        start=_start,
         rows=_rows,
     )
     .in_terms(IN_BASE_2)
@@ -197,16 +183,14 @@ TAIL = (
     variants=("m = np.fmax(m_old, np.fmax.reduce(S_ij, axis=1))",),  # as GPUs have it
 )
 def tail(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import over_keys
 
-    if problem := kernel_problem(answer):
-        return problem
     words = (("one key", 1), ("fewer keys than a tile", 5), ("one whole tile", 16), ("two whole tiles", 32))
     words += (("a key more than a tile", 17), ("two whole tiles and a tail", 43))
     cases = [_keys(text, N_k) for text, N_k in words] + [_keys("tiles of 32 keys and a tail", 75, 32)]
     stages = [cases + drawn.cases(_any_keys), [_keys("no key at all", 0)]]
-    return examine(over_keys(answer), stages, known, outputs=STATE)
+    return examine_kernel(answer, over_keys, stages, known, outputs=State._fields)
 
 
 def _keys(words, N_k, B_C=16, d=16, scale=0.75, rng=None):

@@ -1,9 +1,7 @@
 """The calculations of chapter 12: TFLOP/s, and how many programs a multiprocessor of the H100 can hold."""
 
 from flashlib import cost
-from flashlib.checks.engine.examine import examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import examine, exercise
 from flashlib.checks.harness import sizes
 
 SPEED = """
@@ -16,7 +14,7 @@ def my_tflops(B, H, N, d, causal, ms):
 """
 
 
-@exercise(title="TFLOP/s by the convention", minutes=5, difficulty="easy", program=Program(SPEED.strip(), {}))
+@exercise(title="TFLOP/s by the convention", minutes=5, difficulty="easy", program=SPEED)
 def tflops(answer, known):
     fixed = """
         1 1 1000 250 False 1.0, 1 1 1000 250 True 1.0, 1 1 1000 64 False 0.25, 2 3 1000 64 False 0.5,
@@ -45,7 +43,7 @@ def my_programs(registers, shared, num_warps):
 """
 
 
-@exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium", program=Program(ROOM.strip(), {}))
+@exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium", program=ROOM)
 def programs(answer, known):
     fixed = """
         128 0 4, 64 0 4, 168 0 4, 169 0 4, 133 0 4, 33 0 4, 39 0 4, 20 0 8, 51 0 8, 32 0 8, 32 58368 4,

@@ -1,22 +1,22 @@
 """The exercises of chapter 06."""
 
-from functools import wraps
+from functools import partial, wraps
 from itertools import product
 
 import numpy as np
 
 from flashlib import cost
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
 from flashlib.checks.engine.values import as_array, describe_value, same
-from flashlib.checks.harness import loops, update
-from flashlib.checks.harness.slow import Slow, held
-from flashlib.tiled import blocks, is_hidden, is_visible
+from flashlib.checks.harness import loops, sizes, update
+from flashlib.checks.harness.metered import MeteredArray, held
+from flashlib.softmax import State, summarise_rows
+from flashlib.tiled import is_hidden, is_visible
 from flashlib.types import Step
 
 INF = np.inf
-NAMES = {"Step": Step, "blocks": blocks, "is_hidden": is_hidden, "is_visible": is_visible, "start": update.start}
+START = partial(update.start, dtype=np.float64)
+NAMES = {"Step": Step, "is_hidden": is_hidden, "is_visible": is_visible, "start": START}
 
 FA2 = loops.program(
     """
@@ -80,7 +80,7 @@ def best_tile(answer, known):
             (8, "float64", 128, 512),
         )
     ]
-    sizes = (
+    fixed = (
         (256, 64, 18000, "float16"),
         (256, 16, 8 * 1024, "float32"),
         (256, 16, 16 * 1024, "float16"),
@@ -90,9 +90,8 @@ def best_tile(answer, known):
         (4096, 16, 227 * 1024, "float16"),
         (100, 16, 8 * 1024 * 1024, "float16"),
     )
-    fixed = [_tile(*size) for size in sizes]
     smallest = [_tile(2048, d, cost.sram_bytes(16, 16, d, "float16"), "float16") for d in (2, 64)]
-    stages = [fixed + filled + drawn.cases(_any_tile), smallest]
+    stages = [[_tile(*size) for size in fixed] + filled + drawn.cases(_any_tile), smallest]
     return examine(answer, stages, known, outputs=("B_r", "B_c"))
 
 
@@ -116,31 +115,20 @@ def _any_tile(rng):
 
 @exercise(title="Which tiles are skipped?", minutes=10, difficulty="medium")
 def skipped_tiles(answer, known):
-    sizes = (
-        (1, 1, 1, 1),
-        (2, 2, 1, 1),
-        (4, 4, 2, 2),
-        (6, 6, 3, 2),
-        (5, 5, 2, 2),
-        (2, 5, 1, 2),
-        (5, 2, 2, 1),
-        (5, 12, 2, 5),
-        (12, 5, 5, 2),
-        (3, 9, 3, 3),
-        (3, 4, 8, 2),
-        (9, 4, 2, 16),
-        (1200, 1000, 300, 500),
-    )
-    return examine(_a_set(answer), [*map(_skipped, sizes), *drawn.cases(_any_tiles)], known)
+    fixed = """
+        1 1 1 1, 2 2 1 1, 4 4 2 2, 6 6 3 2, 5 5 2 2, 2 5 1 2, 5 2 2 1, 5 12 2 5, 12 5 5 2, 3 9 3 3, 3 4 8 2,
+        9 4 2 16, 1200 1000 300 500
+    """
+    return examine(_a_set(answer), [*map(_skipped, sizes.rows(fixed)), *drawn.cases(_any_tiles)], known)
 
 
-def _skipped(sizes):
+def _skipped(size):
     """Return the Case of the tiles in which every score is hidden, found by looking at each."""
-    N_q, N_k, B_r, B_c = sizes
+    N_q, N_k, B_r, B_c = size
     seen = np.tri(N_q, N_k, N_k - N_q, dtype=bool)
     tiles = product(range(-(-N_q // B_r)), range(-(-N_k // B_c)))
     skipped = {(i, j) for i, j in tiles if not seen[i * B_r : (i + 1) * B_r, j * B_c : (j + 1) * B_c].any()}
-    return Case(f"N_q = {N_q}, N_k = {N_k}, tiles of {B_r} x {B_c}", sizes, skipped)
+    return Case(f"N_q = {N_q}, N_k = {N_k}, tiles of {B_r} x {B_c}", size, skipped)
 
 
 def _any_tiles(rng):
@@ -151,9 +139,9 @@ def _a_set(answer):
     """Return answer with what it returns made a set of tuples of int; a mask of all scores is found."""
 
     @wraps(answer)
-    def run(*sizes):
-        enough = max(100_000, sizes[0] * sizes[1] / 2)
-        tiles, most = held(lambda: answer(*sizes), enough)
+    def run(*size):
+        enough = max(100_000, size[0] * size[1] / 2)
+        tiles, most = held(lambda: answer(*size), enough)
         if tiles is None:
             return None
         try:
@@ -182,12 +170,8 @@ def last_tile(answer, known):
         _padded(rng, "2 keys of 5 and none before", 3, 5, 2, 2, 0, 7.0),
         _padded(rng, "2 keys of 3, scores of -1e6", 2, 3, 1, 2, 2, 0.0, 0.5, -2e6),
     ]
-    return examine(
-        update.uses_scale(_loaded_whole(answer), known),
-        fixed + drawn.cases(_any_padded),
-        known,
-        outputs=("m", "l", "O_acc"),
-    )
+    answer, cases = update.uses_scale(_loaded_whole(answer), known), fixed + drawn.cases(_any_padded)
+    return examine(answer, cases, known, outputs=State._fields)
 
 
 def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, key=None):
@@ -196,10 +180,10 @@ def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, key=None):
     if key:
         Q_i[:], K[:] = 1, key
     S = Q_i @ K.T * scale
-    before = update.state(S[:, :n_before], V[:n_before]) if n_before else update.start(B_r, d)
+    before = summarise_rows(S[:, :n_before], V[:n_before])
     K_j, V_j = np.full((2, B_c, d), padding)
     K_j[:n], V_j[:n] = K[n_before:], V[n_before:]
-    return Case(words, (Q_i, K_j, V_j, n, *before, scale), tuple(update.state(S, V)))
+    return Case(words, (Q_i, K_j, V_j, n, *before, scale), tuple(summarise_rows(S, V)))
 
 
 def _any_padded(rng):
@@ -214,7 +198,7 @@ def _loaded_whole(answer):
 
     @wraps(answer)
     def run(Q_i, K_j, V_j, *arguments):
-        tiles = {"K_j": Slow(K_j), "V_j": Slow(V_j)}
+        tiles = {"K_j": MeteredArray(K_j), "V_j": MeteredArray(V_j)}
         after = answer(Q_i, *tiles.values(), *arguments)
         part = next((name for name, X in tiles.items() if (X.reads == 0).any()), None)
         return Measured(after, Finding("part_loaded", name=part) if part else None)
@@ -254,10 +238,8 @@ def _of_rows(m, l, O_acc):
 def _any_rows(rng):
     n, d = rng.integers(1, 7, size=2)
     seen = rng.random(n) < 0.7
-    m, l = (
-        np.where(seen, rng.normal(size=n).round(1) * 50, -INF),
-        np.where(seen, rng.integers(10, 99, n) / 10, 0.0),
-    )
+    m = np.where(seen, rng.normal(size=n).round(1) * 50, -INF)
+    l = np.where(seen, rng.integers(10, 99, n) / 10, 0.0)
     return _finished(rng, f"{n} rows of {d}", m, l, d)
 
 

@@ -3,10 +3,7 @@
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Case, drawn, examine, exercise
 from flashlib.checks.harness import gradient
 
 FP16 = {"dtype": np.float16, "tolerance": 3e-3}
@@ -46,19 +43,11 @@ def delta_of(program):
     return run
 
 
-@exercise(
-    title="A kernel for delta",
-    minutes=10,
-    difficulty="easy",
-    program=Program(DELTA.strip(), {"np": np}),
-    model=delta_of,
-)
+@exercise(title="A kernel for delta", minutes=10, difficulty="easy", program=DELTA, model=delta_of)
 def delta_kernel(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import deltas
 
-    if problem := kernel_problem(answer):
-        return problem
     small = [_rows("one block of 2 rows of 2", 2, 2, 2), _rows("3 rows of 2 in blocks of 2", 3, 2, 2)]
     square = [_rows("one block of 16 rows", 16), _rows("two blocks", 32), _rows("a row more than a block", 17)]
     wide = [_rows("blocks of 32 rows", 75, 32), _rows("rows of 64 numbers", 21, D=64), _rows("one row", 1)]
@@ -67,7 +56,7 @@ def delta_kernel(answer, known):
         _rows("fp16 and products beyond 65504", 21, size=400, dtype=np.float16),
     ]
     stages = [small + square, wide + drawn.cases(_any_rows, 2), in_fp16]
-    return examine(deltas(answer), stages, known, outputs=("delta",))
+    return examine_kernel(answer, deltas, stages, known, outputs=("delta",))
 
 
 def _rows(words, N_q, ROWS=16, D=16, *, size=1, dtype=np.float32):
@@ -130,11 +119,9 @@ DKV = gradient.dkv_loop("dkv_loop(K_j, V_j, Q, dO, lse, delta, scale, B_r)", gra
 
 @exercise(title="The loop for dK and dV", minutes=30, difficulty="hard", program=DKV, model=in_fp64)
 def dkv_loop(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import dkv_of
 
-    if problem := kernel_problem(answer):
-        return problem
     square = [
         _column_block("one tile of 16 rows", 16),
         _column_block("two tiles", 32),
@@ -153,7 +140,7 @@ def dkv_loop(answer, known):
         _column_block("inputs of fp16 and scores near 60", 21, scale=0.25, last=(12, 20), **FP16),
         _column_block("inputs of fp16 and sums beyond 65504", 80, large="dKV", **FP16),
     ]
-    return examine(dkv_of(answer), [square, wide, large, in_fp16], known, outputs=("dk", "dv"))
+    return examine_kernel(answer, dkv_of, [square, wide, large, in_fp16], known, outputs=("dk", "dv"))
 
 
 def _column_block(words, N_q, B_R=16, *, B_C=16, d=16, scale=0.375, tolerance=3e-5, **options):
@@ -200,11 +187,9 @@ def dq_of_head(program):
 
 @exercise(title="The loop for dQ", minutes=25, difficulty="medium", program=DQ, model=dq_of_head)
 def dq_loop(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import dq_of
 
-    if problem := kernel_problem(answer):
-        return problem
     square = [
         _head("one tile", 16, 16),
         _head("two row blocks and two column blocks", 32, 32),
@@ -227,7 +212,7 @@ def dq_loop(answer, known):
         _head("inputs of fp16 and scores near 60", 21, 21, scale=0.25, last=(20, 12), **FP16),
         _head("inputs of fp16 and sums beyond 65504", 16, 53, large="dQ", **FP16),
     ]
-    return examine(dq_of(answer), [square, unseen, wide, large, in_fp16], known, outputs=("dQ",))
+    return examine_kernel(answer, dq_of, [square, unseen, wide, large, in_fp16], known, outputs=("dQ",))
 
 
 def _head(words, N_q, N_k, B_R=16, B_C=16, *, d=16, scale=0.375, tolerance=3e-5, **options):
@@ -258,12 +243,7 @@ def my_grouped(dK, H_k):
 """
 
 
-@exercise(
-    title="dK of heads that share K",
-    minutes=10,
-    difficulty="easy",
-    program=Program(GROUPED.strip(), {"np": np}),
-)
+@exercise(title="dK of heads that share K", minutes=10, difficulty="easy", program=GROUPED)
 def grouped(answer, known):
     plain = [
         _shared("two query heads and one head of K, a key and a number each", 1, 2, 1, N_k=1, d=1),

@@ -5,20 +5,11 @@ from functools import wraps
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Case, Program, drawn, exercise
 from flashlib.checks.harness import update
+from flashlib.softmax import State, summarise_rows
 
 INF = np.inf
-STATE = "m", "l", "O_acc"
-
-
-def _start(n_r, d):
-    """Return the State of a row block that has seen no key, in fp32, as wide as in a kernel."""
-    return update.start(n_r, d, np.float32)
-
 
 INNER_LOOP = update.looped(
     """
@@ -31,18 +22,14 @@ INNER_LOOP = update.looped(
     update.STEP,
     "half = V_j.dtype",
     "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
-    blocks=tiled.blocks,
-    start=_start,
 )
 
 
 @exercise(title="The inner loop of the kernel", minutes=25, difficulty="hard", program=INNER_LOOP)
 def inner_loop(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import looped
 
-    if problem := kernel_problem(answer):
-        return problem
     fp16 = {"dtype": np.float16, "hidden": 0.2}
     stages = [
         [
@@ -66,7 +53,7 @@ def inner_loop(answer, known):
             _tiles("q, k and v in fp16", 32, tolerance=1e-3, **fp16),
         ],
     ]
-    return examine(looped(answer), stages, known, outputs=STATE)
+    return examine_kernel(answer, looped, stages, known, outputs=State._fields)
 
 
 def _tiles(
@@ -86,7 +73,7 @@ def _tiles(
     visible[:, ::B_c] = True
     if blind:
         visible[3, :B_c] = visible[5] = False
-    expected = update.state(np.where(visible, Q_i @ K.T * scale, -INF), V)
+    expected = summarise_rows(np.where(visible, Q_i @ K.T * scale, -INF), V)
     arguments = *(X.astype(dtype) for X in (Q_i, K, V)), visible, scale, B_c
     return Case(words, arguments, tuple(expected), tolerance)
 
@@ -131,18 +118,20 @@ def _same_loops(split):
 
 @exercise(title="The causal split", minutes=15, difficulty="hard", program=SPLIT, model=_same_loops)
 def causal_split(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import split
 
-    if problem := kernel_problem(answer):
-        return problem
     sizes = (
         *((1, 1, 1, 1), (2, 2, 2, 2), (4, 4, 2, 2), (6, 6, 3, 2), (5, 5, 2, 4), (9, 9, 8, 2), (48, 48, 32, 16)),
         *((3, 8, 2, 2), (2, 7, 1, 3), (7, 19, 4, 3), (40, 56, 16, 16), (72, 88, 16, 32)),
         *((8, 3, 2, 2), (13, 5, 4, 4)),  # fewer keys than queries
     )
-    cases = [_split(*of_case) for of_case in sizes]
-    return examine(_same_loops(split(answer)), cases + drawn.cases(_any_split), known, outputs=("full", "end"))
+
+    def launch(answer):
+        return _same_loops(split(answer))
+
+    cases = [_split(*size) for size in sizes] + drawn.cases(_any_split)
+    return examine_kernel(answer, launch, cases, known, outputs=("full", "end"))
 
 
 def _split(*sizes):

@@ -5,12 +5,10 @@ from unittest import mock
 
 import numpy as np
 
-from flashlib import naive, tiled
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Finding, Measured, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib import naive
+from flashlib.checks.engine import Finding, Measured, Program, drawn, examine, exercise
 from flashlib.checks.harness import heads, update
+from flashlib.softmax import summarise_rows
 
 INF = np.inf
 
@@ -98,12 +96,7 @@ ALIBI = update.looped(
     "seen = c <= r + past",
     "distance = r + past - c",
     "penalty = slope * distance",
-    blocks=tiled.blocks,
-    start=lambda n_r, d: update.start(n_r, d, np.float32),
-    whole=np.asarray,
-    read_as=heads.read_as,
-    dense=heads.dense,
-    like=heads.like,
+    **heads.READ,
 ).in_terms({", -np.inf)": " - penalty, -np.inf)"})  # also in what is exchanged
 
 
@@ -154,5 +147,4 @@ def _alibi(Q, K, V, slope):
     """Return causal attention with a penalty for distance, for one head."""
     distance = np.arange(len(Q))[:, None] + len(K) - len(Q) - np.arange(len(K))
     S = Q @ K.T / math.sqrt(Q.shape[1]) - slope * distance
-    m, l, O_acc = update.state(np.where(distance >= 0, S, -INF), V)
-    return O_acc / np.where(l == 0, 1, l)[:, None]
+    return update.finished(summarise_rows(np.where(distance >= 0, S, -INF), V))[0]

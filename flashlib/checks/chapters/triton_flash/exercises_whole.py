@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from flashlib import tiled
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import examine
-from flashlib.checks.engine.exercise import exercise
+from flashlib.checks.engine import drawn, examine, exercise
 from flashlib.checks.harness import heads, update
+from flashlib.softmax import summarise_rows
 
 OUTPUTS = "O", "lse"
 
@@ -45,13 +43,8 @@ ATTENTION = update.looped(
     "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, causal)",
     "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
     "seen = (c <= r + past) | (not causal)",
-    blocks=tiled.blocks,
-    start=lambda n_r, d: update.start(n_r, d, np.float32),
-    whole=np.asarray,
     padded=_padded,
-    read_as=heads.read_as,
-    dense=heads.dense,
-    like=heads.like,
+    **heads.READ,
 )
 
 
@@ -106,6 +99,4 @@ def _exact(Q, K, V, causal):
     """Return O and lse of one head, all keys at once."""
     S = Q @ K.T / np.sqrt(Q.shape[1])
     seen = np.tri(*S.shape, len(K) - len(Q), dtype=bool) | (not causal)
-    m, l, O_acc = update.state(np.where(seen, S, -np.inf), V)
-    divisor = np.where(l == 0, 1, l)
-    return O_acc / divisor[:, None], m + np.log(divisor)
+    return update.finished(summarise_rows(np.where(seen, S, -np.inf), V))

@@ -5,10 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, Finding, Measured, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Case, Finding, Measured, Program, drawn, examine, exercise
 from flashlib.checks.engine.values import as_array, describe_value, same
 from flashlib.checks.harness import sizes
 from flashlib.tiled import blocks

@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
-from flashlib.checks.harness import sizes
+from flashlib.checks.engine import Case, drawn, examine, exercise
+from flashlib.checks.harness import sizes, update
+from flashlib.softmax import summarise_rows
 
 INF = np.inf
-NAMES = {"np": np}
 
 
 # ---- ALiBi
@@ -24,7 +21,7 @@ def my_alibi_tile(S_ij, rows, cols, past, slope):
 """
 
 
-@exercise(title="ALiBi on a tile", minutes=10, difficulty="easy", program=Program(ALIBI.strip(), NAMES))
+@exercise(title="ALiBi on a tile", minutes=10, difficulty="easy", program=ALIBI)
 def alibi_tile(answer, known):
     rng = np.random.default_rng(0)
     cases = [
@@ -68,12 +65,7 @@ def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
 """
 
 
-@exercise(
-    title="The gradient under a soft cap",
-    minutes=15,
-    difficulty="medium",
-    program=Program(CAPPED_GRADIENT.strip(), NAMES),
-)
+@exercise(title="The gradient under a soft cap", minutes=15, difficulty="medium", program=CAPPED_GRADIENT)
 def capped_gradient(answer, known):
     rng = np.random.default_rng(1)
     plain = [
@@ -147,7 +139,7 @@ def my_sink(O, lse, sink):
 """
 
 
-@exercise(title="Attention with a sink", minutes=10, difficulty="easy", program=Program(SINK.strip(), NAMES))
+@exercise(title="Attention with a sink", minutes=10, difficulty="easy", program=SINK)
 def sink(answer, known):
     rng = np.random.default_rng(2)
     plain = [
@@ -196,11 +188,7 @@ def _sunk_far(rng, words, lse, sink):
 
 
 def _attended(S, V):
-    m = S.max(axis=1)
-    E = np.exp(S - np.where(m == -INF, 0, m)[:, None])
-    l = E.sum(axis=1)
-    with np.errstate(divide="ignore"):
-        return E @ V / np.where(l == 0, 1, l)[:, None], np.where(m == -INF, -INF, m + np.log(l))
+    return update.finished(summarise_rows(S, V))
 
 
 # ---- the bytes of a cache
@@ -215,9 +203,7 @@ def my_cache_bytes(layers, H_q, group, d, N, itemsize):
 """
 
 
-@exercise(
-    title="The bytes of a KV cache", minutes=5, difficulty="easy", program=Program(CACHE_BYTES.strip(), NAMES)
-)
+@exercise(title="The bytes of a KV cache", minutes=5, difficulty="easy", program=CACHE_BYTES)
 def cache_bytes(answer, known):
     fixed = """
         1 1 1 1 1 1, 2 1 1 3 5 1, 1 4 2 3 7 2, 3 6 1 5 11 2, 3 6 6 5 11 2, 3 6 3 5 11 4,

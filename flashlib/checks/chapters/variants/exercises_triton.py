@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from flashlib.checks.engine import drawn
-from flashlib.checks.engine.examine import Case, examine
-from flashlib.checks.engine.exercise import exercise
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine import Case, Program, drawn, exercise
 
 # ---- dropout in Triton
 
@@ -47,11 +44,9 @@ def dropout(P, dP, delta, seed, p, B_R, B_C):
     program=Program(DROPOUT.strip(), {"np": np, "rand": _rand}),
 )
 def dropout(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import tile_by_tile
 
-    if problem := kernel_problem(answer):
-        return problem
     cases = [
         _dropped("one tile of one head", 1, 16, 16),
         _dropped("two tiles of keys", 1, 16, 32, p=0.5),
@@ -62,7 +57,7 @@ def dropout(answer, known):
         _dropped("five heads and more than 65536 places", 5, 16, 1000, B_C=256, p=0.3),
         *drawn.cases(_any_dropped, 1),
     ]
-    return examine(tile_by_tile(answer), cases, known, outputs=("Z * P", "dS"))
+    return examine_kernel(answer, tile_by_tile, cases, known, outputs=("Z * P", "dS"))
 
 
 def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None):
@@ -94,15 +89,11 @@ def capped(S, visible, cap):
 """
 
 
-@exercise(
-    title="A soft cap in Triton", minutes=10, difficulty="medium", program=Program(CAPPED.strip(), {"np": np})
-)
+@exercise(title="A soft cap in Triton", minutes=10, difficulty="medium", program=CAPPED)
 def capped(answer, known):
-    from flashlib.checks.harness.launches import kernel_problem
+    from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import on_tile
 
-    if problem := kernel_problem(answer):
-        return problem
     stages = [
         [
             _tile("scores near 0", 3.0),
@@ -115,7 +106,7 @@ def capped(answer, known):
         ],
         [_tile("scores far beyond the cap", 9000.0, cap=5.0, hidden=0.3)],
     ]
-    return examine(on_tile(answer), stages, known)
+    return examine_kernel(answer, on_tile, stages, known)
 
 
 def _tile(words, size, cap=50.0, hidden=0.0, rng=None, shape=(16, 16)):

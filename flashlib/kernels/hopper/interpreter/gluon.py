@@ -13,7 +13,7 @@ import torch
 
 from flashlib.kernels.hopper.interpreter.threads import Role, say
 from flashlib.pipeline import commands as c
-from flashlib.pipeline.multiprocessor import Fault
+from flashlib.pipeline.multiprocessor import Fault, Kind
 
 
 class Layout:
@@ -181,7 +181,7 @@ def warpgroup_mma_wait(pending, deps):
     thread = threading.current_thread()
     role, may_run = thread.role, thread.products[len(thread.products) - pending :]
     if any(begun in may_run for begun in deps):
-        raise Fault("registers", role, f"{role} uses a product that may not be done: {pending} may be in flight")
+        raise Fault(Kind.REGISTERS, role, f"{role} uses a product that may not be done: {pending} may be in flight")
     return deps[0].result if len(deps) == 1 else tuple(begun.result for begun in deps)
 
 

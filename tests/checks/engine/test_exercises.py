@@ -8,13 +8,13 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import exercise  # noqa: E402
-from flashlib.checks.engine.exercise import EXERCISES  # noqa: E402
+from flashlib.checks.engine import exercises  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 
 
 @pytest.mark.parametrize("name", EXERCISES)
 @pytest.mark.parametrize("odd", [None, 3, "f", [1.0]])
-def test_what_is_no_function_is_told(name, odd):
+def test_what_is_not_a_function_is_told(name, odd):
     verdict = EXERCISES[name](odd)
     assert verdict.mistake == "no_function" and "pass the function itself" in verdict.sentence
 
@@ -26,7 +26,7 @@ def test_an_answer_that_cannot_be_sent_is_not_checked():
 
 
 def test_an_endless_answer_is_ended_and_its_input_named(monkeypatch):
-    monkeypatch.setattr(exercise, "LIMIT", 0.5)
+    monkeypatch.setattr(exercises, "LIMIT", 0.5)
 
     def endless(m, l, x_j):
         while True:
@@ -37,11 +37,11 @@ def test_an_endless_answer_is_ended_and_its_input_named(monkeypatch):
     assert "x_j = 2." in dict(verdict.details)["input"]
 
 
-def test_a_mistake_of_a_check_is_no_mistake_of_the_learner(monkeypatch):
+def test_a_mistake_of_a_check_is_not_one_of_the_learner(monkeypatch):
     def examine(*_):
         raise KeyError("ours")
 
-    monkeypatch.setattr(exercise, "_examine", examine)
+    monkeypatch.setattr(exercises, "_examine", examine)
     verdict = checks.online_step(lambda: 1)
     assert verdict.outcome == "not checked" and "not in your answer" in verdict.sentence
     assert "KeyError: 'ours'" in dict(verdict.details)["traceback"]

@@ -1,11 +1,11 @@
-"""Slow memory counts whatever is loaded from it, however it is done."""
+"""A metered array counts whatever is loaded from it, however it is done."""
 
 import weakref
 
 import numpy as np
 import pytest
 
-from flashlib.checks.harness.slow import Slow, held, put
+from flashlib.checks.harness.metered import MeteredArray, held
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -36,58 +36,58 @@ X = np.arange(12.0).reshape(4, 3)
     ],
 )
 def test_every_way_of_loading_all_is_seen(load):
-    slow = Slow(X)
-    load(slow)
-    assert (slow.reads >= 1).all() and slow.loads.read >= 12
+    metered = MeteredArray(X)
+    load(metered)
+    assert (metered.reads >= 1).all() and metered.loads.read >= 12
 
 
 @pytest.mark.parametrize(
     "ask", [len, np.empty_like, np.zeros_like, np.shape, repr, lambda x: x.shape, lambda x: x.T, lambda x: x.dtype]
 )
 def test_asking_for_its_shape_loads_nothing(ask):
-    slow = Slow(X)
-    ask(slow)
-    assert not slow.loads.times and not slow.reads.any()
+    metered = MeteredArray(X)
+    ask(metered)
+    assert not metered.loads.times and not metered.reads.any()
 
 
 def test_a_slice_is_an_array_and_is_counted():
-    slow = Slow(X)
-    tile = slow[1:3]
+    metered = MeteredArray(X)
+    tile = metered[1:3]
     assert type(tile) is np.ndarray and np.array_equal(tile, X[1:3])
-    assert (slow.loads.most, slow.loads.read, slow.loads.times) == (6, 6, 1)
-    assert slow.reads.tolist() == [[0] * 3, [1] * 3, [1] * 3, [0] * 3]
-    slow[1:3]
-    assert slow.loads.read == 6, "asked for once more, straight after"
-    slow[0], slow[1:3]
-    assert slow.loads.read == 15
+    assert (metered.loads.most, metered.loads.read, metered.loads.times) == (6, 6, 1)
+    assert metered.reads.tolist() == [[0] * 3, [1] * 3, [1] * 3, [0] * 3]
+    metered[1:3]
+    assert metered.loads.read == 6, "asked for once more, straight after"
+    metered[0], metered[1:3]
+    assert metered.loads.read == 15
 
 
 def test_what_is_held_at_once_is_counted():
-    slow = Slow(X)
+    metered = MeteredArray(X)
     for n in range(4):
-        row = slow[n]
+        row = metered[n]
     del row
-    assert slow.loads.held <= 6, "the next row is loaded before the last one is let go"
-    rows = [slow[n] for n in range(4)]
-    assert slow.loads.held == 12 and len(rows) == 4
+    assert metered.loads.held <= 6, "the next row is loaded before the last one is let go"
+    rows = [metered[n] for n in range(4)]
+    assert metered.loads.held == 12 and len(rows) == 4
 
 
 def test_counting_takes_no_memory_whatever_else_the_process_watches():
     watched = [np.empty(0) for _ in range(2000)]
     others = [weakref.finalize(x, len, ()) for x in watched]
-    slow = Slow(X)
-    _, most = held(lambda: [slow[n % 4].size for n in range(5000)] and None, enough=0)
+    metered = MeteredArray(X)
+    _, most = held(lambda: [metered[n % 4].size for n in range(5000)] and None, enough=0)
     for other in others:
         other.detach()
     assert most < 60_000, "the list alone, of which each element takes 8 bytes"
 
 
 def test_stores_are_counted_and_the_array_that_was_put_stays():
-    (slow,) = put(X)
-    slow[0] = 7
-    slow += 1
-    assert slow.writes[0].tolist() == [2, 2, 2] and slow.writes[1].tolist() == [1, 1, 1]
-    assert X[0, 0] == 0 and slow[0, 0] == 8
+    metered = MeteredArray(X)
+    metered[0] = 7
+    metered += 1
+    assert metered.writes[0].tolist() == [2, 2, 2] and metered.writes[1].tolist() == [1, 1, 1]
+    assert X[0, 0] == 0 and metered[0, 0] == 8
 
 
 def test_what_a_function_holds_is_measured_and_again_where_it_seems_too_much():

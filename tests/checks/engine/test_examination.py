@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks.engine import mistakes  # noqa: E402
-from flashlib.checks.engine.examine import Case, Finding, Known, Measured, examine  # noqa: E402
-from flashlib.checks.engine.program import Program  # noqa: E402
+from flashlib.checks.engine import Case, Finding, Known, Measured, Program, examine, mistakes  # noqa: E402
 from flashlib.checks.engine.values import same, show  # noqa: E402
 
 x = np.array([1.0, 2.0, 4.0])
@@ -24,9 +22,10 @@ KNOWN = Known("sum", SUM)
 
 
 @pytest.fixture(autouse=True)
-def table(monkeypatch):
+def table(monkeypatch, tmp_path):
     found = dict(mistakes.tables())
-    mistakes._read(TABLE, found)
+    (file := tmp_path / "mistakes.txt").write_text(TABLE)
+    mistakes.read(file, found)
     monkeypatch.setattr(mistakes, "tables", lambda: found)
 
 
@@ -60,7 +59,7 @@ def test_a_mistake_must_explain_every_case():
 
 def test_two_mistakes_at_once_are_both_named():
     verdict = said(lambda x: (x**3).mean())
-    assert verdict.mistake == "mean and cubed"
+    assert verdict.mistakes == ("mean", "cubed") and verdict.data["mistake"] == "mean and cubed"
     assert verdict.sentence == "the mean is taken: take the sum; and the numbers are cubed"
 
 

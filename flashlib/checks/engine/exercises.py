@@ -4,12 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flashlib.chapters import chapter
-from flashlib.checks import chapters
-from flashlib.checks.classroom import progress_file
-from flashlib.checks.engine import drawn, process, program, solutions
-from flashlib.checks.engine.examine import Known
+from flashlib.checks.engine import drawn, folders, process, progress_file, solutions
+from flashlib.checks.engine.known import Known
+from flashlib.checks.engine.program import out_of_reach, written
 from flashlib.checks.engine.values import describe_value
-from flashlib.checks.engine.verdict import Verdict
+from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.learner.pickling import CannotBeSent
 
 LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter, if not said otherwise
@@ -55,13 +54,13 @@ class Exercise:
             return replace(verdict, exercise=self.name, printed=printed, answer=answer)
         except process.NotEnded as error:
             details = (("input", error.at),) if error.at else ()
-            return Verdict(self.name, "wrong", error.sentence, details, mistake="not_ended")
+            return Verdict(self.name, Outcome.WRONG, error.sentence, details, mistakes=("not_ended",))
         except CannotBeSent as error:
             sentence = f"it uses something that cannot be sent to the process that checks it: {error}"
-            return Verdict(self.name, "not checked", sentence)
+            return Verdict(self.name, Outcome.NOT_CHECKED, sentence)
         except RuntimeError as error:
             sentence = "the check itself failed; this is a mistake in the course, not in your answer"
-            return Verdict(self.name, "not checked", sentence, (("traceback", str(error)),))
+            return Verdict(self.name, Outcome.NOT_CHECKED, sentence, (("traceback", str(error)),))
 
     @property
     def triton(self) -> bool:
@@ -85,19 +84,22 @@ class Exercise:
 def _examine(name, answer, seed):
     drawn.use(seed)
     exercise = EXERCISES[name]
-    return exercise.examine(program.out_of_reach(answer), exercise.known)
+    return exercise.examine(out_of_reach(answer), exercise.known)
 
 
 def exercise(*, title, minutes, difficulty, program=None, variants=(), model=None, limit=None):
     """Return a decorator that makes an Exercise of the function that examines its answers.
 
     It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the
-    known mistakes; of NumPy answers the solution, if not given. variants, model: see Known.
+    known mistakes, or its text, if it uses NumPy alone; of NumPy answers the solution, if not given. variants,
+    model: see Known.
     """
 
     def make(examine):
-        name, slug = examine.__name__, chapters.slug_of(examine.__module__)
-        right = program or (None if "triton" in chapter(slug).needs else solutions.program(name))
+        name, slug = examine.__name__, folders.slug_of(examine.__module__)
+        right = written(program) if isinstance(program, str) else program
+        if right is None and "triton" not in chapter(slug).needs:
+            right = solutions.program(name)
         known = Known(name, right, variants, model)
         EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit)
         return EXERCISES[name]

@@ -1,4 +1,8 @@
-"""Slow memory: an array that counts what is loaded from it and stored to it, whatever way that is done."""
+"""An array that counts what is loaded from it and stored to it, in whatever way that is done.
+
+`flashlib.memory.HBM`, which the chapters show, is an ndarray and counts bytes; `np.asarray` passes it by. This one
+is not an ndarray, so that nothing does, and counts each number.
+"""
 
 import tracemalloc
 import weakref
@@ -6,12 +10,12 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine.examine import Finding, Measured
+from flashlib.checks.engine import Finding, Measured
 
 SHAPE_ALONE = (np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.shape, np.ndim, np.size)
 
 
-class Slow(np.lib.mixins.NDArrayOperatorsMixin):
+class MeteredArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array in slow memory, for an answer to load slices of.
 
     It stands where an array stands. A slice is an array, a view of what is here; all that needs the numbers of the
@@ -46,7 +50,7 @@ class Slow(np.lib.mixins.NDArrayOperatorsMixin):
         return self._moved(lambda x: x.reshape(*shape, **options))
 
     def _moved(self, f):
-        return Slow(f(self._data), self.loads, f(self.reads), f(self.writes))
+        return MeteredArray(f(self._data), self.loads, f(self.reads), f(self.writes))
 
     def __getitem__(self, key):
         tile = self._data[key]
@@ -73,19 +77,19 @@ class Slow(np.lib.mixins.NDArrayOperatorsMixin):
         return whole.astype(dtype or whole.dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        arrays = (x[...] if isinstance(x, Slow) else x for x in inputs)
-        if out and isinstance(out[0], Slow):
+        arrays = (x[...] if isinstance(x, MeteredArray) else x for x in inputs)
+        if out and isinstance(out[0], MeteredArray):
             out[0][...] = getattr(ufunc, method)(*arrays, **options)
             return out[0]
         return getattr(ufunc, method)(*arrays, **options, **({"out": out} if out else {}))
 
     def __array_function__(self, function, types, arguments, options):
         def loaded(x):
-            if isinstance(x, Slow):
+            if isinstance(x, MeteredArray):
                 return x._data if function in SHAPE_ALONE else x[...]
             return type(x)(map(loaded, x)) if type(x) in (list, tuple) else x
 
-        if function is np.copyto and isinstance(arguments[0], Slow):
+        if function is np.copyto and isinstance(arguments[0], MeteredArray):
             arguments[0][...] = loaded(arguments[1])
             return None
         return function(*loaded(tuple(arguments)), **{name: loaded(x) for name, x in options.items()})
@@ -144,11 +148,6 @@ def held(f, enough):
     return result, least
 
 
-def put(*arrays):
-    """Return arrays in slow memory."""
-    return [Slow(x) for x in arrays]
-
-
 def read_once(answer, names, at_most=lambda *arguments: 1):
     """Return answer with some arguments, {position: name}, in slow memory; too many loads are found.
 
@@ -157,7 +156,7 @@ def read_once(answer, names, at_most=lambda *arguments: 1):
 
     @wraps(answer)
     def run(*arguments):
-        placed = [Slow(x) if n in names else x for n, x in enumerate(arguments)]
+        placed = [MeteredArray(x) if n in names else x for n, x in enumerate(arguments)]
         result = answer(*placed)
         most, found = at_most(*arguments), None
         for n, name in names.items():

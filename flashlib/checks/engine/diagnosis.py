@@ -1,8 +1,8 @@
 """Name the mistake that explains what an answer returned.
 
 It is found by hypothesis: each known mistake is a program too, and it is named if it gives what the answer gave in
-every case, the right ones included (but see `_Trial.explains`). Cases that failed are tried first: most mistakes
-do not explain the first of them, and need not be tried on another.
+every case, the right ones included (but see `_Hypothesis.explains`). Cases that failed are tried first: most
+mistakes do not explain the first of them, and need not be tried on another.
 """
 
 import time
@@ -11,53 +11,65 @@ from itertools import product
 
 import numpy as np
 
-from flashlib.checks.engine.examine import Finding, Raised, attempt, find_problem
-from flashlib.checks.engine.mistakes import Mistake
+from flashlib.checks.engine.cases import Finding, Raised, attempt, find_problem
 from flashlib.checks.engine.program import Program, heads
 from flashlib.checks.engine.values import as_numbers, same
+from flashlib.checks.engine.verdict import Outcome, Verdict
 
 TIME_LIMIT = 2.5  # seconds of computing, after which no two mistakes at once are tried: a check has few more
 
 
-def named(known, cases, given, failed, outputs) -> Mistake | None:
-    """Return the first known Mistake that gives what was given; of two at once, if no single one does; or None.
+def diagnose(known, tried, outputs=("result",)) -> Verdict | None:
+    """Return the Verdict of the first known mistake that gives what was given, or of two at once if none does.
 
-    failed: the Problem of each case, or None.
+    tried: a Tried of each case. Returns None where no mistake explains them all.
     """
     end = time.process_time() + TIME_LIMIT
-    if known.program is None or any(isinstance(result, Raised) and result.found for result in given):
+    if known.program is None or any(map(_is_found, tried)):
         return None
-    order = sorted(range(len(cases)), key=lambda n: failed[n] is None)
+    tried = sorted(tried, key=lambda one: one.problem is None)
     ways = [(mistake, way) for mistake in known.mistakes() for way in mistake.ways]
-    trials = [
-        (mistake, _Trial(known, changes, cases, given, failed, outputs))
+    hypotheses = [
+        (mistake, _Hypothesis(known, changes, tried, outputs))
         for mistake, way in ways
         for changes in ((way,), *((variant, way) for variant in known.variants))
     ]
     for guarded in (False, True):
-        for mistake, trial in trials:
-            if all(trial.explains(n, guarded) for n in order):
-                return mistake
-    if any(problem and problem.id in ("outputs", "dtype") for problem in failed):
-        return None  # no two mistakes give other values, or numbers of another kind
+        for mistake, hypothesis in hypotheses:
+            if hypothesis.explains_all(guarded):
+                return _verdict(mistake)
+    if any(one.problem and one.problem.id in ("outputs", "dtype") for one in tried):
+        return None  # two mistakes do not give other values, or numbers of another kind
     for (one, first), (other, second) in product([pair for pair in ways if pair[0].often], ways):
         if one.id == other.id or heads(first) & heads(second):
             continue
         if time.process_time() > end:
             return None
-        trial = _Trial(known, (first, second), cases, given, failed, outputs)
-        if all(trial.explains(n, False) for n in order):
-            return Mistake(f"{one.id} and {other.id}", f"{one.sentence}; and {other.sentence}")
+        if _Hypothesis(known, (first, second), tried, outputs).explains_all(False):
+            return _verdict(one, other)
     return None
 
 
-class _Trial:
-    """What a program with edits gives in the cases, worked out when it is asked for."""
+def _is_found(one):
+    """Return whether it was a harness that ended an answer, of which the programs know nothing."""
+    return isinstance(one.result, Finding) and not isinstance(one.result, Raised)
 
-    def __init__(self, known, changes, cases, given, failed, outputs):
-        self.known, self.changes = known, changes
-        self.cases, self.given, self.failed, self.outputs = cases, given, failed, outputs
+
+def _verdict(*mistakes):
+    sentence, ids = "; and ".join(m.sentence for m in mistakes), tuple(m.id for m in mistakes)
+    return Verdict("", Outcome.WRONG, sentence, mistakes=ids)
+
+
+class _Hypothesis:
+    """That an answer is the program with some edits; what that gives is worked out when it is asked for."""
+
+    def __init__(self, known, changes, tried, outputs):
+        self.known, self.changes, self.tried, self.outputs = known, changes, tried, outputs
         self.function, self.guesses = None, {}
+
+    def explains_all(self, guarded):
+        """Return whether it gives what was given in all cases."""
+        return all(self.explains(n, guarded) for n in range(len(self.tried)))
 
     def explains(self, n, guarded):
         """Return whether it gives what was given in case n.
@@ -65,14 +77,15 @@ class _Trial:
         guarded: where the answer is right, the mistake may give no numbers. The answer may have, beside the
         mistake, a guard that our model of the mistake lacks.
         """
-        guess, case = self._guess(n), self.cases[n]
-        if self.failed[n]:
-            return _same_outcome(guess, self.given[n], case) and bool(find_problem(guess, case, self.outputs))
-        return _same_outcome(guess, self.given[n], case) or (guarded and not _has_numbers(guess))
+        case, result, problem, _ = self.tried[n]
+        guess = self._guess(n)
+        if problem:
+            return _same_outcome(guess, result, case) and bool(find_problem(guess, case, self.outputs))
+        return _same_outcome(guess, result, case) or (guarded and not _has_numbers(guess))
 
     def _guess(self, n):
         if n not in self.guesses:
-            self.guesses[n] = attempt(self._run, *(_copied(x) for x in self.cases[n].arguments))
+            self.guesses[n] = attempt(self._run, *(_copied(x) for x in self.tried[n].case.arguments))
         return self.guesses[n]
 
     def _run(self, *arguments):
@@ -95,7 +108,7 @@ def _copied(x):
 
 
 def _has_numbers(guess):
-    """Return whether a mistake gives numbers, all of them finite; or None, which is for no guard to mend."""
+    """Return whether a mistake gives numbers, all of them finite; or None, which a guard does not mend."""
     if guess is None:
         return True
     try:
@@ -107,9 +120,8 @@ def _has_numbers(guess):
 def _same_outcome(guess, result, case):
     """Return whether a mistake gives in a case what was given; to 1e-6 or as the case has it, 0 too."""
     tolerance = max(1e-6, case.tolerance) if case.tolerance else 0.0
-    if isinstance(guess, Raised) or isinstance(result, Raised):
-        both = isinstance(guess, Raised) and isinstance(result, Raised)
-        return both and not result.found and guess.error.split(":")[0] == result.error.split(":")[0]
+    if isinstance(guess, Finding) or isinstance(result, Finding):
+        return isinstance(guess, Raised) and isinstance(result, Raised) and guess.kind == result.kind
     if isinstance(case.expected, tuple):
         if not (
             isinstance(result, tuple | list) and isinstance(guess, tuple | list) and len(result) == len(guess)

@@ -1,0 +1,202 @@
+"""The exercises of chapter 09 on rows of scores, block by block. Triton is imported by the checks, not here."""
+
+import numpy as np
+
+from flashlib.checks.chapters.triton_first_steps.exercises import BLOCKS, READ, fp32
+from flashlib.checks.engine import Case, Finding, drawn, examine, exercise, written
+from flashlib.checks.harness.strided import Out, Strided
+from flashlib.softmax import State, merge, summarise_rows
+
+INF = np.inf
+
+ROW_MAX = """
+def row_max(X, m):
+    rows, N = X.shape
+    step = strides_of(X)[0]
+    BLOCK = 16
+    other = -np.inf
+    largest = np.full(rows, -np.inf, np.float32)
+    for start in range(0, N, BLOCK):
+        c = start + np.arange(BLOCK)
+        block = memory(X)(np.arange(rows)[:, None] * step + c)
+        x = np.where(c < N, block, other).astype(np.float32)
+        largest = np.maximum(largest, np.fmax.reduce(x, axis=1))  # a nan counts for nothing in tl.max
+    return largest
+"""
+ROW_MAX = written(ROW_MAX, **READ)
+UP_TO_256 = BLOCKS[:4]  # in a case, 256 scores fill each of these blocks: there `other` changes nothing
+
+
+@exercise(title="The maximum of each row", minutes=10, difficulty="easy", program=ROW_MAX, variants=UP_TO_256)
+def row_max(answer, known):
+    from flashlib.checks.harness.launches import LONG, launched
+
+    rng = np.random.default_rng(0)
+    cases = [
+        _maxima(rng, "one score", 1, 1),
+        _maxima(rng, "rows of 3 scores", 2, 3),
+        _maxima(rng, "rows of 16 scores", 2, 16),
+        _maxima(rng, "rows of 17 scores", 3, 17),
+        _maxima(rng, "scores far below 0", 2, 3, lambda X: X - 500),
+        _maxima(rng, "scores that grow", 2, 40, lambda X: X + np.arange(40) // 16 * 9),
+        _maxima(rng, "scores that fall", 2, 40, lambda X: X - np.arange(40) // 16 * 9),
+        _maxima(rng, "rows that lie apart", 3, 5, apart=7),
+        _maxima(rng, "a long row of scores that grow", 1, LONG, lambda X: X + np.arange(LONG)),
+        _maxima(rng, "256 scores far below 0", 1, 256, lambda X: X - 500),
+        _maxima(rng, "a row of -inf", 3, 21, lambda X: np.where([[False], [True], [False]], -INF, X)),
+        _maxima(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9),
+    ]
+    return examine(launched(answer, _once_in_blocks), cases + drawn.cases(_any_maxima), known)
+
+
+def _scores(rng, rows, N, change, apart):
+    """Return rows of N scores that fp32 has, and what stands for them: a matrix whose rows lie apart."""
+    X = fp32(change(rng.normal(size=(rows, N)).round(2) * 2))
+    return X, Strided(X, (N + apart, 1))
+
+
+def _maxima(rng, words, rows, N, change=lambda X: X, apart=0):
+    X, given = _scores(rng, rows, N, change, apart)
+    return Case(words, (given, Out((rows,))), X.max(axis=1), 1e-6)
+
+
+def _any_maxima(rng):
+    rows, N, apart = map(int, rng.integers((1, 1, 0), (5, 100, 9)))
+    offset = rng.choice([-200, 200])
+    return _maxima(rng, f"{rows} rows of {N} scores", rows, N, lambda X: X * 10 + offset, apart)
+
+
+ONLINE_BLOCK = """
+def online_block(X, m, l, m_new, l_new):
+    rows, N = X.shape
+    step = strides_of(X)[0]
+    BLOCK = 16
+    other = -np.inf
+    m_old, l_old = m.astype(np.float32), l.astype(np.float32)
+    c = np.arange(BLOCK)
+    block = memory(X)(np.arange(rows)[:, None] * step + c)
+    x = np.where(c < N, block, other).astype(np.float32)
+    m_new = np.maximum(m_old, np.fmax.reduce(x, axis=1))  # a nan counts for nothing in tl.max
+    shift = np.where(m_new == -np.inf, 0, m_new)
+    alpha = np.exp(m_old - shift)
+    p = np.exp(x - shift[:, None])
+    l_new = alpha * l_old + p.sum(axis=1)
+    return m_new, l_new
+"""
+ONLINE_BLOCK = written(ONLINE_BLOCK, **READ)
+NO_GUARD = "shift = m_new"
+
+
+@exercise(title="One more block", minutes=10, difficulty="medium", program=ONLINE_BLOCK, variants=(NO_GUARD,))
+def online_block(answer, known):
+    from flashlib.checks.harness.launches import launched
+
+    rng = np.random.default_rng(0)
+    finite = [
+        _block(rng, "one row of 16 scores", 1, 16),
+        _block(rng, "three rows of 16 scores", 3, 16),
+        _block(rng, "rows of 5 scores", 2, 5),
+        _block(rng, "a first block, with m = -inf and l = 0 before it", 2, 16, first=True),
+        _block(rng, "rows of 5 scores far below 0", 2, 5, lambda X: X - 500, at=-500),
+        _block(rng, "scores above those before", 2, 16, lambda X: X + 20),
+        _block(rng, "scores below those before", 2, 16, lambda X: X - 20),
+        _block(rng, "scores near 1000", 2, 16, lambda X: 500 * X, at=500),
+        _block(rng, "rows that lie apart", 3, 5, apart=7),
+    ]
+    hidden = [
+        _block(rng, "a block of -inf", 2, 7, lambda X: X - INF),
+        _block(rng, "a first block of -inf", 2, 16, lambda X: X - INF, first=True),
+        _block(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9, at=-3e9),
+    ]
+    cases = [finite, hidden + drawn.cases(_any_block)]
+    return examine(launched(answer), cases, known, outputs=("m_new", "l_new"))
+
+
+def _block(rng, words, rows, N, change=lambda X: X, *, at=0.0, first=False, apart=0):
+    """Return the Case of a block of N scores, and of m and l of the scores before it; m is near `at`."""
+    X, given = _scores(rng, rows, N, change, apart)
+    m, l = fp32(at + rng.normal(size=rows).round(2) * 2), fp32(1 + rng.random(rows).round(2) * 9)
+    if first:
+        m, l = np.full(rows, -INF), np.zeros(rows)
+    after = merge(State(m, l), summarise_rows(X))
+    return Case(words, (given, m, l, Out((rows,)), Out((rows,))), (after.m, after.l), 1e-6)
+
+
+def _any_block(rng):
+    rows, N, apart = map(int, rng.integers((1, 1, 0), (5, 17, 9)))
+    hidden = rng.random((rows, N)) < rng.choice([0, 0.3, 0.99])
+    words = f"{rows} rows of {N} scores"
+    return _block(rng, words, rows, N, lambda X: np.where(hidden, -INF, X * 3), apart=apart)
+
+
+ROW_LSE = """
+def row_lse(X, lse):
+    rows, N = X.shape
+    step = strides_of(X)[0]
+    BLOCK = 16
+    other = -np.inf
+    state = np.full(rows, -np.inf, np.float32), np.zeros(rows, np.float32)
+    m, l = state
+    for start in range(0, N, BLOCK):
+        c = start + np.arange(BLOCK)
+        x = memory(X)(np.arange(rows)[:, None] * step + c)
+        x = np.where(c < N, x, other).astype(np.float32)
+        m_old = m
+        m = np.maximum(m_old, x.max(axis=1))
+        shift = np.where(m == -np.inf, 0, m)
+        alpha = np.exp(m_old - shift)
+        p = np.exp(x - shift[:, None])
+        l = alpha * l + p.sum(axis=1)
+    return m + np.log(l)
+"""
+ROW_LSE = written(ROW_LSE, **READ)
+OFTEN = "return m + np.log(np.where(l == 0, 1, l))", "shift = m", *BLOCKS
+
+
+@exercise(title="Log-sum-exp of each row", minutes=20, difficulty="medium", program=ROW_LSE, variants=OFTEN)
+def row_lse(answer, known):
+    from flashlib.checks.harness.launches import LONG, launched
+
+    rng = np.random.default_rng(0)
+    finite = [
+        _rows(rng, "one score", 1, 1),
+        _rows(rng, "rows of 3 scores", 2, 3),
+        _rows(rng, "rows of 16 scores", 2, 16),
+        _rows(rng, "rows of 17 scores", 3, 17),
+        _rows(rng, "scores far below 0", 2, 3, lambda X: X - 500),
+        _rows(rng, "scores that grow", 2, 40, lambda X: X + np.arange(40) // 16 * 4),
+        _rows(rng, "scores that fall", 2, 40, lambda X: X - np.arange(40) // 16 * 4),
+        _rows(rng, "scores near 1000", 2, 40, lambda X: 500 * X),
+        _rows(rng, "rows that lie apart", 3, 5, apart=7),
+        _rows(rng, "a long row", 1, LONG),
+    ]
+    hidden = [
+        _rows(rng, "a row of -inf", 3, 5, lambda X: np.where([[False], [True], [False]], -INF, X)),
+        _rows(rng, "16 scores of -inf", 1, 16, lambda X: X - INF),
+        _rows(rng, "first scores of -inf", 2, 23, lambda X: np.where(np.arange(23) < 18, -INF, X)),
+        _rows(rng, "last scores of -inf", 2, 40, lambda X: np.where(np.arange(40) < 18, X, -INF)),
+        _rows(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9),
+    ]
+    return examine(launched(answer, _once_in_blocks), [finite, hidden + drawn.cases(_any_rows)], known)
+
+
+def _rows(rng, words, rows, N, change=lambda X: X, apart=0):
+    X, given = _scores(rng, rows, N, change, apart)
+    return Case(words, (given, Out((rows,))), np.logaddexp.reduce(X, axis=1), 1e-6)
+
+
+def _any_rows(rng):
+    rows, N, apart = map(int, rng.integers((1, 1, 0), (5, 100, 9)))
+    hidden = rng.random((rows, N)) < rng.choice([0, 0.3, 0.99])
+    offset = rng.choice([-200, 200])  # away from 0, near which the error of lse is large beside it
+    words = f"{rows} rows of {N} scores"
+    return _rows(rng, words, rows, N, lambda X: np.where(hidden, -INF, X * 10 + offset), apart)
+
+
+def _once_in_blocks(watch, X, lse):
+    rows, N = X.shape
+    if not watch.sees or N <= 256:
+        return None
+    if max(watch.widest.values()) >= N:
+        return Finding("row_at_once")
+    return Finding("read_again") if max(watch.read.values()) > 1.5 * rows * N else None

@@ -1,0 +1,150 @@
+"""A case of an exercise, what an answer gives in it, and what is wrong with that."""
+
+import linecache
+import sysconfig
+import traceback
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flashlib.checks.engine.values import as_array, describe_value, same
+
+STDLIB = sysconfig.get_paths()["stdlib"]
+
+
+class Case(NamedTuple):
+    """One input and what must come out.
+
+    words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number,
+    an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number. dtype: what
+    the results must have, a tuple if not all the same, or None for any. size: that of terms that may cancel: the
+    tolerance is relative to it where no expected number is as large.
+    """
+
+    words: str
+    arguments: tuple
+    expected: Any
+    tolerance: float = 1e-9
+    dtype: Any = None
+    size: float = 0.0
+
+
+class Finding(Exception):
+    """What is wrong with an answer: the id of a row of its table, and the row's fields. A harness may raise it."""
+
+    def __init__(self, id, **fields):
+        super().__init__(id)
+        self.id, self.fields = id, fields
+
+
+class Raised(Finding):
+    """The Finding that an answer raised an exception of this kind, the name of its class."""
+
+    def __init__(self, kind, error, line):
+        super().__init__("raises", error=error, at=f", in the line `{line}`" if line else "")
+        self.kind = kind
+
+
+UNSOLVED = Finding("unsolved")  # what is found of a stub
+
+
+class Measured(NamedTuple):
+    """A result, and what was found out about the way to it, a Finding or None: said where no mistake is named."""
+
+    result: Any
+    found: Finding | None
+
+
+class Tried(NamedTuple):
+    """A case, what an answer gave in it, what is wrong with that, and what was found out about the way to it."""
+
+    case: Case
+    result: Any
+    problem: Finding | None
+    measured: Finding | None = None
+
+
+def attempt(answer, *arguments):
+    """Return answer(*arguments), or the Finding that it raised, or that it ended in an exception."""
+    try:
+        with np.errstate(all="ignore"):
+            return answer(*arguments)
+    except NotImplementedError:
+        return UNSOLVED
+    except Finding as found:
+        return found
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        return raised(error)
+
+
+def raised(error) -> Finding:
+    """Return the Finding of an exception, with the learner's own line that led to it."""
+    line = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if not any(part in frame.filename for part in ("flashlib", "site-packages", STDLIB)):
+            line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
+    try:
+        kind, said = type(error).__name__, str(error).strip().splitlines()
+    except Exception:  # an exception of the learner's own whose text raises
+        kind, said = type(error).__name__, []
+    if not said:
+        return Raised(kind, kind, line)
+    if said[0].startswith("CUDA error"):
+        return Finding("device_error", error=said[0])
+    text = said[-1] if "Compilation" in kind else said[0]  # Triton's text starts with code
+    return Raised(kind, f"{kind}: {text}", line)
+
+
+def noted(answer, look):
+    """Return answer with what look(result, *arguments) finds beside its result, a Finding or None.
+
+    A result of None is not looked at: that nothing is returned is found in any case.
+    """
+
+    @wraps(answer)
+    def run(*arguments):
+        result = answer(*arguments)
+        return Measured(result, None if result is None else look(result, *arguments))
+
+    return run
+
+
+def find_problem(result, case, outputs=("result",), nan="nan") -> Finding | None:
+    """Return what is wrong with a result, to be said where no mistake is recognised, or None."""
+    if isinstance(result, Finding):
+        return result
+    if result is None:
+        return Finding("nothing_returned")
+    if len(outputs) > 1 and not (isinstance(result, tuple | list) and len(result) == len(outputs)):
+        return Finding("outputs", given=describe_value(result), n=len(outputs), names=", ".join(outputs))
+    dtypes = case.dtype if isinstance(case.dtype, tuple) else (case.dtype,) * len(outputs)
+    expected = outputs_of(case.expected, outputs)
+    for name, x, right, dtype in zip(outputs, outputs_of(result, outputs), expected, dtypes, strict=True):
+        if problem := _problem_of_output(name, x, right, dtype, case, nan):
+            return problem
+    return None
+
+
+def _problem_of_output(name, x, right, dtype, case, nan):
+    it = "the result" if name == "result" else name
+    if not isinstance(right, np.ndarray | float | int | np.generic | bool):
+        equal = type(x) is type(right) and x == right
+        return None if equal else Finding("value", it=it, what="wrong", words=case.words)
+    try:
+        numbers = as_array(x)
+    except (TypeError, ValueError):
+        return Finding("kind", it=it, given=describe_value(x), expected=describe_value(right))
+    if numbers.shape != np.shape(right):
+        return Finding("shape", it=it, given=numbers.shape, expected=np.shape(right))
+    if not same(numbers, right, case.tolerance, case.size):
+        what = f"wrong ({nan})" if np.isnan(numbers).any() else "wrong"
+        return Finding("value", it=it, what=what, words=case.words)
+    if dtype is not None and (given := str(getattr(x, "dtype", type(x).__name__))) != np.dtype(dtype).name:
+        return Finding("dtype", it=it, given=given, expected=np.dtype(dtype).name)
+    return None
+
+
+def outputs_of(result, outputs):
+    """Return the outputs of a result, as many as they have names."""
+    return result if len(outputs) > 1 else (result,)

@@ -1,0 +1,46 @@
+"""What is known of an exercise: its table of mistakes, and how they are tried."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from flashlib.checks.engine.cases import Finding
+from flashlib.checks.engine.mistakes import Mistake, table
+from flashlib.checks.engine.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of an exercise.
+
+    table: the name of its table of mistakes. program: the right Program, of which a mistake is an edit. variants:
+    edits of the program that are not mistakes, or one that is often made; mistakes are tried with each of them
+    too. model: makes the function of a program one of the arguments of a case; not needed if it is one. guesses:
+    further Mistakes, made up of what an answer gave.
+    """
+
+    table: str
+    program: Any = None
+    variants: tuple[str, ...] = ()
+    model: Any = None
+    guesses: tuple[Mistake, ...] = ()
+
+    def mistakes(self):
+        """Return the Mistakes of its table, in order, and the guesses."""
+        return (*table(self.table).values(), *self.guesses)
+
+    def sentence(self, id, **fields):
+        """Return the sentence of a row; raises KeyError if there is no such row."""
+        sentence = table(self.table)[id].sentence
+        return sentence.format(**fields) if fields else sentence
+
+    def wrong(self, id, *details, **fields) -> Verdict:
+        """Return the Verdict of a row, with details and the row's fields."""
+        return Verdict("", Outcome.WRONG, self.sentence(id, **fields), details, mistakes=(id,))
+
+    def verdict(self, finding: Finding, *details) -> Verdict:
+        """Return the Verdict of what was found, with details."""
+        return self.wrong(finding.id, *details, **finding.fields)
+
+    def function(self, program):
+        """Return the function of an edited program."""
+        return self.model(program.function) if self.model else program.function
