@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from flashlib.checks.engine import progress_file
 from flashlib.checks.classroom.notebook import execute
+from flashlib.checks.engine import progress_file
 from flashlib.checks.engine.exercises import EXERCISES
 
 CELL_TIMEOUT = 60  # seconds; then the cell is interrupted and the rest of the notebook is run

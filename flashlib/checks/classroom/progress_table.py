@@ -3,8 +3,8 @@
 import html
 from itertools import groupby
 
-from flashlib.checks.engine.progress_file import solved
 from flashlib.checks.engine.exercises import EXERCISES
+from flashlib.checks.engine.progress_file import solved
 
 
 class Progress:

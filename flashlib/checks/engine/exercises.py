@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flashlib.chapters import chapter
-from flashlib.checks.engine import drawn, folders, process, progress_file, solutions
+from flashlib.checks.engine import drawn, folders, mistakes, process, progress_file, solutions
 from flashlib.checks.engine.known import Known
-from flashlib.checks.engine.program import out_of_reach, written
+from flashlib.checks.engine.program import Program, out_of_reach, written
 from flashlib.checks.engine.values import describe_value
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.learner.pickling import CannotBeSent
@@ -87,18 +87,20 @@ def _examine(name, answer, seed):
     return exercise.examine(out_of_reach(answer), exercise.known)
 
 
-def exercise(*, title, minutes, difficulty, program=None, variants=(), model=None, limit=None):
+def exercise(*, title, minutes, difficulty, program=written, variants=(), model=None, limit=None):
     """Return a decorator that makes an Exercise of the function that examines its answers.
 
     It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the
-    known mistakes, or its text, if it uses NumPy alone; of NumPy answers the solution, if not given. variants,
-    model: see Known.
+    known mistakes; or what makes it of the text that its table of mistakes begins with. Of NumPy answers it is the
+    solution, where neither is there. variants, model: see Known.
     """
 
     def make(examine):
         name, slug = examine.__name__, folders.slug_of(examine.__module__)
-        right = written(program) if isinstance(program, str) else program
-        if right is None and "triton" not in chapter(slug).needs:
+        right = program if isinstance(program, Program) else None
+        if text := mistakes.tables()[name].program:
+            right = program(text)
+        elif right is None and "triton" not in chapter(slug).needs:
             right = solutions.program(name)
         known = Known(name, right, variants, model)
         EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit)

@@ -2,6 +2,8 @@
 
     $RESCALE = multiply what was summed before by alpha     a text that sentences share
     [block_step]                                            a table, that of an exercise or a shared one
+        def my_block_step(m, l, O_acc):                     the right program, which the rows edit; else it is the
+            ...                                             solution, or is made by the exercise
     use update                                              the rows of another table
     drop masks_all                                          without this one of them
     not_rescaled: l is not rescaled when m grows: $RESCALE  an id and a sentence
@@ -42,10 +44,16 @@ class Mistake:
     often: bool = False
 
 
+class Table(dict):
+    """{id: Mistake}. program: the text of the right program that they edit, "" where it does not stand there."""
+
+    program = ""
+
+
 @cache
-def tables() -> dict[str, dict[str, Mistake]]:
-    """Return {table: {id: Mistake}} of all files."""
-    found: dict[str, dict[str, Mistake]] = {}
+def tables() -> dict[str, Table]:
+    """Return the tables of all files, by name."""
+    found: dict[str, Table] = {}
     for path in (*sorted((CHECKS / "shared").glob("*.txt")), *folders.files("mistakes.txt")):
         read(path, found)
     return found
@@ -57,7 +65,7 @@ def table(name) -> dict[str, Mistake]:
 
 
 def read(path, found, joined=False):
-    """Add the tables of a file to those found, {table: {id: Mistake}}.
+    """Add the tables of a file to those found, by name.
 
     joined: an id may come again in a table, and its ways are added. Raises ValueError, which names file and line.
     """
@@ -117,11 +125,14 @@ class _Reader:
     def _begin(self, name):
         if name in self.found:
             raise ValueError(f"there are two tables {name}")
-        self.rows = self.found[name] = {}
+        self.rows = self.found[name] = Table()
         self.joined = name.startswith("wrong ")
         self.last = ""
 
     def _add(self, way):
+        if not self.last and not self.rows:
+            self.rows.program += way.replace("\\n", "\n") + "\n"
+            return
         if not self.last:
             raise ValueError(f"a way to make a mistake belongs below its row: {way}")
         if False and way.startswith(" "):

@@ -29,7 +29,7 @@ UPDATE = update.program(STEP, *BEFORE)
 
 def program(text, **names) -> Program:
     """Return the Program of a loop whose tiles are updated by `step`, which its known mistakes edit."""
-    return update.looped(text, STEP, *BEFORE, **names)
+    return update.looped(text, signature=STEP, before=BEFORE, **names)
 
 
 def examine(answer, order, known) -> Verdict:

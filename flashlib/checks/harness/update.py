@@ -29,15 +29,16 @@ after = m, l, O_acc
 """
 
 
+IN_FP32 = "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))"  # before it, as kernels add up
 STEP = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
-def program(signature, *before, **names) -> Program:
+def program(signature, *before) -> Program:
     """Return the Program `def signature:` of the lines `before` and the update."""
-    return defined(signature, *before, LINES, "return after", **names)
+    return defined(signature, *before, LINES, "return after")
 
 
-def looped(text, signature=STEP, *before, **names) -> Program:
+def looped(text, *, signature=STEP, before=(), **names) -> Program:
     """Return the Program of a function that calls `step`, the update with lines before it.
 
     names: its globals beside np, `blocks` and `start`.

@@ -129,24 +129,8 @@ def _any_column_block(rng):
 
 # ---- row blocks under a causal mask
 
-ROW_BLOCKS = """
-def my_row_blocks(j, N_q, N_k, B_r, B_c):
-    past = N_k - N_q
-    key = j * B_c
-    row = max(0, key - past)
-    first = row // B_r
-    T_r = -(-N_q // B_r)
-    found = list(range(first, T_r))
-    return found
-"""
 
-
-@exercise(
-    title="Which row blocks a column block visits",
-    minutes=15,
-    difficulty="medium",
-    program=ROW_BLOCKS,
-)
+@exercise(title="Which row blocks a column block visits", minutes=15, difficulty="medium")
 def row_blocks(answer, known):
     fixed = """
         0 1 1 1 1, 1 2 2 1 1, 0 3 3 1 1, 1 4 4 2 2, 1 7 7 2 2, 1 8 8 4 2, 1 6 6 2 3, 0 2 5 1 2, 1 2 5 1 2,

@@ -1,7 +1,9 @@
 """The exercises of chapter 07: sizes come in, a number of bytes or of rows comes out."""
 
+from functools import partial
+
 from flashlib import cost
-from flashlib.checks.engine import Program, examine, exercise
+from flashlib.checks.engine import Program, examine, exercise, written
 from flashlib.checks.harness import sizes
 
 # X is as large as Q, and as O; keys are the rows of K read, over all row blocks. Mistakes: shared/bytes.txt.
@@ -128,24 +130,10 @@ def break_even(answer, known):
 
 # ---- the largest row block that fits
 
-TILE = """
-def my_largest_tile(capacity, B_c, d, itemsize):
-    acc = 4
-    KV = 2 * B_c * d * itemsize
-    Q = d * itemsize
-    O_acc = d * acc
-    S = B_c * acc
-    P = 0
-    m_and_l = 2 * acc
-    row = Q + O_acc + S + P + m_and_l
-    room = capacity - KV
-    fit = max(0, room // row)
-    found = fit
-    return found
-"""
 
-
-@exercise(title="The largest row block that fits", minutes=10, difficulty="medium", program=_program(TILE))
+@exercise(
+    title="The largest row block that fits", minutes=10, difficulty="medium", program=partial(written, cost=cost)
+)
 def largest_tile(answer, known):  # the first are full to the byte, or a byte short
     fixed = """
         22 1 1 2, 21 1 1 2, 126 2 3 2, 191 3 2 4, 0 4 8 2, 1000 5 4 2, 1024 16 16 4, 16384 64 64 2,

@@ -5,17 +5,8 @@ from flashlib.checks.harness import sizes
 
 # ---- phases of a ring
 
-RING_PHASE = """
-def my_ring_phase(g, stages):
-    slot = g % stages
-    n = g // stages
-    full = n % 2
-    empty = full ^ 1
-    return slot, full, empty
-"""
 
-
-@exercise(title="Slot and phases of a tile", minutes=5, difficulty="easy", program=RING_PHASE)
+@exercise(title="Slot and phases of a tile", minutes=5, difficulty="easy")
 def ring_phase(answer, known):
     fixed = """
         0 2, 1 2, 2 2, 3 2, 4 2, 5 2, 6 2, 0 1, 1 1, 2 1, 3 1, 0 3, 1 3, 2 3, 3 3, 4 3, 5 3, 6 3, 7 3, 8 3, 9 3,
@@ -36,23 +27,8 @@ def ring_phase(answer, known):
 
 # ---- registers of a consumer
 
-REGISTER_BUDGET = """
-def my_register_budget(consumers, producer, d, B_c):
-    groups = consumers + 1
-    threads = 128 * groups
-    launch = 65536 // threads // 8 * 8
-    total = threads * launch
-    left = total - 128 * producer
-    given = left // (128 * consumers) // 8 * 8
-    O_acc = 64 * d
-    S = 64 * B_c
-    P = 64 * B_c // 2
-    needed = (O_acc + S + P) // 128
-    return given, needed
-"""
 
-
-@exercise(title="Registers of a consumer", minutes=10, difficulty="medium", program=REGISTER_BUDGET)
+@exercise(title="Registers of a consumer", minutes=10, difficulty="medium")
 def register_budget(answer, known):
     fixed = """
         2 24 128 128, 3 24 64 128, 2 24 128 64, 2 40 64 64, 4 24 128 128, 4 56 64 32, 5 24 128 80, 5 40 256 48,
@@ -75,19 +51,10 @@ def register_budget(answer, known):
 
 # ---- the order of row blocks
 
-BLOCK_ORDER = """
-def my_block_order(tile, T_r, section):
-    size = section * T_r
-    place = tile % size
-    first = tile // size * section
-    head = first + place % section
-    i = T_r - 1 - place // section
-    return head, i
-"""
 PROBLEMS = (1, 1, 3), (2, 1, 2), (1, 2, 3), (3, 2, 1), (2, 2, 2), (3, 2, 2), (2, 3, 3), (4, 3, 2), (2, 5, 2)
 
 
-@exercise(title="The longest rows first", minutes=10, difficulty="medium", program=BLOCK_ORDER)
+@exercise(title="The longest rows first", minutes=10, difficulty="medium")
 def block_order(answer, known):
     """All tiles of PROBLEMS: row blocks of a head, heads of a section, sections."""
     fixed = [

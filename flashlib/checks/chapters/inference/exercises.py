@@ -13,17 +13,8 @@ INF = np.inf
 
 # ---- tokens that a cache has room for
 
-CACHE_TOKENS = """
-def my_cache_tokens(layers, H_k, d, itemsize, room):
-    of_head = 2 * d * itemsize
-    of_layer = H_k * of_head
-    of_token = layers * of_layer
-    tokens = room // of_token
-    return of_token, tokens
-"""
 
-
-@exercise(title="Room for tokens", minutes=5, difficulty="easy", program=CACHE_TOKENS)
+@exercise(title="Room for tokens", minutes=5, difficulty="easy")
 def cache_tokens(answer, known):
     fixed = """
         1 1 1 1 2, 1 1 1 1 7, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,
@@ -44,24 +35,8 @@ def cache_tokens(answer, known):
 
 # ---- keys split over programs
 
-SPLIT_KEYS = """
-def my_split_keys(lengths, B_c, parts):
-    tiles = [-(-n // B_c) for n in lengths]
-    total = sum(tiles)
-    most = max(1, -(-total // parts))
-    work = []
-    for b, n in enumerate(tiles):
-        own = max(1, -(-n // most))
-        for k in range(own):
-            begin = n * k // own
-            end = n * (k + 1) // own
-            row = b, begin, end
-            work.append(row)
-    return work
-"""
 
-
-@exercise(title="Parts of about the same length", minutes=15, difficulty="medium", program=SPLIT_KEYS)
+@exercise(title="Parts of about the same length", minutes=15, difficulty="medium")
 def split_keys(answer, known):
     fixed = [
         ([4], 4, 1), ([8], 4, 2), ([16], 4, 2), ([6], 4, 2), ([20], 4, 2), ([28], 4, 3), ([8, 8], 4, 2),
@@ -102,20 +77,8 @@ def _of_a_copy(answer):
 
 # ---- parts joined
 
-MERGE_PARTS = """
-def my_merge_parts(m, l, O_acc):
-    m_all = m.max()
-    shift = m_all if m_all > -np.inf else 0
-    w = np.exp(m - shift)
-    l_all = (w * l).sum()
-    O_sum = w @ O_acc
-    O = O_sum / (l_all if l_all > 0 else 1)
-    lse = m_all + np.log(l_all)
-    return O, lse
-"""
 
-
-@exercise(title="All parts at once", minutes=15, difficulty="medium", program=MERGE_PARTS)
+@exercise(title="All parts at once", minutes=15, difficulty="medium")
 def merge_parts(answer, known):
     rng = np.random.default_rng(0)
     plain = [

@@ -6,18 +6,8 @@ from flashlib.checks.engine import Case, drawn, examine, exercise
 
 # ---- the rows of a sequence
 
-GATHER_PAGES = """
-def my_gather_pages(pool, table, N):
-    page = pool.shape[1]
-    n_pages = -(-N // page)
-    ids = table[:n_pages]
-    rows = pool[ids]
-    flat = rows.reshape(-1, pool.shape[2])
-    return flat[:N]
-"""
 
-
-@exercise(title="The rows of a sequence", minutes=10, difficulty="easy", program=GATHER_PAGES)
+@exercise(title="The rows of a sequence", minutes=10, difficulty="easy")
 def gather_pages(answer, known):
     rng = np.random.default_rng(0)
     plain = [
@@ -54,17 +44,8 @@ def _any_gathered(rng):
 
 # ---- 8 bits
 
-QUANTISE = """
-def my_quantise(X):
-    largest = np.abs(X).max(axis=1)
-    scale = np.where(largest > 0, largest / 127, 1)
-    q = np.rint(X / scale[:, None])
-    X8 = q.astype(np.int8)
-    return X8, scale
-"""
 
-
-@exercise(title="Rows in 8 bits", minutes=10, difficulty="medium", program=QUANTISE)
+@exercise(title="Rows in 8 bits", minutes=10, difficulty="medium")
 def quantise(answer, known):
     rng = np.random.default_rng(1)
     plain = [

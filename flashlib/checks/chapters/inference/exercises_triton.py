@@ -1,8 +1,10 @@
 """The exercises of chapter 15 in Triton, which is imported by the checks: macOS and Windows lack it."""
 
+from functools import partial
+
 import numpy as np
 
-from flashlib.checks.engine import Case, Program, drawn, exercise
+from flashlib.checks.engine import Case, drawn, exercise, written
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -14,41 +16,13 @@ def _taken(X, c):
     return np.where((c < len(X))[:, None], X[np.minimum(c, len(X) - 1)], 0)
 
 
-DECODE_PART = update.looped(
-    """
-    def states(Q, K, V, lengths, parts, scale, B_C):
-        B, H_q, d = Q.shape
-        H_k, N = K.shape[1:3]
-        group = H_q // H_k
-        m0 = -np.inf
-        M, L, O = np.zeros((B, H_q, parts)), np.zeros((B, H_q, parts)), np.zeros((B, H_q, parts, d))
-        for b, h_k, part in np.ndindex(B, H_k, parts):
-            rows = h_k * group + np.arange(group)
-            length = int(lengths[b])
-            limit = length
-            tiles = -(-length // B_C)
-            begin = tiles * part // parts
-            stop = tiles * (part + 1) // parts
-            q, keys, values = Q[b, rows], K[b, h_k], V[b, h_k]
-            k_end = length
-            v_end = length
-            state = start(group, d)
-            m, l, O_acc = np.full_like(state.m, m0), state.l, state.O_acc
-            for j in range(begin, stop):
-                c = j * B_C + np.arange(B_C)
-                k, v = taken(keys[:k_end], c), taken(values[:v_end], c)
-                m, l, O_acc = step(q, k, v, m, l, O_acc, scale, c < limit)
-            stored = m, l, O_acc
-            M[b, rows, part], L[b, rows, part], O[b, rows, part] = stored
-        return M, L, O
-    """,
-    "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen=True)",
-    "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
-    taken=_taken,
-).edited("m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")  # a nan counts for nothing in tl.max
+def _decoding(text):
+    """Return the Program of a loop over parts of the keys; a nan counts for nothing in tl.max."""
+    looped = update.looped(text, before=(update.IN_FP32,), taken=_taken)
+    return looped.edited("m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")
 
 
-@exercise(title="A part of the keys", minutes=25, difficulty="hard", program=DECODE_PART, limit=8.0)
+@exercise(title="A part of the keys", minutes=25, difficulty="hard", program=_decoding, limit=8.0)
 def decode_part(answer, known):
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import by_parts
@@ -131,33 +105,9 @@ def _get(table, at):
     return table.flat[at] if 0 <= at < table.size else 0
 
 
-APPEND_KERNEL = """
-def appended(new, before, table, lengths):
-    pool = before.copy()
-    n_pages, page, d = pool.shape
-    table, lengths = table.astype(int), lengths.astype(int)
-    for b in range(len(new)):
-        c = lengths[b] - 1
-        i = max(c, 0) // page
-        r = c % page if c >= 0 else -1
-        wanted = c >= 0
-        if not wanted:
-            continue
-        at = b * table.shape[1] + i
-        id = get(table, at)
-        slot = id * page + r
-        x = new[b]
-        width = d
-        first = slot * d
-        put(pool.reshape(-1), first + np.arange(width), np.resize(x, width))
-    return pool
-"""
-
-
 @exercise(
-    title="A new key into its page", minutes=15, difficulty="medium",
-    program=Program(APPEND_KERNEL.strip(), {"np": np, "put": _put, "get": _get}),
-)  # fmt: skip
+    title="A new key into its page", minutes=15, difficulty="medium", program=partial(written, put=_put, get=_get)
+)
 def append_kernel(answer, known):
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import into_pages

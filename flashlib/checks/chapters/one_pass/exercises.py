@@ -91,22 +91,10 @@ def _any_block(rng):
     return _block(rng, f"{B_r} rows and {B_c} keys", B_r, B_c, d, n_before, scale=rng.integers(1, 20) / 10)
 
 
-ONE_ROW = update.looped(
-    """
-    def my_one_row(q, K, V, B_c, scale):
-        state = state0 = np.full(1, -np.inf), np.zeros(1), np.zeros((1, len(q)))
-        for cols in blocks(len(K), B_c):
-            state = step(q[None], K[cols], V[cols], *state, scale)
-        m, l, O_acc = state
-        return (O_acc / l[:, None])[0]
-    """
-)
-
-
 BY_KEY = "blocks(len(K), B_c): -> blocks(len(K), 1):"
 
 
-@exercise(title="One row in blocks", minutes=15, difficulty="medium", program=ONE_ROW, variants=(BY_KEY,))
+@exercise(title="One row in blocks", minutes=15, difficulty="medium", program=update.looped, variants=(BY_KEY,))
 def one_row(answer, known):
     rng = np.random.default_rng(1)
     fixed = [

@@ -1,10 +1,11 @@
 """The exercises of chapter 12 about kernels. Triton is imported by the checks: macOS and Windows lack it."""
 
 import math
+from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Program, drawn, examine, exercise
+from flashlib.checks.engine import Case, drawn, examine, exercise, written
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -20,25 +21,18 @@ IN_BASE_2 = {
 STEP = "step(S, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
+def _base_2(text, **names):
+    """Return the Program of a loop whose update is in base 2."""
+    return update.looped(text, signature=STEP, **names).in_terms(IN_BASE_2)
+
+
 def _state(S, V, scale_log2e):
     """Return m in base 2, l and O_acc of rows of scores that are not scaled."""
     m, l, O_acc = summarise_rows(S * scale_log2e * LN2, V)
     return m / LN2, l, O_acc
 
 
-BASE_2 = update.looped(
-    """
-    def updated(S, V, scale, B_c):
-        state = start(len(S), V.shape[1])
-        for cols in blocks(len(V), B_c):
-            state = step(S[:, cols], V[cols], *state, scale)
-        return state
-    """,
-    STEP,
-).in_terms(IN_BASE_2)
-
-
-@exercise(title="The update in base 2", minutes=15, difficulty="medium", program=BASE_2)
+@exercise(title="The update in base 2", minutes=15, difficulty="medium", program=_base_2)
 def base_2(answer, known):
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import updated
@@ -96,18 +90,7 @@ def _any_scores(rng, B_C, d, **options):
     return _scores(words, int(n * B_C), int(B_C), int(d), scale=scale, hidden=hidden, rng=rng, **options)
 
 
-LSE = Program(
-    """
-def my_lse_from_base_2(m_2, l):
-    with np.errstate(divide="ignore"):
-        lse = m_2 * LN2 + np.log(l)
-    return lse
-""".strip(),
-    {"np": np, "math": math, "LN2": LN2},
-)
-
-
-@exercise(title="From base 2 to lse", minutes=5, difficulty="easy", program=LSE)
+@exercise(title="From base 2 to lse", minutes=5, difficulty="easy", program=partial(written, math=math, LN2=LN2))
 def lse_from_base_2(answer, known):
     finite = (
         ("one row", [4.0], [2.0]),
@@ -144,42 +127,17 @@ def _rows(X, c, past):
     return found
 
 
-TAIL = (
-    update.looped(
-        """
-    def attended(q, K, V, scale, B_C):
-        N = len(K)
-        full = N // B_C * B_C
-        whole = range(0, full, B_C)
-        tail = range(full, N, B_C)
-        state = first = start(*q.shape)
-        for n in whole:
-            c = n + np.arange(B_C)
-            S = q @ rows(K, c, np.nan).T
-            state = step(S, rows(V, c, np.nan), *state, scale)
-        for t in tail:
-            c_t = t + np.arange(B_C)
-            k_t = rows(K, c_t, 0)
-            v_t = rows(V, c_t, 0)
-            inside = c_t < N
-            S_t = np.where(inside, q @ k_t.T, np.float32(-np.inf))
-            before = state
-            state = step(S_t, v_t, *before, scale)
-        return state
-    """,
-        STEP,
-        rows=_rows,
-    )
-    .in_terms(IN_BASE_2)
-    .edited("shift = m; m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")  # as the interpreter has it
-)
+def _tail(text):
+    """Return the Program of a loop over pointers to K and V, whose maxima are those of the interpreter."""
+    looped = _base_2(text, rows=_rows)
+    return looped.edited("shift = m; m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")
 
 
 @exercise(
     title="A mask for the tail only",
     minutes=20,
     difficulty="medium",
-    program=TAIL,
+    program=_tail,
     variants=("m = np.fmax(m_old, np.fmax.reduce(S_ij, axis=1))",),  # as GPUs have it
 )
 def tail(answer, known):

@@ -4,17 +4,8 @@ from flashlib import cost
 from flashlib.checks.engine import examine, exercise
 from flashlib.checks.harness import sizes
 
-SPEED = """
-def my_tflops(B, H, N, d, causal, ms):
-    FLOPs = 4 * B * H * N * N * d
-    counted = FLOPs / 2 if causal else FLOPs
-    seconds = ms / 1000
-    total = counted / seconds / 1e12
-    return total
-"""
 
-
-@exercise(title="TFLOP/s by the convention", minutes=5, difficulty="easy", program=SPEED)
+@exercise(title="TFLOP/s by the convention", minutes=5, difficulty="easy")
 def tflops(answer, known):
     fixed = """
         1 1 1000 250 False 1.0, 1 1 1000 250 True 1.0, 1 1 1000 64 False 0.25, 2 3 1000 64 False 0.5,
@@ -30,20 +21,7 @@ def tflops(answer, known):
     return examine(answer, sizes.cases(right, fixed, draw), known)
 
 
-ROOM = """
-def my_programs(registers, shared, num_warps):
-    of_warp = -(-registers * 32 // 256) * 256
-    of_program = of_warp * num_warps
-    by_registers = 65536 // of_program
-    taken = shared + 1024
-    by_shared = 228 * 1024 // taken
-    by_warps = 64 // num_warps
-    total = min(by_registers, by_shared, by_warps)
-    return total
-"""
-
-
-@exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium", program=ROOM)
+@exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium")
 def programs(answer, known):
     fixed = """
         128 0 4, 64 0 4, 168 0 4, 169 0 4, 133 0 4, 33 0 4, 39 0 4, 20 0 8, 51 0 8, 32 0 8, 32 58368 4,

@@ -16,55 +16,15 @@ from flashlib.types import Step
 
 INF = np.inf
 START = partial(update.start, dtype=np.float64)
-NAMES = {"Step": Step, "is_hidden": is_hidden, "is_visible": is_visible, "start": START}
-
-FA2 = loops.program(
-    """
-    def my_fa2(Q, K, V, O, B_r, B_c, causal, scale):
-        past, last = len(K) - len(Q), None
-        for i, rows in enumerate(blocks(len(Q), B_r)):
-            Q_i, first = Q[rows], True
-            state = start(len(Q_i), Q.shape[1])
-            for j, cols in enumerate(blocks(len(K), B_c)):
-                if causal and is_hidden(rows, cols, past):
-                    break
-                mask = causal, is_visible(rows, cols, past) | (not causal), *np.ogrid[rows, cols], past
-                before = last if first and last else state
-                state = last = step(Q_i, K[cols], V[cols], *state, scale, *mask, K, V, j, first, before)
-                yield Step(i, j, *state)
-                first = False
-            O[rows] = state[2] / np.where(state[1] == 0, 1, state[1])[:, None]
-    """,
-    **NAMES,
-)
-
-FA1 = loops.program(
-    """
-    def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
-        past, last, kept = len(K) - len(Q), None, {}
-        O[:] = 0
-        for j, cols in enumerate(blocks(len(K), B_c)):
-            K_j, V_j = K[cols], V[cols]
-            for i, rows in enumerate(blocks(len(Q), B_r)):
-                if causal and is_hidden(rows, cols, past):
-                    continue
-                mask = causal, is_visible(rows, cols, past) | (not causal), *np.ogrid[rows, cols], past
-                first, state = i not in kept, kept.get(i) or start(rows.stop - rows.start, Q.shape[1])
-                before = last if first and last else state
-                kept[i] = last = step(Q[rows], K_j, V_j, *state, scale, *mask, K, V, j, first, before)
-                O[rows] = last[2] / np.where(last[1] == 0, 1, last[1])[:, None]
-                yield Step(i, j, *last)
-    """,
-    **NAMES,
-)
+LOOP = partial(loops.program, Step=Step, is_hidden=is_hidden, is_visible=is_visible, start=START)
 
 
-@exercise(title="The loop with Q outside", minutes=20, difficulty="medium", program=FA2)
+@exercise(title="The loop with Q outside", minutes=20, difficulty="medium", program=LOOP)
 def fa2(answer, known):
     return loops.examine(answer, "fa2", known)
 
 
-@exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=FA1)
+@exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=LOOP)
 def fa1(answer, known):
     return loops.examine(answer, "fa1", known)
 

@@ -1,32 +1,18 @@
 """The exercises of chapter 09 on elements. Triton is imported by the checks: macOS and Windows lack it."""
 
+from functools import partial
+
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, drawn, examine, exercise, written
 from flashlib.checks.harness.strided import Out, Strided, memory, strides_of
 
 INF = np.inf
-READ = {"memory": memory, "strides_of": strides_of}  # what a model may do with tensors
+MODEL = partial(written, memory=memory, strides_of=strides_of)
 BLOCKS = tuple(f"BLOCK = {size}" for size in (16, 64, 128, 256, 512, 1024))
 
-VECTOR = """
-def vector(x, {parameters}):
-    N = len(x)
-    BLOCK = 32
-    written = np.full(N, np.nan)
-    for program in range(-(-N // BLOCK)):
-        start = program * BLOCK
-        n = start + np.arange(BLOCK)
-        n = n[n < N]
-        written[n] = {value}
-    return written
-"""
-SUM = "memory(x)(n * strides_of(x)[0]) + memory(y)(n * strides_of(y)[0])"
-ADD = written(VECTOR.format(parameters="y, out", value=SUM), **READ)
-SCALE_EXP = written(VECTOR.format(parameters="y, scale", value="np.exp(x[n] * scale)"), **READ)
 
-
-@exercise(title="A masked vector add", minutes=10, difficulty="easy", program=ADD, variants=BLOCKS)
+@exercise(title="A masked vector add", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS)
 def add(answer, known):
     from flashlib.checks.harness.launches import LONG, launched
 
@@ -63,7 +49,7 @@ def _one_block(watch, N):
     return Finding("one_block", places=places, N=N) if watch.sees and places >= N > 256 else None
 
 
-@exercise(title="Scale and exponentiate", minutes=10, difficulty="easy", program=SCALE_EXP, variants=BLOCKS)
+@exercise(title="Scale and exponentiate", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS)
 def scale_exp(answer, known):
     from flashlib.checks.harness.launches import LONG, launched
 
@@ -89,29 +75,7 @@ def _in_one_go(watch, x, y, scale):
     return _one_block(watch, len(x))
 
 
-CAUSAL_SOFTMAX = """
-def causal_softmax(S, P):
-    N = P.shape[0]
-    step_s, step_p = strides_of(S)[0], strides_of(P)[0]
-    BLOCK = 1 << (N - 1).bit_length()
-    r, c = np.ogrid[:N, :BLOCK]
-    block = memory(S)(r * step_s + c).astype(np.float32)
-    seen = c <= r
-    other = -np.inf
-    x = np.where(seen, block, other)
-    m = x.max(axis=1, keepdims=True)
-    p = np.exp(x - m)
-    l = p.sum(axis=1, keepdims=True)
-    w = p / l
-    stored = (c < N) & (r < N)
-    P = np.full((N, max(N, BLOCK)), np.nan)
-    P[:, :BLOCK] = np.where(stored, w, np.nan)
-    return P[:, :N]
-"""
-CAUSAL_SOFTMAX = written(CAUSAL_SOFTMAX, **READ)
-
-
-@exercise(title="A causal softmax", minutes=20, difficulty="medium", program=CAUSAL_SOFTMAX)
+@exercise(title="A causal softmax", minutes=20, difficulty="medium", program=MODEL)
 def causal_softmax(answer, known):
     from flashlib.checks.harness.launches import LONG, launched
 

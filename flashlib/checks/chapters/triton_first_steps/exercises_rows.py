@@ -2,32 +2,17 @@
 
 import numpy as np
 
-from flashlib.checks.chapters.triton_first_steps.exercises import BLOCKS, READ, fp32
-from flashlib.checks.engine import Case, Finding, drawn, examine, exercise, written
+from flashlib.checks.chapters.triton_first_steps.exercises import BLOCKS, MODEL, fp32
+from flashlib.checks.engine import Case, Finding, drawn, examine, exercise
 from flashlib.checks.harness.strided import Out, Strided
 from flashlib.softmax import State, merge, summarise_rows
 
 INF = np.inf
 
-ROW_MAX = """
-def row_max(X, m):
-    rows, N = X.shape
-    step = strides_of(X)[0]
-    BLOCK = 16
-    other = -np.inf
-    largest = np.full(rows, -np.inf, np.float32)
-    for start in range(0, N, BLOCK):
-        c = start + np.arange(BLOCK)
-        block = memory(X)(np.arange(rows)[:, None] * step + c)
-        x = np.where(c < N, block, other).astype(np.float32)
-        largest = np.maximum(largest, np.fmax.reduce(x, axis=1))  # a nan counts for nothing in tl.max
-    return largest
-"""
-ROW_MAX = written(ROW_MAX, **READ)
 UP_TO_256 = BLOCKS[:4]  # in a case, 256 scores fill each of these blocks: there `other` changes nothing
 
 
-@exercise(title="The maximum of each row", minutes=10, difficulty="easy", program=ROW_MAX, variants=UP_TO_256)
+@exercise(title="The maximum of each row", minutes=10, difficulty="easy", program=MODEL, variants=UP_TO_256)
 def row_max(answer, known):
     from flashlib.checks.harness.launches import LONG, launched
 
@@ -66,28 +51,10 @@ def _any_maxima(rng):
     return _maxima(rng, f"{rows} rows of {N} scores", rows, N, lambda X: X * 10 + offset, apart)
 
 
-ONLINE_BLOCK = """
-def online_block(X, m, l, m_new, l_new):
-    rows, N = X.shape
-    step = strides_of(X)[0]
-    BLOCK = 16
-    other = -np.inf
-    m_old, l_old = m.astype(np.float32), l.astype(np.float32)
-    c = np.arange(BLOCK)
-    block = memory(X)(np.arange(rows)[:, None] * step + c)
-    x = np.where(c < N, block, other).astype(np.float32)
-    m_new = np.maximum(m_old, np.fmax.reduce(x, axis=1))  # a nan counts for nothing in tl.max
-    shift = np.where(m_new == -np.inf, 0, m_new)
-    alpha = np.exp(m_old - shift)
-    p = np.exp(x - shift[:, None])
-    l_new = alpha * l_old + p.sum(axis=1)
-    return m_new, l_new
-"""
-ONLINE_BLOCK = written(ONLINE_BLOCK, **READ)
 NO_GUARD = "shift = m_new"
 
 
-@exercise(title="One more block", minutes=10, difficulty="medium", program=ONLINE_BLOCK, variants=(NO_GUARD,))
+@exercise(title="One more block", minutes=10, difficulty="medium", program=MODEL, variants=(NO_GUARD,))
 def online_block(answer, known):
     from flashlib.checks.harness.launches import launched
 
@@ -129,31 +96,10 @@ def _any_block(rng):
     return _block(rng, words, rows, N, lambda X: np.where(hidden, -INF, X * 3), apart=apart)
 
 
-ROW_LSE = """
-def row_lse(X, lse):
-    rows, N = X.shape
-    step = strides_of(X)[0]
-    BLOCK = 16
-    other = -np.inf
-    state = np.full(rows, -np.inf, np.float32), np.zeros(rows, np.float32)
-    m, l = state
-    for start in range(0, N, BLOCK):
-        c = start + np.arange(BLOCK)
-        x = memory(X)(np.arange(rows)[:, None] * step + c)
-        x = np.where(c < N, x, other).astype(np.float32)
-        m_old = m
-        m = np.maximum(m_old, x.max(axis=1))
-        shift = np.where(m == -np.inf, 0, m)
-        alpha = np.exp(m_old - shift)
-        p = np.exp(x - shift[:, None])
-        l = alpha * l + p.sum(axis=1)
-    return m + np.log(l)
-"""
-ROW_LSE = written(ROW_LSE, **READ)
 OFTEN = "return m + np.log(np.where(l == 0, 1, l))", "shift = m", *BLOCKS
 
 
-@exercise(title="Log-sum-exp of each row", minutes=20, difficulty="medium", program=ROW_LSE, variants=OFTEN)
+@exercise(title="Log-sum-exp of each row", minutes=20, difficulty="medium", program=MODEL, variants=OFTEN)
 def row_lse(answer, known):
     from flashlib.checks.harness.launches import LONG, launched
 

@@ -1,28 +1,17 @@
 """The exercises of chapter 10: parts of kernels. Triton is imported by the checks: macOS and Windows lack it."""
 
-from functools import wraps
+from functools import partial, wraps
 
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks.engine import Case, Program, drawn, exercise
+from flashlib.checks.engine import Case, drawn, exercise
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
 INF = np.inf
 
-INNER_LOOP = update.looped(
-    """
-    def attended(Q_i, K, V, visible, scale, B_c):
-        state = start(*Q_i.shape)
-        for cols in blocks(len(K), B_c):
-            state = step(Q_i, K[cols], V[cols], *state, scale, visible[:, cols])
-        return state
-    """,
-    update.STEP,
-    "half = V_j.dtype",
-    "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
-)
+INNER_LOOP = partial(update.looped, before=("half = V_j.dtype", update.IN_FP32))
 
 
 @exercise(title="The inner loop of the kernel", minutes=25, difficulty="hard", program=INNER_LOOP)
@@ -85,22 +74,6 @@ def _any_tiles(rng, B_c, d, **options):
     return _tiles(words, int(n * B_c), int(B_c), int(d), scale=scale, hidden=hidden, rng=rng, **options)
 
 
-SPLIT = Program(
-    """
-def split(N_q, N_k, B_r, B_c):
-    i = np.arange(-(-N_q // B_r))
-    past = N_k - N_q
-    first = i * B_r + past + 1
-    last = (i + 1) * B_r + past
-    full = np.clip(first, 0, N_k) // B_c * B_c
-    end = np.minimum(last, N_k)
-    after = full, end
-    return [np.broadcast_to(n, i.shape) for n in after]
-""",
-    {"np": np},
-)
-
-
 def _same_loops(split):
     """Return split, with full and end of the mask in place of those that make the same two loops over tiles."""
 
@@ -116,7 +89,7 @@ def _same_loops(split):
     return run
 
 
-@exercise(title="The causal split", minutes=15, difficulty="hard", program=SPLIT, model=_same_loops)
+@exercise(title="The causal split", minutes=15, difficulty="hard", model=_same_loops)
 def causal_split(answer, known):
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import split

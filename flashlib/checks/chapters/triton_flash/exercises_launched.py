@@ -6,32 +6,14 @@ from unittest import mock
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Finding, Measured, Program, drawn, examine, exercise
+from flashlib.checks.engine import Finding, Measured, drawn, examine, exercise
 from flashlib.checks.harness import heads, update
 from flashlib.softmax import summarise_rows
 
 INF = np.inf
 
 
-PADDED = Program(
-    """
-def attended(Q, K, V):
-    Q, K, V = (X.astype(np.float64) for X in (Q, K, V))
-    past = K.shape[2] - Q.shape[2]
-    d = Q.shape[3]
-    n = max(16, 1 << (d - 1).bit_length())
-    zeros = np.zeros((*Q.shape[:3], n - d))
-    scale = 1 / np.sqrt(d)
-    S = Q @ K.swapaxes(2, 3) * scale
-    P = np.exp(S - S.max(axis=3, keepdims=True))
-    O = P @ V / P.sum(axis=3, keepdims=True)
-    return O
-""",
-    {"np": np},
-)
-
-
-@exercise(title="Any head dimension", minutes=10, difficulty="easy", program=PADDED)
+@exercise(title="Any head dimension", minutes=10, difficulty="easy")
 def padded(answer, known):
     in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in (1, 16, 20, 80, 128)] + drawn.cases(_any_d)
     in_fp16 = [_padded("fp16 tensors and d = 20", (1, 2, 5, 7, 20), dtype=np.float16, tolerance=2e-3)]
@@ -73,38 +55,19 @@ def _on_rung_5(answer):
     return run
 
 
-ALIBI = update.looped(
-    """
-    def attended(Q_, K_, V_, slope):
-        Q, K, V = whole(Q_), whole(K_), whole(V_)
-        past = K.shape[2] - Q.shape[2]
-        m0 = -np.inf
-        O = np.zeros(Q.shape, np.float32)
-        for b, h in np.ndindex(*Q.shape[:2]):
-            q, k, v = Q[b, h], K[b, h], V[b, h]
-            for rows in blocks(len(q), 16):
-                state = start(*q[rows].shape)
-                m, l, O_acc = np.full_like(state.m, m0), state.l, state.O_acc
-                for cols in blocks(len(k), 16):
-                    r, c = np.ogrid[rows, cols]
-                    scale = float(1 / np.sqrt(q.shape[1]))
-                    m, l, O_acc = step(q[rows], k[cols], v[cols], m, l, O_acc, scale, r, c, past, slope)
-                O[b, h, rows] = O_acc / np.where(l == 0, 1, l)[:, None]
-        return O
-    """,
-    "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, slope)",
-    "seen = c <= r + past",
-    "distance = r + past - c",
-    "penalty = slope * distance",
-    **heads.READ,
-).in_terms({", -np.inf)": " - penalty, -np.inf)"})  # also in what is exchanged
+def _with_penalty(text):
+    """Return the Program of a loop whose update subtracts the penalty; also in what is exchanged."""
+    signature = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, slope)"
+    before = "seen = c <= r + past", "distance = r + past - c", "penalty = slope * distance"
+    looped = update.looped(text, signature=signature, before=before, **heads.READ)
+    return looped.in_terms({", -np.inf)": " - penalty, -np.inf)"})
 
 
 @exercise(
     title="A penalty for distance",
     minutes=30,
     difficulty="hard",
-    program=ALIBI,
+    program=_with_penalty,
     variants=("blocks(len(k), 16) -> blocks(len(k), 64)",),
 )
 def alibi(answer, known):

@@ -1,5 +1,7 @@
 """The last exercise of chapter 10: a whole kernel with its launch. Triton is imported by the checks, not here."""
 
+from functools import partial
+
 import numpy as np
 
 from flashlib.checks.engine import drawn, examine, exercise
@@ -14,35 +16,10 @@ def _padded(X, B_c):
     return np.pad(X, ((0, -len(X) % B_c), (0, 0)))
 
 
-ATTENTION = update.looped(
-    """
-    def attended(Q_, K_, V_, causal):
-        Q, K, V = whole(Q_), whole(K_), whole(V_)
-        past = K.shape[2] - Q.shape[2]
-        m0 = -np.inf
-        B_r = 16
-        B_c = 16
-        skips = False
-        O, lse = np.zeros(Q.shape, Q.dtype), np.zeros(Q.shape[:3], np.float32)
-        for b, h in np.ndindex(*Q.shape[:2]):
-            q, k, v = Q[b, h], K[b, h], V[b, h]
-            for rows in blocks(len(q), B_r):
-                state = start(*q[rows].shape)
-                m, l, O_acc = np.full_like(state.m, m0), state.l, state.O_acc
-                for cols in blocks(len(k), B_c):
-                    if skips and causal and cols.start > rows.start + B_r - 1 + past:
-                        break
-                    r, c = np.ogrid[rows, cols]
-                    scale = float(1 / np.sqrt(q.shape[1]))
-                    m, l, O_acc = step(q[rows], k[cols], v[cols], m, l, O_acc, scale, r, c, past, causal)
-                divisor = np.where(l == 0, 1, l)
-                ends = O_acc / divisor[:, None], m + np.log(divisor)
-                O[b, h, rows], lse[b, h, rows] = ends
-        return O, lse
-    """,
-    "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, causal)",
-    "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))",
-    "seen = (c <= r + past) | (not causal)",
+ATTENTION = partial(
+    update.looped,
+    signature="step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, causal)",
+    before=(update.IN_FP32, "seen = (c <= r + past) | (not causal)"),
     padded=_padded,
     **heads.READ,
 )

@@ -5,7 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, Program, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
 from flashlib.checks.engine.values import as_array, describe_value, same
 from flashlib.checks.harness import sizes
 from flashlib.tiled import blocks
@@ -15,23 +15,6 @@ NAMES = {"np": np, "blocks": blocks}
 
 # ---- the bounds of a window
 
-WINDOW_BOUNDS = """
-def my_window_bounds(i, N_q, N_k, B_r, B_c, left, right):
-    past = N_k - N_q
-    T_c = -(-N_k // B_c)
-    top = i * B_r + past
-    last_row = min((i + 1) * B_r, N_q) - 1
-    bottom = last_row + past
-    from_key = max(0, top - left)
-    to_key = bottom + right
-    first = from_key // B_c
-    end = max(0, min(T_c, to_key // B_c + 1))
-    all_from = max(0, bottom - left)
-    all_to = top + right
-    whole_first = -(-all_from // B_c)
-    whole_end = T_c if all_to >= N_k - 1 else max(0, (all_to + 1) // B_c)
-    return first, end, whole_first, whole_end
-"""
 BOUNDS = "first", "end", "whole_first", "whole_end"
 HUGE = 10**15
 RANGES = "the range of computed tiles", "the range of whole tiles"
@@ -66,13 +49,7 @@ def _whole_number(name, x):
         raise Finding("kind", it=name, given=describe_value(x), expected="a whole number") from None
 
 
-@exercise(
-    title="The tiles of a window",
-    minutes=20,
-    difficulty="hard",
-    program=Program(WINDOW_BOUNDS.strip(), NAMES),
-    model=_as_ranges,
-)
+@exercise(title="The tiles of a window", minutes=20, difficulty="hard", model=_as_ranges)
 def window_bounds(answer, known):
     fixed = """
         0 1 1 1 1 0 0 / 0 4 4 2 2 1 0 / 1 4 4 2 2 1 0 / 1 8 8 2 2 3 0 / 2 12 12 4 4 4 0 / 1 9 9 4 2 2 0 /
@@ -113,28 +90,10 @@ def _bounds_of_mask(i, N_q, N_k, B_r, B_c, left, right):
 
 # ---- a table of blocks
 
-BLOCK_TABLE = """
-def my_block_table(seen, B_r, B_c):
-    N_q, N_k = seen.shape
-    T_r = -(-N_q // B_r)
-    T_c = -(-N_k // B_c)
-    n_whole, n_cut = np.zeros(T_r, int), np.zeros(T_r, int)
-    whole, cut = np.full((T_r, T_c), -1), np.full((T_r, T_c), -1)
-    for i in range(T_r):
-        for j in range(T_c):
-            tile = seen[i * B_r : (i + 1) * B_r, j * B_c : (j + 1) * B_c]
-            if tile.all():
-                whole[i, n_whole[i]] = j
-                n_whole[i] += 1
-            elif tile.any():
-                cut[i, n_cut[i]] = j
-                n_cut[i] += 1
-    return n_whole, whole, n_cut, cut
-"""
 TABLE = "n_whole", "whole", "n_cut", "cut"
 
 
-@exercise(title="A table of tiles", minutes=15, difficulty="medium", program=Program(BLOCK_TABLE.strip(), NAMES))
+@exercise(title="A table of tiles", minutes=15, difficulty="medium")
 def block_table(answer, known):
     rng = np.random.default_rng(0)
     causal = np.tri(6, 6, dtype=bool)
@@ -217,25 +176,8 @@ def _any_table(rng):
 
 # ---- documents in a pack
 
-WORK_OF = """
-def my_work_of(p, cu_seqlens, B_r):
-    before = 0
-    for b in range(len(cu_seqlens) - 1):
-        start = cu_seqlens[b]
-        stop = cu_seqlens[b + 1]
-        T_r = -(-(stop - start) // B_r)
-        mine = before <= p < before + T_r
-        first = start + (p - before) * B_r
-        end = min(first + B_r, stop)
-        result = b, first, end
-        if mine:
-            return result
-        before += T_r
-    return -1, 0, 0
-"""
 
-
-@exercise(title="Which rows are mine?", minutes=15, difficulty="medium", program=Program(WORK_OF.strip(), NAMES))
+@exercise(title="Which rows are mine?", minutes=15, difficulty="medium")
 def work_of(answer, known):
     packs = [
         ([0, 1], 1), ([0, 2], 1), ([0, 4], 2), ([0, 2, 4], 2), ([0, 3], 2), ([0, 2, 5, 12], 2),

@@ -11,17 +11,8 @@ INF = np.inf
 
 # ---- ALiBi
 
-ALIBI = """
-def my_alibi_tile(S_ij, rows, cols, past, slope):
-    r = np.arange(rows.start, rows.stop)[:, None] + past
-    c = np.arange(cols.start, cols.stop)
-    distance = np.abs(r - c)
-    penalty = slope * distance
-    return S_ij - penalty
-"""
 
-
-@exercise(title="ALiBi on a tile", minutes=10, difficulty="easy", program=ALIBI)
+@exercise(title="ALiBi on a tile", minutes=10, difficulty="easy")
 def alibi_tile(answer, known):
     rng = np.random.default_rng(0)
     cases = [
@@ -52,20 +43,8 @@ def _any_penalised(rng):
 
 # ---- the gradient under a soft cap
 
-CAPPED_GRADIENT = """
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)
-    S_capped = np.where(seen, c * t, -np.inf)
-    shift = np.where(lse_i == -np.inf, 0, lse_i)[:, None]
-    P_ij = np.exp(S_capped - shift)
-    d_capped = P_ij * (dP_ij - delta_i[:, None])
-    slope = 1 - t**2
-    dS_ij = d_capped * slope
-    return dS_ij
-"""
 
-
-@exercise(title="The gradient under a soft cap", minutes=15, difficulty="medium", program=CAPPED_GRADIENT)
+@exercise(title="The gradient under a soft cap", minutes=15, difficulty="medium")
 def capped_gradient(answer, known):
     rng = np.random.default_rng(1)
     plain = [
@@ -130,16 +109,8 @@ def _any_gradient(rng):
 
 # ---- a sink
 
-SINK = """
-def my_sink(O, lse, sink):
-    lse_new = np.logaddexp(lse, sink)
-    factor = np.exp(lse - lse_new)
-    O_new = O * factor[:, None]
-    return O_new, lse_new
-"""
 
-
-@exercise(title="Attention with a sink", minutes=10, difficulty="easy", program=SINK)
+@exercise(title="Attention with a sink", minutes=10, difficulty="easy")
 def sink(answer, known):
     rng = np.random.default_rng(2)
     plain = [
@@ -193,17 +164,8 @@ def _attended(S, V):
 
 # ---- the bytes of a cache
 
-CACHE_BYTES = """
-def my_cache_bytes(layers, H_q, group, d, N, itemsize):
-    H_k = H_q // group
-    of_token = H_k * d
-    of_layer = 2 * of_token * N
-    total = layers * of_layer
-    return total * itemsize
-"""
 
-
-@exercise(title="The bytes of a KV cache", minutes=5, difficulty="easy", program=CACHE_BYTES)
+@exercise(title="The bytes of a KV cache", minutes=5, difficulty="easy")
 def cache_bytes(answer, known):
     fixed = """
         1 1 1 1 1 1, 2 1 1 3 5 1, 1 4 2 3 7 2, 3 6 1 5 11 2, 3 6 6 5 11 2, 3 6 3 5 11 4,

@@ -1,8 +1,10 @@
 """The exercises of chapter 14 in Triton, which is imported by the checks: macOS and Windows lack it."""
 
+from functools import partial
+
 import numpy as np
 
-from flashlib.checks.engine import Case, Program, drawn, exercise
+from flashlib.checks.engine import Case, drawn, exercise, written
 
 # ---- dropout in Triton
 
@@ -22,27 +24,7 @@ def _rand(seed, place):
     return np.where(x < 0, -x - 1, x).astype(np.float32) * np.float32(4.6566127342e-10)
 
 
-DROPOUT = """
-def dropout(P, dP, delta, seed, p, B_R, B_C):
-    H, N_q, N_k = P.shape
-    head, r, c = np.ogrid[:H, :N_q, :N_k]
-    place = (head * N_q + r) * N_k + c
-    u = rand(seed, place)
-    kept = u >= p
-    Z = np.where(kept, 1 / (1 - p), 0)
-    P_kept = Z * P
-    dropped = Z * dP
-    dS = P * (dropped - delta[:, :, None])
-    return P_kept, dS
-"""
-
-
-@exercise(
-    title="Dropout, made again",
-    minutes=25,
-    difficulty="hard",
-    program=Program(DROPOUT.strip(), {"np": np, "rand": _rand}),
-)
+@exercise(title="Dropout, made again", minutes=25, difficulty="hard", program=partial(written, rand=_rand))
 def dropout(answer, known):
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import tile_by_tile
@@ -79,17 +61,8 @@ def _any_dropped(rng):
 
 # ---- a soft cap in Triton
 
-CAPPED = """
-def capped(S, visible, cap):
-    x = S / cap
-    t = np.tanh(x)
-    s = cap * t
-    changed = np.where(visible, s, -np.inf)
-    return changed
-"""
 
-
-@exercise(title="A soft cap in Triton", minutes=10, difficulty="medium", program=CAPPED)
+@exercise(title="A soft cap in Triton", minutes=10, difficulty="medium")
 def capped(answer, known):
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import on_tile
