@@ -1,0 +1,50 @@
+"""Print the known mistakes of a chapter, as diffs: python -m flashlib.checks.mistakes inference
+
+Of each exercise, the rows of its table: the id, the sentence, and for each way to make the mistake what that
+changes in the right program. `engine.mistakes` says how tables are written.
+"""
+
+import argparse
+import difflib
+import sys
+
+from flashlib.chapters import CHAPTERS
+from flashlib.checks import EXERCISES
+from flashlib.checks.engine.mistakes import tables
+
+
+def chapter_of(text):
+    """Return the Chapter of a number, a slug or a name; raises ValueError if there is none with exercises."""
+    chapters = [c for c in CHAPTERS if any(e.chapter == c.slug for e in EXERCISES.values())]
+    for chapter in chapters:
+        if text.lower() in (chapter.number, chapter.number.lstrip("0"), chapter.slug, chapter.name):
+            return chapter
+    names = ", ".join(f"{c.number} {c.name}" for c in chapters)
+    raise ValueError(f"there is no chapter {text!r} with exercises; pass the number or the name of one: {names}")
+
+
+def described(exercise):
+    """Yield the lines that describe the known mistakes of an exercise."""
+    program = exercise.known.program
+    for mistake in tables()[exercise.known.table].values():
+        yield f"{mistake.id}{'*' * mistake.often}: {mistake.sentence}"
+        for way in mistake.ways:
+            texts = [text.splitlines() for text in (program.source, program.edited(way).source)]
+            yield from difflib.unified_diff(*texts, exercise.name, mistake.id, lineterm="")
+            yield ""
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m flashlib.checks.mistakes", description=__doc__)
+    parser.add_argument("chapter", help="its number, slug or name: 15, 15_inference or inference")
+    try:
+        chapter = chapter_of(parser.parse_args().chapter)
+        for exercise in EXERCISES.values():
+            if exercise.chapter == chapter.slug:
+                print(f"\n==== {exercise.name}: {exercise.title}", *described(exercise), sep="\n")
+    except ValueError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
