@@ -18,8 +18,8 @@ OTHERS = ("m_old", "alpha", "l_old", "O_acc_old", "S_ij", "P_ij")
 class InvalidStep(ValueError):
     """Something that was yielded and is not a step.
 
-    why: "no_step" (it lacks `name`), "no_block" (`name` is not the number of a block, there are `count`), "no_array"
-    (`name` is not of the shape `expected`) or "goes_on" (there are `most` tiles). given: what it is.
+    why: "no_step" (it lacks `name`), "no_block" (`name` is not the number of a block, there are `count`),
+    "no_array" (`name` is not of the shape `expected`) or "goes_on" (there are `most` tiles). given: what it is.
     """
 
     def __init__(self, why, **fields):
@@ -63,7 +63,7 @@ class Recorder:
         self.steps, self.true, self.last = [], [], {}
 
     def follow(self, made):
-        """Yield after each step that is taken from an iterable; raise InvalidStep, and what the iterable raises."""
+        """Yield after each step that is taken from an iterable; raise InvalidStep, or what the iterable raises."""
         most = len(self.rows) * len(self.cols)
         for given in made:
             if len(self.steps) == most:

@@ -18,12 +18,12 @@ def as_array(x):
     if X.dtype == object and all(isinstance(n, Real | Decimal) for n in X.flat):  # exact ones, as of Fraction
         X = X.astype(np.float64)
     if X.dtype.kind not in "biuf":
-        raise TypeError(f"{X.dtype} is no number")
+        raise TypeError(f"{X.dtype} is not a number")
     return X
 
 
 def as_numbers(x):
-    """Return x as an array of fp64; raises TypeError or ValueError if it is no number and no array of numbers."""
+    """Return x as an array of fp64; raises TypeError or ValueError unless it is a number or an array of numbers."""
     return as_array(x).astype(np.float64)
 
 

@@ -86,7 +86,7 @@ def streaming(answer, change=lambda launched: launched):
         with made:
             return answer(*arguments)
 
-    attended = change(launched(answer if hasattr(answer, "fn") else noted))  # else it is no kernel
+    attended = change(launched(answer if hasattr(answer, "fn") else noted))  # else it is not a kernel
 
     def run(Q, K, V, *others):
         N_q, N_k = Q.shape[2], K.shape[2]

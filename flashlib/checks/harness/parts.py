@@ -148,6 +148,7 @@ def _in_answer(error):
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return not all("site-packages" in file or file.startswith(os.path.dirname(__file__)) for file in files)
 
+
 class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
     """Notes the shapes of new tensors while this lasts, and fills with nan those that would hold anything."""
 

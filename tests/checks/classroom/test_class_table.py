@@ -31,7 +31,7 @@ FORGED = {"exercise": "online_step", "outcome": "right", "sentence": "in all\nmi
 
 
 def _forged(path):
-    """Write a notebook that stores verdicts in cells that are not run, and data that are no verdict."""
+    """Write a notebook that stores verdicts in cells that are not run, and data that are not a verdict."""
     cells = [new_code_cell(""), new_code_cell("checks.online_step(f)"), nbformat.v4.new_markdown_cell("so")]
     cells[1].metadata.tags = ["skip-execution"]
     stored = [{"output_type": "display_data", "metadata": {}, "data": {MIME: data}} for data in (FORGED, {"x": 1})]

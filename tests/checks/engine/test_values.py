@@ -35,7 +35,7 @@ def test_tensors_are_shown_as_arrays():
     torch = pytest.importorskip("torch")
     assert show(torch.tensor([2, 4])) == "[2 4]" and show(torch.tensor([2.0, 4.0])) == "[2. 4.]"
     assert as_array(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float64
-    with pytest.raises(TypeError, match="no number"):
+    with pytest.raises(TypeError, match="not a number"):
         as_array(torch.ones(2, dtype=torch.complex64))
 
 

@@ -234,7 +234,7 @@ def _is_same(handle, other):
 
 def _whole(x):
     if isinstance(x, bool) or not isinstance(x, Integral):
-        raise TypeError(f"{x!r} is no whole number")
+        raise TypeError(f"{x!r} is not a whole number")
     return int(x)
 
 

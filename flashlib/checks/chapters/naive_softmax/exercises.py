@@ -97,7 +97,7 @@ def _last(dtype):
 
 
 def _recorded(answer):
-    """Return answer, and {its arguments: what it gave, as a float, nan if that is no number}."""
+    """Return answer, and {its arguments: what it gave, as a float, nan if that is not a number}."""
     given = {}
 
     @wraps(answer)

@@ -162,7 +162,7 @@ QUESTIONS = [
             2: "that leaves out one of the maximum, the sum and the output",
             3: "the naive softmax has no maximum to look for",
             1: "the first weight can be written only when the sum is complete",
-            4: "the write of p is no read of x",
+            4: "the write of p is not a read of x",
         },
     ),
 ]

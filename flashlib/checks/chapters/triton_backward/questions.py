@@ -61,7 +61,7 @@ QUESTIONS = [
             ("fused", 3): "S and dP come before dV, dK and dQ",
             ("fused", 7): "S and dP are computed once for all three gradients",
             ("forward", 1): "S = Q K^T and O = P V",
-            ("forward", 3): "S = Q K^T and O = P V; the softmax is no matrix product",
+            ("forward", 3): "S = Q K^T and O = P V; the softmax is not a matrix product",
         },
     ),
     Question(

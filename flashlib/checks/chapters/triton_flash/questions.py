@@ -116,7 +116,7 @@ QUESTIONS = [
         "0, 2 and 4 full ones.",
         wrong={
             ("cut", 3): "the edge of the mask goes through two tiles of each row block",
-            ("full", 9): "the cut tiles are no full ones",
+            ("full", 9): "the cut tiles are not full",
         },
     ),
 ]

@@ -40,7 +40,7 @@ def _as_ranges(answer):
 
 
 def _whole_number(name, x):
-    """Return a bound as an int; raises Finding if it is no whole number."""
+    """Return a bound as an int; raises Finding if it is not a whole number."""
     if isinstance(x, float | np.floating) and x == x // 1:
         return int(x)
     try:
