@@ -39,7 +39,7 @@ class Finding(Exception):
 
 
 class Raised(Finding):
-    """The Finding that an answer raised an exception of this kind, the name of its class."""
+    """The Finding that an answer raised an exception. kind: the name of its class."""
 
     def __init__(self, kind, error, line):
         super().__init__("raises", error=error, at=f", in the line `{line}`" if line else "")

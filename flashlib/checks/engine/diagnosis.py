@@ -51,7 +51,7 @@ def diagnose(known, tried, outputs=("result",)) -> Verdict | None:
 
 
 def _is_found(one):
-    """Return whether it was a harness that ended an answer, of which the programs know nothing."""
+    """Return whether a harness ended the answer: the programs know nothing of that."""
     return isinstance(one.result, Finding) and not isinstance(one.result, Raised)
 
 
@@ -61,7 +61,7 @@ def _verdict(*mistakes):
 
 
 class _Hypothesis:
-    """That an answer is the program with some edits; what that gives is worked out when it is asked for."""
+    """A hypothesis: the answer is the program with some edits. What that gives is computed when it is needed."""
 
     def __init__(self, known, changes, tried, outputs):
         self.known, self.changes, self.tried, self.outputs = known, changes, tried, outputs
@@ -108,7 +108,7 @@ def _copied(x):
 
 
 def _has_numbers(guess):
-    """Return whether a mistake gives numbers, all of them finite; or None, which a guard does not mend."""
+    """Return whether a mistake gives finite numbers, or None, which a guard does not mend."""
     if guess is None:
         return True
     try:
@@ -118,7 +118,7 @@ def _has_numbers(guess):
 
 
 def _same_outcome(guess, result, case):
-    """Return whether a mistake gives in a case what was given; to 1e-6 or as the case has it, 0 too."""
+    """Return whether a mistake gives what was given in a case: to 1e-6, or to its tolerance if that is larger or 0."""
     tolerance = max(1e-6, case.tolerance) if case.tolerance else 0.0
     if isinstance(guess, Finding) or isinstance(result, Finding):
         return isinstance(guess, Raised) and isinstance(result, Raised) and guess.kind == result.kind

@@ -64,7 +64,7 @@ class Exercise:
 
     @property
     def triton(self) -> bool:
-        """Whether answers are kernels, or stand beside some."""
+        """Whether answers are kernels or launch them."""
         return "triton" in chapter(self.chapter).needs
 
     @property

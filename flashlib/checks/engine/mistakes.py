@@ -45,7 +45,7 @@ class Mistake:
 
 
 class Table(dict):
-    """{id: Mistake}. program: the text of the right program that they edit, "" where it does not stand there."""
+    """{id: Mistake}. program: the text of the right program that the rows edit, "" if it stands elsewhere."""
 
     program = ""
 

@@ -45,7 +45,7 @@ class Program:
 
     @cached_property
     def function(self):
-        """The function; raises SyntaxError if the text is none, LookupError while an answer runs."""
+        """The function; raises SyntaxError if the text is not Python, LookupError while an answer runs."""
         if _answering:
             raise LookupError("solutions are out of reach while an answer is checked")
         file = f"<program {hash(self.source):x}>"
@@ -86,7 +86,7 @@ def head(line):
 
 
 def heads(change):
-    """Return the heads of the lines of a change; text that it replaces has none."""
+    """Return the heads of the lines of a change; a text that it replaces has none."""
     return {head(part) for part in change.split("; ") if TEXT not in f"{part} "}
 
 
@@ -117,7 +117,7 @@ _answering = False
 
 
 def out_of_reach(answer):
-    """Return an answer that finds no function of a Program while it runs; a generator or a kernel as it is."""
+    """Return an answer that cannot get the function of a Program while it runs; a generator or a kernel as it is."""
     if not isinstance(answer, types.FunctionType) or inspect.isgeneratorfunction(answer):
         return answer
 

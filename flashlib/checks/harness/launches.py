@@ -57,7 +57,7 @@ def launched(answer, way=lambda watch, *arguments: None):
 
 
 def _found(watch, outputs, empty):
-    """Return the Finding about what was launched and what it loaded and left out, or None.
+    """Return the Finding about what was launched, loaded and left out, or None.
 
     empty: whether some tensor is, and there may be nothing to launch.
     """

@@ -96,11 +96,11 @@ class _Examined:
         return None
 
     def _said(self, found):
-        """Return the Verdict of a Finding, or that of a mistake as it is."""
+        """Return the Verdict of a Finding; a Verdict as it is."""
         return self.known.verdict(found) if isinstance(found, Finding) else found
 
     def _wrong(self, found, *details, opens_at=None):
-        """Return the Verdict of a Finding or of a mistake, with this run."""
+        """Return a Verdict, or that of a Finding, with these details and this run."""
         setting = self.run.inputs | self.run.setting | {"opens_at": opens_at}
         played = Played(setting) if self.steps else None  # without a step there is nothing to play
         return replace(self._said(found), details=(("run", str(self.sizes)), *details), run=played)

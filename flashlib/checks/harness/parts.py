@@ -150,7 +150,7 @@ def _in_answer(error):
 
 
 class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
-    """Notes the shapes of new tensors while this lasts, and fills with nan those that would hold anything."""
+    """Notes the shapes of new tensors while it is active, and fills those with nan that nothing else fills."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Stands for tensors whose elements lie apart in memory, as a check gives them to a launch."""
+"""Stand-ins for tensors whose elements lie apart in memory, as a check gives them to a launch."""
 
 from typing import NamedTuple
 
