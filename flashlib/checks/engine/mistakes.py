@@ -81,10 +81,10 @@ def read(path, found, joined=False):
 def _lines(text):
     """Yield the number and the text of each line that counts; with it those that are indented further."""
     number, whole = 0, ""
-    for n, line in enumerate(text.splitlines(), start=1):
-        if False and line.startswith(2 * INDENT) and whole.startswith(INDENT):
+    for n, line in enumerate(map(str.rstrip, text.splitlines()), start=1):
+        if line.startswith(2 * INDENT) and whole.startswith(INDENT):
             whole += f"\\n{line.removeprefix(INDENT)}"
-        elif line.strip() and not line.startswith("#"):
+        elif line and not line.startswith("#"):
             if whole:
                 yield number, whole
             number, whole = n, line
@@ -126,7 +126,6 @@ class _Reader:
         if name in self.found:
             raise ValueError(f"there are two tables {name}")
         self.rows = self.found[name] = Table()
-        self.joined = name.startswith("wrong ")
         self.last = ""
 
     def _add(self, way):
@@ -135,7 +134,7 @@ class _Reader:
             return
         if not self.last:
             raise ValueError(f"a way to make a mistake belongs below its row: {way}")
-        if False and way.startswith(" "):
+        if way.startswith(" "):
             raise ValueError(f"a text that begins with a blank stands in backticks: {way}")
         old = self.rows[self.last]
         before = () if self.replaces else old.ways

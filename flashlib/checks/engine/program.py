@@ -117,7 +117,7 @@ _answering = False
 
 
 def out_of_reach(answer):
-    """Return an answer that cannot get the function of a Program while it runs; a generator or a kernel as it is."""
+    """Return an answer that cannot use a Program's function while it runs; a generator or a kernel as it is."""
     if not isinstance(answer, types.FunctionType) or inspect.isgeneratorfunction(answer):
         return answer
 

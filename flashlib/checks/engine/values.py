@@ -23,7 +23,7 @@ def as_array(x):
 
 
 def as_numbers(x):
-    """Return x as an array of fp64; raises TypeError or ValueError unless it is a number or an array of numbers."""
+    """Return x as an array of fp64; raises TypeError or ValueError unless it is made of numbers."""
     return as_array(x).astype(np.float64)
 
 

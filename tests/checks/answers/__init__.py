@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flashlib.checks.engine import mistakes, solutions
-from flashlib.checks.engine.exercise import EXERCISES
+from flashlib.checks.engine.exercises import EXERCISES
 from flashlib.checks.engine.program import Program
 from tests.checks.answers.terms import TERMS, UNLIKE
 
