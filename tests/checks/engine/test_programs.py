@@ -27,6 +27,15 @@ def test_text_is_exchanged_where_it_stands_once():
             STEP.edited(change)
 
 
+def test_a_text_that_begins_or_ends_with_a_blank_stands_in_backticks():
+    assert STEP.edited("`m - ` ->").function(1.0, 2.0) == np.exp(2)
+    both = "` - larger` -> ` - larger + 1`; return alpha -> return 2 * alpha"
+    assert STEP.edited(both).function(1.0, 1.0) == 2 * np.e
+    assert STEP.edited("return alpha ->").function(1.0, 1.0) is None
+    with pytest.raises(ValueError, match="' alpha' is there 2 times"):
+        STEP.edited("` alpha` -> beta")
+
+
 def test_other_terms_hold_for_the_program_and_for_its_edits():
     base_2 = STEP.in_terms({"np.exp(": "np.exp2("})
     assert base_2.function(1.0, 2.0) == 0.5
@@ -55,6 +64,57 @@ def test_a_table_is_read(read):
     for odd in ("nothing", "[a]"):
         with pytest.raises(ValueError, match="line 1"):
             read(odd, found)
+
+
+def test_what_is_indented_further_goes_on_with_the_line_above(read):
+    found = read("[a]\none: first\n    x -> for n in y:\n            z\n\n    v = {1|2}\n", {})
+    assert found["a"]["one"].ways == (r"x -> for n in y:\n        z", "v = 1", "v = 2")
+
+
+def test_a_table_may_begin_with_its_program(read):
+    found = read("[a]\n    def f(x):\n        return x\nuse b\n", read("[b]\none: first\n", {}))
+    assert (
+        found["a"].program == "def f(x):\n    return x\n"
+        and found["b"].program == ""
+        and list(found["a"]) == ["one"]
+    )
+
+
+def test_an_id_may_come_again_where_ways_are_joined(read):
+    text = "[a]\none: first\n    x = 1\none: second\n    x = 2\n"
+    assert read(text, {})["a"]["one"].ways == ("x = 2",)
+    assert read(text, {}, joined=True)["a"]["one"].ways == ("x = 1", "x = 2")
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("one: first", "a row belongs in a table"),
+        ("[a]\nOne more", "a row is `id: sentence`"),
+        ("[a]\none: first\n     x -> y", "stands in backticks"),
+        ("[a]\nuse a\n[b]\nuse c", "there is no table c above; there are a, b"),
+        ("[a]\none: first\ndrop two", "there is no row two above to drop; there are one"),
+        ("[a]\none: first\n[b]\none: first\nuse a", "one would lose what stands above"),
+        ("[a]\none: first\n[a]", "there are two tables a"),
+    ],
+)
+def test_an_error_names_the_file_and_the_line(read, text, said):
+    with pytest.raises(ValueError) as error:
+        read(text, {})
+    number = len(text.splitlines())
+    assert f"mistakes.txt, line {number}: " in str(error.value) and said in str(error.value)
+
+
+def test_of_our_own_tables_the_path_in_the_repository_is_named(monkeypatch):
+    path = mistakes.CHECKS / "shared" / "any.txt"
+    with pytest.raises(ValueError, match="^flashlib/checks/shared/any.txt, line 3: there are two tables any"):
+        mistakes.read(path, {"any": {}})
+
+
+def test_no_blank_at_the_end_of_a_line_is_needed():
+    for path in mistakes.CHECKS.rglob("*.txt"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if line != line.rstrip()] == [], path
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda e: e.name)

@@ -5,7 +5,6 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 from flashlib.checks.engine import Finding, Known  # noqa: E402
-
 from flashlib.checks.harness import sizes  # noqa: E402
 
 CASES = sizes.cases(lambda n: (n // 2, n % 2), "0, 1, 2, 3, 4, 5")

@@ -1,0 +1,41 @@
+"""`python -m flashlib.checks.mistakes`: the known mistakes of a chapter as diffs."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("cloudpickle")
+from flashlib.checks import EXERCISES, mistakes  # noqa: E402
+
+
+@pytest.mark.parametrize("text", ["6", "06", "06_tiling", "tiling", "Tiling"])
+def test_a_chapter_is_known_by_number_slug_and_name(text):
+    assert mistakes.chapter_of(text).slug == "06_tiling"
+
+
+@pytest.mark.parametrize("text", ["0", "99", "tile", ""])
+def test_another_is_refused_with_those_that_there_are(text):
+    with pytest.raises(ValueError, match="there is no chapter .* with exercises; .* 06 tiling, 07"):
+        mistakes.chapter_of(text)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda e: e.name)
+def test_each_row_is_described_and_each_way_shown_as_a_diff(exercise):
+    lines = list(mistakes.described(exercise))
+    ways = [way for row in mistakes.tables()[exercise.known.table].values() for way in row.ways]
+    assert sum(line.startswith("--- ") for line in lines) == len(ways)
+    for row in mistakes.tables()[exercise.known.table].values():
+        assert any(line.startswith(row.id) and line.endswith(row.sentence) for line in lines)
+
+
+def test_it_is_a_command():
+    def run(*arguments):
+        command = [sys.executable, "-m", "flashlib.checks.mistakes", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    done = run("naive_softmax")
+    assert done.returncode == 0 and "==== scores_for: Softmax backwards" in done.stdout
+    assert "-    return np.log(p)\n+    return -np.log(p)\n" in done.stdout
+    wrong = run("abacus")
+    assert wrong.returncode == 1 and "there is no chapter 'abacus' with exercises" in wrong.stderr
