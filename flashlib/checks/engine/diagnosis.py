@@ -118,7 +118,7 @@ def _has_numbers(guess):
 
 
 def _same_outcome(guess, result, case):
-    """Return whether a mistake gives what was given in a case, to 1e-6 or to its tolerance if that is more, or 0."""
+    """Return whether a mistake gives what was given in a case, to 1e-6, or its tolerance if that is more, or 0."""
     tolerance = max(1e-6, case.tolerance) if case.tolerance else 0.0
     if isinstance(guess, Finding) or isinstance(result, Finding):
         return isinstance(guess, Raised) and isinstance(result, Raised) and guess.kind == result.kind

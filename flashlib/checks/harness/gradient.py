@@ -83,6 +83,19 @@ def loaded(X, offs, inside=None):
     return np.where(inside.reshape(shape), np.where(exists.reshape(shape), rows, np.nan), 0)
 
 
+def visited(i, N_q, N_k, B_R, B_C):
+    """Return how many keys lie in the tiles of which some row of block i sees a key, under a causal mask."""
+    end = max(0, min((i + 1) * B_R, N_q) + N_k - N_q)
+    return min(-(-end // B_C) * B_C, N_k)
+
+
+def poisoned(X, i, N_q, B_R, B_C):
+    """Return the keys X as row block i gets them: nan in tiles that none of its rows sees."""
+    X = np.array(X)
+    X[visited(i, N_q, len(X), B_R, B_C) :] = np.nan
+    return X
+
+
 TOOLS = {"softmax": softmax}
 IN_NUMPY = TOOLS | {"tile": slice_of, "load": sliced}
 IN_TRITON = TOOLS | {"tile": offsets, "load": loaded}

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from flashlib.checks.engine import Finding, Measured
+from flashlib.checks.harness.gradient import poisoned, visited
 from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.parts import POISON, amid_nan, launch_watched, tensor
 from flashlib.kernels import DEVICE
@@ -74,19 +75,6 @@ def dq_of(answer):
         return Measured(dQ.cpu().numpy(), found)
 
     return run
-
-
-def visited(i, N_q, N_k, B_R, B_C):
-    """Return how many keys lie in the tiles of which some row of block i sees a key, under a causal mask."""
-    end = max(0, min((i + 1) * B_R, N_q) + N_k - N_q)
-    return min(-(-end // B_C) * B_C, N_k)
-
-
-def poisoned(X, i, N_q, B_R, B_C):
-    """Return the keys X as row block i gets them: nan in tiles that none of its rows sees."""
-    X = np.array(X)
-    X[visited(i, N_q, len(X), B_R, B_C) :] = np.nan
-    return X
 
 
 def _padded(X):

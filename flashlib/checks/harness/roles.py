@@ -28,13 +28,15 @@ class Task(NamedTuple):
     """What the roles of an answer are for.
 
     program: takes the answer and the arguments of a case, plain values, and returns the Program with its roles.
-    names: of the arguments. work: takes the fixed Program and the arguments, and raises Finding unless all is done
-    that must be. Its functions are a module's own, so that a Verdict can take them to another process.
+    names: of the arguments. drawn: the least of each, and what is above the largest, where they are drawn. work:
+    takes the fixed Program and the arguments, and raises Finding unless all is done that must be; None: the other
+    roles see to it. Its functions are a module's own, so that a Verdict can take them to another process.
     """
 
     program: object
     names: tuple
-    work: object
+    drawn: tuple
+    work: object = None
 
     def model(self, answer):
         """Return the function of a case's arguments that gives the commands of an answer's program, as text."""
@@ -44,12 +46,13 @@ class Task(NamedTuple):
         return ", ".join(f"{name} = {value}" for name, value in zip(self.names, arguments, strict=True))
 
 
-def examine(answer, cases, draw, known, task) -> Verdict:
-    """Return the Verdict on an answer.
+def examine(answer, cases, known, task) -> Verdict:
+    """Return the Verdict on an answer; cases: arguments, a tuple for each, the smallest first."""
 
-    cases: arguments, a tuple for each, the smallest first. draw: takes a random generator and returns more.
-    """
-    cases = [Case("", one, None) for one in cases] + drawn.cases(lambda rng: Case("", draw(rng), None))
+    def draw(rng):
+        return Case("", tuple(map(int, rng.integers(*task.drawn))), None)
+
+    cases = [Case("", one, None) for one in cases] + drawn.cases(draw)
     right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
     cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
     tried, shown, schedule = [], None, []  # shown: the first that is wrong, and its schedule
@@ -150,7 +153,8 @@ def _fault(program, arguments, task, solution):
     if report.fault:
         return _finding(report.fault), report.actions
     try:
-        task.work(program, *arguments)
+        if task.work:
+            task.work(program, *arguments)
         times = run(program).clocks / run(solution).clocks
     except Finding as found:
         return found, []

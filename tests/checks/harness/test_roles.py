@@ -17,11 +17,11 @@ from tests.checks import answers  # noqa: E402
 ROLES = ("producer", "consumer", "in_turns", "overlapped")
 MINE = [answer for answer in answers.right() if answer.exercise in ROLES]
 MINE += [answers.Answer(name, "", "solution", solutions.program(name)) for name in ROLES]
-TASKS = {  # what roles are for, arguments of a program, and what draws others
-    "producer": (exercises_roles.PRODUCER, (2, 1, 1), exercises_roles._any_ring),
-    "consumer": (exercises_roles.CONSUMER, (2, 1, 1), exercises_roles._two_rings),
-    "in_turns": (exercises_roles.TURNS, (2, 2), exercises_roles._any_turns),
-    "overlapped": (exercises_roles.OVERLAPPED, (2, 1, 1), exercises_roles._two_rings),
+TASKS = {  # what roles are for, and arguments of a program
+    "producer": (exercises_roles.PRODUCER, (2, 1, 1)),
+    "consumer": (exercises_roles.CONSUMER, (2, 1, 1)),
+    "in_turns": (exercises_roles.TURNS, (2, 2)),
+    "overlapped": (exercises_roles.OVERLAPPED, (2, 1, 1)),
 }
 BODIES = {  # of an answer that is not a right role, and the mistake that is named
     "no_generator": ("return 3", "return [1, 2]", "return lambda: iter([])", "return None"),
@@ -74,21 +74,21 @@ def test_a_stub_is_not_solved_yet(name):
 @pytest.mark.parametrize("answer", MINE, ids=lambda a: f"{a.exercise}-{a.words}".replace(" ", "_"))
 def test_a_right_answer_is_right_whatever_is_drawn(answer):
     """Of twenty seeds each answer meets five, and the answers to an exercise meet all."""
-    task, _, make = TASKS[answer.exercise]
+    task, _ = TASKS[answer.exercise]
     known = checks.EXERCISES[answer.exercise].known
     place = [other for other in MINE if other.exercise == answer.exercise].index(answer)
     for seed in range(place % 4, 20, 4):
         drawn.use(seed)
-        verdict = roles.examine(answer.program.function, [], make, known, task)
+        verdict = roles.examine(answer.program.function, [], known, task)
         assert verdict.outcome == "right", f"seed {seed}:\n{verdict}"
 
 
 def test_a_drawn_program_that_is_wrong_is_shown_with_its_seed():
-    task, _, make = TASKS["producer"]
+    task, _ = TASKS["producer"]
     known = checks.EXERCISES["producer"].known
     drawn.use(4711)
     wrong = known.program.edited("for g in range(n + 1):").function
-    verdict = roles.examine(wrong, [], make, known, task)
+    verdict = roles.examine(wrong, [], known, task)
     assert verdict.mistake == "one_more" and dict(verdict.details)["program"].endswith("(drawn with seed 4711)")
 
 
@@ -120,7 +120,7 @@ def test_a_fault_is_played(name):
 
 @pytest.mark.parametrize("name", ROLES)
 def test_what_is_right_is_played_as_it_runs(name):
-    player = roles.Played(*TASKS[name][:2]).play(solutions.solution(name))
+    player = roles.Played(*TASKS[name]).play(solutions.solution(name))
     assert "deadlock" not in repr(player)
 
 
@@ -144,7 +144,7 @@ def test_numbers_of_numpy_are_told_as_numbers():
     assert roles.told(wait) == roles.told(Wait("full 0", 1)) == "Wait('full 0', 1)"
     assert roles.told(Wait("full 0", np.arange(2))).startswith("Wait('full 0', array(")
     known = checks.EXERCISES["producer"].known
-    task, _, make = TASKS["producer"]
+    task, _ = TASKS["producer"]
     counted = known.program.function
 
     def answer(*arguments):
@@ -152,4 +152,4 @@ def test_numbers_of_numpy_are_told_as_numbers():
             yield command._replace(phase=np.int64(command.phase)) if isinstance(command, Wait) else command
 
     drawn.use(0)
-    assert roles.examine(answer, [(2, 1, 1)], make, known, task).outcome == "right"
+    assert roles.examine(answer, [(2, 1, 1)], known, task).outcome == "right"

@@ -42,11 +42,7 @@ def _reader(n, ring):
         yield Arrive(ring.empty[s])
 
 
-def producer_work(program, n, stages, readers):  # noqa: ARG001
-    """Nothing more: the consumers wait for each tile."""
-
-
-PRODUCER = roles.Task(producer_program, ("tiles", "slots", "consumers"), producer_work)
+PRODUCER = roles.Task(producer_program, ("tiles", "slots", "consumers"), ((1, 1, 1), (14, 6, 4)))
 
 
 @exercise(
@@ -55,11 +51,7 @@ PRODUCER = roles.Task(producer_program, ("tiles", "slots", "consumers"), produce
 )  # fmt: skip
 def producer(answer, known):
     fixed = [(1, 1, 1), (2, 2, 1), (2, 1, 1), (3, 2, 1), (5, 3, 2), (6, 2, 2), (9, 4, 3), (7, 1, 2)]
-    return roles.examine(answer, fixed, _any_ring, known, PRODUCER)
-
-
-def _any_ring(rng):
-    return tuple(map(int, rng.integers((1, 1, 1), (14, 6, 4))))
+    return roles.examine(answer, fixed, known, PRODUCER)
 
 
 # ---- a consumer
@@ -157,7 +149,9 @@ def _check_releases(done, n):
             raise Finding("releases", name=name, times=times, n=n)
 
 
-CONSUMER = roles.Task(consumer_program, ("tiles", "slots of K", "slots of V"), consumer_work)
+CONSUMER = roles.Task(
+    consumer_program, ("tiles", "slots of K", "slots of V"), ((1, 1, 1), (9, 5, 5)), consumer_work
+)
 RINGS = [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 1, 2), (3, 2, 1), (4, 2, 2), (5, 3, 2), (6, 2, 4), (7, 4, 3)]
 
 
@@ -166,11 +160,7 @@ RINGS = [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 1, 2), (3, 2, 1), (4, 2, 2), (5, 3
     model=CONSUMER.model,
 )  # fmt: skip
 def consumer(answer, known):
-    return roles.examine(answer, RINGS, _two_rings, known, CONSUMER)
-
-
-def _two_rings(rng):
-    return tuple(map(int, rng.integers((1, 1, 1), (9, 5, 5))))
+    return roles.examine(answer, RINGS, known, CONSUMER)
 
 
 # ---- turns
@@ -213,7 +203,7 @@ def turns_work(program, n, consumers):  # noqa: ARG001
             _check_once(names, [f"{operation} {u}" for operation, _, _ in protocol.OPERATIONS], "softmax", u)
 
 
-TURNS = roles.Task(turns_program, ("turns", "consumers"), turns_work)
+TURNS = roles.Task(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), turns_work)
 
 
 @exercise(
@@ -222,11 +212,7 @@ TURNS = roles.Task(turns_program, ("turns", "consumers"), turns_work)
 )  # fmt: skip
 def in_turns(answer, known):
     fixed = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (2, 3), (4, 2), (5, 3)]
-    return roles.examine(answer, fixed, _any_turns, known, TURNS)
-
-
-def _any_turns(rng):
-    return tuple(map(int, rng.integers((2, 1), (8, 4))))
+    return roles.examine(answer, fixed, known, TURNS)
 
 
 # ---- a consumer that overlaps
@@ -247,7 +233,7 @@ def overlapped_work(program, n, k_slots, v_slots):
         raise Finding("not_overlapped", n=len(alone), all=n)
 
 
-OVERLAPPED = roles.Task(consumer_program, CONSUMER.names, overlapped_work)
+OVERLAPPED = CONSUMER._replace(work=overlapped_work)
 
 
 @exercise(
@@ -255,4 +241,4 @@ OVERLAPPED = roles.Task(consumer_program, CONSUMER.names, overlapped_work)
     program=solutions.program("overlapped"), model=OVERLAPPED.model,
 )  # fmt: skip
 def overlapped(answer, known):
-    return roles.examine(answer, RINGS, _two_rings, known, OVERLAPPED)
+    return roles.examine(answer, RINGS, known, OVERLAPPED)

@@ -5,6 +5,7 @@ import numpy as np
 from flashlib import naive
 from flashlib.checks.engine import Case, drawn, examine, exercise
 from flashlib.checks.harness import gradient
+from flashlib.checks.harness.strided import Out
 
 FP16 = {"dtype": np.float16, "tolerance": 3e-3}
 
@@ -44,8 +45,6 @@ def delta_kernel(answer, known):
 
 def _rows(words, N_q, ROWS=16, D=16, *, size=1, dtype=np.float32):
     """Return the Case of N_q rows of O and dO in blocks of ROWS rows."""
-    from flashlib.checks.harness.launches import Out
-
     rng = np.random.default_rng(0)
     O, dO = ((rng.normal(size=(N_q, D)) * size).astype(dtype) for _ in range(2))
     right = (O.astype(float) * dO.astype(float)).sum(axis=1)
@@ -154,14 +153,13 @@ DQ = gradient.dq_loop(
 
 def dq_of_head(program):
     """Return a function of a head that gives dQ, as a program for a row block makes it."""
-    from flashlib.checks.harness.parts_backward import poisoned
 
     def run(Q, dO, lse, delta, K, V, scale, B_R, B_C):
         N_q, N_k, found = len(Q), len(K), []
         for i in range(-(-N_q // B_R)):
             rows = gradient.offsets(i * B_R, B_R, N_q)
             tiles = [gradient.loaded(X, rows) for X in (Q, dO, lse, delta)]
-            keys = [poisoned(X, i, N_q, B_R, B_C) for X in (K, V)]
+            keys = [gradient.poisoned(X, i, N_q, B_R, B_C) for X in (K, V)]
             found.append(program(i, *tiles, *keys, N_q, N_k, scale, B_R, B_C))
         return np.concatenate(found)[:N_q]
 

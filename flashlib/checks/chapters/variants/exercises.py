@@ -52,27 +52,21 @@ def _whole_number(name, x):
 @exercise(title="The tiles of a window", minutes=20, difficulty="hard", model=_as_ranges)
 def window_bounds(answer, known):
     fixed = """
-        0 1 1 1 1 0 0 / 0 4 4 2 2 1 0 / 1 4 4 2 2 1 0 / 1 8 8 2 2 3 0 / 2 12 12 4 4 4 0 / 1 9 9 4 2 2 0 /
-        2 9 9 4 2 2 0 / 3 16 16 4 4 11 0 / 3 16 16 4 4 12 0 / 3 16 16 4 4 10 0 / 1 12 12 4 4 2 2 /
-        1 16 16 4 4 0 4 / 1 16 16 4 4 4 7 / 1 16 16 4 4 4 6 / 0 4 10 2 3 3 1 / 1 4 10 2 3 3 1 / 0 3 11 2 4 5 2 /
-        1 5 17 4 3 6 2 / 0 8 3 4 2 2 1 / 1 8 3 4 2 2 1 / 0 9 3 2 2 1 0 / 0 9 3 2 2 1 5 / 3 9 3 2 2 1 5 /
-        5 24 24 4 2 9 3 / 2 24 24 4 8 9 3 / 4 40 56 8 16 19 0 / 1 6 7 4 3 20 20 / 1 24 24 4 2 9 9 /
-        0 7 20 3 2 4 4 / 0 14 8 6 1 25 20
+        0 1 1 1 1 0 0, 0 4 4 2 2 1 0, 1 4 4 2 2 1 0, 1 8 8 2 2 3 0, 2 12 12 4 4 4 0, 1 9 9 4 2 2 0,
+        2 9 9 4 2 2 0, 3 16 16 4 4 11 0, 3 16 16 4 4 12 0, 3 16 16 4 4 10 0, 1 12 12 4 4 2 2,
+        1 16 16 4 4 0 4, 1 16 16 4 4 4 7, 1 16 16 4 4 4 6, 0 4 10 2 3 3 1, 1 4 10 2 3 3 1, 0 3 11 2 4 5 2,
+        1 5 17 4 3 6 2, 0 8 3 4 2 2 1, 1 8 3 4 2 2 1, 0 9 3 2 2 1 0, 0 9 3 2 2 1 5, 3 9 3 2 2 1 5,
+        5 24 24 4 2 9 3, 2 24 24 4 8 9 3, 4 40 56 8 16 19 0, 1 6 7 4 3 20 20, 1 24 24 4 2 9 9,
+        0 7 20 3 2 4 4, 0 14 8 6 1 25 20
     """
-    cases = [_bounds(*map(int, row.split())) for row in fixed.split("/")] + drawn.cases(_any_bounds, 6)
-    huge = [_bounds(HUGE // 10, HUGE, N_k, 8, 4, 37, 5) for N_k in (HUGE, HUGE + 6)]
-    return examine(_as_ranges(answer), [cases, huge], known, outputs=RANGES)
+    huge = ",".join(f"{HUGE // 10} {HUGE} {N_k} 8 4 37 5" for N_k in (HUGE, HUGE + 6))
 
+    def draw(rng):
+        N_q, N_k, B_r, B_c, left, right = rng.integers((1, 1, 1, 1, 0, 0), (60, 60, 9, 9, 30, 9))
+        return rng.integers(0, -(-N_q // B_r)), N_q, N_k, B_r, B_c, left, right
 
-def _bounds(*arguments):
-    names = "i", "N_q", "N_k", "B_r", "B_c", "left", "right"
-    words = ", ".join(f"{name} = {n}" for name, n in zip(names, arguments, strict=True))
-    return Case(words, arguments, _bounds_of_mask(*arguments))
-
-
-def _any_bounds(rng):
-    N_q, N_k, B_r, B_c, left, right = map(int, rng.integers((1, 1, 1, 1, 0, 0), (60, 60, 9, 9, 30, 9)))
-    return _bounds(int(rng.integers(0, -(-N_q // B_r))), N_q, N_k, B_r, B_c, left, right)
+    stages = [sizes.cases(_bounds_of_mask, fixed, draw, count=6), sizes.cases(_bounds_of_mask, huge)]
+    return examine(_as_ranges(answer), stages, known, outputs=RANGES)
 
 
 def _bounds_of_mask(i, N_q, N_k, B_r, B_c, left, right):
