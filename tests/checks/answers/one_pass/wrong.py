@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 05: see `flashlib.checks.answers`."""
+"""Wrong answers to the exercises of chapter 05: see `tests.checks.answers`."""
 
 
 # normalised, loaded_at_once: each row from all its keys
