@@ -181,7 +181,9 @@ def warpgroup_mma_wait(pending, deps):
     thread = threading.current_thread()
     role, may_run = thread.role, thread.products[len(thread.products) - pending :]
     if any(begun in may_run for begun in deps):
-        raise Fault(Kind.REGISTERS, role, f"{role} uses a product that may not be done: {pending} may be in flight")
+        raise Fault(
+            Kind.REGISTERS, role, f"{role} uses a product that may not be done: {pending} may be in flight"
+        )
     return deps[0].result if len(deps) == 1 else tuple(begun.result for begun in deps)
 
 
