@@ -97,6 +97,10 @@ def exercise(*, title, minutes, difficulty, program=written, variants=(), model=
 
     def make(examine):
         name, slug = examine.__name__, folders.slug_of(examine.__module__)
+        if name not in mistakes.tables():
+            raise ValueError(
+                f"the exercise {name} has no table [{name}] of its mistakes: write one in mistakes.txt"
+            )
         right = program if isinstance(program, Program) else None
         if text := mistakes.tables()[name].program:
             right = program(text)

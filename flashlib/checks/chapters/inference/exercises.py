@@ -82,34 +82,34 @@ def _of_a_copy(answer):
 def merge_parts(answer, known):
     rng = np.random.default_rng(0)
     plain = [
-        _parts(rng, "one part", [3]),
-        _parts(rng, "two parts of one key, the larger score in the second", [1, 1], at=[0, 1]),
-        _parts(rng, "two parts, the larger scores in the first", [2, 3], at=[3, 0]),
-        _parts(rng, "three parts of different lengths", [1, 4, 2], d=3),
-        _parts(rng, "two parts with the same maximum", [2, 2], tied=True),
-        _parts(rng, "as many parts as columns", [2, 3, 1, 4], d=4),
-        _parts(rng, "a part that counts for nearly nothing", [2, 2, 2], at=[0, -40, 1]),
+        _in_parts(rng, "one part", [3]),
+        _in_parts(rng, "two parts of one key, the larger score in the second", [1, 1], at=[0, 1]),
+        _in_parts(rng, "two parts, the larger scores in the first", [2, 3], at=[3, 0]),
+        _in_parts(rng, "three parts of different lengths", [1, 4, 2], d=3),
+        _in_parts(rng, "two parts with the same maximum", [2, 2], tied=True),
+        _in_parts(rng, "as many parts as columns", [2, 3, 1, 4], d=4),
+        _in_parts(rng, "a part that counts for nearly nothing", [2, 2, 2], at=[0, -40, 1]),
         *drawn.cases(_any_parts),
     ]
     large = [
-        _parts(rng, "scores near 1000", [2, 3, 1], at=1000.0),
-        _parts(rng, "scores near -1000", [2, 3, 1], at=-1000.0),
-        _parts(rng, "scores that differ by 2000", [2, 1, 2], at=[-1000, 1000, 0]),
-        _parts(rng, "scores that differ by 2000, the largest first", [2, 1, 2], at=[1000, -1000, 0]),
+        _in_parts(rng, "scores near 1000", [2, 3, 1], at=1000.0),
+        _in_parts(rng, "scores near -1000", [2, 3, 1], at=-1000.0),
+        _in_parts(rng, "scores that differ by 2000", [2, 1, 2], at=[-1000, 1000, 0]),
+        _in_parts(rng, "scores that differ by 2000, the largest first", [2, 1, 2], at=[1000, -1000, 0]),
     ]
     empty = [
-        _parts(rng, "a last part that saw no key", [3, 2, 0]),
-        _parts(rng, "a first part that saw no key", [0, 3, 2], at=-5.0),
-        _parts(rng, "one part of four that saw keys", [0, 0, 3, 0], at=5.0),
+        _in_parts(rng, "a last part that saw no key", [3, 2, 0]),
+        _in_parts(rng, "a first part that saw no key", [0, 3, 2], at=-5.0),
+        _in_parts(rng, "one part of four that saw keys", [0, 0, 3, 0], at=5.0),
     ]
     nothing = [
-        _parts(rng, "parts that all saw no key", [0, 0, 0], d=3),
-        _parts(rng, "one part without a key", [0]),
+        _in_parts(rng, "parts that all saw no key", [0, 0, 0], d=3),
+        _in_parts(rng, "one part without a key", [0]),
     ]
     return examine(answer, [plain, large, empty, nothing], known, outputs=("O", "lse"))
 
 
-def _parts(rng, words, counts, *, at=0.0, d=2, tied=False):
+def _in_parts(rng, words, counts, *, at=0.0, d=2, tied=False):
     """Return the Case of parts of so many keys; at: what is added to their scores. All keys at once are right."""
     scores = [
         rng.normal(size=n).round(2) + x for n, x in zip(counts, np.broadcast_to(at, len(counts)), strict=True)
@@ -125,4 +125,4 @@ def _parts(rng, words, counts, *, at=0.0, d=2, tied=False):
 def _any_parts(rng):
     counts = [int(n) for n in rng.integers(1, 6, rng.integers(2, 6))]
     at = rng.integers(-6, 7, len(counts)).astype(float)
-    return _parts(rng, f"parts of {counts} keys", counts, at=at, d=int(rng.integers(1, 5)))
+    return _in_parts(rng, f"parts of {counts} keys", counts, at=at, d=int(rng.integers(1, 5)))

@@ -20,23 +20,23 @@ def merge(answer, known):
     V = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0]])
     far, equal = np.array([900.0, 0.0]), np.array([1.0, 2.0, 2.0, 0.0])
     one_side = [
-        _merged("one score each, the larger in b", *_parts(np.array([0.0, 1.0]), V[:2, :1], 1)),
-        _merged("the larger maximum in b", *_parts(FOUR, V, 2)),
-        _merged("the larger maximum in a", *_parts(FOUR[::-1].copy(), V, 2)),
-        _merged("two equal maxima", *_parts(equal, V, 2)),
-        _merged("the identity as b", *_parts(FOUR, V, 4)),
-        _merged("the identity as a", *_parts(FOUR, V, 0)),
-        _merged("scores near 1000", *_parts(FOUR + 1000, V, 1)),
-        _merged("two equal maxima near 1000", *_parts(equal + 1000, V, 2)),
-        _merged("scores near -1000", *_parts(FOUR - 1000, V, 1)),
-        _merged("a b that counts for nearly nothing", *_parts(far, V[:2], 1)),
-        _merged("an a that counts for nearly nothing", *_parts(far[::-1].copy(), V[:2], 1)),
+        _merged("one score each, the larger in b", *_cut(np.array([0.0, 1.0]), V[:2, :1], 1)),
+        _merged("the larger maximum in b", *_cut(FOUR, V, 2)),
+        _merged("the larger maximum in a", *_cut(FOUR[::-1].copy(), V, 2)),
+        _merged("two equal maxima", *_cut(equal, V, 2)),
+        _merged("the identity as b", *_cut(FOUR, V, 4)),
+        _merged("the identity as a", *_cut(FOUR, V, 0)),
+        _merged("scores near 1000", *_cut(FOUR + 1000, V, 1)),
+        _merged("two equal maxima near 1000", *_cut(equal + 1000, V, 2)),
+        _merged("scores near -1000", *_cut(FOUR - 1000, V, 1)),
+        _merged("a b that counts for nearly nothing", *_cut(far, V[:2], 1)),
+        _merged("an a that counts for nearly nothing", *_cut(far[::-1].copy(), V[:2], 1)),
         _merged("two rows of two values", *_rows(rng, 2, 2)),
         _merged("three rows at once, one of them empty in a", *_rows(rng, 3, 2, a=1)),
         _merged("three rows at once, one of them empty in b", *_rows(rng, 3, 2, b=0)),
     ]
     empty = [
-        _merged("the identity twice", *_parts(FOUR[:0], V[:0], 0)),
+        _merged("the identity twice", *_cut(FOUR[:0], V[:0], 0)),
         _merged("three rows at once, one of them empty in a and in b", *_rows(rng, 3, 2, a=2, b=2)),
         _merged("rows that are all empty in a and in b", *_rows(rng, 2, 3, a=slice(None), b=slice(None))),
     ]
@@ -50,7 +50,7 @@ def _merged(words, a, b):
     return Case(words, (a, b), tuple(true_merge(a, b)), CLOSE)
 
 
-def _parts(x, V, cut):
+def _cut(x, V, cut):
     """Return the States of the scores before a cut and after it."""
     return [summarise_rows(*part) for part in ((x[:cut], V[:cut]), (x[cut:], V[cut:]))]
 
