@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from flashlib.checks.engine.verdict import Verdict
+from flashlib.checks.engine.verdict import Outcome, Verdict
 
 CAPABILITY = 90  # of the H100, for which is compiled where there is no GPU
 DS = 64, 128
@@ -61,7 +61,7 @@ def mine(answer):
         given = repr(answer) if not callable(answer) else f"a function of {_parameters(answer)} arguments"
         raise TypeError(f"{given} was passed; pass {accepted}, a function that launches your kernel")
     if "NotImplementedError" in getattr(getattr(answer, "__code__", None), "co_names", ()):
-        return Verdict(answer.__name__, "not solved yet", "")
+        return Verdict(answer.__name__, Outcome.NOT_SOLVED, "")
     from flashlib import kernels  # not before it is needed: Triton may not be installed
 
     return (kind.compiled if kernels.INTERPRETED else kind.timed)(answer)

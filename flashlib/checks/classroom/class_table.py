@@ -9,6 +9,7 @@ from typing import NamedTuple
 from flashlib.checks.classroom.notebook import execute
 from flashlib.checks.engine import progress_file
 from flashlib.checks.engine.exercises import EXERCISES
+from flashlib.checks.engine.verdict import Outcome
 
 CELL_TIMEOUT = 60  # seconds; then the cell is interrupted and the rest of the notebook is run
 TIMEOUT = 600  # seconds for a notebook
@@ -69,7 +70,7 @@ def table(rows) -> str:
         for row in [head, *rows]
     ]
     exercises = [row for row in rows if row.exercise]
-    right = sum(row.outcome == "right" for row in exercises)
+    right = sum(row.outcome == Outcome.RIGHT for row in exercises)
     failed = sum(row.outcome == "failed" for row in rows)
     lines.append(
         f"{right} of {len(exercises)} exercises right" + (f", {failed} notebooks failed" if failed else "")
