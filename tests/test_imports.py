@@ -36,13 +36,13 @@ ROOMS = {
     "learner": "types softmax tiled",
     "kernels base": "",  # which Triton, and what is private in it
     "kernels.launch": "inputs masks / kernels base",
-    "kernels.masking": "masks / kernels base, kernels.launch",
+    "kernels.masking": "masks / kernels.launch",
     "kernels": "types inputs masks sink cache / kernels base, kernels.launch, kernels.masking",
-    "kernels.ladder": "types inputs / kernels base, kernels.launch",
-    "kernels.ablations": "types inputs / kernels base, kernels.launch, kernels, kernels.ladder",
+    "kernels.ladder": "types inputs / kernels.launch",
+    "kernels.ablations": "types inputs / kernels.launch, kernels, kernels.ladder",
     "kernels.hopper": "types inputs / kernels base, kernels.launch",
-    "kernels.hopper.ladder": "types inputs / kernels base, kernels.launch, kernels.hopper",
-    "kernels.hopper.interpreter": "types inputs pipeline / kernels base, kernels.launch, kernels.hopper",
+    "kernels.hopper.ladder": "types inputs / kernels.launch, kernels.hopper",
+    "kernels.hopper.interpreter": "types inputs pipeline / kernels.launch, kernels.hopper",
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder",
     "lm": "inputs cache kernels",
@@ -50,13 +50,12 @@ ROOMS = {
     "widgets": "types inputs gpus masks softmax memory cost naive tiled cache pipeline learner lm pictures / "
     "kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base",
-    "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, kernels.launch, "
-    "checks.engine",
+    "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
-    "kernels.launch, kernels.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "chapters / checks.engine",
-    "checks": "chapters / checks.engine, checks.harness, checks.chapters, checks.classroom",
-    "bench.common": "cost torch_ref / kernels base, kernels.compiler",
+    "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
+    "checks.classroom": "/ checks.engine",
+    "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
+    "bench.common": "cost torch_ref / kernels.compiler",
     "bench": "types masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
     "kernels.compiler, kernels.hopper, checks.engine, bench.common",
 }
@@ -69,7 +68,7 @@ APART = [
     r"flashlib\.kernels\.ladder\.r\d_\w+",
     r"flashlib\.kernels\.hopper\.ladder\.r[1-46]_\w+",
 ]
-BASE = {"flashlib.kernels", "flashlib.kernels.private", "flashlib.kernels.private_names"}
+BASE = {"flashlib.kernels", *(f"flashlib.kernels.{name}" for name in ("interpreter", "private", "private_names"))}
 
 
 def room_of(module):
