@@ -168,7 +168,7 @@ def key_ranges(
         seen_by_all = tl.minimum(i * B_R + past + 1, N_k) if MASK.causal else N_k
         seen_by_any = tl.minimum((i + 1) * B_R + past, N_k) if MASK.causal else N_k
         end_whole = tl.maximum(seen_by_all, 0) // B_C * B_C
-        return (0, end_whole), (end_whole, seen_by_any), None
+        return (0, end_whole), (end_whole, seen_by_any), ()
     else:  # tiles are numbered, the cut ones first
         counted, n_cut, n = tiles(MASK, mask_args, b, h, p, i, N_q, N_q, N_k, B_R, B_C, False)
         return (n_cut, n), (0, n_cut), counted
