@@ -134,7 +134,7 @@ CHAPTERS = (
 
 
 def chapter(slug) -> Chapter:
-    """Return the chapter of a slug; raise KeyError, with all that there are, if it is not registered."""
+    """Return the chapter of a slug; raise KeyError, which lists all chapters, if it is not registered."""
     for found in CHAPTERS:
         if found.slug == slug:
             return found

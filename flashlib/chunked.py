@@ -55,7 +55,7 @@ def _row_chunk(Q_i, K, V, B_c, past):
 
 
 def _summary(S, V_j, past):
-    """Return m, l and O_acc of the scores S of one chunk of keys alone, masked to c <= r + past."""
+    """Return m, l and O_acc of the scores S of one chunk of keys, masked to c <= r + past."""
     if past < S.shape[-1] - 1:  # the first row does not see the last key
         visible = torch.ones(S.shape[-2:], dtype=torch.bool, device=S.device).tril(past)
         S = S.masked_fill(~visible, -torch.inf)

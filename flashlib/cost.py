@@ -2,7 +2,7 @@
 
 Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64"), or a
 dtype of NumPy or torch. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every
-function raises TypeError or ValueError for a size that is no whole number, a negative one, or another dtype.
+function raises TypeError or ValueError for a size that is negative or not a whole number, or another dtype.
 mask: one of flashlib.masks; with causal, what both see. What it does to a score is not counted. V has K's shape.
 """
 
@@ -212,7 +212,7 @@ def seen_scores(N_q, N_k, *, causal=False, mask=None) -> int:
 
 
 def intensity(flops, traffic: Traffic) -> float:
-    """Return FLOPs per byte moved; infinite if nothing is."""
+    """Return FLOPs per byte moved; infinite if no byte is."""
     return flops / traffic.total if traffic.total else float("inf")
 
 
@@ -246,7 +246,7 @@ def largest_B_r(capacity, *, B_c, d, dtype) -> int:
 
 
 def _computed(N_q, N_k, B_r, B_c, causal, mask):
-    """Return of each row block how many rows it has, how many tiles it computes, and how many keys these hold."""
+    """Return, for each row block, how many rows it has, how many tiles it computes and how many keys they hold."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
     B_r, B_c = _block_sizes(B_r=B_r, B_c=B_c)
     starts = np.arange(0, N_q, B_r)
@@ -265,7 +265,7 @@ def _computed(N_q, N_k, B_r, B_c, causal, mask):
 
 
 def _interval(keys, N_q, N_k, B_r, B_c):
-    """Return the first tile that each row block computes and the one after its last; keys: of each row."""
+    """Return the first tile that each row block computes and the one after its last; keys: intervals of rows."""
     starts = np.arange(0, N_q, B_r)
     first, end = keys[0][starts], keys[1][np.minimum(starts + B_r, N_q) - 1]
     return first // B_c, np.where(end > first, -(-end // B_c), first // B_c)

@@ -10,7 +10,7 @@ class HBM(np.ndarray):
 
     What comes out of a load, and the result of arithmetic on whole arrays, is a plain array: on chip, a copy.
     Arrays allocated like an HBM one (`np.empty_like(Q)`) and views of it (`K.T`) are HBM too and count into the
-    same `traffic`. Not seen: what reads an array behind NumPy's own protocols, such as `np.asarray(Q)`,
+    same `traffic`. Not metered: what does not go through NumPy's protocols, such as `np.asarray(Q)`,
     `plain[:] = Q` and `np.add.at`. Source of the model: FlashAttention (2022), section 2.1.
 
     >>> Q, K = HBM.put(np.ones((4, 2)), np.ones((3, 2)))
@@ -48,7 +48,7 @@ class HBM(np.ndarray):
         self.traffic.written += memory[key].nbytes
 
     def __iter__(self):
-        return (self[i] for i in range(len(self)))  # ndarray's own iterator passes __getitem__ by
+        return (self[i] for i in range(len(self)))  # ndarray's own iterator does not call __getitem__
 
     def fill(self, value):
         self[...] = value

@@ -55,7 +55,7 @@ def backward(Q, K, V, O, lse, dO, *, causal=False, mask=None, scale=None) -> Gra
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. O, lse: what
     `attention` returned for the same Q, K, V, causal, mask and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64,
     as is all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of the
-    size N_q x N_k was kept. What a mask that changes scores needs of S once more is not metered.
+    size N_q x N_k was kept. A mask that changes scores needs S once more; this is not metered.
     Raises TypeError or ValueError for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V, O=O, dO=dO)

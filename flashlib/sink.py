@@ -46,7 +46,7 @@ def gradient(attention, sink, dO, dlse=None):
 
 
 def _like(sink, lse):
-    """Return the sink as what lse is, in its dtype, to broadcast with it: a number, or (H, 1)."""
+    """Return the sink as an array or tensor like lse, to broadcast with it: a number, or (H, 1)."""
     if isinstance(lse, np.ndarray):
         sink = np.asarray(sink, lse.dtype)
     else:
@@ -62,7 +62,7 @@ def _like(sink, lse):
 
 
 def _product(O, factor):
-    """Return O * factor in the dtype of O, without a copy of O in another dtype where none must be kept."""
+    """Return O * factor in the dtype of O; without autograd, O is not copied into another dtype."""
     if isinstance(O, np.ndarray):
         return (O * factor).astype(O.dtype, copy=False)
     torch = _library(O)

@@ -3,7 +3,7 @@
 Scores are NumPy arrays of shape (N,), float16, float32 or float64, and every result is of that dtype, since
 where each dtype breaks is part of the lesson (NumPy adds fp16 numbers in fp32 and rounds the sum). Scores of
 -inf get weight 0 (except in `naive`, even where all are -inf), and an empty row gives an empty result. Anything
-but such a row is refused with TypeError or ValueError before any work.
+else is refused with TypeError or ValueError before any work.
 """
 
 from functools import wraps
@@ -42,7 +42,7 @@ def _check_row(x, V=None):
 
 
 def _takes_row(f):
-    """Check the scores and block sizes before `f`, so that its body is the algorithm alone."""
+    """Check the scores and block sizes before `f`, so that its body is only the algorithm."""
 
     @wraps(f)
     def checked(x, **block_sizes):
@@ -54,7 +54,7 @@ def _takes_row(f):
 
 
 def _takes_row_and_values(f):
-    """Check the scores and values before `f`, so that its body is the algorithm alone."""
+    """Check the scores and values before `f`, so that its body is only the algorithm."""
 
     @wraps(f)
     def checked(x, V):
@@ -113,7 +113,7 @@ def online(x):
 def online_blocks(x, *, B_c):
     """Return softmax of x, taking B_c scores at a time. Shape (N,) to (N,).
 
-    Raises TypeError or ValueError for a B_c that is no whole number of at least 1.
+    Raises TypeError or ValueError for a B_c that is not a whole number of at least 1.
     Source: FlashAttention-2, section 2.3.1 (softmax over blocks).
     """
     m, l = -np.inf, 0.0
@@ -176,7 +176,7 @@ def summarise_rows(S, V=None) -> State:
 def merge(a: State, b: State) -> State:
     """Return the State of the scores of a and b together; associative, commutative, with IDENTITY.
 
-    a.O_acc / a.l and b.O_acc / b.l are the outputs of two parts of a row, and merge(a, b) gives that of the whole.
+    a.O_acc / a.l and b.O_acc / b.l are the outputs of two parts of a row, and merge(a, b) gives the whole row's.
     Source: Milakov & Gimelshein (2018), section 3.1, with the values carried along.
     """
     m = np.maximum(a.m, b.m)

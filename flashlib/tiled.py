@@ -47,7 +47,7 @@ def steps(
     B_r, B_c: rows of Q and of K/V in a block; whole numbers of at least 1, the last block may be shorter.
     order: "fa2" (Q outside) or "fa1" (K/V outside).
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; with
-    causal, what both see. A tile of which nothing is seen is skipped and has no Step. A row that sees no key gets
+    causal, what both see. A tile in which nothing is seen is skipped and has no Step. A row that sees no key gets
     O = 0 and lse = -inf.
     O, lse: (N_q, d_v) and (N_q,), written as the generator runs; allocated if not given. In the "fa1" order O
     is stored after every step, rounded to its dtype.
@@ -226,7 +226,7 @@ def load(X, rows):
 def is_hidden(rows, cols, past):
     """Return whether the causal mask hides all of a tile: its last row does not see its first key.
 
-    For loops that take `causal`, as a learner's of chapter 06; `masks.Tiles.hidden` asks any mask.
+    For loops that take `causal`, such as a learner's in chapter 06; `masks.Tiles.hidden` is for any mask.
     """
     return cols.start > rows.stop - 1 + past
 

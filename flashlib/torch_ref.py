@@ -1,6 +1,6 @@
-"""Standard attention on torch tensors (B, H, N, d): what the kernels are held against.
+"""Standard attention on torch tensors (B, H, N, d): what the kernels are compared with.
 
-With fp64 inputs it is the oracle; with the kernel's own, the plain implementation in the same precision.
+With fp64 inputs it is the oracle; with the kernel's inputs, the plain implementation in the same precision.
 """
 
 import torch
@@ -16,9 +16,9 @@ def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
     Q: (B, H, N_q, d); K: (B, H_k, N_k, d); V: (B, H_k, N_k, d_v); all float16, bfloat16, float32 or float64, on
-    one device. H: a multiple of H_k; each head of K and V serves H / H_k heads of Q, those that follow each other.
+    one device. H: a multiple of H_k; each head of K and V serves H / H_k consecutive heads of Q.
     O: (B, H, N_q, d_v), the dtype of Q; lse: (B, H, N_q). Computes in fp32 (fp64 for fp64 inputs) and rounds S, P
-    and O to the dtype of Q, as attention does that stores them.
+    and O to the dtype of Q, like an attention that stores them.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right; torch's is_causal is top-left). mask:
     one of flashlib.masks; with causal, what both see. A row that sees no key gives O = 0 and lse = -inf.
     Raises TypeError or ValueError for other shapes, dtypes, devices, causal, mask or scale.
@@ -36,7 +36,7 @@ def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
 
     S = mask.score(Q.to(dtype) @ K.to(dtype).mT * scale, *at)  # (B, H, N_q, N_k)
     S = S.to(Q.dtype).to(dtype)
-    if type(mask) is not masks.Mask:  # which hides nothing
+    if type(mask) is not masks.Mask:  # a plain Mask hides nothing
         S = S.masked_fill(~mask.sees(*at), -torch.inf)
     lse = S.logsumexp(dim=-1)  # (B, H, N_q)
     shift = lse.masked_fill(lse == -torch.inf, 0)  # -inf - (-inf) would be nan

@@ -2,7 +2,7 @@
 
 Notation, the same in NumPy, torch, Triton, equations and pictures. `Q K V S P O` are the paper's
 tensors, `Q_i K_j V_j S_ij P_ij` their tiles, `B_r B_c` the block sizes, `T_r T_c` the block counts,
-`N_q N_k d` the sizes. Of each row, `m` is the running maximum, `l` the running sum of exponentials and
+`N_q N_k d` the sizes. For each row, `m` is the running maximum, `l` the running sum of exponentials and
 `alpha = exp(m_old - m)` the factor that rescales what was summed under the old maximum. `O_acc` is always
 the unnormalised accumulator, `O` only the finished output. `lse = m + log(l)` is a natural logarithm;
 a base-2 one is called `lse2`. `dX` is the gradient of a scalar with respect to `X`, and

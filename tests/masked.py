@@ -1,4 +1,4 @@
-"""Masks to test with, each with its definition, and attention made of the definitions alone, in fp64."""
+"""Masks to test with, each with its definition, and attention made from only the definitions, in fp64."""
 
 from collections.abc import Callable
 from typing import NamedTuple

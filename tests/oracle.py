@@ -1,4 +1,4 @@
-"""What every implementation is held against: attention in fp64, row by row, with nothing clever in it."""
+"""What every implementation is compared with: attention in fp64, row by row, with nothing clever in it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A sink is a key more with its score and no value, forward and backward, and its own gradient is exact."""
+"""A sink is one more key, with its score and no value, forward and backward, and its own gradient is exact."""
 
 import numpy as np
 import pytest

@@ -85,8 +85,8 @@ def main():
             with browsing.served(folder) as address, browsing.chromium() as browser:
                 with browsing.opened(browser, address, folder, "film.ipynb", [CELL]) as lab:
                     player = opened_player(lab)
-                    for theme, told in THEMES.items():
-                        lab.theme(told)
+                    for theme, name in THEMES.items():
+                        lab.theme(name)
                         store(*film(player), browsing.ROOT / "docs" / f"player-{theme}.webp")
         except browsing.NoBrowser as reason:
             print(reason)

@@ -1,6 +1,6 @@
 """Check the JavaScript of the widgets with oxlint, each script joined from its files as a page gets it.
 
-A name of a shared file that one widget does not use is no fault; one that no widget uses is.
+A name in a shared file that one widget does not use is not a fault; one that no widget uses is.
 """
 
 import json

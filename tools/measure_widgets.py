@@ -35,7 +35,7 @@ LARGE = "FlashPlayer(N=64, d=16, B_r=8, B_c=8)"
 class Control(NamedTuple):
     """What asks Python, two settings to go to and fro between, and where the answer says which one it is for."""
 
-    told: str  # in the table
+    label: str  # in the table
     steps: list  # of [selector, value or None, name of the event, answer]
     path: list  # into the model, to the answer
 
@@ -240,14 +240,14 @@ class Held:
     def __init__(self):
         self.missed = []
 
-    def __call__(self, told, value, form, most=None, least=None):
+    def __call__(self, label, value, form, most=None, least=None):
         """Return the text of a value, with a mark if it is above `most` or below `least`; "-" for None."""
         if value is None:
             return "-"
         text = form.format(value)
         if (most is not None and value > most) or (least is not None and value < least):
             bound = f"at most {most}" if least is None else f"at least {least}"
-            self.missed.append(f"{told}: {text}, the limit is {bound}")
+            self.missed.append(f"{label}: {text}, the limit is {bound}")
             return f"! {text}"
         return text
 
@@ -318,22 +318,22 @@ def print_cases(page, held):
     print(line("", f"{CHANGES} changes of", "median", "worst", "frames/s", "moving"))
     print(line("limit", "", f"{LIMITS['change']} ms", "", LIMITS["rate"], LIMITS["motion"]))
     times, *_ = measure_case(page, len(CASES), ECHO)
-    told = "a widget that draws nothing"
-    print(line(told, "slider", f"{median(times):.1f} ms", f"{max(times):.1f} ms", "", ""), flush=True)
+    label = "a widget that draws nothing"
+    print(line(label, "slider", f"{median(times):.1f} ms", f"{max(times):.1f} ms", "", ""), flush=True)
     wrong = []
     for n, (case, control) in enumerate(CASES):
-        told = control.told if control else ""
+        label = control.label if control else ""
         try:
             times, rate, motion = measure_case(page, n, control)
         except Error as error:
-            wrong.append(f"{case}, {told}: {error.message.splitlines()[0]}")
-            print(line(case, told, "error", "", "", ""))
+            wrong.append(f"{case}, {label}: {error.message.splitlines()[0]}")
+            print(line(case, label, "error", "", "", ""))
             continue
-        answered = held(f"{case}, {told}", median(times) if times else None, "{:.1f} ms", most=LIMITS["change"])
+        answered = held(f"{case}, {label}", median(times) if times else None, "{:.1f} ms", most=LIMITS["change"])
         worst = f"{max(times):.1f} ms" if times else "-"
         played = held(f"{case}, frames/s", rate, "{:.1f}", least=LIMITS["rate"])
         moved = held(f"{case}, frames/s with motion", motion, "{:.1f}", least=LIMITS["motion"])
-        print(line(case, told, answered, worst, played, moved), flush=True)
+        print(line(case, label, answered, worst, played, moved), flush=True)
     return wrong
 
 
@@ -342,9 +342,9 @@ def print_start(page, held):
     asked = {"index": index, "painted": PAINTED, "timeout": 20_000}
     found = [page.evaluate(START, asked) for _ in range(STARTS)]
     times, sizes = zip(*found, strict=True)
-    told = held(f"{LARGE}, first paint", median(times) / 1000, "{:.2f} s", most=LIMITS["start"])
+    time = held(f"{LARGE}, first paint", median(times) / 1000, "{:.2f} s", most=LIMITS["start"])
     worst = f"worst {max(times) / 1000:.2f} s of {STARTS} (limit {LIMITS['start']} s)"
-    print(f"\n{LARGE}: from running its cell to the first paint median {told}, {worst}")
+    print(f"\n{LARGE}: from running its cell to the first paint median {time}, {worst}")
     print(f"{LARGE}: {sizes[0]} bytes in its buffer")
 
 
@@ -356,8 +356,8 @@ def print_growth(lab, held):
     for _ in range(RUNS):
         lab.run_again(1)
     growth = (lab.heap() - before) / 1e6
-    told = held(f"{RUNS} runs of {CASES[0][0]}, heap", growth, "{:.2f} MB", most=LIMITS["growth"])
-    print(f"{CASES[0][0]}: {RUNS} runs of its cell make the heap grow by {told} (limit {LIMITS['growth']} MB)")
+    grown = held(f"{RUNS} runs of {CASES[0][0]}, heap", growth, "{:.2f} MB", most=LIMITS["growth"])
+    print(f"{CASES[0][0]}: {RUNS} runs of its cell make the heap grow by {grown} (limit {LIMITS['growth']} MB)")
 
 
 def print_sizes(page, held):

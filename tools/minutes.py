@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 WORDS = 180  # a minute
 PREDICTION = 3  # minutes
-STEP = 5  # what is said is rounded up to a multiple of it
+STEP = 5  # times are rounded up to a multiple of it
 
 EXERCISE = re.compile(r"^\*(\d+) minutes · \w+\*$", re.MULTILINE)
-HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # of one sign are the title, and comments in code
+HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # one sign is the title, or a comment in code
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
 WORD = re.compile(r"\S*\w\S*")
 SAID = re.compile(r"\*About .*?\.(?=\s)", re.DOTALL)
 
 
 class Minutes(NamedTuple):
-    """Of a chapter: all, those for exercises, and those in optional sections, exercises among them."""
+    """The minutes of a chapter: all, those for exercises, and those in optional sections, exercises included."""
 
     all: float
     exercises: float

@@ -2,9 +2,9 @@
 
     python -m tools.precompile [variants]
 
-With `variants` it is what `flashlib.bench.variants` times, else what all others do. It changes no result: Triton
-and torch keep on disk what they compiled. Run first, it saves the others minutes of waiting on a machine with many
-cores. What fails here is reported and does no harm.
+With `variants` it compiles what `flashlib.bench.variants` times, otherwise what all others time. It changes no
+result: Triton and torch keep on disk what they compiled. Run first, it saves the others minutes of waiting on a
+machine with many cores. What fails here is reported and does no harm.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def rung(size, choice):
 
 
 def choices_back() -> list:
-    """The same of the backward pass: its rungs with their options, and its ideas, which choose theirs."""
+    """The same for the backward pass: its rungs with their options, and its ideas, which choose theirs."""
     tiles = [tile | {"num_stages": n} for tile in backward_ladder.TILES for n in (1, *backward_ladder.STAGES)]
     by_rung = {"b2_adds": [ladder.SMALL], "b4_tiles": tiles, "b6_descriptors": tiles}
     rungs = [(rung, options) for rung in backward_ladder.RUNGS for options in by_rung.get(rung.name, [])]

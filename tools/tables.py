@@ -85,7 +85,7 @@ def tflops(name, record, dtype, peers, more) -> str:
 
 
 def over(rows, name, peer) -> list:
-    """Return the speed of one over that of another in each row."""
+    """Return the ratio of two speeds in each row."""
     return [row["tflops"][name] / row["tflops"][peer] for row in rows]
 
 
@@ -109,7 +109,7 @@ def start_here(nb):
 
 
 def replaced(text, name, made) -> str:
-    """Return the text with what was made in place of what stands between the comments of that name."""
+    """Return the text with `made` between the comments of that name."""
     before, _, rest = text.partition(_start(name))
     _, end, after = rest.partition(f"<!-- end of {name} -->")
     if not end:

@@ -1,7 +1,7 @@
 """The states of widgets in a notebook that JupyterLab saves.
 
 JupyterLab saves the widgets whose Python runs, shown or not. After a restart, or when a notebook is opened again,
-none runs, and a save would leave errors in their place; those that a cell run again has replaced, it would keep.
+none runs, and a save would leave errors in their place; and it would keep those that a new run of a cell replaced.
 """
 
 import json
@@ -15,8 +15,8 @@ REFERENCE = re.compile(r'"IPY_MODEL_(\w+)"')  # from the state of a widget to on
 def complete(model, path, contents_manager, **_):
     """Have the notebook saved with the state of each widget that is shown, and of no other.
 
-    A hook of the contents manager. What is not known any more is taken from the file as it is; a widget that is
-    not there either is saved as its picture alone.
+    A hook of the contents manager. What is not known any more is taken from the file as it is; of a widget that
+    is not there either only the picture is saved.
     """
     notebook = model.get("content")
     if model.get("type") != "notebook" or not notebook:

@@ -1,6 +1,6 @@
 """Record a learner's own loop over tiles: the Steps that it yields, and the State that each should hold.
 
-The player shows both, and the checks of the loops say where they part first.
+The player shows both, and the checks of the loops say where they first differ.
 """
 
 from numbers import Integral
@@ -28,14 +28,14 @@ class InvalidStep(ValueError):
 
 
 class Truth:
-    """What is true of each row block after the tiles that it has seen, each counted once."""
+    """The true State of each row block after the tiles that it has seen, each counted once."""
 
     def __init__(self, tiles, V):
         self.tiles, self.V = tiles, V
         self.states, self.seen = {}, set()
 
     def after(self, tile) -> State | None:
-        """Return the State of a row block after a tile more; one that is skipped changes nothing."""
+        """Return the State of a row block after one more tile; a tile that is skipped changes nothing."""
         i = tile[0]
         if tile in self.tiles and tile not in self.seen:
             self.seen.add(tile)
@@ -49,11 +49,11 @@ class Recorder:
 
     steps: Steps of copies, with their rows and cols. true: the State that each should hold, of the tiles that its
     row block has seen by then, in whatever order they came. last: the number of each row block's last step.
-    tiles: {(i, j): Step} of all that must be computed, in order. O: what is true. rows, cols: the blocks.
+    tiles: {(i, j): Step} of all that must be computed, in order. O: the true one. rows, cols: the blocks.
     """
 
     def __init__(self, Q, K, V, *, others=OTHERS, **setting):
-        """others: what else is taken of a step, if it is given. setting: the arguments of tiled.steps."""
+        """others: further fields that are taken from a step, if given. setting: the arguments of tiled.steps."""
         self.others = others
         self.O = np.empty_like(Q)
         self.tiles = {(step.i, step.j): step for step in tiled.steps(Q, K, V, **setting, O=self.O)}
@@ -103,7 +103,7 @@ class Recorder:
         return int(value)
 
     def _array(self, given, name, shape):
-        """Return a copy of what was given under `name`, or None where nothing need be and nothing was."""
+        """Return a copy of what was given under `name`, or None if it is optional and was not given."""
         value = getattr(given, name, None)
         if value is None and name in self.others:
             return None

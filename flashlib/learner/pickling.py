@@ -1,7 +1,7 @@
 """Functions that are sent to another process: by value, with the globals they use and the lines they come from.
 
-So a function that is written in a notebook can run elsewhere, and what reads its source, as Triton and tracebacks
-do, finds it there.
+So a function that is written in a notebook can run elsewhere, and Triton and tracebacks, which read its source,
+find it there.
 """
 
 import functools
@@ -17,15 +17,15 @@ import cloudpickle
 
 
 class CannotBeSent(Exception):
-    """What a function uses cannot be sent to another process."""
+    """A function uses something that cannot be sent to another process."""
 
 
 class Parcel(NamedTuple):
     """What is sent.
 
-    pickled: the functions. sources: {file: lines} of the cells that they come from. has_kernels: whether there may
-    be kernels among them, or what else needs Triton: then who receives it imports `flashlib.kernels` before it is
-    loaded, where it is decided whether kernels are interpreted.
+    pickled: the functions. sources: {file: lines} of the cells that they come from. has_kernels: whether kernels
+    may be among them, or anything else that needs Triton: then the receiver, before it loads them, imports
+    `flashlib.kernels`, which decides whether kernels are interpreted.
     """
 
     pickled: bytes

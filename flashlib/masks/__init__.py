@@ -1,6 +1,6 @@
 """Which scores are seen, and what becomes of them: a mask answers for one tile at a time.
 
-A mask is made without sizes, and `on(N_q, N_k)` asks it with them. A tile is then hidden (no score is seen: it is
+A mask is made without sizes, and `on(N_q, N_k)` adds them. A tile is then hidden (no score is seen: it is
 skipped), whole (all are seen: no mask is needed) or cut. Queries are counted by their positions among the keys:
 row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
 
@@ -105,7 +105,7 @@ def from_function(f, *, kernel=None) -> Mask:
     r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool, as
     arrays or tensors of a shape that broadcasts to theirs. r is negative for the first rows where N_q > N_k. b and
     h are 0 in `tiled`, `naive` and `cost`, which know one head. kernel: see Function.
-    Raises TypeError for another f or kernel; when f is asked, TypeError or ValueError if it returns anything else.
+    Raises TypeError for another f or kernel; when f is called, TypeError or ValueError for what else it returns.
     """
     return Function(f, kernel)
 

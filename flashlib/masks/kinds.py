@@ -1,4 +1,4 @@
-"""The kinds of masks: what each sees, by bounds where it can, and what it makes of a score."""
+"""The kinds of masks: what each sees, by bounds where possible, and how it changes a score."""
 
 import inspect
 from collections.abc import Callable
@@ -129,7 +129,7 @@ class Blocks(Mask):
 
 
 class Function(Mask):
-    """What a function says. f: f(r, c) or f(b, h, r, c), of arrays or tensors of whole numbers.
+    """What a function says is seen. f: f(r, c) or f(b, h, r, c), of arrays or tensors of whole numbers.
 
     kernel: the same as a @triton.jit function of (b, h, r, c), for cut tiles; without it kernels load bits.
     """
@@ -153,14 +153,14 @@ class Function(Mask):
         return seen & super().sees(place, r, c)
 
     def _check(self, seen, place, r, c):
-        """Raise TypeError or ValueError unless this is what a function of these positions returns."""
+        """Raise TypeError or ValueError unless `seen` is what a mask's function may return for these positions."""
         dtype = getattr(seen, "dtype", type(seen).__name__)
         if str(dtype).removeprefix("torch.") != "bool":
             raise TypeError(f"the function of the mask returned {dtype}; it must return bool: a comparison")
         if _of_numpy(seen) != _of_numpy(c):
             raise TypeError(
-                f"the function of the mask was asked for {_kind(c)} and returned {_kind(seen)}: look things up "
-                "in what r and c are, e.g. in a torch tensor"
+                f"the function of the mask was given {_kind(c)} and returned {_kind(seen)}: look things up "
+                "in the same kind as r and c, e.g. in a torch tensor"
             )
         shape = _together(*((place.b, place.h) if self.of_heads else ()), r, c)
         if not _broadcasts(tuple(seen.shape), shape):
@@ -176,7 +176,7 @@ class Function(Mask):
             if isinstance(c, np.ndarray | np.generic | int):
                 raise
             raise TypeError(
-                f"the function of the mask cannot be asked for torch tensors ({type(error).__name__}: {error}): "
+                f"the function of the mask does not work on torch tensors ({type(error).__name__}: {error}): "
                 "compare r and c with & and | in place of `and` and `or`, and look things up in a torch tensor"
             ) from error
 
@@ -212,7 +212,7 @@ class Score(Mask):
         if isinstance(X, numbers):
             return X
         if not hasattr(X, "shape") or _of_numpy(X) != _of_numpy(S):
-            raise TypeError(f"the {what} returned {_kind(X)} for {_kind(S)}; it must return what S is")
+            raise TypeError(f"the {what} returned {_kind(X)} for {_kind(S)}; it must return the same kind as S")
         if X.shape == S.shape:
             return X
         if not _broadcasts(tuple(X.shape), tuple(S.shape)):
@@ -298,7 +298,7 @@ def _checked_ids(ids):
 
 
 def _check_kernel(kernel, form):
-    """Raise TypeError unless this is a function of Triton's, of arguments so named. NumPy users have no Triton."""
+    """Raise TypeError unless this is a Triton function of as many arguments. NumPy users have no Triton."""
     names = getattr(kernel, "arg_names", None)
     if names is None:
         raise TypeError(f"kernel is {kernel!r}; pass a @triton.jit function of ({form})")
@@ -307,7 +307,7 @@ def _check_kernel(kernel, form):
 
 
 def array(name, X, what):
-    """Return X as an array of its own; raise TypeError if it is none, such as a list of lists of other lengths."""
+    """Return X as a new array; raise TypeError if it is not one, such as a list of lists of different lengths."""
     try:
         return np.array(X)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -322,7 +322,7 @@ def without_one(X):
 def count_arguments(f, accepted, *forms) -> int:
     """Return how many arguments f takes; raise TypeError unless it is one of the accepted numbers."""
     if not isinstance(f, Callable):
-        raise TypeError(f"{f!r} is no function; pass one of ({') or ('.join(forms)})")
+        raise TypeError(f"{f!r} is not a function; pass one of ({') or ('.join(forms)})")
     try:
         signature = inspect.signature(f)
     except ValueError:  # a builtin does not say
@@ -348,7 +348,7 @@ def _binds(signature, n):
 
 
 def _name(f):
-    """Return the name of a function for a reader; what has none, as a partial, is known by its type."""
+    """Return the name of a function for a reader, or its type if it has no name, like a partial."""
     return getattr(f, "__name__", f"<{type(f).__name__}>")
 
 
@@ -358,14 +358,14 @@ def _of_numpy(X) -> bool:
 
 
 def _kind(X):
-    """Return in words what a function was asked for, or returned."""
+    """Return in words what a function was given, or returned."""
     if not hasattr(X, "dtype"):
         return f"{X!r:.40}"
     return "a NumPy array" if _of_numpy(X) else "a torch tensor"
 
 
 def _together(*given):
-    """Return the shape of what these broadcast to: arrays, tensors and numbers."""
+    """Return the shape that arrays, tensors and numbers broadcast to."""
     reversed_ = zip_longest(*(reversed(getattr(X, "shape", ())) for X in given), fillvalue=1)
     return tuple(next((n for n in axis if n != 1), 1) for axis in reversed_)[::-1]
 
@@ -376,7 +376,7 @@ def _broadcasts(shape, to):
 
 
 def like(X, other):
-    """Return an array as what `other` is: itself, or a tensor on its device."""
+    """Return an array in the library of `other`: itself, or a tensor on the device of `other`."""
     if _of_numpy(other):
         return X
     import torch  # it is loaded, since `other` is a tensor

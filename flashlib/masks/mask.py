@@ -1,4 +1,4 @@
-"""What a mask is: how it is asked, tile by tile, and how masks are combined."""
+"""The base of all masks: what it answers, tile by tile, and how masks are combined."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from flashlib.inputs import check_counts
 
 
 class Place(NamedTuple):
-    """Where a mask is asked: the sizes, and the batch and head, numbers or, in torch, tensors of them."""
+    """Where a mask is applied: the sizes, and the batch and head, numbers or, in torch, tensors of them."""
 
     N_q: int
     N_k: int
@@ -147,7 +147,7 @@ class Either(Mask):
 
 
 class Repeated(Mask):
-    """What a mask for B sequences says, for `times` batches of B, one after the other."""
+    """A mask for B sequences, repeated for `times` batches of B, one after the other."""
 
     asks_batch = True
 
@@ -216,7 +216,7 @@ class Tiles:
         return S_ij
 
     def gradient(self, dS_ij, S_ij, rows, cols):
-        """Return the gradient with respect to scores before `scores`. dS_ij: after; S_ij: the scores before."""
+        """Return the gradient by the scores before `scores`. dS_ij: the one after; S_ij: the scores before."""
         if not self.mask.changes_scores:
             return dS_ij
         slope = self.mask.slope(S_ij, self.place, *self._positions(rows, cols))
@@ -228,7 +228,7 @@ class Tiles:
 
 
 def check_mask(mask) -> Mask:
-    """Return a mask; raise TypeError if it is none."""
+    """Return the mask; raise TypeError if it is not a Mask."""
     if isinstance(mask, Mask):
         return mask
     if callable(mask) and str(getattr(mask, "__module__", "")).startswith("flashlib.masks"):
@@ -243,7 +243,7 @@ def check_mask(mask) -> Mask:
 def _common(name, first, second):
     """Return how many batches or heads two masks tell apart; raise ValueError if they disagree.
 
-    One, as of a single slope, is for all heads, and agrees with any number of them.
+    One, as with a single slope, is for all heads, and agrees with any number of them.
     """
     a, b = getattr(first, name), getattr(second, name)
     if a in (None, 1):

@@ -7,7 +7,7 @@ from flashlib.masks.mask import Mask
 
 
 class Tree(Mask):
-    """The keys of before and, of the N_q last, those of a candidate's ancestors and its own.
+    """The keys before the candidates and, among the last N_q, a candidate's own and its ancestors'.
 
     parents: (N_q,), or (B, N_q): the candidate that each continues, which stands before it; -1: the text itself.
     """

@@ -13,13 +13,13 @@ from PIL import Image, ImageChops, ImageDraw, ImageFont
 from flashlib.pictures.inks import INK, NEGATIVE, ON_FILL, POSITIVE, SOFT, ZERO
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-FACES = {  # of words and of the symbols between them
+FACES = {  # fonts for words and for the symbols between them
     "": ("DejaVuSans", "DejaVuSans-Oblique"),
     "bold": ("DejaVuSans-Bold", "DejaVuSans-BoldOblique"),
     "italic": ("DejaVuSans-Oblique", "DejaVuSans-Oblique"),
 }
 SYMBOL = re.compile(r"\b(?:(d?[A-Za-z]|lse|delta)_([A-Za-z0-9]+)|([mlxdNQKVSPO])\b)")  # O_acc, S_ij, lse_i, m
-FINE = 4  # slanted lines are drawn so many times as large, and made small again
+FINE = 4  # slanted lines are drawn so many times as large, then reduced
 HATCH = 6  # pixels from line to line
 SPREAD = [round(255 * (alpha / 255) ** 0.45) for alpha in range(256)]  # else the 256 colours have no faint INK
 
@@ -27,7 +27,7 @@ SPREAD = [round(255 * (alpha / 255) ** 0.45) for alpha in range(256)]  # else th
 class Picture:
     """A transparent picture of width x height pixels, counted from the top left corner.
 
-    It is drawn with the inks and fills of `figures`. A notebook shows it as a PNG, and `words` where it cannot.
+    It is drawn with the inks and fills of `inks`. A notebook shows it as a PNG, and `words` where it cannot.
     """
 
     def __init__(self, width, height, words="Picture"):
@@ -95,7 +95,7 @@ class Picture:
         self._draw.point([(round(x), round(y)) for x in xs for y in ys], _rgba(INK))
 
     def hatch(self, points):
-        """Hatch a polygon: what is in it is masked."""
+        """Hatch a polygon: its inside is masked."""
         left, top, right, bottom = _around(points, 0)
         if right > left and bottom > top:
             mask = Image.new("L", (right - left, bottom - top))
@@ -106,7 +106,7 @@ class Picture:
             self._image.paste(_rgba(INK), (left, top), ImageChops.multiply(mask, lines))
 
     def line(self, points, ink=INK, thick=1.0, dash=None):
-        """Draw a line through points; dash: so many pixels are drawn, and so many left out."""
+        """Draw a line through points; dash: how many pixels are drawn, and how many left out."""
         parts = _dashes(np.asarray(points, float), *dash) if dash else [points]
 
         def draw(pen, place):
@@ -116,12 +116,12 @@ class Picture:
         self._smooth(points, ink, thick, draw)
 
     def polygon(self, points, ink=INK, fill=None):
-        """Draw a closed shape: the edge in the ink, and what is in it in the fill or the ink too."""
+        """Draw a closed shape: its edge in the ink, its inside in the fill, or in the ink too."""
         self._smooth(points, fill or ink, 1, lambda pen, place: pen.polygon(place(points), 255))
         self.line([*points, points[0]], ink, 1.4)
 
     def _smooth(self, points, ink, thick, draw):
-        """Draw with a pen on a fine grid, around the points, and put it into the picture without jags."""
+        """Draw with a pen on a fine grid, around the points, and put it into the picture with smooth edges."""
         left, top, right, bottom = _around(points, thick + 1)
         mask = Image.new("L", (FINE * (right - left), FINE * (bottom - top)))
         draw(ImageDraw.Draw(mask), lambda part: [(FINE * (x - left), FINE * (y - top)) for x, y in part])
@@ -130,7 +130,7 @@ class Picture:
     def matrix(self, x, y, X, width, height, peak, write=None):
         """Draw the numbers of X in cells of width x height pixels; `peak` is the number of the strongest colour.
 
-        write: returns the text of a number; without it none is written, and -inf is hatched. NaN is left out.
+        write: returns the text of a number; without it no number is written, and -inf is hatched. NaN is left out.
         """
         if not X.size:
             return

@@ -21,7 +21,7 @@ class Chart:
         return left + width * across, top + height * (1 - up)
 
     def line(self, x, y, ink=INK, **style):
-        """Draw a line through points; style: of `Picture.line`."""
+        """Draw a line through points; style: keywords of `Picture.line`."""
         self.picture.line([*zip(*self.at(x, y), strict=True)], ink, **style)
 
     def bar(self, x, bottom, top, wide=0.8):
@@ -30,7 +30,7 @@ class Chart:
         return left, min(low, high), right - left, abs(low - high)
 
     def axes(self, title, xticks, yticks, name):
-        """Draw the axes; the ticks are {number: text}, and `name` is that of what goes to the right."""
+        """Draw the axes; the ticks are {number: text}, and `name` is the name of the x axis."""
         left, top, width, height = self.place
         self.picture.text(left, top - 22, title, face="bold")
         self.picture.line([(left, top), (left, top + height), (left + width, top + height)])

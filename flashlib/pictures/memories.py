@@ -9,16 +9,16 @@ from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, READ, WRITTEN
 LEVELS = "HBM", "SRAM", "registers"
 SIDE = 236  # pixels, of HBM
 HEIGHT = 130  # pixels, of SRAM and the registers of one multiprocessor
-BYTES = 12  # that a pixel of these two stands for
+BYTES = 12  # in a pixel of these two
 TOP = 114  # pixels, above them
 METRE = 96 / 0.0254  # pixels, as a browser counts them
 
 
 def draw_memories(gpu="H200", at=None) -> Picture:
-    """Return a picture of the memories of a GPU of `GPUS`; at: the one that is told about, of `LEVELS`, or None;
-    "HBM" is the large memory, GDDR6 too.
+    """Return a picture of the memories of a GPU of `GPUS`; at: the one to highlight, of `LEVELS`, or None; "HBM"
+    is the large memory, also if it is GDDR6.
 
-    Areas are bytes, at two scales: HBM beside all SRAM and all registers of the chip; those of one multiprocessor.
+    Areas are bytes, at two scales: HBM beside all SRAM and registers of the chip; those of one multiprocessor.
     """
     if gpu not in GPUS:
         raise ValueError(f"gpu is {gpu!r}; accepted are {', '.join(GPUS)}")
@@ -83,7 +83,7 @@ def _draw_chip(picture, gpu, at):
 
 
 def _draw_speeds(picture, gpu, ends):
-    """Draw what moves between SRAM, the registers and the arithmetic; ends: of the boxes."""
+    """Draw what moves between SRAM, the registers and the arithmetic; ends: the right edges of the boxes."""
     speeds = [f"{SRAM_BYTES} bytes", "a clock"], [f"{gpu.fp16 / 1e12:.0f}", "TFLOP/s"]
     if gpu.sram_bandwidth:
         speeds[0][:] = f"{gpu.sram_bandwidth / 1e12:.0f} TB/s", f"all {gpu.sms}"
@@ -95,10 +95,10 @@ def _draw_speeds(picture, gpu, ends):
     picture.text(882, TOP + 66, "+ ×", 16, face="bold")
 
 
-def _draw_memory(picture, place, is_told):
+def _draw_memory(picture, place, is_marked):
     """Draw a memory; return the ink in which to write on it."""
-    picture.box(*place, fill=HIGHLIGHT if is_told else None, edge=INK, thick=4 if is_told else 2)
-    return ON_FILL if is_told else INK
+    picture.box(*place, fill=HIGHLIGHT if is_marked else None, edge=INK, thick=4 if is_marked else 2)
+    return ON_FILL if is_marked else INK
 
 
 def _draw_arrow(picture, start, end, y, ink):

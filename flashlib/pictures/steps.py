@@ -1,4 +1,4 @@
-"""What a picture of recorded Steps needs: which step tells most, and the tiles that the steps cut S into."""
+"""What a picture of recorded Steps needs: which step to show, and the tiles that the steps cut S into."""
 
 import numpy as np
 
@@ -27,6 +27,6 @@ def tiles_of(steps, N_q, N_k):
 
 
 def _blocks(N, seen):
-    """Return the slices that cut N as the blocks seen, (index, slice), do; a single one if none was seen."""
+    """Return the slices that cut N like the blocks seen, (index, slice); a single one if none was seen."""
     B = max((block.start // index if index else block.stop for index, block in seen), default=max(N, 1))
     return [slice(start, min(start + B, N)) for start in range(0, N, B)]

@@ -30,7 +30,7 @@ def tile_order(picture, place, steps, N_q, N_k):
     """Draw the tiles of S, numbered as the steps computed them, in `place`: (x, y, width, height) at most.
 
     steps: with rows, cols and S_ij, as `tiled.steps` gives them. A tile without a step is hatched: skipped. One
-    that the mask cuts has a hatched corner: some of its scores are -inf. Returns x, y and how large a score is.
+    that the mask cuts has a hatched corner: some of its scores are -inf. Returns x, y and the size of a score.
     """
     steps = list(steps)
     x, y, width, height = place
@@ -62,5 +62,5 @@ def _draw_tile(picture, at, size, k, steps):
 
 
 def labelled(ticks, most=10):
-    """Return the (index, middle) of at most so many of the blocks."""
+    """Return the (index, middle) of at most `most` of the blocks."""
     return list(enumerate(ticks))[:: -(-len(ticks) // most) or 1]

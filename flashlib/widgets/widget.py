@@ -19,7 +19,7 @@ def script(*names):
 
 
 def style(*names):
-    """Return the same of style sheets."""
+    """Return the same for style sheets."""
     return _join(*(f"shared/{name}.css" for name in SHEETS), *names)
 
 
@@ -58,7 +58,7 @@ class Widget(anywidget.AnyWidget):
         """Return a picture of the widget, with `png`, for viewers where nothing can play; None for none."""
         raise NotImplementedError
 
-    def rest(self):
+    def suspend(self):
         """Close the widget; when it is shown again, it opens again."""
         if self.comm is None:
             return

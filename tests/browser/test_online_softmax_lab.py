@@ -310,7 +310,7 @@ def test_a_bad_row_is_told_and_what_is_shown_stays(widget):
     seek(widget, 5)
     type_row(widget, "1, zwei, 3")
     status = widget.get_by_role("status")
-    status.get_by_text("“zwei” is no number").wait_for()
+    status.get_by_text("“zwei” is not a number").wait_for()
     assert "1 to 64 numbers, finite or -inf" in status.inner_text()
     assert field(widget).get_attribute("aria-invalid") == "true"
     assert field(widget).input_value() == "1, zwei, 3"

@@ -48,7 +48,7 @@ SHOWN = """(lab) => {
     const counts = all(".flash-paging-counts > div", (row) => row.innerText);
     const bars = all(".flash-paging-bar > i", ({ style }) => parseFloat(style.width || style.left));
     return {
-        pages, tables, counts, bars, call: text(".flash-paging-call"), words: text(".flash-paging-told p"),
+        pages, tables, counts, bars, call: text(".flash-paging-call"), words: text(".flash-paging-sentence p"),
         status: text(".flash-status"), used: text(".flash-paging-pages .flash-note"),
     };
 }"""

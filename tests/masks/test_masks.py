@@ -189,7 +189,7 @@ REFUSED = [
     (lambda: masks.blocks([[True]], 0, 1), ValueError, "B_r is 0"),
     (lambda: masks.blocks([True], 1, 1), ValueError, "table has shape .1,. and dtype bool; pass a matrix of bool"),
     (lambda: masks.blocks([[1]], 1, 1), ValueError, "table has shape .1, 1. and dtype int64"),
-    (lambda: masks.from_function(3), TypeError, "3 is no function; pass one of .r, c. or .b, h, r, c."),
+    (lambda: masks.from_function(3), TypeError, "3 is not a function; pass one of .r, c. or .b, h, r, c."),
     (
         lambda: masks.from_function(lambda r: r),
         TypeError,
@@ -340,7 +340,7 @@ def test_a_function_of_tensors_returns_tensors():
     torch = pytest.importorskip("torch")
     r, c = torch.arange(6)[:, None], torch.arange(6)
     mask = masks.from_function(lambda r, c: np.ones((6, 6), bool))
-    words = "was asked for a torch tensor and returned a NumPy array: look things up in what r and c are"
+    words = "was given a torch tensor and returned a NumPy array: look things up in the same kind as r and c"
     with pytest.raises(TypeError, match=words):
         mask.sees(masks.Place(6, 6), r, c)
     mask = masks.from_function(lambda b, h, r, c: (r >= c) & (b < 1))
@@ -351,7 +351,7 @@ def test_a_function_of_tensors_returns_tensors():
 def test_what_a_score_may_not_return_is_refused_in_words(rng):
     S = rng.standard_normal((6, 6))
     for f, error, words in (
-        (lambda S, h, r, c: None, TypeError, "returned None for a NumPy array; it must return what S is"),
+        (lambda S, h, r, c: None, TypeError, "returned None for a NumPy array; it must return the same kind as S"),
         (lambda S, h, r, c: 1.0, TypeError, "returned 1.0 for a NumPy array"),
         (lambda S, h, r, c: S[:5], ValueError, r"returned the shape \(5, 6\), and S has \(6, 6\)"),
         (lambda S, h, r, c: S[None], ValueError, r"returned the shape \(1, 6, 6\)"),
@@ -362,7 +362,9 @@ def test_what_a_score_may_not_return_is_refused_in_words(rng):
             with pytest.raises(error, match="the slope of the score " + words):
                 masks.score(G, f).on(6, 6).gradient(S, S, *ALL)
     torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match="returned a NumPy array for a torch tensor; it must return what S is"):
+    with pytest.raises(
+        TypeError, match="returned a NumPy array for a torch tensor; it must return the same kind as S"
+    ):
         masks.score(lambda T, h, r, c: S, G).score(torch.from_numpy(S), masks.Place(6, 6), *np.ogrid[ALL])
 
 

@@ -15,7 +15,7 @@ from flashlib.pictures.inks import HIGHLIGHT
 
 
 def highlighted(gpu, at):
-    """Return how many pixels are behind the memory that is told about."""
+    """Return how many pixels are behind the memory that is highlighted."""
     image = np.asarray(Image.open(io.BytesIO(memories.draw_memories(gpu, at).png())).convert("RGBA")).astype(int)
     rgb = [int(HIGHLIGHT[k : k + 2], 16) for k in (1, 3, 5)]
     rows, columns = np.nonzero(np.abs(image[..., :3] - rgb).max(axis=2) <= 3)

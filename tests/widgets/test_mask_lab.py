@@ -66,7 +66,7 @@ def seen_by(lab):
 
 
 def drawn(lab):
-    """The same as the page is told."""
+    """The same as the page gets it."""
     N_q, N_k, *_ = sizes(lab)
     seen = np.zeros((N_q, N_k), bool)
     for row, runs in zip(seen, lab.result["runs"], strict=True):
@@ -259,8 +259,8 @@ REFUSED = [
     ("r < 1; c", "`r < 1; c` is not a line of Python: invalid syntax"),
     ("r \0 < c", "is not a line of Python: "),
     ("(" * 150, "…` is not a line of Python: "),
-    ("casual", "casual is no name here; there are r, c, N_q and N_k, and abs, min and max of them"),
-    ("row < c", "row is no name here"),
+    ("casual", "casual is not a name here; there are r, c, N_q and N_k, and abs, min and max of them"),
+    ("row < c", "row is not a name here"),
     ("r - c", "`r - c` is a number, not a comparison; compare it, e.g. r - c < 8"),
     ("r & c", "`r & c` is a number, not a comparison"),
     ("c - 4 < r <= c", "`c - 4 < r <= c` chains comparisons, not possible with arrays; write (c <= r) & (c < 8)"),
@@ -274,9 +274,9 @@ REFUSED = [
     ("(c < r) & 1", "`(c < r) & 1` joins a comparison and a number; put brackets around each comparison"),
     ("~1.5 < c", "`~1.5` needs whole numbers or comparisons, and one side is a fraction"),
     ("r / 2 & 1 < c", "`r / 2 & 1` needs whole numbers"),
-    ("np.exp(r - c) < 3", "`np.exp` is no function here; there are abs, min and max"),
-    ("__import__('os').system('true')", "`__import__('os').system` is no function here"),
-    ("(lambda: r)() < c", "`lambda: r` is no function here"),
+    ("np.exp(r - c) < 3", "`np.exp` is not a function here; there are abs, min and max"),
+    ("__import__('os').system('true')", "`__import__('os').system` is not a function here"),
+    ("(lambda: r)() < c", "`lambda: r` is not a function here"),
     ("abs(r, c) < 1", "abs takes 1 argument here, and was given 2"),
     ("min(r) < 1", "min takes 2 arguments here, and was given 1"),
     ("min(*r) < 1", "min takes 2 arguments here, and was given 1"),
@@ -336,11 +336,11 @@ def test_a_line_that_is_refused_does_not_hold_up_other_changes():
     lab.line = "c <= x"
     lab.B_r = 4
     assert lab.result["setting"]["B_r"] == 4 and lab.result["setting"]["line"] == "c <= r"
-    assert lab.refused.startswith("x is no name") and lab.line == "c <= x"
+    assert lab.refused.startswith("x is not a name") and lab.line == "c <= x"
     lab.kind = "causal"
     assert lab.refused == "" and lab.result["code"] == "masks.causal()"
     lab.kind = "line"
-    assert lab.refused.startswith("x is no name")
+    assert lab.refused.startswith("x is not a name")
     lab.line = "c <= r"  # what is shown already
     assert lab.refused == ""
 
@@ -363,7 +363,7 @@ BAD = [
     (dict(also="prefix"), "also is 'prefix'; pass one of 'none', 'causal', 'window', 'documents'."),
     (dict(line=3), "line is 3; pass a text"),
     (dict(mask="documents", lengths=5), "lengths is 5; pass a text, such as '20, 9, 27, 8'."),
-    (dict(lengths=(3, 0)), "lengths: '0' is no length"),
+    (dict(lengths=(3, 0)), "lengths: '0' is not a length"),
     (dict(N_q=0), "N_q is 0; pass a whole number from 1 to 96."),
     (dict(N_k=97), "N_k is 97; pass a whole number from 1 to 96."),
     (dict(B_r=True), "B_r is True; pass a whole number"),

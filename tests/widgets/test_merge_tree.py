@@ -144,7 +144,7 @@ def test_words_tell_the_last_merge():
 def test_every_node_is_told():
     shown = MergeTree(cuts=(4,))
     shown.moves = [[], [0, 2]]
-    leaf, other, identity, merged = shown.result["told"]
+    leaf, other, identity, merged = shown.result["accounts"]
     assert leaf.split("\n")[1] == "m = 2.200"
     assert f"O_acc = ({number(rows(shown)[1, 2])}, {number(rows(shown)[1, 3])})" in other
     assert identity.split("\n")[1:] == ["m = −∞", "l = 0", "O_acc = 0"]
@@ -249,7 +249,7 @@ def test_extremes_raise_no_warning():
         (dict(x=np.ones(17)), r"x has shape \(17,\)"),
         (dict(x=[[1.0, 2.0]]), r"x has shape \(1, 2\)"),
         (dict(x=[[1.0], [2.0, 3.0]]), "x has rows that differ in length"),
-        (dict(x=[1.0, "two"]), "x has 'two' in it, which is no fp64 number"),
+        (dict(x=[1.0, "two"]), "x has 'two' in it, which is not an fp64 number"),
         (dict(x=[1, 10**400]), "x has a number too large in it"),
         (dict(x=[True, False]), "x has True in it"),
         (dict(x=[1.0, np.nan]), "x has nan in it; accepted are 2 to 16 numbers, finite or -inf"),

@@ -149,9 +149,9 @@ def test_text_of_a_row_is_the_row_to_the_last_bit(x):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("1, zwei, 3", "“zwei” is no number; accepted are 1 to 64 numbers, finite or -inf"),
-        ("[1, 2]", "“[1” is no number"),
-        ("y" * 1000, f"“{'y' * 20}…” is no number"),
+        ("1, zwei, 3", "“zwei” is not a number; accepted are 1 to 64 numbers, finite or -inf"),
+        ("[1, 2]", "“[1” is not a number"),
+        ("y" * 1000, f"“{'y' * 20}…” is not a number"),
         (" , ", "x has 0 numbers"),
         ("0 " * 65, "x has 65 numbers"),
         ("1 nan", "number 2 of x is nan"),
@@ -184,7 +184,7 @@ def test_typed_and_refused(text, sentence):
         ([[1, 2]], "x has shape (1, 2); expected one row"),
         (np.array(1.0), "x has shape (); expected one row"),
         ([[1], [2, 3]], "x is not one row of numbers"),
-        ([1, "3"], "x has '3' in it, which is no fp64 number"),
+        ([1, "3"], "x has '3' in it, which is not an fp64 number"),
         ([1, None], "x has None in it"),
         ([1, 2j], "x has 2j in it"),
         ([True, False], "x has True in it"),

@@ -125,7 +125,7 @@ def test_the_first_keys_are_those_of_every_length():
 
 
 class TestTheKernel:
-    """What model.py says once more of `decode`."""
+    """What model.py repeats of `decode`."""
 
     @pytest.fixture(autouse=True)
     def interpreted(self):

@@ -34,8 +34,9 @@ class BackwardPlayer(TiledWidget):
     seed, and Q, K and V those of FlashPlayer. wrt: "kv" (dK and dV, column blocks stay) or "q" (dQ, row blocks
     stay). B_r and B_c above N_q and N_k are taken as N_q and N_k. opens_at: the step to open at, at its end.
     Setting `B_r`, `B_c`, `causal`, `wrt`, and `N`, `d`, `seed` of random inputs later, from Python or on the page,
-    computes the steps anew; a size out of range is then moved into it. What `tiled.backward_steps` refuses, and
-    more than can be drawn or played, is said in the player's place.
+    computes the steps anew; a size out of range is then moved into it. Where
+    `tiled.backward_steps` refuses the arguments, or there is more than can be drawn or played, a sentence says so
+    in the player's place.
     """
 
     _esm = script(
@@ -81,10 +82,10 @@ class BackwardPlayer(TiledWidget):
         check_floating(Q=Q, dO=dO)
         lse = np.zeros(len(Q), np.promote_types(Q.dtype, np.float32))
         check_gradient_inputs(Q, Q, lse, dO, lse.dtype)
-        tiled.backward_steps(Q[:0], K[:0], V[:0], Q[:0], lse[:0], Q[:0], wrt=wrt)  # of no rows: for wrt alone
+        tiled.backward_steps(Q[:0], K[:0], V[:0], Q[:0], lse[:0], Q[:0], wrt=wrt)  # no rows: only wrt is checked
 
     def _numbers(self, N_q, N_k, d, T_r, T_c):
-        # Of dK and dV, or of dQ: what each step adds and the sum, the first sum and what is stored.
+        # For dK and dV, or for dQ: what each step adds and the sum, the first sum and what is stored.
         sums = max(4 * (T_r + 1) * N_k, 2 * (T_c + 1) * N_q) * d
         inputs = 2 * (N_q + N_k) * d + 2 * N_q
         return 4 * N_q * N_k + sums + inputs + 3 * T_r * T_c + 1  # S, P, dP, dS; errors

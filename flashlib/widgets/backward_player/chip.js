@@ -120,7 +120,7 @@ class GradientChip {
     }
   }
 
-  /** Mark the row that is told in words. */
+  /** Mark the row that the words are about. */
   #mark({ step, part }, selected) {
     this.rows = step?.rows;
     const { matrix } = this.tiles.S_ij;

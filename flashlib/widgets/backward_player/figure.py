@@ -63,7 +63,7 @@ def _two_decimals(x):
 
 
 def _draw_errors(picture, recording, found, at):
-    """Draw the errors: of the whole, and of each block from its first step to its last."""
+    """Draw the error of the whole, and of each block from its first step to its last."""
     T = len(recording.steps)
     whole = np.asarray(found.whole, float)
     highest = max((x for x in [*whole, *found.before, *found.after] if np.isfinite(x)), default=0.0) or 1.0
@@ -81,7 +81,7 @@ def _draw_errors(picture, recording, found, at):
 
 
 def _draw_curve(chart, start, errors, **style):
-    """Draw what is finite of the errors after `start` tiles and more."""
+    """Draw the finite errors, from the one after `start` tiles on."""
     shown = [(start + k, error) for k, error in enumerate(errors) if np.isfinite(error)]
     if len(shown) > 1:
         chart.line(*zip(*shown, strict=True), **style)

@@ -1,6 +1,6 @@
 // The frames of a pass of the backward: its parts, its numbers, its errors.
 
-/** Of the two passes: which blocks stay and sum, the tensors that stay and that pass by, the matrices of a step. */
+/** For the two passes: which blocks stay and sum, the tensors that stay and that pass by, the matrices of a step. */
 const PASSES = {
   kv: {
     block: "column",

@@ -15,7 +15,7 @@ GRADIENTS = {"kv": ("dV", "dK"), "q": ("dQ",)}
 """The gradients that each pass writes, in the order in which a step adds to them."""
 
 PACKED = ("S_ij", "P_ij", "dP_ij", "dS_ij")
-"""What is packed of each step; then, of each gradient: the sum before, what the step adds, and the sum."""
+"""What is packed for each step; then, for each gradient: the sum before, what the step adds, and the sum."""
 
 
 class Recording(NamedTuple):
@@ -28,7 +28,7 @@ class Recording(NamedTuple):
     writes: list[Write]
     read: list[int]
     written: list[int]
-    sums: list[list[tuple]]  # of each step and gradient: the sum before, what is added, the sum; (block, d)
+    sums: list[list[tuple]]  # for each step and gradient: the sum before, what is added, the sum; (block, d)
     lse: np.ndarray  # (N_q,)
     delta: np.ndarray  # (N_q,)
 
@@ -37,7 +37,7 @@ class Errors(NamedTuple):
     """Largest differences from exact gradients, where what is not summed yet counts as zero.
 
     before, after: of the block that step k sums, each (T,). whole: of all rows before each step, and at the end,
-    (T + 1,). After a step that stores they are those of what it stored.
+    (T + 1,). After a step that stores, they are the errors of what it stored.
     """
 
     before: np.ndarray
@@ -111,7 +111,7 @@ def errors(recording, exact, *, wrt, scale) -> Errors:
 
 
 def in_words(error, dtype) -> str:
-    """Return an error to four digits, or that it is rounding: the digits of that are not the same everywhere."""
+    """Return an error to four digits, or that it is rounding, whose digits are not the same everywhere."""
     bound = 10.0 ** np.ceil(np.log10(np.finfo(dtype).eps) / 2)
     return f"below {bound:g}" if error < bound else number(error)
 

@@ -15,7 +15,7 @@ class GradientMemory extends Hbm {
     });
   }
 
-  told(done, stored) {
+  progress(done, stored) {
     const { N_q, N_k, B_r, B_c, pass, lastOf, gradients } = this.frames;
     const [N, B] = pass.index === "j" ? [N_k, B_c] : [N_q, B_r];
     let final = 0;

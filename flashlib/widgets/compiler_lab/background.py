@@ -1,4 +1,4 @@
-"""A thread that compiles for CompilerLab, and can be told that nobody waits any more."""
+"""A thread that compiles for CompilerLab, and can be cancelled."""
 
 import atexit
 import threading

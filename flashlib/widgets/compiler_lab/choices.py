@@ -1,4 +1,4 @@
-"""What can be chosen in CompilerLab, and what of it a kernel takes."""
+"""What can be chosen in CompilerLab, and which settings a kernel takes."""
 
 from numbers import Integral
 
@@ -24,7 +24,7 @@ def offered() -> dict:
 
 
 def taken(kernel) -> set:
-    """Return the names of the settings that a kernel takes; of one that there is not, all."""
+    """Return the names of the settings that a kernel takes; all, if there is no such kernel."""
     from flashlib.kernels.compiler import registry
 
     return ALWAYS | registry.options_of(kernel) if kernel in registry.kernels() else set(SETTINGS)

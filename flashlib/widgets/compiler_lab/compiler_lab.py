@@ -14,11 +14,11 @@ AT_ONCE = 0.15  # seconds: what takes no longer, since it was compiled before, i
 class CompilerLab(Widget):
     """Registers, spills, shared memory, instructions and listings of a kernel, compiled on this computer.
 
-    Keywords as those of `kernels.compiler.compiled.report`; its kernels, the backward passes among them, are in a
+    The keywords are those of `kernels.compiler.compiled.report`; its kernels, backward passes included, are in a
     list. All can be set later, from Python or on the page: then a thread compiles, `wait` waits for it, `cancel`
     ends it, and what is shown stays until there is something newer. The first report is waited for, as a cell
-    waits for what it computes. report: the Compiled that is shown, or None. failed: why there is none for the
-    present settings, or "". `result` holds all that is shown, `work` what the compiler is at.
+    waits for what it computes. report: the Compiled that is shown, or None. failed: why there is no report
+    for the present settings, or "". `result` holds all that is shown, `work` what the compiler is doing.
     """
 
     _esm = script(
@@ -66,7 +66,7 @@ class CompilerLab(Widget):
 
     @property
     def settings(self) -> dict:
-        """What is asked for, as keywords of `kernels.compiler.compiled.report`, of those that the kernel takes."""
+        """The settings that the kernel takes, as keywords of `kernels.compiler.compiled.report`."""
         return {name: getattr(self, name) for name in SETTINGS if name in taken(self.kernel)}
 
     def _ask(self, change=None):
@@ -83,7 +83,7 @@ class CompilerLab(Widget):
         job.join(AT_ONCE)
         with self._lock:
             if job is self._job:
-                self.work = self._told("compiling", job)
+                self.work = self._status("compiling", job)
 
     def _finish(self, job):
         with self._lock:
@@ -94,17 +94,17 @@ class CompilerLab(Widget):
     def _show(self, job):
         self.failed = str(job.error) if job.error else ""
         if job.error:
-            self.work = self._told("failed", job)
+            self.work = self._status("failed", job)
             return
         self.report = job.report
         self._shown += 1
         with self.hold_sync():
             self.result = numbers.compute(job.report) | {"asked": job.settings, "number": self._shown}
-            self.work = self._told("done", job)
+            self.work = self._status("done", job)
 
-    def _told(self, state, job):
-        told = {"state": state, "asked": job.settings, "words": words.asked(job.settings), "why": self.failed}
-        return told | {"started": job.started, "took": job.took}
+    def _status(self, state, job):
+        status = {"state": state, "asked": job.settings, "words": words.asked(job.settings), "why": self.failed}
+        return status | {"started": job.started, "took": job.took}
 
     def cancel(self):
         """End the process that compiles, if it is at work for this lab; what is shown stays."""
@@ -114,10 +114,10 @@ class CompilerLab(Widget):
             job, self._job = self._job, None
             if job:
                 self.failed = "cancelled"
-                self.work = self._told("cancelled", job)
+                self.work = self._status("cancelled", job)
 
     def wait(self):
-        """Return when what was asked for last is shown, or is known to fail."""
+        """Return when the last request is shown, or has failed."""
         while job := self._job:
             job.join()
 
@@ -133,8 +133,8 @@ class CompilerLab(Widget):
             self._ask()
         elif self.report:
             text = numbers.whole(self.report, content["kind"])
-            told = {"kind": content["kind"], "number": self._shown}
-            self.send(told, buffers=[text.encode()])
+            header = {"kind": content["kind"], "number": self._shown}
+            self.send(header, buffers=[text.encode()])
 
     def figure(self):
         return figure.draw(self.result, self.failed)

@@ -15,7 +15,7 @@ def draw(result, failed="") -> Picture:
         picture = Picture(WIDTH, 40, failed)
         picture.text(12, 20, f"▲ {failed}", 12, WRONG)
         return picture
-    words = [result["title"], *(("▲ " if told["bad"] else "") + told["text"] for told in result["verdicts"])]
+    words = [result["title"], *(("▲ " if one["bad"] else "") + one["text"] for one in result["verdicts"])]
     top = 20 * len(words) + 12
     height = max(sum(map(_height, result["takes"])) + 36, ROW * len(result["instructions"]) + 62)
     picture = Picture(WIDTH, top + height, ". ".join(words))

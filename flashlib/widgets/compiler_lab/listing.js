@@ -56,8 +56,8 @@ class Listing {
 
   #showLoop(name, { loop, counted, lines: [count] }) {
     const bold = new Set(counted);
-    const told = bold.size ? "; what is counted above is bold" : "";
-    setText(this.size, loop ? `${lines(count)} of ${name}${told}` : "");
+    const hint = bold.size ? "; what is counted above is bold" : "";
+    setText(this.size, loop ? `${lines(count)} of ${name}${hint}` : "");
     this.loop.hidden = !loop;
     this.loop.ariaLabel = `the loop in ${name}`;
     const texts = loop.split("\n").map((line, n) => (bold.has(n) ? h("b", {}, `${line}\n`) : `${line}\n`));

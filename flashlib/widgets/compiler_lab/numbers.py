@@ -10,7 +10,7 @@ MAX_LINES = 20_000  # of a whole listing, sent when it is unfolded: a page with 
 
 
 def compute(report) -> dict:
-    """Return what the page shows but for whole listings."""
+    """Return what the page shows, except whole listings."""
     return {
         "title": words.title(report),
         "verdicts": words.verdicts(report),
@@ -21,7 +21,7 @@ def compute(report) -> dict:
 
 
 def takes(report) -> list[dict]:
-    """Return what a program takes of what there is: name, text, share of it (None: no limit), note, and if bad."""
+    """Return what a program takes of each resource: name, text, share of it (None: no limit), note, if bad."""
     from flashlib.kernels.compiler.occupancy import MAX_REGISTERS
 
     limits = words.limits_of(report.capability)

@@ -7,17 +7,17 @@ HANDED_OVER = "at first; then each role uses, of those that its warps ask for:"
 
 
 def asked(settings) -> str:
-    """Return settings, keywords of `compiled.report`, in words, without what the kernel is left to choose."""
+    """Return settings, keywords of `compiled.report`, in words, without those that the kernel chooses."""
     return _page(_described(**settings))
 
 
 def title(report) -> str:
-    """Return what a report is of, for the page."""
+    """Return the title of a report, for the page."""
     return _page(_described(**_settings(report)))
 
 
 def summary(report) -> str:
-    """Return what a report is of and its key numbers, in a line of ASCII."""
+    """Return the title of a report and its key numbers, in a line of ASCII."""
     became = (
         f"{report.registers} registers",
         f"{count(report.spilled, 'byte')} spilled",
@@ -49,7 +49,7 @@ def count(n, noun) -> str:
 
 
 def limits_of(capability):
-    """Return what there is on a multiprocessor, by compute capability."""
+    """Return the resources of a multiprocessor, by compute capability."""
     from flashlib.kernels.compiler import occupancy
 
     return occupancy.MULTIPROCESSORS[capability]

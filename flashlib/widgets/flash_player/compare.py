@@ -12,7 +12,7 @@ ORDERS = ("fa1", "fa2")
 class ComparePlayers(TiledWidget):
     """Play the steps of FlashAttention 1 and 2 at once on Q (N_q, d) and K, V (N_k, d), and count their bytes.
 
-    The arguments, and what may be set later, are those of FlashPlayer, less the order.
+    The arguments, and what may be set later, are those of FlashPlayer without order.
     """
 
     _esm = script(*PLACES, "flash_player/legend.js", "flash_player/stepped.js", "flash_player/compare.js")

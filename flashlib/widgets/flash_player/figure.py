@@ -19,9 +19,10 @@ def draw(Q, K, V, steps, at, *, O=None, row=None, true=None, changed=False) -> P
     """Return a picture of one step as FlashPlayer shows it: Q, K, V, O, the tiles of S, and the rows' state.
 
     Q: (N_q, d); K, V: (N_k, d). steps: all of them; at: the index of the one to draw, or len(steps) for the end.
-    O: (N_q, d) as memory held it then, NaN where nothing was written yet. row: the row told about, of the block
-    of that step; default: the one whose maximum grew most. true: the State that each step should have given, of a
-    learner's steps; where a step's numbers differ, they stand below, and the first row of these is told about.
+    O: (N_q, d) as memory held it then, NaN where nothing was written yet. row: the row in the sentence,
+    of the block of that step; default: the one whose maximum grew most. true: the State that each step of a
+    learner's should have given; where a step's numbers differ, they stand below, and the sentence is about the
+    first such row.
     changed: whether a mask changes scores, by a function f.
     Raises IndexError for a step, or a row of it, that is not there.
     """
@@ -138,9 +139,9 @@ def _draw_state(picture, steps, step, row, truth, cell):
     write = short if cell > 18 else None
     y = 196
     for r in shown:
-        told, apart = step.rows.start + r == row, _apart(step, truth, r)
-        ink, middle = ON_FILL if told else INK, y + height / 2
-        if told:
+        selected, apart = step.rows.start + r == row, _apart(step, truth, r)
+        ink, middle = ON_FILL if selected else INK, y + height / 2
+        if selected:
             picture.box(508, y, 418, height + (12 if apart else 0), fill=HIGHLIGHT)
         grew = "bold" if new[r] else ""
         for name, text, face in (
@@ -155,7 +156,7 @@ def _draw_state(picture, steps, step, row, truth, cell):
         picture.matrix(COLUMNS["O_acc"], y + 1, step.O_acc[r : r + 1], cell, height - 2, O_acc_peak, write)
         y += height
         if apart:
-            _draw_truth(picture, truth, r, apart, y, ON_FILL if told else WRONG, (cell, 13, O_acc_peak, write))
+            _draw_truth(picture, truth, r, apart, y, ON_FILL if selected else WRONG, (cell, 13, O_acc_peak, write))
             y += 12
     if truth is not None:
         picture.text(918, 170, "≠ it should be", 10, align="r")
@@ -174,7 +175,7 @@ def _draw_truth(picture, truth, r, apart, y, ink, cells):
 
 
 def _apart(step, truth, r):
-    """Return in which of m, l and O_acc the row r of the step differs from the truth, in the digits shown."""
+    """Return which of m, l and O_acc of row r of the step differ from the truth, in the digits shown."""
     if truth is None:
         return []
     return [
@@ -188,7 +189,7 @@ def _apart(step, truth, r):
 
 
 def _wrong_words(step, truth, row, at):
-    """Return in what a learner's row differs from the truth, "" if in nothing."""
+    """Return how a learner's row differs from the truth, "" if it does not."""
     r = row - step.rows.start
     apart = _apart(step, truth, r)
     if not apart:

@@ -24,8 +24,8 @@ class FlashPlayer(TiledWidget):
     two above what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`. opens_at: the
     step to open at, at its end.
     Setting `B_r`, `B_c`, `order`, `causal`, and `N`, `d`, `seed` of random inputs later, from Python or on the
-    page, computes the steps anew; a size out of range is then moved into it. What `tiled.steps` refuses, and more
-    than can be drawn or played, is said in the player's place.
+    page, computes the steps anew; a size out of range is then moved into it. Where `tiled.steps` refuses the
+    arguments, or there is more than can be drawn or played, a sentence says so in the player's place.
     """
 
     _esm = script(*PLACES, *(f"flash_player/{name}.js" for name in SCRIPTS))
@@ -58,7 +58,7 @@ class FlashPlayer(TiledWidget):
 
     @classmethod
     def from_steps(cls, my_steps, Q=None, K=None, V=None, **setting):
-        """Play a learner's own generator of steps, with the true values beside its own where they part.
+        """Play a learner's own generator of steps, with the true values beside its own where they differ.
 
         my_steps(Q, K, V, ...) is called with those of B_r, B_c, causal, order, scale and mask, if there is one,
         that it takes by name, and yields Steps, of which i, j, m, l and O_acc are enough. The other arguments are
@@ -83,7 +83,7 @@ class FlashPlayer(TiledWidget):
     def figure(self, at=None, row=None):
         """Return a picture of step `at`: 0 .. T - 1, or T for the end.
 
-        Default: of a learner's steps the first wrong one, else one that rescales.
+        Default: the first wrong step of a learner's, else one that rescales.
         """
         if self.problem:
             raise ValueError(self.problem)
@@ -102,7 +102,7 @@ class FlashPlayer(TiledWidget):
         return f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles{self._parted()}"
 
     def _parted(self):
-        """Return where a learner's steps part from the truth, for repr."""
+        """Return where a learner's steps first differ from the truth, for repr."""
         if not self._my_steps:
             return ""
         if self.frames["learner"]["first"] is None:

@@ -55,7 +55,7 @@ class Trace {
     return [];
   }
 
-  /** The row of a block that is told of until the learner picks one. */
+  /** The row of a block that the words are about until the learner picks one. */
   telling() {
     return 0;
   }

@@ -10,14 +10,14 @@ from flashlib.softmax import State
 from flashlib.types import Step
 
 PACKED = ("S_ij", "P_ij", "m_old", "m", "alpha", "l_old", "l", "O_acc_old", "O_acc")
-"""What is packed of each Step, in this order; then alpha * l_old and alpha * O_acc_old, and a learner's truth."""
+"""What is packed for each Step, in this order; then alpha * l_old and alpha * O_acc_old, and a learner's truth."""
 
 RESCALED = ("l_rescaled", "O_acc_rescaled")
 TRUE = ("m_true", "l_true", "O_acc_true")
 
 
 class Write(NamedTuple):
-    """Rows of an output that memory holds anew."""
+    """Rows of an output, as a step stored them."""
 
     after: int  # the step that stored them, 0 .. T - 1; -1 for before the first one
     rows: slice
@@ -110,7 +110,7 @@ def follow(trace, outputs, *, stores_first=False):
 def pack(recording, Q, K, V) -> dict:
     """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
 
-    steps: of each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes
+    steps: for each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes
     written by then, and the offset of each array named in `packed`]. writes: [step, first row, last row + 1,
     offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; what steps share is in the
     buffer once.

@@ -55,7 +55,7 @@ def record(my_steps, Q, K, V, **setting) -> Recording:
 
 
 def _said(error, my_steps, k):
-    """Return what was yielded as step k and is none, in a sentence."""
+    """Return a sentence on what was yielded as step k and is not a step."""
     why, given = error.why, error.fields.get("given")
     name = error.fields.get("name")
     if why == "goes_on":
@@ -94,7 +94,7 @@ def _recording(recorder, read, written, remark):
 
 
 def _complete(step, state, true):
-    """Return the step with what was not given: the state before, and the scores of the true step."""
+    """Return the step with what was not given filled in: the state before, and the scores of the true step."""
     masked = np.full((len(step.m), step.cols.stop - step.cols.start), -np.inf, step.m.dtype)
     given = lambda name, X: X if getattr(step, name) is None else getattr(step, name)  # noqa: E731
     m_old, S_ij = given("m_old", state.m), given("S_ij", masked if true is None else true.S_ij)
@@ -113,7 +113,7 @@ def _complete(step, state, true):
 def errors(recording) -> list:
     """Return how far m, l and O_acc of each row of each step are from the truth, a list of (3, B_r) arrays.
 
-    The error of m is a difference, which is a relative one of all that is multiplied by exp(-m). Those of l and
+    The error of m is a difference, which is a relative error of all that is multiplied by exp(-m). Those of l and
     O_acc are relative, to the largest of the row.
     """
     found = []
@@ -134,9 +134,9 @@ def errors(recording) -> list:
 def verdict(recording) -> dict:
     """Return what the page says of a learner's recording.
 
-    errors: the largest error of each step. first: the first step, the name and the row where one parts from the
-    truth by more than sqrt(eps) of its dtype, or None. O: [its largest difference from the true O, the first row
-    that differs], or None. missed, remark: those of the recording.
+    errors: the largest error of each step. first: the first step, the name and the row where one differs
+    from the truth by more than sqrt(eps) of its dtype, or None. O: [its largest difference from the true O, the
+    first row that differs], or None. missed, remark: those of the recording.
     """
     found = errors(recording)
     tolerance = float(np.sqrt(np.finfo(recording.lse.dtype).eps))

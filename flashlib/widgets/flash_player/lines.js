@@ -2,7 +2,7 @@
 
 /** The equations of a step, and beside each the line of the source that does it; the one at work is lit. */
 class Lines {
-  /** lines: of each part, those of the source; equations: of each part of a step, what it does in a word or two, and as an equation. */
+  /** lines: of the source, for each part; equations: of each part of a step, what it does in a word or two, and as an equation. */
   constructor(lines, equations) {
     this.rows = Object.entries(equations).map(([part, [name, text]]) => {
       const code = lines[part].map((line) => h("code", {}, line));

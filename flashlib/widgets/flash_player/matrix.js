@@ -35,7 +35,7 @@ class NamedTile {
 
 /**
  * A matrix drawn as a heat map: with its numbers where they are few enough (cells are elements then), else as a
- * picture, or one row as a gradient. The full value is told under the pointer. It has room for rows x cols; what is
+ * picture, or one row as a gradient. The full value is shown under the pointer. It has room for rows x cols; what is
  * drawn may be smaller.
  */
 class Matrix {

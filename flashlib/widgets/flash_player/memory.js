@@ -3,8 +3,8 @@
 const STRIP = { width: 64, height: 96, cell: { width: 18, height: 12 }, column: 12 }; // of a matrix, in pixels
 
 /**
- * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; of each [name, rows, columns].
- * A subclass says which rows a step uses (`inUse`), holds what was stored (`fill`), and tells of it in words (`told`).
+ * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; each is [name, rows, columns].
+ * A subclass says which rows a step uses (`inUse`), holds what was stored (`fill`), and says how much of it is there (`progress`).
  */
 class Hbm {
   constructor(frames, { read, written, remark, room = STRIP.width }) {
@@ -54,7 +54,7 @@ class Hbm {
     this.#hold(done, colour);
     const now = step ? this.inUse(step, part, storing) : {};
     for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
-    setSentence(this.note, this.told(done, storing && step));
+    setSentence(this.note, this.progress(done, storing && step));
     this.meter.draw(at, motion);
   }
 
@@ -104,7 +104,7 @@ class Memory extends Hbm {
   }
 
   /** How much of O is final after step `done`, in words. */
-  told(done, stored) {
+  progress(done, stored) {
     const { N_q, B_r, T_r, lastOf, learner } = this.frames;
     let final = 0;
     for (let i = 0; i < T_r; i++)

@@ -2,7 +2,7 @@
 
 /**
  * Plays the frames of what Python sent in `frames`. A subclass has `kinds`, what its Views are made of; `unpack`,
- * which makes a Trace of what was sent; `equations` of each part of a step, whose names are told; `drawViews`; and
+ * which makes a Trace of what was sent; `equations` of each part of a step, whose names are said; `drawViews`; and
  * `words` and `ending`, the sentence on a frame and on the end. inParts: whether a step is played in its parts, and
  * a row of it can be selected.
  */
@@ -111,7 +111,7 @@ class Stepped extends Widget {
     this.transport.seek(this.frames.frameOf[between(0, k, this.frames.T)]);
   }
 
-  /** Tell of this row from now on, and of the one in its place in other blocks. */
+  /** Describe this row from now on, and the one in its place in other blocks. */
   select(row) {
     const [start, stop] = this.at.step?.rows ?? [0, this.frames.N_q];
     const picked = between(0, row - start, Math.max(0, stop - start - 1));

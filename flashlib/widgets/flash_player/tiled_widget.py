@@ -70,7 +70,7 @@ class TiledWidget(Widget):
         return 2 * N_q * N_k + (T_c + 1) * N_q * (4 * d + 8) + 2 * N_k * d  # S, P; states and O; K, V
 
     def _shown(self, controls, **setting):
-        """Return what the page is told of the setting: its values, which can be changed, and within what."""
+        """Return the setting as the page gets it: its values, which can be changed, and their ranges."""
         N, _, d = sizes_of(self._inputs)
         return {
             "setting": {**setting, "N": N, "d": d, "seed": self._seed},
@@ -117,7 +117,7 @@ class TiledWidget(Widget):
         }
 
     def _mask_name(self):
-        """Return what `repr` says of a mask: nothing where there is none."""
+        """Return what `repr` says of a mask, "" without one."""
         return "" if self._mask is None else f", mask={name_of(self._mask)}"
 
     def _take(self, inputs, N, d, seed):
@@ -129,7 +129,7 @@ class TiledWidget(Widget):
             raise TypeError(f"{names} are given in part; pass all, or none of them for random ones")
         else:
             self._check(*inputs)
-            self._inputs = tuple(np.array(X) for X in inputs)  # what the learner does to theirs is theirs
+            self._inputs = tuple(np.array(X) for X in inputs)  # the learner may change theirs later
         self._seed = int(seed)
 
     def _changed(self, change):

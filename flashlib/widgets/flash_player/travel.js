@@ -14,7 +14,7 @@ const across = (from, to) =>
 
 const edge = (kind) => ({ outline: `2px solid var(--flash-${kind})`, zIndex: 2 });
 
-/** Take an element of SRAM from the slice in HBM that it is, to its place. */
+/** Take an element of SRAM from its slice in HBM to its place. */
 function bring(motion, slice, element) {
   const way = across(boxOf(slice), boxOf(element));
   motion.play(element, [
@@ -46,8 +46,8 @@ function send(motion, air, kind, from, to, matrix, colour) {
 }
 
 /**
- * At a load, bring the slices that it takes from HBM; at another part, light what it reads of SRAM. slices: of each
- * matrix, its tile and the index that says which; lit: of each part of a step, the tiles that it reads.
+ * At a load, bring the slices that it takes from HBM; at another part, light what it reads of SRAM. slices: for each
+ * matrix, its tile and the index that says which; lit: for each part of a step, the tiles that it reads.
  */
 function bringOrLight({ frames, memory, chip, motion, detail }, { k, part }, slices, lit) {
   if (part === "load" || !detail) {

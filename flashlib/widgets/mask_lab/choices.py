@@ -69,7 +69,7 @@ def used(kind, also) -> list[str]:
 
 
 def as_text(lengths):
-    """Return lengths, (20, 9), as the text that is typed; what is no list or tuple of numbers as it is."""
+    """Return lengths, (20, 9), as the text that is typed; anything else as it is."""
     try:
         return lengths if isinstance(lengths, str) else ", ".join(map(str, lengths))
     except TypeError:
@@ -82,7 +82,7 @@ def read_lengths(text) -> list[int]:
     bad = [word for word in words if not re.fullmatch(r"0*[1-9][0-9]{0,3}", word)]
     if bad:
         raise ValueError(
-            f"lengths: {bad[0]!r} is no length; write whole numbers from 1 on, with commas or spaces between, "
+            f"lengths: {bad[0]!r} is not a length; write whole numbers from 1 on, with commas or spaces between, "
             "e.g. 20, 9, 27"
         )
     return [int(word) for word in words]
@@ -96,7 +96,7 @@ def pack(lengths, N) -> list[int]:
 
 
 def table(block, share, N_q, N_k):
-    """Return a table of blocks, of which `share` percent are seen: of the diagonal first, then at random."""
+    """Return a table of blocks, of which `share` percent are seen: the diagonal first, then at random."""
     T_r, T_c = -(-N_q // block), -(-N_k // block)
     order = np.random.default_rng(0).random((T_r, T_c))
     i = np.arange(T_r)

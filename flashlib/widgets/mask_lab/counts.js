@@ -10,9 +10,9 @@ class TileCounts {
       return h("div", {}, h("dt", {}, swatch(name), text), this.counts[name]);
     });
     this.parts = ["seen", "masked", "skipped"].map((name) => h("i", { class: `flash-mask-part-${name}` }));
-    this.told = h("p", { class: "flash-note flash-mask-told" });
+    this.sentence = h("p", { class: "flash-note flash-mask-sentence" });
     const bar = div("flash-mask-bar", this.parts);
-    this.element = panel("mask-counts", "Tiles", (this.all = note()), h("dl", {}, list), bar, this.told);
+    this.element = panel("mask-counts", "Tiles", (this.all = note()), h("dl", {}, list), bar, this.sentence);
   }
 
   draw({ tiles, scores, setting, kinds }) {
@@ -20,7 +20,7 @@ class TileCounts {
     setText(this.all, `${kinds.length} × ${kinds[0].length}, of ${setting.B_r} × ${setting.B_c} scores`);
     const { all, computed, seen } = scores;
     [seen, computed - seen, all - computed].forEach((count, k) => (this.parts[k].style.width = `${(100 * count) / all}%`));
-    setText(this.told, `Scores: ${seen} seen, ${computed - seen} masked, ${all - computed} skipped.`);
+    setText(this.sentence, `Scores: ${seen} seen, ${computed - seen} masked, ${all - computed} skipped.`);
   }
 }
 

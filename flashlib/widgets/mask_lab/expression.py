@@ -153,11 +153,11 @@ def _refusal(node, text):
                 return "& and | bind more tightly than <; put brackets around each comparison: (c <= r) & (c < 8)"
             return f"{where} chains comparisons, not possible with arrays; write (c <= r) & (c < 8), with brackets"
         case ast.Name(name):
-            return f"{name} is no name here; there are r, c, N_q and N_k, and abs, min and max of them"
+            return f"{name} is not a name here; there are r, c, N_q and N_k, and abs, min and max of them"
         case ast.Call(ast.Name(name)) if name in FUNCTIONS:
             return f"{name} takes no named arguments here"
         case ast.Call(function):
-            return f"{_quoted(ast.unparse(function))} is no function here; there are abs, min and max"
+            return f"{_quoted(ast.unparse(function))} is not a function here; there are abs, min and max"
     return f"{where} is not accepted; a mask is made of {ACCEPTED}"
 
 
@@ -174,7 +174,7 @@ def _is_bool(node) -> bool:
 
 
 def _is_fraction(node) -> bool:
-    """Return whether an accepted number is no whole number."""
+    """Return whether an accepted number is not a whole number."""
     match node:
         case ast.Constant(value):
             return isinstance(value, float)

@@ -25,9 +25,9 @@ def draw(result) -> Picture:
     _draw_key(picture, 592, 56, f"{tiles['hidden']} hidden, skipped", None, None, hatched=True)
     y = 88
     seen = scores["seen"] / max(scores["computed"], 1)
-    told = "seen, of computed scores", f"{scores['seen']} of {scores['computed']}", seen, f"{number(100 * seen)}%"
+    share = "seen, of computed scores", f"{scores['seen']} of {scores['computed']}", seen, f"{number(100 * seen)}%"
     bars = [(row["name"], row["text"], row["ratio"], row["percent"]) for row in result["against"]]
-    for name, text, ratio, percent in [*bars, told]:
+    for name, text, ratio, percent in [*bars, share]:
         picture.text(368, y, name, 12)
         picture.text(700, y, text, 12, align="r")
         picture.box(716, y - 6, 130, 12, edge=INK)

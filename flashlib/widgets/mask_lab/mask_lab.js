@@ -7,7 +7,7 @@ class MaskLab extends Widget {
     this.pointed = null; // the row under the pointer
     this.code = h("code", { class: "flash-mask-code" });
     this.words = h("p", {});
-    this.told = h("p", {});
+    this.sentence = h("p", {});
     this.scores = new Scores(
       (row) => this.point(row),
       (row) => this.choose(row),
@@ -49,7 +49,7 @@ class MaskLab extends Widget {
         div("flash-panel flash-mask-settings", this.settings(this.controls.elements)),
         panel("mask-scores", title, hint, this.scores.picture),
         div("flash-panel flash-words flash-mask-words", this.code, this.words),
-        panel("mask-one", (this.title = h("span", {})), stepper, this.told),
+        panel("mask-one", (this.title = h("span", {})), stepper, this.sentence),
         this.parts.map(({ element }) => element),
       ),
     );
@@ -103,7 +103,7 @@ class MaskLab extends Widget {
     const row = this.pointed ?? this.row;
     this.scores.draw(row);
     setText(this.title, `Row ${row}`);
-    setSentence(this.told, this.result.rows[row]);
+    setSentence(this.sentence, this.result.rows[row]);
     this.root.dataset.row = row;
   }
 }

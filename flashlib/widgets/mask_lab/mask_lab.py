@@ -14,9 +14,9 @@ SCRIPTS = "field", "settings", "scores", "counts", "mask_lab"
 class MaskLab(Widget):
     """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
 
-    mask: "causal", "window" (of left, right), "prefix" (of n), "documents" (of lengths, a text or whole numbers;
-    what N_k leaves is one more document, what goes beyond it is cut off), "blocks" (of block x block scores, of
-    which share percent are seen), "line" (a line of Python), or one of `flashlib.masks`, which is then "given".
+    mask: "causal", "window" (left, right), "prefix" (n), "documents" (lengths, a text or whole numbers; the rest
+    of N_k is one more document, what goes beyond N_k is cut off), "blocks" (block x block scores each, share
+    percent of them seen), "line" (a line of Python), or one of `flashlib.masks`, which is then "given".
     also: a second mask, "causal", "window" or "documents"; what both see is seen. d: the head dimension, for FLOPs
     and bytes. All can be set later, from Python or on the page; a value that is not accepted then changes nothing
     and is answered in `refused`. `mask` is the mask that is shown, `result` holds all that is, `play()` plays it.

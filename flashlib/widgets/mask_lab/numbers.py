@@ -1,4 +1,4 @@
-"""What MaskLab shows: the kinds of tiles and the runs of seen keys, asked of the mask, and counts, of `cost`."""
+"""What MaskLab shows: the kinds of tiles and the runs of seen keys, from the mask, and counts, from `cost`."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ HIDDEN, CUT, WHOLE = "hcw"
 def compute(mask, N_q, N_k, B_r, B_c, d):
     """Return what the page draws and counts, as numbers, lists and texts.
 
-    runs: of each row, the first key and the one after the last of each run of seen keys. kinds: of each row block,
-    a letter for each of its tiles.
+    runs: for each row, the first key and the one after the last of each run of seen keys. kinds: for each row
+    block, a letter for each of its tiles.
     """
     tiles = mask.on(N_q, N_k)
     rows, cols = blocks(N_q, B_r), blocks(N_k, B_c)

@@ -95,7 +95,7 @@ class MaskSettings {
     return { element, show: (value) => (select.value = value) };
   }
 
-  /** Show what is chosen, and of the settings of masks those that are used. */
+  /** Show what is chosen, and only those settings of masks that are used. */
   show(chosen, used) {
     this.kind.show(chosen("kind"));
     this.also.show(chosen("also"));
@@ -105,7 +105,7 @@ class MaskSettings {
     setSentence(this.hint, HINTS[chosen("kind")]);
   }
 
-  /** Mark each field of whose name `refused` says that it holds what was not accepted. */
+  /** Mark each field that holds, as `refused` says by its name, what was not accepted. */
   mark(refused) {
     for (const [name, { invalid }] of Object.entries(this.fields)) invalid(refused(name));
   }

@@ -45,7 +45,7 @@ def loop(result) -> str:
 def rows(result, N_q, N_k, B_r, B_c) -> list[str]:
     """Return, for each row, what it sees and what its row block computes."""
     past, T_c = N_k - N_q, -(-N_k // B_c)
-    told = []
+    sentences = []
     for row, runs in enumerate(result["runs"]):
         count = sum(end - start for start, end in runs)
         at = f", at position {number(row + past)}," if past else ""
@@ -55,8 +55,8 @@ def rows(result, N_q, N_k, B_r, B_c) -> list[str]:
         tiles = _runs_of([kind != HIDDEN for kind in kinds])
         computed = T_c - kinds.count(HIDDEN)
         where = f": j{EQUALS}{listed(tiles)}" if tiles else ""
-        told.append(f"{sees} Its row block, i{EQUALS}{i}, computes {computed} of {T_c} tiles{where}.")
-    return told
+        sentences.append(f"{sees} Its row block, i{EQUALS}{i}, computes {computed} of {T_c} tiles{where}.")
+    return sentences
 
 
 def documents(lengths, N) -> str:

@@ -68,7 +68,7 @@ def check_moves(moves, parts):
 
 
 def check_order(order):
-    """Return the name of an order and its seed, or None; raise TypeError or ValueError for no order."""
+    """Return the name of an order and its seed, or None; raise TypeError or ValueError for anything else."""
     accepted = f"accepted are {', '.join(map(repr, ORDERS))}, or 'random order 3' for one of a million"
     if not isinstance(order, str):
         raise TypeError(f"order is {order!r:.30}; {accepted}")
@@ -93,6 +93,7 @@ def _numbers(name, X, accepted):
     if array.size and array.dtype.kind not in "iuf":
         items = np.array(X, dtype=object).ravel().tolist()
         odd = (f"{y!r:.30}" for y in items if isinstance(y, bool) or not isinstance(y, Real))
-        raise TypeError(f"{name} has {next(odd, 'a number too large')} in it, which is no fp64 number; {accepted}")
+        found = next(odd, "a number too large")
+        raise TypeError(f"{name} has {found} in it, which is not an fp64 number; {accepted}")
     with np.errstate(over="ignore"):  # of a long double, which is then refused
         return array.astype(np.float64)

@@ -73,7 +73,7 @@ class MergeTree extends Widget {
     this.#showPicked();
   }
 
-  /** Python has computed it already; it is only told. */
+  /** Python has computed it already; it only takes note. */
   #showPlain(on) {
     this.model.set("plain_mean", on);
     if (!this.off) this.model.save_changes();
@@ -130,14 +130,14 @@ class MergeTree extends Widget {
   }
 
   #showPicked() {
-    const { roots, nodes, told, words } = this.sent;
+    const { roots, nodes, accounts, words } = this.sent;
     const { picked, looked } = this;
     this.tree.showPicked(picked);
     const wanted = picked !== null && `${nodes[picked][0]} is picked. Pick the one to merge it with.`;
     const hint = wanted || (roots.length > 1 ? HINT : nodes.length > 1 ? DONE : "");
     const newest = nodes.length - 1;
     if (looked === null || (looked === newest && this.moves.length)) this.account.draw("The last move", words, hint);
-    else this.account.draw(`A node: ${nodes[looked][0]}`, told[looked], hint);
+    else this.account.draw(`A node: ${nodes[looked][0]}`, accounts[looked], hint);
   }
 }
 

@@ -113,7 +113,7 @@ class MergeTree(Widget):
             **{"N": N, "d": d, "roots": roots, "leaves": len(cuts) + 1 + moves.count([])},
             "nodes": [[node.name, node.ranges, node.children, node.place] for node in nodes],
             "words": explain(nodes, moves),
-            "told": [describe(node, nodes) for node in nodes],
+            "accounts": [describe(node, nodes) for node in nodes],
             "differences": root and differences(root, self._whole, d),
             "tried": [[name, node.tree, self._most(node, self._whole)] for name, node in recent],
             "count": len(tried),
@@ -122,7 +122,7 @@ class MergeTree(Widget):
         }
 
     def _most(self, a, b):
-        """Return by how much m, l and O of two nodes differ, at most."""
+        """Return the largest differences of m, l and O between two nodes."""
         found = differences(a, b, self._V.shape[1])
         return max(found[name] for name in "mlO")
 

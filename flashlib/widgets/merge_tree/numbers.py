@@ -43,7 +43,7 @@ def grow(x, V, cuts, moves):
 
 
 def moves_of(order, seed, parts, identities):
-    """Return the moves that merge so many parts, and the identity so often, in one of the ORDERS."""
+    """Return the moves that merge so many parts and so many identities, in one of the ORDERS."""
     leaves = parts + identities
     roots, pairs = list(range(leaves)), []
 
@@ -89,7 +89,7 @@ def pack(node, d):
 
 
 def differences(node, whole, d):
-    """Return by how much m, l, O, and O by the plain mean, of a node differ from those of `whole`, at most."""
+    """Return the largest differences of m, l, O, and O by the plain mean, between a node and `whole`."""
     return {
         "m": _difference(node.state.m, whole.state.m),
         "l": _difference(node.state.l, whole.state.l),
@@ -99,7 +99,7 @@ def differences(node, whole, d):
 
 
 def spread(rows, d):
-    """Return by how much m, l and O differ, at most, between any two rows of `pack`."""
+    """Return the largest differences of m, l and O between any two rows of `pack`."""
     if not rows:
         return 0.0
     known = np.delete(rows, np.s_[2 : 2 + d], axis=1)[:, : 2 + d]  # m, l, O

@@ -1,4 +1,4 @@
-// The row of MergeTree: the scores and their values, with the cuts between them. `cut` is told a place.
+// The row of MergeTree: the scores and their values, with the cuts between them. `cut` is called with a place.
 
 const LABELS = 24; // px, the names at the left
 

@@ -13,7 +13,7 @@ function sizeOf(column, leaves, d, plain) {
   return { kind: "narrow", width, height: 44, gap: 20 };
 }
 
-/** The row with its cuts, and a card for each node. `cut` is told a place, `pick` and `look` a node. */
+/** The row with its cuts, and a card for each node. `cut` is called with a place, `pick` and `look` with a node. */
 class Tree {
   constructor({ N, d }, numbers, { cut, pick, look }) {
     Object.assign(this, { d, heard: { pick, look }, cards: [], motion: new Motion() });

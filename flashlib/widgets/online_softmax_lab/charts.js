@@ -10,7 +10,7 @@ const compact = (x) => (number(x).length > 8 ? short(x) : number(x));
 
 const factor = (alpha) => `× ${compact(alpha)}`;
 
-/** Give an element a size of 0 to 1, as its "width" or "height"; of 0 it is not shown at all, nor is its outline. */
+/** Give an element a size of 0 to 1, as its "width" or "height"; at 0 neither it nor its outline is shown. */
 function measure(element, side, part) {
   element.style[side] = percent(part);
   element.hidden = !parseFloat(percent(part));

@@ -13,7 +13,7 @@ ACCEPTED = f"accepted are 1 to {MAX_N} numbers, finite or -inf, e.g. 1, 3, 2, -i
 
 
 def examples():
-    """Return rows that tell much, by name."""
+    """Return rows that show much, by name."""
     rng = np.random.default_rng(0)
     return {
         "increasing": np.arange(8.0),
@@ -40,7 +40,7 @@ def check_row(x):
     if row.dtype.kind not in "iuf":
         odd = (x_j for x_j in x if isinstance(x_j, bool) or not isinstance(x_j, Real))
         word = next((f"{x_j!r:.30}" for x_j in odd), "a number too large")
-        raise TypeError(f"x has {word} in it, which is no fp64 number; {ACCEPTED}")
+        raise TypeError(f"x has {word} in it, which is not an fp64 number; {ACCEPTED}")
     with np.errstate(over="ignore"):  # of a long double, which is then refused
         row = row.astype(np.float64)
     for j in np.flatnonzero(~(row < np.inf)):  # NaN too
@@ -49,7 +49,7 @@ def check_row(x):
 
 
 def read(text):
-    """Return the words of a text, separated by commas or spaces, as a row (N,); raise ValueError if it is none."""
+    """Return the numbers in a text, between commas or spaces, as a row (N,); raise ValueError for another word."""
     words = text.replace("−", "-").replace("∞", "inf").replace(",", " ").split()
     if len(words) > MAX_N:
         raise ValueError(f"x has {len(words)} numbers; {ACCEPTED}")
@@ -59,7 +59,7 @@ def read(text):
             row.append(float(word))
         except ValueError:
             shown = word if len(word) <= 20 else f"{word[:20]}…"
-            raise ValueError(f"“{shown}” is no number; {ACCEPTED}") from None
+            raise ValueError(f"“{shown}” is not a number; {ACCEPTED}") from None
     return check_row(row)
 
 

@@ -120,8 +120,8 @@ class OnlineLab extends Widget {
     this.scores.draw(j, phase, this.motion);
     for (const part of [this.terms, this.sum, this.update]) part.draw(j, phase, rescale, this.motion);
     this.without.show(!rescale);
-    const told = phase === "end" ? "the weights" : phase === "add" ? "add" : rescale ? "rescale" : "no rescale";
-    const where = phase === "end" ? `end: ${told}` : `score ${j + 1} of ${N}: ${told}`;
+    const doing = phase === "end" ? "the weights" : phase === "add" ? "add" : rescale ? "rescale" : "no rescale";
+    const where = phase === "end" ? `end: ${doing}` : `score ${j + 1} of ${N}: ${doing}`;
     const terms = phase === "end" ? "Weights, exp(|x| − |m|) / |l|" : "Terms of |l|, exp(|x| − |m|)";
     if (this.title.dataset.terms !== terms) this.title.replaceChildren(...formula(terms));
     this.title.dataset.terms = terms;

@@ -20,7 +20,7 @@ HEADERS = {  # and where each column begins
     "safe": 680,
     "exact": 820,
 }
-NOWHERE = 0.2  # as much of INK lies where the format has no numbers
+NOWHERE = 0.2  # the share of INK where the format has no numbers
 
 
 def draw(result) -> Picture:

@@ -55,7 +55,7 @@ class Format(NamedTuple):
 
 @cache
 def format_of(dtype) -> Format:
-    """Return the Format of a dtype's name; raise ValueError if there is none, or no library for it here."""
+    """Return the Format of a dtype's name; raise ValueError for another name, or if its library is missing."""
     if dtype not in NAMES:
         raise ValueError(f"dtype is {dtype!r}; accepted are {', '.join(NAMES)}")
     if dtype != "bfloat16":

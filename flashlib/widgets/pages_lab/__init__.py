@@ -1,4 +1,4 @@
-"""PagesLab: see paging.py."""
+"""PagesLab: what an allocator of pages does, operation by operation."""
 
 from flashlib.widgets.pages_lab.pages_lab import PagesLab
 

@@ -2,11 +2,11 @@
 class RowCounts {
   constructor() {
     this.rows = ["pages", "reserved"].map((name) => {
-      const [told, waste] = [h("span", {}), h("b", {})];
+      const [label, waste] = [h("span", {}), h("b", {})];
       const parts = ["filled", "empty"].map((part) => h("i", { class: `flash-paging-${part}` }));
       const limit = h("i", { class: "flash-paging-limit" });
       const bar = div("flash-paging-bar", parts, limit);
-      return { element: h("div", { "data-name": name }, told, waste, bar), told, waste, parts, limit };
+      return { element: h("div", { "data-name": name }, label, waste, bar), label, waste, parts, limit };
     });
     this.limit = note();
     this.element = panel("paging-counts", "Rows that hold no token", this.limit, this.rows.map(({ element }) => element));
@@ -31,8 +31,8 @@ class RowCounts {
     this.#draw(this.rows[1], each, tokens, reserved_waste, motion);
   }
 
-  #draw({ told, waste: text, parts }, words, filled, waste, motion) {
-    setText(told, words);
+  #draw({ label, waste: text, parts }, words, filled, waste, motion) {
+    setText(label, words);
     setText(text, `${waste} empty`);
     [filled, waste].forEach((rows, k) => {
       const width = `${(100 * rows) / this.most}%`;

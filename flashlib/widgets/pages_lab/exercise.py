@@ -1,4 +1,4 @@
-"""An allocator as the exercise of chapter 15 asks for it, which says less of itself than `Pages`."""
+"""An allocator as the exercise of chapter 15 asks for it, which reports less than `Pages`."""
 
 import numpy as np
 

@@ -56,8 +56,8 @@ def _draw_page(picture, frame, page, rows, x, y):
     if state == "s":
         picture.box(x + 2, y + 2, wide - 4, high - 4, edge=INK)
     picture.text(x + 5, y + 11, str(page), 10, face="bold")
-    told = STATES.get(state, frame["owners"][page])
-    picture.text(x + wide - 5, y + 11, f"✕ {told}" if wrong else told, 10, align="r")
+    owner = STATES.get(state, frame["owners"][page])
+    picture.text(x + wide - 5, y + 11, f"✕ {owner}" if wrong else owner, 10, align="r")
     written = {row for one, first, last in frame["written"] for row in range(first, last) if one == page}
     across = min(rows, 8)
     size = (wide - 10) / across

@@ -1,4 +1,4 @@
-"""The state of an allocator, as it says itself: the pages and the length of each sequence."""
+"""The state of an allocator, as it reports it: the pages and the length of each sequence."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Fault(Exception):
 
 
 class Look(NamedTuple):
-    """What was seen: of each sequence, by its name, its pages and its length; and the pages kept by content."""
+    """What was seen: for each sequence, by its name, its pages and its length; and the pages kept by content."""
 
     pages: dict
     lengths: dict
@@ -27,7 +27,7 @@ class Look(NamedTuple):
 
 
 def look(allocator, handles, n_pages) -> Look:
-    """Return the state of an allocator; raise Fault where it says none. handles: its sequences, by name."""
+    """Return the state of an allocator; raise Fault if it gives none. handles: its sequences, by name."""
     pages, lengths = {}, {}
     for name, handle in handles.items():
         table = ask(lambda h=handle: np.asarray(allocator.table([h])), f"table([{name}])")
@@ -46,15 +46,15 @@ def look(allocator, handles, n_pages) -> Look:
     return Look(pages, lengths, _kept(allocator, pages, n_pages))
 
 
-def ask(question, told):
+def ask(question, call):
     """Return the answer of an allocator; whatever it raises is a Fault."""
     try:
         return question()
     except AssertionError as error:
         words = " ".join(str(error).split()) or "something is wrong"
-        raise Fault(f"{told} says: {words:.200}.") from error
+        raise Fault(f"{call} says: {words:.200}.") from error
     except Exception as error:
-        raise Fault(f"{told} raised {raised(error)}.") from error
+        raise Fault(f"{call} raised {raised(error)}.") from error
 
 
 def raised(error) -> str:
@@ -64,7 +64,7 @@ def raised(error) -> str:
 
 
 def shown(x) -> str:
-    """Return the beginning of what something looks like, in one line."""
+    """Return the beginning of the repr of x, in one line."""
     return f"{' '.join(repr(x).split()):.60}"
 
 

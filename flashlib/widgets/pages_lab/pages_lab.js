@@ -32,7 +32,7 @@ class PagesLab extends Widget {
         this.settings(this.controls.elements),
         div("flash-controls", buttons, bar, this.status, speed),
       ),
-      div("flash-panel flash-words flash-paging-words", this.call, div("flash-paging-told", this.words, this.room)),
+      div("flash-panel flash-words flash-paging-words", this.call, div("flash-paging-sentence", this.words, this.room)),
       div("flash-paging-stage", this.strip.element, div("flash-paging-beside", this.tables.element, this.counts.element)),
       pagesLegend(),
     );

@@ -25,11 +25,11 @@ class PagesLab(Widget):
     allocator: a class that is called with n_pages and page and has the methods of `flashlib.cache.Pages`, the
     default: start, append and free, and table and lengths, by which its state is read. fork and drop may be
     missing, and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's
-    exercise is one too, see `exercise.as_played`. What it has of used, kept, free_pages, waste and check is
-    compared with what its tables say; pages in its kept_by_age are shown as kept. The first operation after which
-    something is wrong says what, and the play ends there. scenario, page and n_pages can be set later, from Python
-    or on the page; a value that is not accepted changes nothing and is answered in `refused`. `result` holds what
-    is shown.
+    exercise is one too, see `exercise.as_played`. If an allocator has used, kept, free_pages, waste or
+    check, they are compared with its tables; pages in its kept_by_age are shown as kept. The first operation after
+    which something is wrong says what, and the play ends there. scenario, page and n_pages can be set later, from
+    Python or on the page; a value that is not accepted changes nothing and is answered in `refused`. `result`
+    holds what is shown.
     """
 
     _esm = script(*(f"pages_lab/{name}.js" for name in SCRIPTS))
@@ -117,7 +117,7 @@ class PagesLab(Widget):
 
 
 def _checked_allocator(allocator):
-    """Return an allocator's class; raise TypeError if it is none that can be played."""
+    """Return an allocator's class; raise TypeError if it cannot be played."""
     if not isinstance(allocator, type):
         what = type(allocator).__name__
         raise TypeError(f"allocator is a {what}; pass the class itself, e.g. PagesLab(allocator=MyPages)")

@@ -1,4 +1,4 @@
-"""The frames of PagesLab: an allocator runs a script, and each operation of it is looked at."""
+"""The frames of PagesLab: an allocator runs a script, and is looked at after each operation."""
 
 from flashlib.widgets.pages_lab import rules, words
 from flashlib.widgets.pages_lab.look import Fault, Look, is_whole, look, raised, shown
@@ -10,8 +10,8 @@ FREE, OWNED, SHARED, KEPT = "fosk"  # a page is one of these
 class Play:
     """Runs operations on `make(n_pages, page)` and notes a frame for each, until one of them does something wrong.
 
-    takes_tokens: whether its `start` takes a prompt. A sequence for which no pages are left is put off, as is
-    every newer one before it.
+    takes_tokens: whether its `start` takes a prompt. Where no pages are left, the newest sequences are put
+    off, one after another.
     """
 
     def __init__(self, make, n_pages, page, takes_tokens=True):
@@ -60,11 +60,11 @@ class Play:
     def _call(self, call, method, *arguments):
         """Call a method and note what it says was seen; where it is wrong, note that, and stop."""
         try:
-            told, kind, marks = method(*arguments)
+            sentence, kind, marks = method(*arguments)
         except Fault as fault:
             self._note(call, f"{fault} The play ends here.", "fault", wrong=fault.pages)
             raise Stopped from fault
-        self._note(call, told, kind, **marks)
+        self._note(call, sentence, kind, **marks)
         return kind
 
     def _try(self, method, *arguments):
@@ -82,7 +82,7 @@ class Play:
         return before, self.seen
 
     def _check(self, name=None):
-        """Check what must hold after any operation, and of one sequence that it is what it has to be."""
+        """Check what must hold after any operation, and that one sequence is what it has to be."""
         if name:
             rules.check_length(name, len(self.rows.tokens[name]), self.seen, self.page)
             self.rows.check(name, self.seen)
@@ -106,14 +106,14 @@ class Play:
         self.rows.tokens[op.name] = []
         self.rows.add(op.name, op.tokens[: self.known])
         self._check(op.name)
-        return told(op.why, words.started(op.name, self.known, op.tokens, before, after)), "start", {}
+        return _sentences(op.why, words.started(op.name, self.known, op.tokens, before, after)), "start", {}
 
     def _fork(self, op):
         self._add(op.name, self._try("fork", self.handles[op.of]))
         _, after = self._look(op.name)
         self.rows.tokens[op.name] = list(self.rows.tokens[op.of])
         self._check(op.name)
-        return told(op.why, words.forked(op.name, op.of, after)), "fork", {}
+        return _sentences(op.why, words.forked(op.name, op.of, after)), "fork", {}
 
     def _add(self, name, handle):
         for other, taken in self.handles.items():
@@ -159,21 +159,21 @@ class Play:
         self._check(name)
         marks = {"written": runs(slots), "copied": copied}
         marks["taken"] = [one for one in after.pages[name] if one not in own]
-        return told(why, words.appended(name, self.page, copied, before, after)), "append", marks
+        return _sentences(why, words.appended(name, self.page, copied, before, after)), "append", marks
 
     def _drop(self, op):
         self._try("drop", self.handles[op.name], op.n)
         before, after = self._look(op.name)
         del self.rows.tokens[op.name][-op.n :]
         self._check(op.name)
-        return told(op.why, words.released(op.name, before, after)), "drop", {}
+        return _sentences(op.why, words.released(op.name, before, after)), "drop", {}
 
     def _free(self, name, why):
         self._try("free", self.handles.pop(name))
         before, after = self._look(name)
         del self.rows.tokens[name]
         self._check()
-        return told(why, words.released(name, before, after)), "free", {}
+        return _sentences(why, words.released(name, before, after)), "free", {}
 
     def _note(self, call, words, kind, written=(), copied=(), taken=(), wrong=()):
         seen, n_pages, page = self.seen, self.n_pages, self.page
@@ -207,7 +207,7 @@ class Stopped(Exception):
     """The play cannot go on."""
 
 
-def told(why, what) -> str:
+def _sentences(why, what) -> str:
     return f"{why} {what}".strip()
 
 

@@ -1,6 +1,6 @@
 """What must hold after each operation of an allocator, whoever wrote it.
 
-Beside the allocator stands what every row of every page would hold if K and V were written where it says.
+`Rows` has what every row of every page would hold if K and V were written where the allocator says.
 """
 
 import numpy as np
@@ -80,7 +80,7 @@ def check_others(name, before, after):
 
 
 def read_slots(slots, n):
-    """Return what append returned as [(page, row), ...]; raise Fault unless it is that of n tokens."""
+    """Return what append returned as [(page, row), ...]; raise Fault unless these are the slots of n tokens."""
     try:
         array = np.asarray(slots)
     except ValueError:  # lists that differ in length

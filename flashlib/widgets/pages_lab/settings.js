@@ -10,13 +10,13 @@ class PageSettings {
     );
     for (const input of this.scenario.element.querySelectorAll("input")) input.disabled = off[input.value] !== "";
     const why = Object.entries(off).filter(([, reason]) => reason);
-    const told = why.map(([name, reason]) => `“${name}” is off: ${reason}.`).join(" ");
+    const reasons = why.map(([name, reason]) => `“${name}” is off: ${reason}.`).join(" ");
     this.page = stops("page", "page", "page, rows of a page", (page) => ask({ page }));
     this.n_pages = stops("n_pages", "pages", "how many pages there are", (n_pages) => ask({ n_pages }));
     this.elements = [
       this.scenario.element,
       div("flash-paging-sizes", this.page.element, this.n_pages.element),
-      told && h("p", { class: "flash-note flash-paging-off" }, told),
+      reasons && h("p", { class: "flash-note flash-paging-off" }, reasons),
     ];
   }
 

@@ -17,7 +17,7 @@ class Strip {
       const [whose, mark] = [h("span", { class: "flash-paging-whose" }), div("flash-paging-mark")];
       const top = div("flash-paging-top", h("b", {}, String(number)), whose);
       const element = h("div", { class: "flash-paging-page", role: "listitem" }, top, div("flash-paging-rows", rows), mark);
-      return { element, rows, whose, mark, told: "" };
+      return { element, rows, whose, mark, shown: "" };
     });
     this.list.replaceChildren(...this.cells.map(({ element }) => element));
   }
@@ -32,9 +32,9 @@ class Strip {
       const [first, end] = written.get(number) ?? [0, 0];
       const [state, filled, mark] = [frame.state[number], frame.filled[number], pageMark(frame, before, number)];
       const whose = state === "o" || state === "s" ? frame.owners[number] : PAGE_STATES[state];
-      const told = [state, filled, mark, whose, first, end].join();
-      if (cell.told !== told) this.#show(cell, { number, state, filled, mark, whose, first, end });
-      cell.told = told;
+      const shown = [state, filled, mark, whose, first, end].join();
+      if (cell.shown !== shown) this.#show(cell, { number, state, filled, mark, whose, first, end });
+      cell.shown = shown;
       moving.push(...cell.rows.slice(first, end));
       if (mark.startsWith("taken") || mark === "given back") motion.from(cell.element, { opacity: 0.3 });
     });
@@ -55,7 +55,7 @@ class Strip {
     element.setAttribute("aria-label", `page ${number}: ${owned}${held}${mark && `, ${mark}`}`);
   }
 
-  /** The rows of a copy come from where they were copied. */
+  /** The rows of a copy move in from their source. */
   #move(source, target, motion) {
     if (!motion.time) return;
     const [from, to] = [source, target].map((number) => this.cells[number].element.getBoundingClientRect());

@@ -28,10 +28,10 @@ class Tables {
     for (const { name, chips, length, element } of this.rows) {
       const [own, tokens] = [frame.tables[name], frame.lengths[name]];
       element.dataset.living = own !== undefined;
-      const told = own ? `${tokens} ${tokens === 1 ? "token" : "tokens"}` : this.#absent(name, position);
-      setText(length, told);
+      const text = own ? `${tokens} ${tokens === 1 ? "token" : "tokens"}` : this.#absent(name, position);
+      setText(length, text);
       const pages = own?.length ? ` in pages ${own.join(", ")}` : "";
-      element.setAttribute("aria-label", `${name}: ${told}${pages}`);
+      element.setAttribute("aria-label", `${name}: ${text}${pages}`);
       chips.forEach((chip, k) => this.#draw(chip, frame, own?.[k], tokens - k * this.page));
     }
   }

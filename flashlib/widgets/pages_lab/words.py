@@ -1,4 +1,4 @@
-"""The sentences of PagesLab: what an operation did, told from what was seen before and after it."""
+"""The sentences of PagesLab: what an operation did, from what was seen before and after it."""
 
 MOST_NAMED = 6  # pages, or runs of them
 
@@ -13,36 +13,36 @@ def started(name, known, tokens, before, after) -> str:
         return f"{name} begins without a page."
     if not known:
         return f"None of its {len(tokens)} tokens is known; {name} begins without a page."
-    told = [f"The first {known} of its {len(tokens)} tokens are known and need not be computed."]
+    sentences = [f"The first {known} of its {len(tokens)} tokens are known and need not be computed."]
     owners = sorted({other for page in own for other in after.owners(page) if other != name})
     if shared := [page for page in own if len(after.owners(page)) > 1]:
-        told.append(f"{pages(shared)} {are(shared)} shared with {joined(owners)}.")
+        sentences.append(f"{pages(shared)} {are(shared)} shared with {joined(owners)}.")
     if kept := [page for page in own if page in before.kept and page not in shared]:
-        told.append(
+        sentences.append(
             f"{pages(kept)}, kept for {'their' if len(kept) > 1 else 'its'} content, {are(kept)} {name}'s."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def appended(name, page, copied, before, after) -> str:
     old = before.pages[name]
     taken = [one for one in after.pages[name] if one not in old]
-    told = []
+    sentences = []
     if copied:
         why = "was shared, so it" if len(before.owners(copied[0])) > 1 else f"is {name}'s alone, and yet it"
-        told.append(f"Page {copied[0]} {why} was copied to page {copied[1]}.")
+        sentences.append(f"Page {copied[0]} {why} was copied to page {copied[1]}.")
         taken.remove(copied[1])
     elif not taken:
-        told.append(f"Page {old[-1]} is {name}'s alone and has room: no page is taken.")
+        sentences.append(f"Page {old[-1]} is {name}'s alone and has room: no page is taken.")
     elif before.lengths[name] % page:
-        told.append(f"Page {old[-1]} had room for {page - before.lengths[name] % page}.")
+        sentences.append(f"Page {old[-1]} had room for {page - before.lengths[name] % page}.")
     kept = [one for one in taken if one in before.kept]
     if free := [one for one in taken if one not in kept]:
-        told.append(f"{pages(free)} {were(free)} free and {are(free)} taken.")
+        sentences.append(f"{pages(free)} {were(free)} free and {are(free)} taken.")
     if kept:
         its, content, is_ = ("their", "contents", "are") if len(kept) > 1 else ("its", "content", "is")
-        told.append(f"{pages(kept)}, kept for {its} {content}, {is_} taken: the {content} {is_} lost.")
-    return " ".join(told)
+        sentences.append(f"{pages(kept)}, kept for {its} {content}, {is_} taken: the {content} {is_} lost.")
+    return " ".join(sentences)
 
 
 def forked(name, of, after) -> str:
@@ -57,10 +57,11 @@ def released(name, before, after) -> str:
     stay = [page for page in gone if after.owners(page)]
     kept = [page for page in gone if page in after.kept]
     free = [page for page in gone if page not in stay and page not in kept]
-    told = [f"{pages(stay)} {stays(stay)} with {_owners(stay, after)}."] if stay else []
-    told += [f"{pages(kept)} {are(kept)} kept for {'their' if len(kept) > 1 else 'its'} content."] if kept else []
-    told += [f"{pages(free)} {are(free)} free."] if free else []
-    return " ".join(told) or "No page becomes free."
+    sentences = [f"{pages(stay)} {stays(stay)} with {_owners(stay, after)}."] if stay else []
+    its = "their" if len(kept) > 1 else "its"
+    sentences += [f"{pages(kept)} {are(kept)} kept for {its} content."] if kept else []
+    sentences += [f"{pages(free)} {are(free)} free."] if free else []
+    return " ".join(sentences) or "No page becomes free."
 
 
 def refused(needed, before, n_pages, raised) -> str:

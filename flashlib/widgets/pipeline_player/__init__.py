@@ -1,4 +1,4 @@
-"""PipelinePlayer: see pipelining.py."""
+"""PipelinePlayer: what each unit and each role of a pipeline does, or how it goes wrong."""
 
 from flashlib.widgets.pipeline_player.pipeline_player import PipelinePlayer
 

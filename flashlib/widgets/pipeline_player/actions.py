@@ -14,12 +14,12 @@ class Replay:
     """Lets the actions of a Report happen again; action n takes the time from n - 1 to n.
 
     timeline: a Timeline in actions, with spans of kind "act" and, where it goes wrong, "fault" on the roles.
-    told: what each action does, a sentence for each. After a deadlock the axis is one longer, for who waits then.
+    sentences: what each action does. After a deadlock the axis is one longer, for those that wait then.
     Raises ValueError if the report is of another program.
     """
 
     def __init__(self, program, report):
-        self.walk, self.told, self.fault = Walk(program), [], None
+        self.walk, self.sentences, self.fault = Walk(program), [], None
         self.spans, self.phases = [], []
         self.under_way, self.held, self.blocked = {}, {}, {}  # with since when: flights, tiles in slots, who waits
         for self.n, action in enumerate(report.actions, 1):
@@ -50,7 +50,7 @@ class Replay:
             self.fault, kind = fault, "fault"
         done = [b for b in state.barriers if state.barriers[b][2] != before[b][2]]
         self.phases += [Phase(float(self.n), b.name, before[b][2]) for b in done]
-        self.told.append(words.action(action, done))
+        self.sentences.append(words.action(action, done))
         if action.flight:
             self._land(action.flight)
             if kind == "act":
@@ -108,7 +108,7 @@ class Replay:
 
     def _end(self):
         """Close what is open, and return the end of the axis."""
-        self.n = len(self.told)
+        self.n = len(self.sentences)
         if self.fault is None:
             try:
                 self.walk.stop()

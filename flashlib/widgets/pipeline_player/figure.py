@@ -21,9 +21,9 @@ def draw(result) -> Picture:
         HEAD + 16 * len(one["fault"]) + HIGH * len(rows) + 22
         for one, rows in zip(result["programs"], shown, strict=True)
     ]
-    told = " ".join(f"{one['name']}: {one['words']}" for one in result["programs"])
+    summary = " ".join(f"{one['name']}: {one['words']}" for one in result["programs"])
     picture = Picture(
-        930, sum(heights) + 4 * len(heights) + LEGEND, f"A pipeline, what its units and roles do. {told}"
+        930, sum(heights) + 4 * len(heights) + LEGEND, f"A pipeline, what its units and roles do. {summary}"
     )
     top = 0
     for one, rows, high in zip(result["programs"], shown, heights, strict=True):
@@ -77,7 +77,7 @@ def _draw_span(picture, kind, name, start, end, role, y, scale, left=LABEL):
         inset = 4 if kind == "fma" else 1
         picture.box(x, y + inset, wide, HIGH - 2 * inset, fill=ink)
         if role % 2:
-            picture.box(x, y + HIGH - 3, wide, 2, fill=INK)  # told not by colour alone
+            picture.box(x, y + HIGH - 3, wide, 2, fill=INK)  # a sign beside the colour
     filled = kind in FILLED
     if kind in TEXT and wide >= DIGIT * len(name) + 4:
         picture.text(x + wide / 2, y + HIGH / 2, name, 9, ON_FILL if filled else INK, "m")
@@ -99,7 +99,7 @@ def _draw_legend(picture, result, top):
     marks = [("product", ", ".join(names), role) for role, names in sorted(_colours(result).items())]
     marks += [("wait", "waits", 0), ("copy", "copy", 0), ("store", "store", 0), ("fill", "a tile comes", 0)]
     marks += [("hold", "is there", 0), ("read", "is read", 0)]
-    for kind, told, role in marks:
+    for kind, text, role in marks:
         _draw_span(picture, kind, "", x, x + 18, role, top + 1, 1, left=0)
-        picture.text(x + 23, top + 9, told[:24], 10)
-        x += 36 + DIGIT * len(told[:24])
+        picture.text(x + 23, top + 9, text[:24], 10)
+        x += 36 + DIGIT * len(text[:24])

@@ -20,7 +20,7 @@ const PIPE_DIGIT = 6.3; // px, of a letter
 
 const pipeBox = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
 
-/** The class of a mark: of what is filled it says whose it is. */
+/** The class of a mark: of a filled one it says whose it is. */
 function pipeClass(kind, role) {
   if (PIPE_FILLED.has(kind)) return `flash-pipelining-role${role % PIPE_ROLES}`;
   return `flash-pipelining-${kind === "write" ? "store" : kind}`;
@@ -47,7 +47,7 @@ function pipePath(kind, x, y, wide, high) {
   }
 }
 
-/** A bar at the foot or at the head of what a role does, so that no role is told by its colour alone. */
+/** A bar at the foot or at the head of what a role does, so that roles differ not only by colour. */
 function pipeEdge(role, x, y, wide, high) {
   const [foot, head] = [pipeBox(x, y + high - 3, wide, 2), pipeBox(x, y + 1, wide, 2)];
   return ["", foot, head, foot + head, ""][role % PIPE_ROLES];

@@ -20,8 +20,8 @@ class PipelinePlayer(Widget):
     own with four tiles of keys. It is run at the speeds of `machine`, and the axis has clocks. In place of a
     Program there may be a pair, a Program and the Timeline that was recorded of it, which is shown as it is.
     report: what `pipeline.check(program)` found; if it has a fault, its schedule is played, and the axis has
-    actions. A program that goes wrong at these speeds is told in words; if it is the only one, `check` looks for a
-    schedule to play. All that is shown is from the Timeline or the Report; `result` holds it.
+    actions. A program that goes wrong at these speeds is described in words; if it is the only one, `check` looks
+    for a schedule to play. All that is shown is from the Timeline or the Report; `result` holds it.
     """
 
     _esm = script("split_lab/axes.js", *(f"pipeline_player/{name}.js" for name in SCRIPTS))
@@ -45,8 +45,8 @@ class PipelinePlayer(Widget):
         return figure.draw(self.result)
 
     def _sizes(self):
-        told = [f"{one['name']}: {' '.join([one['words'], *one['fault']])}" for one in self.result["programs"]]
-        return " ".join(told).rstrip(".")
+        programs = [f"{one['name']}: {' '.join([one['words'], *one['fault']])}" for one in self.result["programs"]]
+        return " ".join(programs).rstrip(".")
 
 
 def _programs(program) -> dict:
@@ -101,26 +101,26 @@ def _played(name, program, machine, report, alone) -> dict:
     try:
         timeline = run(program, machine)
     except Fault as fault:
-        told = words.faults(fault, "At these speeds it goes wrong: ")
+        found = words.faults(fault, "At these speeds it goes wrong: ")
         report = check(program, **SEARCH) if alone else None
         if report and report.fault:
-            return _wrong(name, program, report, told if report.fault.said != fault.said else [])
-        nothing = {"rows": [], "roles": [], "end": 0.0, "moments": [[0.0, " ".join(told)]], "acts": False}
-        return {"name": name, "words": "It does not come to its end.", "fault": told, **nothing}
+            return _wrong(name, program, report, found if report.fault.said != fault.said else [])
+        nothing = {"rows": [], "roles": [], "end": 0.0, "moments": [[0.0, " ".join(found)]], "acts": False}
+        return {"name": name, "words": "It does not come to its end.", "fault": found, **nothing}
     right = f" By its report it is {report}." if report else ""
     return _shown(name, program, timeline, words.moments(timeline), f"{words.total(timeline)}.{right}")
 
 
-def _wrong(name, program, report, told) -> dict:
+def _wrong(name, program, report, before) -> dict:
     """Return what is shown of a schedule that goes wrong."""
     replay = Replay(program, report)
-    moments, fault = words.acted(replay.told, report.fault), [*told, *words.faults(report.fault)]
+    moments, fault = words.acted(replay.sentences, report.fault), [*before, *words.faults(report.fault)]
     return _shown(name, program, replay.timeline, moments, f"{words.schedule(report)}.", fault=fault, acts=True)
 
 
-def _shown(name, program, timeline, moments, told, *, fault=(), acts=False) -> dict:
+def _shown(name, program, timeline, moments, summary, *, fault=(), acts=False) -> dict:
     return {
-        **{"name": name, "words": told, "fault": list(fault), "acts": acts},
+        **{"name": name, "words": summary, "fault": list(fault), "acts": acts},
         **{"rows": rows(program, timeline), "roles": roles(program, timeline), "moments": moments},
         "end": max(round(timeline.clocks, 2), moments[-1][0]),
     }

@@ -34,12 +34,12 @@ class PipeRows {
     this.svg = svg("svg", { role: "img", class: "flash-pipelining-rows", "aria-label": program.words });
     for (const kind of ["pointerdown", "pointermove"]) this.svg.addEventListener(kind, (event) => this.#point(event));
     const room = div("flash-pipelining-room", this.svg);
-    const told = div("flash-pipelining-told", this.words, room_of_words);
-    this.element = panel("pipelining-program", program.name, note(program.words), fault, told, room);
+    const sentence = div("flash-pipelining-sentence", this.words, room_of_words);
+    this.element = panel("pipelining-program", program.name, note(program.words), fault, sentence, room);
     this.resized = watchRoom(room, this, () => this.plot());
   }
 
-  /** Show all rows, or those of units and roles alone; and a part of the axis. */
+  /** Show all rows, or only those of units and roles; and a part of the axis. */
   look(all, view) {
     Object.assign(this, { all, view });
     this.plot();

@@ -6,25 +6,25 @@ from flashlib.pipeline import commands as c
 DONE = "All is done."
 
 
-# Of a timeline in clocks --------------------------------------------------------------------------------------
+# A timeline in clocks ----------------------------------------------------------------------------------------
 
 
 def happenings(timeline) -> dict[float, list[str]]:
     """Return what happens at each moment at which something does, in clocks; the last is the end."""
-    told = {}
+    events = {}
     begun = {(span.lane, round(span.start, 2)) for span in timeline.spans}
     said = [(span, *_said(span)) for span in timeline.spans if span.end > span.start]
     for span, _, ends in said:
         if ends and not (span.kind == "wait" and (span.lane, round(span.end, 2)) in begun):
-            told.setdefault(span.end, []).append(ends)
+            events.setdefault(span.end, []).append(ends)
     for phase in timeline.phases:
-        told.setdefault(phase.time, []).append(f"phase {phase.number} of {phase.barrier} completes")
+        events.setdefault(phase.time, []).append(f"phase {phase.number} of {phase.barrier} completes")
     waited = {(span.lane, span.name, round(span.end, 2)) for span, *_ in said if span.kind == "wait"}
     for span, begins, _ in said:
         goes_on = span.kind == "wait" and (span.lane, span.name, round(span.start, 2)) in waited
         if begins and not goes_on:
-            told.setdefault(span.start, []).append(begins)
-    return {time: told[time] for time in sorted(told)}
+            events.setdefault(span.start, []).append(begins)
+    return {time: events[time] for time in sorted(events)}
 
 
 def _said(span):
@@ -49,17 +49,17 @@ def _said(span):
 def moments(timeline) -> list[list]:
     """Return [clocks, sentence] of each moment at which something happens, from 0 to the end."""
     products, found = timeline.lane("tensor cores"), {}
-    for time, told in happenings(timeline).items():
-        found.setdefault(round(time, 2), (time, []))[1].extend(told)
+    for time, events in happenings(timeline).items():
+        found.setdefault(round(time, 2), (time, []))[1].extend(events)
     if 0.0 not in found:
         found = {0.0: (0.0, ["nothing has happened yet"])} | found
     last, sentences = max(found), []
-    for time, (exact, told) in found.items():
+    for time, (exact, events) in found.items():
         now = next((p for p in products if p.start < exact - 0.01 and exact + 0.01 < p.end), None)
         if now:
-            told = [*told, f"the tensor cores multiply {now.name} for {now.role}"]
+            events = [*events, f"the tensor cores multiply {now.name} for {now.role}"]
         end = f" {DONE}" if time == last else ""
-        sentences.append([time, f"Clock {clocks(time)}: {'; '.join(told)}.{end}"])
+        sentences.append([time, f"Clock {clocks(time)}: {'; '.join(events)}.{end}"])
     return sentences
 
 
@@ -76,7 +76,7 @@ def clocks(x) -> str:
     return f"{x:.0f}"
 
 
-# Of a schedule in actions -------------------------------------------------------------------------------------
+# A schedule in actions ---------------------------------------------------------------------------------------
 
 
 def command(one) -> str:
@@ -123,14 +123,14 @@ def action(one, phases) -> str:
     return f"{one.role} {command(made)}{into}{done}."
 
 
-def acted(told, found) -> list[list]:
+def acted(actions, found) -> list[list]:
     """Return [action, sentence] of each action, with the fault at the end."""
     sentences = [[0.0, "Nothing has happened yet."]]
-    for n, one in enumerate(told, 1):
-        last = f" Here it goes wrong: {fault(found)}" if n == len(told) and found.kind != Kind.DEADLOCK else ""
+    for n, one in enumerate(actions, 1):
+        last = f" Here it goes wrong: {fault(found)}" if n == len(actions) and found.kind != Kind.DEADLOCK else ""
         sentences.append([float(n), f"Action {n}: {one}{last}"])
     if found.kind == Kind.DEADLOCK:
-        sentences.append([len(told) + 1.0, f"Nobody can go on: {found.said}."])
+        sentences.append([len(actions) + 1.0, f"Nobody can go on: {found.said}."])
     return sentences
 
 
@@ -139,7 +139,7 @@ def fault(found) -> str:
 
 
 def faults(found, where="") -> list[str]:
-    """Return a fault in sentences: of a deadlock who waits for whom, one for each."""
+    """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
     if found.kind != Kind.DEADLOCK:
         return [f"{where}{fault(found)}"]
     return [f"{where}{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]

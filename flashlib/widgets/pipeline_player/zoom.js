@@ -29,7 +29,7 @@ class PipeZoom {
     this.#go(start, start + wide);
   }
 
-  /** Go on to another part if the one that is shown has not this time. */
+  /** Go on to another part if the one that is shown does not have this time. */
   follow(at) {
     this.at = at;
     const [from, to] = this.view;

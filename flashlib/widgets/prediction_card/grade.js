@@ -1,4 +1,4 @@
-// Whether an answer is right, and what there is to say of it: what flashlib/checks/engine/prediction.py says of a call.
+// Whether an answer is right, and what there is to say of it: as flashlib/checks/engine/prediction.py does for a call.
 
 function isEqual(a, b, tolerance) {
   if (Array.isArray(a)) return a.length === b.length && a.every((x, k) => isEqual(x, b[k], tolerance));
@@ -40,14 +40,14 @@ function gradePart(field, text) {
 
 /** The verdict on what is given, {part: text}: its outcome, a sentence, and the reason once all was answered. */
 function grade({ fields, reason }, given) {
-  const told = (field, problem) => (fields.length > 1 ? `${field.label}: ${problem}` : problem);
+  const labelled = (field, problem) => (fields.length > 1 ? `${field.label}: ${problem}` : problem);
   const answered = fields.filter(({ part }) => given[part]);
   if (!answered.length) return { outcome: "open", sentence: "" };
   const slips = answered.filter((field) => READ[field.kind](given[field.part], field) === undefined);
-  const slip = (field) => told(field, `“${given[field.part]}” ${EXPECTED[field.kind](field)}`);
+  const slip = (field) => labelled(field, `“${given[field.part]}” ${EXPECTED[field.kind](field)}`);
   if (slips.length) return { outcome: "open", sentence: `${slips.map(slip).join("; ")}.` };
   const problems = answered.map((field) => [field, gradePart(field, given[field.part])]).filter(([, problem]) => problem);
-  const problem = problems.map((pair) => told(...pair)).join("; ");
+  const problem = problems.map((pair) => labelled(...pair)).join("; ");
   const left = fields.filter(({ part }) => !given[part]).map(({ label }) => label);
   if (left.length) return { outcome: "open", sentence: `${problem || "Right so far"}; left: ${left.join(", ")}.` };
   return problem ? { outcome: "wrong", sentence: `${problem}.`, reason } : { outcome: "right", sentence: reason };

@@ -8,12 +8,12 @@ from flashlib.widgets.widget import Widget, script, style
 class PredictionCard(Widget):
     """Ask for the parts of a prediction, and say whether they are right, and why.
 
-    The page grades: so it answers at once, also while Python is busy and where there is none.
+    The page grades, so it answers at once, also while Python is busy or is not there.
 
-    name: of the question. fields: a list of dicts, a part each: `part`, its name; `label`; `kind`, "number",
+    name: the question's. fields: a list of dicts, one for each part: `part`, its name; `label`; `kind`, "number",
     "bool", "choice", "tuple" or "set"; `right`, as a learner would type it, and `shown`, as a verdict says it;
     `wrong`, pairs of a wrong answer and what it overlooks; `choices`; `length` of a tuple; `tolerance`, relative,
-    of a number. reason: said with every verdict. given: {part: text} of an earlier time. keep: called with what
+    of a number. reason: said with every verdict. given: {part: text} from an earlier time. keep: called with what
     is given.
     """
 

@@ -1,4 +1,4 @@
-// What a learner typed, as a value: a number, a list, a set; undefined where it is none of the kind that is asked for.
+// What a learner typed, as a value: a number, a list, a set; undefined if it is not of the kind that is asked for.
 
 /** "-0.5", "1e-3", "1/1024", "65 504", "−∞", "inf" or "nan" as a number. */
 function readNumber(text) {

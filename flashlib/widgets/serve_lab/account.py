@@ -9,7 +9,7 @@ ABSENT, WAITS, READS, AGAIN, HELD, DECODES, PREEMPTED, EMPTY = " wpaidxe"
 
 
 class Sums(NamedTuple):
-    """Numbers of a whole run. waits: of each request, the steps from its arrival until its first token."""
+    """Numbers of a whole run. waits: for each request, the steps from its arrival until its first token."""
 
     steps: int
     written: int
@@ -25,9 +25,9 @@ class Sums(NamedTuple):
 class Account:
     """Follows the Records of a run, step by step.
 
-    lanes: of each request its letters, one for a step. parts: of each request [step, tokens read of its prompt or
-    again, whether that ended with a token written]. first, last: the steps in which each wrote its first and its
-    last token. frames: one a step.
+    lanes: for each request its letters, one for a step. parts: for each request [step, tokens read of its prompt
+    or again, whether that ended with a token written]. first, last: the steps in which each wrote its first and
+    its last token. frames: one a step.
     """
 
     def __init__(self, requests, records, *, batch, continuous):
@@ -109,11 +109,11 @@ class Account:
         self.frames.append(frame)
 
     def _read(self, record):
-        """Return whose prompts this step has read to the end, without a word computed again."""
+        """Return the requests whose prompts this step has read to the end, without tokens computed again."""
         return [k for k, _ in record.chunks if self._done[k] >= self.requests[k].prompt]
 
     def _why(self, record, taken):
-        """Return why those who wait do."""
+        """Return why requests wait."""
         if not record.waiting:
             return ""
         if taken == self.batch:
@@ -123,7 +123,7 @@ class Account:
         return words.no_pages(record.waiting[0])
 
     def padded(self, steps) -> list[dict]:
-        """Return the frames, and after the last one what is left then, as many as there are steps."""
+        """Return a frame for each of so many steps; those after the last one show what is left then."""
         last = self.frames[-1]
         end = dict.fromkeys(last, 0) | {"kept": last["kept"], "free": last["free"], "words": words.DONE}
         return self.frames + [end] * (steps - len(self.frames))

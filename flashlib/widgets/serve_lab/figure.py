@@ -72,9 +72,9 @@ def _draw_lane(picture, run, k, y, wide):
     picture.box(LABEL + wide * (run["last"][k] + 1) - 1, y, 2, HIGH, fill=INK)
 
 
-def _draw_strip(picture, run, y, wide, told, all_, parts):
+def _draw_strip(picture, run, y, wide, label, all_, parts):
     """Draw a bar for each step, against a frame as high as all there is."""
-    picture.text(12, y + STRIP / 2, told, 11)
+    picture.text(12, y + STRIP / 2, label, 11)
     picture.box(LABEL, y, wide * run["steps"], STRIP, edge=INK, dotted=True)
     for step, frame in enumerate(run["frames"][: run["steps"]]):
         bottom = y + STRIP

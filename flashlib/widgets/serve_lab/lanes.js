@@ -15,9 +15,9 @@ class Lanes {
     this.svg = svg("svg", { role: "img", class: "flash-serving-lanes" });
     for (const kind of ["pointerdown", "pointermove"]) this.svg.addEventListener(kind, (event) => this.#point(event));
     const room = div("flash-serving-room", this.svg);
-    const told = div("flash-serving-told", this.words, this.room_of_words);
+    const sentence = div("flash-serving-sentence", this.words, this.room_of_words);
     const title = `${name[0].toUpperCase()}${name.slice(1)} batching`;
-    this.element = panel(`serving-run flash-serving-${name}`, title, note(note_text), told, room);
+    this.element = panel(`serving-run flash-serving-${name}`, title, note(note_text), sentence, room);
     this.resized = watchRoom(room, this, () => this.#plot());
   }
 
@@ -118,11 +118,11 @@ class Lanes {
       });
     });
     const frame = box(this.#x(0), y, this.run.steps * this.wide, LANES.strip);
-    const told = { slots: `slots: ${all}`, tokens: `tokens: ≤ ${all}`, pages: `pages: ${all}` }[name];
+    const label = { slots: `slots: ${all}`, tokens: `tokens: ≤ ${all}`, pages: `pages: ${all}` }[name];
     return [
       svg("path", { class: "flash-serving-frame", d: frame }),
       ...bars.map((d, k) => svg("path", { class: `flash-serving-bar-${STRIPS[name][k][1]}`, d })),
-      this.#text(0, y + LANES.strip / 2 + 4, told),
+      this.#text(0, y + LANES.strip / 2 + 4, label),
     ];
   }
 

@@ -22,13 +22,13 @@ class Model:
         return Cache(n_pages, page, 1, self.E.shape[1], dtype=self.E.dtype)
 
     def check_prompt(self, prompt, n):
-        """Return a prompt as a list: the widget's own are good, and there is no longest."""
+        """Return a prompt as a list: the widget's own are valid, and may have any length."""
         return list(prompt)
 
     def step(self, rows, cache, sequences, over=None):
         """Return the logits of new tokens, (B, n, vocab), and leave their K and V in the cache.
 
-        rows: B lists of n tokens. over: not asked, there is one way to attend.
+        rows: B lists of n tokens. over: unused, there is one way to attend.
         """
         import torch  # only when called: `sampling.choose`, by which tokens are drawn, takes a tensor
 

@@ -18,7 +18,7 @@ class Columns {
     this.element = panel(`serving-${name}`, title, this.note, table, below);
   }
 
-  /** rows: of each its name and a text for each run. */
+  /** rows: for each its name, and a text for each run. */
   show(rows) {
     if (this.rows?.length !== rows.length) {
       this.rows = rows.map(([, ...values]) => [h("th", { scope: "row" }), ...values.map(() => h("td", {}))]);
@@ -30,7 +30,7 @@ class Columns {
 
 /** The rows of a step, from a frame of each run. */
 const rowsOf = (frames, batch) =>
-  Object.entries(NOW).map(([name, told]) => [
-    told,
+  Object.entries(NOW).map(([name, label]) => [
+    label,
     ...frames.map((frame) => (name === "taken" ? `${frame.taken} of ${batch}` : String(frame[name]))),
   ]);

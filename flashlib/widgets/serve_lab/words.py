@@ -9,25 +9,26 @@ NAMES = {True: "continuous", False: "static"}
 def step(record, arrived, known, again, firsts, read, why) -> str:
     """Return what a step does.
 
-    arrived: requests. known: (request, how many tokens the cache had). again: of each request, how many tokens are
-    computed a second time. firsts: requests that write their first token. read: those whose prompt ends here.
+    arrived: requests. known: (request, how many tokens the cache had). again: for each request, how many tokens
+    are computed a second time. firsts: requests that write their first token. read: those whose prompt ends here.
     why: why requests wait.
     """
-    told = []
+    sentences = []
     if arrived:
-        told.append(f"{named(arrived)} {verb(arrived, 'arrives', 'arrive')}.")
+        sentences.append(f"{named(arrived)} {verb(arrived, 'arrives', 'arrive')}.")
     if record.preempted:
         who = f"{named(sorted(record.preempted))} {verb(record.preempted, 'is', 'are')} preempted"
-        told.append(f"{who}: too few pages were free.")
-    told += [f"{n} tokens of {named([k]).lower()} are in the cache already." for k, n in known]
+        sentences.append(f"{who}: too few pages were free.")
+    sentences += [f"{n} tokens of {named([k]).lower()} are in the cache already." for k, n in known]
     if record.decoded:
-        told.append(f"{named(record.decoded)} {verb(record.decoded, 'decodes', 'decode')}.")
-    told += [_chunk(k, n, again[k], k in read, k in firsts, k in dict(record.wrote)) for k, n in record.chunks]
+        sentences.append(f"{named(record.decoded)} {verb(record.decoded, 'decodes', 'decode')}.")
+    wrote = dict(record.wrote)
+    sentences += [_chunk(k, n, again[k], k in read, k in firsts, k in wrote) for k, n in record.chunks]
     if record.finished:
-        told.append(f"{named(sorted(record.finished))} {verb(record.finished, 'is', 'are')} finished.")
+        sentences.append(f"{named(sorted(record.finished))} {verb(record.finished, 'is', 'are')} finished.")
     if record.waiting:
-        told.append(f"{named(record.waiting)} {verb(record.waiting, 'waits', 'wait')}: {why}.")
-    return " ".join(told) or "There is nothing to do."
+        sentences.append(f"{named(record.waiting)} {verb(record.waiting, 'waits', 'wait')}: {why}.")
+    return " ".join(sentences) or "There is nothing to do."
 
 
 def _chunk(k, n, again, read, first, wrote) -> str:
@@ -52,7 +53,7 @@ def no_pages(k) -> str:
 
 
 def totals(sums) -> list[list[str]]:
-    """Return the rows of the table: what is counted, and that of each run."""
+    """Return the rows of the table: what is counted, and the count of each run."""
     rows = {
         "steps": lambda s: s.steps,
         "tokens written a step": lambda s: s.written / s.steps,
@@ -65,7 +66,7 @@ def totals(sums) -> list[list[str]]:
         "preemptions": lambda s: s.preempted,
         "tokens computed again": lambda s: s.again,
     }
-    return [[told, *(number(of(one)) for one in sums)] for told, of in rows.items()]
+    return [[name, *(number(of(one)) for one in sums)] for name, of in rows.items()]
 
 
 def equal(same, requests) -> str:

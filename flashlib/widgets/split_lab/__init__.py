@@ -1,4 +1,4 @@
-"""SplitLab: see splitting.py."""
+"""SplitLab: the keys of one query split over programs, and merged."""
 
 from flashlib.widgets.split_lab.split_lab import SplitLab
 

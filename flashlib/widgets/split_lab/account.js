@@ -20,7 +20,7 @@ function ofPart(k, { ranges, tile }, states) {
 function ofMerge(k, { n, nodes }, states) {
   const { m, l, O_acc, alphas } = states[k];
   const [a, b] = nodes.children[k - n].map((child) => states[child]);
-  const [first, second] = nodes.children[k - n].map((child) => told(nodes.spans[child]));
+  const [first, second] = nodes.children[k - n].map((child) => nameOfSpan(nodes.spans[child]));
   const factor = (state, alpha) => `exp(${number(state.m)} − ${inBrackets(m)}) = ${number(alpha)}`;
   return [
     `a: ${first}, b: ${second}.`,
@@ -31,7 +31,7 @@ function ofMerge(k, { n, nodes }, states) {
   ];
 }
 
-const told = ([first, end]) =>
+const nameOfSpan = ([first, end]) =>
   end === first + 1 ? `part ${first}` : `parts ${first} ${end === first + 2 ? "and" : "to"} ${end - 1}`;
 
 /** The State of one node, a part or a merge, and buttons to the one before and after it. */

@@ -28,7 +28,7 @@ STOPS = {  # of the sliders
 
 
 def stops(tiles) -> dict[str, list[int]]:
-    """Return the stops of the sliders; there are as many parts as can be made of so many tiles, and asked for."""
+    """Return the stops of the sliders; those of parts end at what can be made of so many tiles, and asked for."""
     most = min(tiles, model.MOST_PARTS)
     return STOPS | {"parts": sorted({*(n for n in STOPS["parts"] if n <= most), most})}
 

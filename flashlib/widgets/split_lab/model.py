@@ -44,7 +44,7 @@ def tiles_of(N_k) -> int:
 
 
 def made(tiles, parts, B=1) -> int:
-    """Return how many parts each of B sequences has of which all have so many tiles, if `parts` are asked for.
+    """Return how many parts each of B sequences of so many tiles has, if `parts` are asked for.
 
     Source: `_parts` of flashlib/kernels/decode_passes.py. There `parts` counts those of all sequences, as here.
     """
@@ -100,7 +100,7 @@ class Call:
 
     @property
     def default(self) -> int:
-        """How many parts of a sequence `decode` makes where it is not told."""
+        """How many parts of a sequence `decode` makes by default."""
         places = max(1, self.places // self.H_k)
         return made(tiles_of(self.N_k), -(-2 * self.B // places) * places - self.B + 1, self.B)
 

@@ -94,7 +94,7 @@ def in_one_go(N_k) -> Attention:
 
 
 def difference(found, exact) -> float:
-    """Return by how much O and lse differ, at most."""
+    """Return the largest difference of O and lse."""
     return float(max(np.abs(found.O - exact.O).max(), abs(found.lse - exact.lse)))
 
 
@@ -108,7 +108,7 @@ def outline(N_k):
 def pack(nodes, N_k) -> bytes:
     """Return what the page draws, as float64.
 
-    That is the outline; of each node m, l, O_acc and both alphas; O and lse of the root, and those in one go.
+    That is the outline; for each node m, l, O_acc and both alphas; O and lse of the root, and those in one go.
     """
     rows = [[s.m, s.l, *s.O_acc, *alphas] for s, alphas in zip(nodes.states, nodes.alphas, strict=True)]
     ends = [(*end.O, end.lse) for end in (finished(nodes.states[-1]), in_one_go(N_k))]

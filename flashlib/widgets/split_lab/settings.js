@@ -22,7 +22,7 @@ class SplitSettings {
     this.order = choice("order", "order of merging", ORDERS, (order) => ask({ order }));
     const options = gpus.map((name) => [name, name]);
     this.gpu = choice("gpu", "GPU", options, (gpu) => ask({ gpu }));
-    const title = "as many parts as the kernel makes where it is not told";
+    const title = "as many parts as the kernel makes by default";
     this.own = h(
       "button",
       { type: "button", class: "flash-button flash-text", title, onclick: () => ask({ parts: this.default }) },

@@ -14,7 +14,7 @@ OF_THE_CALL = "N_k", "B", "H_k", "group", "d", "gpu"
 
 
 class SplitLab(Widget):
-    """Show decoding with split keys: what each program leaves, what that merges to, and what it is good for.
+    """Show decoding with split keys: the State that each program leaves, their merge, and the time it saves.
 
     N_k: keys of a sequence, 1 to 65536. parts: into about how many parts they are split, as `kernels.decode` does,
     1 to 256. order: of merging the States, "row" or "tree". These three decide the States, which are those of one

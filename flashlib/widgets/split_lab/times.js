@@ -68,8 +68,8 @@ class Times {
       svg("circle", { class: "flash-split-now", cx: x(n), cy: y(now[1]), r: 5 }),
       path("record", record.map(([parts, time]) => cross(x(parts), y(time))).join("")),
     );
-    const told = `${number(now[1])} microseconds with ${n} parts, by the model`;
-    this.svg.setAttribute("aria-label", `time over the number of parts: ${told}; ${record.length} points measured`);
+    const chosen = `${number(now[1])} microseconds with ${n} parts, by the model`;
+    this.svg.setAttribute("aria-label", `time over the number of parts: ${chosen}; ${record.length} points measured`);
   }
 
   #axes(x, y, most, low, high) {

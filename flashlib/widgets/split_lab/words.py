@@ -13,11 +13,12 @@ def parts(setting, ranges) -> str:
     tiles = model.tiles_of(N_k)
     sizes = sorted({-(-(end - begin) // model.B_C) for begin, end in ranges})
     each = f"in {n} parts of {' or '.join(map(str, sizes))}" if n > 1 else "in one part"
-    told = f"{counted(N_k, 'key')} {'are' if N_k > 1 else 'is'} {counted(tiles, 'tile')} of {model.B_C}, {each}."
+    are = "are" if N_k > 1 else "is"
+    sentence = f"{counted(N_k, 'key')} {are} {counted(tiles, 'tile')} of {model.B_C}, {each}."
     if n < asked:
         most = -(-tiles // asked)
-        told += f" Asked were {asked} parts; with at most {counted(most, 'tile')} in each, {n} are enough."
-    return told
+        sentence += f" Asked were {asked} parts; with at most {counted(most, 'tile')} in each, {n} are enough."
+    return sentence
 
 
 def merges(setting, n, depth) -> str:
@@ -34,30 +35,31 @@ def busy(call, n) -> str:
     """Return how much of the GPU the call occupies."""
     sms, (waves, last) = GPUS[call.gpu].sms, call.waves(n)
     programs = call.programs(n)
-    told = f"{counted(programs, 'program')} on the {sms} multiprocessors of the {call.gpu}"
+    sentence = f"{counted(programs, 'program')} on the {sms} multiprocessors of the {call.gpu}"
     if programs < sms:
-        return f"{told}: {sms - programs} of these have nothing to do, {number(100 * (sms - programs) / sms)}%."
+        idle = sms - programs
+        return f"{sentence}: {idle} of these have nothing to do, {number(100 * idle / sms)}%."
     if waves == 1:
-        return f"{told}: all are busy, in one wave."
-    return f"{told}, {call.places} at a time: {waves} waves, {last} in the last."
+        return f"{sentence}: all are busy, in one wave."
+    return f"{sentence}, {call.places} at a time: {waves} waves, {last} in the last."
 
 
 def time(call, n, curve) -> str:
     """Return what the model says, against one part and against the best number of parts."""
     now, one = call.time(n).total, call.time(1).total
     best, least = fastest(curve)
-    told = f"By the model {microseconds(now)}"
+    sentence = f"By the model {microseconds(now)}"
     if n > 1 and now <= one:
-        told += f", {number(one / now)} times as fast as one part"
+        sentence += f", {number(one / now)} times as fast as one part"
     elif n > 1:
-        told += f", {number(now / one)} times as long as one part"
+        sentence += f", {number(now / one)} times as long as one part"
     if now <= least * (1 + 1e-9):
-        return f"{told}; no other number of parts is faster."
-    return f"{told}; {counted(best, 'part')} would take {microseconds(least)}, the least."
+        return f"{sentence}; no other number of parts is faster."
+    return f"{sentence}; {counted(best, 'part')} would take {microseconds(least)}, the least."
 
 
 def equal(difference) -> str:
-    """Return that what was merged is attention."""
+    """Return that the merge equals attention in one go."""
     if difference == 0:
         return "Merged, O and lse equal attention in one go to the last bit."
     return f"Merged, O and lse equal attention in one go to {number(difference)}, which is rounding."

@@ -1,4 +1,4 @@
-"""TilingLab: see tiling.py."""
+"""TilingLab: what a block size costs in bytes moved and in SRAM."""
 
 from flashlib.widgets.tiling_lab.tiling_lab import TilingLab
 

@@ -83,7 +83,7 @@ class TileMap {
       }
     }
     this.even.setAttribute("d", even);
-    const place = (B) => Math.log2(B / blocks[0]); // between two cells if B is no power of two
+    const place = (B) => Math.log2(B / blocks[0]); // between two cells if B is not a power of two
     this.here.setAttribute("transform", `translate(${place(B_c)} ${place(B_r)})`);
     this.#select(blocks.indexOf(B_r), blocks.indexOf(B_c));
     this.#star(best);

@@ -39,7 +39,7 @@ def compute(N, d, B_r, B_c, capacity, dtype, causal, order):
 def _grid(N, B_r, B_c, causal):
     """Count the tiles, and group them into at most MAX_DRAWN squares a side.
 
-    Of each row of squares, those before `whole` are computed wholly and those before `some` in part; the rest is
+    In each row of squares, those before `whole` are computed wholly and those before `some` in part; the rest is
     skipped. `rows` and `cols` are the edges of the squares in rows and columns of S.
     """
     tiles = cost.tiles_per_row_block(N, N, B_r=B_r, B_c=B_c, causal=causal)
@@ -112,7 +112,7 @@ def _map(N, d, capacity, dtype, causal, order):
     held = [[cost.sram_bytes(B_r, B_c, d, dtype) for B_c in BLOCKS] for B_r in BLOCKS]
     fits = [[bytes_ <= capacity * KB for bytes_ in row] for row in held]
     own, other = (0, 1) if OWN[order] == "B_r" else (1, 0)
-    best = min(  # of equal ones that with the fewest steps
+    best = min(  # of equal ones, the one with the fewest steps
         ((totals[r][c], -(r, c)[other], (r, c)[own], r, c) for r in range(9) for c in range(9) if fits[r][c]),
         default=None,
     )

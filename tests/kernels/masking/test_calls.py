@@ -275,7 +275,7 @@ def test_more_tiles_than_a_grid_has_programs_are_refused(device, monkeypatch):
         (
             lambda r, c: np.ones((5, 5), bool),
             TypeError,
-            "asked for a torch tensor and returned a NumPy array: look",
+            "given a torch tensor and returned a NumPy array: look",
         ),
         (lambda r, c: (r >= c)[:2], ValueError, r"returned the shape \(2, 5\) .* that broadcasts to \(5, 5\)"),
         (lambda b, h, r, c: (r >= c + 0 * h)[:1, :2], ValueError, "it must return one that broadcasts to"),
@@ -301,7 +301,7 @@ def test_a_function_that_takes_no_tensors_is_told_so(device):
     Q, K, V, _ = tensors(device, 5, 5)
     table = np.eye(5, dtype=bool)
     for f in (lambda r, c: table[r, c], lambda r, c: (c <= r) and (c < 4)):
-        with pytest.raises(TypeError, match="cannot be asked for torch tensors .*: compare r and c with & and |"):
+        with pytest.raises(TypeError, match="does not work on torch tensors .*: compare r and c with & and |"):
             forward.attention(Q, K, V, mask=masks.from_function(f))
 
 
