@@ -146,7 +146,7 @@ def row_of(rung):
     found = played(rung, SQUARE)[2]
     row = {"rung": rung, "d": 64, "N": SQUARE[1], "H": SQUARE[0], **found.launched, "grid": len(found.events)}
     row["points"] = [[point.kind, point.what] for point in found.points]
-    return row | {"programs": [timelines.told(found, row, number) for number in range(row["grid"])]}
+    return row | {"programs": [timelines.recorded_program(found, row, number) for number in range(row["grid"])]}
 
 
 @pytest.mark.parametrize("rung", measured.MODELS)
