@@ -309,7 +309,7 @@ def test_a_wrong_result_is_not_recorded(name, on_a_cpu, monkeypatch):
     wrong = found._replace(**{name: getattr(found, name).clone()})
     getattr(wrong, name).view(-1)[5] += 0.01
     monkeypatch.setattr(instrumented, "attention", lambda Q, K, V, rung: wrong)
-    with pytest.raises(AssertionError, match=f"{name} of r3_turns with marks is not that"):
+    with pytest.raises(AssertionError, match=f"{name} of r3_turns with marks is not the same"):
         timelines.measure("r3_turns", *on_a_cpu)
 
 
