@@ -87,7 +87,7 @@ clean: ## remove .venv and caches; never workspace/, which holds your work
 	  \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 	@echo "Removed .venv and caches. Kept workspace/, which holds your work."
 
-lock: setup ## pin anew what comes along with requirements*.txt, in constraints.txt
+lock: setup ## pin again in constraints.txt all that requirements*.txt bring along
 	@$(PY) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q "$(UV)" && .venv/lock/bin/uv pip compile -q \
 	  --universal --python-version 3.11 --no-header --no-annotate --no-emit-package flashlib \
 	  requirements.txt requirements-test.txt -o constraints.txt

@@ -18,7 +18,7 @@ NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine t
 
 
 def scope(nodeid):
-    """Return the name of what runs in one process, one after the other.
+    """Return the name of a group of tests that run in one process, one after the other.
 
     A notebook has one kernel for all its cells. Tests in the browser share a JupyterLab, so there are two groups.
     The cases of a test of kernels or of answers may be apart: there are too many for one process.
@@ -95,7 +95,7 @@ else:
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print what became of the answers that tests/checks/test_answers.py recorded, in whatever process."""
+    """Print the results of the answers that tests/checks/test_answers.py recorded, in any process."""
     named, accepted = defaultdict(list), defaultdict(int)
     for report in terminalreporter.stats.get("passed", []):
         for key, value in report.user_properties:

@@ -1,11 +1,11 @@
 """Time FlashAttention in bf16 on one GPU, ours and its peers in one run; without a GPU, NumPy's.
 
-For what is timed without one see `flashlib.bench.cpu`. The sizes keep B * N = 16384 tokens and H * d = 2048.
-TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, half of it if
-causal. MB are the most that a call holds beyond its inputs and outputs.
+See `flashlib.bench.cpu` for what is timed without one. The sizes keep B * N = 16384 tokens and H * d = 2048.
+TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, half of them
+if causal. MB are the most that a call holds beyond its inputs and outputs.
 
-What is recorded: `rows`, those sizes; `more`, other d, and heads that share K and V; of the forward pass `short`
-and `calls`, see `flashlib.bench.short_sequences`. Each row says in `kernels` what was compiled of ours, see
+A record has `rows`, those sizes; `more`, other d, and heads that share K and V; for the forward pass also `short`
+and `calls`, see `flashlib.bench.short_sequences`. Each row lists our compiled kernels in `kernels`, see
 `flashlib.bench.common.records`. A peer that cannot take a size has None there.
 """
 
@@ -42,7 +42,7 @@ BACKWARD = {"backward_dkv": {}, "backward_dq": {}, "backward_fused": {}}
 
 
 def table(sizes, measure, peers, kernels, notes) -> list:
-    """Return the rows of these sizes, and print each as it is known."""
+    """Return the rows of these sizes, and print each as soon as it is known."""
     names = "".join(f"{name:>15}" for name in peers)
     harness.say(f"TFLOP/s\n  d  causal      N   heads{names}   ours / sdpa_flash")
     rows = []
@@ -96,7 +96,7 @@ def main():
 
 
 def summary(rows) -> str:
-    """Return geometric means over SDPA's flash, and what is held."""
+    """Return geometric means of the speed over SDPA's flash, and the memory that is held."""
     lines = []
     for name in ("ours", "ours_fused", "sdpa_cudnn", "flex"):
         ratios = [ratio(row, name) for row in rows if row["tflops"].get(name)]
@@ -110,7 +110,7 @@ def summary(rows) -> str:
 
 
 def ratio(row, name):
-    """Return the speed of a peer over that of SDPA's flash at one size."""
+    """Return a peer's speed relative to SDPA's flash at one size."""
     return row["tflops"][name] / row["tflops"]["sdpa_flash"]
 
 

@@ -2,13 +2,14 @@
 
     python -m flashlib.bench.backward_ladder --out notebooks/data/h200_backward_ladder.json
 
-dQ, dK and dV in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. The forward pass is made once and not timed.
-Gradients of one head are verified before each timing. Rungs b4 to b6 try several launch options, b5 and b6 those
-that were fastest a rung below; the fastest is marked. TFLOP/s count five matrix products, whatever is computed.
+dQ, dK and dV in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. The forward pass runs once and is not timed.
+Gradients of one head are verified before each timing. Rungs b4 to b6 try several launch options, b5 and b6
+start from the fastest of the rung before; the fastest is marked. TFLOP/s count five matrix products, whatever is
+computed.
 
-After the ladder and the peers comes each pass by itself, as it is and with one of its ideas taken back. What both
-passes need of each row is made once, outside of what is timed. There TFLOP/s count the products of that pass: four
-for dK and dV, and three for dQ. Both make S and dP, so the two together are seven products and not five.
+After the ladder and the peers, each pass is timed by itself, as it is and with one of its ideas taken back. What
+both passes need of each row is computed once and not timed. Here TFLOP/s count the products of that pass: four for
+dK and dV, and three for dQ. Both compute S and dP, so together they have seven products and not five.
 """
 
 import copy
@@ -32,7 +33,7 @@ STAGES = (2, 3)
 class Problem(ladder.Problem):
     """One size, its gradients, and what the forward pass kept.
 
-    A rung's run(problem, **options) returns the function that is timed; what it does before is not.
+    A rung's run(problem, **options) returns the function that is timed; what it does before that is not timed.
     """
 
     def __init__(self, B, H, N, d, causal, **options):
@@ -40,7 +41,7 @@ class Problem(ladder.Problem):
         self.O, self.lse = kernels("forward").attention(*self.tensors, causal=causal)
 
     def only(self, name, gradients, products):
-        """Return the problem of a pass that makes these gradients with so many products a tile."""
+        """Return the problem for a pass that makes only these gradients, with this many products a tile."""
         one = copy.copy(self)
         one.row = self.row | {"pass": name}
         one.expected = {gradient: self.expected[gradient] for gradient in gradients}
@@ -57,7 +58,7 @@ class Problem(ladder.Problem):
 
 
 def peer(name):
-    """Return the run of a peer, by autograd. It chooses its tiles; those of its row are told, not asked for."""
+    """Return the run of a peer, by autograd. It chooses its tiles itself; its options only record them."""
 
     return lambda problem, **_: problem.run(BACKWARD_PEERS[name])
 
@@ -74,7 +75,7 @@ def kernel(**fixed):
 
 
 def one_pass(name, **switches):
-    """Return the run of a pass of `backward_ideas` with these switches."""
+    """Return the run of a pass of `kernels.ablations.backward` with these switches."""
 
     def run(problem, **options):
         ideas = kernels("ablations.backward")
@@ -106,7 +107,7 @@ def chosen_fused(problem, tried):
 
 
 def of_its_own(problem, tried):
-    """The tuned tile of the pass that this problem is."""
+    """The tuned tile of the pass that this problem is for."""
     return [dict(zip(SMALL, getattr(_tuned(problem), problem.row["pass"]), strict=True))]
 
 
@@ -164,9 +165,9 @@ DQ = [
 
 
 def measure(ds=ladder.DS, notes=None) -> list:
-    """Return all rows: of each size the ladder, the peers, and the ideas of each pass one by one."""
+    """Return all rows: for each size the ladder, the peers, and the ideas of each pass one by one."""
     rows = []
-    harness.say("TFLOP/s with B_r B_c num_warps num_stages, of ours for dK/dV, then for dQ; * the best of a rung")
+    harness.say("TFLOP/s with B_r B_c num_warps num_stages, ours for dK/dV, then for dQ; * the best of a rung")
     for d, causal in itertools.product(ds, (False, True)):
         with harness.stopwatch(f"d = {d}, causal = {causal}"):
             problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
@@ -174,7 +175,7 @@ def measure(ds=ladder.DS, notes=None) -> list:
             rows += ladder.climb(problem, PEERS, "peer")
             rows += ladder.climb(problem.only("dkv", ("dK", "dV"), 4), DKV, "ideas")
             rows += ladder.climb(problem.only("dq", ("dQ",), 3), DQ, "ideas")
-            del problem  # its memory, before the next one's
+            del problem  # frees its memory before the next one is made
     return rows
 
 

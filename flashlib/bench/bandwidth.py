@@ -1,4 +1,4 @@
-"""The bytes a second that a GPU's memories give: reads that its L2 cache serves, and a copy in DRAM."""
+"""Measure the bandwidth of a GPU's memories: reads that its L2 cache serves, and a copy in DRAM."""
 
 import torch
 
@@ -11,8 +11,8 @@ from flashlib.bench.common import harness
 
 TILE, WARPS = 4096, 8  # numbers of 4 bytes that a program reads at a time
 PROGRAMS = 8  # on each multiprocessor: with 8 warps each, as many as have room
-TIMES = 200  # each number is read so often; only the first time it comes from DRAM
-LARGE = 2 * 10**9  # bytes of what is copied
+TIMES = 200  # each number is read this often; only the first time it comes from DRAM
+LARGE = 2 * 10**9  # bytes to copy
 
 
 def l2_read() -> tuple[int, float]:
@@ -32,7 +32,7 @@ def l2_read() -> tuple[int, float]:
 
 
 def numbers(n_tiles, device="cuda"):
-    """Return so many tiles of small whole numbers, whose sums fp32 holds exactly."""
+    """Return n_tiles tiles of small whole numbers, whose sums fp32 holds exactly."""
     return (torch.arange(n_tiles * TILE, device=device) % 7).float()
 
 
@@ -44,7 +44,7 @@ def read(X, sums, times):
 
 
 def check(what, sums, X, times):
-    """Raise AssertionError unless each number was read so often."""
+    """Raise AssertionError unless each number was read this often."""
     given, expected = sums.double().sum().item(), times * X.double().sum().item()
     if given != expected:
         raise AssertionError(f"{what} are wrong: the sum is {given:.0f}, and should be {expected:.0f}")

@@ -1,4 +1,4 @@
-"""The variants that `flashlib.bench.variants` times, as each of those who are compared takes them."""
+"""The variants that `flashlib.bench.variants` times, in the form each competitor takes."""
 
 import math
 from collections.abc import Callable
@@ -14,10 +14,10 @@ BLOCK = 128
 
 
 class Case(NamedTuple):
-    """One variant, as each of the three takes it.
+    """One variant, in the form each of the three takes.
 
-    mask: of N and H. flex_mask, flex_score: the functions of FlexAttention, made of N, H and the device, or None.
-    numbers: what SDPA adds to scores, of N, H and the device; None: it cannot.
+    mask(N, H): our mask. flex_mask(N, H, device), flex_score(N, H, device): FlexAttention's functions, or None.
+    numbers(N, H, device): what SDPA adds to scores; None if it cannot.
     """
 
     name: str
@@ -43,7 +43,7 @@ def ids(N):
 
 
 def table(N, share):
-    """Return random blocks of which this share is seen, and those on the diagonal."""
+    """Return a random table of blocks: this share of them is seen, and all on the diagonal."""
     T = N // BLOCK
     return (np.random.default_rng(N).random((T, T)) < share) | np.eye(T, dtype=bool)
 
@@ -59,7 +59,7 @@ def window(W):
 
 
 def numbers_of(mask):
-    """Return what makes SDPA's numbers of a mask of N: 0 where a score is seen, -inf elsewhere."""
+    """Return a function that makes SDPA's numbers from a mask: 0 where a score is seen, -inf elsewhere."""
 
     def numbers(N, H, device):
         r, c = torch.arange(N, device=device)[:, None], torch.arange(N, device=device)
@@ -74,8 +74,8 @@ def causal(N, H, device):
 
 
 def _documents(N, H, device):
-    of = torch.from_numpy(ids(N)).to(device)
-    return lambda b, h, q, k: of[q] == of[k]
+    document = torch.from_numpy(ids(N)).to(device)
+    return lambda b, h, q, k: document[q] == document[k]
 
 
 def _blocks(share):

@@ -2,12 +2,11 @@
 
     python -m flashlib.bench.counters --out notebooks/data/h200_counters.json
 
-Three places are read. At the SMs: what arrives from the L2 cache and what leaves for it. In the L2 cache: what it
-is asked for by the SMs, where one answer may go to several. At DRAM: what HBM delivers and takes. Registers that
-spill to local memory, where a tile was too large for them, are counted by themselves too: what is stored of them
-leaves the SM. Each call is counted twice: with the caches emptied before every kernel ("cold"), and as the
-kernels before it, and the profiler's work, leave them ("warm"). Needs a CUDA device, `ncu` on the path, and the
-right to read the counters.
+Three places are read. At the SMs: what arrives from the L2 cache and what leaves for it. In the L2 cache: what
+the SMs request, where one answer may go to several. At DRAM: what HBM delivers and takes. Registers that spill to
+local memory, because a tile is too large for them, are also counted separately: their stores leave the SM. Each
+call is counted twice: with the caches emptied before every kernel ("cold"), and with the caches as earlier kernels
+and the profiler leave them ("warm"). Needs a CUDA device, `ncu` on the path, and permission to read the counters.
 """
 
 import argparse
@@ -53,7 +52,7 @@ BACKENDS = {
 
 
 class Call(NamedTuple):
-    """One attention at one size. B_r and B_c are those of our kernel, 0 where they are not ours to set."""
+    """One attention at one size. B_r and B_c: the tile of our kernel, 0 for the others."""
 
     name: str
     N: int
@@ -78,7 +77,7 @@ class Call(NamedTuple):
             return scaled_dot_product_attention(Q, K, V, is_causal=self.causal)
 
     def closed_form(self) -> Traffic | None:
-        """Return what `cost` says that all heads move, or None where it says nothing."""
+        """Return the bytes that all heads move by `cost`, or None where it has no formula."""
         if self.name == "standard":
             head = cost.standard_traffic(self.N, self.N, self.d, dtype=DTYPE)
         elif self.name == "ours":
@@ -123,7 +122,7 @@ def run_under_profiler():
 
 
 def profile(cache_control):
-    """Return what `parse` makes of a run of all calls under ncu."""
+    """Run all calls under ncu, and return the counters as `parse` does."""
     command = [
         *("ncu", "--csv", "--page", "raw", "--nvtx", "--profile-from-start", "off", "--clock-control", "none"),
         *("--cache-control", cache_control, "--metrics", ",".join(metric for metric, _ in METRICS.values())),
@@ -136,7 +135,7 @@ def profile(cache_control):
 
 
 def parse(text):
-    """Return {label: kernels} of what `ncu --csv --page raw --nvtx` prints; of each its name, grid and METRICS."""
+    """Return {label: kernels} from what `ncu --csv --page raw --nvtx` prints; each has name, grid and METRICS."""
     lines = [line for line in text.splitlines() if not line.startswith("==")]
     units, *rows = csv.DictReader(lines)
     labels = {call.label for call in CALLS}
@@ -162,7 +161,7 @@ def main():
     parser.add_argument("--under-profiler", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("The counters need a CUDA device, and there is none. Recorded runs are in notebooks/data.")
+        sys.exit("The counters need a CUDA device; torch finds none. Recorded runs are in notebooks/data.")
     if args.under_profiler:
         return run_under_profiler()
     if not shutil.which("ncu"):

@@ -3,7 +3,7 @@
     python -m flashlib.bench.cpu --out run.json
 
 Every result is verified before it is timed. Plain NumPy is the usual three lines, `plain` in this file. Both run
-with one thread: NumPy uses more for matrix products only, and how well is a matter of the library it was built
+with one thread: NumPy uses more for matrix products only, and how well depends on the library it was built
 with. Time is the median of several runs, taken by turns, and `system_ms` of it was spent in the operating system,
 most of that for fresh memory. Memory is the most that NumPy held at once, without Q, K and V.
 """

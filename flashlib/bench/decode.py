@@ -1,4 +1,4 @@
-"""Time decoding on one GPU: ours over contiguous caches, pages and fp8, SDPA, and a copy of as many bytes.
+"""Time decoding on one GPU: ours over contiguous caches, pages and fp8, and SDPA; beside them a copy in DRAM.
 
     python -m flashlib.bench.decode --out notebooks/data/h200_decode.json
 
@@ -7,11 +7,11 @@ in a CUDA graph that goes through several caches, so that none is found in the L
 
     rows     us: microseconds of a call; "ours", "ours_last" (one kernel, the last program merges) and "sdpa", the
              backend that torch chooses; bytes: of K and V, and scales, that a call reads; share: bytes a second
-             over those of the copy, which reads and writes
-    parts    ours at one size, by the number of parts that were asked for
+             relative to the copy, which reads and writes
+    parts    ours at one size, by the number of parts
     shared   many sequences with one prompt: read once; in the same pages, but read by each; in pages of their own
     cpu      microseconds of the CPU for a step (append, rotate, attend) as calls, and as one CUDA graph
-    memory   bytes of a token and layer; what of the rows of a cache holds no token, for lengths as in `ragged`
+    memory   bytes of a token and layer; the share of empty rows in a cache, for lengths as in `ragged`
 """
 
 import argparse
@@ -32,7 +32,7 @@ from flashlib.cache import Pages, storage
 from flashlib.lm import rotary
 
 D = 128
-COLD = 4 * 10**8  # bytes of caches that are gone through, many times what an L2 cache holds
+COLD = 4 * 10**8  # bytes of caches to go through, many times what an L2 cache holds
 REPLAYS = 20  # of a graph, at least: a call of some microseconds is shorter than what surrounds it
 LONG = 32768
 
@@ -54,7 +54,7 @@ class Size(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What a call reads of K and V, and of their scales."""
+        """The bytes of K and V, and of their scales, that a call reads."""
         return self.tokens * storage.bytes_per_token(self.H_k, D, itemsize=1 if self.fp8 else 2, scales=self.fp8)
 
 
@@ -82,7 +82,7 @@ SIZES = [
 
 
 class Problem:
-    """Queries and caches of one size, as many caches as are needed to find none of them in the L2 cache."""
+    """Queries and caches of one size: so many caches that none of them is found in the L2 cache."""
 
     def __init__(self, size, device="cuda", cold=COLD):
         self.size, self.device = size, device
@@ -111,7 +111,7 @@ class Problem:
         return {"K": K, "V": V, "k_scale": k_scale, "v_scale": v_scale}
 
     def run(self, attention):
-        """Return what is timed: attention(Q, **cache) of one cache after the other."""
+        """Return what is timed: attention(Q, **cache) over one cache after the other."""
         turns = itertools.cycle(self.caches)
         return lambda: attention(self.Q, **next(turns))
 
@@ -128,7 +128,7 @@ class Problem:
         harness.verify(f"O of {name} at {size}", attention(self.Q, **cache)[-1:, -group:], exact.O, plain.O)
 
     def _of_last(self, cache, name, n):
-        """Return K or V of the last head and sequence, (1, 1, n, d), in fp64."""
+        """Return K or V for the last head and sequence, (1, 1, n, d), in fp64."""
         X, scale = cache[name][:, -1].double(), cache.get(f"{name.lower()}_scale")
         X = X if scale is None else X * scale[:, -1, :, None]
         if "table" in cache:
@@ -151,17 +151,17 @@ def sdpa(Q, K, V, lengths):
 
 
 def peers(size) -> dict:
-    """Return who takes a size: SDPA neither pages nor fp8, nor lengths."""
-    of_all = {"ours": ours}
+    """Return the attentions that take a size: SDPA takes neither pages nor fp8 nor lengths."""
+    attentions = {"ours": ours}
     if not size.fp8:
-        of_all["ours_last"] = ours_last
+        attentions["ours_last"] = ours_last
     if not (size.page or size.fp8 or size.lengths):
-        of_all["sdpa"] = sdpa
-    return of_all
+        attentions["sdpa"] = sdpa
+    return attentions
 
 
 def graph_us(problem, attentions) -> dict:
-    """Return microseconds of a call of each, in CUDA graphs that were replayed side by side."""
+    """Return the microseconds of a call of each attention, in CUDA graphs replayed side by side."""
     times = max(REPLAYS // len(problem.caches), 1) * len(problem.caches)
     graphs = {name: harness.captured(problem.run(f), times) for name, f in attentions.items()}
     ms = harness.side_by_side({name: graph.replay for name, graph in graphs.items()})
@@ -219,12 +219,12 @@ def with_a_prompt(B=64, prompt=8192, own=512, page=64, device="cuda", cold=COLD)
 
 
 def _shared(table, n):
-    """Return the table with the first n pages of the first sequence in all of them."""
+    """Return the table in which all sequences begin with the first n pages of the first."""
     return torch.cat([table[:1, :n].expand(len(table), -1), table[:, n:]], dim=1).contiguous()
 
 
 def steps(B=8, N=4096, page=16, device="cuda") -> dict:
-    """Return what a step takes the CPU: the new token appended, its query rotated, and attention."""
+    """Return the CPU's time for a step: append the new token, rotate its query, attend."""
     problem = Problem(Size(B, *GQA, N, page), device, cold=0)
     cache, turned = problem.caches[0], rotary.angles(N, D, device=device)
     K_new, V_new = (torch.randn(B, GQA[1], 1, D, device=device, dtype=torch.bfloat16) for _ in range(2))
@@ -244,7 +244,7 @@ def steps(B=8, N=4096, page=16, device="cuda") -> dict:
 
 
 def memory(B=256, N=1000) -> list:
-    """Return bytes of a token and layer for heads and dtypes, and what of a cache's rows is empty."""
+    """Return bytes of a token and layer for heads and dtypes, and the share of empty rows in a cache."""
     kinds = {"MHA": (32, 2), "GQA": (8, 2), "MQA": (1, 2), "GQA in fp8": (8, 1)}
     rows = [
         {"case": name, "bytes_per_token": storage.bytes_per_token(H_k, D, itemsize=n, scales=n == 1)}

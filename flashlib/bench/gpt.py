@@ -3,9 +3,9 @@
     python -m flashlib.bench.gpt --out notebooks/data/h200_gpt.json
 
 Weights and batches are the same in every run. Each model is verified before it is trained, its logits on the first
-batch against those in fp32; the loss of its first step is compared too. Our attention is trained to the end, and
-SDPA's flash three times: it adds gradients up in an order that changes, so its runs diverge by chance alone.
-How far the smoothed curves of each two of these four are apart, at most, is in `apart`. The others take only the
+batch against those in fp32; the loss of its first step is compared too. One run with our attention goes to the
+end, and three with SDPA's flash: it adds gradients up in an order that changes, so its runs differ by chance.
+`apart` has the largest distance between the smoothed curves of each two of these four. The others take only the
 first steps by the same schedule, which suffices for time and memory: standard attention, and ours with activation
 checkpointing and in `torch.compile`.
 ms is the median of a step on the GPU's clock, the first ones left out; MB are all that torch held at once.
@@ -35,7 +35,7 @@ from flashlib.lm.model import LM, Config
 TEXT = Path(__file__).resolve().parents[2] / "notebooks" / "data" / "shakespeare.txt"
 SIZES = {"layers": 6, "width": 512, "heads": 8, "kv_heads": 8, "context": 4096}
 BATCH, STEPS, SHORT, WARMUP, LR = 8, 300, 40, 10, 1e-3
-WINDOW = 20  # steps that a smoothed curve takes the mean of
+WINDOW = 20  # steps in each mean of a smoothed curve
 BF16 = 2**-9  # the largest relative error of rounding to it
 
 
@@ -58,7 +58,7 @@ def compiled(model):
 
 
 class Run(NamedTuple):
-    """A model to train. whole: to the end; else SHORT steps. needed: whether all fails where it does."""
+    """A model to train. whole: to the end; else SHORT steps. needed: whether the benchmark fails if it does."""
 
     name: str
     attention: Callable
@@ -103,11 +103,11 @@ class Problem:
 
 
 def train(run, problem) -> dict:
-    """Return the row of one run. ms is None where one that is not needed failed; then why."""
+    """Return the row of one run. If one that is not needed fails, ms is None and `reason` says why."""
     row = {"run": run.name, "ms": None, "mb": None, "loss": []}
     try:
         return row | verified_and_trained(run, problem)
-    except Exception as error:  # whatever a compiler, a driver or a library has to say
+    except Exception as error:  # whatever a compiler, a driver or a library raises
         if run.needed:
             raise
         return row | {"reason": harness.reason(error)}
@@ -126,19 +126,19 @@ def verified_and_trained(run, problem) -> dict:
 
 
 def smooth(losses):
-    """Return the mean of every WINDOW losses that follow each other."""
+    """Return the moving average of the losses over WINDOW steps."""
     window = min(WINDOW, len(losses))
     return np.convolve(losses, np.full(window, 1 / window), mode="valid")
 
 
 def difference(one, other) -> float:
-    """Return the largest difference of two smoothed curves, as far as both go."""
+    """Return the largest difference between two smoothed curves, as far as both go."""
     n = min(len(one["loss"]), len(other["loss"]))
     return float(np.abs(smooth(one["loss"][:n]) - smooth(other["loss"][:n])).max())
 
 
 def measure(problem) -> tuple[list, list]:
-    """Return the rows of all runs, and of each two that were trained to the end how far they are apart."""
+    """Return the rows of all runs, and the distance between each two that were trained to the end."""
     rows = []
     for run in RUNS:
         with harness.stopwatch(run.name):
@@ -165,10 +165,10 @@ def line(row) -> str:
 def main():
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.gpt", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"of the runs to the end; default {STEPS}")
+    parser.add_argument("--steps", type=int, default=STEPS, help=f"steps of the runs to the end; default {STEPS}")
     args = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("The GPT is trained on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
+        sys.exit("The GPT is trained on a CUDA device; torch finds none. Recorded runs are in notebooks/data.")
     record = {**harness.environment(), "dtype": "bfloat16", **SIZES, "batch": BATCH, "lr": LR}
     harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
     problem = Problem(TEXT.read_text(encoding="utf-8"), SIZES, BATCH, args.steps)

@@ -2,10 +2,10 @@
 
     python -m flashlib.bench.hopper --out notebooks/data/h200_hopper.json
 
-What is recorded: `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
+A record has `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
 longer and ragged sequences, fp16; `rungs`, each rung of the ladder and the finished kernel; `calls`, microseconds
-that the CPU needs for a call. TFLOP/s count as there. `error` is the largest of O against fp64, on the heads that
-are verified. A peer that cannot take a size, or a rung that is refused, has None there.
+that the CPU needs for a call. TFLOP/s count as there. `error` is the largest error of O against fp64, on the heads
+that are verified. A peer that cannot take a size, or a rung that refuses it, has None there.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def hopper(Q, K, V, causal):
 
 
 def rungs() -> dict:
-    """Return the peers of `rungs`: {name of the kernel as compiled: peer}, the finished one last."""
+    """Return the peers of `rungs`, {name of the compiled kernel: peer}, the finished kernel last."""
     from flashlib.kernels.compiler import registry
 
     def peer(kernel):
@@ -76,13 +76,13 @@ def measure(size, dtype=torch.bfloat16, device="cuda", given=None) -> dict:
             exact, _ = problem.expected["O"]
             errors[name] = float(f"{(problem.part(made[0]).double() - exact).abs().max().item():.3g}")
             runs[name] = run
-    told = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
-    row = told | {"dtype": str(dtype).removeprefix("torch."), **harness.compare(given, runs, problem.flops)}
+    sizes = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
+    row = sizes | {"dtype": str(dtype).removeprefix("torch."), **harness.compare(given, runs, problem.flops)}
     return row | {"error": errors}
 
 
 def call(size) -> dict:
-    """Return the row of a short call: microseconds of the CPU for each peer, which is verified first."""
+    """Return the row of a short call: microseconds of the CPU for each peer, each verified first."""
     problem, runs = Problem(size, whole=True), {}
     for name, peer in PEERS.items():
         run = problem.run(peers.chosen_sdpa if name in peers.BACKENDS else peer)
@@ -97,7 +97,7 @@ def call(size) -> dict:
 
 
 def ratios(rows, over, dtype=None) -> list:
-    """Return the speed of the Hopper kernel over that of a peer in each row that has both."""
+    """Return the speed of the Hopper kernel relative to a peer, for each row that has both."""
     both = [row["tflops"] for row in rows if row["tflops"].get(over) and dtype in (None, row["dtype"])]
     return [tflops["hopper"] / tflops[over] for tflops in both]
 
@@ -110,7 +110,7 @@ def summary(rows) -> str:
             mean = geometric_mean(found)
             lines.append(f"hopper / {name}: geometric mean {mean:.3f} of {len(found)}, smallest {min(found):.3f}")
     worse = [row for row in rows if row["error"]["hopper"] > row["error"]["ours"]]
-    return "\n".join([*lines, f"its error is larger than that of ours in {len(worse)} of {len(rows)}"])
+    return "\n".join([*lines, f"its error is larger than ours in {len(worse)} of {len(rows)}"])
 
 
 def steps(rows) -> str:
@@ -124,7 +124,7 @@ def steps(rows) -> str:
 
 
 def table(sizes, notes, given=None) -> list:
-    """Return the rows of (Size, dtype), and print each as it is known. given: as in `measure`."""
+    """Return the rows of (Size, dtype), and print each as soon as it is known. given: as in `measure`."""
     names = [name.removeprefix("hopper_") for name in given or PEERS]
     harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
     rows = []
@@ -143,7 +143,7 @@ def main():
     parser.add_argument("--out", help="a JSON file to record the run in")
     args = parser.parse_args()
     if not torch.cuda.is_available() or harness.capability() != 90:
-        parser.exit(1, "The Hopper kernel is timed on a GPU of compute capability 9.0, and there is none.\n")
+        parser.exit(1, "The Hopper kernel is timed on a GPU of compute capability 9.0; torch finds none.\n")
     torch.manual_seed(0)
     record = harness.environment()
     harness.say(", ".join(f"{key} {value}" for key, value in record.items()))

@@ -3,10 +3,10 @@
     python -m flashlib.bench.ladder --out notebooks/data/h200_ladder.json
 
 Forward pass in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. Each call is verified on one head before it is
-timed. Rungs 6 to 8 try several launch options, 7 and 8 those among them that were fastest a rung below; the
-fastest is marked. After the ladder and the peers come, one by one, kernels without one of FlashAttention-2's three
-ideas, and beside them rung 5 with the same options: a small tile, with which none spills registers on an H200.
-Last comes rung 8 with one wait in each step and with two.
+timed. Rungs 6 to 8 try several launch options, 7 and 8 start from the fastest of the rung before; the fastest is
+marked. After the ladder and the peers, kernels without one of FlashAttention-2's three ideas are timed one by one,
+and rung 5 beside them with the same options: a small tile, with which none spills registers on an H200. The last
+part is rung 8 with one wait in each step and with two.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from flashlib import cost
 from flashlib.bench.common import harness, problem, records
 from flashlib.bench.common.peers import PEERS, kernels
 
-DS = 128, 64  # 128 first: what was compiled for it is noted, which takes a while
+DS = 128, 64  # 128 first: what it was compiled to is noted, which takes a while
 TOKENS, WIDTH, N = 16384, 2048, 4096
 FEW_HEADS = 16  # of one long sequence: too few programs for a large GPU, unless rows are parallel
 CEILING = 8192
@@ -34,7 +34,7 @@ PIPELINED = SMALL | {"num_stages": 2}
 
 
 class Problem(problem.Problem):
-    """One size; row: as a row says it."""
+    """One size; row: its fields in a row of the record."""
 
     def __init__(self, B, H, N, d, causal, **options):
         super().__init__(problem.Size(B, H, H, N, d, causal), **options)
@@ -42,7 +42,7 @@ class Problem(problem.Problem):
         self.N, self.d, self.causal = N, d, causal
 
     def compiled(self, row) -> tuple[dict, dict]:
-        """Return what `records` wants of a row: the size, and the kernels with what they are asked for."""
+        """Return what `records` takes for a row: the size, and the kernels with their options."""
         return self.size.compiled, self.launches(row["rung"], row["options"])
 
     def launches(self, rung, options) -> dict:
@@ -72,7 +72,7 @@ class Rung(NamedTuple):
 
 
 def kernel(module, **switches):
-    """Return a run of a rung, which is a module of flashlib.kernels."""
+    """Return the run of a rung that is a module of flashlib.kernels."""
     return lambda Q, K, V, causal, **options: (
         kernels(module).attention(Q, K, V, causal=causal, **switches, **options).O
     )
@@ -160,7 +160,7 @@ WITHOUT = [
 
 
 def time(rung, problem, options, part) -> dict:
-    """Return the row of one call: verified, then timed. ms is None where the GPU or a library cannot; then why."""
+    """Return the row of one call: verified, then timed. If the GPU or a library cannot, ms is None."""
     row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.row, "options": options}
     row |= {"ms": None, "tflops": None, "flop_per_byte": None}
     traffic = rung.traffic and rung.traffic(problem, **options)
@@ -169,7 +169,7 @@ def time(rung, problem, options, part) -> dict:
     try:
         run = problem.ready(rung, options)
         given = run()
-    except Exception as error:  # whatever a compiler, a driver or a library has to say
+    except Exception as error:  # whatever a compiler, a driver or a library raises
         return row | {"reason": harness.reason(error)}
     problem.verify(f"{rung.name} at {problem.row} with {options}", given, rung.roundings)
     ms = min(harness.median_ms(run, rep_ms=100) for _ in range(2))  # what else the GPU does can only add
@@ -179,7 +179,7 @@ def time(rung, problem, options, part) -> dict:
 def climb(problem, rungs, part, notes=None) -> list:
     """Return the rows of these rungs, one below the other; `best` marks the fastest of each.
 
-    notes: gets those rows of which it is recorded what was compiled.
+    notes: gets the rows that record what was compiled.
     """
     rows, tried = [], []
     for rung in rungs:
@@ -196,7 +196,7 @@ def climb(problem, rungs, part, notes=None) -> list:
 
 def ceiling() -> list:
     """Return rows of what limits attention: a matrix product, reads that the L2 cache serves, a copy in DRAM."""
-    from flashlib.bench import bandwidth  # when it is called, as Triton may not be installed
+    from flashlib.bench import bandwidth  # only when called: Triton may not be installed
 
     A, B = (torch.randn(CEILING, CEILING, device="cuda", dtype=torch.bfloat16) for _ in "AB")
     exact, plain = A[:64].double() @ B.double(), (A[:64].float() @ B.float()).bfloat16()
@@ -224,7 +224,7 @@ def line(row) -> str:
 
 
 def measure(ds=DS, notes=None) -> list:
-    """Return all rows: of each size the ladder, the peers, and FlashAttention-2's ideas one by one."""
+    """Return all rows: for each size the ladder, the peers, and FlashAttention-2's ideas one by one."""
     rows = ceiling()
     for row in rows:
         speed = f"{row['gb_per_s']} GB/s" if row["tflops"] is None else f"{row['tflops']} TFLOP/s"
@@ -237,7 +237,7 @@ def measure(ds=DS, notes=None) -> list:
             rows += climb(problem, OTHERS, "peer")
             rows += climb(problem, [PARTNER, *WITHOUT], "fa2")
             rows += climb(problem, [ONE_WAIT, TWO_WAITS], "wait", notes)
-            del problem  # its memory, before the next one's
+            del problem  # frees its memory before the next one is made
             few = Problem(1, FEW_HEADS, TOKENS, d, causal)
             rows += climb(few, [PARTNER, WITHOUT[1]], "fa2")
     return rows
@@ -249,7 +249,7 @@ def main(name="ladder", description=__doc__, measure=measure):
     parser.add_argument("--quick", action="store_true", help="d = 128 only")
     args = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("The ladder is timed on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
+        sys.exit("The ladder is timed on a CUDA device; torch finds none. Recorded runs are in notebooks/data.")
     torch.manual_seed(0)
     record = {**harness.environment(), "dtype": "bfloat16"}
     harness.say(", ".join(f"{key} {value}" for key, value in record.items()))

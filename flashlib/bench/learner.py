@@ -1,7 +1,7 @@
 """`bench.mine(my_attention)`: a learner's kernel beside ours and others'.
 
-On a GPU each is verified and timed, all in one run. Without one, all are compiled for an H100, and what a thread
-and a program of each take is shown.
+On a GPU each is verified and timed, all in one run. Without one, all are compiled for an H100, and a table shows
+what a thread and a program of each take.
 """
 
 import inspect
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
-CAPABILITY = 90  # of the H100, for which is compiled where there is no GPU
+CAPABILITY = 90  # of the H100: kernels are compiled for it where there is no GPU
 DS = 64, 128
 N = 4096
 ATTENTION_PEERS = "ours", "sdpa_flash", "sdpa_cudnn", "flex"
@@ -21,7 +21,7 @@ ROWS, LENGTHS = 2**15, (1024, 4096, 16384)  # of the matrices whose rows become 
 
 @dataclass(frozen=True)
 class Beside:
-    """What is known of kernels, a table: its title, the heads of its columns, and its rows."""
+    """A table about kernels: its title, the heads of its columns, and its rows."""
 
     title: str
     heads: tuple[str, ...]
@@ -47,13 +47,13 @@ class Kind(NamedTuple):
 
 
 def mine(answer):
-    """Return a table of a function of yours beside ours and others'; on a GPU of attention also show a figure.
+    """Return a table of your function beside ours and others'; for attention on a GPU also show a figure.
 
     answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or
     my_softmax(X), which returns the softmax of each row of a matrix. It must launch kernels of your own.
     On a GPU a result with more than twice the error of a plain implementation in the same dtype is not timed.
-    Without one nothing is run: whether it is right, `checks` says.
-    Raises TypeError for what is no such function, and CompileError where the compiler cannot do it.
+    Without a GPU nothing is run: `checks` says whether it is right.
+    Raises TypeError if it is not such a function, and CompileError if the compiler fails.
     """
     kind = KINDS.get(_parameters(answer))
     if kind is None:
@@ -68,7 +68,7 @@ def mine(answer):
 
 
 def _parameters(answer):
-    """Return how many arguments a function must or may be given by position, 0 of what is no function."""
+    """Return how many arguments a function must or may be given by position, 0 for what is not a function."""
     try:
         given = inspect.signature(answer).parameters.values()
     except (TypeError, ValueError):
@@ -136,12 +136,12 @@ def _attention_timed(answer):
     torch.manual_seed(0)
     sizes = [Size(4, 2048 // d, 2048 // d, N, d, causal) for d in DS for causal in (False, True)]
     speeds = {size: measure(size, peers)["tflops"] for size in sizes}
-    told = harness.environment()
-    _draw(speeds, f"Forward pass, N = {N}, bf16, {told['gpu']}")
+    environment = harness.environment()
+    _draw(speeds, f"Forward pass, N = {N}, bf16, {environment['gpu']}")
     rows = [
         (_words(size), *[speed[name] or "-" for name in peers], _ratio(speed)) for size, speed in speeds.items()
     ]
-    title = "TFLOP/s, bf16, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(N=N, **told)
+    title = "TFLOP/s, bf16, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(N=N, **environment)
     return Beside(title, ("", *peers, "yours / ours"), rows)
 
 
@@ -201,9 +201,9 @@ def _softmax_timed(answer):
         moved = 2 * X.numel() * X.element_size()
         speeds = [round(moved / ms[name] / 1e6) if name in ms else "-" for name in peers]
         rows.append((f"rows of {length}", *speeds))
-    told = harness.environment()
+    environment = harness.environment()
     title = "GB/s, one reading and one writing counted, fp32, {gpu}, torch {torch}, Triton {triton}, {date}"
-    return Beside(title.format(**told), ("", *peers), rows)
+    return Beside(title.format(**environment), ("", *peers), rows)
 
 
 KINDS = {

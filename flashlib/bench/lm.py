@@ -2,7 +2,7 @@
 
     python -m flashlib.bench.lm --out notebooks/data/lm.safetensors
 
-Without such a device, where our kernels are interpreted, it is trained in fp32 with SDPA, in an hour or so.
+Without a CUDA device, where our kernels are interpreted, it is trained in fp32 with SDPA, in an hour or so.
 The last tenth of the text is held out, and the weights are those of the step with the lowest loss there: the text
 is short, and a model that is trained longer learns it by heart. Before training, the logits of the first batch are
 verified against those in fp64. After it, the file is loaded on the CPU and must write the same text with a cache
@@ -60,7 +60,7 @@ def verify(model, X):
 
 
 def train(model, tokens, held_out, steps, *, batch=BATCH, every=EVERY) -> dict:
-    """Train a model, leave it the weights of its lowest held-out loss, and return that loss and its step."""
+    """Train a model, load the weights of its lowest held-out loss into it, and return that loss and its step."""
     best, weights = {"loss": math.inf}, None
     for step, loss in enumerate(training.train(model, tokens, steps, batch=batch, lr=LR, seed=SEED), 1):
         if step % every and step < steps:
@@ -85,7 +85,7 @@ def check(path, n=200):
             list(model.generate(prompt, n, temperature=temperature, over=over)) for over in (gathered, None)
         )
         if with_cache != without:
-            raise AssertionError(f"at temperature {temperature} the text with a cache is not that without one")
+            raise AssertionError(f"at temperature {temperature} the text differs with a cache")
         harness.say(f"\ntemperature {temperature}:\n{PROMPT}{tokenizer.decode(with_cache)}")
     harness.say("\n" + ", ".join(f"{key} {value}" for key, value in about.items()))
 

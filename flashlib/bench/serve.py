@@ -3,18 +3,18 @@
     python -m flashlib.bench.serve --out notebooks/data/h200_serve.json
 
 One CUDA device, bf16, greedy. B prompts of PROMPT tokens of the text that was not trained on, and NEW tokens after
-each; times are those of a clock on the wall, the median of several turns.
+each; times are wall-clock times, the median of several turns.
 
-    rows      tokens_s: tokens written in a second, the pass of the prompts included; prompt_ms: that pass, which
-              writes the first token of each; step_us: a step, which writes one more. By names:
+    rows      tokens_s: tokens written in a second, including the pass over the prompts; prompt_ms: that pass,
+              which writes the first token of each; step_us: a step, which writes one more. By name:
               no_cache    the whole text goes through the model for each token, with SDPA
               contiguous  our kernels over a cache with room for the whole text
               pages       in pages of PAGE tokens, anywhere
-              fp8         those in float8_e4m3fn
+              fp8         pages in float8_e4m3fn
               graph       pages, and a step is one CUDA graph: captured once, replayed for all lengths
               error: the largest in the logits, see `compared`; other_tokens: how many of the B * NEW likeliest
-              tokens are others than without a cache after the same text; same_texts: how many of B whole texts
-              are the same
+              tokens differ from those without a cache after the same text; same_texts: how many of B whole
+              texts are the same
     batching  one trace of requests through `flashlib.lm.server`, all there at the start: a request is admitted
               when another ends, or when all have ended. same_texts: how many requests wrote the same both times
 
@@ -80,7 +80,7 @@ class Whole:
 class Cached:
     """Do what `Whole` does with a cache: contiguous, or in pages, or in pages of fp8.
 
-    What is launched for a step does not depend on its length: that is on the GPU.
+    The launches of a step do not depend on its length, which is on the GPU.
     """
 
     def __init__(self, model, prompts, new, page=0, fp8=False):
@@ -163,7 +163,7 @@ def rounded(Q, K, V, causal):
 
 
 def compare(model, ways) -> dict:
-    """Return what ways differ in, by name; raise AssertionError for one that is wrong."""
+    """Return how the ways differ, by name; raise AssertionError for one that is wrong."""
     text, first = written(ways["no_cache"]), ways["no_cache"].first
 
     def whole(model):
@@ -183,7 +183,7 @@ def compare(model, ways) -> dict:
 
 
 def seconds(way) -> tuple[float, float]:
-    """Return the seconds that the prompts take, and those of all steps after them."""
+    """Return the seconds that the prompts take, and the seconds of all steps after them."""
     marks = [_now()]
     way.start()
     marks.append(_now())
@@ -238,7 +238,7 @@ def trace(tokens, n=REQUESTS, seed=0) -> list:
 
 
 def batching(model, requests, running=RUNNING) -> list:
-    """Return the rows of continuous and of static batching, each timed when all its sizes were seen once."""
+    """Return the rows of continuous and of static batching, each timed after all its sizes were seen once."""
     rows, texts = [], []
     for continuous in (True, False):
         for _ in range(2):
@@ -250,7 +250,7 @@ def batching(model, requests, running=RUNNING) -> list:
 
 
 def served(model, requests, running, continuous) -> tuple[dict, dict]:
-    """Return the row of one run of the server, and what it wrote; there are pages enough for all that run."""
+    """Return the row of one run of the server, and what it wrote; there are enough pages for all that run."""
     pages = running * -(-model.config.context // PAGE)
     sizes = {"chunk": CHUNK, "batch": running, "queue": len(requests)}
     server = Server(model, pages, PAGE, over=cached_attention.kernels, continuous=continuous, **sizes)
@@ -271,7 +271,7 @@ def main():
     parser.add_argument("--out", help="a JSON file to record the run in")
     args = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("Writing is timed on a CUDA device, and there is none. Recorded runs are in notebooks/data.")
+        sys.exit("Writing is timed on a CUDA device; torch finds none. Recorded runs are in notebooks/data.")
     torch.manual_seed(0)
     model = checkpoint.load(WEIGHTS, device="cuda")[0].bfloat16()
     _, held_out = split(TEXT.read_text(encoding="utf-8"), "cuda")
@@ -290,7 +290,7 @@ def main():
 
 
 def say(row):
-    harness.say(f"B = {row['B']}: tokens a second; of prompts ms, of a step us; error, other tokens, same texts")
+    harness.say(f"B = {row['B']}: tokens a second; prompts in ms, a step in us; error, other tokens, same texts")
     for name in row["tokens_s"]:
         cells = (f"{row[key][name]:>10}" for key in row if key != "B")
         harness.say(f"  {name:10}", *cells)

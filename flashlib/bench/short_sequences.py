@@ -1,16 +1,16 @@
-"""Short sequences: the time of the kernel alone, what a launch costs on the CPU, and what a loop of calls sees.
+"""Short sequences: the time of the kernel itself, of a launch on the CPU, and of a call in a loop.
 
 `in_graphs`, the record's `short`: 16 heads, d = 128, the forward pass.
 
     graph_us  microseconds of one call in a CUDA graph, which replays launches without Python: the GPU's time
-    host_us   microseconds that the CPU needs for a call while the GPU is idle, and does not wait for it: checks,
+    host_us   microseconds that the CPU needs for a call while the GPU is idle, without waiting for it: checks,
               choice of tiles, tensor descriptors, Triton's launcher
 
 `calls`, the record's `calls`: 8 heads, B = 1, no mask; "forward", and "both", the forward pass with its gradients
 by torch.autograd.grad.
 
     host_us   as above
-    loop_us   of some rows: microseconds for each of many calls that follow each other, as in a user's loop, until
+    loop_us   in some rows: microseconds for each of many calls that follow each other, as in a user's loop, until
               the GPU has done the last one: the CPU's time or the GPU's, whichever is longer
 
 SDPA's backend is chosen once around the calls, not in each.
@@ -29,7 +29,7 @@ from flashlib.bench.common.problem import Problem, Size
 
 SHAPES = [(B, N) for N in (128, 256, 512) for B in (1, 4)]
 HEADS, D = 16, 128
-REPLAYS = 20  # of one graph: a single kernel of a few microseconds is shorter than what surrounds it
+REPLAYS = 20  # calls in a graph: one kernel of a few microseconds is shorter than what surrounds it
 NAMES = ("ours", "sdpa_flash", "sdpa_cudnn")
 
 CALL_HEADS = 8
@@ -75,7 +75,7 @@ def loop_us(runs, *, calls=100) -> dict[str, float]:
 def _by_turns(runs, seconds) -> dict[str, float]:
     """Return the median of seconds(run) for each of runs, in microseconds, by name.
 
-    By turns, since the speed of a CPU that others share was seen to change by a factor of two within seconds.
+    They take turns: the speed of a shared CPU has been seen to change by a factor of two within seconds.
     """
     times = {name: [] for name in runs}
     for _ in range(TURNS):
@@ -92,7 +92,7 @@ def backend_of(name):
 
 def in_graphs() -> list:
     """Measure all short shapes, print them and return their rows."""
-    harness.say(f"{HEADS} heads, d = {D}: microseconds in a CUDA graph, and of the CPU for a call")
+    harness.say(f"{HEADS} heads, d = {D}: microseconds in a CUDA graph, and on the CPU for a call")
     harness.say("   B     N  causal" + "".join(f"{name:>24}" for name in NAMES))
     rows = []
     for B, N in SHAPES:
@@ -125,8 +125,8 @@ def in_graph(B, N, causal) -> dict:
 
 
 def calls() -> list:
-    """Measure what calls take, print it and return the rows."""
-    harness.say(f"B = 1, {CALL_HEADS} heads: microseconds of the CPU for a call, and of one in a loop")
+    """Measure the time of calls, print it and return the rows."""
+    harness.say(f"B = 1, {CALL_HEADS} heads: microseconds on the CPU for a call, and for a call in a loop")
     harness.say("            d     N" + "".join(f"{name:>24}" for name in LOOP_NAMES))
     rows = []
     for which, d, N in CALLS:

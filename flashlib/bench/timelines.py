@@ -1,14 +1,14 @@
-"""Record when what happened in the Hopper kernels: the multiprocessor's clock at each event of two programs.
+"""Record the time of each event in the Hopper kernels: the multiprocessor's clock in two programs.
 
     python -m flashlib.bench.timelines --out notebooks/data/h200_timelines.json
 
-What is recorded: `rows`, one for each rung of `kernels.hopper.ladder` and the kernel itself ("forward"), at d
-64 and 128, of 33 heads with 1024 rows and keys. `points` are the marks in the kernel, [kind, what]; a program's
-`marks` are [clock, number of the point] by role, and `blocks` the tiles of keys of each row block that it
-computes. `ms` is the time of the kernel without marks and with them. `source` is a hash of the code with marks, of
-the syntax of its kernels and constants: comments, docstrings and where things are imported from do not count.
-`pipeline.measured` makes a Timeline of a row. O and lse are first compared with those of the kernel without
-marks, to the bit.
+A record has `rows`, one for each rung of `kernels.hopper.ladder` and one for the kernel itself ("forward"), at d
+64 and 128, for 33 heads with 1024 rows and keys. `points` are the marks in the kernel, [kind, what]; a program's
+`marks` are [clock, number of the point] by role, and `blocks` the number of tiles of each row block that it
+computes. `ms` is the time of the kernel without marks and with them. `source` is a hash of the syntax of the
+kernels and constants with marks: comments, docstrings and where things are imported from do not count.
+`pipeline.measured` makes a Timeline of a row. O and lse must first equal those of the kernel without marks, to the
+bit.
 """
 
 import argparse
@@ -44,21 +44,21 @@ def measure(rung, Q, K, V) -> dict:
         found = instrumented.attention(Q, K, V, rung=rung)
     for name in ("O", "lse"):
         if not torch.equal(getattr(found, name), getattr(wanted, name)):
-            raise AssertionError(f"{name} of {rung} with marks is not that of the kernel without them")
+            raise AssertionError(f"{name} of {rung} with marks is not the same as without them")
     row = {"rung": rung, "d": Q.shape[-1], "N": Q.shape[2], "H": Q.shape[1], **found.launched}
     row["grid"] = len(found.events)
     row["ms"] = {name: ms(call) for name, call in (("plain", lambda: plain(Q, K, V)), ("marked", found.again))}
     row["source"] = hash_of(instrumented.instrument(rung).source)
     row["points"] = [[point.kind, point.what] for point in found.points]
-    row["programs"] = [told(found, row, number) for number in (0, row["grid"] // 2)]
+    row["programs"] = [recorded_program(found, row, number) for number in (0, row["grid"] // 2)]
     return row
 
 
 def hash_of(source) -> str:
-    """Return 12 hex digits of a hash of the constants and kernels of a module, given as text: of their syntax.
+    """Return 12 hex digits: a hash of the syntax of the constants and kernels of a module, given as text.
 
     Functions without a decorator run on the CPU and do not count. Since modules move, what comes from flashlib is
-    named by the order of its first use; what comes from elsewhere has its whole name.
+    named by the order of its first use; what comes from elsewhere keeps its whole name.
     """
     imports, body = {}, []
     for node in ast.parse(source).body:
@@ -71,7 +71,7 @@ def hash_of(source) -> str:
 
 
 class _Syntax(ast.NodeTransformer):
-    """Takes docstrings away, and names what is imported. imports: {name here: whole name}."""
+    """Removes docstrings, and renames what is imported. imports: {name here: whole name}."""
 
     def __init__(self, imports):
         self.imports, self.ours = imports, []
@@ -89,8 +89,8 @@ class _Syntax(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def told(found, row, number) -> dict:
-    """Return what is recorded of a program."""
+def recorded_program(found, row, number) -> dict:
+    """Return the record of one program."""
     of_block = -(-row["N"] // row["B_c"])
     rows = -(-row["N"] // row["B_r"]) * row["H"]  # blocks of all programs
     blocks = [of_block] * len(range(number, rows, row["grid"]))
@@ -98,16 +98,16 @@ def told(found, row, number) -> dict:
 
 
 def ms(call) -> float:
-    """Return the time of a call on the GPU alone, in milliseconds."""
+    """Return the time of a call on the GPU, without the CPU, in milliseconds."""
     graph = harness.captured(call, CALLS)
     return round(harness.median_ms(graph.replay, rep_ms=100) / CALLS, 5)
 
 
 def compared(row, number) -> dict:
-    """Return what a recorded program and the model have in common.
+    """Return a comparison of a recorded program with the model.
 
-    clocks, use: of the program, and of the model; use is that of the tensor cores, at their peak speed.
-    same_order: whether products begin in one order.
+    clocks, use: of the program, and of the model; use: the share of the tensor cores' time, at their peak speed.
+    same_order: whether products begin in the same order.
     """
     timelines = measured.timeline(row, number), run(measured.program(row, number))
     orders = [measured.order(timeline) for timeline in timelines]
@@ -119,7 +119,7 @@ def compared(row, number) -> dict:
 
 
 def summary(row) -> str:
-    """Return a line on a row."""
+    """Return one line about a row."""
     cost = row["ms"]["marked"] / row["ms"]["plain"]
     programs = [f"program {one['number']} {compared(row, n)}" for n, one in enumerate(row["programs"])]
     return f"{row['rung']} d {row['d']}: {'; '.join(programs)}; with marks {cost:.3f} times as long"
@@ -130,7 +130,7 @@ def main():
     parser.add_argument("--out", help="a JSON file to record the run in")
     args = parser.parse_args()
     if not torch.cuda.is_available() or harness.capability() != 90:
-        parser.exit(1, "Timelines are recorded on a GPU of compute capability 9.0, and there is none.\n")
+        parser.exit(1, "Timelines are recorded on a GPU of compute capability 9.0; torch finds none.\n")
     record = harness.environment() | {"rows": []}
     harness.say(", ".join(f"{key} {value}" for key, value in record.items() if key != "rows"))
     save = functools.partial(harness.write, args.out, record) if args.out else lambda: None

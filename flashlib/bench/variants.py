@@ -1,15 +1,15 @@
-"""Time attention under masks, and changes of scores, on one GPU: ours, FlexAttention, SDPA with a mask of numbers.
+"""Time attention with masks and changed scores on one GPU: ours, FlexAttention, SDPA with a mask of numbers.
 
     python -m flashlib.bench.variants --out notebooks/data/h200_variants.json
 
 The sizes keep B * N = 16384 tokens and H * d = 2048, in bf16. Each result is verified on one head, then timed.
 
-    ms        milliseconds; SDPA takes a mask as a tensor of N x N numbers, and no soft cap and no sink
-    plain_ms  of our kernel without a mask at this size
-    tiles     the share of all tiles that ours computes
-    per_tile  speed for each computed tile, over that of the kernel without a mask
+    ms        milliseconds; SDPA takes a mask as a tensor of N x N numbers, but no soft cap and no sink
+    plain_ms  our kernel without a mask at this size
+    tiles     the share of all tiles that our kernel computes
+    per_tile  speed for each computed tile, relative to the kernel without a mask
     kernels   what was compiled: its Config, and the hash of its TTGIR, see `today`
-    prepare   what a new mask takes once, ours and FlexAttention, in milliseconds; bytes that ours keeps
+    prepare   milliseconds that a new mask takes once, ours and FlexAttention; bytes that ours keeps
 
 `packed` has sequences of the documents' lengths, one after the other: `kernels.varlen`, FlexAttention with the
 mask of documents, and padded_ms: our kernel on sequences padded to the longest, without a mask.
@@ -39,7 +39,7 @@ NAMES = ("ours", "flex", "sdpa_mask")
 
 
 class Problem:
-    """One case at one size: what is timed of each, and what verifies it."""
+    """One case at one size: the functions that are timed, and the results that verify them."""
 
     def __init__(self, case, size, gradients, device="cuda"):
         self.case, self.size, self.gradients, self.device = case, size, gradients, device
@@ -49,7 +49,7 @@ class Problem:
 
     @functools.cached_property
     def expected(self):
-        """{name: (exact, plain)} of the last head."""
+        """{name: (exact, plain)} for the last head."""
         mask = self.case.mask(self.size.N, self.size.H_q)
         if mask.heads:
             mask = masks.causal() & masks.alibi(masks.alibi_slopes(self.size.H_q)[-1])
@@ -69,7 +69,7 @@ class Problem:
             harness.verify(f"{what} of {name}, {self.case.name}", X[-1:, -1:], exact, plain)
 
     def run(self, attention):
-        """Return what is timed: attention(Q, K, V), or the backward pass of it alone."""
+        """Return what is timed: attention(Q, K, V), or only its backward pass."""
         if not self.gradients:
             return functools.partial(attention, *self.tensors)
         leaves = [X.detach().requires_grad_() for X in self.tensors]
@@ -120,7 +120,7 @@ class Problem:
 
 
 def tiles(launch, mask, size) -> float:
-    """Return the share of the tiles of a pass that are computed; of intervals, see `device_side.span_of`."""
+    """Return the share of the tiles of a pass that are computed; for intervals see `device_side.span_of`."""
     mask, B_r, B_c, N = _of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
     keys = mask.keys(masks.Place(N, N))
     if keys is None or launch.kernel.__name__ == "_dkv":
@@ -136,7 +136,7 @@ def _of_one_head(mask):
 
 
 def prepare(problem) -> dict:
-    """Return what a mask takes that is met for the first time, at a size whose kernels are compiled."""
+    """Return the cost of a mask when it is first met, at a size whose kernels are compiled."""
     module, mask = peers.kernels("forward"), problem.case.mask(problem.size.N, problem.size.H_q)
     torch.cuda.synchronize()
     before, start = torch.cuda.memory_allocated(), time.perf_counter()
@@ -162,9 +162,9 @@ def noted(launch) -> dict:
 
 
 def _hash(launch, listing):
-    told = {name: value for name, value in launch.config.items() if name not in launch.kernel.arg_names}
+    options = {name: value for name, value in launch.config.items() if name not in launch.kernel.arg_names}
     return peers.kernels("compiler.compiled").hash_of(
-        peers.kernels("compiler.listings").readable("ttgir", listing), sorted(told.items())
+        peers.kernels("compiler.listings").readable("ttgir", listing), sorted(options.items())
     )
 
 
@@ -227,7 +227,7 @@ def measure(case, size, gradients, device="cuda") -> dict:
 
 
 def packed(size, gradients, device="cuda") -> dict:
-    """Return the row of sequences packed one after the other, N tokens of each of B packs."""
+    """Return the row of sequences packed one after the other, in B packs of N tokens."""
     case = cases.named("documents")
     each = np.tile(cases.lengths(size.N), size.B)
     problem = Problem(case, size, gradients, device)
@@ -260,7 +260,7 @@ def packed(size, gradients, device="cuda") -> dict:
 
 
 def _tokens_first(X):
-    """Return (B, H, N, d) as whoever packs sequences has it: (B N, H, d)."""
+    """Return X, (B, H, N, d), as packed sequences are stored: (B N, H, d)."""
     return X.transpose(1, 2).flatten(0, 1).contiguous()
 
 
@@ -298,7 +298,7 @@ def say(row, name, more):
 
 
 def summary(record) -> str:
-    """Return the geometric means over FlexAttention, and the least ratio."""
+    """Return the geometric mean of FlexAttention's time over ours, and the least ratio."""
     ratios = [
         row["ms"]["flex"] / row["ms"]["ours"] for row in record["rows"] + record["packed"] if row["ms"]["flex"]
     ]

@@ -1,6 +1,6 @@
 """Print the known mistakes of a chapter, as diffs: python -m flashlib.checks.mistakes inference
 
-Of each exercise, the rows of its table: the id, the sentence, and for each way to make the mistake what that
+For each exercise it prints the rows of its table: the id, the sentence, and for each way to make the mistake the
 changes in the right program. `engine.mistakes` says how tables are written.
 """
 

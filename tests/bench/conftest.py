@@ -1,4 +1,4 @@
-"""Benchmarks are tested without a GPU, where times are those of a clock that is told what to say."""
+"""Benchmarks are tested without a GPU, where a made-up clock gives the times."""
 
 from importlib.util import find_spec
 
@@ -11,8 +11,8 @@ collect_ignore_glob = [] if find_spec("triton") else ["test_*"]  # no packages f
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock for the ladders: the first call of all takes 2 ms, each later one a tick less."""
+    """A clock for the ladders: the first call takes 2 ms, each later one a tick less."""
     from flashlib.bench.common import harness
 
-    told = iter(2 - i / 200 for i in range(200))
-    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(told))
+    times = iter(2 - i / 200 for i in range(200))
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: next(times))

@@ -59,24 +59,24 @@ def rungs(on_a_cpu):
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """What is noted as compiled, and what is printed."""
-    notes, lines = [], []
+def notes(monkeypatch):
+    """Notes of what was compiled, and the lines that are printed."""
+    entries, lines = [], []
     monkeypatch.setattr(harness, "say", lines.append)
     return types.SimpleNamespace(
-        add=lambda row, size, asked: notes.append((size, asked)), notes=notes, lines=lines
+        add=lambda row, size, asked: entries.append((size, asked)), entries=entries, lines=lines
     )
 
 
-def test_a_rung_that_is_refused_has_none_and_no_note(rungs, told, monkeypatch):
+def test_a_rung_that_is_refused_has_none_and_no_note(rungs, notes, monkeypatch):
     measure = hopper.measure
     monkeypatch.setattr(hopper, "measure", lambda *given, **options: measure(*given, **options, device="cpu"))
-    (row,) = hopper.table([(SIZE, torch.bfloat16)], told, rungs)
+    (row,) = hopper.table([(SIZE, torch.bfloat16)], notes, rungs)
     assert row["tflops"] == {"hopper_r1_alike": 1.0, "hopper_r2_producer": None, "hopper_forward": 3.0}
     assert set(row["error"]) == {"hopper_r1_alike", "hopper_forward"}
     asked = {"dtype": "bfloat16"}
-    assert told.notes == [(SIZE.compiled, {"hopper_r1_alike": asked, "hopper_forward": asked})]
-    assert "none, ValueError: d is 64; the rung takes others" in "\n".join(told.lines)
+    assert notes.entries == [(SIZE.compiled, {"hopper_r1_alike": asked, "hopper_forward": asked})]
+    assert "none, ValueError: d is 64; the rung takes others" in "\n".join(notes.lines)
 
 
 def test_a_wrong_rung_is_not_passed_over(rungs):

@@ -51,18 +51,18 @@ def test_the_weights_of_the_lowest_loss_are_kept(monkeypatch):
     trained, seen = small(sdpa), []
     losses = iter([3.0, 2.0, float("nan"), 2.5])
 
-    def told(of, held_out):
-        seen.append({name: W.clone() for name, W in of.state_dict().items()})
+    def loss_of(model, held_out):
+        seen.append({name: W.clone() for name, W in model.state_dict().items()})
         return next(losses)
 
-    monkeypatch.setattr(lm, "held_out_loss", told)
+    monkeypatch.setattr(lm, "held_out_loss", loss_of)
     assert lm.train(trained, tokens, None, 7, batch=2, every=2) == {"loss": 2.0, "step": 4}
     for name, W in trained.state_dict().items():
         assert torch.equal(W, seen[1][name])
     assert not torch.equal(seen[1]["embedding.weight"], seen[3]["embedding.weight"])
 
 
-def test_a_loss_that_is_no_number_is_refused(monkeypatch):
+def test_a_loss_that_is_not_a_number_is_refused(monkeypatch):
     monkeypatch.setattr(lm, "held_out_loss", lambda of, held_out: float("nan"))
     tokens, _ = lm.split(TEXT, kernels.DEVICE)
     with pytest.raises(AssertionError, match="never a number"):
@@ -80,7 +80,7 @@ def test_a_wrong_attention_is_refused():
 def test_a_file_that_writes_another_text_with_a_cache_is_refused(tmp_path, monkeypatch):
     checkpoint.save(small(), tmp_path / "lm.safetensors")
     monkeypatch.setattr(lm, "gathered", lambda Q, K, V, layer, new: torch.randn_like(Q))
-    with pytest.raises(AssertionError, match="at temperature 0 the text with a cache is not that without one"):
+    with pytest.raises(AssertionError, match="at temperature 0 the text differs with a cache"):
         lm.check(tmp_path / "lm.safetensors", n=9)
 
 

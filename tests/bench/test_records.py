@@ -1,4 +1,4 @@
-"""The recorded runs are those of today's kernels; else the test says which is not, and how to record it again."""
+"""The recorded runs are runs of today's kernels; else the test says which is not, and how to record it again."""
 
 import copy
 
@@ -16,7 +16,7 @@ ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
 
 @pytest.mark.parametrize("record", records.RECORDS, ids=lambda record: record.file)
 def test_what_was_timed_is_what_is_compiled_today(record):
-    """All kernels of the tables, and those of the best rows of the ladders."""
+    """All kernels of the tables, and of the best rows of the ladders."""
     read = record.read()
     found = records.outdated(read, record.entries(read), records.pinned_triton())
     assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)
@@ -116,7 +116,7 @@ def test_the_pinned_triton_is_read_from_the_requirements():
 
 @pytest.mark.gpu
 def test_what_runs_on_the_gpu_is_what_is_compiled_without_one():
-    """The code of a launch, taken from Triton, against `compiled`, which knows the launch by its shape alone."""
+    """The code of a launch, taken from Triton, against `compiled`, which knows only the shape of the launch."""
     import torch
 
     from flashlib.kernels import forward

@@ -142,5 +142,5 @@ def test_the_trace_fits_the_model_and_is_uneven():
 def test_without_a_gpu_it_says_so(tmp_path):
     command = [sys.executable, "-m", "flashlib.bench.serve", "--out", str(tmp_path / "record.json")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 1 and run.stderr.startswith("Writing is timed on a CUDA device, and there is none")
+    assert run.returncode == 1 and run.stderr.startswith("Writing is timed on a CUDA device; torch finds none")
     assert len(run.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())

@@ -16,7 +16,7 @@ RECORD = json.loads((records.DATA / "h200_variants.json").read_text(encoding="ut
 
 
 def checked():
-    """Of each variant one row of each pass, with one d or the other; of bits, which take time, a shorter one."""
+    """One row of each variant and pass, with one d or the other; a shorter one for bits, which take time."""
     for row in RECORD["rows"]:
         N = 4096 if row["case"] == "every 4th key" else 16384
         if row["N"] == N and (row["d"] == 64) == (row["pass"] == "forward"):
@@ -40,7 +40,7 @@ def test_every_variant_and_size_is_recorded():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Tables of small blocks, no clock, and standard attention in the place of FlexAttention."""
+    """Tables of small blocks, no clock, and standard attention in place of FlexAttention."""
     monkeypatch.setattr(cases, "BLOCK", 16)
     monkeypatch.setattr(harness, "side_by_side", lambda runs: dict.fromkeys(runs, 1.0))
     monkeypatch.setattr(variants, "prepare", lambda problem: {})

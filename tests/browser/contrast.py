@@ -28,8 +28,8 @@ CONTRASTS = """root => {
         const back = background(element);
         const front = over(rgba(getComputedStyle(element).color), back);
         const [a, b] = [luminance(front), luminance(back)].sort((x, y) => y - x);
-        const told = [element.getAttribute("class"), element.textContent, back.map(Math.round).join()];
-        found.push([(a + 0.05) / (b + 0.05), ...told]);
+        const where = [element.getAttribute("class"), element.textContent, back.map(Math.round).join()];
+        found.push([(a + 0.05) / (b + 0.05), ...where]);
     }
     return found;
 }"""

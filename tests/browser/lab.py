@@ -184,19 +184,19 @@ class Lab:
         """Run all cells, until all their widgets are drawn; return what went wrong in them.
 
         JupyterLab asks a new kernel for widgets while the first cells send theirs. Once in CI none was drawn: then
-        the notebook is opened once more, and what was seen is told.
+        the notebook is opened once more, and what was seen is printed.
         """
         for attempt in range(2):
             problems = self.page.evaluate(RUN_ALL, [RUN_TIMEOUT, DRAW_TIMEOUT, UNDRAWN])
             if attempt or not (problems and problems[0].startswith(UNDRAWN)):
                 return problems
-            told = f"{self.name} is opened again: {problems}; JupyterLab said {self.complaints}"
-            print(told, file=sys.__stderr__)  # pytest would keep what a warning or a print says to itself
+            message = f"{self.name} is opened again: {problems}; JupyterLab said {self.complaints}"
+            print(message, file=sys.__stderr__)  # pytest would keep what a warning or a print says to itself
             self.close()
             self.open(self.name)
 
     def run_again(self, index):
-        """Run the cell with this index alone, again and again if need be."""
+        """Run only the cell with this index, again and again if need be."""
         self.page.evaluate(RUN_AGAIN, [index, TIMEOUT])
 
     def begin(self, index):
@@ -211,7 +211,7 @@ class Lab:
     def heap(self):
         """Return the bytes that the page holds, of JavaScript and of elements, after garbage is collected.
 
-        The least of five readings: what the page is just at may hold some for a while.
+        The least of five readings: work in progress may hold some for a while.
         """
         session, readings = self.page.context.new_cdp_session(self.page), []
         for _ in range(5):

@@ -15,7 +15,7 @@ def wait_for(lab, setting):
 
 
 def plain(words):
-    """Return words as they are on the page: of names such as N_k the rest is set lower."""
+    """Return words as they are on the page, where names like N_k have an index that is set lower."""
     return words.replace("_", "").replace("\u00a0", " ")
 
 

@@ -113,7 +113,7 @@ def active_cell(lab):
     return lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
 
 
-# Where in the player each of its parts is, and how high, in whole pixels.
+# Where each part of the player is in it, and how high, in whole pixels.
 PLACES = """[...player.querySelectorAll(
     ".flash-panel, .flash-part .flash-matrix:not(.flash-grid-field *), .flash-legend, .flash-rows th, button"
 )].map((e) => {
@@ -141,8 +141,8 @@ def assert_line_at_work_is_lit(player):
 
 def assert_meters_count(player, frames):
     """At every frame: bytes read and written so far, as Python counted them."""
-    told = [now["moved"] for now in every_frame(player, moved="texts('.flash-moved')[0]")]
-    *moved, end = ([int("".join(filter(str.isdigit, part))) for part in text.split(",")] for text in told)
+    shown = [now["moved"] for now in every_frame(player, moved="texts('.flash-moved')[0]")]
+    *moved, end = ([int("".join(filter(str.isdigit, part))) for part in text.split(",")] for text in shown)
     before = [0, 0]
     for (k, part), now in zip(timeline(player), moved, strict=True):
         assert now[0] == frames["steps"][k][6] and all(a >= b for a, b in zip(now, before, strict=True))

@@ -33,10 +33,10 @@ FOCUS = """root => {
 # Words or marks outside the widget, in a box too small for them, or on other words; what scrolls may be larger.
 MISPLACED = """root => {
     const found = [];
-    const told = (why, e) => found.push(`${why}: ${e.outerHTML.slice(0, 150)}`);
+    const report = (why, e) => found.push(`${why}: ${e.outerHTML.slice(0, 150)}`);
     const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflowX);
     const reachable = (e) => e.tabIndex >= 0 || e.querySelector("button, input, select, textarea, [tabindex]");
-    if (root.scrollWidth > root.clientWidth) told(`${root.scrollWidth} px in ${root.clientWidth} px`, root);
+    if (root.scrollWidth > root.clientWidth) report(`${root.scrollWidth} px in ${root.clientWidth} px`, root);
     const box = root.getBoundingClientRect();
     for (const e of root.querySelectorAll("*")) {
         if (e.closest(".flash-spoken, defs") || !e.checkVisibility({ visibilityProperty: true })) continue;
@@ -46,15 +46,15 @@ MISPLACED = """root => {
         while (holder !== root && !scrolls(holder)) holder = holder.parentElement;
         const inside = own.left >= box.left - 1 && own.right <= box.right + 1;
         const beyond = !inside && own.width > 0 && style.opacity !== "0";
-        if (beyond && holder === root) told("beyond the edge", e);
+        if (beyond && holder === root) report("beyond the edge", e);
         if (e instanceof SVGElement || style.display === "inline" || e.matches("input, select")) continue;
         const [wide, high] = [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight];
         if (scrolls(e)) {
-            if (wide > 1 && !reachable(e)) told("scrolls by pointer only", e);
+            if (wide > 1 && !reachable(e)) report("scrolls by pointer only", e);
         } else if (style.overflowX !== "visible") {
-            if (wide > 1 || high > 1) told(`clipped, ${wide} and ${high} px too large`, e);
+            if (wide > 1 || high > 1) report(`clipped, ${wide} and ${high} px too large`, e);
         } else if (wide > 1 && [...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) {
-            told(`text ${wide} px wider than its box`, e);
+            report(`text ${wide} px wider than its box`, e);
         }
     }
     const texts = [];
@@ -72,7 +72,7 @@ MISPLACED = """root => {
             const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
             return width > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > a.height / 3;
         });
-        if (over) told(`on the text of ${over[1].outerHTML.slice(0, 80)}`, e);
+        if (over) report(`on the text of ${over[1].outerHTML.slice(0, 80)}`, e);
     });
     return found;
 }"""
@@ -89,11 +89,11 @@ MOVING = """root => [
 # Rules of the widgets' style sheets that could reach what is not theirs. What they say of the body is the theme.
 FAR_REACHING = """() => {
     const found = [];
-    const told = (selector) => /^([.]flash-|body:not[(][^()]*[)] [.]flash-)/.test(selector);
+    const ours = (selector) => /^([.]flash-|body:not[(][^()]*[)] [.]flash-)/.test(selector);
     const look = (rule) => {
         if (rule instanceof CSSStyleRule) {
             const selectors = rule.selectorText.split(/,(?![^(]*[)])/).map((selector) => selector.trim());
-            found.push(...selectors.filter((selector) => !told(selector)));
+            found.push(...selectors.filter((selector) => !ours(selector)));
             const reached = [...document.querySelectorAll(rule.selectorText)];
             const outside = reached.find((e) => !e.closest(".flash-widget"));
             if (outside) found.push(`${rule.selectorText}: ${outside.outerHTML.slice(0, 150)}`);

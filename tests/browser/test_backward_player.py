@@ -143,7 +143,7 @@ def test_memory_fills_as_blocks_are_stored(player, recording):
         player,
         filled="Object.entries(player.flashWidget.memory.held).map("
         "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])",
-        told="texts('.flash-beside > p')[0]",
+        beside="texts('.flash-beside > p')[0]",
         outlined="Object.entries(player.flashWidget.memory.strips).filter("
         "([, { here }]) => !here.hidden).map(([name]) => name)",
     )
@@ -154,7 +154,7 @@ def test_memory_fills_as_blocks_are_stored(player, recording):
             expected[name] += (stop - start) * d * (after <= stored)
         assert dict(now["filled"]) == expected
         rows = next(iter(expected.values())) // d
-        assert f": {rows} of " in now["told"]
+        assert f": {rows} of " in now["beside"]
         inputs = [] if part in ("store", "end") else ["Q", "dO", "K", "V", "lse", "delta"]
         assert now["outlined"] == [*inputs, *(sorted(frames["gradients"]) if part == "store" else [])]
 
@@ -180,8 +180,8 @@ def test_the_row_is_told_in_words(player, recording):
         if part == "dS" and lse[row] > -math.inf and step.S_ij[r].max() > -math.inf:
             c = int(np.argmax(step.P_ij[r]))
             assert text.startswith(f"Row {row}, key {step.cols.start + c}: P · (dP − delta) = ")
-            told = value(text.partition(" = ")[2].partition(" = ")[2].split(". ")[0].replace("e−", "e-"))
-            assert told == four_digits(step.dS_ij[r, c])
+            result = value(text.partition(" = ")[2].partition(" = ")[2].split(". ")[0].replace("e−", "e-"))
+            assert result == four_digits(step.dS_ij[r, c])
         elif part in ("scores", "weights", "dP", "dS") and lse[row] == -math.inf:
             assert "sees no key: its lse is −∞" in text
     assert "none was stored" in end["text"]

@@ -78,7 +78,7 @@ def assert_shows(lab, report):
 
 @pytest.fixture
 def compiling(lab):
-    """The lab at work on what takes a minute, and at the end back at what it showed before."""
+    """The lab at work for a minute, and at the end back at what it showed before."""
     lab.get_by_label("B_r").select_option("256")
     lab.get_by_label("B_c").select_option("256")
     lab.get_by_text("fp32", exact=True).click()
@@ -145,13 +145,13 @@ def test_a_hopper_kernel_shows_what_registers_each_role_has(lab):
 
 def test_it_counts_the_seconds_and_keeps_what_it_shows(labs, compiling):
     compiling.get_by_role("status").filter(has_text="tile 256 × 256").wait_for()
-    told = """([lab, least]) => {
+    elapsed = """([lab, least]) => {
         const seconds = parseInt(lab.querySelector(".flash-compiler-seconds").textContent);
         return seconds >= least && seconds;
     }"""
     root = compiling.element_handle()
-    first = labs.page.wait_for_function(told, arg=[root, 1]).json_value()
-    labs.page.wait_for_function(told, arg=[root, first + 1])
+    first = labs.page.wait_for_function(elapsed, arg=[root, 1]).json_value()
+    labs.page.wait_for_function(elapsed, arg=[root, first + 1])
     old = compiling.locator(".flash-compiler-old")
     assert old.get_by_text("What is shown is for forward, d = 64, bfloat16").is_visible()
     assert old.get_by_text(f"{compiled.report(d=64).registers} of 255").is_visible()

@@ -188,13 +188,13 @@ def test_nothing_is_cut_off_at_200_percent(lab):
 
 
 def misplaced(lab, width):
-    """What each widget says is not in its place, all of them being this wide."""
+    """What is not in its place in each widget, when all are this wide."""
     found = []
     for n, name in enumerate(NAMES):
         widget = shown(lab, n)
         assert abs(settled(widget) - width) < 2, name
         found.append((name, *widget.evaluate(MISPLACED)))
-    return [told for told in found if len(told) > 1]
+    return [problems for problems in found if len(problems) > 1]
 
 
 def test_nothing_moves_by_itself_for_those_who_do_not_want_it(lab, widget):

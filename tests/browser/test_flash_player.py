@@ -111,7 +111,7 @@ def test_every_frame_shows_the_numbers_of_its_part(player):
     columns = {name: f"texts('{COLUMN.format(name)}')" for name in ("m_old", "m", "alpha", "l")}
     tiles = {name: f"cells('{name}')" for name in ("S_ij", "P_ij")}
     shown = every_frame(player, data="{ ...player.dataset }", **columns, **tiles)
-    for frame, ((k, part), told) in enumerate(zip(timeline(player), shown[:-1], strict=True)):
+    for frame, ((k, part), page) in enumerate(zip(timeline(player), shown[:-1], strict=True)):
         step, now = steps[k], order.index(part)
         done = lambda name: now >= order.index(name)  # noqa: B023, E731
         rescaled = step.alpha * step.l_old if done("rescale") else step.l_old
@@ -123,11 +123,11 @@ def test_every_frame_shows_the_numbers_of_its_part(player):
         }
         for name, X in expected.items():
             four = [x if x is None else four_digits(x) for x in X]
-            assert numbers(told[name]) == four, (frame, part, name)
+            assert numbers(page[name]) == four, (frame, part, name)
         for name, since in (("S_ij", "scores"), ("P_ij", "weights")):
             X = getattr(step, name).ravel() if done(since) and part != "store" else []
-            assert numbers(told[name]) == [two_decimals(x) for x in X], (frame, part, name)
-        assert (told["data"]["part"], told["data"]["step"]) == (part, str(k))
+            assert numbers(page[name]) == [two_decimals(x) for x in X], (frame, part, name)
+        assert (page["data"]["part"], page["data"]["step"]) == (part, str(k))
 
 
 def test_each_step_is_played_in_its_parts(player):
@@ -231,8 +231,8 @@ def test_keyboard(lab, first):
 def test_the_row_is_told_in_words(player):
     frames, sent = received(player)
     steps = steps_of(frames, sent)
-    *told, end = every_frame(player, row="Number(player.dataset.row)", text="texts('.flash-sentence')[0]")
-    for (k, part), now in zip(timeline(player), told, strict=True):
+    *shown, end = every_frame(player, row="Number(player.dataset.row)", text="texts('.flash-sentence')[0]")
+    for (k, part), now in zip(timeline(player), shown, strict=True):
         step, r, text = steps[k], now["row"] - steps[k].rows.start, now["text"]
         assert "undefined" not in text and "object" not in text
         if part != "rescale":

@@ -75,11 +75,11 @@ def test_callouts_guide_the_first_time_and_are_dismissed_for_good(lab):
     lab.run_again(SMALL)
     callout = page.locator(".flash-callout")
     callout.wait_for()
-    told = []
+    texts = []
     for name in ("next", "next", "got it"):
-        told.append(callout.locator("p").inner_text())
+        texts.append(callout.locator("p").inner_text())
         callout.get_by_role("button", name=name).click()
-    assert ["play" in told[0], "Tiles cross" in told[1], "alpha" in told[2]] == [True] * 3
+    assert ["play" in texts[0], "Tiles cross" in texts[1], "alpha" in texts[2]] == [True] * 3
     assert callout.count() == 0
     lab.run_again(SMALL)
     assert callout.count() == 0

@@ -29,7 +29,7 @@ LAPTOP = {"width": 1366, "height": 768}
 RESTARTED = "Python was restarted: run the cell again"
 STATE = "application/vnd.jupyter.widget-state+json"
 
-# All of the notebook that a key could change.
+# Everything in the notebook that a key could change.
 NOTEBOOK = """() => {
     const { content: { model, activeCellIndex } } = window.jupyterapp.shell.currentWidget;
     return [activeCellIndex, [...model.cells].map(({ type, executionCount, sharedModel }) => [
@@ -195,7 +195,7 @@ def reopen(lab):
 
 
 def test_what_is_opened_again_plays_and_is_saved_again(lab, path):
-    """JupyterLab alone would save no widget whose Python does not run."""
+    """JupyterLab by itself would save no widget whose Python does not run."""
     before = states(path)
     lab.save()
     reopen(lab)

@@ -83,12 +83,12 @@ def leaves(cuts):
 
 
 def compared(tree, name):
-    """Return what the table says of a number: of the root, of the whole row, and their difference."""
+    """Return what the table says of a number: at the root, in the whole row, and their difference."""
     return tree.locator(f'tr[data-compared="{name}"] td').all_text_contents()
 
 
 def account(tree):
-    """Return what is told of the last move, or of the node that is looked at, as it stands there."""
+    """Return the sentence on the last move, or on the node that is looked at, as it stands there."""
     return tree.locator(".flash-merge-account").inner_text().replace("\n", " ")
 
 

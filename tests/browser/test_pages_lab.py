@@ -183,7 +183,7 @@ def test_scenarios_and_sizes_by_keyboard(lab):
     for scenario in ("a shared prompt", "fork and copy on write"):
         lab.page.keyboard.press("ArrowRight")
         wait_for(lab, {"scenario": scenario})
-    for name, key, wanted, told in (
+    for name, key, wanted, spoken in (
         ("page", "End", 16, "16 rows"),
         ("page", "Home", 1, "1 row"),
         ("n_pages", "End", 32, "32"),
@@ -192,7 +192,7 @@ def test_scenarios_and_sizes_by_keyboard(lab):
         slider.focus()
         slider.press(key)
         wait_for(lab, {name: wanted})
-        assert slider.get_attribute("aria-valuetext") == told
+        assert slider.get_attribute("aria-valuetext") == spoken
         assert slider.evaluate("slider => slider === document.activeElement")
 
 

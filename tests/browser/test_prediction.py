@@ -54,7 +54,7 @@ def plain(text):
 
 
 def sent(name):
-    """What a card is told of a question."""
+    """What a card gets of a question."""
     return predict(name).card
 
 
@@ -67,24 +67,24 @@ GRADE = """(root, answers) => answers.map(([card, given]) => {
 
 
 def test_the_page_grades_as_a_call_does(lab):
-    """Of every question: the right answer, and each wrong one that is known."""
-    answers, told = [], []
+    """The right answer to every question, and each wrong one that is known."""
+    answers, verdicts = [], []
     for name, question in questions().items():
         expected = prediction._expected(question)
         asked = sent(name)
         right = {field["part"]: field["right"] for field in asked["fields"]}
         answers.append([asked, right])
-        told.append(("right", question.reason))
+        verdicts.append(("right", question.reason))
         for field in asked["fields"]:
             for text, why in field["wrong"]:
                 values = [v for v in question.wrong if prediction._typed(v[1] if _of_part(v) else v) == text]
                 if any(prediction._equal(v, expected[field["part"]], question.tolerance) for v in values):
                     continue
                 answers.append([asked, right | {field["part"]: text}])
-                told.append(("wrong", why))
+                verdicts.append(("wrong", why))
     assert len(answers) > 250
     shown = card(lab, SET).evaluate(GRADE, json.loads(json.dumps(answers)))
-    for (asked, given), (said, why), (found, text) in zip(answers, told, shown, strict=True):
+    for (asked, given), (said, why), (found, text) in zip(answers, verdicts, shown, strict=True):
         assert found == said and plain(why) in plain(text), (asked["name"], given, text)
 
 

@@ -42,7 +42,7 @@ def playing(browser, saved):
 
 
 def outputs(page):
-    """The outputs with a view: a widget of each class, the one that refuses, and that of ipywidgets."""
+    """The outputs with a view: a widget of each class, the one that refuses, and the one of ipywidgets."""
     return page.locator(".jp-OutputArea-output:has(> .saved-picture)").all()
 
 

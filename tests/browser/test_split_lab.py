@@ -98,16 +98,16 @@ def check_node(lab, node, **setting):
     assert lab.get_attribute("data-node") == str(node)
     name = f"Part {node}, of {n}" if node < n else f"Merge {node - n + 1}, of {n - 1}"
     assert text(lab, ".flash-split-account h3") == name
-    told, state = text(lab, ".flash-split-lines"), nodes.states[node]
+    words, state = text(lab, ".flash-split-lines"), nodes.states[node]
     for value in (state.m, state.l, *state.O_acc):
-        assert number(value) in told
+        assert number(value) in words
     if node >= n:
         for child, alpha in zip(nodes.children[node - n], nodes.alphas[node], strict=True):
-            assert number(alpha) in told and number(nodes.states[child].l) in told
+            assert number(alpha) in words and number(nodes.states[child].l) in words
     else:
         begin, end = expected.result["ranges"][node]
-        assert f"Keys {begin} to {end - 1}, " in told
-        assert f"= {number(np.exp(state.m - nodes.states[-1].m))}." in told
+        assert f"Keys {begin} to {end - 1}, " in words
+        assert f"= {number(np.exp(state.m - nodes.states[-1].m))}." in words
 
 
 def test_it_shows_what_python_computed(lab):

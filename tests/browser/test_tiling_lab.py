@@ -225,14 +225,14 @@ def test_it_is_said_to_those_who_do_not_see(lab):
 
 def test_what_python_refuses_is_told_and_what_is_shown_stays(lab):
     lab.evaluate("lab => lab.flashWidget.ask({ B_r: 3 })")
-    told = lab.get_by_text("B_r is 3; pass a whole number from 4 to 1024, e.g. B_r=16. It stays 64.")
-    told.wait_for()
+    message = lab.get_by_text("B_r is 3; pass a whole number from 4 to 1024, e.g. B_r=16. It stays 64.")
+    message.wait_for()
     check_shown(lab)
     assert lab.evaluate("lab => lab.flashWidget.model.get('B_r')") == 64
     lab.locator('[data-cell="32,32"]').click()
     check_shown(lab, B_r=32, B_c=32)
     wait_until_heard(lab)
-    assert told.count() == 0
+    assert message.count() == 0
 
 
 def test_a_bad_argument_is_told(page_of_labs):

@@ -42,7 +42,7 @@ def test_the_solution_is_right(exercise, record_property):
 
 
 def call_here(function, *arguments, limit):
-    """Do what `process.call` does, in this process; what kills it or cannot be interrupted is not for this."""
+    """Do what `process.call` does, in this process; not for what kills it or cannot be interrupted."""
 
     def end(*_):
         raise process.NotEnded(f"did not end within {limit:g} seconds", "")
@@ -72,7 +72,7 @@ def test_a_drawn_gradient_of_almost_0_is_right(name, seeds, monkeypatch):
 def here(answer, monkeypatch):
     """Let the check run in this process: a process for each would take most of the time of all tests.
 
-    Solutions have one, as an answer of a learner has, and so do what does not end, and a kernel that is called
+    Solutions get one, as a learner's answer does, and so do answers that do not end, and a kernel that is called
     without a grid: the interpreter, once it has run, no longer minds that.
     """
     if hasattr(signal, "SIGPROF") and answer.mistake not in ("not_ended", "no_grid"):
@@ -89,7 +89,7 @@ def test_a_right_answer_in_another_style_is_accepted(answer, here, record_proper
 @pytest.mark.parametrize("answer", WRONG, ids=_name)
 def test_a_wrong_answer_is_named(answer, here, record_property):
     if checks.EXERCISES[answer.exercise].triton and not flashlib.kernels.INTERPRETED:
-        pytest.skip("kernels are compiled here, and much is seen in the interpreter alone: set TRITON_INTERPRET=1")
+        pytest.skip("kernels are compiled here, and much is seen only in the interpreter: set TRITON_INTERPRET=1")
     verdict = checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
     assert verdict.outcome == "wrong", f"accepted as {verdict.outcome}:\n{answer.source}"
     assert verdict.mistake == answer.mistake, f"named {verdict.mistake}:\n{verdict}\n\n{answer.source}"

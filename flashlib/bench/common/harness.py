@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-say = functools.partial(print, flush=True)  # a line at a time: a run that is cut off has told what it found
+say = functools.partial(print, flush=True)  # a line at a time: a run that is cut off has shown what it found
 
 
 @contextlib.contextmanager
@@ -39,10 +39,10 @@ def verify(name, given, exact, plain, *, roundings=1):
 
 
 def works(name, check, *, needed) -> bool:
-    """Return whether check() goes through; if not, say why, or raise that if it is needed."""
+    """Return whether check() raises nothing; if it does, print why, or raise it again if needed."""
     try:
         check()
-    except Exception as error:  # whatever a compiler, a driver or a library has to say
+    except Exception as error:  # whatever a compiler, a driver or a library raises
         if needed:
             raise
         say(f"{name:>15}: none, {reason(error)}")
@@ -51,19 +51,19 @@ def works(name, check, *, needed) -> bool:
 
 
 def reason(error) -> str:
-    """Return what went wrong in a line."""
+    """Return what went wrong, in one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def median_ms(run, *, rep_ms=200) -> float:
-    """Return the median time of run() on the GPU, in milliseconds: warmed up, events, L2 cleared in between."""
+    """Return the median time of run() on the GPU, in milliseconds: warmed up, by events, L2 cleared in between."""
     import triton  # not before flashlib.kernels, which chooses between compiler and interpreter
 
     return triton.testing.do_bench(run, warmup=50, rep=rep_ms, return_mode="median")
 
 
 def captured(run, times):
-    """Return a CUDA graph of so many calls of run(), which replays their launches without Python."""
+    """Return a CUDA graph of this many calls of run(): it replays their launches without Python."""
     run()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -74,7 +74,7 @@ def captured(run, times):
 
 
 def side_by_side(runs) -> dict[str, float]:
-    """Return the time of each of these on the GPU, in milliseconds, by name.
+    """Return the time of each run on the GPU, in milliseconds, by name.
 
     They are timed in turn, and again in the opposite order. The smaller of the two medians counts: what the GPU
     did just before, or its temperature, can only add to a time, and was seen to add a tenth.
@@ -120,7 +120,7 @@ def cuda_peak_bytes(run) -> int:
 
     run returns a tensor, or a tuple of them.
     """
-    run()  # what a first call keeps, such as handles and workspaces, is not its own
+    run()  # the first call also makes handles and workspaces, which stay
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
@@ -161,7 +161,7 @@ def environment() -> dict:
 
 
 def capability() -> int:
-    """Return ten times the number that NVIDIA calls the compute capability of the current GPU."""
+    """Return ten times the compute capability of the current GPU: 90 for 9.0."""
     major, minor = torch.cuda.get_device_capability()
     return 10 * major + minor
 

@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-NEEDED = ("ours", "ours_fused", "sdpa_flash")  # a run without these is none; without another it says why
+NEEDED = ("ours", "ours_fused", "sdpa_flash")  # a run fails without these; without another it says why
 EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
 
 
@@ -41,7 +41,7 @@ def sdpa(backend, Q, K, V, causal):
 
 
 def chosen_sdpa(Q, K, V, causal):
-    """SDPA by the backend that is chosen around it, which takes the CPU some time."""
+    """SDPA by the backend that the caller has chosen: choosing takes the CPU some time."""
     return scaled_dot_product_attention(Q, K, V, is_causal=causal, enable_gqa=Q.shape[1] != K.shape[1])
 
 

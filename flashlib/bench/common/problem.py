@@ -1,4 +1,4 @@
-"""What every benchmark on a GPU attends to, and how it verifies what is timed: on one head, against fp64."""
+"""The inputs of every benchmark on a GPU, and how results are verified: on one head, against fp64."""
 
 import functools
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Size(NamedTuple):
 
     @property
     def compiled(self) -> dict:
-        """As `records` wants it."""
+        """The size as `records` takes it."""
         return {"d": self.d, "causal": self.causal, "shape": [self.B, self.H_q, self.H_k, self.N]}
 
 
@@ -31,7 +31,7 @@ class Problem:
 
     size: a Size. gradients: whether dQ, dK and dV are timed instead of O. whole: verify all heads, not one.
     tensors: Q, K and V. dO: None without gradients. expected: {"O": (exact, plain)}, or the same for "dQ", "dK"
-    and "dV": the result in fp64, and that of standard attention in the dtype of Q.
+    and "dV": the result in fp64, and the result of standard attention in the dtype of Q.
     """
 
     def __init__(self, size, *, gradients=False, whole=False, dtype=torch.bfloat16, device="cuda"):
@@ -55,11 +55,11 @@ class Problem:
         return self.size.B * self.size.H_q * self.head_flops
 
     def part(self, X):
-        """Return what is verified: the last head of K and V, and those of Q that read it."""
+        """Return the part that is verified: the last head of K and V, and the heads of Q that read it."""
         return X if self.whole else X[-1:, -(X.shape[1] // self.size.H_k) :]
 
     def run(self, peer):
-        """Return what is timed: peer(Q, K, V, causal); for gradients its backward pass alone."""
+        """Return what is timed: peer(Q, K, V, causal); for gradients only its backward pass."""
         if not self.gradients:
             return functools.partial(peer, *self.tensors, self.size.causal)
         leaves = [X.detach().requires_grad_() for X in self.tensors]
@@ -80,7 +80,7 @@ def tensors(size, n=3, dtype=torch.bfloat16, device="cuda") -> list:
 
 
 def results(attention, Q, K, V, dO=None) -> tuple:
-    """Return (O,), or the gradients of Q, K and V if dO is given. Q may have several heads, and K and V one."""
+    """Return (O,), or the gradients of Q, K and V if dO is given. Q may have several heads, K and V have one."""
     leaves = [X.detach().requires_grad_(dO is not None) for X in (Q, K, V)]
     O = attention(leaves[0], *(X.expand(-1, Q.shape[1], -1, -1) for X in leaves[1:]))
     return (O,) if dO is None else torch.autograd.grad(O, leaves, dO)

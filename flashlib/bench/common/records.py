@@ -1,13 +1,13 @@
-"""What the kernels of a recorded row were compiled to, and whether it is what they are compiled to today.
+"""Note what the kernels of a recorded row were compiled to, and tell whether that has changed since.
 
-A row of ours has "kernels", a list with what `kernels.compiler.compiled` said of each kernel that was timed:
+A row has "kernels", a list of what `kernels.compiler.compiled` said of each of our kernels that was timed:
 
     kernel, d, causal, shape  which one, and (B, H_q, H_k, N)
     asked                     the options that the call was given; the kernel chose the others
     config                    [B_r, B_c, num_warps, num_stages] of the launch
-    sass, ttgir               hashes of the code that ran, and of what the compiler made it of. A change of names
-                              or comments leaves them as they are. In one version of Triton the same TTGIR becomes
-                              the same SASS, and takes much less time to make.
+    sass, ttgir               hashes of the code that ran, and of the TTGIR that it was made from. Names and
+                              comments do not change them. In one version of Triton the same TTGIR becomes the
+                              same SASS, and takes much less time to make.
 """
 
 import functools
@@ -25,7 +25,7 @@ CAPABILITY = 90  # of the GPU of the records
 
 
 class Notes:
-    """Adds "kernels" to rows while the GPU goes on: the compiler is a process of its own, without the GPU.
+    """Adds "kernels" to rows while the GPU works on: the compiler is a process of its own, without the GPU.
 
     capability: of the GPU that is timed.
     """
@@ -42,7 +42,7 @@ class Notes:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     def add(self, row, size, asked):
-        """Note for a row what the kernels in `asked`, {kernel: options}, are compiled to.
+        """Note in a row what the kernels in `asked`, {kernel: options}, are compiled to.
 
         size: d, causal and shape, as `compiled.launch` takes them.
         """
@@ -53,7 +53,7 @@ class Notes:
             self.waiting.append((entry, self.pool.submit(launched, entry, self.capability)))
 
     def finish(self):
-        """Wait for what was noted; where the compiler has nothing to say, the entry has the reason."""
+        """Wait for all entries; an entry gets the reason if the compiler fails."""
         for entry, future in self.waiting:
             try:
                 entry |= future.result()
@@ -64,7 +64,7 @@ class Notes:
 
 
 def launched(entry, capability=CAPABILITY) -> dict:
-    """Return config, ttgir and sass of a call as noted."""
+    """Return config, ttgir and sass of the call that an entry describes."""
     config = _launch(entry, "config", capability).config
     found = _launch(_alike(entry | {"config": config}), "sass", capability)
     if not found.sass:
@@ -80,12 +80,12 @@ def _launch(entry, until, capability=CAPABILITY):
 
 
 def _alike(entry) -> dict:
-    """Return one call of those that run the same code: of N, Triton knows only of what it is a multiple."""
+    """Return one call for all that run the same code: Triton only knows of what N is a multiple."""
     from flashlib.kernels.compiler import registry
 
     _, H_q, H_k, N = entry["shape"]
     config = dict(zip(("B_r", "B_c", "num_warps", "num_stages"), entry["config"], strict=True))
-    taken = registry.options_of(entry["kernel"])  # the Hopper kernel chooses alone
+    taken = registry.options_of(entry["kernel"])  # the Hopper kernel chooses by itself
     config = {name: value for name, value in config.items() if name in taken}
     asked = {"shape": [1, H_q, H_k, N if N % 1024 else 4096], "asked": config | entry["asked"]}
     return {name: entry[name] for name in ("kernel", "d", "causal")} | asked
@@ -94,9 +94,9 @@ def _alike(entry) -> dict:
 class Record(NamedTuple):
     """A recorded run.
 
-    module: of flashlib.bench, which makes it; options: the words on its command line. entries(record): what it
-    noted, as (place, entry, code): entry is None where there is no note; code: whether it is compared what was
-    compiled, or only what was chosen.
+    module: the one of flashlib.bench that makes it; options: the words on its command line. entries(record): its
+    notes, as (place, entry, code): entry is None where nothing was noted; code: whether the compiled code is
+    compared, or only the options that were chosen.
     """
 
     file: str
@@ -122,7 +122,7 @@ def _of_tables(record):
     for name in ("rows", "more"):
         for row in record.get(name, []):
             size = f"d = {row['d']}, causal = {row['causal']}, N = {row['N']}"
-            for place, entry, _ in _noted(row, size):  # the README shows neither other sizes nor the one pass
+            for place, entry, _ in _noted(row, size):  # the README shows neither other sizes nor the fused pass
                 yield place, entry, name == "rows" and (not entry or entry["kernel"] != "backward_fused")
 
 
@@ -161,9 +161,9 @@ RECORDS = [
 
 
 def outdated(record, noted, pinned) -> list[str]:
-    """Return what has changed since, in a sentence each.
+    """Return what has changed since, a sentence for each change.
 
-    record: as read; noted: its `entries`; pinned: the version of Triton that it has to be made with.
+    record: as read; noted: its `entries`; pinned: the version of Triton that it must be made with.
     """
     if record["triton"] != pinned:
         return [f"it was made with Triton {record['triton']}, and requirements.txt pins {pinned}"]

@@ -18,7 +18,7 @@ NOT_RUN = "its check was not run"
 
 
 class Row(NamedTuple):
-    """One line of the table: what came of an exercise in a notebook; "" for the notebook as a whole."""
+    """One line of the table: the outcome of an exercise in a notebook; "" for the notebook as a whole."""
 
     notebook: str
     exercise: str
@@ -39,7 +39,7 @@ def notebooks(folder):
 def verdicts(path, name) -> list[Row]:
     """Execute the notebook at `path`, which stays as it is, and return its Rows; `name` stands for it in them.
 
-    What counts are the checks that ran, the last one of each exercise. What the notebook stores is thrown away.
+    For each exercise the last check that ran counts. Outputs that the notebook stores are thrown away.
     """
     try:
         nb = _without_outputs(json.loads(path.read_text(encoding="utf-8")))

@@ -10,7 +10,7 @@ def execute(text, folder, *, cell_timeout, timeout, interrupt=False, **environme
 
     nbconvert runs in a process of its own. Errors of cells become outputs. cell_timeout, timeout: seconds for a
     cell and for all; interrupt: a cell that takes longer is interrupted and the rest is run. environment:
-    variables for the kernel. Raises TimeoutError, or RuntimeError with nbconvert's message, if there is no end.
+    variables for the kernel. Raises TimeoutError, or RuntimeError with nbconvert's message, if it does not end.
     """
     command = [
         *(sys.executable, "-m", "nbconvert", "--stdin", "--stdout", "--to=notebook", "--execute"),

@@ -8,7 +8,7 @@ from flashlib.checks.engine.progress_file import solved
 
 
 class Progress:
-    """The exercises of all chapters, and which of them are solved; `problem` says what hinders keeping it."""
+    """The exercises of all chapters, and which of them are solved; `problem` says why this cannot be kept."""
 
     def __init__(self, done, problem):
         self.done, self.problem = done, problem

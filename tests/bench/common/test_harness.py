@@ -71,7 +71,7 @@ def test_what_the_cpu_benchmark_verifies_with_is_attention(causal, rng):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_peers_are_attention(causal, rng):
-    """Those that run on a CPU; the others are verified in every benchmark."""
+    """The peers that run on a CPU; the others are verified in every benchmark."""
     pytest.importorskip("flashlib.kernels", exc_type=ImportError)  # not triton: that would come too early
     arrays = [rng.standard_normal((1, 1, 37, 16)) for _ in range(3)]
     O, _ = oracle.attention(*(X[0, 0] for X in arrays), causal=causal)
@@ -172,7 +172,7 @@ def test_steps_are_watched_on_a_gpu():
 
 
 def test_of_two_times_the_smaller_counts_and_the_second_is_in_the_opposite_order(monkeypatch):
-    order, told = [], iter([3.0, 1.0, 2.0, 2.0])
-    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: order.append(run()) or next(told))
+    order, times = [], iter([3.0, 1.0, 2.0, 2.0])
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: order.append(run()) or next(times))
     assert harness.side_by_side({"ours": lambda: "ours", "flash": lambda: "flash"}) == {"ours": 2.0, "flash": 1.0}
     assert order == ["ours", "flash", "flash", "ours"]

@@ -53,7 +53,7 @@ def test_what_it_prints_is_shown():
 
 
 def test_cases_are_drawn_anew_from_a_seed_that_is_shown():
-    """An answer that is right in all fixed cases alone, by whatever tells them apart, is found out."""
+    """An answer that is right only in the fixed cases, however it recognises them, is found out."""
 
     def for_round_scores(m, l, x_j):
         if x_j == -np.inf or x_j % 1:

@@ -49,7 +49,7 @@ def test_what_does_not_end_is_ended_in_time_and_the_input_named():
 
 
 def test_only_computing_counts_and_once_for_all(monkeypatch):
-    """So a machine that is busy, or five times slower for a while, ends nothing that is right."""
+    """A machine that is busy, or five times slower for a while, ends no right answer."""
     sleeps = learner("def f():\n    import time\n    time.sleep(1)\n    return 1")
     assert process.call(sleeps, limit=0.5)[0] == 1
     f = learner("def f(announce):\n    while True:\n        announce('x = 3')\n        sum(range(10**5))")

@@ -79,7 +79,7 @@ def test_counting_takes_no_memory_whatever_else_the_process_watches():
     _, most = held(lambda: [metered[n % 4].size for n in range(5000)] and None, enough=0)
     for other in others:
         other.detach()
-    assert most < 60_000, "the list alone, of which each element takes 8 bytes"
+    assert most < 60_000, "only the list, each element of which takes 8 bytes"
 
 
 def test_stores_are_counted_and_the_array_that_was_put_stays():

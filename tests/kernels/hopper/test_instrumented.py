@@ -146,7 +146,7 @@ def row_of(rung):
     found = played(rung, SQUARE)[2]
     row = {"rung": rung, "d": 64, "N": SQUARE[1], "H": SQUARE[0], **found.launched, "grid": len(found.events)}
     row["points"] = [[point.kind, point.what] for point in found.points]
-    return row | {"programs": [timelines.told(found, row, number) for number in range(row["grid"])]}
+    return row | {"programs": [timelines.recorded_program(found, row, number) for number in range(row["grid"])]}
 
 
 @pytest.mark.parametrize("rung", measured.MODELS)
@@ -309,7 +309,7 @@ def test_a_wrong_result_is_not_recorded(name, on_a_cpu, monkeypatch):
     wrong = found._replace(**{name: getattr(found, name).clone()})
     getattr(wrong, name).view(-1)[5] += 0.01
     monkeypatch.setattr(instrumented, "attention", lambda Q, K, V, rung: wrong)
-    with pytest.raises(AssertionError, match=f"{name} of r3_turns with marks is not that"):
+    with pytest.raises(AssertionError, match=f"{name} of r3_turns with marks is not the same"):
         timelines.measure("r3_turns", *on_a_cpu)
 
 

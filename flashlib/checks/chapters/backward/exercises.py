@@ -88,7 +88,7 @@ def _weights(rng, words, N_q, N_k, d, hidden=0, dtype=float):
 
 
 def _P(rng, N_q, N_k, hidden, dtype):
-    """Return weights of which the first `hidden` rows are 0."""
+    """Return weights whose first `hidden` rows are 0."""
     P = softmax(rng.normal(size=(N_q, N_k)) * 2)
     P[:hidden] = 0
     return P.astype(dtype)

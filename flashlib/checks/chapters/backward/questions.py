@@ -28,13 +28,13 @@ def _row_sum():
 
 
 def _kept():
-    """Return how many numbers a row of Q, K, V and O cannot give: what `attention` returns beside O."""
+    """Return how many numbers a row keeps beside Q, K, V and O: those that `attention` returns beside O."""
     Q, K, V = np.ones((3, 5, 2))
     return naive.attention(Q, K, V).lse.size // len(Q)
 
 
 def _factor():
-    """Return by what P is too large if m stands where lse belongs."""
+    """Return the factor by which P is too large if m stands in the place of lse."""
     S, P, lse, _ = _example()
     m = S.max(axis=1)
     named = {"l": np.exp(lse - m), "exp(m)": np.exp(m), "exp(lse)": np.exp(lse)}
@@ -43,7 +43,7 @@ def _factor():
 
 
 def _kept_bytes():
-    """Return the bytes of P over those of O and lse."""
+    """Return the bytes of P divided by the bytes of O and lse."""
     itemsize = cost.ITEMSIZE["float32"]
     return round(N * N * itemsize / (N * d * itemsize + N * 4))
 

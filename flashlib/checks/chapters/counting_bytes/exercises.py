@@ -58,7 +58,7 @@ def fa2_bytes(answer, known):
 
 # ---- bytes moved, under a causal mask
 
-# ends is where each row block ends; seen are the keys that its last row sees, as many.
+# ends: where each row block ends. seen: the number of keys that its last row sees, which is the same.
 CAUSAL = """
 def my_causal_bytes(N, d, B_r, B_c, itemsize):
     N_q, N_k = N, N
@@ -118,7 +118,7 @@ def break_even(answer, known):
     """
 
     def right(N, d, itemsize):
-        row_blocks = (2 * N + d - 1) // d  # as many as pay: those below 1 + 2 N / d
+        row_blocks = (2 * N + d - 1) // d  # the most that pay: fewer than 1 + 2 N / d
         return -(-N // row_blocks)
 
     def draw(rng):

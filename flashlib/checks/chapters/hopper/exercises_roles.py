@@ -135,7 +135,7 @@ def _check_product(product, wanted):
 
 
 def _check_once(names, wanted, kind, g=None):
-    """Raise Finding unless each wanted name is there once. g: the tile, where it is not the name that is said."""
+    """Raise Finding unless each wanted name is there once. g: the tile, for the sentence of the mistake."""
     for name in wanted:
         if (times := names.count(name)) != 1:
             raise Finding(f"{kind}_twice" if times else f"{kind}_missing", name=name, g=g)
@@ -182,7 +182,7 @@ def _products(me, consumers, u):
 
 
 def _softmax(u):
-    """Do what takes both results of turn u."""
+    """Run the commands that need both results of turn u."""
     for command in protocol.softmax(u, SIZES):
         yield command._replace(needs=(f"S{u}", f"PV{u}"))
 

@@ -35,12 +35,12 @@ def _passes_at_once():
 
 
 def _slots(sizes, consumers=2):
-    """Return how many slots rings of K and of V have beside slots for Q and O of each consumer."""
+    """Return how many slots fit in the rings of K and of V, beside slots for Q and O of each consumer."""
     return (GPU.block_sram - 2 * consumers * sizes.q_bytes) // (2 * sizes.kv_bytes)
 
 
 def _happens(roles, barriers, slots):
-    """Return what goes wrong under some schedule, first of all."""
+    """Return what goes wrong first under some schedule."""
     fault = pipeline.check(pipeline.Program(roles, tuple(barriers), tuple(slots))).fault
     return HAPPENS[fault.kind if fault else ""]
 

@@ -110,7 +110,7 @@ def merge_parts(answer, known):
 
 
 def _in_parts(rng, words, counts, *, at=0.0, d=2, tied=False):
-    """Return the Case of parts of so many keys; at: what is added to their scores. All keys at once are right."""
+    """Return the Case of parts of so many keys; at: added to their scores. The right result takes all at once."""
     scores = [
         rng.normal(size=n).round(2) + x for n, x in zip(counts, np.broadcast_to(at, len(counts)), strict=True)
     ]

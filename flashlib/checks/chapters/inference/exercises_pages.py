@@ -71,7 +71,7 @@ def _kind(found):
 
 
 def _fewest(answer, n_pages, page, operations, kind):
-    """Return operations that lead to the same result, of which none can be left out."""
+    """Return operations that lead to the same result, none of which can be left out."""
     at = len(operations)
     while at:
         at -= 1

@@ -60,7 +60,7 @@ def _decoded(
     """Return the Case of a shape (B, H_k, group, N); past the lengths K and V are nan. size: how large Q is."""
     rng = rng or np.random.default_rng(5)
     B, H_k, group, N = shape
-    steps = 16 if size > 1 or below else 2**14  # in a number; more than 16 bits have, where scores are small
+    steps = 16 if size > 1 or below else 2**14  # in 1; where scores are small, more than 16 bits can tell apart
     Q, K, V = (
         rng.integers(-1.5 * steps, 1.5 * steps + 1, shape) / steps
         for shape in ((B, H_k * group, d), *[(B, H_k, N, d)] * 2)
@@ -95,13 +95,13 @@ def _any_decoded(rng):
 
 
 def _put(flat, at, row):
-    """Write a row into flat memory, where that is."""
+    """Write a row into flat memory, except places outside of it."""
     inside = (at >= 0) & (at < len(flat))
     flat[at[inside]] = row[inside]
 
 
 def _get(table, at):
-    """Return a place of the table, 0 where there is none: there the check lets nothing be loaded."""
+    """Return a place of the table, 0 outside of it: there the check forbids loads."""
     return table.flat[at] if 0 <= at < table.size else 0
 
 

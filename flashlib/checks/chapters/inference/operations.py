@@ -1,7 +1,7 @@
-"""Operations on an allocator of pages, played on an answer; the first that does wrong is found.
+"""Operations on an allocator of pages, played on an answer; the first wrong one is found.
 
-What the answer gives is held against who owns which page, as the slots that it returned say. So it may take free
-pages in any order.
+Results are compared with the owners of each page, which follow from the slots that the answer returned. So it may
+take free pages in any order.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from numbers import Integral
 from flashlib.checks.engine import Finding
 from flashlib.checks.engine.values import describe_value
 
-AGAIN = {  # of how a page was given up before it was free and taken: what it is if it is given to another too
+AGAIN = {  # {how a page was given up before it was free and taken: the mistake if another gets it too}
     "freed_while_owned": "freed_twice", "freed_twice": "freed_twice", "left_while_owned": "left_while_owned",
 }  # fmt: skip
 
@@ -28,10 +28,10 @@ def text(operations):
 
 
 def play(make, n_pages, page, operations):
-    """Play operations on make(n_pages, page); raise Finding at the first that does wrong.
+    """Play operations on make(n_pages, page); raise Finding at the first wrong one.
 
-    operations: ("start", a), ("append", a, n), ("fork", a, b) makes b of a, ("free", a); names are texts. One
-    whose sequence is not there is left out.
+    operations: ("start", a), ("append", a, n), ("fork", a, b) makes b from a, ("free", a); names are texts. One
+    whose sequence does not exist is left out.
     """
     player = _Player(make(n_pages, page), n_pages, page)
     for kind, name, *others in operations:
@@ -45,9 +45,9 @@ def play(make, n_pages, page, operations):
 
 
 def cause(found):
-    """Return a Finding whose cause is named by what happened before it; others as they are.
+    """Return a Finding with the mistake that its operations show as the cause; others as they are.
 
-    It is that of the fewest operations that lead to it, so each of them is a part of the cause.
+    These are the fewest operations that lead to it, so each of them is a part of the cause.
     """
     before, id = found.fields.get("before", set()), found.id
     if "failed" in before:
@@ -76,9 +76,9 @@ class _Player:
     def __init__(self, pages, n_pages, page):
         self.pages, self.n_pages, self.page = pages, n_pages, page
         self.handles, self.tables, self.lengths = {}, {}, {}
-        self.owners = defaultdict(set)  # of a page, names
+        self.owners = defaultdict(set)  # {page: names}
         self.before = set()  # what happened: forked, freed, copied, failed
-        self.log = defaultdict(set)  # of a page, how it was given up
+        self.log = defaultdict(set)  # {page: how it was given up}
 
     def start(self, name):
         self._add(name, self.pages.start(), [], 0)
@@ -133,7 +133,7 @@ class _Player:
         self.lengths[name] = N + n
 
     def check_tables(self, kind, op, name):
-        """Raise Finding unless each sequence has the pages that its tokens were put in; first that of `name`."""
+        """Raise Finding unless each sequence has the pages that its tokens were put in, `name` first."""
         for other in sorted(self.tables, key=lambda x: x != name):
             given, own = self._table(other), self.tables[other]
             if given == own:
@@ -158,7 +158,7 @@ class _Player:
             raise Finding("table_kind", name=name, given=describe_value(given)) from None
 
     def _slots(self, op, n, result):
-        """Return slots and copied of what append returned, as plain numbers."""
+        """Return slots and copied from the result of append, as plain numbers."""
         if not isinstance(result, tuple | list) or len(result) != 2:
             if result is None:
                 raise Finding("nothing_returned")
@@ -228,7 +228,7 @@ class _Player:
 
 
 def _is_same(handle, other):
-    """Return whether two sequences are called the same; objects that are equal for now may be two."""
+    """Return whether two handles mean the same sequence; two objects may be equal only for now."""
     return handle is other or isinstance(handle, Hashable) and type(handle) is type(other) and handle == other
 
 

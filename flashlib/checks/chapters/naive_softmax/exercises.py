@@ -148,7 +148,7 @@ def safe_bound(answer, known):
 
 
 def _bound(dtype, n):
-    """Return the Case of the best bound; any number will do, what it is worth is judged afterwards."""
+    """Return the Case of the best bound; any number will do: it is judged afterwards."""
     info = np.finfo(dtype)
     best = min(np.log(float(info.max) / n), -np.log(float(info.smallest_subnormal)))
     return Case(f"{dtype.__name__}, n = {n}", (dtype, n), float(best), np.inf)
@@ -159,7 +159,7 @@ def _any_bound(rng):
 
 
 def _about_bound(known, dtype, n, b, best):
-    """Return the Verdict of what is wrong with one bound, or None."""
+    """Return the Verdict on a wrong bound, or None."""
     with np.errstate(all="ignore"):
         x = dtype(b)
         if b < 0:

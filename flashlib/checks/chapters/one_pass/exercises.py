@@ -144,7 +144,7 @@ def _metered(answer, known):
         if len(K) < MANY:
             return small(q, K, V, B_c, scale)
         _, enough = held(lambda: right(q, K, V, B_c, scale), 0)
-        enough += 6 * len(K)  # less than a number of each
+        enough += 6 * len(K)  # less than a number for each key
         result, most = held(lambda: read(q, K, V, B_c, scale), enough)
         return result._replace(found=result.found or (Finding("all_kept") if most > enough else None))
 

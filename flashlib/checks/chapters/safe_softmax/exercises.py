@@ -28,13 +28,13 @@ def _program(head, result, rows=""):
 
 
 def _weights(row):
-    """Return softmax of a row, 0 where all is masked: what is true."""
+    """Return the exact softmax of a row, 0 where all is masked."""
     terms = np.exp(row - max(row.max(initial=-INF), -1e300))
     return terms / (terms.sum() or 1)
 
 
 def _lse(row):
-    """Return log-sum-exp of a row: what is true."""
+    """Return the exact log-sum-exp of a row."""
     return np.logaddexp.reduce(row, initial=-INF)
 
 
@@ -65,9 +65,9 @@ MASKED = (
 
 
 def _stages(oracle, dtype=False):
-    """Return the stages of Cases of a function of each row: plain, masked, without keys, in fp32.
+    """Return the stages of Cases for a function of each row: plain, masked, without keys, in fp32.
 
-    dtype: whether the result must have that of the scores.
+    dtype: whether the result must have the dtype of the scores.
     """
 
     def case(words, S):

@@ -75,7 +75,7 @@ def _any_tiles(rng, B_c, d, **options):
 
 
 def _same_loops(split):
-    """Return split, with full and end of the mask in place of those that make the same two loops over tiles."""
+    """Return split; full and end that make the same two loops as those of the mask are replaced by them."""
 
     @wraps(split)
     def run(*sizes):

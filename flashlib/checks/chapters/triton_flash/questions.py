@@ -22,7 +22,7 @@ def _rows_of_zeros(m, n):
 
 
 def _final_rows(N_q, N_k, c):
-    """Return how many rows of O are with the first c keys, under a causal mask, what they are with all."""
+    """Return how many rows of O are the same with the first c keys as with all, under a causal mask."""
     rng = np.random.default_rng(0)
     Q, K, V = (rng.normal(size=(N, 4)) for N in (N_q, N_k, N_k))
     whole, cut = (naive.attention(Q, K[:n], V[:n], causal=True).O for n in (N_k, c))
@@ -30,7 +30,7 @@ def _final_rows(N_q, N_k, c):
 
 
 def _kinds(N, B_r, B_c):
-    """Return how many tiles of a causal mask are full, cut and skipped, told by the mask."""
+    """Return how many tiles of a causal mask are full, cut and skipped, by its scores."""
     kinds = {"full": 0, "cut": 0, "skipped": 0}
     for rows in tiled.blocks(N, B_r):
         for cols in tiled.blocks(N, B_c):

@@ -21,7 +21,7 @@ RANGES = "the range of computed tiles", "the range of whole tiles"
 
 
 def _as_ranges(answer):
-    """Return answer with what it returns made two ranges; of those that are empty the bounds do not matter."""
+    """Return answer with what it returns made two ranges; the bounds of empty ones do not matter."""
     closed = sizes.in_closed_form(answer)
 
     @wraps(answer)

@@ -280,7 +280,7 @@ def my_capped(S, visible, cap):
     return shown(cap * (1 - 2 / (tl.exp(2 * S / cap) + 1)), visible)
 
 
-# capped, plain_function: a function that is no kernel's
+# capped, plain_function: a function that is not a kernel's
 def tanh(x):
     return 1 - 2 / (tl.exp(2 * x) + 1)
 
