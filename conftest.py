@@ -13,7 +13,7 @@ FIRST = (
     "tests/bench/",
     "tests/checks/",
 )  # what takes longest, in this order
-ONE_BROWSER = ("test_every_widget.py", "test_player.py", "test_saved_page.py")
+ONE_BROWSER = ("test_every_widget.py", "test_flash_player.py", "test_saved_page.py")
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
 
 
