@@ -162,9 +162,9 @@ def noted(launch) -> dict:
 
 
 def _hash(launch, listing):
-    told = {name: value for name, value in launch.config.items() if name not in launch.kernel.arg_names}
+    options = {name: value for name, value in launch.config.items() if name not in launch.kernel.arg_names}
     return peers.kernels("compiler.compiled").hash_of(
-        peers.kernels("compiler.listings").readable("ttgir", listing), sorted(told.items())
+        peers.kernels("compiler.listings").readable("ttgir", listing), sorted(options.items())
     )
 
 
@@ -175,7 +175,7 @@ def today(row, kernel) -> str:
     asked |= {"module": __name__, "call": call, "launched": kernel, "options": {"case": row["case"]}}
     asked |= {"shape": (row["B"], row["H"], row["H"], row["N"]), "until": "ttgir"}
     found = peers.kernels("compiler.client").answered(asked)
-    return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["told"])
+    return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["compile_options"])
 
 
 def attention(Q, K, V, *, causal, case):
