@@ -175,7 +175,7 @@ def today(row, kernel) -> str:
     asked |= {"module": __name__, "call": call, "launched": kernel, "options": {"case": row["case"]}}
     asked |= {"shape": (row["B"], row["H"], row["H"], row["N"]), "until": "ttgir"}
     found = peers.kernels("compiler.client").answered(asked)
-    return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["told"])
+    return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["compile_options"])
 
 
 def attention(Q, K, V, *, causal, case):

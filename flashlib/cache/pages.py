@@ -1,4 +1,4 @@
-"""Who owns which page of a key/value cache: the allocator alone, with no number of K or V in it.
+"""Who owns which page of a key/value cache: only the allocator, without any number of K or V.
 
 A page has rows for `page` tokens. The pages of a sequence, in order, are its row of the block table, and only the
 last may have empty rows. Each page is in one of three states: owned, by one sequence or by several that share it;
@@ -49,8 +49,8 @@ class Pages:
         self._free = list(reversed(range(self.n_pages)))  # taken from the end
         self._kept = OrderedDict()  # pages as keys, the least recently used first
         self._owners = [0] * self.n_pages
-        self._content = {}  # of a page, its hash
-        self._index = {}  # of a hash, all pages with this content
+        self._content = {}  # {page: its hash}
+        self._index = {}  # {hash: all pages with this content}
         self._sequences = {}
         self._next = 0
 
@@ -192,7 +192,7 @@ class Pages:
 
     def _check_index(self):
         pairs = {(content, page) for content, pages in self._index.items() for page in pages}
-        assert pairs == {(h, page) for page, h in self._content.items()}, "the index is not that of the contents"
+        assert pairs == {(h, page) for page, h in self._content.items()}, "the index does not match the contents"
         assert all(self._index.values()), "the index has a content without a page"
         assert not set(self._free) & set(self._content), "a free page has a content"
         for page in self._kept:

@@ -31,7 +31,7 @@ class Cache(Pages):
     """A Pages with storage: K (layers, n_pages, H_k, page, d) and V (layers, n_pages, H_k, page, d_v).
 
     dtype: float16, float32 or float64 of NumPy, or a torch dtype, which makes K and V tensors on `device`: these
-    three, bfloat16 or float8_e4m3fn. Of the last there are also k_scale and v_scale, float32 (layers, n_pages,
+    three, bfloat16 or float8_e4m3fn. The last also has k_scale and v_scale, float32 (layers, n_pages,
     H_k, page): a row is its 8-bit numbers times its scale. Otherwise both are None.
     `append` gives slots for all layers, `write` fills them layer by layer, and a page is copied in all layers.
     Raises TypeError or ValueError for anything else, before memory is taken.
@@ -95,7 +95,7 @@ class Cache(Pages):
                 X[:, to] = X[:, page]
 
     def _as_stored(self, X):
-        """Return an array as what K is, on its device."""
+        """Return an array as the type that K is, on its device."""
         if not self._torch:
             return X
         import torch  # it is loaded, since K is a tensor
@@ -139,7 +139,7 @@ class Cache(Pages):
 
 
 def _storage(dtype, device):
-    """Return a function that makes zeros of a shape, and the dtypes that `write` accepts for such storage."""
+    """Return a function that makes zeros of a shape, and the dtypes that `write` then accepts."""
     if type(dtype).__module__ != "torch":
         try:
             numpy_dtype = np.dtype(dtype)

@@ -12,13 +12,13 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     append          new keys and values written into a cache, rotated on the way
 
     launch          inputs checked, plans made once, tiles chosen and loaded, the layout of a cache
-    masking         how a kernel is told of a mask, and what it asks of it
+    masking         masks prepared for a kernel, and what a kernel asks of them as it runs
     compiler        what the compiler makes of a kernel, for any GPU, present or not; a learner's kernel too
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
     ablations       the kernels with a switch for each idea that takes it back
-    hopper          kernels for Hopper alone, in Gluon, where warps have roles; their ladder and their interpreter
+    hopper          kernels for Hopper only, in Gluon, where warps have roles; their ladder and their interpreter
     interpreter     Triton's interpreter made faster
-    private         what is used of Triton and torch that they do not promise to keep; private_names: the list
+    private         the private parts of Triton and torch that are used; private_names: the list
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
 """

@@ -27,7 +27,7 @@ from flashlib.kernels.launch.inputs import (
 from flashlib.kernels.launch.tiles import strides
 
 LARGEST, SMALLEST = tl.constexpr(LARGEST_E4M3), tl.constexpr(SMALLEST_SCALE)
-ROWS = 16  # of a program, at most
+ROWS = 16  # for each program, at most
 HEAD_DIMS = range(16, 257)
 MARK = 0x7FA5A5A5  # a NaN that no kernel computes
 
@@ -50,8 +50,8 @@ def append(
     Caches have the dtype of K, or are torch.float8_e4m3fn (compute capability 8.9 or later) with k_scale and
     v_scale, fp32, the shapes of the caches without the last axis: x is stored as x / scale with scale =
     max |x| / 448 of a token and head, at least 2^-126, and 1 where all are 0. A NaN stays one, and is not counted.
-    Raises TypeError or ValueError for anything else, before any work; what lengths, table and positions hold is
-    not looked at.
+    Raises TypeError or ValueError for anything else, before any work; the numbers in lengths, table and
+    positions are not checked.
     Source: rotary embedding, Su and others, RoFormer (2021); pages: Kwon and others, vLLM (2023).
     """
     cos, sin = _pair(rotary)
@@ -130,7 +130,7 @@ def _plan_of_q(Q, O, lengths, positions, cos, sin):
 
 
 def _turned(d, positions, cos, sin):
-    """Return what a kernel is told of positions and angles: strides and N_max, and constants."""
+    """Return the sizes that a kernel takes for positions and angles, strides and N_max, and its constants."""
     half = 0 if cos is None else cos.shape[1]
     of_angles = (0, 0, 0) if cos is None else (cos.stride(0), sin.stride(0), len(cos))
     constants = {"half": half, "HALF": triton.next_power_of_2(max(half, 1)), "GIVEN": positions is not None}
@@ -150,7 +150,7 @@ def _launch(kernel, shape, sizes, constants):
 
 
 def _ready(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
-    """Return the same as the kernel takes them."""
+    """Return these in the form that the kernel takes."""
     table, cos, sin = (X if X is None else kernel_input(X) for X in (table, cos, sin))
     caches = _stand_in(K_cache), _stand_in(V_cache)
     return (
@@ -175,7 +175,7 @@ def _stand_in(cache):
 
 
 def _bring_back(stand_in, cache):
-    """Write what was written to the stand-in to the cache, and nothing else."""
+    """Copy what was written to the stand-in into the cache, and nothing else."""
     if stand_in is not cache:
         written = stand_in.view(torch.int32) != MARK
         bits = torch.int16 if cache.dtype == torch.bfloat16 else torch.uint8
@@ -237,7 +237,7 @@ def _check_positions(name, X, lengths, positions, cos, sin):
     if cos is None and sin is None:
         return
     check_tensor("cos", cos, (None, None), "(N_max, d_rot / 2)", torch.float32, **of)
-    check_tensor("sin", sin, cos.shape, "that of cos,", torch.float32, **of)
+    check_tensor("sin", sin, cos.shape, "the shape of cos,", torch.float32, **of)
     if not 1 <= cos.shape[1] <= d // 2:
         raise ValueError(
             f"cos and sin have {cos.shape[1]} columns and {name} d = {d}; pass d_rot / 2 of them, 1 to {d // 2}"
@@ -360,7 +360,7 @@ def _write(
     if half > 0:
         x = tl.load(From + near, mask=in_half, other=0.0).to(tl.float32)
         y = tl.load(From + half + near, mask=in_half, other=0.0).to(tl.float32)
-        # Which product is rounded is said, or it is the compiler's choice: other bits in another kernel.
+        # fma says which product is rounded; else the compiler chooses, and another kernel gives other bits.
         x, y = tl.fma(x, cos, -y * sin), tl.fma(y, cos, x * sin)
     if REST > 0:
         z = tl.load(From + far, mask=in_rest, other=0.0).to(tl.float32)
@@ -386,5 +386,5 @@ def _write(
 
 @triton.jit
 def _largest(tile):
-    """Return the largest size in each row, of what is no NaN."""
+    """Return the largest magnitude in each row, leaving out NaN."""
     return tl.max(tl.where(tile == tile, tl.abs(tile), 0.0), axis=1)

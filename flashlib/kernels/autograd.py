@@ -2,7 +2,7 @@
 
 PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. Where
 torch.func transforms the operation, `_Transformed` says how. Where it is traced, by torch.compile
-for one, it is an operator whose insides are left alone. All three keep and compute the same. With another forward
+for one, it is an operator whose insides are not traced. All three keep and compute the same. With another forward
 pass, or a sink, only plain autograd is supported.
 """
 
@@ -37,13 +37,13 @@ def attention(
 
     Q, K, V, causal, mask, scale, O, lse, errors, CUDA graphs: as in `forward.attention`. Under torch.autocast Q, K
     and V are cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes
-    all three gradients, whichever are asked for.
+    all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
     deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
-    own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is one and the same.
-    torch.func's grad, vjp, jacrev and vmap work; vmap launches once. RuntimeError refuses derivatives in forward
-    mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of it, and
-    another `forward` in either. torch.func takes no sink, and torch.compile leaves a call with one alone.
+    own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
+    torch.func's grad, vjp, jacrev and vmap work; vmap launches once. Raises RuntimeError for derivatives in
+    forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of
+    it, and another `forward` in either. torch.func takes no sink, and torch.compile traces no call with one.
     Raises ValueError for a sink of another shape, TypeError for one that is not a number or a floating tensor.
     """
     if not isinstance(deterministic, bool):
@@ -87,7 +87,7 @@ def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
     _checked(Q, K, V, causal, mask)
     if in_forward_mode() or not _unwatched(Q, K, V):
         raise RuntimeError(
-            "forward is given, and torch.func, torch.compile and forward mode know kernels.forward alone: "
+            "forward is given, and torch.func, torch.compile and forward mode know only kernels.forward: "
             "leave it out, or put torch.compiler.disable around flashlib's attention"
         )
     scale = resolve_scale(scale, Q.shape[-1])
@@ -146,7 +146,7 @@ def _gradients(ctx, dO, dlse):
     if dO is None and dlse is None:
         return (None,) * (3 + len(ctx.options))
     dO = torch.zeros_like(O) if dO is None else dO
-    options = (*ctx.options, None)[:4]  # those of the operation have no mask
+    options = (*ctx.options, None)[:4]  # the operation's options have no mask
     if torch.compiler.is_compiling():
         run, options = _attention_backward, options[:3]
     elif torch.is_grad_enabled() or in_forward_mode() or not _unwatched(O, dO, dlse):
@@ -178,7 +178,7 @@ class _Attention(torch.autograd.Function):
 
 
 class _WithSink(torch.autograd.Function):
-    """Told of O and lse with the sink, the backward kernels give the gradients with it: P is exp(S - lse)."""
+    """The backward kernels get O and lse with the sink, and so give the gradients with it: P is exp(S - lse)."""
 
     @staticmethod
     def forward(ctx, plan, Q, K, V, sink, causal, mask, scale, deterministic):

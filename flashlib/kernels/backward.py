@@ -36,7 +36,7 @@ from flashlib.kernels.launch.tiles import HeadDims
 from flashlib.kernels.masking import host_side
 from flashlib.types import Grads
 
-ROWS = 32  # of a program that prepares
+ROWS = 32  # for each program of `_prepare`
 
 
 @uncompiled
@@ -55,8 +55,8 @@ def backward(
     deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32, which
     torch.use_deterministic_algorithms forbids: RuntimeError, or a warning if it only warns.
     B_r, B_c, num_warps, num_stages: of each pass, as in `forward.attention`. Default: `tuned.backward`.
-    Raises TypeError or ValueError for anything else, before any work, and ValueError where tiles that were asked
-    for do not fit the GPU.
+    Raises TypeError or ValueError for anything else, before any work, and ValueError where the given tiles do
+    not fit the GPU.
     Source: FlashAttention-2, Algorithm 2; the default replaces its additions to dQ by a pass for dQ.
     """
     check_deterministic(deterministic)
@@ -112,7 +112,7 @@ def plan(
     Q, K, V, O, dO, causal, masking, deterministic,
     B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
 ):  # fmt: skip
-    """Return the plan of tensors that were checked. masking: as `host_side.of` without its mask."""
+    """Return the plan of tensors that were checked. masking: `host_side.of` for one mask, a function of Asked."""
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v, o, do = map(kernel_input, (Q, K, V, O, dO))
     worthwhile = q.numel() * k.shape[2] >= tuned.SMALL
@@ -134,7 +134,7 @@ def plan(
 
 
 class Problem(NamedTuple):
-    """What the kernels are told of a problem; N_padded: N_q rounded up to a multiple of every B_r."""
+    """A problem as the kernels take it; N_padded: N_q rounded up to a multiple of every B_r."""
 
     H_k: int
     group: int
@@ -158,7 +158,7 @@ class Problem(NamedTuple):
         return self.H_k, self.group, self.N_q, self.N_k, self.N_padded
 
     def mask(self, q, config, transposed) -> tuple:
-        """Return the numbers of the mask that a pass takes, and what it is compiled for of it."""
+        """Return the numbers of the mask that a pass takes, and the Masking that is compiled into it."""
         B, H = q.shape[:2]
         tiles = host_side.Asked(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
         masking = self.masking or functools.partial(host_side.of, None, self.causal)
@@ -166,7 +166,7 @@ class Problem(NamedTuple):
 
 
 def prepare_launch(o, do, problem) -> Launch | None:
-    """Return what writes lse2 and delta when called with o, do, lse, dlse, lse2, delta."""
+    """Return the Launch that writes lse2 and delta when called with o, do, lse, dlse, lse2, delta."""
     heads = o.shape[0] * o.shape[1]
     if not heads * problem.N_padded:
         return None
@@ -177,7 +177,7 @@ def prepare_launch(o, do, problem) -> Launch | None:
 
 
 def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
-    """Return what writes dK and dV, and adds to dQ if it is not None, what dQ is without scale."""
+    """Return the Launch that writes dK and dV and, if dQ is not None, adds to it dQ without scale."""
     if not k.numel():
         return None
     contiguous = (torch.empty(X.shape, device="meta") for X in (k, v, q))
@@ -192,7 +192,7 @@ def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
 
 
 def dq_launch(q, k, v, do, problem, config, in_registers=True) -> Launch | None:
-    """Return what writes dQ. in_registers: whether Q_i and dO_i are held there where they fit, up to d = 128."""
+    """Return the Launch that writes dQ. in_registers: whether Q_i and dO_i are held there if d is at most 128."""
     if not q.numel():
         return None
     unit, strides = planning.in_units(q, k, v, do, torch.empty(q.shape, device="meta"))

@@ -25,10 +25,10 @@ def _prepare(
     O, dO, Lse_ptr, dLse_ptr, Lse2_ptr, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q, N_padded,
     d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
-    """Write what the passes need of each row, in the form in which they need it; rows past N_q weigh nothing.
+    """Write lse2 and delta of each row for the passes; rows past N_q weigh nothing.
 
     lse2: lse in base 2, inf for a row that sees no key, so that 2^(S - lse2) is 0. delta: rowsum(dO * O), less the
-    gradient of lse, since both come with P: dS = P * (dP - rowsum(dO * O) + dlse).
+    gradient of lse, since both are multiplied by P: dS = P * (dP - rowsum(dO * O) + dlse).
     """
     T = N_padded // ROWS
     i, head = tl.program_id(0) % T, tl.program_id(0) // T
@@ -84,7 +84,7 @@ def _dkv(
     dk_b, dk_h, dk_n, dv_b, dv_h, dv_n, dq_b, dq_h, dq_n,
     H_k, group, N_q, N_k, N_padded, mask_args,
     DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
-    UNIT: tl.constexpr, CUT: tl.constexpr,  # CUT: whether any tile is, by the mask or by the end of K
+    UNIT: tl.constexpr, CUT: tl.constexpr,  # CUT: whether the mask or the end of K cuts any tile
 ):  # fmt: skip
     strides_q, strides_k, strides_v = (
         strides(q_b, q_h, q_n, UNIT),
@@ -162,7 +162,7 @@ def _stream_rows(
     DIMS: tl.constexpr, B_R: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
     LATE: tl.constexpr,
 ):  # fmt: skip
-    """Add to dk and dv what rows contribute, from and to; of a variant, tiles of these numbers.
+    """Add to dk and dv what rows contribute. span: first row and end; for a variant, numbers of tiles.
 
     LATE: lse2 and delta are loaded where they are needed, as no registers are free to hold them earlier.
     At d = 64 there are enough.
@@ -179,7 +179,7 @@ def _stream_rows(
         if not LATE:
             lse2, delta = tl.load(queries.lse2_ptr + offs_m), tl.load(queries.delta_ptr + offs_m)  # (B_R,)
         S_T = tl.dot(keys.k, q.T, input_precision="ieee")  # (B_C, B_R)
-        dP_T = tl.dot(keys.v, do.T, input_precision="ieee")  # made after dv, the loop would wait for both at once
+        dP_T = tl.dot(keys.v, do.T, input_precision="ieee")  # if after dv, the loop would wait for both at once
         if MASK.variant is not None:
             r, c = (offs_m + N_k - N_q)[None, :], keys.offs[:, None]
         factor = scale * LOG2_E
@@ -280,7 +280,7 @@ def _stream_keys(
     dq, rows, keys, span, counted, scale, mask_args,
     DIMS: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """Add to dq what keys contribute, from and to; of a variant, tiles of these numbers. See `forward._stream`."""
+    """Add to dq what keys contribute. span: as in `forward._stream`."""
     begin, end = span
     for at in range(begin, end, B_C if MASK.variant is None else 1):
         start = at if MASK.variant is None else device_side.start(MASK, counted, at, B_C, MASKED)

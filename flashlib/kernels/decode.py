@@ -2,7 +2,7 @@
 
 A query reads every K and V once, so speed is bytes per second, and a kernel with one program for a head leaves
 most of the GPU idle. Here keys are split over programs, see `decode_passes`. Nothing waits for the GPU, and what
-is launched depends on the sizes of tensors alone: a CUDA graph that was captured once is right for any lengths.
+is launched depends only on the sizes of tensors: a CUDA graph that was captured once is right for any lengths.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32
 
 
 class Cache(NamedTuple):
-    """What `attention` takes of a cache."""
+    """A cache as `attention` takes it."""
 
     K: torch.Tensor
     V: torch.Tensor
@@ -50,7 +50,7 @@ class Cache(NamedTuple):
     v_scale: torch.Tensor | None
 
     def first(self):
-        """Return the cache of sequence 0 alone, all of whose keys count."""
+        """Return the cache of only sequence 0, all of whose keys count."""
         if self.table is not None:
             return self._replace(lengths=None, table=self.table[:1])
         return Cache(*(X if X is None else X[:1] for X in self))._replace(lengths=None)
@@ -65,20 +65,20 @@ def attention(
 
     Q: (B, H_q, N_q, d), float16, bfloat16 or float32: the new queries of each sequence, few of them.
     K, V, lengths, table, k_scale, v_scale: the cache, contiguous or in pages, with the new tokens as its last: see
-    `paged.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
+    `cache_layout.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
     Row i of sequence b stands at r = lengths[b] - N_q + i. causal: it sees key c if c <= r. mask: window, prefix,
     tree, softcap, alibi, functions and scores that have a kernel, and intersections of these.
     sink: None, a number, or one for each head, (H_q,), see `flashlib.sink`.
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
     its query.
-    parts: into about how many parts the keys of one head are split, those of all sequences together; default: as
-    many as occupy the GPU.
+    parts: about how many parts the keys of one head are split into, in all sequences together; default: as many as
+    occupy the GPU.
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
     Lengths are not looked at where they lie on a GPU: more than the cache holds counts as all, less than 0 as 0.
     Before a CUDA graph is captured, call it once with these sizes; and keep the mask as long as the graph, since
-    what kernels are told of a mask goes with it.
+    its numbers on the GPU go with it.
     Raises TypeError or ValueError for anything else, before any work.
     Source: Dao and others, Flash-Decoding (2023); Kwon and others, PagedAttention (2023); for `shared`, Juravsky
     and others, Hydragen (2024).
@@ -136,13 +136,13 @@ def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
                 "lengths would see the keys differently; pass shared=0"
             )
         rows, whole = _as_one(Q), layout._replace(capacity=shared)
-        alone = _sees((), change, rows, shared)  # what hides keys hides none of these
+        alone = _sees((), change, rows, shared)  # masks that hide keys hide none of these
         found = found._replace(of_shared=_planned(rows, cache.first(), whole, alone, 0, parts))
     return plans.keep(key, found)
 
 
 def _as_one(Q):
-    """Return the queries of all sequences as those of one, (1, H_q, B N_q, d)."""
+    """Return the queries of all sequences as one sequence, (1, H_q, B N_q, d)."""
     B, H_q, N_q, d = Q.shape
     return Q.transpose(0, 1).reshape(1, H_q, B * N_q, d)
 
@@ -179,7 +179,7 @@ def _check(Q, cache, shared) -> Layout:
 
 
 class Sees(NamedTuple):
-    """What a kernel is told of a mask: bounds around r, whether there is a tree, what is compiled in, its numbers.
+    """A mask as a kernel takes it: bounds around r, whether there is a tree, what is compiled in, its numbers.
 
     far: whether anything depends on how far a key is from its query.
     """
@@ -193,7 +193,7 @@ class Sees(NamedTuple):
 
 
 def _sees(hide, change, Q, capacity) -> Sees:
-    """Return what kernels are told of the parts of a mask; raise ValueError for one that they cannot ask."""
+    """Return the parts of a mask as kernels take them; raise ValueError for one that they cannot ask."""
     B, H, N_q, _ = Q.shape
     host_side.check_change(change)
     windows = [part for part in hide if isinstance(part, masks.Window)]
@@ -243,7 +243,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     config, programs = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     parts = _wanted(max(1, programs // blocks), B) if parts is None else parts
-    parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has a tile at least
+    parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has at least one tile
     states = parts + B - 1
     unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
@@ -284,7 +284,7 @@ def _config(R, D, dtype, itemsize, paged, device):
         config = tuned.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
-        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # of 64 in fp8 too few bytes are under way
+        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # 64 in fp8 are too few bytes in flight
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
         config = tuned.Config(B_R, B_C, warps, 3)
 
@@ -302,8 +302,8 @@ def _config(R, D, dtype, itemsize, paged, device):
 def _wanted(places, B):
     """Return how many parts to ask for, if `places` of one head run at once.
 
-    With the B - 1 more that there can be they fill waves: so many that at most half of the places go to parts that
-    are not full.
+    With the B - 1 more that there can be they fill waves, as many as leave at most half of the places to parts
+    that are not full.
     """
     waves = triton.cdiv(2 * B, places)
     return waves * places - B + 1

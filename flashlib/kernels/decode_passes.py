@@ -1,4 +1,4 @@
-"""The kernels of decoding: `_partial`, of a part of the keys, then `_merge`, which `decode` launches.
+"""The kernels of decoding: `_partial`, for a part of the keys, then `_merge`, which `decode` launches.
 
 The keys of a sequence are split into parts, so that few queries occupy the whole GPU. A program streams one part
 past the rows of one head of K and V, which are the query heads of its group with their new queries, and leaves a
@@ -24,7 +24,7 @@ class Sequences(NamedTuple):
     """The sequences of a cache: lengths (None: all are full), how many, new rows of each, and tokens it holds.
 
     shared: keys at the beginning that are left out; left: keys before a row's own that it sees; parts: how many
-    there should be of one head, of all sequences; there are at most B - 1 more.
+    there should be for one head in all sequences; there are at most B - 1 more.
     """
 
     lengths_ptr: Any
@@ -58,7 +58,7 @@ class Stored(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a program: q, its unit or None, sequence b; of each its head, position r, ancestors as bits."""
+    """The rows of a program: q, its unit or None, sequence b; each row's head, position r, ancestors as bits."""
 
     q: Any
     q_unit: Any
@@ -69,7 +69,7 @@ class Rows(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What rows see without more ado: the length of the sequence, how many tokens are not new, and around r."""
+    """What bounds say that rows see: the sequence's length, how many tokens are not new, and keys around r."""
 
     length: Any
     past: Any
@@ -95,7 +95,7 @@ def _parts(sequences, B_C: tl.constexpr, B_P: tl.constexpr):
     b = tl.arange(0, B_P)
     _, _, tiles = _tiles(sequences, b, B_C)
     most = tl.maximum(tl.cdiv(tl.sum(tiles), sequences.parts), 1)
-    own = tl.where(b < sequences.B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # one at least: nothing is seen
+    own = tl.where(b < sequences.B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # at least one: rows may see nothing
     return own, tl.cumsum(own)
 
 
@@ -132,7 +132,7 @@ def _partial(
 ):  # fmt: skip
     """Write m, l and O_acc that one part of the keys gives to the rows of one head of K and V.
 
-    m is in units of the products q . k, or of changed scores times log2(e): only so can it be subtracted exactly.
+    m is in units of the products q . k, or of changed scores times log2(e): so that it can be subtracted exactly.
     TREE: mask_args.bounds are Ancestors.
     PAIRS: V is in fp8, and two of its columns are read as one number.
     EARLY: the next kernel, `_merge`, may come onto the GPU before this one has ended; it waits by itself.
@@ -331,7 +331,7 @@ def _values(
 ):  # fmt: skip
     """Return rows of V, (B_C, D_V), and None; if PAIRS, its even and its odd columns, (B_C, D_V / 2) each.
 
-    What a product needs in one register are two rows of a column. Shared memory gives them so in units of 16 bits,
+    A product needs two rows of a column in one register. Shared memory gives them so in units of 16 bits,
     but not in units of 8.
     """
     if PAIRS:
@@ -398,7 +398,7 @@ def _join(
     cols = tl.arange(0, D_V)
     m, l = tl.full((1,), -float("inf"), tl.float32), tl.zeros((1,), tl.float32)
     O_acc = tl.zeros((D_V,), tl.float32)
-    if Prior_O_ptr is not None:  # of a sequence after the other, as `decode` computes it
+    if Prior_O_ptr is not None:  # one sequence after the other, as `decode` computes it
         known = (h.to(tl.int64) * B + b) * N_q + i
         m = tl.maximum(m, tl.load(Prior_lse_ptr + known) * (LOG2_E / factor))
         l = tl.where(m == -float("inf"), 0.0, 1.0)
@@ -418,7 +418,7 @@ def _join(
         O_acc = alpha * O_acc + tl.sum(weight[:, None] * O_state, axis=0)
     divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
     O, lse2 = O_acc / divisor, m * factor + tl.log2(divisor)
-    if Sink_ptr is not None:  # not in units of m, in which it may be beyond all numbers
+    if Sink_ptr is not None:  # not in units of m, in which it may overflow
         sink2 = tl.minimum(tl.load(Sink_ptr + h) * LOG2_E, 3e38)
         largest = tl.maximum(lse2, sink2)
         shift = tl.where(largest == -float("inf"), 0.0, largest)

@@ -55,14 +55,14 @@ def attention(
     and V are cast to its dtype.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf. mask: one of `flashlib.masks`, for any sizes; with causal, what both see. Tiles that it hides
-    are not computed. The first call with a mask and sizes prepares it, see `variants`, on the current stream: make
+    are not computed. The first call with a mask and sizes prepares it (`host_side`) on the current stream: make
     a mask once, and pass it again. Before a CUDA graph is captured, call it once with these sizes; and keep the
-    mask as long as the graph, since what kernels are told of a mask goes with it. torch.compile leaves it alone.
+    mask as long as the graph, since its numbers on the GPU go with it. torch.compile does not trace it.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tuned.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
-    Raises TypeError or ValueError for anything else, before any work, and ValueError where tiles that were asked
-    for do not fit the GPU.
+    Raises TypeError or ValueError for anything else, before any work, and ValueError where the given tiles do
+    not fit the GPU.
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
     Q, K, V = as_autocast(Q, K, V)
@@ -102,7 +102,8 @@ def plan(
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked.
 
-    masking: as `host_side.of` without its mask. tokens_first: O lies in memory as (B, N_q, H_q, d_v).
+    masking: `host_side.of` for one mask, a function of Asked.
+    tokens_first: O lies in memory as (B, N_q, H_q, d_v).
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(kernel_input, (Q, K, V))
@@ -242,8 +243,9 @@ def _stream(
     DIMS: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
     V_FIRST: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys, from and to; of a variant, past tiles of these numbers.
+    """Bring m, l and O_acc of a row block past keys.
 
+    span: first key and end; for a variant, numbers of tiles.
     EXACT: m is in units of S, not in base 2, and is subtracted before the scale is applied.
     """
     m, lowest, l, O_acc = state

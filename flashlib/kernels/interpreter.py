@@ -9,7 +9,7 @@ from flashlib.kernels import private
 
 
 def patch_interpreter():
-    """Replace what takes most of the interpreter's time and computes nothing that is asked for.
+    """Replace the parts that take most of the interpreter's time and compute nothing that is needed.
 
     What follows from types is worked out once for each type, and not for each number that has it.
     """
@@ -19,10 +19,10 @@ def patch_interpreter():
 
 
 def _once(prepare):
-    """Return what prepares `triton.language` for the interpreter once a launch.
+    """Return a function that prepares `triton.language` for the interpreter once for each launch.
 
-    Triton does so at each call of a kernel's part again. Parts are the functions that a kernel calls, `tl.max`
-    and `tl.exp2` among them, and it takes two milliseconds to look through the language for what is prepared.
+    Triton does so again at each call of a function that a kernel calls, such as `tl.max` and `tl.exp2`, and takes
+    two milliseconds to look through the language.
     """
     prepared = set()
 
@@ -37,7 +37,7 @@ def _once(prepare):
             prepared.clear()
             restore()
 
-        scope.restore = restored  # called at the end of a launch alone
+        scope.restore = restored  # called only at the end of a launch
         prepared.update(languages)
         return scope
 
@@ -71,14 +71,14 @@ def _interned(make):
         return made[key]
 
     def init(type, element_ty, shape):
-        if "name" not in type.__dict__:  # of a subclass, or of a shape that is refused
+        if "name" not in type.__dict__:  # a subclass, or a shape that is refused
             make(type, element_ty, shape)
 
     return new, init
 
 
 def _tensor(tensor, handle, type):
-    """Make a tensor, whose shape is that of all tensors of its type."""
+    """Make a tensor; all tensors of a type share one shape."""
     tensor.handle, tensor.type, tensor.dtype = handle, type, type.scalar
     try:
         tensor.shape, tensor.numel = type.of_tensors

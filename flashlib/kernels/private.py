@@ -1,4 +1,4 @@
-"""What flashlib uses of the insides of Triton and torch, which any new version may change: all of it is here.
+"""The private parts of Triton and torch that flashlib uses, which any new version may change: all are here.
 
 `private_names` lists them, says with which versions they were tried, and what to do on a new one.
 """
@@ -60,7 +60,7 @@ def interpreted() -> bool:
 def relaunch(compiled, grid, last):
     """Return launch(given, sizes), which launches a compiled kernel with these arguments, and then `last`.
 
-    Without hooks it leaves out what they are told: a third less for the CPU.
+    Without hooks it leaves out their arguments, which saves the CPU a third of the time.
     """
     run, function, packed, hooks = compiled.run, compiled.function, compiled.packed_metadata, knobs.runtime
 
@@ -153,14 +153,15 @@ def cache_of(key):
 
 
 def replace_in_interpreter(*, patch_lang, np_dtype, block_type, tensor):
-    """Put what these make of parts of the interpreter in their place, and leave out a test of integers.
+    """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
 
-    patch_lang: of what prepares `triton.language` for a function; np_dtype: of what tells NumPy's dtype of a type;
-    block_type: makes __new__ and __init__ of the __init__ of block types. tensor: is the __init__ of tensors.
+    patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
+    a type; block_type: takes the __init__ of block types and returns __new__ and __init__; tensor: the __init__ of
+    tensors.
     """
     interpreter._patch_lang = patch_lang(interpreter._patch_lang)
     builder = interpreter.interpreter_builder
-    # Whether a sum of integers leaves its type: eight operations on each, and what comes of them is not looked at.
+    # Whether a sum of integers leaves its type: eight operations on each, and nobody reads their result.
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
     interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
     tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
@@ -197,7 +198,7 @@ class _Mask(NamedTuple):
 
 
 def exchanged_in_compiler(watch) -> list:
-    """Return (class, name, what stands there meanwhile) of what is exchanged so that a Watch sees launches."""
+    """Return (class, name, replacement) of each method to exchange so that a Watch sees launches."""
     run = JITFunction.run
 
     def counted(self, *arguments, grid, warmup, **options):
@@ -209,7 +210,7 @@ def exchanged_in_compiler(watch) -> list:
 
 
 def exchanged_in_interpreter(watch) -> list:
-    """Return the same where kernels are interpreted, so that a Watch sees launches, loads, stores and products."""
+    """Return the same for the interpreter, so that a Watch sees launches, loads, stores and products."""
     builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
     call, moved = executor.__call__, executor._init_args_hst
 
@@ -233,7 +234,7 @@ def exchanged_in_interpreter(watch) -> list:
 
 
 def _memory(watch, builder) -> dict:
-    """Return what stands in a builder, by name, so that a Watch sees loads and stores."""
+    """Return the methods of a builder to exchange, by name, so that a Watch sees loads and stores."""
     load, plain, store = builder.create_masked_load, builder.create_load, builder.create_masked_store
     add, exchange = builder.create_atomic_rmw, builder.create_atomic_cas
     masked = True
@@ -261,7 +262,7 @@ def _memory(watch, builder) -> dict:
 
     def create_atomic_cas(self, ptr, *others):
         if not lanes(ptr, np.ones_like(ptr.data, bool), store=True).data.all():
-            raise ValueError("atomic_cas on memory that is no tensor's")
+            raise ValueError("atomic_cas on memory that belongs to no tensor")
         return exchange(self, ptr, *others)
 
     made = create_load, create_masked_load, create_masked_store, create_atomic_rmw, create_atomic_cas

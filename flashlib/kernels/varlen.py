@@ -1,8 +1,8 @@
 """Sequences of any lengths packed one after the other: `forward` and `backward` under the mask of their documents.
 
 Nothing is padded, and nothing waits for the GPU: what each row sees, and by which rows each key is seen, is an
-interval that follows from the offsets, and is computed where they lie. The kernels are those of any other mask; so
-a row block that holds the end of one sequence and the beginning of the next computes the tiles of both.
+interval that follows from the offsets, and is computed where they lie. The kernels are those of other masks;
+so a row block that holds the end of one sequence and the beginning of the next computes the tiles of both.
 """
 
 from typing import NamedTuple
@@ -35,8 +35,8 @@ def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) 
     Numbers must be finite in all sequences: a block of rows with parts of two of them multiplies weights of 0 by
     V of the other, and 0 times an inf or a NaN is NaN, in O and in the gradients.
     Offsets on the CPU are checked; offsets on the GPU are taken as they are, since to look at them is to wait.
-    Raises TypeError or ValueError for anything else, before any work. torch.compile leaves it alone.
-    Source: the interface is that of flash_attn_varlen_func (FlashAttention 2), which pads no sequence either.
+    Raises TypeError or ValueError for anything else, before any work. torch.compile does not trace it.
+    Source: the interface of flash_attn_varlen_func (FlashAttention 2), which pads no sequence either.
     """
     Q, K, V = as_autocast(Q, K, V)
     for name, X in (("Q", Q), ("K", K), ("V", V)):
@@ -53,7 +53,7 @@ def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) 
 
 
 def _offsets(cu_seqlens_q, cu_seqlens_k, Q, K):
-    """Return both offsets on the device of Q; raise TypeError or ValueError for what can be seen to be none."""
+    """Return both offsets on the device of Q; raise TypeError or ValueError if they cannot be offsets."""
     given = (("cu_seqlens_q", cu_seqlens_q, len(Q)), ("cu_seqlens_k", cu_seqlens_k, len(K)))
     for name, cu, T in given:
         if not isinstance(cu, torch.Tensor) or cu.dtype not in (torch.int32, torch.int64) or cu.ndim != 1:
@@ -61,7 +61,7 @@ def _offsets(cu_seqlens_q, cu_seqlens_k, Q, K):
             raise TypeError(f"{name} is {what}; pass a tensor (B + 1,) of int32 or int64")
         if len(cu) < 2 and (T or not len(cu)):
             raise ValueError(
-                f"{name} has {len(cu)} numbers and T is {T}; of B sequences it has B + 1, from 0 to T"
+                f"{name} has {len(cu)} numbers and T is {T}; for B sequences it has B + 1, from 0 to T"
             )
         if cu.device.type == "cpu":
             _check_values(name, cu, T)
@@ -95,9 +95,9 @@ FORWARD, BACKWARD = planning.Plans(), planning.Plans()
 
 
 def _planned(plans, tensors, causal, make) -> Plan:
-    """Return the plan that was kept for such tensors, or make(variant) of the kernels and keep it.
+    """Return the plan that was kept for tensors like these, or make(variant) of the kernels and keep it.
 
-    What the kernels are told of the offsets is no part of it: that is new in each call.
+    The numbers of the offsets are not part of it: they are new in each call.
     """
     key = plans.key(tensors, causal)
     if not (plan := plans.get(key)):

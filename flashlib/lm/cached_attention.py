@@ -1,6 +1,6 @@
 """Attention of new tokens over a cache: their K and V are written into pages, and their Q attends to all there.
 
-`gathered` does it in plain PyTorch, quick on a laptop, and `kernels` by ours.
+`gathered` does it in plain PyTorch, quick on a laptop, and `kernels` with ours.
 """
 
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def gathered(Q, K, V, layer, new):
 
 
 def kernels(Q, K, V, layer, new):
-    """Do what `gathered` does by our kernels, interpreted on a CPU: they find K and V where the pages are."""
+    """Do what `gathered` does with our kernels, interpreted on a CPU: they find K and V where the pages are."""
     from flashlib.kernels import append, decode  # only when called: Triton may not be installed
 
     stored, scales = new.stored(layer)

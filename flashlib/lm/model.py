@@ -109,7 +109,7 @@ class LM(nn.Module):
     def cache(self, n_pages, page=16, dtype=None):
         """Return an empty cache for this model: its layers and heads, where its weights are.
 
-        dtype: that of its weights, which is the default, or torch.float8_e4m3fn, see `flashlib.cache.Cache`.
+        dtype: by default that of its weights, or torch.float8_e4m3fn, see `flashlib.cache.Cache`.
         """
         W, sizes = self.embedding.weight, self.config
         d, dtype = sizes.width // sizes.heads, W.dtype if dtype is None else dtype

@@ -6,7 +6,7 @@ import numpy as np
 def choose(logits, temperature, seed, place) -> int:
     """Return the next token: the likeliest at temperature 0, else one drawn from softmax(logits / temperature).
 
-    logits: (vocab,). place: how many tokens are before it. The number drawn depends on seed and place alone, so a
+    logits: (vocab,). place: how many tokens are before it. The number drawn depends only on seed and place, so a
     text that is cut anywhere and taken up again goes on as it would have. Logits that differ by rounding give
     another token only where that number lies between two tokens to that rounding.
     """

@@ -8,7 +8,7 @@ request are, one more is chosen.
 The oldest go first. When pages run out the youngest is preempted: its pages are freed, it goes back to the front
 of the queue with the text it has, and that is computed again later. So the oldest always gets on, and nobody waits
 for ever. What a request writes depends on its prompt, seed and temperature and, but for rounding, not on what runs
-beside it: it attends to its own pages, and a number that is drawn depends on the seed and the place alone, see
+beside it: it attends to its own pages, and a number that is drawn depends only on the seed and the place, see
 `sampling.choose`.
 
 This teaches. Real traffic is served by an engine such as vLLM, which puts a whole step into one launch.

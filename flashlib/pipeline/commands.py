@@ -45,7 +45,7 @@ class Slot:
 
 
 def barriers(name, n, count=1) -> list[Barrier]:
-    """Return n barriers, each of `count` arrivals: of a ring, one for each slot."""
+    """Return n barriers, each of `count` arrivals: for a ring, one for each slot."""
     return [Barrier(f"{name}[{s}]", count) for s in range(n)]
 
 
@@ -68,7 +68,7 @@ class Ring(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Go on once the phase of this parity has completed. Of a fresh barrier that of parity 1 counts as complete.
+    """Go on once the phase of this parity has completed. A fresh barrier counts as having completed parity 1.
 
     Source: PTX ISA, mbarrier.test_wait: with .parity, 0 and 1 stand for the phases of even and odd number; it
     waits for the current phase or the one just before it, and no others can be told apart.
@@ -103,7 +103,7 @@ class Product(NamedTuple):
     """Begin a product of tiles (wgmma); the tensor cores read the slots until it is done.
 
     reads: pairs of a slot and the tile that must be in it. needs: products whose results it takes from registers.
-    turn: a number, where no product of a lower one may be issued after it by anybody; None: any.
+    turn: a number; nobody may issue a product of a lower turn after it; None: any order.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Compute(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Put a tile from registers into a slot, by the threads of the role. needs: as of Compute."""
+    """Put a tile from registers into a slot, by the threads of the role. needs: as in Compute."""
 
     tile: str
     slot: Slot
@@ -173,9 +173,9 @@ UNITS = ("copy unit", "tensor cores", "exp", "fma")
 def expanded(program, most=100_000) -> dict[str, list]:
     """Return the commands of each role; what a role yields does not depend on when it runs.
 
-    Raises TypeError for what is no program or no command, and ValueError for a barrier or slot that the program
-    does not list, two things of one name, a phase other than 0 and 1, amounts that are no numbers of at least 0,
-    a product that is needed and was never begun, or a role that yields nothing or more than `most`.
+    Raises TypeError for what is not a program or not a command, and ValueError for a barrier or slot that the
+    program does not list, two things of one name, a phase other than 0 and 1, amounts that are not numbers of at
+    least 0, a product that is needed and was never begun, or a role that yields nothing or more than `most`.
     """
     if not isinstance(program, Program) or not isinstance(program.roles, dict) or not program.roles:
         raise TypeError(f"the program is {program!r}; pass a Program, whose roles are a dict of functions by name")

@@ -1,13 +1,13 @@
-"""Timelines that were recorded on a GPU: from the marks of a kernel's roles to a Timeline, as the model's.
+"""Timelines that were recorded on a GPU: from the marks of a kernel's roles to a Timeline like the model's.
 
 A mark is a clock, and what a role had just done; see `kernels.hopper.instrumented`. A kernel's roles say what
-those of the protocol say, so each mark is found there, and has the names of tiles, products and barriers from it.
+the protocol's roles say, so each mark is found there, and has the names of tiles, products and barriers from it.
 
-Roles were recorded as they are: a span goes from the mark before to its own. Of units the marks know less: when
+Roles were recorded as they are: a span goes from the mark before to its own. The marks know less of units: when
 a product was issued, and when its role saw that it was done. Between the two it stands on the tensor cores'
-lane where it would at their peak speed, in the order of issue. So the use of that lane is that of peak speed in
-the time that the kernel took. A tile comes into its slot, at the latest, when the first role that waited for it
-goes on. When the copy unit and barriers did what, no mark says.
+lane where it would at their peak speed, in the order of issue. So the use of that lane is counted at peak speed,
+in the time that the kernel took. A tile comes into its slot, at the latest, when the first role that waited for it
+goes on. No mark says what the copy unit and barriers did when.
 """
 
 import functools
@@ -33,8 +33,8 @@ WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit that has m
 class Mark(NamedTuple):
     """What a role had just done.
 
-    time: in clocks, of when it was done. kind: of the command, or "Begin" or "Work". what: as of
-    `kernels.hopper.instrumented.Point`. command: of the model, None of "Begin" and "Work".
+    time: in clocks, of when it was done. kind: of the command, or "Begin" or "Work". what: as in
+    `kernels.hopper.instrumented.Point`. command: of the model, None for "Begin" and "Work".
     """
 
     time: int
@@ -47,7 +47,7 @@ def program(row, number) -> c.Program:
     """Return the model of a recorded program: row `number` of a row's "programs" in the record."""
     rows = row["B_r"] // row["consumers"]
     sizes = protocol.Sizes(rows=rows, d=row["d"], B_c=row["B_c"])
-    several = {"consumers": row["consumers"]} if row["consumers"] > 1 else {}  # of one, the rung says so
+    several = {"consumers": row["consumers"]} if row["consumers"] > 1 else {}  # if there is one, the rung says so
     return MODELS[row["rung"]](row["programs"][number]["blocks"], sizes, stages=row["stages"], **several)
 
 
@@ -99,7 +99,7 @@ def _what(command):
 def _silent(command):
     """Return whether a kernel may leave a command out, or have no mark for it.
 
-    Of one row block, Q comes once; in `store_output` a mark comes after the store alone.
+    With one row block Q comes once; in `store_output` a mark comes only after the store.
     """
     return isinstance(command, c.FinishStores) or _what(command) == "q_empty"
 
@@ -117,7 +117,7 @@ def timeline(row, number=0, machine=MACHINE) -> Timeline:
 
 
 def _of_role(role, marks):
-    """Return what a role did from one mark to the next. After a copy was asked for there is nothing to show."""
+    """Return what a role did from one mark to the next. After the request for a copy there is nothing to show."""
     found, tile, before = [], "", marks[0].time  # tile: the number of the last S
     for mark in marks:
         command = mark.command

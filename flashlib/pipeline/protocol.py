@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """Of each of the two products of a tile."""
+        """FLOP of each of the two products of a tile."""
         return 2 * self.rows * self.B_c * self.d
 
 
@@ -165,7 +165,7 @@ def _in_order(memory, me, t, g, last, sizes, turns):
 
 
 def _release(memory, me, g, last):
-    """S of tile g is done: K's slot is free, and with the block's last S that of Q, unless O goes there."""
+    """S of tile g is done: K's slot is free, and after the block's last S also Q's, unless O goes there."""
     yield c.Arrive(_at(memory.k_empty, g))
     if g == last and memory.o is not memory.q:
         yield c.Arrive(memory.q_empty[me])
@@ -253,7 +253,7 @@ def program(
 ) -> c.Program:  # fmt: skip
     """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order.
 
-    turns, overlap: as of `consumer`. in_place: O is stored from Q's slot, as at d = 256, where there is no room.
+    turns, overlap: as in `consumer`. in_place: O is stored from Q's slot, as at d = 256, where there is no room.
     """
     check_blocks(blocks)
     if overlap and stages < 2:

@@ -68,7 +68,7 @@ class Walk:
         return (*self.at.values(), *self.state.key())
 
     def choices(self) -> list[Action]:
-        """Return all that could happen next. Of what nobody else can notice one is enough."""
+        """Return all that could happen next, but only one action that nobody else can notice."""
         found = []
         for role, command in self.now.items():
             if command is not None and self.state.may(role, command):
@@ -196,7 +196,7 @@ def _who(action):
 class Chance:
     """Picks who goes next in one schedule: the one with the highest priority.
 
-    Priorities are random, of roles and of what is in flight, and now and then the one who goes gets another. So
+    Roles and what is in flight have random priorities, and now and then the one who goes gets another. So
     some copies come very late and some roles run far ahead, which a fair choice each time would almost never do.
     Source: Burckhardt and others, A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs (2010).
     """

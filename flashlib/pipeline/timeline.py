@@ -1,7 +1,7 @@
 """How long a program takes on one multiprocessor: the schedule that the speeds of its units give, in clocks.
 
-Each unit does one thing at a time, in the order in which it is asked. Speeds are peaks, and latencies those of an
-idle GPU, so this is a bound with the waits in it, and no measurement: the clocks of warps that issue instructions,
+Each unit does one thing at a time, in the order of requests. Speeds are peaks, and latencies are an idle GPU's, so
+this is a bound with the waits in it, not a measurement: the clocks of warps that issue instructions,
 conflicts in shared memory and other multiprocessors are left out.
 """
 
@@ -50,7 +50,7 @@ LANES = c.UNITS
 
 
 LATENCIES = ("arrival", "arrives")
-WAITS = {c.Finish: "its products", c.FinishStores: "its stores"}  # that are no barrier's
+WAITS = {c.Finish: "its products", c.FinishStores: "its stores"}  # waits that are not for a barrier
 
 
 class Span(NamedTuple):

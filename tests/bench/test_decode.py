@@ -35,7 +35,7 @@ def today(at, name) -> str:
     asked = {"kernel": name, "d": decode.D, "dtype": "bfloat16", "causal": False, "capability": 90}
     asked |= {"module": __name__, "call": "attention", "launched": name, "options": {"at": at}}
     found = client.answered(asked | {"shape": (1, 1, 1, 16), "until": "ttgir"})
-    return compiled.hash_of(found["ttgir"], found["told"])
+    return compiled.hash_of(found["ttgir"], found["compile_options"])
 
 
 @pytest.mark.parametrize("at", range(len(RECORD["rows"])))

@@ -8,9 +8,9 @@ from tests.cache.paged import D_V, H_K, LAYERS, D, evict, plain, state
 
 
 class Model:
-    """What a cache must hold: of each sequence its tokens, and for each the number its rows are made from.
+    """What a cache must hold: the tokens of each sequence, and for each token the number its rows are made from.
 
-    As in a model of language, K and V of a token follow from it and all tokens before it. A token without an id
+    As in a language model, K and V of a token follow from it and all tokens before it. A token without an id
     is like no other.
     """
 

@@ -81,7 +81,7 @@ def stripes(of_heads_too=False, kernel=True):
     return masks.from_function(f, kernel=of_kernel if kernel else None)
 
 
-# Of (rng, B, H, N_q, N_k): masks that tell batches or heads apart, and such as have whole tiles, too.
+# Of (rng, B, H, N_q, N_k): masks that tell batches or heads apart, and masks with whole tiles.
 WIDE = {
     "wide window": lambda rng, B, H, N_q, N_k: masks.window(30, 5),
     "long documents": lambda rng, B, H, N_q, N_k: documents(rng, N_k),

@@ -31,7 +31,7 @@ def hold(given, Q, K, V, dO, dlse=None, **problem):
     """Hold Grads against fp64: at most twice the error of standard attention in the same dtype.
 
     To that comes what fp32 rounds, since terms may cancel that standard attention never has, and the rounding of
-    the result: on small problems that of standard attention may be all there is to see of its error.
+    the result: on small problems this may be all there is to see of standard attention's error.
     """
     exact = reference(*(X.double() for X in (Q, K, V)), dO, dlse, **problem)
     plain = reference(Q, K, V, dO, dlse, **problem)

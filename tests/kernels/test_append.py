@@ -83,7 +83,7 @@ def bits(X):
 
 
 def check_unwritten(whole, before, cache, where):
-    """Hold all bytes that belong to none of the new rows to what they were."""
+    """Hold all bytes outside of the new rows to what they were."""
     touched = torch.zeros(whole.shape, dtype=torch.bool)
     rows = touched[1:-1].transpose(1, 2)[..., : cache.shape[3]]
     for _, _, at, row in where:
@@ -279,7 +279,7 @@ IN_FP8 = dict(K_cache=CACHE.to(FP8), V_cache=CACHE.to(FP8), k_scale=CACHE[..., 0
         (
             {"rotary": (HALF, HALF[:9])},
             ValueError,
-            r"sin has shape \(9, 8\); expected that of cos, here \(20, 8\)",
+            r"sin has shape \(9, 8\); expected the shape of cos, here \(20, 8\)",
         ),
         (
             {"rotary": 2 * (torch.zeros(20, 9),)},

@@ -146,7 +146,7 @@ def test_angles_stay_in_fp32_beside_weights_of_another_dtype():
     model = small(dtype=torch.bfloat16)
     for X, exact in zip(model.angles, rotary.angles(CONFIG.context, 16, device="cpu"), strict=True):
         assert torch.equal(X, exact) and X.dtype == torch.float32
-    assert model.state_dict().keys() == dict(model.named_parameters()).keys(), "a file has weights alone"
+    assert model.state_dict().keys() == dict(model.named_parameters()).keys(), "a file has only weights"
 
 
 def test_places_count_and_no_later_token_changes_an_earlier_logit():

@@ -1,4 +1,4 @@
-"""Which token comes next: as likely as the model says, and decided by seed and place alone."""
+"""Which token comes next: as likely as the model says, and decided only by seed and place."""
 
 import math
 from types import SimpleNamespace

@@ -11,7 +11,7 @@ and the pass for dQ has one:
 
     in_registers  Q_i and dO_i are held in registers; else every product reads them from shared memory
 
-The pass for dQ is that of `backward`; the other one, with all switches on, gives the same bits. K and V have the
+The pass for dQ is the one of `backward`; the other, with all switches on, gives the same bits. K and V have the
 heads of Q, and d is one of `HEAD_DIMS`. `python -m flashlib.bench.backward_ladder` times them.
 """
 
@@ -29,7 +29,7 @@ from flashlib.kernels.launch.tiles import Strides, load, store
 
 def prepare(Q, O, lse, dO) -> tuple:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
-    check_saved(Q, Q, O, dO, lse, None)  # of V only d counts
+    check_saved(Q, Q, O, dO, lse, None)  # only d of V counts
     problem = Problem.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
     o, do, shape = kernel_input(O), kernel_input(dO), (*Q.shape[:2], problem.N_padded)
     with on_device_of(O):
@@ -40,7 +40,7 @@ def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **o
     """Return dK and dV.
 
     rows: from `prepare`. options: causal, scale, B_r, B_c, num_warps, num_stages and descriptors, as in
-    `backward.backward`, which says too what is raised.
+    `backward.backward`; errors as there.
     """
     tensors, scale, problem, config = _given(Q, K, V, dO, "dkv", **options)
     grads = tuple(torch.empty_like(X, memory_format=torch.contiguous_format) for X in tensors[1:3])

@@ -22,7 +22,7 @@ from flashlib.types import Attention
 
 
 def attention(Q, K, V, lengths=None, table=None, *, causal=False, scale=None, parts=None) -> Attention:
-    """Return what `decode.attention` does, for a cache of 16 or 32 bits and at least one row of Q.
+    """Return what `decode.attention` returns, for a cache of 16 or 32 bits and at least one row of Q.
 
     The count of programs is kept from call to call, so calls of the same sizes must not run at the same time.
     """
@@ -47,7 +47,7 @@ def attention(Q, K, V, lengths=None, table=None, *, causal=False, scale=None, pa
 
 
 class Plan(NamedTuple):
-    """states: how many all parts leave; counts: of programs that are done, all 0 between calls."""
+    """states: how many all parts leave; counts: how many programs are done, all 0 between calls."""
 
     states: int
     launch: planning.Launch

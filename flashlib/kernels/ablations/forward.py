@@ -8,11 +8,11 @@ So the gain of each can be measured:
                    the first FlashAttention: too few to fill a GPU when B * H is below its multiprocessors
     split_rows     the warps of a program share a tile by its rows; else by its keys, as in the first one
 
-The compiler gives each warp some rows of what a product makes. So without split rows S is made transposed,
+The compiler gives each warp some rows of a product's result. So without split rows S is made transposed,
 K_j Q_i^T: a warp then has some keys of every row. Maximum and sum go across warps, and P goes to all of them, as
 each needs all keys for its part of O^T: both through shared memory and behind a barrier. With split rows a warp
 needs nothing from another. On Hopper, with 4 warps, this holds for every tile. For older GPUs the compiler splits
-the longer axis of what the second product makes: keys here if B_r <= d, rows in rung 5 if B_r >= d. So compare
+the longer axis of the second product's result: keys here if B_r <= d, rows in rung 5 if B_r >= d. So compare
 there with B_r = d.
 
 With all switches on it is rung 5. `python -m flashlib.bench.ladder` times it without each.

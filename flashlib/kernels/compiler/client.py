@@ -156,14 +156,14 @@ class Compiler:
 
 
 def _kept(manager, until):
-    """Return an answer that was kept, or None; who asked for SASS got all the rest."""
+    """Return an answer that was kept, or None; an answer with SASS has all the rest."""
     if path := manager.get_file(f"{until}.json"):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     return _kept(manager, "sass") | {"sass": ""} if until != "sass" and manager.get_file("sass.json") else None
 
 
 def _manager(request, sources):
-    """Return the folder of Triton's cache for what is asked, however far it is compiled."""
+    """Return the folder of Triton's cache for a request, however far it is compiled."""
     asked = {name: value for name, value in request.items() if name != "until"}
     return private.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
 
@@ -178,7 +178,7 @@ def _sources():
 
 
 def answered(request) -> dict:
-    """Return the answer of `flashlib.kernels.compiler.worker` to a request; raise what it says must be raised."""
+    """Return the answer of `flashlib.kernels.compiler.worker` to a request; raise the error that it names."""
     gpu = MULTIPROCESSORS[request["capability"]].gpu
     became = _compiler.ask(request | {"room": gpu.block_sram, "sms": gpu.sms})
     if "error" in became:

@@ -22,15 +22,15 @@ from flashlib.kernels.compiler.occupancy import (  # chapter 12 names compiled.p
 class Compiled:
     """A compiled kernel.
 
-    kernel, d, dtype, causal, capability  as asked for
-    B_r, B_c, num_warps, num_stages, descriptors  as asked for or as the kernel chose; None where it has no such.
-               A kernel in Gluon has as many stages as its ring has slots, and num_warps are those of all its roles
-    registers  of a thread, 32 bits each; where roles share them in other ways, at first
+    kernel, d, dtype, causal, capability  as given
+    B_r, B_c, num_warps, num_stages, descriptors  as given or as the kernel chose; None where it has none.
+               A kernel in Gluon has as many stages as its ring has slots, and num_warps counts all its roles
+    registers  of a thread, 32 bits each; where roles exchange them, at the start
     spilled    bytes of a thread for which no register was left: they move to memory and back
     shared     bytes of shared memory that a program takes
     notes      what ptxas, which makes SASS from PTX, says about performance
-    told       the options of the launch that only the compiler sees: (name, value)
-    ttgir, ptx, sass  the listings, see `listings`; sass is "" if not asked for, or without a disassembler
+    compile_options  the options of the launch that only the compiler sees: (name, value)
+    ttgir, ptx, sass  the listings, see `listings`; sass is "" if not requested, or without a disassembler
     """
 
     kernel: str
@@ -47,7 +47,7 @@ class Compiled:
     spilled: int
     shared: int
     notes: tuple[str, ...] = field(repr=False)
-    told: tuple = field(repr=False)
+    compile_options: tuple = field(repr=False)
     ttgir: str = field(repr=False)
     ptx: str = field(repr=False)
     sass: str = field(repr=False)
@@ -89,8 +89,8 @@ class Compiled:
 class Launch(NamedTuple):
     """What a call launches: its Config, [B_r, B_c, num_warps, num_stages], and hashes of what it is compiled to.
 
-    The first is of the TTGIR and of what else the compiler is told: in one version of Triton the same becomes the
-    same SASS. None: not asked for.
+    The first is of the TTGIR and the compile options: in one version of Triton equal ones become equal SASS. None:
+    not requested.
     """
 
     config: list
@@ -99,7 +99,7 @@ class Launch(NamedTuple):
 
 
 def fingerprint(listing) -> str:
-    """Return the first 12 hex digits of a listing's SHA-256, whatever names it has; "" of no listing."""
+    """Return the first 12 hex digits of a listing's SHA-256, whatever names it has; "" for none."""
     return hashlib.sha256(listings.without_names(listing).encode()).hexdigest()[:12] if listing else ""
 
 
@@ -107,11 +107,11 @@ def report(
     *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
     num_stages=None, descriptors=None, capability=90, sass=True, shape=None,
 ) -> Compiled:  # fmt: skip
-    """Compile a kernel for a GPU, and report the result; takes a second, the first time three, again none.
+    """Compile a kernel for a GPU, and report the result; takes a second, three the first time, none when repeated.
 
     kernel: one of `registry.kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
     `backward` makes by default, or "backward_fused", the one in their place if deterministic=False; "softmax";
-    a rung of `ladder`; for capability 90 alone "hopper_forward" and the rungs of `hopper.ladder`, as
+    a rung of `ladder`; for capability 90 only "hopper_forward" and the rungs of `hopper.ladder`, as
     "hopper_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
@@ -131,7 +131,7 @@ def launch(
     *, kernel, d, shape, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None, num_stages=None,
     descriptors=None, capability=90, until="sass",
 ) -> Launch:  # fmt: skip
-    """Return what a call would launch; arguments and errors as of `report`.
+    """Return what a call would launch; arguments and errors as in `report`.
 
     until: "config", without compiling; "ttgir", a fifth of a second; "sass", two seconds.
     """
@@ -142,12 +142,12 @@ def launch(
     if until == "config":
         return Launch(found["config"], None, None)
     sass = fingerprint(found["sass"]) if until == "sass" else None
-    return Launch(found["config"], hash_of(found["ttgir"], found["told"]), sass)
+    return Launch(found["config"], hash_of(found["ttgir"], found["compile_options"]), sass)
 
 
-def hash_of(ttgir, told) -> str:
+def hash_of(ttgir, compile_options) -> str:
     """Return the fingerprint of TTGIR and of the options that only the compiler sees, (name, value) in order."""
-    return fingerprint("\n".join([ttgir, *(f"{name}={value}" for name, value in told)]))
+    return fingerprint("\n".join([ttgir, *(f"{name}={value}" for name, value in compile_options)]))
 
 
 def _checked(kernel, d, dtype, causal, capability, shape, **options) -> tuple:
@@ -167,10 +167,10 @@ def _report(kernel, d, dtype, causal, capability, options, shape, sass):
 
 
 def made(became, **asked) -> Compiled:
-    """Return the Compiled of such an answer. asked: kernel, d, dtype, causal and capability."""
-    lists = {"notes": tuple(became["notes"]), "told": tuple(map(tuple, became["told"]))}
-    told = {name: value for name, value in became.items() if name not in ("config", "names")}
-    return Compiled(**asked, **told | lists)
+    """Return the Compiled of an answer. asked: kernel, d, dtype, causal and capability."""
+    lists = {"notes": tuple(became["notes"]), "compile_options": tuple(map(tuple, became["compile_options"]))}
+    rest = {name: value for name, value in became.items() if name not in ("config", "names")}
+    return Compiled(**asked, **rest | lists)
 
 
 def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:

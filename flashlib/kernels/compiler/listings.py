@@ -80,7 +80,7 @@ def readable(kind, text) -> str:
 
 
 def without_names(text) -> str:
-    """Return a listing of TTGIR or SASS without what only TTGIR has: the kernel's name, and those of values.
+    """Return a listing of TTGIR or SASS without the names that only TTGIR has: the kernel's and the values'.
 
     Values are numbered in the order in which they are made: two loops may each have one of the same name.
     """
@@ -129,7 +129,7 @@ def _loops_by_label(kind, lines):
     """Yield the start and the end of each loop that a branch closes.
 
     A wait that takes long goes on behind the program, in a loop of its own, and the branch after it goes back to
-    where the wait was: what is between is no loop.
+    where the wait was: what is between is not a loop.
     """
     seen, waited = {}, None
     for n, line in enumerate(lines):
@@ -155,9 +155,9 @@ def lines(kind, text, *names) -> str:
 
 
 class Role(NamedTuple):
-    """What some warps of a program do, the others something else: "producer" copies, "consumer" multiplies.
+    """The part that some warps of a program play: "producer" copies, "consumer" multiplies.
 
-    given: registers of a thread that its warps ask for; used: of them, by its instructions.
+    given: registers of a thread that its warps ask for; used: how many its instructions use.
     """
 
     name: str

@@ -29,8 +29,8 @@ MULTIPROCESSORS = {
     89: Multiprocessor(("RTX 4090",), warps=48, programs=24, unit=128),
     90: Multiprocessor(("H100", "H200"), warps=64, programs=32, unit=128),
 }
-REGISTERS = 64 * 1024  # of a multiprocessor, 32 bits each
-MAX_REGISTERS = 255  # of a thread
+REGISTERS = 64 * 1024  # in a multiprocessor, 32 bits each
+MAX_REGISTERS = 255  # for each thread
 
 
 class Programs(NamedTuple):

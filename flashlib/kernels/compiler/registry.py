@@ -24,7 +24,7 @@ class Kernel(NamedTuple):
     """How a kernel comes to be launched.
 
     call: the function of its module that launches it. launched: its name there, where the call launches others
-    too. options: with which the call launches it.
+    too. options: the call launches it when given these.
     """
 
     call: Callable
@@ -34,7 +34,7 @@ class Kernel(NamedTuple):
 
 @functools.cache
 def kernels() -> dict[str, Kernel]:
-    """Return what can be compiled: both passes, softmax, rungs with a kernel or without one idea; and Hopper's."""
+    """Return what can be compiled: both passes, softmax, rungs, rungs without one idea, and Hopper's kernels."""
     found = {
         "forward": Kernel(forward.attention),
         "backward_dkv": Kernel(backward.backward, "_dkv"),
@@ -97,7 +97,7 @@ def check(kernel, d, dtype, causal, capability, options, shape):
 
 
 def check_choice(**choices):
-    """Raise ValueError for what is not accepted, of name=(value, accepted)."""
+    """Raise ValueError if a value is not accepted; choices: name=(value, accepted)."""
     for name, (value, accepted) in choices.items():
         if isinstance(value, bool) or value not in list(accepted):
             raise ValueError(f"{name} is {value!r}; accepted are {', '.join(map(str, accepted))}")

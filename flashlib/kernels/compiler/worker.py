@@ -1,6 +1,6 @@
 """The process that compiles kernels for any GPU, present or not: `python -m flashlib.kernels.compiler.worker`.
 
-Started by `compiler`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
+Started by `client`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
 request as a line of JSON from stdin and writes the answer as a line of JSON to stdout, until stdin ends. The
 launch code of the kernels runs as it is, on tensors in the computer's memory, under a driver that knows a GPU's
 capability and has no GPU; only the launch is left out.
@@ -33,8 +33,8 @@ class Launches:
     """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
 
     name: of the one kernel that is compiled, since a call may launch several; None: the last is kept. names: of
-    all that were launched. until: how far: "config", not at all; "ttgir"; else to the end. told: options that only
-    the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
+    all that were launched. until: how far: "config", not at all; "ttgir"; else to the end. compile_options:
+    those that only the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
     """
 
     def __init__(self):
@@ -43,7 +43,8 @@ class Launches:
             if self.name not in (None, kernel.__name__):
                 return
             self.options = dict(zip(kernel.arg_names, args, strict=False)) | options
-            self.told = sorted((name, value) for name, value in options.items() if name not in kernel.arg_names)
+            only_compiler = ((name, value) for name, value in options.items() if name not in kernel.arg_names)
+            self.compile_options = sorted(only_compiler)
             if self.until == "config":
                 raise Enough
             self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
@@ -54,7 +55,7 @@ class Launches:
 
     def prepare(self, name, until):
         self.name, self.names, self.until = name, [], until
-        self.compiled = self.options = self.told = self.ttgir = None
+        self.compiled = self.options = self.compile_options = self.ttgir = None
         self.log = io.StringIO()
 
     def stop(self, ttgir):
@@ -64,7 +65,7 @@ class Launches:
 
 
 class Enough(Exception):
-    """What was asked for is there."""
+    """The requested part is there."""
 
 
 def answer(launches, request) -> dict:
@@ -72,7 +73,7 @@ def answer(launches, request) -> dict:
     capability, room = request["capability"], request["room"]
     private.pretend_gpu(capability)
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
-    sms = request["sms"] if request["shape"] else 0  # programs enough, if nothing is said
+    sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
     tuned.room = lambda device: tuned.Room(room, sms, tensor_cores=capability >= 80, tma=capability >= 90)
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
@@ -88,7 +89,8 @@ def answer(launches, request) -> dict:
     if request["until"] == "config":
         return asked
     if only_ttgir:
-        return asked | {"ttgir": listings.readable("ttgir", launches.ttgir), "told": launches.told}
+        ttgir = listings.readable("ttgir", launches.ttgir)
+        return asked | {"ttgir": ttgir, "compile_options": launches.compile_options}
     compiled, log = launches.compiled, launches.log.getvalue()
     asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
     return asked | {
@@ -101,7 +103,7 @@ def answer(launches, request) -> dict:
         "num_warps": compiled.metadata.num_warps,
         "num_stages": options.get("STAGES", compiled.metadata.num_stages),
         "descriptors": options.get("DESCRIPTORS"),
-        "told": launches.told,
+        "compile_options": launches.compile_options,
         "names": launches.names,
         **asm,
         "sass": _sass(compiled) if request["until"] == "sass" else "",
@@ -116,7 +118,7 @@ def _keys_of_a_tile(options):
 
 def _launch(request):
     inputs = _inputs(request)
-    if "parcel" in request:  # a function of a learner's, which takes its arguments in this order
+    if "parcel" in request:  # a learner's function, which takes its arguments in this order
         pickled, sources = request["parcel"]
         call = pickling.loads(pickling.Parcel(base64.b64decode(pickled), sources, has_kernels=True))
         return call(*inputs) if request["call"] == "softmax" else call(*inputs, request["causal"])

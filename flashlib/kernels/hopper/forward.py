@@ -5,7 +5,7 @@ of Q, K and V. Two or three groups of four warps, the consumers, have the tensor
 the softmax, of 64 rows each. What they tell each other goes through barriers in shared memory.
 
 A barrier has phases. One ends when `count` arrivals and all expected bytes are there; wait(barrier, p) returns
-once the last phase to end had parity p: 0 for the first, 1 for the second, 0 again. Of a new barrier, "parity 1
+once the last phase to end had parity p: 0 for the first, 1 for the second, 0 again. For a new barrier, "parity 1
 has ended". Rings have STAGES slots; tile g, counted over the program's whole life, lies in slot g % STAGES, in
 round g // STAGES. t counts row blocks, u turns: each tile of a block takes one, but its first.
 
@@ -45,7 +45,7 @@ HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
 
 
 def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
-    """Return what `flashlib.kernels.forward.attention` returns, on a Hopper GPU, for some of what that takes.
+    """Return what `flashlib.kernels.forward.attention` returns, on a Hopper GPU, for some of its inputs.
 
     Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
     multiples of 16 bytes; scores up to 1e38. mask: None. Raises TypeError or ValueError for others, at once.
@@ -55,7 +55,10 @@ def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
 
 @gluon.jit
 def pin(x, PACK: gl.constexpr):
-    """Return x, made here: nothing that it is made of, or is made of it, moves past. PACK: elements in 32 bits."""
+    """Return x, computed at this point: the compiler moves neither its inputs nor its users across.
+
+    PACK: elements in 32 bits.
+    """
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], dtype=x.dtype, is_pure=False, pack=PACK)
 
 
@@ -333,8 +336,8 @@ def _forward(
     rings = q_ring, k_ring, v_ring
     scales = scale_log2e, scale_above
     sizes = H, group, N_q, N_k, T_r, section, n_tiles
-    # Written out, since constants in a tuple that has a name are none any more. Last: warps and registers of all
-    # but the first, which gets what is left.
+    # Written out, since constexprs in a tuple with a name are not constexprs any more. Last: warps and registers
+    # of all but the first, which gets what is left.
     if CONSUMERS == 2:
         gl.warp_specialize([
             (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),

@@ -58,7 +58,7 @@ class Point(NamedTuple):
 
 
 class Instrumented(NamedTuple):
-    """module: as the kernel's own, but its `attention` launches by `recording`. taking: who takes events."""
+    """module: like the kernel's own, but its `attention` launches by `recording`. taking: who takes events."""
 
     module: types.ModuleType
     recording: "Recording"
@@ -94,7 +94,7 @@ class Recorded(NamedTuple):
 
 
 def attention(Q, K, V, *, rung="forward", causal=False, scale=None) -> Recorded:
-    """Return what the kernel's own attention returns, and when what happened. rung: "forward" or of the ladder."""
+    """Return what the kernel's own attention returns, and when what happened. rung: as in `instrument`."""
     made = instrument(rung)
     found: Attention = made.module.attention(Q, K, V, causal=causal, scale=scale)
     launch, made.recording.launch = made.recording.launch, None
@@ -105,7 +105,7 @@ def attention(Q, K, V, *, rung="forward", causal=False, scale=None) -> Recorded:
 
 @functools.cache
 def instrument(rung) -> Instrumented:
-    """Return a kernel with marks. rung: "forward", or the name of one of the ladder, such as "r1_alike"."""
+    """Return a kernel with marks. rung: "forward", or the name of a rung, such as "r1_alike"."""
     package = f"{__package__}.ladder" if rung != "forward" else __package__
     plain = importlib.import_module(f"{package}.{rung}")
     used = [name for name in vars(plain) if name.startswith("r") and f"{package}.{name}" in sys.modules]
@@ -136,11 +136,12 @@ class Recording:
         return functools.partial(self._launch, grid)
 
     def _launch(self, grid, *given, **named):
-        told = dict(zip(self.arg_names, given, strict=False)) | named
+        arguments = dict(zip(self.arg_names, given, strict=False)) | named
         shape = grid[0], ROOM, len(self.points), CONSUMERS
-        events = torch.zeros(shape, dtype=torch.int64, device=told["lse_ptr"].device)
-        launched = {"B_r": told["B_R"], "B_c": told["k_desc"].block_shape[2], "stages": told["STAGES"]}
-        launched["consumers"] = told["B_R"] // told["q_desc"].block_shape[2]
+        events = torch.zeros(shape, dtype=torch.int64, device=arguments["lse_ptr"].device)
+        B_R, B_C = arguments["B_R"], arguments["k_desc"].block_shape[2]
+        launched = {"B_r": B_R, "B_c": B_C, "stages": arguments["STAGES"]}
+        launched["consumers"] = B_R // arguments["q_desc"].block_shape[2]
         again = functools.partial(self.kernel[grid], *given, **named, events=events)
         again()
         self.launch = events, self.points, launched, again
@@ -159,7 +160,7 @@ def _parsed(text) -> list:
 
 
 def _name(node) -> str:
-    """Return the last part of a name, "" of what has none."""
+    """Return the last part of a name, "" for a node without one."""
     return getattr(node, "attr", getattr(node, "id", ""))
 
 

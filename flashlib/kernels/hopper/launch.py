@@ -19,11 +19,11 @@ from flashlib.kernels.launch.inputs import (
 )
 from flashlib.types import Attention
 
-ROWS = 64  # of a consumer: wgmma's
+ROWS = 64  # for each consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 HEAD_DIMS = (64, 128, 256)
 TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of heads that are worked on at a time
-SHORT = 2**18  # numbers in K of a head, up to which causal blocks are; tried on an H200 at 2**16 to 2**21
+SHORT = 2**18  # numbers in a head of K; causal blocks are short up to it; tried on an H200 at 2**16 to 2**21
 PORTABLE = "flashlib.kernels.forward.attention"
 
 
@@ -95,7 +95,7 @@ def check(Q, K, V, causal, mask):
     if INTERPRETED:
         raise ValueError(f"there is no GPU to run this kernel, which takes a Hopper GPU: call {PORTABLE}")
     if mask is not None:
-        raise ValueError(f"mask is {mask!r}; this kernel takes none but causal: call {PORTABLE}")
+        raise ValueError(f"mask is {mask!r}; this kernel takes only causal: call {PORTABLE}")
     check_attention(Q, K, V, causal, head_dims=range(1, 257), grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
     capability = torch.cuda.get_device_capability(Q.device)

@@ -1,4 +1,4 @@
-"""What a cache of keys and values is to a kernel: contiguous, or in pages; in the dtype of Q, or in fp8."""
+"""The layout of a cache of keys and values: contiguous or in pages, in the dtype of Q or in fp8."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, names=("Q", "K", "
 
     K: (B, H_k, N, d) and V: (B, H_k, N, d_v), or pages, (pages, H_k, page, d) and (pages, H_k, page, d_v), page a
     power of two, with table: (B, most), int32: key c of sequence b is row c % page of page table[b, c // page].
-    Their dtype is that of X, or float8_e4m3fn with k_scale and v_scale, float32, K and V without the last axis.
+    They have the dtype of X, or float8_e4m3fn with k_scale and v_scale, float32, K and V without the last axis.
     lengths: (B,), int32 or int64, the tokens of each sequence; None for a contiguous cache: as long as that is.
     names: of X, K and V, in errors. like: tensors (B, H_k, N, d) and (B, H_k, N, d_v) that belong into the cache.
     """

@@ -57,7 +57,7 @@ def have_memory(*tensors) -> bool:
 
 
 def uncompiled(f):
-    """Return f as torch.compile leaves it alone: what launches kernels runs as it is, between two graphs."""
+    """Return f so that torch.compile does not trace it: it runs as it is, between two graphs."""
 
     @functools.wraps(f)
     def run(*args, **options):

@@ -1,7 +1,7 @@
 """How the attention kernels are launched: options, descriptors, and plans that are made once.
 
 On a GPU a short call takes some microseconds, and what Python does before it takes many times as long. Everything
-that depends on shapes, strides and dtypes alone is therefore decided once and kept: see `Plans` and `Launch`.
+that depends only on shapes, strides and dtypes is therefore decided once and kept: see `Plans` and `Launch`.
 """
 
 import weakref
@@ -16,7 +16,7 @@ from flashlib.kernels.launch import tuned
 from flashlib.kernels.launch.inputs import check_kernel_blocks, check_powers_of_two
 from flashlib.masks import check_mask
 
-UNIT = 16  # elements; a kernel that is told strides in units of 16 knows that what it loads is aligned
+UNIT = 16  # elements; a kernel that gets strides in units of 16 knows that what it loads is aligned
 
 
 def launch_options(B_r, B_c, num_warps, num_stages) -> dict:
@@ -33,7 +33,7 @@ def launch_options(B_r, B_c, num_warps, num_stages) -> dict:
 
 
 def resolve_descriptors(descriptors, *tensors, worthwhile=True) -> bool:
-    """Return whether to use descriptors: as asked, or where worthwhile; raise if asked for and impossible.
+    """Return whether to use descriptors: as given, or where worthwhile; raise if True and impossible.
 
     worthwhile: whether they gain time, where the GPU has TMA.
     """
@@ -85,7 +85,7 @@ def in_units(*tensors) -> tuple[int, list[int]]:
 class Plans(dict):
     """What was decided for tensors of these shapes, strides, dtypes and devices, and these options.
 
-    It holds no tensors of a call, only what launches are told of a mask: bounds, tables, bits. `key` is what all
+    It holds no tensors of a call, only the numbers of a mask: bounds, tables, bits. `key` is what all
     decisions and all checks of a call depend on.
     """
 
@@ -95,7 +95,7 @@ class Plans(dict):
     def key(self, tensors, *options):
         """Return the key of a call; None where it must be checked each time.
 
-        That is for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of
+        So it is for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of
         an unusual type. So a call whose plan is found has inputs that were checked.
         """
         kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both
@@ -115,7 +115,7 @@ class Plans(dict):
 
 
 def _kind(X):
-    """Return what plans depend on of a tensor; raise AttributeError or RuntimeError for one without memory."""
+    """Return what plans depend on in a tensor; raise AttributeError or RuntimeError for one without memory."""
     pointer = X.data_ptr()
     if not pointer and X.numel():
         raise RuntimeError("it stands in for a tensor")
@@ -126,14 +126,14 @@ class PlansOfMasks:
     """Plans for each mask, which go when the mask goes, and for calls without one.
 
     Windows, prefixes and soft caps are known by their numbers, and nothing is in memory for them. Theirs are kept:
-    such a mask may be made anew for each call.
+    a mask like these may be made anew for each call.
     """
 
     def __init__(self):
         self.of_none, self.of_values, self.of_masks = Plans(), Plans(), weakref.WeakKeyDictionary()
 
     def of(self, mask) -> Plans:
-        """Return the plans for a mask; raise TypeError if it is none."""
+        """Return the plans for a mask; raise TypeError if it is not a mask."""
         if mask is None:
             return self.of_none
         check_mask(mask)
@@ -144,11 +144,11 @@ class PlansOfMasks:
 
 
 class Launch:
-    """A kernel, its grid, and what it is told of sizes; called with its tensors, and with scale if it takes one.
+    """A kernel, its grid and its sizes; called with its tensors, and with scale if it takes one.
 
     A kernel's parameters stand in this order: what a call gives, sizes, constants. The first call compiles it if
-    need be; later ones launch what came out, and nothing is looked at again: so whoever keeps a Launch calls it
-    only with tensors of the same dtypes and alignment.
+    need be; later ones launch the compiled kernel and check nothing: so whoever keeps a Launch calls it only with
+    tensors of the same dtypes and alignment.
     """
 
     def __init__(self, kernel, grid, sizes, constants, config):
@@ -159,7 +159,7 @@ class Launch:
         self.compiled = self.again = None
 
     def __call__(self, *given, mask_args=None):
-        """mask_args: what takes the place of the last of the sizes, if it is given: the numbers of a mask."""
+        """mask_args: the numbers of a mask; if given, they replace the last of the sizes."""
         sizes = self.sizes if mask_args is None else (*self.sizes[:-1], mask_args)
         try:
             if self.again:

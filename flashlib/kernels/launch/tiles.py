@@ -20,7 +20,7 @@ class HeadDims(NamedTuple):
 
     @classmethod
     def of(cls, d, d_v):
-        """Return these of whole numbers; products take at least 16."""
+        """Return the HeadDims of two whole numbers; products take at least 16."""
         D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
         return cls(*map(tl.constexpr, (d, D, d_v, D_V)))
 
@@ -31,7 +31,7 @@ class HeadDims(NamedTuple):
 
 
 class Strides(NamedTuple):
-    """Of batch, head and row, in elements."""
+    """Strides of batch, head and row, in elements."""
 
     b: Any
     h: Any

@@ -1,7 +1,7 @@
 """Tiles, warps and pipeline stages of the attention kernels, by GPU generation and head size.
 
 `python -m flashlib.bench.tune` times the candidates on your GPU. Only Hopper's rows were chosen by timing, on an
-H200; those of the other generations are choices that compile, the forward ones without spilled registers where
+H200; the rows of other generations are choices that compile, the forward ones without spilled registers where
 there is no mask.
 """
 
@@ -15,7 +15,7 @@ from flashlib.kernels import private
 
 
 class Config(NamedTuple):
-    """Rows of Q and of K/V in a tile, warps of a program, and how many tiles of what is streamed are in flight."""
+    """Rows of Q and of K/V in a tile, warps of a program, and how many streamed tiles are in flight."""
 
     B_R: int
     B_C: int
@@ -58,10 +58,10 @@ class Room(NamedTuple):
 
 
 class Sparsity(NamedTuple):
-    """What tiles depend on of a mask.
+    """The properties of a mask that tiles depend on.
 
-    keys: how many a row sees, on average; sides: of each table of blocks that are seen or not, (rows, keys) of a
-    block; bits: whether a kernel loads which scores are seen.
+    keys: how many a row sees, on average; sides: for each table of blocks that are seen or not, (rows, keys)
+    of a block; bits: whether a kernel loads which scores are seen.
     """
 
     keys: float = math.inf
@@ -69,7 +69,7 @@ class Sparsity(NamedTuple):
     bits: bool = False
 
     def has_bits(self, config) -> bool:
-        """Return whether tiles of this Config load bits: of such a mask, or where they have parts of blocks."""
+        """Return whether tiles of this Config load bits: for such a mask, or where they have parts of blocks."""
         return self.bits or any(B_r % config.B_R or B_c % config.B_C for B_r, B_c in self.sides)
 
     def fitting(self, config) -> Config:
@@ -117,11 +117,11 @@ NO_TENSOR_CORES_BACKWARD = {
 def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, sparsity=DENSE, **asked) -> Config:
     """Return the Config of the forward pass, made smaller until it fits what a program has on this device.
 
-    asked: numbers of the Config that are asked for; only the others are made smaller.
+    asked: numbers of the Config that the caller chose; only the others are made smaller.
     heads: B * H_q. A sequence is short if the problem is small, if its row blocks would be fewer than the
     multiprocessors, if it is causal and has few tiles, since those that the mask cuts, half of them in vain, are
     then many, or if a mask leaves few of many: small programs stand beside each other on a multiprocessor, and one
-    computes while another begins or ends. Their tiles are taken, too, where those of long sequences would load a
+    computes while another begins or ends. Their tiles are also taken where tiles of long sequences would load a
     mask's bits: smaller tiles have fewer scores that are computed and not seen.
     """
     gpu = room(device)
@@ -181,14 +181,14 @@ def shared_bytes(config, D, itemsize, *, bits=False) -> int:
 
 
 def shared_bytes_dkv(config, D, itemsize, *, with_dq=False) -> int:
-    """Return the same of the pass for dK and dV: K_j and V_j, each stage's Q_i and dO_i; with dQ, dS and dQ_i."""
+    """Return the same for the pass of dK and dV: K_j and V_j, each stage's Q_i and dO_i; with dQ, dS and dQ_i."""
     streamed = 2 * config.num_stages * config.B_R * (D * itemsize + 4)  # lse and delta too, in fp32
     for_dq = (config.B_C * itemsize + D * 4) * config.B_R if with_dq else 0
     return 2 * config.B_C * D * itemsize + streamed + for_dq + BARRIERS
 
 
 def shared_bytes_dq(config, D, itemsize) -> int:
-    """Return the same of the pass for dQ: Q_i and dO_i, and each stage's K_j and V_j."""
+    """Return the same for the pass of dQ: Q_i and dO_i, and each stage's K_j and V_j."""
     return 2 * (config.B_R + config.num_stages * config.B_C) * D * itemsize + BARRIERS
 
 

@@ -1,1 +1,1 @@
-"""Masks in the kernels: what the host says of a mask, and what a kernel asks of it as it runs."""
+"""Masks in the kernels: how the host prepares a mask, and what a kernel asks of it as it runs."""

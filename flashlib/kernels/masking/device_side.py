@@ -1,6 +1,6 @@
 """What a kernel asks of a mask as it runs: which tiles are computed, which scores are seen, what becomes of them.
 
-A kernel is told of a mask by two named tuples: `Masking`, what is compiled into it, and `MaskArgs`, the numbers
+A kernel gets a mask as two named tuples: `Masking`, what is compiled into it, and `MaskArgs`, the numbers
 that its functions take. r is a position among the keys: row i of Q stands at i + N_k - N_q.
 """
 
@@ -34,7 +34,7 @@ class Variant(NamedTuple):
 
 
 class Masking(NamedTuple):
-    """What is compiled into a kernel of its mask. causal: a constexpr; variant: None where there is no other."""
+    """What is compiled into a kernel for its mask. causal: a constexpr; variant: None where there is no other."""
 
     causal: tl.constexpr
     variant: Variant | None = None
@@ -77,7 +77,7 @@ class Intervals(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Tiles to be computed, in memory: of each block how many are cut and how many there are, and their numbers.
+    """Tiles to be computed, in memory: for each block how many are cut and how many there are, and their numbers.
 
     counts, index: pointers; stride_b, stride_h: in blocks, of batch and head; most: numbers kept of a block.
     """
@@ -90,7 +90,7 @@ class Table(NamedTuple):
 
 
 class Ancestors(NamedTuple):
-    """Of the candidates of a tree, a bit each: a pointer, and the stride of a sequence."""
+    """The ancestors of each candidate of a tree, a bit each: a pointer, and the stride of a sequence."""
 
     bits: Any
     stride: Any
@@ -126,8 +126,8 @@ def program_order(MASK: tl.constexpr, mask_args, T):
     """Return the number of a program's block, of T, and its head.
 
     Where an order of intervals is in memory, the longest blocks of HEADS heads come first, so that the last
-    programs are short. Of more heads at a time the L2 cache would not hold the keys that their blocks share. Of a
-    table one head comes after the other: its blocks may read all of K.
+    programs are short. With more heads at a time the L2 cache would not hold the keys that their blocks
+    share. With a table one head comes after the other: its blocks may read all of K.
     """
     if MASK.variant.bounds is None:
         return tl.program_id(0) % T, tl.program_id(0) // T
@@ -144,7 +144,7 @@ def program_order(MASK: tl.constexpr, mask_args, T):
 def block(MASK: tl.constexpr, mask_args, b, p, T, REVERSED: tl.constexpr):
     """Return the p-th block of T: those with most tiles first.
 
-    Of a closed form these are the last blocks of rows, or the first of keys.
+    For a closed form these are the last blocks of rows, or the first of keys.
     """
     if mask_args.order is None:
         return T - 1 - p if REVERSED else p
@@ -160,7 +160,7 @@ def key_ranges(
 ):  # fmt: skip
     """Return which keys block i of rows streams: whole tiles, from and to, then those that the mask or N_k cuts.
 
-    Of a variant these are numbers of tiles, and what comes third is what `start` needs to count them. i is the
+    For a variant these are tile numbers, and the third result is what `start` needs to count them. i is the
     p-th block of a program's head.
     """
     past = N_k - N_q  # keys before the first query's own
@@ -181,8 +181,8 @@ def tiles(
 ):  # fmt: skip
     """Return which tiles a block of rows, or of keys, streams: first those that are cut, then whole ones.
 
-    block: the p-th, B_OWN rows (or keys, if TRANSPOSED) from block * B_OWN on, N_own in all; B: those of a tile.
-    Returned is what `start` needs to count them, how many are cut, and how many there are.
+    block: the p-th, B_OWN rows (or keys, if TRANSPOSED) from block * B_OWN on, N_own in all; B: how many a tile
+    streams. The result is what `start` needs to count them, how many are cut, and how many there are.
     """
     bounds = mask_args.bounds
     if MASK.variant.bounds is None:
@@ -208,7 +208,7 @@ def span_of(
     first_of_first, end_of_first = BOUNDS(bounds, b, block * B_OWN, N_q, N_k)
     first_of_last, end_of_last = BOUNDS(bounds, b, last, N_q, N_k)
     if TRANSPOSED:
-        begin = first_of_first // B * B  # what is kept of rows is padded to whole tiles
+        begin = first_of_first // B * B  # lse2 and delta are padded to whole tiles
         some = (block + 1) * B_OWN <= N_own  # else no row sees the last keys, and their weights could be inf
     else:
         begin, some = first_of_first, True
@@ -239,8 +239,8 @@ def start(MASK: tl.constexpr, counted, k, B: tl.constexpr, CUT: tl.constexpr):
 def seen(MASK: tl.constexpr, mask_args, inside, x, limits, b, h, r, c):
     """Return which scores of a tile are seen. inside: those that are there.
 
-    limits: of each row (or key) of the tile the first that it sees (that see it) and the one after the last, among
-    x; None where functions say it.
+    limits: for each row (or key) of the tile the first x that it sees (that sees it) and the one after the last;
+    None where functions say it.
     """
     if MASK.variant.bounds is None:
         return inside & all_see(MASK, mask_args, b, h, r, c)
@@ -312,7 +312,7 @@ def in_document(b, h, r, c, numbers):
 
 @triton.jit
 def anywhere(b, h, r, c):
-    """Where a table of tiles says it all."""
+    """All: for a mask of which a table of tiles says everything."""
     return (r == r) & (c == c)
 
 
@@ -389,9 +389,9 @@ def spans(
     Spans_ptr, bounds, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, TRANSPOSED: tl.constexpr,
     OTHERS: tl.constexpr,
 ):  # fmt: skip
-    """Write what `tiles` loads of each block, a program for each: of each batch, those with most tiles first.
+    """Write what `tiles` loads for each block, a program for each: in each batch, those with most tiles first.
 
-    The place of a block is how many of the others have more. A sort would be some launches more, and a call with
+    The place of a block is how many of the others have more. A sort would take some more launches, and a call with
     packed sequences does this each time.
     """
     T = tl.cdiv(N_own, B_OWN)

@@ -1,7 +1,7 @@
-"""How a kernel is told of a mask, see `of`.
+"""Prepares masks for the kernels, see `of`.
 
 Where every row sees an interval of keys whose ends never fall, bounds say which tiles there are: a closed form for
-windows and prefixes, two numbers for each row and each key, in memory, for documents and intersections. Of other
+windows and prefixes, two numbers for each row and each key, in memory, for documents and intersections. For other
 masks a kernel looks at each tile once, and a table lists those to be computed, in 4 bytes a tile. What no kernel
 can ask (a union, a function without a kernel) is asked once for each score by torch, and kept as a bit.
 """
@@ -21,10 +21,10 @@ from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
 from flashlib.kernels.masking.device_side import Change, Closed, Intervals, MaskArgs, Masking, Table, Variant
 
-ROWS = 1024  # of scores asked by torch at a time, at most
-SCORES = 2**26  # and in all: each takes 8 bytes and more while it is asked
+ROWS = 1024  # of scores that torch computes at a time, at most
+SCORES = 2**26  # and scores in all: each takes 8 bytes and more meanwhile
 WORDS = weakref.WeakKeyDictionary()  # {mask: {sizes: its bits}}
-SIZES = 16  # of a mask, whose bits are kept
+SIZES = 16  # for which the bits of a mask are kept
 OTHERS = 256  # blocks that a block is compared with at a time
 
 
@@ -103,7 +103,7 @@ def of(mask, causal, asked) -> tuple[MaskArgs | None, Masking]:
 
 
 def sparsity(mask, causal, N_q, N_k) -> tuned.Sparsity:
-    """Return what tiles depend on; that a row sees all keys, if what it sees is no interval."""
+    """Return the sparsity that tile sizes depend on; dense where rows do not see intervals."""
     if mask is None:
         return tuned.DENSE
     hide = parts(masks.combined(mask, causal)).hide
@@ -123,7 +123,7 @@ class Found(NamedTuple):
 
 
 def _bounds(hide, asked) -> Found | None:
-    """Return bounds of intervals; None if what is seen has none."""
+    """Return bounds of intervals; None where rows do not see intervals."""
     if (closed := _closed(hide)) is not None:
         return Found(device_side.window_rows if asked.transposed else device_side.window_keys, closed, None)
     each = [_keys(hide, asked.place._replace(b=b)) for b in range(_batches(hide))]
@@ -136,7 +136,7 @@ def _bounds(hide, asked) -> Found | None:
 
 
 def intervals(first, end, asked) -> Found:
-    """Return what is found for bounds (B or 1, N) of int32, of rows, or of keys if transposed, where they lie.
+    """Return the Found of bounds of rows, or of keys if transposed: (B or 1, N), int32, on any device.
 
     The CPU does not wait for them.
     """
@@ -171,7 +171,7 @@ def _keys(hide, place):
 
 
 def _rows(first, end, N_k):
-    """Return the rows that see each key: the first, and the one after the last. first, end: the same of rows."""
+    """Return the rows that see each key: the first, and the one after the last. first, end: of each row's keys."""
     c = np.arange(N_k)
     rows = np.searchsorted(end, c, side="right")
     return rows, np.maximum(rows, np.searchsorted(first, c, side="right"))
@@ -231,7 +231,7 @@ def sees(part, asked):
 
 
 def in_bits(words, rows, asked):
-    """Return the function of a mask that is kept in words, and its numbers; rows: how many are told by a line."""
+    """Return the function of a mask that is kept in words, and its numbers; rows: how many share a line."""
     strides = (0 if n == 1 else stride for n, stride in zip(words.shape[:2], words.stride(), strict=False))
     return device_side.in_bits, (words, *strides, words.stride(2), rows, asked.N_q, asked.N_k)
 
@@ -251,7 +251,7 @@ def words_of(mask, asked):
 
 
 def apart(hide, asked) -> Asked:
-    """Return what is asked with one batch and one head, if these masks tell none apart."""
+    """Return `asked` with one batch and one head, if these masks do not tell them apart."""
     B, H = any(part.asks_batch for part in hide), any(part.asks_head for part in hide)
     return asked._replace(B=asked.B if B else min(asked.B, 1), H=asked.H if H else min(asked.H, 1))
 
@@ -283,7 +283,7 @@ def packed(sees):
 
 
 def _table(hide, asked) -> Found:
-    """Return the tiles to be computed, as lists: of each block those that are cut, then those that are whole.
+    """Return the tiles to be computed, as lists: for each block those that are cut, then those that are whole.
 
     Raises ValueError if there are 2^31 tiles or more.
     """
@@ -291,9 +291,9 @@ def _table(hide, asked) -> Found:
     T_r, T_c = triton.cdiv(asked.N_q, asked.B_R), triton.cdiv(asked.N_k, asked.B_C)
     if asked.B * asked.H * T_r * T_c >= 2**31:  # of programs, on one axis of a grid
         raise ValueError(
-            f"a table of tiles has less than 2^31, and {asked.N_q} queries and {asked.N_k} keys in tiles of "
+            f"a table has fewer than 2^31 tiles, and {asked.N_q} queries and {asked.N_k} keys in tiles of "
             f"{asked.B_R} x {asked.B_C}, for {asked.B} sequences and {asked.H} heads that the mask tells apart, "
-            "have more: pass larger B_r and B_c, or write the mask with window, prefix or documents alone"
+            "have more: pass larger B_r and B_c, or write the mask with only window, prefix or documents"
         )
     functions, numbers = _seen(hide, asked)
     kinds = torch.empty(asked.B, asked.H, T_r, T_c, dtype=torch.int8, device=asked.device)

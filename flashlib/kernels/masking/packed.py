@@ -11,14 +11,14 @@ from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side, host_side
 from flashlib.kernels.masking.device_side import MaskArgs, Masking, Variant
 
-ROWS = 256  # of a program
+ROWS = 256  # for each program
 
 
 MASKING = Masking(tl.constexpr(False), Variant(device_side.loaded, (), ()))  # what kernels are compiled for
 
 
 def mask_args(cu_q, cu_k, causal, asked) -> MaskArgs:
-    """Return the numbers that a pass takes; asked: as in `host_side.of`, with one batch that holds all sequences.
+    """Return the mask's numbers for a pass; asked: as in `host_side.of`, with one batch that holds all sequences.
 
     cu_q, cu_k: (B + 1,), contiguous, of one integer dtype or two, on the device of `asked`.
     """
@@ -35,7 +35,7 @@ def mask_args(cu_q, cu_k, causal, asked) -> MaskArgs:
 
 
 def _kind(cu):
-    """Return what the compiler asks of a tensor: a Launch is for one kind of each."""
+    """Return what compiled code depends on in a tensor: a Launch is for one kind of each."""
     return cu.dtype, cu.device, cu.data_ptr() % 16
 
 
@@ -51,7 +51,7 @@ def _bounds(
     First_ptr, End_ptr, Own_ptr, Other_ptr, B, T, T_other, halvings,
     CAUSAL: tl.constexpr, TRANSPOSED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Write the first key that each row sees and the one after the last, or of each key the rows: TRANSPOSED.
+    """Write the first key that each row sees and the one after the last, or for each key the rows, if TRANSPOSED.
 
     Own: the offsets of these T tokens, Other: of what they see. Row r of a sequence of n_q rows and n_k keys sees,
     if causal, its keys up to r + n_k - n_q. No offset leads out of a tensor.
@@ -66,7 +66,7 @@ def _bounds(
     own, own_end = tl.load(Own_ptr + low), tl.load(Own_ptr + low + 1)
     first, end = tl.load(Other_ptr + low), tl.load(Other_ptr + low + 1)
     if CAUSAL:
-        longer = (end - first) - (own_end - own)  # the other side than this one
+        longer = (end - first) - (own_end - own)  # by so many the other side exceeds this one
         if TRANSPOSED:
             first = tl.maximum(first, tl.minimum(first + (x - own) + longer, end))
         else:

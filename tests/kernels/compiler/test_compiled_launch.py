@@ -1,4 +1,4 @@
-"""`compiled.launch` says what a call of this shape launches on a GPU of this generation, as far as it is asked."""
+"""`compiled.launch` says what a call of this shape launches on a GPU of this generation, as far as requested."""
 
 import pytest
 
@@ -57,7 +57,9 @@ def test_what_only_the_compiler_is_told_counts_too(monkeypatch):
     answer = {"config": [16, 16, 1, 1], "ttgir": "the same"}
     hashes = set()
     for fusion in (True, False):
-        monkeypatch.setattr(compiled, "_ask", lambda *_, f=fusion: answer | {"told": [["enable_fp_fusion", f]]})
+        monkeypatch.setattr(
+            compiled, "_ask", lambda *_, f=fusion: answer | {"compile_options": [["enable_fp_fusion", f]]}
+        )
         hashes.add(compiled.launch(**SMALL, until="ttgir").ttgir)
     assert len(hashes) == 2
 

@@ -37,7 +37,7 @@ def leaves(N_q, N_k, d, dtype, heads=(1, 2, 1), device=DEVICE):
 
 
 def check(module, given, **problem):
-    """Hold the gradients by O and lse for use: no further from fp64 than those of standard attention."""
+    """Hold the gradients by O and lse for use: no further from fp64 than standard attention's."""
     outputs = autograd.attention(*given, forward=module, **problem)
     dO, dlse = (torch.randn_like(Y) for Y in outputs)
     found = backward.Grads(*torch.autograd.grad(outputs, given, (dO, dlse)))

@@ -9,7 +9,7 @@ from flashlib.kernels.compiler import compiled, listings, occupancy
 from flashlib.kernels.hopper import launch
 
 VARIANTS = [(d, causal, "bfloat16") for d in (64, 128, 256) for causal in (False, True)]
-VARIANTS += [(64, True, "float16"), (128, False, "float16")]  # in SASS other letters
+VARIANTS += [(64, True, "float16"), (128, False, "float16")]  # other letters in SASS
 
 
 def of(d, causal, dtype="bfloat16"):
@@ -96,7 +96,7 @@ def test_another_generation_is_refused(kernel):
 
 
 def test_a_launch_has_one_config_however_far_it_is_told():
-    """A launch says 4 warps, what is compiled has those of all roles; records are compared by what is launched."""
+    """A launch says 4 warps, the compiled kernel has those of all roles; records compare what is launched."""
     asked = {"kernel": "hopper_forward", "d": 128, "shape": (1, 4, 2, 4096)}
     config, sass = (compiled.launch(**asked, until=until) for until in ("config", "sass"))
     assert config.config == sass.config == [128, 128, 4, 2] and len(sass.sass) == 12

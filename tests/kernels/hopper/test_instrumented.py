@@ -65,7 +65,7 @@ class Bound(interpreter.JITFunction):
 
 
 def with_marks(rung, Q, K, V, causal, consumers, stages, programs, **more):
-    """Return what `interpreted` does, of the kernel with marks, and its Recorded; a clock ticks as it is read."""
+    """Return what `interpreted` returns, with marks, and the Recorded; the clock ticks as it is read."""
     marked, ticks = instrumented.instrument(rung), iter(range(1, 100_000))
     rows, points = 64 * (consumers if rung == "forward" else 2), marked.recording.points
     n_tiles = -(-Q.shape[2] // rows) * Q.shape[1]
@@ -125,7 +125,7 @@ def expected(said, rung):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_each_role_writes_each_of_its_events_once_and_in_order(rung, problem, seed):
-    """That none is written twice is seen where they are written."""
+    """A mark that is written twice fails where it is written."""
     _, said, found = played(rung, problem, seed)
     for number, program in enumerate(said):
         marks = found.marks(number)
@@ -142,7 +142,7 @@ def test_each_role_writes_each_of_its_events_once_and_in_order(rung, problem, se
 
 
 def row_of(rung):
-    """Return the row of a record as the benchmark has it, of all programs."""
+    """Return the row of a record as the benchmark has it, with all programs."""
     found = played(rung, SQUARE)[2]
     row = {"rung": rung, "d": 64, "N": SQUARE[1], "H": SQUARE[0], **found.launched, "grid": len(found.events)}
     row["points"] = [[point.kind, point.what] for point in found.points]

@@ -14,7 +14,7 @@ from flashlib.kernels.hopper import ladder
 from flashlib.kernels.hopper.interpreter import run as interpreter
 from flashlib.pipeline import Compute, Fault, Product, commands, protocol
 
-# Of each rung: rows of a consumer, consumers, and what the protocol says of it.
+# For each rung: rows of a consumer, consumers, and the program of the protocol.
 ALIKE = protocol.program_alike
 RUNGS = {
     "r1_alike": (128, 1, ALIKE),
@@ -138,7 +138,7 @@ def test_each_role_says_what_the_protocol_says(name, problem):
         assert model.keys() == program.keys()
         for role in model:
             wanted = spoken(model[role])
-            if name != "r6_persistent":  # of one row block, Q comes once: nobody has to hear that it was read
+            if name != "r6_persistent":  # with one row block Q comes once: nobody has to hear that it was read
                 wanted = [one for one in wanted if not one[1].startswith("q_empty")]
             assert spoken(program[role]) == wanted, role
 
@@ -218,7 +218,7 @@ def test_from_r4_on_the_softmax_runs_under_a_product(name):
     first = seen.index("MUFU.EX2")
     count = seen.count("MUFU.EX2")
     before, after = seen[first - 1], seen[(first + count) % len(seen)]  # around: the compiler turns loops
-    assert after == "DEPBAR.LE gsb0, 0x0"  # in r1 to r3 of what is issued after the exponentials
+    assert after == "DEPBAR.LE gsb0, 0x0"  # in r1 to r3 for what is issued after the exponentials
     assert before == f"DEPBAR.LE gsb0, 0x{int(name >= 'r4')}"
 
 

@@ -30,7 +30,7 @@ def hopper(monkeypatch):
         (X.float(), {}, ValueError, f"Q is torch.float32; .* {PORTABLE}"),
         (torch.zeros(1, 2, 32, 80).half(), {}, ValueError, f"d is 80 .* {PORTABLE}"),
         (torch.zeros(1, 2, 32, 32).half(), {}, ValueError, f"d is 32 .* {PORTABLE}"),
-        (X, {"mask": masks.Window(4, 4)}, ValueError, f"takes none but causal: {PORTABLE}"),
+        (X, {"mask": masks.Window(4, 4)}, ValueError, f"takes only causal: {PORTABLE}"),
         (torch.zeros(1, 2, 32, 65).half()[..., 1:], {}, ValueError, f"Q has strides .*{PORTABLE}"),
         (torch.zeros(1, 2, 32, 128).half()[..., 1:65], {}, ValueError, f"starts 2 bytes past .*{PORTABLE}"),
         (X.mT.contiguous().mT, {}, ValueError, f"contiguous last axis .*{PORTABLE}"),

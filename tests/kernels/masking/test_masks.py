@@ -16,7 +16,7 @@ triton, tl = kernels.triton, kernels.triton.language
 
 SIZES = [(21, 45), (45, 21)]
 SMALL = {"B_r": 16, "B_c": 32, "num_warps": 4, "num_stages": 1}
-WAYS = {  # of the backward pass
+WAYS = {  # to do the backward pass
     "pointers": {"deterministic": True, "descriptors": False},
     "descriptors": {"deterministic": True, "descriptors": True},
     "fused": {"deterministic": False, "descriptors": None},
@@ -25,7 +25,7 @@ LOADING = False, True  # descriptors
 
 
 def one_of(ways, kind, kinds):
-    """Return one of the ways to do it, by the place of a kind: so that each is met, and none by all."""
+    """Return one of the ways to do it, by the place of a kind: each way is met, but not by all kinds."""
     return list(ways)[list(kinds).index(kind) % len(ways)]
 
 
@@ -123,7 +123,7 @@ def test_a_tile_of_bits_is_that_of_the_mask(transposed, B_r, B_c, rows, device, 
 
 @pytest.mark.parametrize("heads", [(1, 11, 1), (3, 3, 3)], ids=str)
 def test_every_block_of_every_head_has_its_turn(heads, device, rng, poisoned):
-    """Of more heads than take turns at a time, and not a multiple of them."""
+    """For more heads than take turns at a time, and not a multiple of them."""
     Q, K, V, dO = tensors(device, 21, 45, heads=heads)
     ids = np.sort(rng.integers(0, 4, (heads[0], 45)), axis=1)
     check(Q, K, V, mask=masks.documents(ids), B_r=16, B_c=16)
@@ -188,7 +188,7 @@ def test_a_cap_beyond_fp32_is_no_cap(device):
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng, monkeypatch):
-    """Of each sequence of a batch by itself, and of more blocks than are compared at a time."""
+    """For each sequence of a batch by itself, and for more blocks than are compared at a time."""
     monkeypatch.setattr(host_side, "OTHERS", 16)
     N_q, N_k, B_r, B_c = 501, 603, 16, 32
     ids = np.stack([np.sort(rng.integers(0, 40, N_k)), np.sort(rng.integers(0, 4, N_k))])
@@ -206,7 +206,7 @@ def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng, monkey
             if not found.size:
                 assert n == 0
                 continue
-            # Of keys, the first tile begins at the first that is seen.
+            # The first tile of keys begins at the first key that is seen.
             begin = found[0] // streamed * streamed if transposed else found[0]
             assert n == -(-(found[-1] + 1 - begin) // streamed)
 

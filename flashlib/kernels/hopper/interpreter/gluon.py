@@ -1,7 +1,7 @@
 """A stub of Gluon for kernels that are interpreted: tiles are torch tensors, and commands go to a schedule.
 
-Names, arguments and meanings are those of `triton.experimental.gluon.language` and its `nvidia.hopper`, as far as
-our kernels use them. Layouts say nothing here.
+Names, arguments and meanings are as in `triton.experimental.gluon.language` and its `nvidia.hopper`, as far as our
+kernels use them. Layouts say nothing here.
 """
 
 import math

@@ -132,7 +132,7 @@ def run(
 ):  # fmt: skip
     """Return what `attention` returns, and the commands that each role of each program gave.
 
-    module: where the kernel is, the function whose name begins with _; rows: of each consumer; names: of what the
+    module: where the kernel is, the function whose name begins with _; rows: of one consumer; names: for what the
     kernel allocates, in order.
     """
     B, H, N_q, d = Q.shape

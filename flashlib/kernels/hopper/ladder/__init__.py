@@ -5,12 +5,12 @@
      r3_turns        two groups of warps in turns: while one multiplies, the other computes its softmax
      r4_overlap      a group's next product runs under its softmax
      r5_registers    registers move from the producer, which needs few, to the others
-     r6_persistent   a program for each multiprocessor, and causal rows of the most keys first
+     r6_persistent   a program for each multiprocessor, and causal rows with the most keys first
      7               no file: `kernels.hopper.forward`, which at d = 64 has a third group of warps
 
 Each has `attention(Q, K, V, *, causal, scale)` for d = 64 and 128, and a kernel to read; `tiles` has what they
 share, and how scores become P is the same in all. Up to r4, where all threads have equally many registers, a tile
-has 64 keys: of 128, the compiler spills registers, in r4 at d = 64 and in r2 at d = 128 already.
+has 64 keys: with 128, the compiler spills registers, in r4 at d = 64 and in r2 at d = 128 already.
 """
 
 import math
@@ -25,7 +25,7 @@ from flashlib.types import Attention
 
 EQUAL = {64: (64, 8), 128: (64, 4)}  # by d: keys of a tile, for which registers suffice, and slots that fit
 MOVED = {64: (128, 4), 128: (128, 2)}
-# What the rungs allocate, in this order, each what the one before it does and sometimes more.
+# What the rungs allocate, in this order: each as much as the one before it, or more.
 NAMES = ("q", "q_full", "k", "k_full", "v", "v_full", "o", "k_empty", "v_empty", "turn", "q_empty")
 
 
@@ -33,7 +33,7 @@ def launch(kernel, Q, K, V, *, causal, scale, rows, consumers=1, moved=False, pe
     """Check the inputs, run a rung's kernel, return O and lse.
 
     Shapes, dtypes and errors as in `kernels.hopper.forward.attention`, but d is 64 or 128.
-    rows: of each of the `consumers`, which have a warp for 16 of them. moved: whether they get the producer's
+    rows: for each of the `consumers`, which have a warp for 16 of them. moved: whether they get the producer's
     registers. persistent: a program for each multiprocessor, not for each row block.
     """
     Q, K, V = as_autocast(Q, K, V)

@@ -1,11 +1,11 @@
 """Rung 4: the next product runs under this softmax.
 
-In a turn a consumer issues S of tile g first, then P V of the tile before. It waits for S alone: while P V runs,
+In a turn a consumer issues S of tile g first, then P V of the tile before. It waits only for S: while P V runs,
 it makes P of S, which the next turn's P V takes. So tensor cores have work of this consumer too while it computes,
 and both S and P are held in registers at a time.
 Source: FlashAttention-3 (Shah and others, 2024), section 3.2.
 
-Barriers, and who waits for what, are those of rung 3; only when a consumer releases V(g - 1) is later: after the
+Barriers, and who waits for what, are as in rung 3; only when a consumer releases V(g - 1) is later: after the
 softmax of tile g, when it has waited for P V.
 """
 

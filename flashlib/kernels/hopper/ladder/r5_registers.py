@@ -5,7 +5,7 @@ which the producer needs 24. The counts below have the roles exchange them (`set
 keeps 24, a consumer gets 240. So consumers hold O and both S and P of 128 keys, where rung 4 has room for 64:
 half as many turns, each with twice the work between its barriers.
 
-Roles and barriers are those of rung 4, whose code they run.
+Roles and barriers are as in rung 4, whose code they run.
 """
 
 from triton.experimental import gluon

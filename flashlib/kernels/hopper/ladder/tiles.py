@@ -1,4 +1,4 @@
-"""What the Hopper rungs share and is no idea of any of them: slots, masks, the softmax, how O and lse are stored.
+"""What the Hopper rungs share beside their ideas: slots, masks, the softmax, how O and lse are stored.
 
 Written as in `kernels.hopper.forward`, which says why; frozen here with the rungs.
 """
@@ -66,7 +66,10 @@ def limits_of(
 
 @gluon.jit
 def pin(x, PACK: gl.constexpr):
-    """Return x, made here: nothing that it is made of, or is made of it, moves past. PACK: elements in 32 bits."""
+    """Return x, computed at this point: the compiler moves neither its inputs nor its users across.
+
+    PACK: elements in 32 bits.
+    """
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], dtype=x.dtype, is_pure=False, pack=PACK)
 
 
@@ -120,7 +123,7 @@ def operand(P, dtype: gl.constexpr, O_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def store_lse(lse_ptr, head, start, N_q, m, l, scales):
-    """Store lse of rows from `start` on; return by what O_acc must be divided."""
+    """Store lse of rows from `start` on; return what O_acc must be divided by."""
     BY_ROW: gl.constexpr = m.type.layout
     ROWS: gl.constexpr = m.type.shape[0]
     rows = start + gl.arange(0, ROWS, layout=BY_ROW)
