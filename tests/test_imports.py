@@ -68,7 +68,10 @@ APART = [
     r"flashlib\.kernels\.ladder\.r\d_\w+",
     r"flashlib\.kernels\.hopper\.ladder\.r[1-46]_\w+",
 ]
-BASE = {"flashlib.kernels", *(f"flashlib.kernels.{name}" for name in ("interpreter", "private", "private_names"))}
+BASE = {
+    "flashlib.kernels",
+    *(f"flashlib.kernels.{name}" for name in ("interpreter", "private_apis", "private_apis_tried")),
+}
 
 
 def room_of(module):

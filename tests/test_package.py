@@ -18,12 +18,12 @@ IMPORT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import flashlib, flashlib.tiled, flashlib.checks
-from flashlib.checks.engine import mistakes, solutions
+from flashlib.checks.engine import mistake_tables, solutions
 print(json.dumps({
     "files": sorted({m.__file__ for name, m in sys.modules.items() if name.partition(".")[0] == "flashlib"}),
     "exercises": len(flashlib.checks.EXERCISES),
     "solutions": len(solutions.names()),
-    "without_table": sorted(flashlib.checks.EXERCISES.keys() - mistakes.tables().keys()),
+    "without_table": sorted(flashlib.checks.EXERCISES.keys() - mistake_tables.tables().keys()),
 }))
 """
 

@@ -114,7 +114,7 @@ def of_its_own(problem, tried):
 def _tuned(problem):
     Q = problem.tensors[0]
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
-    return kernels("launch.tuned").backward(problem.d, Q.dtype, descriptors, Q.device)
+    return kernels("launch.tile_sizes").backward(problem.d, Q.dtype, descriptors, Q.device)
 
 
 def stored(problem):

@@ -105,7 +105,7 @@ def tuned(problem, tried):
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
     heads = problem.size.B * problem.size.H_q
     sizes = {"causal": problem.causal, "N_q": problem.N, "N_k": problem.N, "heads": heads}
-    config = kernels("launch.tuned").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
+    config = kernels("launch.tile_sizes").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)
     return [
         dict(zip(("B_r", "B_c", "num_warps", "num_stages"), config, strict=True)) | {"descriptors": descriptors}
     ]
@@ -143,7 +143,7 @@ PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", R5, pipelined, til
 
 def large(problem, tried):
     """The tuned choice for a long sequence on Hopper."""
-    choice, _ = kernels("launch.tuned").HOPPER[max(problem.d, 32)]
+    choice, _ = kernels("launch.tile_sizes").HOPPER[max(problem.d, 32)]
     return [dict(zip(SMALL, choice, strict=True))]
 
 

@@ -3,7 +3,8 @@
     python -m flashlib.bench.tune --d 128 --N 4096 --causal
 
 Every choice is verified before it is timed; those that do not fit the GPU are left out, and counted. What is found
-can be given to `forward.attention` as B_r, B_c, num_warps and num_stages, or written to `kernels/launch/tuned.py`.
+can be given to `forward.attention` as B_r, B_c, num_warps and num_stages, or written to
+`kernels/launch/tile_sizes.py`.
 """
 
 import argparse

@@ -10,7 +10,7 @@ import sys
 
 from flashlib.chapters import CHAPTERS
 from flashlib.checks import EXERCISES
-from flashlib.checks.engine.mistakes import tables
+from flashlib.checks.engine.mistake_tables import tables
 
 
 def chapter_of(text):

@@ -18,7 +18,7 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
     ablations       the kernels with a switch for each idea that takes it back
     hopper          kernels for Hopper only, in Gluon, where warps have roles; their ladder and their interpreter
     interpreter     Triton's interpreter made faster
-    private         the private parts of Triton and torch that are used; private_names: the list
+    private_apis    the private parts of Triton and torch that are used; private_apis_tried: the list
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
 """
@@ -47,10 +47,10 @@ except ModuleNotFoundError as error:
         "in the kernel chapters read on with the results stored in the notebook"
     ) from error
 
-from flashlib.kernels import private, private_names
+from flashlib.kernels import private_apis, private_apis_tried
 
-private_names.warn_of_version(triton.__version__)
-INTERPRETED = private.interpreted()
+private_apis_tried.warn_of_version(triton.__version__)
+INTERPRETED = private_apis.interpreted()
 if INTERPRETED:
     from flashlib.kernels.interpreter import patch_interpreter
 

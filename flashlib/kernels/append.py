@@ -24,7 +24,7 @@ from flashlib.kernels.launch.inputs import (
     kernel_input,
     on_device_of,
 )
-from flashlib.kernels.launch.tiles import strides
+from flashlib.kernels.launch.load_store import strides
 
 LARGEST, SMALLEST = tl.constexpr(LARGEST_E4M3), tl.constexpr(SMALLEST_SCALE)
 ROWS = 16  # for each program, at most

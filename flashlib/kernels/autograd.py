@@ -24,7 +24,7 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.masking import host_side
-from flashlib.kernels.private import in_forward_mode, is_dispatched, is_transformed
+from flashlib.kernels.private_apis import in_forward_mode, is_dispatched, is_transformed
 from flashlib.sink import add as add_sink
 from flashlib.sink import gradient as sink_gradient
 from flashlib.types import Attention

@@ -20,7 +20,7 @@ from flashlib.inputs import check_gradient_inputs, check_tensors, resolve_scale
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.backward_passes import _dkv, _dq, _prepare
 from flashlib.kernels.forward import HEAD_DIMS
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
     MAX_BLOCK,
     check_attention,
@@ -31,8 +31,8 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     uncompiled,
 )
+from flashlib.kernels.launch.load_store import HeadDims
 from flashlib.kernels.launch.planning import Launch
-from flashlib.kernels.launch.tiles import HeadDims
 from flashlib.kernels.masking import host_side
 from flashlib.types import Grads
 
@@ -54,7 +54,7 @@ def backward(
     and grow wrong with the size of the scores.
     deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32, which
     torch.use_deterministic_algorithms forbids: RuntimeError, or a warning if it only warns.
-    B_r, B_c, num_warps, num_stages: of each pass, as in `forward.attention`. Default: `tuned.backward`.
+    B_r, B_c, num_warps, num_stages: of each pass, as in `forward.attention`. Default: `tile_sizes.backward`.
     Raises TypeError or ValueError for anything else, before any work, and ValueError where the given tiles do
     not fit the GPU.
     Source: FlashAttention-2, Algorithm 2; the default replaces its additions to dQ by a pass for dQ.
@@ -115,7 +115,7 @@ def plan(
     """Return the plan of tensors that were checked. masking: `host_side.of` for one mask, a function of Asked."""
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v, o, do = map(kernel_input, (Q, K, V, O, dO))
-    worthwhile = q.numel() * k.shape[2] >= tuned.SMALL
+    worthwhile = q.numel() * k.shape[2] >= tile_sizes.SMALL
     descriptors = planning.resolve_descriptors(descriptors, q, k, v, do, worthwhile=worthwhile)
     if INTERPRETED and descriptors and not deterministic:
         raise ValueError(
@@ -123,7 +123,7 @@ def plan(
             "descriptor; leave descriptors out"
         )
     problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])
-    configs = tuned.backward(problem.dims.widest, q.dtype, descriptors, q.device, **asked)
+    configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, **asked)
     return Plan(
         prepare_launch(o, do, problem),
         _dkv_launch(q, k, v, do, problem, configs.dkv if deterministic else configs.fused),
@@ -183,7 +183,7 @@ def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
     contiguous = (torch.empty(X.shape, device="meta") for X in (k, v, q))
     unit, strides = planning.in_units(q, k, v, do, *contiguous)
     whole = problem.N_q > 0 and problem.N_k % config.B_C == 0
-    short = problem.N_k <= tuned.SHORT * config.B_C  # not worth a kernel of its own
+    short = problem.N_k <= tile_sizes.SHORT * config.B_C  # not worth a kernel of its own
     mask_args, code = problem.mask(q, config, transposed=True)
     cut = code.causal.value or code.variant is not None or short or not whole
     grid = triton.cdiv(problem.N_k, config.B_C) * k.shape[0] * k.shape[1]

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from flashlib.kernels.forward import LOG2_E
-from flashlib.kernels.launch.tiles import Keys, Strides, add, load, load_k, load_v, store, strides
+from flashlib.kernels.launch.load_store import Keys, Strides, add, load, load_k, load_v, store, strides
 from flashlib.kernels.masking import device_side
 
 

@@ -16,7 +16,7 @@ from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_s
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.decode_passes import FEW, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.cache_layout import Layout, check_cache
 from flashlib.kernels.launch.inputs import (
     DTYPES,
@@ -29,7 +29,7 @@ from flashlib.kernels.launch.inputs import (
     sink_tensor,
     uncompiled,
 )
-from flashlib.kernels.launch.tiles import HeadDims
+from flashlib.kernels.launch.load_store import HeadDims
 from flashlib.kernels.masking import host_side
 from flashlib.kernels.masking.device_side import Ancestors, MaskArgs, Masking, Variant
 from flashlib.types import Attention
@@ -251,7 +251,9 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     about = layout.capacity, shared, sees.left
     of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     D_V = dims.D_V.value
-    early = tuned.room(q.device).tma and not INTERPRETED  # Hopper can launch a kernel before the last has ended
+    early = (
+        tile_sizes.room(q.device).tma and not INTERPRETED
+    )  # Hopper can launch a kernel before the last has ended
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
@@ -279,20 +281,20 @@ def _config(R, D, dtype, itemsize, paged, device):
 
     A tile of many pages waits for its entries of the table, which take half of the stages.
     """
-    gpu = tuned.room(device)
+    gpu = tile_sizes.room(device)
     if dtype == torch.float32 or not gpu.tensor_cores:
-        config = tuned.Config(16, 32 if D <= 64 else 16, 4, 2)
+        config = tile_sizes.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
         B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # 64 in fp8 are too few bytes in flight
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
-        config = tuned.Config(B_R, B_C, warps, 3)
+        config = tile_sizes.Config(B_R, B_C, warps, 3)
 
     def taken(config):
         held = config.num_stages - (config.B_R < 64 or not gpu.tma)  # Hopper's wgmma reads a tile from there
-        return (config.B_R + 2 * held * config.B_C) * D * itemsize + tuned.BARRIERS
+        return (config.B_R + 2 * held * config.B_C) * D * itemsize + tile_sizes.BARRIERS
 
-    config = tuned.fitted(config, taken, gpu.shared)
+    config = tile_sizes.fitted(config, taken, gpu.shared)
     at_a_time = max(1, min(2, int(gpu.shared // taken(config)))) if gpu.multiprocessors else 1
     if paged and paged * FEW.value < config.B_C:
         config = config._replace(num_stages=2 * config.num_stages - 1)

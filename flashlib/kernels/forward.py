@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -32,7 +32,7 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     uncompiled,
 )
-from flashlib.kernels.launch.tiles import HeadDims, Keys, load, load_k, load_v, store, strides
+from flashlib.kernels.launch.load_store import HeadDims, Keys, load, load_k, load_v, store, strides
 from flashlib.kernels.masking import device_side, host_side
 from flashlib.types import Attention
 
@@ -58,7 +58,7 @@ def attention(
     are not computed. The first call with a mask and sizes prepares it (`host_side`) on the current stream: make
     a mask once, and pass it again. Before a CUDA graph is captured, call it once with these sizes; and keep the
     mask as long as the graph, since its numbers on the GPU go with it. torch.compile does not trace it.
-    B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tuned.default`.
+    B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tile_sizes.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
     Raises TypeError or ValueError for anything else, before any work, and ValueError where the given tiles do
@@ -107,11 +107,13 @@ def plan(
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(kernel_input, (Q, K, V))
-    descriptors = planning.resolve_descriptors(descriptors, k, v, worthwhile=q.numel() * k.shape[2] >= tuned.SMALL)
+    descriptors = planning.resolve_descriptors(
+        descriptors, k, v, worthwhile=q.numel() * k.shape[2] >= tile_sizes.SMALL
+    )
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     dims = HeadDims.of(d, v.shape[3])
     sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "sparsity": sparsity}
-    config = tuned.default(dims.widest, q.dtype, descriptors, q.device, **sizes, **asked)
+    config = tile_sizes.default(dims.widest, q.dtype, descriptors, q.device, **sizes, **asked)
     if not q.numel():
         return Plan(None, descriptors, dims, tokens_first)
     unit, strides = planning.in_units(q, k, v, _output(q, v.shape[3], tokens_first, device="meta"))

@@ -5,7 +5,7 @@ import math
 
 import triton.language as tl
 
-from flashlib.kernels import private
+from flashlib.kernels import private_apis
 
 
 def patch_interpreter():
@@ -13,7 +13,7 @@ def patch_interpreter():
 
     What follows from types is worked out once for each type, and not for each number that has it.
     """
-    private.replace_in_interpreter(
+    private_apis.replace_in_interpreter(
         patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor
     )
 
@@ -29,7 +29,7 @@ def _once(prepare):
     def once(fn):
         languages = {id(value) for value in fn.__globals__.values() if value is tl or value is tl.core}
         if languages and languages <= prepared:
-            return private.nothing_to_restore()
+            return private_apis.nothing_to_restore()
         scope = prepare(fn)
         restore = scope.restore
 

@@ -11,7 +11,7 @@ import torch
 
 from flashlib.inputs import check_causal, resolve_scale
 from flashlib.kernels import backward, forward
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -116,7 +116,7 @@ class _Packed(torch.autograd.Function):
     def forward(ctx, q, k, v, cu_q, cu_k, causal, scale):
         def make(variant):
             keys = k.shape[2] / max(len(cu_k) - 1, 1)  # a guess: to know the lengths is to wait for the GPU
-            return forward.plan(q, k, v, False, variant, tuned.Sparsity(keys), tokens_first=True)
+            return forward.plan(q, k, v, False, variant, tile_sizes.Sparsity(keys), tokens_first=True)
 
         plan = _planned(FORWARD, (q, k, v, cu_q, cu_k), causal, make)
         args = [packed.mask_args(cu_q, cu_k, causal, tiles) for tiles in plan.asked]

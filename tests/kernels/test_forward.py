@@ -10,7 +10,7 @@ from flashlib import torch_ref
 from flashlib.kernels import DEVICE, forward
 from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal, r8_descriptors
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch import planning, tile_sizes
 from tests import oracle
 from tests.kernels.scores import under
 
@@ -370,11 +370,11 @@ def test_descriptors_are_the_default_where_they_pay(monkeypatch):
     def default(tensor):
         return planning.resolve_descriptors(None, tensor, tensor, tensor)
 
-    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(227 * 1024, 132, tma=True))
+    monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(227 * 1024, 132, tma=True))
     assert default(X.half()) and default(X.half().transpose(1, 2))
     assert not default(X), "they spill registers in fp32"
     assert not default(X.half()[:, :, :0]) and not default(X.half()[..., 1:])
-    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(163 * 1024, 108))
+    monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(163 * 1024, 108))
     assert not default(X.half())
 
 

@@ -151,11 +151,11 @@ class TestTheKernel:
         import torch
 
         from flashlib.kernels import decode
-        from flashlib.kernels.launch import tuned
+        from flashlib.kernels.launch import tile_sizes
         from tests.kernels.asking import parts_of
 
-        room = tuned.Room(GPUS[gpu].block_sram, GPUS[gpu].sms, tma=gpu in model.HOPPER)
-        monkeypatch.setattr(tuned, "room", lambda device: room)
+        room = tile_sizes.Room(GPUS[gpu].block_sram, GPUS[gpu].sms, tma=gpu in model.HOPPER)
+        monkeypatch.setattr(tile_sizes, "room", lambda device: room)
         D = max(16, 2 ** math.ceil(math.log2(d)))
         config, programs = decode._config(group, D, torch.float16, 2, 0, torch.device("cpu"))
         assert (config.B_C, config.num_stages) == (model.B_C, model.STAGES)

@@ -20,7 +20,7 @@ from flashlib.checks.engine.cases import (
     outputs_of,
 )
 from flashlib.checks.engine.diagnosis import diagnose
-from flashlib.checks.engine.known import Known
+from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.process import announce
 from flashlib.checks.engine.values import SHOWN, argument_names, as_array, describe, show, show_apart, show_outputs
 from flashlib.checks.engine.verdict import Outcome, Verdict

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flashlib.chapters import chapter
-from flashlib.checks.engine import drawn, folders, mistakes, process, progress_file, solutions
-from flashlib.checks.engine.known import Known
+from flashlib.checks.engine import folders, mistake_tables, process, progress_file, random_cases, solutions
+from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import Program, out_of_reach, written
 from flashlib.checks.engine.values import describe_value
 from flashlib.checks.engine.verdict import Outcome, Verdict
@@ -44,7 +44,7 @@ class Exercise:
 
         seed: of the cases that are drawn anew at each check; drawn too if not given.
         """
-        return progress_file.record(self._verdict(answer, drawn.new_seed() if seed is None else seed))
+        return progress_file.record(self._verdict(answer, random_cases.new_seed() if seed is None else seed))
 
     def _verdict(self, answer, seed):
         if not callable(answer):
@@ -82,7 +82,7 @@ class Exercise:
 
 
 def _examine(name, answer, seed):
-    drawn.use(seed)
+    random_cases.use(seed)
     exercise = EXERCISES[name]
     return exercise.examine(out_of_reach(answer), exercise.known)
 
@@ -97,12 +97,12 @@ def exercise(*, title, minutes, difficulty, program=written, variants=(), model=
 
     def make(examine):
         name, slug = examine.__name__, folders.slug_of(examine.__module__)
-        if name not in mistakes.tables():
+        if name not in mistake_tables.tables():
             raise ValueError(
                 f"the exercise {name} has no table [{name}] of its mistakes: write one in mistakes.txt"
             )
         right = program if isinstance(program, Program) else None
-        if text := mistakes.tables()[name].program:
+        if text := mistake_tables.tables()[name].program:
             right = program(text)
         elif right is None and "triton" not in chapter(slug).needs:
             right = solutions.program(name)

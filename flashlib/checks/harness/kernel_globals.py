@@ -4,7 +4,7 @@ import builtins
 import dis
 import types
 
-from flashlib.kernels import private
+from flashlib.kernels import private_apis
 
 LANGUAGES = "triton.language", "triton.experimental.gluon.language"
 
@@ -19,7 +19,7 @@ def refused(function, seen=()):
         if name not in function.__globals__:
             continue
         value = function.__globals__[name]
-        if made_of := private.function_of(value):
+        if made_of := private_apis.function_of(value):
             called.append(made_of)
         elif not _allowed(name, value):
             return name, value
@@ -37,7 +37,7 @@ def _allowed(name, value):
     return (
         isinstance(value, types.ModuleType)
         or hasattr(builtins, name)
-        or private.is_language(value)
+        or private_apis.is_language(value)
         or type(value).__name__ in ("constexpr", "dtype")
         or isinstance(value, type)
         and issubclass(value, tuple)

@@ -16,7 +16,7 @@ from flashlib.checks.engine.values import argument_names
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.harness.watch import watched
-from flashlib.kernels import DEVICE, INTERPRETED, private
+from flashlib.kernels import DEVICE, INTERPRETED, private_apis
 import triton
 
 LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
@@ -35,7 +35,7 @@ def launched(answer, way=lambda watch, *arguments: None):
 
     @wraps(answer)
     def run(*arguments):
-        if private.is_kernel(answer):
+        if private_apis.is_kernel(answer):
             raise Finding("kernel_passed")
         names = argument_names(answer, arguments)
         placed = {name: _Placed(x) for name, x in zip(names, arguments, strict=True)}
@@ -87,7 +87,7 @@ def _found(watch, outputs, empty):
 def unwrapped(f, *arguments):
     """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
     try:
-        with private.conditions_refused(_tile_in_if):
+        with private_apis.conditions_refused(_tile_in_if):
             result = f(*arguments)
         if DEVICE == "cuda":
             torch.cuda.synchronize()
@@ -167,7 +167,7 @@ def examine_kernel(answer, launch, cases, known, **options) -> Verdict:
     launch: makes of it a function of the arguments of each case. options: as `examine` takes them.
     """
     kernels = Known("kernels")
-    if not private.is_kernel(answer):
+    if not private_apis.is_kernel(answer):
         return kernels.wrong("plain_function", name=getattr(answer, "__name__", "it"))
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", Outcome.NOT_SOLVED, "")

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Known, Outcome, Program, Verdict, announce, diagnose, drawn, written
+from flashlib.checks.engine import Known, Outcome, Program, Verdict, announce, diagnose, random_cases, written
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
-from flashlib.checks.engine.mistakes import Mistake
+from flashlib.checks.engine.mistake_tables import Mistake
 from flashlib.checks.engine.values import same, show
 from flashlib.checks.harness import update
 from flashlib.checks.harness.loop_run import RUNS, Run, any_sizes
@@ -37,7 +37,7 @@ def examine(answer, order, known) -> Verdict:
 
     order: "fa2" or "fa1", in which it must visit the tiles. known: a Known whose program was made by `program`.
     """
-    runs = (*RUNS, *drawn.cases(any_sizes))
+    runs = (*RUNS, *random_cases.cases(any_sizes))
     for sizes in runs:
         announce(str(sizes))
         if found := _Examined(Run(answer, order, sizes), known).verdict():

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from flashlib.checks.engine import Finding, Measured
 from flashlib.checks.harness.launches import unwrapped
 from flashlib.checks.harness.watch import watched
-from flashlib.kernels import DEVICE, INTERPRETED, private
+from flashlib.kernels import DEVICE, INTERPRETED, private_apis
 from flashlib.softmax import State
 import triton
 import triton.language as tl
@@ -64,7 +64,7 @@ def over_keys(answer):
 
     def run(Q_i, K, V, scale_log2e, B_C):
         tensors, N_k, selects = _placed(q=Q_i, K=K, V=V), len(K), []
-        with private.selections_seen(lambda condition: np.ndim(condition) and selects.append(condition)):
+        with private_apis.selections_seen(lambda condition: np.ndim(condition) and selects.append(condition)):
             arguments = tensors, *Q_i.shape, N_k, scale_log2e, answer, B_C
             given, found, watch = _watched_state(_loop_kernel, *arguments)
         whole, last = divmod(N_k, B_C)

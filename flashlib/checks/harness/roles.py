@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.checks.engine import Outcome, Verdict, announce, diagnose, drawn
+from flashlib.checks.engine import Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.values import describe_value
 from flashlib.pipeline import Compute, Fault, Program, check, commands, run
@@ -52,7 +52,7 @@ def examine(answer, cases, known, task) -> Verdict:
     def draw(rng):
         return Case("", tuple(map(int, rng.integers(*task.drawn))), None)
 
-    cases = [Case("", one, None) for one in cases] + drawn.cases(draw)
+    cases = [Case("", one, None) for one in cases] + random_cases.cases(draw)
     right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
     cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
     tried, shown, schedule = [], None, []  # shown: the first that is wrong, and its schedule

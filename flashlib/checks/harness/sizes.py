@@ -8,7 +8,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, Verdict, drawn, examine
+from flashlib.checks.engine import Case, Finding, Measured, Verdict, examine, random_cases
 from flashlib.checks.engine.values import same
 
 UNNAMED = "value", "nothing_returned"
@@ -26,7 +26,7 @@ def cases(right, fixed, draw=None, count=3) -> list[Case]:
         words = ", ".join(f"{name} = {n}" for name, n in zip(names, sizes, strict=True))
         return Case(words, sizes, right(*sizes))
 
-    more = drawn.cases(lambda rng: case(draw(rng)), count) if draw else []
+    more = random_cases.cases(lambda rng: case(draw(rng)), count) if draw else []
     return [case(sizes) for sizes in rows(fixed)] + more
 
 

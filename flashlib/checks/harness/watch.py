@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.checks.harness.kernel_globals import refused
-from flashlib.kernels import INTERPRETED, private
+from flashlib.kernels import INTERPRETED, private_apis
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -144,7 +144,7 @@ class _Storage(NamedTuple):
 
 def _versions(tensors):
     """Return {name: how often torch wrote to it}; kernels do not count."""
-    return {name: private.times_written(X) for name, X in tensors.items()}
+    return {name: private_apis.times_written(X) for name, X in tensors.items()}
 
 
 def _key(X):
@@ -163,7 +163,7 @@ def _tensors(x):
 def watched(**tensors):
     """Watch what is launched while this lasts; yields a Watch of the tensors, by name."""
     watch = Watch(tensors)
-    changes = (private.exchanged_in_interpreter if INTERPRETED else private.exchanged_in_compiler)(watch)
+    changes = (private_apis.exchanged_in_interpreter if INTERPRETED else private_apis.exchanged_in_compiler)(watch)
     before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
     for owner, name, new in changes:
         setattr(owner, name, new)

@@ -22,9 +22,9 @@ import triton.language as tl
 from flashlib.inputs import resolve_scale
 from flashlib.kernels.backward import Problem, check_saved, described, dq_launch, prepare_launch, prepared
 from flashlib.kernels.forward import LOG2_E
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import check_attention, kernel_input, on_device_of
-from flashlib.kernels.launch.tiles import Strides, load, store
+from flashlib.kernels.launch.load_store import Strides, load, store
 
 
 def prepare(Q, O, lse, dO) -> tuple:
@@ -78,7 +78,7 @@ def _given(
     tensors = tuple(map(kernel_input, (Q, K, V, dO)))
     descriptors = planning.resolve_descriptors(descriptors, *tensors)
     problem = Problem.of(*tensors[:2], bool(causal), descriptors)
-    configs = tuned.backward(problem.dims.widest, tensors[0].dtype, descriptors, Q.device, **asked)
+    configs = tile_sizes.backward(problem.dims.widest, tensors[0].dtype, descriptors, Q.device, **asked)
     return tensors, resolve_scale(scale, Q.shape[-1]), problem, getattr(configs, which)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import triton
 
-from flashlib.kernels import private
+from flashlib.kernels import private_apis
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
@@ -75,7 +75,7 @@ class Compiler:
         one process is not done again by the next. TRITON_ALWAYS_COMPILE=1 asks anew.
         """
         with self.lock:
-            sources, anew = _sources(), private.compiles_always()
+            sources, anew = _sources(), private_apis.compiles_always()
             manager, until = _manager(request, sources), request["until"]
             if not anew and (answer := _kept(manager, until)):
                 return answer
@@ -165,7 +165,7 @@ def _kept(manager, until):
 def _manager(request, sources):
     """Return the folder of Triton's cache for a request, however far it is compiled."""
     asked = {name: value for name, value in request.items() if name != "until"}
-    return private.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
+    return private_apis.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
 
 
 def _sources():

@@ -20,9 +20,9 @@ import tempfile
 import torch
 import triton
 
-from flashlib.kernels import private
+from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import listings
-from flashlib.kernels.launch import inputs, tuned
+from flashlib.kernels.launch import inputs, tile_sizes
 from flashlib.learner import pickling
 
 SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
@@ -48,10 +48,10 @@ class Launches:
             if self.until == "config":
                 raise Enough
             self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
-            private.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
+            private_apis.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
             self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
 
-        run = private.replace_run(compile_only)
+        run = private_apis.replace_run(compile_only)
 
     def prepare(self, name, until):
         self.name, self.names, self.until = name, [], until
@@ -71,13 +71,15 @@ class Enough(Exception):
 def answer(launches, request) -> dict:
     """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
     capability, room = request["capability"], request["room"]
-    private.pretend_gpu(capability)
+    private_apis.pretend_gpu(capability)
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
-    tuned.room = lambda device: tuned.Room(room, sms, tensor_cores=capability >= 80, tma=capability >= 90)
+    tile_sizes.room = lambda device: tile_sizes.Room(
+        room, sms, tensor_cores=capability >= 80, tma=capability >= 90
+    )
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
-    stopped = private.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
+    stopped = private_apis.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
     with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough), stopped:
         _launch(request)  # Triton prints what ptxas says
     if launches.options is None:
@@ -143,7 +145,7 @@ def _sass(compiled):
         file.write(compiled.asm["cubin"])
         file.flush()
         try:  # not asm["sass"]: that ends after 4096 instructions
-            command = [private.nvdisasm(), "-c", file.name]
+            command = [private_apis.nvdisasm(), "-c", file.name]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         except (RuntimeError, OSError, subprocess.CalledProcessError):
             return ""
@@ -166,7 +168,7 @@ def _sentence(error, own):
 def main():
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed must not come between the answers
-    private.show_ptxas()
+    private_apis.show_ptxas()
     inputs.check_device = lambda **_: None  # before the kernels import it
     launches = Launches()
     for line in sys.stdin:

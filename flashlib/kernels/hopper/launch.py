@@ -8,8 +8,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import INTERPRETED, private
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels import INTERPRETED, private_apis
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -135,7 +135,7 @@ def _plan(kernel, Q, K, V, causal):
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
     grid = n_tiles
     if persistent(d, N_k, causal):
-        grid = min(grid, tuned.room(Q.device).multiprocessors or grid)
+        grid = min(grid, tile_sizes.room(Q.device).multiprocessors or grid)
     return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
 
 
@@ -155,7 +155,7 @@ def section(heads, size) -> int:
     return max(n for n in range(1, heads + 1) if heads % n == 0 and n <= most)
 
 
-_Descriptor = private.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+_Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
 def describe(X, rows):

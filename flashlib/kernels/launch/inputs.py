@@ -11,7 +11,7 @@ from torch.autograd import forward_ad
 
 from flashlib.inputs import check_causal, check_shapes, check_tensors
 from flashlib.kernels import DEVICE, INTERPRETED
-from flashlib.kernels.private import in_forward_mode
+from flashlib.kernels.private_apis import in_forward_mode
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)

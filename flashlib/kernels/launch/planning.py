@@ -11,8 +11,8 @@ import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.inputs import check_counts
-from flashlib.kernels import private
-from flashlib.kernels.launch import tuned
+from flashlib.kernels import private_apis
+from flashlib.kernels.launch import tile_sizes
 from flashlib.kernels.launch.inputs import check_kernel_blocks, check_powers_of_two
 from flashlib.masks import check_mask
 
@@ -44,7 +44,12 @@ def resolve_descriptors(descriptors, *tensors, worthwhile=True) -> bool:
     possible = all(map(_describable, tensors))
     if descriptors is None:
         # not in fp32, where they spill registers
-        return worthwhile and possible and tensors[0].dtype != torch.float32 and tuned.room(tensors[0].device).tma
+        return (
+            worthwhile
+            and possible
+            and tensors[0].dtype != torch.float32
+            and tile_sizes.room(tensors[0].device).tma
+        )
     if descriptors and not possible:
         raise ValueError(
             "descriptors=True takes tensors that start at a multiple of 16 bytes and have rows and strides of "
@@ -72,7 +77,7 @@ def describe(X, rows, D):
     return _Descriptor(X, X.shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
 
 
-_Descriptor = private.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+_Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
 def in_units(*tensors) -> tuple[int, list[int]]:
@@ -99,10 +104,15 @@ class Plans(dict):
         an unusual type. So a call whose plan is found has inputs that were checked.
         """
         kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both
-        if private.in_forward_mode() or not self.KINDS.issuperset(kinds):
+        if private_apis.in_forward_mode() or not self.KINDS.issuperset(kinds):
             return None
         try:
-            return options, kinds, tuned.room(tensors[0].device), *[X if X is None else _kind(X) for X in tensors]
+            return (
+                options,
+                kinds,
+                tile_sizes.room(tensors[0].device),
+                *[X if X is None else _kind(X) for X in tensors],
+            )
         except (AttributeError, RuntimeError):
             return None
 
@@ -166,7 +176,7 @@ class Launch:
                 self.again(given, sizes)
             else:
                 self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
-                self.again = self.compiled and private.relaunch(self.compiled, self.grid, self.last)
+                self.again = self.compiled and private_apis.relaunch(self.compiled, self.grid, self.last)
         except triton.OutOfResources as error:
             options = ", ".join(f"{name}={value}" for name, value in self.config.items())
             raise ValueError(

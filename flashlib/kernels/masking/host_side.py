@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 
 from flashlib import masks
-from flashlib.kernels.launch import planning, tuned
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
 from flashlib.kernels.masking.device_side import Change, Closed, Intervals, MaskArgs, Masking, Table, Variant
@@ -102,16 +102,16 @@ def of(mask, causal, asked) -> tuple[MaskArgs | None, Masking]:
     return args, Masking(tl.constexpr(False), variant)
 
 
-def sparsity(mask, causal, N_q, N_k) -> tuned.Sparsity:
+def sparsity(mask, causal, N_q, N_k) -> tile_sizes.Sparsity:
     """Return the sparsity that tile sizes depend on; dense where rows do not see intervals."""
     if mask is None:
-        return tuned.DENSE
+        return tile_sizes.DENSE
     hide = parts(masks.combined(mask, causal)).hide
     each = [_keys(hide, masks.Place(N_q, N_k, b)) for b in range(_batches(hide))]
     if each[0] is None:
         sides = tuple((part.B_r, part.B_c) for part in hide if isinstance(part, masks.Blocks))
-        return tuned.Sparsity(sides=sides, bits=any(_asked_by_torch(part) for part in hide))
-    return tuned.Sparsity(float(np.mean([end - first for first, end in each]))) if N_q else tuned.DENSE
+        return tile_sizes.Sparsity(sides=sides, bits=any(_asked_by_torch(part) for part in hide))
+    return tile_sizes.Sparsity(float(np.mean([end - first for first, end in each]))) if N_q else tile_sizes.DENSE
 
 
 class Found(NamedTuple):

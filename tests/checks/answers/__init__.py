@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from flashlib.checks.engine import mistakes, solutions
+from flashlib.checks.engine import mistake_tables, solutions
 from flashlib.checks.engine.exercises import EXERCISES
 from flashlib.checks.engine.program import Program
 from tests.checks.answers.terms import TERMS, UNLIKE
@@ -98,7 +98,7 @@ def _words(source):
 def _edited():
     tables = {}
     for path in sorted(FOLDER.glob("*/wrong.txt")):
-        mistakes.read(path, tables, joined=True)
+        mistake_tables.read(path, tables, joined=True)
     for name in EXERCISES:
         program = solutions.program(name)
         for row in tables.get(name, {}).values():

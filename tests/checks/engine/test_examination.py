@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks.engine import Case, Finding, Known, Measured, Program, examine, mistakes  # noqa: E402
+from flashlib.checks.engine import Case, Finding, Known, Measured, Program, examine, mistake_tables  # noqa: E402
 from flashlib.checks.engine.values import same, show  # noqa: E402
 
 x = np.array([1.0, 2.0, 4.0])
@@ -23,10 +23,10 @@ KNOWN = Known("sum", SUM)
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch, tmp_path):
-    found = dict(mistakes.tables())
+    found = dict(mistake_tables.tables())
     (file := tmp_path / "mistakes.txt").write_text(TABLE)
-    mistakes.read(file, found)
-    monkeypatch.setattr(mistakes, "tables", lambda: found)
+    mistake_tables.read(file, found)
+    monkeypatch.setattr(mistake_tables, "tables", lambda: found)
 
 
 def said(answer, cases=CASES, **options):

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 import numpy as np  # noqa: E402
 
-from flashlib.checks.engine import mistakes  # noqa: E402
+from flashlib.checks.engine import mistake_tables  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.program import Program  # noqa: E402
 
@@ -48,7 +48,7 @@ def read(tmp_path):
 
     def read(text, found, **options):
         (file := tmp_path / "mistakes.txt").write_text(text)
-        mistakes.read(file, found, **options)
+        mistake_tables.read(file, found, **options)
         return found
 
     return read
@@ -57,8 +57,8 @@ def read(tmp_path):
 def test_a_table_is_read(read):
     found = {"any": {}}
     read("$WHY = so\n[a]\n# a comment\none*: first: $WHY\n    x = 1\n    y -> z\n[b]\nuse a\none: other\n", found)
-    assert found["a"]["one"] == mistakes.Mistake("one", "first: so", ("x = 1", "y -> z"), True)
-    assert found["b"]["one"] == mistakes.Mistake("one", "other", ("x = 1", "y -> z"), False)
+    assert found["a"]["one"] == mistake_tables.Mistake("one", "first: so", ("x = 1", "y -> z"), True)
+    assert found["b"]["one"] == mistake_tables.Mistake("one", "other", ("x = 1", "y -> z"), False)
     read("[c]\nuse a\none: third\n    x = 2\n[d]\nuse a\ndrop one\n", found)
     assert found["c"]["one"].ways == ("x = 2",) and not found["d"]
     for odd in ("nothing", "[a]"):
@@ -106,13 +106,13 @@ def test_an_error_names_the_file_and_the_line(read, text, said):
 
 
 def test_of_our_own_tables_the_path_in_the_repository_is_named(monkeypatch):
-    path = mistakes.CHECKS / "shared" / "any.txt"
+    path = mistake_tables.CHECKS / "shared" / "any.txt"
     with pytest.raises(ValueError, match="^flashlib/checks/shared/any.txt, line 3: there are two tables any"):
-        mistakes.read(path, {"any": {}})
+        mistake_tables.read(path, {"any": {}})
 
 
 def test_no_blank_at_the_end_of_a_line_is_needed():
-    for path in mistakes.CHECKS.rglob("*.txt"):
+    for path in mistake_tables.CHECKS.rglob("*.txt"):
         lines = path.read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line != line.rstrip()] == [], path
 

@@ -9,7 +9,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
-from flashlib.checks.engine import Program, drawn, solutions  # noqa: E402
+from flashlib.checks.engine import Program, random_cases, solutions  # noqa: E402
 from flashlib.checks.harness import roles  # noqa: E402
 from flashlib.pipeline import Wait  # noqa: E402
 from tests.checks import answers  # noqa: E402
@@ -52,7 +52,7 @@ def answer_of(name, body):
 
 def examined(name, answer, seed=4711):
     """Return the Verdict of a check that runs here, in this process."""
-    drawn.use(seed)
+    random_cases.use(seed)
     exercise = checks.EXERCISES[name]
     return exercise.examine(answer, exercise.known)
 
@@ -78,7 +78,7 @@ def test_a_right_answer_is_right_whatever_is_drawn(answer):
     known = checks.EXERCISES[answer.exercise].known
     place = [other for other in MINE if other.exercise == answer.exercise].index(answer)
     for seed in range(place % 4, 20, 4):
-        drawn.use(seed)
+        random_cases.use(seed)
         verdict = roles.examine(answer.program.function, [], known, task)
         assert verdict.outcome == "right", f"seed {seed}:\n{verdict}"
 
@@ -86,7 +86,7 @@ def test_a_right_answer_is_right_whatever_is_drawn(answer):
 def test_a_drawn_program_that_is_wrong_is_shown_with_its_seed():
     task, _ = TASKS["producer"]
     known = checks.EXERCISES["producer"].known
-    drawn.use(4711)
+    random_cases.use(4711)
     wrong = known.program.edited("for g in range(n + 1):").function
     verdict = roles.examine(wrong, [], known, task)
     assert verdict.mistake == "one_more" and dict(verdict.details)["program"].endswith("(drawn with seed 4711)")
@@ -151,5 +151,5 @@ def test_numbers_of_numpy_are_told_as_numbers():
         for command in counted(*arguments):
             yield command._replace(phase=np.int64(command.phase)) if isinstance(command, Wait) else command
 
-    drawn.use(0)
+    random_cases.use(0)
     assert roles.examine(answer, [(2, 1, 1)], known, task).outcome == "right"

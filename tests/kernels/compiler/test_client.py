@@ -81,7 +81,7 @@ def test_an_error_and_a_missing_listing_are_not_kept(asked, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "source", ["kernels/forward.py", "kernels/compiler/worker.py", "kernels/launch/tiles.py", "inputs.py"]
+    "source", ["kernels/forward.py", "kernels/compiler/worker.py", "kernels/launch/load_store.py", "inputs.py"]
 )
 def test_what_answers_depend_on_is_in_their_key(source, monkeypatch, tmp_path):
     before = client._sources()

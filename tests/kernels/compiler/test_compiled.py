@@ -13,7 +13,7 @@ import pytest
 
 from flashlib.gpus import GPUS
 from flashlib.kernels.compiler import client, compiled, listings, occupancy, registry
-from flashlib.kernels.launch import tuned
+from flashlib.kernels.launch import tile_sizes
 
 PASSES = {"backward_dkv": 4, "backward_dq": 3, "backward_fused": 5}  # products of tiles in each
 TILE = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 2, "d": 64, "dtype": "bfloat16"}
@@ -67,7 +67,7 @@ def test_of_the_backward_it_says_what_was_launched_for_this_pass(kernel):
     report = compiled.report(kernel=kernel, d=64, **asked, sass=False)
     assert {name: getattr(report, name) for name in asked} == asked
     assert registry.options_of(kernel) == {"causal", *asked}
-    table = tuned.HOPPER_BACKWARD[128]._asdict()[kernel.removeprefix("backward_")]
+    table = tile_sizes.HOPPER_BACKWARD[128]._asdict()[kernel.removeprefix("backward_")]
     chosen = compiled.report(kernel=kernel, d=128, causal=True, sass=False)
     assert (chosen.B_r, chosen.B_c, chosen.num_warps, chosen.num_stages) == table
     assert chosen.descriptors is True

@@ -4,7 +4,7 @@ import pytest
 
 from flashlib.gpus import GPUS
 from flashlib.kernels.compiler import compiled
-from flashlib.kernels.launch import tuned
+from flashlib.kernels.launch import tile_sizes
 
 SMALL = {"kernel": "forward", "d": 16, "shape": (1, 2, 2, 48), "B_r": 16, "B_c": 16, "num_warps": 1}
 
@@ -33,14 +33,14 @@ def test_the_warps_of_a_launch_are_those_asked_for_whatever_was_compiled_before(
 def test_a_kernel_chooses_for_the_shape_and_the_gpu(shape, causal, monkeypatch):
     """The H200 has room for some programs only: few row blocks, or a short causal sequence, get smaller tiles."""
     gpu, (B, H_q, _, N) = GPUS["H200"], shape
-    monkeypatch.setattr(tuned, "room", lambda device: tuned.Room(gpu.block_sram, gpu.sms, tma=True))
+    monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(gpu.block_sram, gpu.sms, tma=True))
     import torch
 
     sizes = {"causal": causal, "N_q": N, "N_k": N, "heads": B * H_q}
-    chosen = tuned.default(128, torch.bfloat16, True, torch.device("cpu"), **sizes)
+    chosen = tile_sizes.default(128, torch.bfloat16, True, torch.device("cpu"), **sizes)
     launch = compiled.launch(kernel="forward", d=128, causal=causal, shape=shape, until="config")
     assert launch.config == list(chosen)
-    assert (launch.config == list(tuned.HOPPER[128][0])) is (shape == (4, 16, 16, 4096))
+    assert (launch.config == list(tile_sizes.HOPPER[128][0])) is (shape == (4, 16, 16, 4096))
 
 
 def test_a_hash_is_of_the_code_not_of_names():

@@ -17,10 +17,10 @@ import sys
 import torch
 from triton import JITFunction
 import flashlib.kernels
-from flashlib.kernels import private
-from flashlib.kernels.launch import inputs, tuned
-private.pretend_gpu(90)
-tuned.room = lambda device: tuned.Room(227 * 1024, 132, tma=True)
+from flashlib.kernels import private_apis
+from flashlib.kernels.launch import inputs, tile_sizes
+private_apis.pretend_gpu(90)
+tile_sizes.room = lambda device: tile_sizes.Room(227 * 1024, 132, tma=True)
 inputs.check_device = lambda **_: None
 from flashlib.kernels import backward, forward
 

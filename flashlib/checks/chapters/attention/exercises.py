@@ -6,7 +6,7 @@ from numbers import Rational
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, Finding, drawn, examine, exercise, noted
+from flashlib.checks.engine import Case, Finding, examine, exercise, noted, random_cases
 from flashlib.checks.engine.values import describe_value, same
 
 CLOSE = 1e-10  # relative error of fp64
@@ -25,7 +25,7 @@ def longest(answer, known):
         _fits("a GPU of 80 GB, 32 heads in fp16", 80 * 10**9, 32, 2),
         _fits("a GPU of 24 GB, 12 heads in fp32", 24 * 10**9, 12, 4),
     ]
-    return examine(noted(answer, _is_whole), fixed + drawn.cases(_any_fit, 4), known)
+    return examine(noted(answer, _is_whole), fixed + random_cases.cases(_any_fit, 4), known)
 
 
 def _fits(words, capacity, H, itemsize):
@@ -55,7 +55,7 @@ def window(answer, known):
         _seen("more queries than keys and a wider window", 7, 5, 3),
         _seen("a window wider than the text", 3, 5, 9),
     ]
-    return examine(noted(answer, _is_mask), fixed + drawn.cases(_any_window, 4), known)
+    return examine(noted(answer, _is_mask), fixed + random_cases.cases(_any_window, 4), known)
 
 
 def _seen(words, N_q, N_k, w):
@@ -100,8 +100,8 @@ def causal_attention(answer, known):
         _random(rng, "inputs of fp32 and more queries than keys", 5, 2, 3, dtype=np.float32),
     ]
     stages = [
-        all_see + drawn.cases(lambda rng: _any_attention(rng, more_keys=True)),
-        some_see_none + drawn.cases(lambda rng: _any_attention(rng, more_keys=False)),
+        all_see + random_cases.cases(lambda rng: _any_attention(rng, more_keys=True)),
+        some_see_none + random_cases.cases(lambda rng: _any_attention(rng, more_keys=False)),
         fp32,
     ]
     return examine(noted(answer, _is_exact), stages, known)

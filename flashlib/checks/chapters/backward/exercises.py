@@ -4,7 +4,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
 from flashlib.checks.harness import gradient
 from flashlib.checks.harness.gradient import softmax
 from flashlib.checks.harness.metered import held
@@ -39,7 +39,7 @@ def delta(answer, known):
         _rows(rng, "one row", 1, 4),
         _rows(rng, "no rows", 0, 3),
         _rows(rng, "inputs of fp32", 4, 3, dtype=np.float32),
-        *drawn.cases(lambda rng: _rows(rng, "rows", *rng.integers(1, 40, size=2))),
+        *random_cases.cases(lambda rng: _rows(rng, "rows", *rng.integers(1, 40, size=2))),
     ]
     in_fp16 = [
         _rows(rng, "inputs of fp16", 3, 64, dtype=np.float16),
@@ -71,7 +71,7 @@ def grad_V(answer, known):
         _weights(rng, "one query", 1, 4, 3),
         _weights(rng, "one key", 4, 1, 3),
         _weights(rng, "inputs of fp32", 3, 5, 4, dtype=np.float32),
-        *drawn.cases(lambda rng: _weights(rng, "queries and keys", *rng.integers(1, 30, size=3))),
+        *random_cases.cases(lambda rng: _weights(rng, "queries and keys", *rng.integers(1, 30, size=3))),
     ]
     unseen = [
         _weights(rng, "two queries that see no key, so that their rows of P are 0", 5, 3, 2, 2),
@@ -105,7 +105,7 @@ def grad_S(answer, known):
         _through_softmax(rng, "as many queries as keys", 4, 4),
         _through_softmax(rng, "one key, which always has the weight 1", 3, 1),
         _through_softmax(rng, "inputs of fp32", 3, 4, dtype=np.float32),
-        *drawn.cases(lambda rng: _through_softmax(rng, "queries and keys", *rng.integers(2, 30, size=2))),
+        *random_cases.cases(lambda rng: _through_softmax(rng, "queries and keys", *rng.integers(2, 30, size=2))),
     ]
     unseen = [
         _through_softmax(rng, "two queries that see no key, so that their rows of P are 0", 5, 3, 2),
@@ -142,7 +142,7 @@ def recompute_P(answer, known):
         _tile(rng, "2 rows and 4 of 7 keys", 2, 7, 4, 3),
         _tile(rng, "1 row and all of its 3 keys", 1, 3, 3, 2),
         _tile(rng, "inputs of fp32", 4, 6, 4, 3, dtype=np.float32),
-        *drawn.cases(_any_tile),
+        *random_cases.cases(_any_tile),
     ]
     large = [
         _tile(rng, "scores near 900", 3, 5, 3, 2, 900),

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks.chapters.backward.exercises import KB, drawn_scale, lean
-from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
 from flashlib.checks.engine.values import describe_value
 from flashlib.checks.harness import gradient, sizes
 from flashlib.checks.harness.metered import MeteredArray
@@ -65,7 +65,7 @@ def dq_rows(answer, known):
         _row_block(rng, "2 rows and 7 keys in blocks of 3", 2, 7, 4, 3),
         _row_block(rng, "4 rows and 3 keys in blocks of 8", 4, 3, 3, 8),
         _row_block(rng, "3 rows and 4 keys in blocks of 1", 3, 4, 2, 1),
-        *drawn.cases(_any_row_block),
+        *random_cases.cases(_any_row_block),
     ]
     large = [
         _row_block(rng, "scores near 900", 3, 5, 3, 2, 900),
@@ -102,7 +102,7 @@ def dkv_columns(answer, known):
         _column_block(rng, "7 rows in blocks of 3 and 2 of 9 keys", 7, 9, 2, 4, 3),
         _column_block(rng, "3 rows in blocks of 8 and all of 4 keys", 3, 4, 4, 3, 8),
         _column_block(rng, "4 rows in blocks of 1 and 1 of 3 keys", 4, 3, 1, 2, 1),
-        *drawn.cases(_any_column_block),
+        *random_cases.cases(_any_column_block),
     ]
     large = [
         _column_block(rng, "scores near 900", 5, 5, 3, 3, 2, 900),

@@ -4,7 +4,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Measured, drawn, examine, exercise
+from flashlib.checks.engine import Case, Measured, examine, exercise, random_cases
 from flashlib.checks.harness import sizes, update
 from flashlib.softmax import summarise_rows
 
@@ -44,7 +44,7 @@ def split_keys(answer, known):
         ([8], 4, 5), ([1, 1, 1], 4, 2), ([9, 9, 1, 1], 4, 3), ([41], 1, 6),
     ]  # fmt: skip
     empty = [([0, 8], 4, 2), ([5, 0, 20], 4, 3), ([0], 4, 2), ([0, 0, 0], 4, 5), ([12, 0], 4, 1)]
-    plain = [_split(*sizes) for sizes in fixed] + drawn.cases(_any_split, 4)
+    plain = [_split(*sizes) for sizes in fixed] + random_cases.cases(_any_split, 4)
     return examine(_of_a_copy(answer), [plain, [_split(*sizes) for sizes in empty]], known)
 
 
@@ -89,7 +89,7 @@ def merge_parts(answer, known):
         _in_parts(rng, "two parts with the same maximum", [2, 2], tied=True),
         _in_parts(rng, "as many parts as columns", [2, 3, 1, 4], d=4),
         _in_parts(rng, "a part that counts for nearly nothing", [2, 2, 2], at=[0, -40, 1]),
-        *drawn.cases(_any_parts),
+        *random_cases.cases(_any_parts),
     ]
     large = [
         _in_parts(rng, "scores near 1000", [2, 3, 1], at=1000.0),

@@ -1,7 +1,7 @@
 """The exercise of chapter 15 on an allocator of pages, checked by operations in any order."""
 
 from flashlib.checks.chapters.inference.operations import cause, play, text
-from flashlib.checks.engine import Case, Outcome, Verdict, announce, attempt, drawn, exercise
+from flashlib.checks.engine import Case, Outcome, Verdict, announce, attempt, exercise, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Raised
 from flashlib.checks.engine.program import out_of_reach
 
@@ -45,7 +45,7 @@ FIXED = """
 
 @exercise(title="An allocator of pages", minutes=30, difficulty="hard", limit=6.0)
 def pages(answer, known):
-    drawn_cases = drawn.cases(_any_script, 12)
+    drawn_cases = random_cases.cases(_any_script, 12)
     cases = [_script(line) for line in FIXED.strip().splitlines()] + drawn_cases
     for case in cases:
         n_pages, page, operations = case.arguments

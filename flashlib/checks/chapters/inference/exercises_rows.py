@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.checks.engine import Case, drawn, examine, exercise
+from flashlib.checks.engine import Case, examine, exercise, random_cases
 
 # ---- the rows of a sequence
 
@@ -19,7 +19,7 @@ def gather_pages(answer, known):
         _gathered(rng, "as many rows in a page as columns", 6, 4, 4, [4, 2, 5], 11),
         _gathered(rng, "a first page that is not full", 6, 5, 2, [3], 2),
         _gathered(rng, "a table with more places than pages", 6, 3, 2, [4, 1, 0, 0], 5),
-        *drawn.cases(_any_gathered),
+        *random_cases.cases(_any_gathered),
     ]
     beyond = [
         _gathered(rng, "other numbers in the places that are not used", 6, 3, 2, [4, 1, 10**6, -(10**6)], N)
@@ -57,7 +57,7 @@ def quantise(answer, known):
         _quantised("halves: 0.5, 1.5, 2.5 and their negatives", [[127.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5]]),
         _quantised("a row of one large number", [[0.1, 0.2, -1000.0], [0.1, 0.2, -0.3]]),
         _quantised("very small numbers", rng.normal(size=(2, 3)) * 1e-12),
-        *drawn.cases(_any_quantised),
+        *random_cases.cases(_any_quantised),
         _quantised("rows in fp32", rng.normal(size=(3, 5)).astype(np.float32)),
     ]
     zeros = [

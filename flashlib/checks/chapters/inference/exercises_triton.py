@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, drawn, exercise, written
+from flashlib.checks.engine import Case, exercise, random_cases, written
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -44,7 +44,7 @@ def decode_part(answer, known):
             _decoded("a last tile that is not full", (1, 1, 1, 21), [21]),
             _decoded("a cache with room for more", (1, 1, 1, 70), [21], parts=2),
             _decoded("two sequences of different lengths", (2, 2, 2, 50), [39, 50], parts=3),
-            drawn.cases(_any_decoded, 1)[0],
+            random_cases.cases(_any_decoded, 1)[0],
         ],
         [
             _decoded("a part without a tile", (1, 1, 2, 32), [20], parts=3),
@@ -123,11 +123,11 @@ def append_kernel(answer, known):
             _appended(
                 "pages of 3 keys, and a table with room for more", 12, 3, 16, [[4, 1, 0], [2, 5, 7]], [5, 8]
             ),
-            drawn.cases(lambda rng: _any_appended(rng, 16), 1)[0],
+            random_cases.cases(lambda rng: _any_appended(rng, 16), 1)[0],
         ],
         [
             _appended("d = 20", 9, 4, 20, [[1, 2], [5, 4]], [3, 6]),
-            *drawn.cases(lambda rng: _any_appended(rng, int(rng.integers(2, 40))), 2),
+            *random_cases.cases(lambda rng: _any_appended(rng, int(rng.integers(2, 40))), 2),
         ],
         [_appended("a key of d = 5 in the last row of the pool", 3, 4, 5, [[2, 0]], [4])],
         [_appended("a sequence of length 0", 7, 4, 16, [[3, 4], [2, 1]], [0, 6])],

@@ -5,7 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, attempt, drawn, examine, exercise
+from flashlib.checks.engine import Case, attempt, examine, exercise, random_cases
 from flashlib.checks.engine.values import as_numbers, show
 from flashlib.softmax import naive
 
@@ -46,7 +46,7 @@ def scores_for(answer, known):
         ("weights as small as 1e-30", [1 - 2**-20, 2**-20, 1e-30]),
     )
     cases = [_backwards(words, row) for words, row in rows]
-    verdict = examine(_up_to_a_shift(answer), cases + drawn.cases(_any_weights), known)
+    verdict = examine(_up_to_a_shift(answer), cases + random_cases.cases(_any_weights), known)
     if verdict.right or verdict.mistake in ("", "raises", "nothing_returned", "kind", "shape", "argument_changed"):
         return verdict
     return verdict.with_details(("note", "both are shown shifted so that the exponentials add up to 1"))
@@ -132,7 +132,7 @@ def _about_threshold(dtype, x, right):
 @exercise(title="Which scores are safe?", minutes=10, difficulty="medium")
 def safe_bound(answer, known):
     runs = [(dtype, n) for n in (1, 3, 100, 1000, 16384) for dtype in DTYPES]
-    cases = [_bound(dtype, n) for dtype, n in runs] + drawn.cases(_any_bound)
+    cases = [_bound(dtype, n) for dtype, n in runs] + random_cases.cases(_any_bound)
     answer, given = _recorded(answer)
     verdict = examine(answer, cases, known)
     if not verdict.right:

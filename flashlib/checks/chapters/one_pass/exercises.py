@@ -4,7 +4,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, examine, exercise, random_cases
 from flashlib.checks.harness import update
 from flashlib.checks.harness.metered import held, read_once
 from flashlib.softmax import State, summarise_rows
@@ -30,7 +30,7 @@ def normalised(answer, known):
         ("no keys", []),
     )
     cases = [_normalised(rng, words, np.array(x)) for words, x in rows]
-    return examine(read_once(answer, {0: "x", 1: "V"}), cases + drawn.cases(_any_normalised), known)
+    return examine(read_once(answer, {0: "x", 1: "V"}), cases + random_cases.cases(_any_normalised), known)
 
 
 def _normalised(rng, words, x, d=2):
@@ -67,7 +67,7 @@ def block_step(answer, known):
         _block(rng, "scores that fall by 1000", 2, 3, 2, 3, (1000, -1000)),
         _block(rng, "equal keys, scores of -1e6", 2, 3, 2, 0, (0, -2e6), 0.5, alike=True),
     ]
-    cases = fixed + drawn.cases(_any_block)
+    cases = fixed + random_cases.cases(_any_block)
     return examine(update.uses_scale(answer, known), cases, known, outputs=State._fields)
 
 
@@ -113,7 +113,7 @@ def one_row(answer, known):
         _row(rng, "equal keys, scores of -3e6", 5, 3, scale=0.5, alike=-2e6),
         _row(rng, "many keys", MANY, 30),
     ]
-    return examine(_metered(answer, known), fixed + drawn.cases(_any_row), known)
+    return examine(_metered(answer, known), fixed + random_cases.cases(_any_row), known)
 
 
 def _row(rng, words, N_k, B_c, offsets=0, scale=0.3, alike=None):

@@ -5,7 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, attempt, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, attempt, examine, exercise, random_cases
 from flashlib.checks.engine.values import same
 from flashlib.checks.harness.metered import held, read_once
 from flashlib.softmax import logsumexp, safe, summarise
@@ -34,7 +34,7 @@ def online_step(answer, known):
         _step("a masked score", [2.0, 1.0], -INF),
         _step("a masked score before any other", [], -INF),
     ]
-    return examine(answer, [finite + drawn.cases(_any_step), masked], known, outputs=("m", "l"))
+    return examine(answer, [finite + random_cases.cases(_any_step), masked], known, outputs=("m", "l"))
 
 
 def _step(words, seen, x_j):
@@ -74,7 +74,7 @@ def stream_lse(answer, known):
         ("nothing but masked scores", [-INF] * 3),
     )
     stages = [[_streamed(words, np.array(x, float)) for words, x in rows] for rows in (finite, masked)]
-    stages[0] += drawn.cases(lambda rng: _streamed("scores", _any_scores(rng, 30)))
+    stages[0] += random_cases.cases(lambda rng: _streamed("scores", _any_scores(rng, 30)))
     verdict = examine(_from_stream(answer), stages, known)
     return verdict.right and _kept(known, lambda x: answer(_Stream(x)), rows=1) or verdict
 
@@ -163,7 +163,7 @@ def weighted_mean(answer, known):
         ("scores that fall by 1000", [1000.5, 1000.0, 0.0, -1000.0], v),
     )
     cases = [_weighted(words, np.array(x), np.array(v)) for words, x, v in rows]
-    verdict = examine(read_once(answer, {0: "x", 1: "v"}), cases + drawn.cases(_any_weighted), known)
+    verdict = examine(read_once(answer, {0: "x", 1: "v"}), cases + random_cases.cases(_any_weighted), known)
     return verdict.right and _kept(known, answer, rows=2) or verdict
 
 

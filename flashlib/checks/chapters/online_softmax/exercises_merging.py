@@ -4,7 +4,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, attempt, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, Measured, attempt, examine, exercise, random_cases
 from flashlib.checks.engine.values import same
 from flashlib.softmax import State, logsumexp, safe, summarise_rows
 from flashlib.softmax import merge as true_merge
@@ -40,7 +40,7 @@ def merge(answer, known):
         _merged("three rows at once, one of them empty in a and in b", *_rows(rng, 3, 2, a=2, b=2)),
         _merged("rows that are all empty in a and in b", *_rows(rng, 2, 3, a=slice(None), b=slice(None))),
     ]
-    stages = [one_side + drawn.cases(_any_rows), empty]
+    stages = [one_side + random_cases.cases(_any_rows), empty]
     verdict = examine(_as_tuple(answer), stages, known, outputs=State._fields)
     broken = verdict.right and _broken_law(answer)
     return known.wrong(broken) if broken else verdict
@@ -137,7 +137,7 @@ def merge_outputs(answer, known):
         _outputs("parts that are all fully masked", np.full(3, -INF), W[:3], [1, 2]),
         _outputs("one part that is fully masked", np.full(2, -INF), V[:2], []),
     ]
-    return examine(answer, [some_lse + drawn.cases(_any_outputs), none], known, outputs=("O", "lse"))
+    return examine(answer, [some_lse + random_cases.cases(_any_outputs), none], known, outputs=("O", "lse"))
 
 
 def _outputs(words, x, V, cuts):

@@ -5,7 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, defined, drawn, examine, exercise, noted
+from flashlib.checks.engine import Case, Finding, Measured, defined, examine, exercise, noted, random_cases
 from flashlib.checks.engine.values import describe, show
 from flashlib.checks.harness.metered import MeteredArray
 
@@ -92,10 +92,14 @@ def _stages(oracle, dtype=False):
 
     none = [("no keys, N_k = 0", np.zeros((3, 0)))]
     return [
-        fixed(PLAIN) + drawn.cases(drawn_case(False, np.float64), 2),
-        fixed(MASKED) + drawn.cases(drawn_case(True, np.float64), 2),
+        fixed(PLAIN) + random_cases.cases(drawn_case(False, np.float64), 2),
+        fixed(MASKED) + random_cases.cases(drawn_case(True, np.float64), 2),
         fixed(none),
-        [*fixed(PLAIN, np.float32), *fixed(MASKED, np.float32), *drawn.cases(drawn_case(True, np.float32), 1)],
+        [
+            *fixed(PLAIN, np.float32),
+            *fixed(MASKED, np.float32),
+            *random_cases.cases(drawn_case(True, np.float32), 1),
+        ],
         fixed(none, np.float32),
     ]
 
@@ -161,8 +165,8 @@ def log_softmax(answer, known):
         ("masked and equal scores", [-INF, 700.0, 700.0, -INF, -700.0]),
     )
     stages = [
-        [_logarithms(*row) for row in finite] + drawn.cases(lambda rng: _any_row(rng, 0)),
-        [_logarithms(*row) for row in masked] + drawn.cases(lambda rng: _any_row(rng, 0.3)),
+        [_logarithms(*row) for row in finite] + random_cases.cases(lambda rng: _any_row(rng, 0)),
+        [_logarithms(*row) for row in masked] + random_cases.cases(lambda rng: _any_row(rng, 0.3)),
     ]
     answer = _with_finding(answer, "masked_is_finite", lambda x, result: np.isfinite(result[x == -INF]))
     return examine(answer, stages, known)
@@ -211,7 +215,7 @@ def causal_row_passes(answer, known):
     )
     none = (("no visible score, n = 0", [0.5, -1.0, 2.0], 0), ("one hidden score, n = 0", [3.0], 0))
     seen = []  # the arguments, x and p in slow memory of each run
-    stages = [[_row(*row) for row in finite] + drawn.cases(_any_visible), [_row(*row) for row in none]]
+    stages = [[_row(*row) for row in finite] + random_cases.cases(_any_visible), [_row(*row) for row in none]]
     verdict = examine(_metered(answer, seen), stages, known)
     return _traffic(answer, seen, known) or verdict if verdict.right else verdict
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, drawn, examine, exercise, written
+from flashlib.checks.engine import Case, examine, exercise, random_cases, written
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -44,15 +44,15 @@ def base_2(answer, known):
             _scores("two tiles, in which some scores are -inf", 32, hidden=0.4),
             _scores("large scores", 32, size=64, tolerance=1e-3),
             _scores("scores far below 0", 32, size=4096, lowest=2**26, tolerance=1e-3),
-            *drawn.cases(lambda rng: _any_scores(rng, 16, 16), 2),
+            *random_cases.cases(lambda rng: _any_scores(rng, 16, 16), 2),
         ],
         [
             _scores("two tiles of 16 x 32", 64, 32, hidden=0.4),
-            *drawn.cases(lambda rng: _any_scores(rng, *rng.choice([16, 32], 2)), 2),
+            *random_cases.cases(lambda rng: _any_scores(rng, *rng.choice([16, 32], 2)), 2),
         ],
         [
             _scores("rows that see nothing in the first tile, or at all", 32, hidden=0.4, blind=True),
-            *drawn.cases(lambda rng: _any_scores(rng, 16, 16, blind=True), 1),
+            *random_cases.cases(lambda rng: _any_scores(rng, 16, 16, blind=True), 1),
         ],
         [
             _scores("v in fp16, all of it 0", 32, dtype=np.float16, v=0),
@@ -101,7 +101,7 @@ def lse_from_base_2(answer, known):
     )
     unseen = _unscaled("a row that sees no key", [0.5, -INF], [3.0, 0.0])
     stages = [
-        [*(_unscaled(*row) for row in finite), *drawn.cases(_any_rows)],
+        [*(_unscaled(*row) for row in finite), *random_cases.cases(_any_rows)],
         [unseen, _unscaled("no row sees a key", [-INF, -INF], [0.0, 0.0])],
     ]
     return examine(answer, stages, known)
@@ -147,7 +147,7 @@ def tail(answer, known):
     words = (("one key", 1), ("fewer keys than a tile", 5), ("one whole tile", 16), ("two whole tiles", 32))
     words += (("a key more than a tile", 17), ("two whole tiles and a tail", 43))
     cases = [_keys(text, N_k) for text, N_k in words] + [_keys("tiles of 32 keys and a tail", 75, 32)]
-    stages = [cases + drawn.cases(_any_keys), [_keys("no key at all", 0)]]
+    stages = [cases + random_cases.cases(_any_keys), [_keys("no key at all", 0)]]
     return examine_kernel(answer, over_keys, stages, known, outputs=State._fields)
 
 

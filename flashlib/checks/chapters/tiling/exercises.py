@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from flashlib import cost
-from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
 from flashlib.checks.engine.values import as_array, describe_value, same
 from flashlib.checks.harness import loops, sizes, update
 from flashlib.checks.harness.metered import MeteredArray, held
@@ -51,7 +51,7 @@ def best_tile(answer, known):
         (100, 16, 8 * 1024 * 1024, "float16"),
     )
     smallest = [_tile(2048, d, cost.sram_bytes(16, 16, d, "float16"), "float16") for d in (2, 64)]
-    stages = [[_tile(*size) for size in fixed] + filled + drawn.cases(_any_tile), smallest]
+    stages = [[_tile(*size) for size in fixed] + filled + random_cases.cases(_any_tile), smallest]
     return examine(answer, stages, known, outputs=("B_r", "B_c"))
 
 
@@ -79,7 +79,7 @@ def skipped_tiles(answer, known):
         1 1 1 1, 2 2 1 1, 4 4 2 2, 6 6 3 2, 5 5 2 2, 2 5 1 2, 5 2 2 1, 5 12 2 5, 12 5 5 2, 3 9 3 3, 3 4 8 2,
         9 4 2 16, 1200 1000 300 500
     """
-    return examine(_a_set(answer), [*map(_skipped, sizes.rows(fixed)), *drawn.cases(_any_tiles)], known)
+    return examine(_a_set(answer), [*map(_skipped, sizes.rows(fixed)), *random_cases.cases(_any_tiles)], known)
 
 
 def _skipped(size):
@@ -130,7 +130,7 @@ def last_tile(answer, known):
         _padded(rng, "2 keys of 5 and none before", 3, 5, 2, 2, 0, 7.0),
         _padded(rng, "2 keys of 3, scores of -1e6", 2, 3, 1, 2, 2, 0.0, 0.5, -2e6),
     ]
-    answer, cases = update.uses_scale(_loaded_whole(answer), known), fixed + drawn.cases(_any_padded)
+    answer, cases = update.uses_scale(_loaded_whole(answer), known), fixed + random_cases.cases(_any_padded)
     return examine(answer, cases, known, outputs=State._fields)
 
 
@@ -178,7 +178,7 @@ def finish(answer, known):
         ("no rows", [], []),
     )
     cases = [_finished(rng, words, np.array(m), np.array(l)) for words, m, l in rows]
-    return examine(_with_addend(answer), cases + drawn.cases(_any_rows), known, outputs=("O", "lse"))
+    return examine(_with_addend(answer), cases + random_cases.cases(_any_rows), known, outputs=("O", "lse"))
 
 
 EXACT = 2e-15  # relative: a few roundings

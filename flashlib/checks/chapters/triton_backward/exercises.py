@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, drawn, examine, exercise
+from flashlib.checks.engine import Case, examine, exercise, random_cases
 from flashlib.checks.harness import gradient
 from flashlib.checks.harness.strided import Out
 
@@ -39,7 +39,7 @@ def delta_kernel(answer, known):
         _rows("fp16 and rows of 64 numbers", 21, D=64, dtype=np.float16),
         _rows("fp16 and products beyond 65504", 21, size=400, dtype=np.float16),
     ]
-    stages = [small + square, wide + drawn.cases(_any_rows, 2), in_fp16]
+    stages = [small + square, wide + random_cases.cases(_any_rows, 2), in_fp16]
     return examine_kernel(answer, deltas, stages, known, outputs=("delta",))
 
 
@@ -114,7 +114,7 @@ def dkv_loop(answer, known):
     wide = [
         _column_block("tiles of 32 rows", 45, 32),
         _column_block("32 keys and d = 64", 21, B_C=32, d=64),
-        *drawn.cases(_any_column_block, 2),
+        *random_cases.cases(_any_column_block, 2),
     ]
     large = [_column_block("scores near 900", 32, last=(20, 120), tolerance=3e-3)]
     in_fp16 = [
@@ -186,7 +186,7 @@ def dq_loop(answer, known):
     wide = [
         _head("tiles of 32 x 16", 45, 45, 32),
         _head("tiles of 16 x 32, d = 64", 21, 37, 16, 32, d=64),
-        *drawn.cases(_any_head, 2),
+        *random_cases.cases(_any_head, 2),
     ]
     large = [_head("scores near 900", 32, 32, last=(120, 20), tolerance=3e-3)]
     in_fp16 = [
@@ -222,7 +222,7 @@ def grouped(answer, known):
         _shared("two sequences, six query heads and three heads of K", 2, 6, 3),
         _shared("eight query heads and one head of K", 2, 8, 1),
         _shared("as many query heads as heads of K", 2, 3, 3),
-        *drawn.cases(_any_shared),
+        *random_cases.cases(_any_shared),
     ]
     others = [
         _shared("fp32", 2, 6, 2, dtype=np.float32),

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, drawn, examine, exercise, written
+from flashlib.checks.engine import Case, Finding, examine, exercise, random_cases, written
 from flashlib.checks.harness.strided import Out, Strided, memory, strides_of
 
 INF = np.inf
@@ -20,7 +20,7 @@ def add(answer, known):
     sizes = (1, 1, 1, 1), (3, 1, 1, 1), (3, 2, 1, 1), (3, 1, 3, 1), (32, 1, 1, 1), (40, 3, 2, 1), (LONG, 1, 1, 1)
     apart = (3, 1, 1, 2), (33, 2, 1, 3), (0, 1, 1, 1)
     first, then = ([_vectors(rng, *size) for size in group] for group in (sizes, apart))
-    return examine(launched(answer, _not_copied), [first, then + drawn.cases(_any_vectors)], known)
+    return examine(launched(answer, _not_copied), [first, then + random_cases.cases(_any_vectors)], known)
 
 
 def _vectors(rng, N, step_x, step_y, step_out):
@@ -55,7 +55,7 @@ def scale_exp(answer, known):
 
     rng = np.random.default_rng(0)
     sizes = (1, 0.5), (3, 0.5), (32, 2), (33, 0.5), (LONG, -0.25)
-    cases = [_exponents(rng, *size) for size in sizes] + drawn.cases(_any_exponents)
+    cases = [_exponents(rng, *size) for size in sizes] + random_cases.cases(_any_exponents)
     return examine(launched(answer, _in_one_go), cases, known)
 
 
@@ -94,7 +94,7 @@ def causal_softmax(answer, known):
     ]
     if LONG > 1024:
         first.append(_square(rng, "1100 rows", 1100))
-    then = [_square(rng, "scores near -3e9", 3, size=1e9, offset=-3e9), *drawn.cases(_any_square, 2)]
+    then = [_square(rng, "scores near -3e9", 3, size=1e9, offset=-3e9), *random_cases.cases(_any_square, 2)]
     return examine(launched(answer, _block_of_row), [first, then], known)
 
 

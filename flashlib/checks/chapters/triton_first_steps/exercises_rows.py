@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib.checks.chapters.triton_first_steps.exercises import BLOCKS, MODEL, fp32
-from flashlib.checks.engine import Case, Finding, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, examine, exercise, random_cases
 from flashlib.checks.harness.strided import Out, Strided
 from flashlib.softmax import State, merge, summarise_rows
 
@@ -31,7 +31,7 @@ def row_max(answer, known):
         _maxima(rng, "a row of -inf", 3, 21, lambda X: np.where([[False], [True], [False]], -INF, X)),
         _maxima(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9),
     ]
-    return examine(launched(answer, _once_in_blocks), cases + drawn.cases(_any_maxima), known)
+    return examine(launched(answer, _once_in_blocks), cases + random_cases.cases(_any_maxima), known)
 
 
 def _scores(rng, rows, N, change, apart):
@@ -75,7 +75,7 @@ def online_block(answer, known):
         _block(rng, "a first block of -inf", 2, 16, lambda X: X - INF, first=True),
         _block(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9, at=-3e9),
     ]
-    cases = [finite, hidden + drawn.cases(_any_block)]
+    cases = [finite, hidden + random_cases.cases(_any_block)]
     return examine(launched(answer), cases, known, outputs=("m_new", "l_new"))
 
 
@@ -123,7 +123,7 @@ def row_lse(answer, known):
         _rows(rng, "last scores of -inf", 2, 40, lambda X: np.where(np.arange(40) < 18, X, -INF)),
         _rows(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9),
     ]
-    return examine(launched(answer, _once_in_blocks), [finite, hidden + drawn.cases(_any_rows)], known)
+    return examine(launched(answer, _once_in_blocks), [finite, hidden + random_cases.cases(_any_rows)], known)
 
 
 def _rows(rng, words, rows, N, change=lambda X: X, apart=0):

@@ -5,7 +5,7 @@ from functools import partial, wraps
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks.engine import Case, drawn, exercise
+from flashlib.checks.engine import Case, exercise, random_cases
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -27,15 +27,15 @@ def inner_loop(answer, known):
             _tiles("two tiles, a part of which is visible", 32, hidden=0.4),
             _tiles("large scores", 32, size=4096),
             _tiles("scores far below 0", 32, size=4096, lowest=True),
-            *drawn.cases(lambda rng: _any_tiles(rng, 16, 16), 2),
+            *random_cases.cases(lambda rng: _any_tiles(rng, 16, 16), 2),
         ],
         [
             _tiles("two tiles of 16 x 32", 64, 32, hidden=0.4),
-            *drawn.cases(lambda rng: _any_tiles(rng, *rng.choice([16, 32], 2)), 2),
+            *random_cases.cases(lambda rng: _any_tiles(rng, *rng.choice([16, 32], 2)), 2),
         ],
         [
             _tiles("rows that see nothing in the first tile, or at all", 32, hidden=0.4, blind=True),
-            *drawn.cases(lambda rng: _any_tiles(rng, 16, 16, blind=True), 1),
+            *random_cases.cases(lambda rng: _any_tiles(rng, 16, 16, blind=True), 1),
         ],
         [
             _tiles("q, k and v in fp16, v of zeros", 32, v=0, **fp16),
@@ -103,7 +103,7 @@ def causal_split(answer, known):
     def launch(answer):
         return _same_loops(split(answer))
 
-    cases = [_split(*size) for size in sizes] + drawn.cases(_any_split)
+    cases = [_split(*size) for size in sizes] + random_cases.cases(_any_split)
     return examine_kernel(answer, launch, cases, known, outputs=("full", "end"))
 
 

@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Finding, Measured, drawn, examine, exercise
+from flashlib.checks.engine import Finding, Measured, examine, exercise, random_cases
 from flashlib.checks.harness import heads, update
 from flashlib.softmax import summarise_rows
 
@@ -15,7 +15,7 @@ INF = np.inf
 
 @exercise(title="Any head dimension", minutes=10, difficulty="easy")
 def padded(answer, known):
-    in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in (1, 16, 20, 80, 128)] + drawn.cases(_any_d)
+    in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in (1, 16, 20, 80, 128)] + random_cases.cases(_any_d)
     in_fp16 = [_padded("fp16 tensors and d = 20", (1, 2, 5, 7, 20), dtype=np.float16, tolerance=2e-3)]
     return examine(_on_rung_5(answer), [in_fp32, in_fp16], known, outputs=("O",))
 
@@ -81,7 +81,7 @@ def alibi(answer, known):
             _penalised("large scores and d = 64", (1, 1, 5, 37, 64), 2.0, size=64),
             _penalised("many keys", (1, 1, 2, 150, 16), 0.125),
             _penalised("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), 2.0, size=2**22),
-            *drawn.cases(_any_penalised, 1),
+            *random_cases.cases(_any_penalised, 1),
         ],
         [_penalised("more queries than keys", (1, 1, 70, 5, 16), 0.5)],
         [

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import drawn, examine, exercise
+from flashlib.checks.engine import examine, exercise, random_cases
 from flashlib.checks.harness import heads, update
 from flashlib.softmax import summarise_rows
 
@@ -47,7 +47,7 @@ def attention(answer, known):
             _attended("two sequences of two heads", (2, 2, 5, 7, 16)),
             _attended("d = 64 and large scores", (1, 1, 5, 150, 64), size=64),
             _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), True, size=2**22),
-            *drawn.cases(_any_attended, 3),
+            *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, under the causal mask", (1, 1, 70, 5, 16), True)],
         [

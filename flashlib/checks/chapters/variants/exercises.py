@@ -5,7 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, drawn, examine, exercise
+from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
 from flashlib.checks.engine.values import as_array, describe_value, same
 from flashlib.checks.harness import sizes
 from flashlib.tiled import blocks
@@ -116,7 +116,7 @@ def block_table(answer, known):
         _table("every second of 20 tiles is seen", np.arange(20)[None] % 2 == 0, 1, 1),
         _table("no keys", np.ones((3, 0), bool), 2, 2),
         _table("random tiles", _random_tiles(rng, 7, 9, 2, 3), 2, 3),
-        *drawn.cases(_any_table),
+        *random_cases.cases(_any_table),
     ]
     return examine(_in_order(sizes.whole(answer, _tables)), cases, known, outputs=TABLE)
 
@@ -179,7 +179,7 @@ def work_of(answer, known):
     ]  # fmt: skip
     cases = [_work(p, *pack) for pack in packs for p in range(-(-pack[0][-1] // pack[1]) + len(pack[0]) - 1)]
     answer = sizes.whole(answer, _rows_of)
-    return examine(answer, cases + drawn.cases(_any_work, 6), known, outputs=("document", "first", "end"))
+    return examine(answer, cases + random_cases.cases(_any_work, 6), known, outputs=("document", "first", "end"))
 
 
 def _work(p, cu_seqlens, B_r):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.checks.engine import Case, drawn, examine, exercise
+from flashlib.checks.engine import Case, examine, exercise, random_cases
 from flashlib.checks.harness import sizes, update
 from flashlib.softmax import summarise_rows
 
@@ -23,7 +23,7 @@ def alibi_tile(answer, known):
         _penalised(rng, "a tile of 3 x 2 on the diagonal", 3, 6, 4, 6, 8, 8),
         _penalised(rng, "fewer queries than keys", 1, 3, 4, 7, 3, 9),
         _penalised(rng, "more queries than keys", 2, 5, 1, 3, 9, 4),
-        *drawn.cases(_any_penalised),
+        *random_cases.cases(_any_penalised),
     ]
     return examine(answer, cases, known)
 
@@ -54,7 +54,7 @@ def capped_gradient(answer, known):
         _gradient(rng, "3 queries and 4 keys, a part of which is seen", 3, 4, 4, hidden=0.4),
         _gradient(rng, "another cap", 3, 5, 3, c=1.5, hidden=0.3),
         _gradient(rng, "scores far beyond the cap", 3, 5, 3, size=400.0, hidden=0.3),
-        *drawn.cases(_any_gradient),
+        *random_cases.cases(_any_gradient),
     ]
     large = [
         _large_gradient(rng, "scores near 1500 and a cap of 2", 2.0),
@@ -120,7 +120,7 @@ def sink(answer, known):
         _sunk(rng, "as many rows as columns", 4, 6, 4, 0.5),
         _sunk(rng, "a sink far above the scores", 2, 4, 3, 20.0),
         _sunk(rng, "a sink far below the scores", 2, 4, 3, -20.0),
-        *drawn.cases(_any_sunk),
+        *random_cases.cases(_any_sunk),
     ]
     large = [
         _sunk(rng, "scores near 1000 and a sink of 1000", 3, 4, 2, 1000.0, at=1000),

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, drawn, exercise, written
+from flashlib.checks.engine import Case, exercise, random_cases, written
 
 # ---- dropout in Triton
 
@@ -37,7 +37,7 @@ def dropout(answer, known):
         _dropped("two heads, ragged tiles of 16 x 32", 2, 21, 45, B_C=32, seed=7, p=0.1),
         _dropped("p that is one of the numbers", 1, 16, 16, p=float(_rand(11, 100))),
         _dropped("five heads and more than 65536 places", 5, 16, 1000, B_C=256, p=0.3),
-        *drawn.cases(_any_dropped, 1),
+        *random_cases.cases(_any_dropped, 1),
     ]
     return examine_kernel(answer, tile_by_tile, cases, known, outputs=("Z * P", "dS"))
 
@@ -75,7 +75,7 @@ def capped(answer, known):
             _tile("scores of which a part is visible", 30.0, hidden=0.4),
             _tile("scores of both signs, half of them visible", 60.0, hidden=0.5, cap=30.0),
             _tile("a tile of 16 x 32", 30.0, hidden=0.4, shape=(16, 32)),
-            *drawn.cases(_any_tile, 2),
+            *random_cases.cases(_any_tile, 2),
         ],
         [_tile("scores far beyond the cap", 9000.0, cap=5.0, hidden=0.3)],
     ]

@@ -19,7 +19,7 @@ import torch
 
 from flashlib.inputs import resolve_scale
 from flashlib.kernels.hopper import launch as finished
-from flashlib.kernels.launch import tuned
+from flashlib.kernels.launch import tile_sizes
 from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_device_of
 from flashlib.types import Attention
 
@@ -59,7 +59,7 @@ def launch(kernel, Q, K, V, *, causal, scale, rows, consumers=1, moved=False, pe
     }  # fmt: skip
     grid = T_r * B * H
     if persistent:
-        grid = min(grid, tuned.room(Q.device).multiprocessors or grid)
+        grid = min(grid, tile_sizes.room(Q.device).multiprocessors or grid)
     with on_device_of(Q):
         arguments = {name: given[name] for name in kernel.arg_names}  # each rung takes what it needs
         kernel[(grid,)](**arguments, num_warps=rows // 16)

@@ -1,6 +1,6 @@
 """The private parts of Triton and torch that flashlib uses, which any new version may change: all are here.
 
-`private_names` lists them, says with which versions they were tried, and what to do on a new one.
+`private_apis_tried` lists them, says with which versions they were tried, and what to do on a new one.
 """
 
 import dataclasses

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashlib.checks.engine.cases import Finding
-from flashlib.checks.engine.mistakes import Mistake, table
+from flashlib.checks.engine.mistake_tables import Mistake, table
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
 

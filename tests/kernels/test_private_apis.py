@@ -15,13 +15,13 @@ import pytest
 import torch
 
 from flashlib import kernels
-from flashlib.kernels import private, private_names
+from flashlib.kernels import private_apis, private_apis_tried
 import triton
 
 ROOT = Path(kernels.__file__).parents[1]
 NAMES = [
     (module, name, expected)
-    for used in (*private_names.USED.values(), private_names.USED_OF_TORCH)
+    for used in (*private_apis_tried.USED.values(), private_apis_tried.USED_OF_TORCH)
     for module, names in used.items()
     for name, expected in names.items()
 ]
@@ -52,13 +52,13 @@ def change(module, name, expected, now) -> str:
     if now == expected:
         return ""
     library, tried, here = (
-        ("torch", private_names.TORCH, torch.__version__)
+        ("torch", private_apis_tried.TORCH, torch.__version__)
         if module.startswith("torch")
-        else ("Triton", private_names.TRITON, triton.__version__)
+        else ("Triton", private_apis_tried.TRITON, triton.__version__)
     )
     return (
-        f"flashlib/kernels/private.py uses {module}.{name}, which is ({expected}) in {library} {tried} and "
-        f"({now}) in {here}: mend it there, and in private_names.py"
+        f"flashlib/kernels/private_apis.py uses {module}.{name}, which is ({expected}) in {library} {tried} and "
+        f"({now}) in {here}: mend it there, and in private_apis_tried.py"
     )
 
 
@@ -81,19 +81,19 @@ def test_what_is_used_is_as_it_was_when_it_was_tried(used, as_it_comes):
 
 def test_a_change_is_said_in_a_sentence(monkeypatch):
     module = "triton.runtime.interpreter"
-    names = private_names.USED["kernels in the interpreter"][module]
+    names = private_apis_tried.USED["kernels in the interpreter"][module]
     assert names["_patch_lang"] == "fn"
     monkeypatch.setattr(triton, "__version__", "3.9.9")
     monkeypatch.setattr(f"{module}._patch_lang", lambda fn, scope: None)
     assert change(module, "_patch_lang", "fn", found(module, "_patch_lang")) == (
-        "flashlib/kernels/private.py uses triton.runtime.interpreter._patch_lang, which is (fn) in Triton 3.7.1 "
-        "and (fn, scope) in 3.9.9: mend it there, and in private_names.py"
+        "flashlib/kernels/private_apis.py uses triton.runtime.interpreter._patch_lang, which is (fn) in Triton "
+        "3.7.1 and (fn, scope) in 3.9.9: mend it there, and in private_apis_tried.py"
     )
     monkeypatch.delattr(f"{module}._patch_lang")
     assert "(missing) in 3.9.9" in change(module, "_patch_lang", "fn", found(module, "_patch_lang"))
     name = "_len_torch_dispatch_stack"
     monkeypatch.delattr(torch._C, name)
-    assert f"in torch {private_names.TORCH} and (missing)" in change(
+    assert f"in torch {private_apis_tried.TORCH} and (missing)" in change(
         "torch._C", name, "int", found("torch._C", name)
     )
 
@@ -112,8 +112,11 @@ def private_lines(text):
 def test_all_of_it_stands_in_one_file():
     files = sorted(ROOT.rglob("*.py"))
     using = {path.relative_to(ROOT).as_posix(): private_lines(path.read_text(encoding="utf-8")) for path in files}
-    assert [path for path, lines in using.items() if lines] == ["kernels/private.py", "kernels/private_names.py"]
-    assert len(using["kernels/private.py"]) > 15
+    assert [path for path, lines in using.items() if lines] == [
+        "kernels/private_apis.py",
+        "kernels/private_apis_tried.py",
+    ]
+    assert len(using["kernels/private_apis.py"]) > 15
 
 
 def imported(version) -> list[str]:
@@ -126,7 +129,7 @@ def imported(version) -> list[str]:
     return [line for line in done.stderr.splitlines() if "tried with" in line]
 
 
-@pytest.mark.parametrize("version, missing", private_names.TRIED.items())
+@pytest.mark.parametrize("version, missing", private_apis_tried.TRIED.items())
 def test_on_a_version_that_was_tried_the_import_says_what_does_not_run(version, missing):
     said = imported(version)
     assert bool(said) == bool(missing)
@@ -145,7 +148,7 @@ def test_on_another_version_the_import_says_once_what_may_not_work():
 
 def test_the_version_that_is_pinned_was_tried():
     pinned = (ROOT.parent / "requirements.txt").read_text(encoding="utf-8")
-    assert f"triton=={private_names.TRITON}" in pinned and f"torch=={private_names.TORCH}\n" in pinned
+    assert f"triton=={private_apis_tried.TRITON}" in pinned and f"torch=={private_apis_tried.TORCH}\n" in pinned
 
 
 class Compiled:
@@ -165,9 +168,9 @@ class Compiled:
 
 def test_a_launch_is_made_again_and_hooks_see_it(monkeypatch):
     gpu = types.SimpleNamespace(get_current_device=lambda: 3, get_current_stream=lambda device: device + 4)
-    monkeypatch.setattr(private.driver, "_active", gpu)
+    monkeypatch.setattr(private_apis.driver, "_active", gpu)
     compiled = Compiled()
-    launch = private.relaunch(compiled, (5, 1, 1), ("last",))
+    launch = private_apis.relaunch(compiled, (5, 1, 1), ("last",))
     hook, expected = triton.knobs.runtime.launch_exit_hook, []
     for hooks in ([], [lambda told: None], []):
         monkeypatch.setattr(hook, "calls", hooks)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 
-from flashlib.kernels import private
+from flashlib.kernels import private_apis
 
 
 class Config(NamedTuple):
@@ -198,7 +198,7 @@ def room(device) -> Room:
     if device.type != "cuda":
         return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time
     index = torch.cuda.current_device() if device.index is None else device.index
-    properties = private.device_properties(index)
+    properties = private_apis.device_properties(index)
     capability = torch.cuda.get_device_capability(index)
     sizes = properties["max_shared_mem"], properties["multiprocessor_count"]
     return Room(*sizes, tensor_cores=capability >= (8, 0), tma=capability >= (9, 0))
