@@ -65,7 +65,7 @@ def change(module, name, expected, now) -> str:
 @pytest.fixture(scope="module")
 def as_it_comes() -> dict:
     """Return what stands at each name where no interpreter is patched: in a process that compiles."""
-    code = "import json, test_private as t; print(json.dumps([t.found(*names[:2]) for names in t.NAMES]))"
+    code = "import json, test_private_apis as t; print(json.dumps([t.found(*names[:2]) for names in t.NAMES]))"
     path = os.pathsep.join((str(Path(__file__).parent), *sys.path))
     env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
     run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env, check=True, timeout=120)
