@@ -132,7 +132,7 @@ def _partial(
 ):  # fmt: skip
     """Write m, l and O_acc that one part of the keys gives to the rows of one head of K and V.
 
-    m is in units of the products q . k, or of changed scores times log2(e): so that it can be subtracted exactly.
+    m is in units of the products q . k, or of changed scores times log2(e), so that it can be subtracted exactly.
     TREE: mask_args.bounds are Ancestors.
     PAIRS: V is in fp8, and two of its columns are read as one number.
     EARLY: the next kernel, `_merge`, may come onto the GPU before this one has ended; it waits by itself.

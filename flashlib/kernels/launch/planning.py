@@ -100,7 +100,7 @@ class Plans(dict):
     def key(self, tensors, *options):
         """Return the key of a call; None where it must be checked each time.
 
-        So it is for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of
+        That is, for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of
         an unusual type. So a call whose plan is found has inputs that were checked.
         """
         kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both

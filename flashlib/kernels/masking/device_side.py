@@ -312,7 +312,7 @@ def in_document(b, h, r, c, numbers):
 
 @triton.jit
 def anywhere(b, h, r, c):
-    """All: for a mask of which a table of tiles says everything."""
+    """Return that all are seen, for masks that a table of tiles describes in full."""
     return (r == r) & (c == c)
 
 
