@@ -151,7 +151,7 @@ X, CU = torch.zeros(8, 2, 16), torch.tensor([0, 3, 8], dtype=torch.int32)
         ({"cu_seqlens_q": [0, 3, 8]}, TypeError, r"cu_seqlens_q is list; pass a tensor \(B \+ 1,\) of int32"),
         ({"cu_seqlens_k": CU.float()}, TypeError, r"cu_seqlens_k is \(3,\) of torch.float32; pass a tensor"),
         ({"cu_seqlens_k": CU[None]}, TypeError, r"cu_seqlens_k is \(1, 3\) of torch.int32; pass a tensor"),
-        ({"cu_seqlens_q": CU[:0]}, ValueError, "cu_seqlens_q has 0 numbers and T is 8; of B sequences"),
+        ({"cu_seqlens_q": CU[:0]}, ValueError, "cu_seqlens_q has 0 numbers and T is 8; for B sequences"),
         ({"cu_seqlens_q": CU[:1]}, ValueError, "cu_seqlens_q has 1 numbers and T is 8"),
         ({"cu_seqlens_k": CU.new_tensor([0, 5, 3, 8])}, ValueError, "cu_seqlens_k falls from 5 to 3 at position"),
         ({"cu_seqlens_q": CU.new_tensor([0, 3, 7])}, ValueError, "goes from 0 to 7; it must go from 0 to T = 8"),

@@ -263,7 +263,7 @@ def test_more_tiles_than_a_grid_has_programs_are_refused(device, monkeypatch):
         host_side.Asked(2, 2, 2**20, 2**20, 16, 32, device),
     )
     with pytest.raises(
-        ValueError, match=r"less than 2\^31, and 1048576 queries .* 16 x 32, for 2 sequences and 2 he"
+        ValueError, match=r"fewer than 2\^31 tiles, and 1048576 queries .* 16 x 32, for 2 sequences and 2 he"
     ):
         host_side.of(mask, False, asked)
 
