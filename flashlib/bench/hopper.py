@@ -4,14 +4,16 @@
 
 A record has `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
 longer and ragged sequences, fp16; `rungs`, each rung of the ladder and the finished kernel; `calls`, microseconds
-that the CPU needs for a call. TFLOP/s count as there. `error` is the largest error of O against fp64, on the heads
-that are verified. A peer that cannot take a size, or a rung that refuses it, has None there.
+that the CPU needs for a call. Each of the three tables is timed as a whole, `--runs` times: a row has the TFLOP/s
+of each run in `runs`, and their medians in `tflops`. They count as there. `error` is the largest error of O
+against fp64, on the heads that are verified. A peer that cannot take a size, or a rung that refuses it, has None
+there.
 """
 
 import argparse
 import functools
 import itertools
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 
 import torch
 
@@ -123,25 +125,45 @@ def steps(rows) -> str:
     return "\n".join(lines)
 
 
-def table(sizes, notes, given=None) -> list:
-    """Return the rows of (Size, dtype), and print each as soon as it is known. given: as in `measure`."""
+def timed(sizes, given=None) -> list:
+    """Return the rows of one run over (Size, dtype), and print each at once. given: as in `measure`."""
     names = [name.removeprefix("hopper_") for name in given or PEERS]
     harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
     rows = []
     for size, dtype in sizes:
         row = measure(size, dtype, given=given)
-        compiled = [name for name in given if row["tflops"][name]] if given else ["hopper_forward"]
-        notes.add(row, size.compiled, {name: {"dtype": row["dtype"]} for name in compiled})
         rows.append(row)
         cells = "".join(f"{'-' if value is None else value:>15}" for value in row["tflops"].values())
         harness.say(f"{size.d:3}  {size.causal!s:6} {size.N:6}{f'{size.H_q}/{size.H_k}':>8}{cells}")
     return rows
 
 
+def merged(tables) -> list:
+    """Return one row for each size from the rows of each run: that of the first, with `runs` and their medians."""
+    rows = []
+    for same in zip(*tables, strict=True):
+        runs = {name: [row["tflops"][name] for row in same] for name in same[0]["tflops"]}
+        medians = {name: None if None in speeds else median(speeds) for name, speeds in runs.items()}
+        rows.append(same[0] | {"tflops": medians, "runs": runs})
+    return rows
+
+
+def table(sizes, runs, notes, given=None) -> list:
+    """Return the rows of all runs, merged, with notes of what was compiled. sizes, given: as in `timed`."""
+    rows = merged([timed(sizes, given) for _ in range(runs)])
+    for (size, _), row in zip(sizes, rows, strict=True):
+        compiled = [name for name in given if row["tflops"][name]] if given else ["hopper_forward"]
+        notes.add(row, size.compiled, {name: {"dtype": row["dtype"]} for name in compiled})
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.hopper", description=__doc__)
-    parser.add_argument("--out", help="a JSON file to record the run in")
+    parser.add_argument("--out", help="a JSON file to record the runs in")
+    parser.add_argument("--runs", type=int, default=5, help="how often each table is timed (%(default)s)")
     args = parser.parse_args()
+    if args.runs < 1:
+        parser.error(f"--runs is {args.runs}; it must be at least 1")
     if not torch.cuda.is_available() or harness.capability() != 90:
         parser.exit(1, "The Hopper kernel is timed on a GPU of compute capability 9.0; torch finds none.\n")
     torch.manual_seed(0)
@@ -150,15 +172,15 @@ def main():
     save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
     with records.Notes() as notes:
         with harness.stopwatch("the usual sizes"):
-            record["rows"] = table([(size, torch.bfloat16) for size in SIZES], notes)
+            record["rows"] = table([(size, torch.bfloat16) for size in SIZES], args.runs, notes)
             harness.say(summary(record["rows"]))
         save()
         with harness.stopwatch("other sizes"):
-            record["more"] = table(MORE, notes)
+            record["more"] = table(MORE, args.runs, notes)
             harness.say(summary(record["more"]))
         save()
         with harness.stopwatch("rungs"):
-            record["rungs"] = table([(size, torch.bfloat16) for size in RUNG_SIZES], notes, rungs())
+            record["rungs"] = table([(size, torch.bfloat16) for size in RUNG_SIZES], args.runs, notes, rungs())
             harness.say(steps(record["rungs"]))
         save()
         with harness.stopwatch("calls"):

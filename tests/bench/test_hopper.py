@@ -71,8 +71,9 @@ def notes(monkeypatch):
 def test_a_rung_that_is_refused_has_none_and_no_note(rungs, notes, monkeypatch):
     measure = hopper.measure
     monkeypatch.setattr(hopper, "measure", lambda *given, **options: measure(*given, **options, device="cpu"))
-    (row,) = hopper.table([(SIZE, torch.bfloat16)], notes, rungs)
+    (row,) = hopper.table([(SIZE, torch.bfloat16)], 2, notes, rungs)
     assert row["tflops"] == {"hopper_r1_alike": 1.0, "hopper_r2_producer": None, "hopper_forward": 3.0}
+    assert row["runs"]["hopper_r1_alike"] == [1.0, 1.0] and row["runs"]["hopper_r2_producer"] == [None, None]
     assert set(row["error"]) == {"hopper_r1_alike", "hopper_forward"}
     asked = {"dtype": "bfloat16"}
     assert notes.entries == [(SIZE.compiled, {"hopper_r1_alike": asked, "hopper_forward": asked})]
@@ -91,6 +92,29 @@ def test_the_rungs_are_the_ladder_and_the_finished_kernel_which_is_last():
     assert len(hopper.RUNG_SIZES) == 8 and {size.N for size in hopper.RUNG_SIZES} == {4096, 16384}
     with pytest.raises(ValueError, match="takes a Hopper GPU"):
         hopper.rungs()["hopper_r1_alike"](*[torch.zeros(1, 1, 8, 64)] * 3, False)
+
+
+def test_the_median_of_the_runs_counts_and_each_of_them_is_kept():
+    tables = [
+        [{"N": 1, "tflops": {"a": speed, "b": 1.0}, "error": {"a": error}}, {"N": 2, "tflops": {"a": other}}]
+        for speed, error, other in ((5.0, 0.1, 1.0), (3.0, 0.2, None), (4.0, 0.3, 1.0))
+    ]
+    first, second = hopper.merged(tables)
+    assert first["tflops"] == {"a": 4.0, "b": 1.0} and first["runs"] == {"a": [5.0, 3.0, 4.0], "b": [1.0] * 3}
+    assert (first["N"], first["error"], second["N"]) == (1, {"a": 0.1}, 2)
+    assert second["tflops"] == {"a": None} and second["runs"] == {"a": [1.0, None, 1.0]}  # one run had none
+
+
+def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
+    (record,) = (record.read() for record in records.RECORDS if record.module == "flashlib.bench.hopper")
+    for part in ("rows", "more", "rungs"):
+        for row in record[part]:
+            tables = [
+                [{"tflops": dict(zip(row["runs"], run, strict=True))}]
+                for run in zip(*row["runs"].values(), strict=True)
+            ]
+            (again,) = hopper.merged(tables)
+            assert (again["tflops"], again["runs"]) == (row["tflops"], row["runs"])
 
 
 def test_a_step_is_the_mean_over_rows_that_have_both():
