@@ -32,7 +32,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test notebooks page check fix test-gpu bench measure film lock clean moved
+.PHONY: help setup lab fresh test test-all notebooks page check fix test-gpu bench measure film lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -48,10 +48,14 @@ lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (A
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
 
-# A process for each core and three more, since much of a browser test and of a notebook is waiting; one thread in each.
-test: $(TESTS) ## run every test and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  $(PY) -m pytest -n $$($(PY) -c "import os; print(3 + (os.cpu_count() or 1))") $(NBVAL) $(ARGS)
+# As many processes as conftest.py says, with one thread in each.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
+
+test: $(TESTS) ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
+	@$(PYTEST) -m "not long" $(ARGS)
+
+test-all: $(TESTS) ## run everything, in reverse order, and each file alone
+	@$(PYTEST) --backwards $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)

@@ -1,10 +1,11 @@
 """How tests are shared among processes (`make test`, by pytest-xdist), and which of them a machine leaves out."""
 
-import tempfile
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
+
+from tests import tiers
+from tools import cores
 
 FIRST = (
     "notebooks/",
@@ -32,17 +33,26 @@ def scope(nodeid):
     return path
 
 
+def pytest_addoption(parser):
+    parser.addoption("--backwards", action="store_true", help="in reverse order, for make test-all")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config, items):
-    """Leave out what needs a GPU where there is none, and put first what takes longest."""
+    """Mark what is long, leave out what needs a GPU where there is none, and put first what takes longest."""
+    long = tiers.long(items)
+    for item in items:
+        if item.nodeid in long:
+            item.add_marker("long")
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu and not _has_gpu():
         items[:] = [item for item in items if not item.get_closest_marker("gpu")]
         config.hook.pytest_deselected(items=for_gpu)
-        if hasattr(config, "workerinput"):
-            Path(config.workerinput["for_gpu"]).write_text(str(len(for_gpu)))
-        else:
-            config.stash[FOR_GPU] = len(for_gpu)
+        config.stash[FOR_GPU] = len(for_gpu)
     items.sort(key=lambda item: [not item.nodeid.startswith(path) for path in FIRST])
+    if config.option.backwards:
+        cells = [item for item in items if item.path.suffix == ".ipynb"]  # they stay in order
+        items[:] = cells + [item for item in reversed(items) if item.path.suffix != ".ipynb"]
 
 
 def _has_gpu():
@@ -52,57 +62,48 @@ def _has_gpu():
 
 
 FOR_GPU = pytest.StashKey[int]()
-FOLDER = pytest.StashKey[tempfile.TemporaryDirectory]()
 
 
-def pytest_report_collectionfinish(config):
-    if number := config.stash.get(FOR_GPU, 0):
-        return f"{number} {NO_GPU}"
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Return one process more than there are cores: much of a browser test and of a notebook is waiting."""
+    return 1 + cores.usable()
 
 
-try:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadScopeScheduling
-except ImportError:  # one process
-    pass
-else:
 
     class Scopes(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             return scope(nodeid)
 
-    def pytest_xdist_make_scheduler(config, log):
-        config.option.loadscopereorder = False
-        return Scopes(config, log)
+    config.option.loadscopereorder = False
+    return Scopes(config, log)
 
-    def pytest_configure_node(node):
-        """Tell a worker where to leave the number of tests that it leaves out."""
-        if FOLDER not in node.config.stash:
-            node.config.stash[FOLDER] = tempfile.TemporaryDirectory()
-        node.workerinput["for_gpu"] = str(Path(node.config.stash[FOLDER].name) / "for_gpu")
 
-    def pytest_unconfigure(config):
-        if FOLDER in config.stash:
-            config.stash[FOLDER].cleanup()
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take from a worker how many tests for a GPU it left out: all leave out the same."""
+    node.config.stash[FOR_GPU] = getattr(node, "workeroutput", {}).get("for_gpu", 0)
 
-    def pytest_xdist_node_collection_finished(node):
-        """Say it once, by what the first worker has left."""
-        folder = node.config.stash[FOLDER]
-        path = Path(folder.name) / "for_gpu"
-        if path.exists() and FOR_GPU not in node.config.stash:
-            node.config.stash[FOR_GPU] = int(path.read_text())
-            reporter = node.config.pluginmanager.get_plugin("terminalreporter")
-            reporter.write_line(f"{path.read_text()} {NO_GPU}")
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["for_gpu"] = session.config.stash.get(FOR_GPU, 0)
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print the results of the answers that tests/checks/test_answers.py recorded, in any process."""
+    """Say what was left out, and print the results of the answers that test_answers.py recorded."""
+    if number := terminalreporter.config.stash.get(FOR_GPU, 0):
+        terminalreporter.line(f"{number} {NO_GPU}")
     named, accepted = defaultdict(list), defaultdict(int)
     for report in terminalreporter.stats.get("passed", []):
         for key, value in report.user_properties:
-            if key == "wrong answer named":
-                named[value[0]].append(value[1])
-            elif key == "right answer accepted":
-                accepted[value] += 1
+            if key == "wrong answers named":
+                named[value[0]] += value[1]
+            elif key == "right answers accepted":
+                accepted[value[0]] += value[1]
     if not named:
         return
     terminalreporter.section("exercises: right answers accepted, wrong answers named")

@@ -215,6 +215,7 @@ def test_numpy_is_all_that_is_needed(module):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("system, words", [("Linux", "run make setup"), ("Darwin", "this is Darwin")])
 def test_without_triton_kernels_say_so(system, words):
     done = python(

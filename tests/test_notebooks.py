@@ -134,6 +134,7 @@ def test_no_problems():
     assert not notebooks.problems(notebook(new_output("display_data", data={"image/png": f"{ROOT}"})))
 
 
+@pytest.mark.process
 def test_run_stores_outputs_once_and_refuses_errors(tmp_path):
     path = tmp_path / "try.ipynb"
     path.write_text(notebooks.to_text(notebook(text="6 * 7")), encoding="utf-8")

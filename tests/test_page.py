@@ -85,6 +85,7 @@ def test_page_has_what_plays_and_asks_for_nothing_else(notebook, tmp_path):
     assert path.read_bytes() == before, "the notebook stays as it is"
 
 
+@pytest.mark.process
 def test_nbconvert_alone_makes_the_same_page(notebook, tmp_path):
     """The command in the docstring of tools/page.py."""
     path = notebook("from flashlib.widgets import FlashPlayer\nFlashPlayer()")
@@ -93,6 +94,7 @@ def test_nbconvert_alone_makes_the_same_page(notebook, tmp_path):
     assert_plays((tmp_path / "small.html").read_text(encoding="utf-8"))
 
 
+@pytest.mark.process
 def test_a_cell_that_raises_is_named_and_nothing_is_saved(notebook, tmp_path):
     with pytest.raises(RuntimeError, match=r"^cell 1 \(\w+\) raised ZeroDivisionError: division by zero$"):
         page.save(notebook("1", "1 / 0"), tmp_path / "pages")

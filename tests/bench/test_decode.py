@@ -38,6 +38,7 @@ def today(at, name) -> str:
     return compiled.hash_of(found["ttgir"], found["compile_options"])
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("at", range(len(RECORD["rows"])))
 def test_what_was_timed_is_what_is_compiled_today(at):
     assert RECORD["triton"] == records.pinned_triton(), AGAIN

@@ -1,6 +1,7 @@
 """Every right answer is accepted, and every wrong one rejected with the mistake named that it must be."""
 
 import contextlib
+import functools
 import io
 import signal
 import warnings
@@ -20,25 +21,30 @@ SEED = 4711  # of the cases that are drawn, in tests the same every time
 EXERCISES = [e for e in checks.EXERCISES.values() if not chapter(e.chapter).obstacles()]
 
 
-def _of_these(found):
-    return [a for a in found if checks.EXERCISES[a.exercise] in EXERCISES]
+@pytest.fixture(autouse=True)
+def kernels():
+    """Triton is imported after `flashlib.kernels`, also by what an answer imports."""
+    if any(exercise.triton for exercise in EXERCISES):
+        import flashlib.kernels  # noqa: F401
 
 
-def _name(answer):
-    return "-".join(filter(None, (answer.exercise, answer.mistake, answer.words))).replace(" ", "_")
+@functools.cache
+def wrong(name, amount) -> list:
+    """Return wrong answers to an exercise: "few" are the first of each mistake, "all" the rest of them."""
+    of_it = [answer for answer in answers.wrong() if answer.exercise == name]
+    few = list({answer.mistake: answer for answer in reversed(of_it)}.values())
+    return few if amount == "few" else [answer for answer in of_it if answer not in few]
 
 
-WRONG, RIGHT = _of_these(answers.wrong()), _of_these(answers.right())
-
-if any(exercise.triton for exercise in EXERCISES):
-    import flashlib.kernels
+def right(name) -> list:
+    return [answer for answer in answers.right() if answer.exercise == name]
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
 def test_the_solution_is_right(exercise, record_property):
     verdict = exercise(solutions.solution(exercise.name))
     assert verdict.outcome == "right", f"\n{verdict}"
-    record_property("right answer accepted", exercise.name)
+    record_property("right answers accepted", (exercise.name, 1))
 
 
 def call_here(function, *arguments, limit):
@@ -62,38 +68,53 @@ def call_here(function, *arguments, limit):
 def test_a_drawn_gradient_of_almost_0_is_right(name, seeds, monkeypatch):
     """Where a row in effect sees one key, dP and delta cancel, and what is left is rounding."""
     monkeypatch.setattr(process, "call", call_here)
-    for answer in [solutions.program(name), *(a.program for a in RIGHT if a.exercise == name)]:
+    for program in [solutions.program(name), *(answer.program for answer in right(name))]:
         for seed in seeds:
-            verdict = checks.EXERCISES[name](answer.function, seed=seed)
-            assert verdict.outcome == "right", f"seed {seed}\n{verdict}\n\n{answer.source}"
+            verdict = checks.EXERCISES[name](program.function, seed=seed)
+            assert verdict.outcome == "right", f"seed {seed}\n{verdict}\n\n{program.source}"
 
 
-@pytest.fixture
-def here(answer, monkeypatch):
-    """Let the check run in this process: a process for each would take most of the time of all tests.
+def verdict_here(answer, monkeypatch):
+    """Return the verdict of a check in this process: a process for each would take most of the time of all tests.
 
     Solutions get one, as a learner's answer does, and so do answers that do not end, and a kernel that is called
     without a grid: the interpreter, once it has run, no longer minds that.
     """
-    if hasattr(signal, "SIGPROF") and answer.mistake not in ("not_ended", "no_grid"):
-        monkeypatch.setattr(process, "call", call_here)
+    with monkeypatch.context() as patch:
+        if hasattr(signal, "SIGPROF") and answer.mistake not in ("not_ended", "no_grid"):
+            patch.setattr(process, "call", call_here)
+        return checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
 
 
-@pytest.mark.parametrize("answer", RIGHT, ids=_name)
-def test_a_right_answer_in_another_style_is_accepted(answer, here, record_property):
-    verdict = checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
-    assert verdict.outcome == "right", f"\n{verdict}\n\n{answer.source}"
-    record_property("right answer accepted", answer.exercise)
+def report(failed):
+    return "\n\n".join(f"{said}:\n{verdict}\n{answer.source}" for answer, verdict, said in failed)
 
 
-@pytest.mark.parametrize("answer", WRONG, ids=_name)
-def test_a_wrong_answer_is_named(answer, here, record_property):
-    if checks.EXERCISES[answer.exercise].triton and not flashlib.kernels.INTERPRETED:
-        pytest.skip("kernels are compiled here, and much is seen only in the interpreter: set TRITON_INTERPRET=1")
-    verdict = checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
-    assert verdict.outcome == "wrong", f"accepted as {verdict.outcome}:\n{answer.source}"
-    assert verdict.mistake == answer.mistake, f"named {verdict.mistake}:\n{verdict}\n\n{answer.source}"
-    record_property("wrong answer named", (answer.exercise, answer.mistake))
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_right_answers_in_another_style_are_accepted(exercise, monkeypatch, record_property):
+    verdicts = [(answer, verdict_here(answer, monkeypatch)) for answer in right(exercise.name)]
+    failed = [(a, v, f"{a.words!r} was found {v.outcome}") for a, v in verdicts if v.outcome != "right"]
+    assert not failed, report(failed)
+    record_property("right answers accepted", (exercise.name, len(verdicts)))
+
+
+@pytest.mark.parametrize("amount", ["few", "all"])
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_wrong_answers_are_named(exercise, amount, monkeypatch, record_property):
+    if exercise.triton:
+        from flashlib import kernels
+
+        if not kernels.INTERPRETED:
+            pytest.skip("kernels are compiled here, and much is seen only in the interpreter: TRITON_INTERPRET=1")
+    failed, named = [], []
+    for answer in wrong(exercise.name, amount):
+        verdict = verdict_here(answer, monkeypatch)
+        if verdict.outcome != "wrong" or verdict.mistake != answer.mistake:
+            said = f"{answer.mistake} ({answer.words}) was found {verdict.outcome} {verdict.mistake or ''}"
+            failed.append((answer, verdict, said))
+        named.append(answer.mistake)
+    assert not failed, report(failed)
+    record_property("wrong answers named", (exercise.name, named))
 
 
 def test_the_readme_shows_the_totals():

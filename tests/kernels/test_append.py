@@ -400,6 +400,7 @@ print(json.dumps({name: len(variants) for name, variants in found.items()}))
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("capability", [80, 90])
 def test_it_compiles_without_spills_and_few_times(capability):
     command = [sys.executable, "-c", COMPILE, str(capability)]

@@ -116,6 +116,7 @@ sys.modules["flashlib.kernels.interpreter"] = types.SimpleNamespace(patch_interp
 """
 
 
+@pytest.mark.process
 def test_results_are_those_of_the_interpreter_as_it_comes_to_the_bit():
     ours, as_it_comes = (
         subprocess.run(

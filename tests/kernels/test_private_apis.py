@@ -129,6 +129,7 @@ def imported(version) -> list[str]:
     return [line for line in done.stderr.splitlines() if "tried with" in line]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("version, missing", private_apis_tried.TRIED.items())
 def test_on_a_version_that_was_tried_the_import_says_what_does_not_run(version, missing):
     said = imported(version)
@@ -136,6 +137,7 @@ def test_on_a_version_that_was_tried_the_import_says_what_does_not_run(version, 
     assert all(line.endswith(f"Triton 3.7.1, and this is {version}: {missing}") for line in said)
 
 
+@pytest.mark.process
 def test_on_another_version_the_import_says_once_what_may_not_work():
     (line,) = imported("3.9.9+git")
     start, _, rest = line.partition("UserWarning: ")

@@ -75,6 +75,7 @@ def test_it_shows_the_report_of_its_settings():
     json.dumps(lab.get_state()["result"])
 
 
+@pytest.mark.process
 def test_of_many_changes_the_last_one_is_shown(lab):
     wanted = {"d": 64, "B_r": 32, "num_warps": 2, "capability": 80, "dtype": "float16"}
     ask(lab, **wanted)
@@ -194,6 +195,7 @@ def test_what_is_not_offered_is_refused_later_too(lab, wrong):
     assert lab.work["state"] == "failed" and str(*wrong.values()) in lab.failed and lab.report.d == 64
 
 
+@pytest.mark.process
 def test_cancelling_ends_the_process_and_what_is_shown_stays(lab):
     result = lab.result
     process = begin(lab, **LONG)
@@ -205,6 +207,7 @@ def test_cancelling_ends_the_process_and_what_is_shown_stays(lab):
     assert lab.work["state"] == "done" and lab.report.num_warps == compiled.report(d=64).num_warps
 
 
+@pytest.mark.process
 def test_what_was_cancelled_can_be_asked_for_again(lab):
     begin(lab, **LONG)
     lab.cancel()
@@ -212,6 +215,7 @@ def test_what_was_cancelled_can_be_asked_for_again(lab):
     assert lab.work["state"] == "compiling"
 
 
+@pytest.mark.process
 def test_a_newer_request_ends_one_that_takes_long(lab, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE", 0.3)
     process = begin(lab, **LONG)
@@ -230,12 +234,14 @@ def test_what_is_there_at_once_is_shown_without_compiling(lab, monkeypatch):
     assert states == ["done"]
 
 
+@pytest.mark.process
 def test_a_closed_lab_leaves_no_process_at_work(lab):
     process = begin(lab, **LONG)
     lab.close()
     assert process.wait(20) < 0
 
 
+@pytest.mark.process
 def test_python_ends_at_once_and_leaves_no_process():
     code = (
         "import time\n"
@@ -283,6 +289,7 @@ def test_the_picture_holds_the_key_numbers():
     assert picture.png() == lab.figure().png()
 
 
+@pytest.mark.process
 def test_without_triton_it_says_so():
     code = (
         "import sys; sys.modules['triton'] = None\n"

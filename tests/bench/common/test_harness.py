@@ -87,6 +87,7 @@ def test_without_a_gpu_there_is_nothing_to_tune():
     assert run.returncode == 1 and run.stderr == "There is no CUDA device to tune for.\n"
 
 
+@pytest.mark.process
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_a_gpu_numpy_is_timed_and_recorded(tmp_path):
     """The times must be there; a test does not judge speed, only memory."""

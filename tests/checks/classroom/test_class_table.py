@@ -22,7 +22,7 @@ OTHER_WAY = f"""from flashlib.checks import scores_for
 print(scores_for(my_scores_for));"""
 NOTEBOOKS = {
     "anna/03.ipynb": (IMPORTS, RIGHT, OTHER_WAY, "# never run: checks.merge(f)"),
-    "bert/03.ipynb": (IMPORTS, WRONG, "while True: pass", RIGHT),
+    "bert/03.ipynb": (IMPORTS, WRONG, "import time; time.sleep(1000)", RIGHT),
     "carl/03.ipynb": (IMPORTS, "1 / 0", "checks.online_step(my_online_step)"),
     "dora/03.ipynb": (IMPORTS, RIGHT, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
     "emil/03.ipynb": ("print('nothing')",),
@@ -57,6 +57,15 @@ def rows(tmp_path_factory):
     return {(row.notebook, row.exercise): row for row in found}
 
 
+def test_a_notebook_has_a_row_for_each_exercise(tmp_path):
+    cells = [new_code_cell(source) for source in (IMPORTS, RIGHT, "1 / 0", "checks.merge(my_merge)")]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "03.ipynb")
+    found = [row for rows in class_table.run(tmp_path) for row in rows]
+    assert [(row.exercise, row.outcome) for row in found] == [("online_step", "right"), ("merge", "no verdict")]
+    assert class_table.table(found).splitlines()[-1] == "1 of 2 exercises right"
+
+
+@pytest.mark.process
 def test_verdicts(rows):
     assert rows["anna/03.ipynb", "online_step"].outcome == "right"
     words = "the last verdict counts, and the cell that hung is interrupted"
@@ -65,6 +74,7 @@ def test_verdicts(rows):
     assert rows["carl/03.ipynb", "online_step"][2:] == ("no verdict", said)
 
 
+@pytest.mark.process
 def test_what_fails_is_one_row(rows):
     assert rows["dora/03.ipynb", ""][2:] == ("failed", "DeadKernelError: Kernel died")
     assert rows["emil/03.ipynb", ""].outcome == "no exercises"
@@ -72,15 +82,18 @@ def test_what_fails_is_one_row(rows):
     assert len(rows) == 9
 
 
+@pytest.mark.process
 def test_any_way_to_call_a_check_counts(rows):
     assert rows["anna/03.ipynb", "scores_for"].outcome == "right"
     assert rows["anna/03.ipynb", "merge"][2:] == ("no verdict", "its check was not run")
 
 
+@pytest.mark.process
 def test_what_a_notebook_stores_does_not_count(rows):
     assert rows["ilse.ipynb", "online_step"].outcome == "no verdict"
 
 
+@pytest.mark.process
 def test_table(rows):
     lines = class_table.table(list(rows.values())).splitlines()
     assert lines[0].split() == ["notebook", "exercise", "outcome"]
@@ -88,6 +101,7 @@ def test_table(rows):
     assert len(lines) == 11
 
 
+@pytest.mark.process
 def test_a_folder_without_notebooks_is_told(tmp_path):
     for folder, said in [(tmp_path, "no notebook"), (tmp_path / "gone", "not a folder")]:
         command = [sys.executable, "-m", "flashlib.checks", str(folder)]

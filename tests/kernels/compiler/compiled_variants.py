@@ -1,4 +1,6 @@
-"""Compile masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90
+"""Compile masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90 all
+
+few: one case of each kernel.
 
 Prints a line of JSON: mask, d, kernel, and what `no_device.compiled` returns, in bfloat16.
 """
@@ -34,10 +36,11 @@ KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes t
 }
 
 
-def compiled(launches, capability):
+def compiled(launches, capability, amount):
     """Yield what the compiler says of each kernel."""
     lse, descriptors = torch.empty(1, 16, N), capability >= 90
-    for name, d, kernel in KERNELS[capability]:
+    cases = {kernel: (name, d, kernel) for name, d, kernel in KERNELS[capability]}.values()
+    for name, d, kernel in cases if amount == "few" else KERNELS[capability]:
         mask = MASKS[name]()
         Q, K, V, O, dO = (torch.empty(1, 16, N, d, dtype=torch.bfloat16) for _ in range(5))
 
@@ -56,4 +59,4 @@ if __name__ == "__main__":
     from flashlib.kernels import backward, forward
     from tests.kernels import drawn
 
-    print(json.dumps(list(compiled(launches, capability))))
+    print(json.dumps(list(compiled(launches, capability, sys.argv[2]))))

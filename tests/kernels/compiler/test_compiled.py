@@ -36,6 +36,7 @@ def ptxas(report):
     return int(re.search(r"Used (\d+) registers", told)[1]), int(re.search(r"(\d+) bytes spill stores", told)[1])
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize(
     "request_",
     [
@@ -61,6 +62,7 @@ def test_it_says_what_it_compiled():
     assert compiled.report(causal=True, **named, descriptors=chosen.descriptors, sass=False) == chosen
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("kernel", PASSES)
 def test_of_the_backward_it_says_what_was_launched_for_this_pass(kernel):
     asked = {"B_r": 32, "B_c": 64, "num_warps": 8, "num_stages": 1, "descriptors": False}
@@ -132,6 +134,7 @@ def test_the_inner_loop_is_the_one_without_a_mask(kind):
     assert loop.count(mask) < whole.count(mask)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("capability", [80, 90])
 @pytest.mark.parametrize("kernel", PASSES)
@@ -164,6 +167,7 @@ def test_one_thread_does_its_share_of_every_score():
     assert counts["ex2"] == 64 * 64 // 128 + 2  # two rows of the tile are a thread's
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("d", [64, 256])
 def test_the_default_fits_a_gpu_with_less_shared_memory(d):
     report = compiled.report(d=d, capability=89, sass=False)
@@ -223,6 +227,7 @@ def test_what_ptxas_refuses_is_told_in_a_sentence(own_compiler):
     assert compiled.report(**TILE).registers, "and the next one is answered"
 
 
+@pytest.mark.process
 def test_what_takes_too_long_is_given_up(monkeypatch, own_compiler):
     monkeypatch.setattr(client, "TIME_LIMIT", 0.01)
     with pytest.raises(client.CompileError, match="took longer than 0.01 seconds: choose smaller tiles"):
@@ -244,6 +249,7 @@ def test_the_answer_is_kept(monkeypatch):
     assert compiled.report(**TILE) is report
 
 
+@pytest.mark.process
 def test_without_the_disassembler_the_rest_stands(monkeypatch, own_compiler):
     client._compiler.stop()
     monkeypatch.setenv("TRITON_NVDISASM_PATH", "/nowhere")
@@ -252,6 +258,7 @@ def test_without_the_disassembler_the_rest_stands(monkeypatch, own_compiler):
     assert report.registers > 0 and report.ptx
 
 
+@pytest.mark.process
 def test_no_process_is_left_behind(own_compiler):
     code = (
         "from flashlib.kernels.compiler import client, compiled\n"

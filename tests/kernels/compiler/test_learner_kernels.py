@@ -56,6 +56,7 @@ def defined(cell):
     return names
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("d", [64, 128])
 def test_a_gluon_kernel_and_what_it_calls_are_compiled(d):
     (report,) = learner_kernels.reports(defined(CELL)["call"], "attention", d=d)

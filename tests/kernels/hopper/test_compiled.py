@@ -16,6 +16,7 @@ def of(d, causal, dtype="bfloat16"):
     return compiled.report(kernel="hopper_forward", d=d, causal=causal, dtype=dtype)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("d, causal, dtype", VARIANTS)
 def test_it_spills_nothing_and_its_roles_share_the_registers(d, causal, dtype):
     made = of(d, causal, dtype)
@@ -32,6 +33,7 @@ def test_it_spills_nothing_and_its_roles_share_the_registers(d, causal, dtype):
     assert sorted(role.given for role in made.roles) == ([24, 160, 160, 168] if consumers == 3 else [24, 240, 240])
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("d, causal", [(64, False), (128, True)])
 def test_the_softmax_runs_under_the_product_before_it(d, causal):
     """In the loop: S and P V are begun, one wait leaves P V running, the other follows all exponentials."""
@@ -53,6 +55,7 @@ def test_nothing_stops_the_warps_between_exponentials():
     assert "BAR.SYNC" not in loop[exponentials[0] : exponentials[-1]]
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("d, causal, dtype", VARIANTS)
 def test_one_turn_waits_and_arrives_as_often_as_the_protocol_says(d, causal, dtype):
     """In the loop: turn, v_full and k_full are waited for; turn, k_empty, q_empty and v_empty are arrived at."""

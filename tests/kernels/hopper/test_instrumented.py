@@ -248,6 +248,7 @@ def made(module, d, **options):
     return compiled.made(client.answered(what | call | {"shape": None, "until": "sass"}), **what)
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("d", [64, 128])
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_a_kernel_with_marks_has_the_same_arithmetic_and_no_spills_and_its_marks_stay_in_their_places(rung, d):
@@ -287,6 +288,7 @@ def on_a_cpu(monkeypatch):
     return inputs(*SQUARE[:3])
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_a_row_says_what_was_recorded(rung, on_a_cpu, tmp_path):
     row = timelines.measure(rung, *on_a_cpu)

@@ -198,6 +198,7 @@ VARIANTS += [("r1_alike", 64, True, "float16"), ("r5_registers", 64, False, "flo
 VARIANTS += [("r6_persistent", 64, True, "bfloat16")]
 
 
+@pytest.mark.compiles(each="name")
 @pytest.mark.parametrize("name, d, causal, dtype", VARIANTS)
 def test_it_compiles_without_a_spill(name, d, causal, dtype):
     made = report(name, d, causal, dtype)
@@ -210,6 +211,7 @@ def test_it_compiles_without_a_spill(name, d, causal, dtype):
     assert made.registers <= (255 if name == "r1_alike" else 168)  # of 8 warps, or of 12
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("name", RUNGS)
 def test_from_r4_on_the_softmax_runs_under_a_product(name):
     """In the loop exponentials follow a wait that leaves P V running, and precede the one for P V."""

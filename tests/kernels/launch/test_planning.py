@@ -41,6 +41,7 @@ for d, B, H, causal in json.loads(sys.argv[1]):
 CALLS = [(64, 1, 8, False), (64, 1, 8, True), (128, 1, 100, False), (40, 2, 3, False), (17, 2, 3, True)]
 
 
+@pytest.mark.process
 def test_at_most_two_kernels_are_compiled_for_300_lengths():
     command = [sys.executable, "-c", COUNT, json.dumps(CALLS)]
     env = {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PATH": ""}

@@ -1,0 +1,73 @@
+"""Which tests are long: `make test` leaves them out, and `make test-all` runs everything.
+
+A test is long by rule, from where it stands and what it needs; nobody marks it by hand.
+
+place       of the tests in the browser, those of all widgets together and of a saved page are short
+process     it starts Python or Jupyter anew (marker `process`)
+amount      it has few cases and all of them: `all` is long
+cases       of a test with several lists of parameters, as many cases are short as it takes for each entry of
+            each list to occur, in changing company ("each choice")
+compiles    of a test that asks the compiler (marker `compiles`), one case, or one for each kernel
+"""
+
+from collections import Counter, defaultdict
+
+BROWSER = "tests/browser/"
+IN_ALL_WIDGETS = ("test_every_widget.py", "test_saved_page.py")
+
+
+def long(items) -> set:
+    """Return the node ids of those `items` of pytest that are long."""
+    cases = defaultdict(list)
+    for item in items:
+        cases[item.nodeid.partition("[")[0]].append(item)
+    short = {item.nodeid for of_one in cases.values() for item in _short(of_one)}
+    return {item.nodeid for item in items} - short
+
+
+def _short(items):
+    """Return which cases of one test are short."""
+    items = [item for item in items if not _is_long(item)]
+    if len(items) < 2 or not all(hasattr(item, "callspec") for item in items):
+        return items
+    if asks := items[0].get_closest_marker("compiles"):
+        name = asks.kwargs.get("each")
+        first = {item.callspec.params.get(name): item for item in reversed(items)}
+        return list(first.values())
+    return covering(items, [entries(item) for item in items])
+
+
+def _is_long(item):
+    path = item.nodeid.partition("::")[0]
+    return (
+        path.startswith(BROWSER)
+        and not path.endswith(IN_ALL_WIDGETS)
+        or item.get_closest_marker("process") is not None
+        or hasattr(item, "callspec")
+        and item.callspec.params.get("amount") == "all"
+    )
+
+
+def entries(item) -> set:
+    """Return which entry of each of its lists of parameters a case has: {(names, values)}."""
+    left, found = dict(item.callspec.params), set()
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0] if mark.args else mark.kwargs["argnames"]
+        names = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+        found.add((tuple(names), tuple(id(left.pop(name, None)) for name in names)))
+    return found | {((name,), (id(value),)) for name, value in left.items()}
+
+
+def covering(cases, having) -> list:
+    """Return few of the cases in which all of their entries occur. having: the set of entries of each case.
+
+    Greedy: the next case has the most new entries; of equal ones, that whose entries occurred least so far.
+    """
+    left, used, chosen = dict(enumerate(having)), Counter(), []
+    while left:
+        new, _, n = max((len(h - used.keys()), -sum(used[e] for e in h), -n) for n, h in left.items())
+        if not new:
+            break
+        chosen.append(cases[-n])
+        used.update(left.pop(-n))
+    return chosen
