@@ -24,6 +24,9 @@ NEEDS = {
 }
 
 
+PARTS = {"Start": "00", "Softmax": "01", "Attention": "04", "Kernels": "09", "Use": "14"}  # {title: first chapter}
+
+
 class Chapter(NamedTuple):
     """A chapter. slug: the name of its notebook. idea: in a table, Markdown.
 
@@ -45,6 +48,11 @@ class Chapter(NamedTuple):
         """The slug without its number: the name of its folder in `flashlib.checks.chapters`."""
         return self.slug[3:]
 
+    @property
+    def part(self) -> str:
+        """The title of the part of the course that it is in."""
+        return [title for title, first in PARTS.items() if first <= self.number][-1]
+
     def obstacles(self) -> list[str]:
         """Return why it cannot run on this machine, a sentence for each need; [] if it can."""
         return [NEEDS[need].otherwise for need in self.needs if not NEEDS[need].is_here()]
@@ -53,42 +61,42 @@ class Chapter(NamedTuple):
 CHAPTERS = (
     Chapter(
         "00_start_here", "Start here",
-        "how to use the course, routes through it, glossary, what your machine can do",
+        "how the course works, routes, glossary, your machine",
         widgets=("FlashPlayer",),
     ),
     Chapter(
         "01_naive_softmax", "Naive softmax",
-        "scores to weights, and where `exp` overflows and underflows in each number format",
+        "scores to weights; where `exp` overflows and underflows",
         widgets=("OverflowLab",),
     ),
     Chapter(
         "02_safe_softmax", "Safe softmax",
-        "subtract the maximum: the same function, what that prevents, and what it costs",
+        "subtract the maximum: what it prevents, and its cost",
         widgets=("OverflowLab",),
     ),
     Chapter(
         "03_online_softmax", "Online softmax",
-        "a row whose scores come one by one: rescaling; two parts of a row merge",
+        "scores that come one by one; two parts of a row merge",
         widgets=("MergeTree", "OnlineSoftmaxLab"),
     ),
-    Chapter("04_attention", "Attention", "Q, K, V, S, P, O, heads, masks; what it costs to store S and P"),
+    Chapter("04_attention", "Attention", "Q, K, V, heads, masks; the cost of storing S and P"),
     Chapter(
         "05_one_pass", "One pass",
-        "softmax and the product with V in one pass: `m`, `l` and `O_acc`, by hand; the player",
+        "`m`, `l` and `O_acc`, by hand; the player",
         widgets=("FlashPlayer",),
     ),
     Chapter(
         "06_tiling", "Tiling",
-        "the whole algorithm, in both loop orders, with blocks of any size; causal skipping, ragged tails, bytes",
+        "the whole algorithm, in both loop orders",
         widgets=("ComparePlayers", "TilingLab"),
     ),
     Chapter(
         "07_counting_bytes", "Counting bytes",
-        "what is moved: metered, by formula, by the counters of a GPU; roofline; your CPU",
+        "bytes metered, by formula, by a GPU's counters; roofline",
     ),
     Chapter(
         "08_backward", "Backward",
-        "the gradients, and P computed again from one number per row; two passes over tiles; bytes kept",
+        "the gradients; P computed again from a number per row",
         widgets=("BackwardPlayer",),
     ),
     Chapter(
@@ -98,35 +106,35 @@ CHAPTERS = (
     ),
     Chapter(
         "10_triton_flash", "FlashAttention in Triton",
-        "the kernel, piece by piece, each beside its NumPy line; then one of your own, beside ours",
+        "the kernel beside its NumPy lines; then your own",
         needs=("triton",),
     ),
     Chapter(
         "11_triton_backward", "The backward kernels",
-        "two kernels for three gradients; attention as an operation of PyTorch; a small GPT",
+        "two kernels for three gradients; a small GPT",
         needs=("triton",),
     ),
     Chapter(
         "12_speed", "Speed",
-        "from standard attention to a fast kernel in measured steps; what the compiler makes of each",
+        "to a fast kernel in measured steps",
         needs=("triton",),
         widgets=("CompilerLab",),
     ),
     Chapter(
         "13_hopper", "Hopper",
-        "which warp does what: copies by one warp, two groups in turns, the next product under this softmax",
+        "warps with roles: one copies, others take turns",
         needs=("triton",),
         widgets=("CompilerLab", "PipelinePlayer"),
     ),
     Chapter(
         "14_variants", "Variants",
-        "windows, documents in a pack, capped scores, sinks, grouped heads, dropout: any mask, in the same loop",
+        "windows, documents, caps, sinks, grouped heads, dropout",
         needs=("triton",),
         widgets=("FlashPlayer", "MaskLab"),
     ),
     Chapter(
         "15_inference", "Inference",
-        "a cache of keys and values: one query, keys split over programs, pages that sequences share, fewer bytes",
+        "a cache, keys split over programs, shared pages, fp8",
         needs=("triton",),
         widgets=("PagesLab", "ServeLab", "SplitLab"),
     ),

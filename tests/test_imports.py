@@ -90,10 +90,18 @@ def allowed(room):
     return {*files.split(), *(name.strip() for name in rooms.split(",") if name.strip())}
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """Drops what stands under `if TYPE_CHECKING:`, which editors read and Python does not run."""
+
+    def visit_If(self, node):
+        self.generic_visit(node)
+        return node.orelse if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
+
+
 def imports_of(name, text, is_package=False):
     """Return the modules of flashlib that the module `name` imports anywhere in its text."""
     found = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(WithoutTypes().visit(ast.parse(text))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -1,12 +1,14 @@
-"""The README and chapter 00 say what the registry and the recorded runs say."""
+"""The README, chapter 00 and docs/results.md say what the registry and the recorded runs say."""
 
 import re
+from importlib.util import find_spec
 
 import pytest
 
 nbformat = pytest.importorskip("nbformat")
-from flashlib.chapters import CHAPTERS, NEEDS, chapter  # noqa: E402
-from tools import minutes, notebooks, tables  # noqa: E402
+from flashlib.bench.common import records  # noqa: E402
+from flashlib.chapters import CHAPTERS, NEEDS, PARTS, chapter  # noqa: E402
+from tools import markdown, minutes, notebooks, results, tables  # noqa: E402
 
 FOLDER = tables.START_HERE.parent
 
@@ -16,25 +18,76 @@ def test_the_tables_of_the_readme_are_up_to_date():
     assert tables.readme(text) == text, "run python -m tools.tables"
 
 
-def test_a_table_has_the_speeds_of_each_row_and_the_means_of_ratios():
+def test_the_readme_is_short():
+    assert len(tables.README.read_text(encoding="utf-8").split()) <= 1200
+
+
+def test_the_page_of_results_is_up_to_date():
+    assert tables.RESULTS.read_text(encoding="utf-8") == results.page(), "run python -m tools.tables"
+
+
+@pytest.fixture
+def record():
+    """Two sizes of a made-up run: ours at 8 and 2, the others at 4, SDPA's flash at 1."""
     rows = [
-        {"d": 64, "causal": False, "N": 1024, "dtype": "bfloat16"},
-        {"d": 64, "causal": True, "N": 1024, "dtype": "bfloat16"},
+        {"d": 64, "causal": False, "N": 16384, "H": 32, "H_k": 8, "dtype": "bfloat16"},
+        {"d": 64, "causal": True, "N": 16384, "H": 32, "H_k": 8, "dtype": "bfloat16"},
     ]
-    ours, others = (8.0, 2.0), dict.fromkeys(("sdpa_cudnn", "flex", "eager", "fa4"), 4.0)
-    for row, mine in zip(rows, ours, strict=True):
+    for row, mine in zip(rows, (8.0, 2.0), strict=True):
+        others = dict.fromkeys(("sdpa_cudnn", "flex", "eager", "fa4"), 4.0)
         row["tflops"] = {"ours": mine, "hopper": 8.0, "sdpa_flash": 1.0} | others
+        row["runs"] = {name: [speed] for name, speed in row["tflops"].items()}
     rows[1]["tflops"]["eager"] = None
-    record = {"gpu": "GPU", "torch": "2", "triton": "3", "date": "today", "dtype": "bfloat16", "rows": rows}
-    speed, hopper = tables.speed("forward", record), tables.hopper(record)
+    about = {"gpu": "GPU", "torch": "2", "triton": "3", "date": "today", "dtype": "bfloat16"}
+    return about | {"rows": rows, "more": rows, "rungs": rows}
+
+
+def test_a_table_has_the_speeds_of_each_row_and_the_means_of_ratios(record):
+    found = results.passes({**record, "rows": [dict(row, runs={}) for row in record["rows"]]})
     assert (
-        "| 64 | no | 1024 | 8 | 4 | 4 | 1 | 4 | 8.00 |\n| 64 | yes | 1024 | 2 | 4 | 4 | 1 | - | 2.00 |\n" in speed
+        "| 64 | no | 16384 | 8 | 4 | 4 | 1 | 4 | 8.00 |\n| 64 | yes | 16384 | 2 | 4 | 4 | 1 | - | 2.00 |\n"
+        in found
     )
-    assert "The geometric mean of the last column is 4.00." in speed
-    assert "| 64 | no | 1024 | 8 | 8 | 4 | 4 |\n| 64 | yes | 1024 | 8 | 2 | 4 | 4 |\n" in hopper
-    assert "2.00 times that of chapter 10, 2.00 times that of SDPA cuDNN and 2.00 times that of Fl" in hopper
-    for table in (speed, hopper):
-        assert len({line.count("|") for line in table.splitlines() if line.startswith("|")}) == 1
+    assert "The geometric mean of the last column is 4.00." in found
+    assert "| 64 | 32 / 8 | no | 16384 | 8 | 4 | 4 | 1 |\n" in found
+    hopper = results.hopper(record)
+    assert "one run:\n" in hopper
+    assert "| 64 | no | 16384 | 8 | 8 | 4 | 4 |\n| 64 | yes | 16384 | 8 | 2 | 4 | 4 |\n" in hopper
+    assert "2.00 times that of ours, 2.00 times that of SDPA cuDNN and 2.00 times that of Fl" in hopper
+
+
+def test_several_runs_show_their_median_and_their_range(record):
+    for row in record["rows"]:
+        row["runs"]["hopper"] = [7.6, 8.0, 9.4]
+    hopper = results.hopper(record)
+    assert "medians of 3 runs, with their range:\n" in hopper
+    assert "| 64 | no | 16384 | 8 (8 to 9) | 8 | 4 | 4 |\n" in hopper
+
+
+def test_the_short_table_has_long_causal_sequences_only(record):
+    found = results.in_short(record, record)
+    assert "| forward | 64 | 2 | 8 | 4 | 4 | 2.00 |\n| backward | 64 | 2 | 8 | 4 | 4 | 0.50 |\n" in found
+    assert len(found.splitlines()) == 6
+
+
+def test_all_lines_of_a_table_have_as_many_cells():
+    for text in (results.page(), tables.README.read_text(encoding="utf-8")):
+        for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            assert len({line.count("|") for line in block.splitlines()}) == 1, block
+
+
+def test_each_part_of_the_results_names_the_command_that_makes_its_record():
+    commands = {record.file: record.command for record in records.RECORDS}
+    for part in results.PARTS:
+        assert find_spec(part.module.split()[0]), part.module
+        assert commands.get(f"{part.record}.json", part.command) == part.command
+    shown = {f"{part.record}.json" for part in results.PARTS} | {"h200_timelines.json"}
+    assert shown == {path.name for path in results.DATA.glob("*.json")}
+
+
+def test_a_part_of_the_course_begins_with_a_chapter():
+    assert set(PARTS.values()) <= {c.number for c in CHAPTERS} and list(PARTS.values()) == sorted(PARTS.values())
+    assert (chapter("03_online_softmax").part, chapter("15_inference").part) == ("Softmax", "Use")
 
 
 def test_the_table_of_chapter_00_is_up_to_date():
@@ -46,7 +99,7 @@ def test_the_table_of_chapter_00_is_up_to_date():
 
 def test_a_text_without_its_place_is_refused():
     with pytest.raises(ValueError, match="there are no lines '<!-- speed"):
-        tables.replaced("# Title\n", "speed", "")
+        markdown.replaced("# Title\n", "speed", "")
 
 
 def test_every_chapter_is_registered_in_order():

@@ -1,7 +1,19 @@
 """Triton kernels: compiled where there is a CUDA device, interpreted on the CPU where there is none.
 
-Importing this package is the one place that decides, since Triton reads TRITON_INTERPRET as it is imported:
-import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1) and it is left alone.
+What a user wants is here, and is imported when it is first asked for:
+
+    attention(Q, K, V)   FlashAttention with gradients; with masks, a sink, grouped heads
+    varlen.attention     sequences of any lengths, packed one after the other; with gradients
+    decode.attention     few new queries of each sequence over its cache
+    append.append        new keys and values written into a cache; append.rotate turns the queries
+
+One function and three modules, since the module is the selector here as in all of flashlib: a submodule that is
+imported becomes an attribute of its package, so a function named `varlen` would be the module from then on.
+docs/kernels.md says what each of them takes, and what it refuses.
+
+Importing this package is the one place that decides between compiler and interpreter, since Triton reads
+TRITON_INTERPRET as it is imported: import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or
+1) and it is left alone. The modules:
 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
@@ -23,9 +35,11 @@ import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or 1)
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
 """
 
+import importlib
 import os
 import platform
 import sys
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -56,3 +70,21 @@ if INTERPRETED:
 
     patch_interpreter()
 DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
+
+if TYPE_CHECKING:  # for editors and type checkers, which do not see what __getattr__ imports
+    from flashlib.kernels import append, decode, varlen
+    from flashlib.kernels.autograd import attention
+
+__all__ = ["DEVICE", "INTERPRETED", "append", "attention", "decode", "varlen"]
+
+
+def __getattr__(name):
+    if name == "attention":
+        return importlib.import_module("flashlib.kernels.autograd").attention
+    if name in __all__:
+        return importlib.import_module(f"flashlib.kernels.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

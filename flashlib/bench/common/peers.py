@@ -47,7 +47,7 @@ def chosen_sdpa(Q, K, V, causal):
 
 @functools.cache
 def compiled_flex():
-    kernels("private").let_flex_recompile()
+    kernels("private_apis").let_flex_recompile()
     return torch.compile(flex_attention, dynamic=False, fullgraph=True)
 
 

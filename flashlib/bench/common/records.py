@@ -122,8 +122,8 @@ def _of_tables(record):
     for name in ("rows", "more"):
         for row in record.get(name, []):
             size = f"d = {row['d']}, causal = {row['causal']}, N = {row['N']}"
-            for place, entry, _ in _noted(row, size):  # the README shows neither other sizes nor the fused pass
-                yield place, entry, name == "rows" and (not entry or entry["kernel"] != "backward_fused")
+            for place, entry, _ in _noted(row, size):  # no table shows the fused pass at these sizes
+                yield place, entry, not entry or entry["kernel"] != "backward_fused"
 
 
 def _of_ladder(record):

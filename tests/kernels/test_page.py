@@ -1,0 +1,78 @@
+"""docs/kernels.md: its examples run, without a GPU too, and what it names is there."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+NAMES = sorted(set(re.findall(r"`(?:python -m )?(flashlib\.[\w.]+)", TEXT)))
+
+
+@pytest.fixture(scope="module")
+def ran():
+    """The names that the blocks define, run one after the other."""
+    torch.manual_seed(0)
+    names = {}
+    for block in BLOCKS:
+        exec(compile(block, "docs/kernels.md", "exec"), names)
+    return names
+
+
+def test_the_first_example_has_five_lines_and_gives_gradients(ran):
+    assert len([line for line in BLOCKS[0].splitlines() if line]) == 5
+    assert all(ran[X].grad.isfinite().all() for X in "QKV")
+
+
+def test_all_examples_run(ran):
+    assert len(BLOCKS) == 4
+    assert ran["O"].shape == (2, 4, 1, 64) and ran["O"].isfinite().all() and ran["K_cache"].any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_on_the_page_is_there(name):
+    parts = name.split(".")
+    found = importlib.import_module("flashlib")
+    for at, part in enumerate(parts[1:], 2):
+        if not hasattr(found, part):
+            importlib.import_module(".".join(parts[:at]))
+        found = getattr(found, part)
+
+
+def test_names_of_the_front_door_are_there(ran):
+    for name in set(re.findall(r"`kernels\.([\w.]+)", TEXT)):
+        found = ran["kernels"]
+        for part in name.split("."):
+            found = getattr(found, part)
+
+
+def refusals(kernels, masks):
+    """Return {what the page quotes of an error: a call that raises it}."""
+    Q = torch.randn(1, 2, 20, 16, device=kernels.DEVICE)
+    Qg, q, cache = Q.clone().requires_grad_(), Q[:, :, :1], Q.mT.contiguous().mT
+    return {
+        "pad Q, K and V": lambda: kernels.attention(*[Q[..., :8]] * 3),
+        "pass one of flashlib.masks": lambda: kernels.attention(Q, Q, Q, mask=torch.ones(20, 20)),
+        "a cache grows": lambda: kernels.decode.attention(q, Q, Q, mask=masks.documents([0] * 20)),
+        "no backward": lambda: kernels.decode.attention(Qg, Q, Q),
+        "a cache is not copied": lambda: kernels.decode.attention(q, cache, Q),
+        "where no kernel runs": lambda: kernels.attention(*[Q.to("meta")] * 3),
+        "cannot look into a mask": lambda: torch.compile(
+            lambda X: kernels.attention(X, X, X, mask=masks.prefix(3)).O, backend="eager", fullgraph=True
+        )(Q),
+        "call flashlib.kernels.forward.attention": lambda: importlib.import_module(
+            "flashlib.kernels.hopper.forward"
+        ).attention(Q, Q, Q),
+    }
+
+
+def test_what_the_page_quotes_of_errors_is_what_they_say(ran):
+    calls = refusals(ran["kernels"], ran["masks"])
+    rows = TEXT.partition("## What is refused")[2].partition("\n## ")[0]
+    assert set(calls) == set(re.findall(r'Error, "(.*?)"', rows))
+    for quoted, call in calls.items():
+        with pytest.raises((TypeError, ValueError, RuntimeError), match=quoted):
+            call()

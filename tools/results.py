@@ -1,0 +1,360 @@
+"""docs/results.md: the numbers that were recorded in notebooks/data, as tables. `tools.tables` writes it."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.markdown import number, table
+
+DATA = Path(__file__).resolve().parents[1] / "notebooks" / "data"
+NAMES = {
+    "ours": "ours",
+    "hopper": "chapter 13",
+    "sdpa_cudnn": "SDPA cuDNN",
+    "fa4": "FlashAttention-4",
+    "flex": "FlexAttention",
+    "sdpa_flash": "SDPA flash",
+    "sdpa_efficient": "SDPA efficient",
+    "sdpa_math": "SDPA math",
+    "sdpa_mask": "SDPA, mask of numbers",
+    "eager": "eager",
+    "standard": "standard",
+}
+OF_A_LADDER = {
+    "ladder": "the ladder",
+    "peer": "others",
+    "fa2": "FlashAttention-2's ideas, and without one",
+    "wait": "one wait in a step, or two",
+    "ideas": "one pass, and without an idea",
+}
+RUNS = {
+    "ours": "ours",
+    "sdpa_flash": "SDPA flash",
+    "sdpa_flash_again": "SDPA flash, again",
+    "sdpa_flash_third": "SDPA flash, a third time",
+    "eager": "eager",
+    "ours_checkpointed": "ours, with checkpointing",
+    "ours_compiled": "ours, in torch.compile",
+}
+USUAL = ("ours", "sdpa_cudnn", "flex", "sdpa_flash", "eager")
+OF_HOPPER = ("hopper", "ours", "sdpa_cudnn", "fa4")
+SIZE = ("d", "causal", "N")
+HEADS = ("d", "query / key heads", "causal", "N")
+
+
+def read(name) -> dict:
+    """Return the record of that name, such as "h200_forward"."""
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+# --- parts of a table ---
+
+
+def yes(flag) -> str:
+    return "yes" if flag else "no"
+
+
+def size(row) -> list:
+    return [row["d"], yes(row["causal"]), row["N"]]
+
+
+def size_and_heads(row) -> list:
+    return [row["d"], f"{row['H']} / {row['H_k']}", yes(row["causal"]), row["N"]]
+
+
+def speed(row, name) -> str | None:
+    """Return TFLOP/s, and the range of the runs where there were several."""
+    median, runs = row["tflops"][name], row.get("runs", {}).get(name, ())
+    if median is None or len(runs) < 2:
+        return number(median)
+    return f"{median:.0f} ({min(runs):.0f} to {max(runs):.0f})"
+
+
+def over(rows, name, peer) -> list:
+    """Return the ratio of two speeds in each row that has both."""
+    both = [row["tflops"] for row in rows if row["tflops"][name] and row["tflops"][peer]]
+    return [tflops[name] / tflops[peer] for tflops in both]
+
+
+def mean(ratios) -> float:
+    """Return the geometric mean."""
+    return math.prod(ratios) ** (1 / len(ratios))
+
+
+def titles(names) -> list:
+    return [NAMES[name] for name in names]
+
+
+def shown(sentence, heads, rows) -> str:
+    """Return a sentence and the table that it announces."""
+    return f"{sentence}:\n\n{table(heads, rows)}"
+
+
+# --- the parts of the page: each takes a record, and returns Markdown ---
+
+
+def passes(record) -> str:
+    """Return TFLOP/s at the usual sizes, with ours over SDPA's flash, and at other d and heads."""
+    ratios = over(record["rows"], "ours", "sdpa_flash")
+    rows = [
+        [*size(row), *(speed(row, name) for name in USUAL), number(ratio, 2)]
+        for row, ratio in zip(record["rows"], ratios, strict=True)
+    ]
+    others = [name for name in USUAL if name != "eager"]
+    more = [[*size_and_heads(row), *(speed(row, name) for name in others)] for row in record["more"]]
+    usual = f"TFLOP/s, {record['dtype']}, B N = 16384, H d = 2048"
+    said = f"The geometric mean of the last column is {mean(ratios):.2f}. Other d, and heads that share K and V"
+    return "\n".join(
+        (
+            shown(usual, [*SIZE, *titles(USUAL), "ours / SDPA flash"], rows),
+            shown(said, [*HEADS, *titles(others)], more),
+        )
+    )
+
+
+def short(record) -> str:
+    """Return the times of short sequences: on the GPU, and on the CPU for a call."""
+    names = ("ours", "sdpa_cudnn", "sdpa_flash")
+    rows = [
+        [row["B"], row["N"], yes(row["causal"]), *(number(row["graph_us"][name], 1) for name in names)]
+        for row in record["short"]
+    ]
+    calls = [
+        [row["pass"], row["N"], row["d"], *(number(row["host_us"][name]) for name in names)]
+        for row in record["calls"]
+    ]
+    on_gpu = "Microseconds of a forward pass of short sequences, in a CUDA graph; 16 heads, d = 128"
+    on_cpu = "Microseconds that the CPU needs for a call; 8 heads, B = 1"
+    return "\n".join(
+        (
+            shown(on_gpu, ["B", "N", "causal", *titles(names)], rows),
+            shown(on_cpu, ["pass", "N", "d", *titles(names)], calls),
+        )
+    )
+
+
+def hopper(record) -> str:
+    """Return the kernel of chapter 13 beside others, and its rungs."""
+    rows, more, rungs = record["rows"], record["more"], record["rungs"]
+    beside = [[*size(row), *(speed(row, name) for name in OF_HOPPER)] for row in rows]
+    others = [[*size_and_heads(row), row["dtype"], *(speed(row, name) for name in OF_HOPPER)] for row in more]
+    each = [
+        [name.removeprefix("hopper_"), *(number(row["tflops"][name]) for row in rungs)]
+        for name in rungs[0]["tflops"]
+    ]
+    sizes = [f"d {row['d']}{', causal' if row['causal'] else ''}, {row['N']}" for row in rungs]
+    runs = len(rows[0]["runs"]["hopper"])
+    how_often = "one run" if runs == 1 else f"medians of {runs} runs, with their range"
+    means = [f"{mean(over(rows, 'hopper', name)):.2f} times that of {NAMES[name]}" for name in OF_HOPPER[1:]]
+    said = (
+        f"In the geometric mean, the speed of chapter 13 is {', '.join(means[:-1])} and {means[-1]}. Other sizes"
+    )
+    usual = f"TFLOP/s of the forward pass, {rows[0]['dtype']}, B N = 16384, H d = 2048, {how_often}"
+    return "\n".join(
+        (
+            shown(usual, [*SIZE, *titles(OF_HOPPER)], beside),
+            shown(said, [*HEADS, "dtype", *titles(OF_HOPPER)], others),
+            shown("TFLOP/s of the rungs of chapter 13", ["rung", *sizes], each),
+        )
+    )
+
+
+def ladder(record) -> str:
+    """Return TFLOP/s of the rungs, of the peers, and of kernels with and without an idea."""
+    best = [row for row in record["rows"] if row["best"] and row["part"] != "ceiling" and row["N"] == 4096]
+    columns = sorted({(row["d"], row["causal"]) for row in best})
+    found = {}
+    for row in best:
+        what = NAMES.get(row["rung"], row["idea"]) if row["part"] == "peer" else row["idea"]
+        speeds = found.setdefault((OF_A_LADDER[row["part"]], row["rung"], what), {})
+        speeds[row["d"], row["causal"]] = row["tflops"]
+    heads = ["part", "rung", "what it is", *(f"d {d}{', causal' if causal else ''}" for d, causal in columns)]
+    rows = [[*names, *(number(speeds.get(column)) for column in columns)] for names, speeds in found.items()]
+    return shown("TFLOP/s, N = 4096, B N = 16384, H d = 2048; the fastest options of each", heads, rows)
+
+
+def variants(record) -> str:
+    """Return the times of masks and changes of scores, and of packed sequences."""
+    both, names = ("forward", "backward"), ("ours", "flex", "sdpa_mask")
+    long = {(row["case"], row["pass"]): row for row in record["rows"] if (row["d"], row["N"]) == (128, 16384)}
+    rows = []
+    for case in dict.fromkeys(case for case, _ in long):
+        cells = [number(long[case, which]["ms"][name], 2) for which in both for name in names]
+        rows.append([case, f"{long[case, 'forward']['tiles']:.0%}", *cells])
+    packed = []
+    for row in record["packed"]:
+        times = row["ms"]["ours"], row["ms"]["flex"], row["padded_ms"]
+        packed.append([row["pass"], row["d"], row["sequences"], row["longest"], *(number(ms, 2) for ms in times)])
+    heads = ["mask", "tiles", *(f"{which}: {NAMES[name]}" for which in both for name in names)]
+    of_packed = ["pass", "d", "sequences", "longest", *titles(names[:2]), "ours, padded"]
+    masks = "Milliseconds, bfloat16, d = 128, N = 16384, 16 heads; tiles: the share that our forward pass computes"
+    packs = "Milliseconds of 16384 tokens in sequences of many lengths, packed; and in ours padded to the longest"
+    return "\n".join((shown(masks, heads, rows), shown(packs, of_packed, packed)))
+
+
+def decode(record) -> str:
+    """Return the times of a step of decoding over caches of every kind."""
+    rows = [
+        [row["B"], f"{row['H']} / {row['H_k']}", row["longest"], row["page"] or "contiguous"]
+        + ["fp8" if row["fp8"] else "bfloat16", number(row["us"]["ours"], 1), number(row["us"].get("sdpa"), 1)]
+        + [f"{row['share']['ours']:.0%}"]
+        for row in record["rows"]
+    ]
+    heads = ["B", "query / key heads", "longest", "page", "cache", "ours", "SDPA", "ours, of a copy's speed"]
+    (shared,), (cpu,) = record["shared"], record["cpu"]
+    prompt = (
+        f"Microseconds for {shared['B']} sequences that share {shared['prompt']} tokens and have {shared['own']}"
+    )
+    calls, graph = cpu["us"]["step"], cpu["us"]["graph"]
+    copy = f"a copy in DRAM moves {record['copy_gbs']} GB/s"
+    return "\n".join(
+        (
+            shown(f"Microseconds of one new query a sequence, d = 128; {copy}", heads, rows),
+            shown(f"{prompt} of their own", [*shared["us"]], [[number(us) for us in shared["us"].values()]]),
+            f"A step for {cpu['B']} sequences (append, rotate, attend) takes the CPU {calls:.0f} us as calls.\n"
+            f"As one CUDA graph it takes {graph:.1f} us, and the GPU {cpu['graph_us']:.0f} us.\n",
+        )
+    )
+
+
+def serve(record) -> str:
+    """Return the speed of the small language model with each cache, and of both ways of making batches."""
+    ways = [*record["rows"][0]["tokens_s"]]
+    rows = [[row["B"], *(number(row["tokens_s"][way]) for way in ways)] for row in record["rows"]]
+    batching = [
+        [row["batching"], row["steps"], number(row["at_once"], 1), number(row["tokens_s"])]
+        for row in record["batching"]
+    ]
+    served = record["batching"][0]
+    lengths = f"prompts of {record['prompt']} tokens, {record['new']} new ones"
+    server = f"A server that answers {served['requests']} requests, at most {served['running']} at once"
+    return "\n".join(
+        (
+            shown(
+                f"Tokens a second that the small language model writes, {lengths}",
+                ["sequences", *(way.replace("_", " ") for way in ways)],
+                rows,
+            ),
+            shown(server, ["batching", "steps", "requests at once, mean", "tokens a second"], batching),
+        )
+    )
+
+
+def gpt(record) -> str:
+    """Return time, memory and loss of a GPT that is trained with each attention."""
+    rows = [
+        [RUNS[run["run"]], number(run["ms"], 1), number(run["mb"]), len(run["loss"]), number(run["loss"][-1], 3)]
+        for run in record["runs"]
+    ]
+    sizes = f"{record['layers']} layers, {record['width']} wide, {record['heads']} heads"
+    sentence = f"A GPT of {sizes}, a context of {record['context']}, {record['batch']} sequences a step"
+    return shown(sentence, ["attention", "ms a step", "MB", "steps", "last loss"], rows)
+
+
+def counters(record) -> str:
+    """Return the bytes that one call moves, caches emptied before each kernel."""
+    rows = []
+    for row in record["rows"]:
+        if row["N"] >= 4096:
+            tile = f"{row['B_r']} x {row['B_c']}" if row["B_r"] else None
+            moved = [sum(k[f"{at}_read"] + k[f"{at}_written"] for k in row["cold"]) for at in ("dram", "l2", "sm")]
+            cells = [number(nbytes / 1e6) for nbytes in moved]
+            rows.append([NAMES[row["name"]], row["N"], row["d"], yes(row["causal"]), tile, *cells])
+    heads = ["attention", "N", "d", "causal", "tile", "DRAM", "L2 cache", "multiprocessors"]
+    what = f"{record['dtype']}, one sequence of {record['H']} heads, caches emptied before each kernel"
+    return shown(f"Megabytes that one call reads and writes, {what}", heads, rows)
+
+
+def cpu(record) -> str:
+    """Return the times and the memory of NumPy's FlashAttention and of plain NumPy."""
+    rows = []
+    for row in record["rows"]:
+        plain, tiled = row["plain"], min(row["tiled"], key=lambda tiled: tiled["ms"])
+        times = [number(each["ms"], 1) for each in (plain, tiled)]
+        held = [number(each["peak_bytes"] / 1e6, 1) for each in (plain, tiled)]
+        rows.append([row["N"], yes(row["causal"]), *times, f"{tiled['B_r']} x {tiled['B_c']}", *held])
+    heads = ["N", "causal", "plain, ms", "tiled, ms", "its tile", "plain, MB", "tiled, MB"]
+    return shown(f"One head, {record['dtype']}, d = {record['d']}, one thread; the fastest tile", heads, rows)
+
+
+class Part(NamedTuple):
+    """A part of the page. module: the one of flashlib that makes the record, with its options."""
+
+    title: str
+    record: str
+    module: str
+    make: Callable
+
+    @property
+    def command(self) -> str:
+        return f"python -m {self.module} --out notebooks/data/{self.record}.json"
+
+
+PARTS = (
+    Part("Forward pass (chapter 10)", "h200_forward", "flashlib.bench", passes),
+    Part("Backward pass (chapter 11)", "h200_backward", "flashlib.bench --backward", passes),
+    Part("The kernel for Hopper (chapter 13)", "h200_hopper", "flashlib.bench.hopper", hopper),
+    Part("Short sequences and calls (chapter 12)", "h200_forward", "flashlib.bench", short),
+    Part("The forward pass, step by step (chapter 12)", "h200_ladder", "flashlib.bench.ladder", ladder),
+    Part(
+        "The backward pass, step by step (chapter 11)",
+        "h200_backward_ladder",
+        "flashlib.bench.backward_ladder",
+        ladder,
+    ),
+    Part("Variants (chapter 14)", "h200_variants", "flashlib.bench.variants", variants),
+    Part("Decoding (chapter 15)", "h200_decode", "flashlib.bench.decode", decode),
+    Part("A language model that writes (chapter 15)", "h200_serve", "flashlib.bench.serve", serve),
+    Part("Training a GPT (chapter 11)", "h200_gpt", "flashlib.bench.gpt", gpt),
+    Part("Bytes, by the GPU's counters (chapter 07)", "h200_counters", "flashlib.bench.counters", counters),
+    Part("NumPy on a CPU (chapter 07)", "cpu_numpy", "flashlib.bench.cpu", cpu),
+)
+
+HEAD = """# Results
+
+Every number here was recorded by a command of this repository, which verified each result before it timed it. The
+files are in [`notebooks/data`](../notebooks/data), and `python -m tools.tables` makes this page from them. A
+number comes from one run, in which it is a median of many calls, unless the range of several runs stands beside
+it. Timings of one size differ by some percent from run to run, so smaller differences mean nothing.
+
+"ours" is the portable kernel of chapters 10 and 11. "chapter 13" is the kernel for Hopper only. SDPA is PyTorch's
+`scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2. It was made
+for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to offer. The
+fair comparisons on an H200 are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
+
+TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, and half of
+them if causal. A dash: not possible, or not recorded. The timelines of `python -m flashlib.bench.timelines` are
+drawn in chapter 13 and have no table here.
+"""
+
+
+def page() -> str:
+    """Return the text of docs/results.md."""
+    parts = []
+    for part in PARTS:
+        record = read(part.record)
+        parts.append(f"## {part.title}\n\n{environment(record)}: `{part.command}`\n\n{part.make(record)}")
+    return "\n".join([HEAD, *parts])
+
+
+def environment(record) -> str:
+    """Return device, versions and date of a record."""
+    if "gpu" not in record:
+        return f"{record['cpu']}, Python {record['python']}, NumPy {record['numpy']}, {record['date']}"
+    return f"{record['gpu']}, torch {record['torch']}, Triton {record['triton']}, {record['date']}"
+
+
+def in_short(of_hopper, backward) -> str:
+    """Return the table of the README: four rows, causal, N = 16384, and ours over SDPA's cuDNN."""
+    rows = []
+    for title, record, mine in (("forward", of_hopper, "hopper"), ("backward", backward, "ours")):
+        for row in record["rows"]:
+            if row["causal"] and row["N"] == 16384:
+                cells = [number(row["tflops"].get(name)) for name in ("ours", "hopper", "sdpa_cudnn", "fa4")]
+                (ratio,) = over([row], mine, "sdpa_cudnn")
+                rows.append([title, row["d"], *cells, number(ratio, 2)])
+    heads = ["pass", "d", "chapters 10, 11", "chapter 13", "SDPA cuDNN", "FlashAttention-4", "ours / cuDNN"]
+    dates = f"{of_hopper['date']} and {backward['date']}"
+    return shown(f"TFLOP/s on an {of_hopper['gpu']}, causal, bfloat16, N = 16384 ({dates})", heads, rows)
