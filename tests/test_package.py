@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("setuptools", minversion="77")
 
 ROOT = Path(__file__).parents[1]
-BUILT_FROM = ("pyproject.toml", "LICENSE", "flashlib", "tests", "tools")  # beside flashlib what must stay out
+PAPERS = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
+BUILT_FROM = (*PAPERS, "flashlib", "tests", "tools")  # the last two must stay out
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 IMPORT = """
 import json, sys

@@ -104,7 +104,7 @@ def test_a_text_without_its_place_is_refused():
 
 def test_every_chapter_is_registered_in_order():
     assert [c.slug for c in CHAPTERS] == [path.stem for path in notebooks.chapters(FOLDER)]
-    assert [c.number for c in CHAPTERS] == [f"{n:02d}" for n in range(16)]
+    assert [c.number for c in CHAPTERS] == [f"{n:02d}" for n in range(len(CHAPTERS))]
     with pytest.raises(KeyError, match="no chapter '99_none' .* there are 00_start_here, "):
         chapter("99_none")
 
@@ -133,6 +133,12 @@ def test_minutes_are_of_words_predictions_and_exercises():
     assert minutes.of(nb) == pytest.approx((27, 20, 25), abs=0.05)
     said = minutes.sentence(minutes.of(nb))  # rounded up
     assert said == "About 30 minutes, of which 20 are for exercises and 30 are optional."
+
+
+@pytest.mark.parametrize("rest", ["", " Builds on\nchapter 02."])
+def test_a_head_may_end_with_how_long_it_takes(rest):
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# T\n\n*About 99 minutes.{rest}*")])
+    assert minutes.stated(nb).cells[0].source == f"# T\n\n*About 5 minutes.{rest}*"
 
 
 @pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)

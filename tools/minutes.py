@@ -16,7 +16,7 @@ EXERCISE = re.compile(r"^\*(\d+) minutes · \w+\*$", re.MULTILINE)
 HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # one sign is the title, or a comment in code
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
 WORD = re.compile(r"\S*\w\S*")
-SAID = re.compile(r"\*About .*?\.(?=\s)", re.DOTALL)
+SAID = re.compile(r"\*About .*?\.(?=[\s*])", re.DOTALL)
 
 
 class Minutes(NamedTuple):

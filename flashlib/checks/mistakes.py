@@ -24,12 +24,15 @@ def chapter_of(text):
 
 
 def described(exercise):
-    """Yield the lines that describe the known mistakes of an exercise."""
+    """Yield the lines that describe the known mistakes of an exercise; ValueError names a way that is no edit."""
     program = exercise.known.program
     for mistake in tables()[exercise.known.table].values():
         yield f"{mistake.id}{'*' * mistake.often}: {mistake.sentence}"
         for way in mistake.ways:
-            texts = [text.splitlines() for text in (program.source, program.edited(way).source)]
+            try:
+                texts = [text.splitlines() for text in (program.source, program.edited(way).source)]
+            except ValueError as error:
+                raise ValueError(f"[{exercise.name}] {mistake.id}: {error}") from None
             yield from difflib.unified_diff(*texts, exercise.name, mistake.id, lineterm="")
             yield ""
 

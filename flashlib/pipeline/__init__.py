@@ -4,12 +4,12 @@ Hopper's kernels say which warp does what. A producer asks the copy unit for til
 and compute the softmax; barriers in shared memory say when a tile is there and when its slot is free. Here the
 roles are Python generators that yield what they do, see `commands`.
 
-    commands    what a role yields; Barrier, Slot, Program
-    state       what these do to barriers, slots and units, and what must never happen
-    schedules   `check`: every order in which it may happen, or many at random; the shortest that goes wrong
-    timeline    `run`: the one order that the speeds of a multiprocessor's units give, in clocks
-    protocol    the roles of our kernels
-    recorded    timelines of real kernels, from the clocks that they wrote
+    commands        what a role yields; Barrier, Slot, Program
+    multiprocessor  what these do to barriers, slots and units, and what must never happen
+    schedules       `check`: every order in which it may happen, or many at random; the shortest that goes wrong
+    timeline        `run`: the one order that the speeds of a multiprocessor's units give, in clocks
+    protocol        the roles of our kernels
+    measured        timelines of real kernels, from the clocks that they wrote
 """
 
 from flashlib.pipeline.commands import (

@@ -123,6 +123,19 @@ def test_the_readme_shows_the_totals():
     assert f"{len(answers.right())} right answers" in text
 
 
+def test_contributing_shows_the_totals():
+    origins = Counter(answer.origin for answer in answers.wrong())
+    table, terms, edit, written = (origins[name] for name in ("table", "terms", "edit", "written"))
+    said = (
+        f"There are {len(checks.EXERCISES)} exercises, {len(answers.wrong())} wrong answers, each rejected with "
+        f"its mistake named, and {len(answers.right())} right answers in other styles, each accepted. "
+        f"Of the wrong ones, {table} are made from the tables of known mistakes and {terms} by the same tables "
+        f"in kernels; {edit} are other edits of a solution, and {written} are written out."
+    )
+    text = " ".join((Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    assert said in text, f"write in CONTRIBUTING.md: {said}"
+
+
 def test_wrong_answers_are_many_and_none_is_a_solution():
     by_exercise = defaultdict(set)
     for answer in answers.wrong():

@@ -7,7 +7,8 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat")
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import solutions  # noqa: E402
+from flashlib.chapters import CHAPTERS as REGISTERED  # noqa: E402
+from flashlib.checks.engine import folders, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
 from tools import notebooks, solved  # noqa: E402
@@ -50,6 +51,19 @@ def test_no_tag_without_an_exercise():
 
 def test_every_exercise_has_a_solution_and_no_other():
     assert sorted(solutions.names()) == sorted(EXERCISES)
+
+
+def test_a_folder_of_a_chapter_is_registered_and_a_package():
+    inside = [path for path in folders.FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    unknown = {path.name for path in inside} - {chapter.name for chapter in REGISTERED}
+    assert not unknown, f"register {unknown} in flashlib/chapters.py, or their exercises are not found"
+    bare = [path.name for path in inside if not (path / "__init__.py").exists()]
+    assert not bare, f"{bare} have no __init__.py, so a wheel would lack them"
+
+
+def test_an_exercise_without_a_solution_is_named():
+    with pytest.raises(KeyError, match="the exercise none has no solution: write it below a line `# exercise"):
+        solutions.program("none")
 
 
 def test_the_name_of_an_exercise_hides_no_module():

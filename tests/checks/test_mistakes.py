@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 from flashlib.checks import EXERCISES, mistakes  # noqa: E402
+from flashlib.checks.engine import mistake_tables  # noqa: E402
 
 
 @pytest.mark.parametrize("text", ["6", "06", "06_tiling", "tiling", "Tiling"])
@@ -27,6 +28,13 @@ def test_each_row_is_described_and_each_way_shown_as_a_diff(exercise):
     assert sum(line.startswith("--- ") for line in lines) == len(ways)
     for row in mistakes.tables()[exercise.known.table].values():
         assert any(line.startswith(row.id) and line.endswith(row.sentence) for line in lines)
+
+
+def test_a_way_that_is_no_edit_is_named_with_its_row(monkeypatch):
+    row = mistake_tables.Mistake("never", "it is never made", ("y = 1",))
+    monkeypatch.setattr(mistakes, "tables", lambda: {"scores_for": {"never": row}})
+    with pytest.raises(ValueError, match=r"^\[scores_for\] never: 'y = 1' must replace one line"):
+        list(mistakes.described(EXERCISES["scores_for"]))
 
 
 def test_it_is_a_command():

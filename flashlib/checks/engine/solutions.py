@@ -37,7 +37,12 @@ def text(name):
 
 @cache
 def program(name) -> Program:
-    """Return the solution of the exercise `name` as a Program, whose edits are wrong answers."""
+    """Return the solution of the exercise `name` as a Program, whose edits are wrong answers; else KeyError."""
+    if name not in _sections():
+        raise KeyError(
+            f"the exercise {name} has no solution: write it below a line `# exercise: {name}` in "
+            "flashlib/checks/chapters/NAME/solutions.py, where NAME is a chapter of flashlib/chapters.py"
+        )
     imports, solution = _sections()[name]
     names = {}
     exec(compile(imports, f"<imports of {name}>", "exec"), names)
