@@ -15,7 +15,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks.engine import diagnosis, process, solutions  # noqa: E402
+from flashlib.checks.engine import diagnosis, exercises, process, solutions  # noqa: E402
 from tests.checks import answers  # noqa: E402
 
 SEED = 4711  # of the cases that are drawn, in tests the same every time
@@ -82,6 +82,8 @@ def verdict_here(answer, monkeypatch):
     without a grid: the interpreter, once it has run, no longer minds that.
     """
     with monkeypatch.context() as patch:
+        if answer.mistake == "not_ended":
+            patch.setattr(exercises, "LIMIT", 1)
         if hasattr(signal, "SIGPROF") and answer.mistake not in ("not_ended", "no_grid"):
             patch.setattr(process, "call", call_here)
         return checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
@@ -89,7 +91,7 @@ def verdict_here(answer, monkeypatch):
 
 @pytest.fixture
 def guesses(monkeypatch):
-    """Compute once what a known mistake gives in a case: all answers to an exercise are tried on the same cases."""
+    """Compute once what a known mistake gives in a case: all answers to an exercise have the same cases."""
     compute, known = diagnosis._Hypothesis._guess, {}
 
     def guess(hypothesis, n):

@@ -102,6 +102,7 @@ def test_without_a_gpu_numpy_is_timed_and_recorded(tmp_path):
 
 def test_tiles_of_512_hold_less_than_3_percent_of_plain_numpy_at_4096():
     Q, K, V = np.random.default_rng(0).standard_normal((3, 4096, cpu.D), dtype=np.float32)
+    cpu.tiled.attention(Q[:8], K, V)  # the first call of a process keeps what it imports
     plain = harness.peak_bytes(lambda: cpu.plain(Q, K, V, False))
     tiles = harness.peak_bytes(lambda: cpu.tiled.attention(Q, K, V, B_r=512, B_c=512))
     assert tiles < 0.03 * plain
