@@ -105,6 +105,7 @@ def test_the_example_becomes_a_notebook_and_a_solved_one(with_chapter_99):
     assert "99_temperature.ipynb" in made and "solutions/99_temperature.ipynb" in made and "failed" not in made
 
 
+@pytest.mark.process
 def test_the_known_mistakes_of_the_example_are_named(with_chapter_99):
     """Right answers are accepted, wrong ones named, and each mistake is shown."""
     assert "-    z = x / T\n+    z = x * T\n" in with_chapter_99("-m", "flashlib.checks.mistakes", "99")
