@@ -1,13 +1,13 @@
 """What can be chosen in MaskLab: the settings, what is accepted for each, and the mask that they make."""
 
 import re
-from numbers import Integral
 
 import numpy as np
 
 from flashlib import masks
 from flashlib.widgets.flash_player.tiled_widget import name_of
 from flashlib.widgets.mask_lab import expression
+from flashlib.widgets.settings import one_of, whole
 
 LARGEST = 96  # rows and keys: more could not be told apart
 COUNTS = {  # name: the smallest and largest value, and whether None is accepted
@@ -42,8 +42,8 @@ def checked(name, value):
     if name == "kind" and (not isinstance(value, str) or value not in KINDS):
         kinds = ", ".join(repr(kind) for kind in KINDS if kind != "given")
         raise ValueError(f"The kind of mask is {value!r:.60}; pass {kinds}, or one of flashlib.masks")
-    if name == "also" and (not isinstance(value, str) or value not in ALSO):
-        raise ValueError(f"also is {value!r:.60}; pass one of {', '.join(map(repr, ALSO))}")
+    if name == "also":
+        return one_of(name, value, ALSO)
     if name in TEXTS and not isinstance(value, str):
         raise TypeError(f"{name} is {value!r:.60}; pass a text, such as {TEXTS[name]!r}")
     if name == "lengths":
@@ -53,14 +53,9 @@ def checked(name, value):
     if name not in COUNTS:
         return value
     low, high, optional = COUNTS[name]
-    accepted = f"pass a whole number from {low} to {high}" + ", or None for no bound" * optional
     if value is None and optional:
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; {accepted}")
-    return int(value)
+    return whole(name, value, low, high, ", or None for no bound" * optional)
 
 
 def used(kind, also) -> list[str]:

@@ -5,13 +5,14 @@ import traitlets
 
 from flashlib.masks import Mask
 from flashlib.widgets.flash_player import FlashPlayer
+from flashlib.widgets.lab import Lab
 from flashlib.widgets.mask_lab import choices, figure, numbers, words
-from flashlib.widgets.widget import Widget, script, style
+from flashlib.widgets.widget import script, style
 
 SCRIPTS = "field", "settings", "scores", "counts", "mask_lab"
 
 
-class MaskLab(Widget):
+class MaskLab(Lab):
     """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
 
     mask: "causal", "window" (left, right), "prefix" (n), "documents" (lengths, a text or whole numbers; the rest
@@ -40,7 +41,7 @@ class MaskLab(Widget):
     B_c = traitlets.Int().tag(sync=True)
     d = traitlets.Int().tag(sync=True)
     result = traitlets.Dict().tag(sync=True)
-    _going_back = False
+    _texts = tuple(choices.TEXTS)
 
     def __init__(
         self,
@@ -67,14 +68,7 @@ class MaskLab(Widget):
         setting |= {"lengths": choices.as_text(lengths), "block": block, "share": share}
         setting |= {"line": line or choices.TEXTS["line"]}
         setting |= {"N_q": N_q, "N_k": N_k, "B_r": B_r, "B_c": B_c, "d": d}
-        try:
-            setting = {name: self._checked(name, value) for name, value in setting.items()}
-            result = self._computed(setting)
-        except (TypeError, ValueError) as error:
-            super().__init__(problem=f"{error}.")
-            return
-        super().__init__(**setting, result=result)
-        self.observe(self._changed, names=list(setting))
+        super().__init__(setting)
 
     @property
     def mask(self) -> Mask:
@@ -96,30 +90,8 @@ class MaskLab(Widget):
             raise ValueError("No mask was given; pass one, e.g. MaskLab(masks.window(8, 0))")
         return value
 
-    def _changed(self, change):
-        """Show a new setting; what is not accepted goes back, but a text stays as it was typed."""
-        if self._going_back:
-            return
-        shown = self.result["setting"]
-        wanted, good, problem = {name: getattr(self, name) for name in shown}, dict(shown), ""
-        for name, value in wanted.items():
-            try:
-                good[name] = self._checked(name, value)
-            except (TypeError, ValueError) as error:
-                if name not in choices.TEXTS:
-                    problem = f"{error}. It stays {shown[name]}."
-                elif name in choices.used(good["kind"], good["also"]):  # which stand before the texts
-                    problem = f"{error}."
-        try:
-            result = self._computed(good) if good != shown else self.result
-        except (TypeError, ValueError) as error:
-            good, result, problem = shown, self.result, f"{error}."
-        with self.hold_sync():
-            self.result, self.refused = result, problem
-            self._going_back = True
-            for name in good.keys() - choices.TEXTS.keys():
-                setattr(self, name, good[name])
-            self._going_back = False
+    def _used(self, setting):
+        return setting.keys() - choices.TEXTS.keys() | set(choices.used(setting["kind"], setting["also"]))
 
     def _computed(self, setting):
         sizes = {name: setting[name] for name in choices.SIZES}

@@ -1,9 +1,11 @@
 """What MergeTree accepts. Each check returns what it was given, made plain, or raises a sentence."""
 
 import re
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
+
+from flashlib.widgets.settings import is_whole
 
 MAX_N, MAX_d, MAX_LEAVES = 16, 4, 10
 LARGEST = 1e100  # of the values: their sums stay finite
@@ -38,7 +40,7 @@ def check_cuts(cuts, N):
     if not isinstance(cuts, list | tuple | np.ndarray):
         raise TypeError(f"cuts is {cuts!r:.30}; pass a list or a tuple: {accepted}")
     for cut in cuts:
-        if not _is_whole(cut):
+        if not is_whole(cut):
             raise TypeError(f"cuts has {cut!r:.30} in it; {accepted}")
         if not 1 <= cut < N:
             raise ValueError(f"cuts has {cut} in it; {accepted}")
@@ -51,7 +53,7 @@ def check_moves(moves, parts):
     """Return the moves as lists; raise TypeError or ValueError unless each can be made after those before it."""
     accepted = "accepted are [a, b], two nodes without a parent, and [], the identity as one more leaf"
     for move in moves:
-        if not isinstance(move, list | tuple) or len(move) not in (0, 2) or not all(map(_is_whole, move)):
+        if not isinstance(move, list | tuple) or len(move) not in (0, 2) or not all(map(is_whole, move)):
             raise TypeError(f"a move is {move!r:.30}; {accepted}")
     leaves = parts + sum(len(move) == 0 for move in moves)
     if leaves > MAX_LEAVES:
@@ -76,10 +78,6 @@ def check_order(order):
     if not seeded and order not in ("", *ORDERS):
         raise ValueError(f"order is {order!r:.40}; {accepted}")
     return ("random order", int(seeded[1])) if seeded else (order, None)
-
-
-def _is_whole(x):
-    return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def _numbers(name, X, accepted):

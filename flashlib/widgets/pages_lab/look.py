@@ -1,6 +1,5 @@
 """The state of an allocator, as it reports it: the pages and the length of each sequence."""
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -66,10 +65,6 @@ def raised(error) -> str:
 def shown(x) -> str:
     """Return the beginning of the repr of x, in one line."""
     return f"{' '.join(repr(x).split()):.60}"
-
-
-def is_whole(x):
-    return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def _kept(allocator, pages, n_pages):

@@ -1,8 +1,9 @@
 """The frames of PagesLab: an allocator runs a script, and is looked at after each operation."""
 
 from flashlib.widgets.pages_lab import rules, words
-from flashlib.widgets.pages_lab.look import Fault, Look, is_whole, look, raised, shown
+from flashlib.widgets.pages_lab.look import Fault, Look, look, raised, shown
 from flashlib.widgets.pages_lab.scenarios import longest
+from flashlib.widgets.settings import is_whole
 
 FREE, OWNED, SHARED, KEPT = "fosk"  # a page is one of these
 

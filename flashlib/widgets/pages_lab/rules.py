@@ -5,7 +5,8 @@
 
 import numpy as np
 
-from flashlib.widgets.pages_lab.look import Fault, ask, is_whole, shown
+from flashlib.widgets.pages_lab.look import Fault, ask, shown
+from flashlib.widgets.settings import is_whole
 
 ONE_OWNER = "A page is written only while it has one owner."
 

@@ -1,9 +1,10 @@
 """What can be chosen in SplitLab: the settings, and what is accepted for each."""
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 
 from flashlib import gpus
+from flashlib.widgets.settings import one_of, whole
 from flashlib.widgets.split_lab import model
 
 COUNTS = {  # name: the smallest and largest value
@@ -35,12 +36,7 @@ def stops(tiles) -> dict[str, list[int]]:
 
 def checked(name, value):
     """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
-    if name in CHOICES:
-        if not isinstance(value, str) or value not in CHOICES[name]:
-            raise ValueError(f"{name} is {value!r:.60}; pass one of {', '.join(map(repr, CHOICES[name]))}")
-        return value
-    low, high = COUNTS[name]
-    return _whole(name, value, low, high)
+    return one_of(name, value, CHOICES[name]) if name in CHOICES else whole(name, value, *COUNTS[name])
 
 
 def checked_record(record):
@@ -57,13 +53,4 @@ def checked_record(record):
         if isinstance(time, bool) or not isinstance(time, Real) or not 0 < time < math.inf:
             raise ValueError(f"record has a time of {time!r:.60} in it; {accepted}")
     most = COUNTS["parts"][1]
-    return [[_whole("a number of parts in record", parts, 1, most), float(time)] for parts, time in record]
-
-
-def _whole(name, value, low, high):
-    accepted = f"pass a whole number from {low} to {high}"
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; {accepted}")
-    return int(value)
+    return [[whole("a number of parts in record", parts, 1, most), float(time)] for parts, time in record]
