@@ -76,7 +76,8 @@ DISTURBED = """(root, name) => {
 # Change the first setting of a widget as a hand would; false if it has none.
 CHANGED = """root => {
     const kinds = "input[type=range]:enabled, select:enabled, input[type=checkbox]:enabled";
-    const control = [...root.querySelectorAll(kinds)].find((e) => !e.matches(".flash-scrub, .flash-speed") && e.checkVisibility());
+    const ours = (e) => !e.matches(".flash-scrub, .flash-speed") && e.checkVisibility();
+    const control = [...root.querySelectorAll(kinds)].find(ours);
     if (!control) return false;
     const up = Number(control.value) < Number(control.max);
     if (control.type === "checkbox") control.click();
