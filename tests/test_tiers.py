@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make test-all`: never a chapter, an exercise, a widget, a kernel or a list's entry."""
+"""What `make test` leaves to `make test-all`: never a chapter, exercise, widget, kernel or entry of a list."""
 
 import itertools
 import os
