@@ -70,10 +70,11 @@ class Cache(Pages):
         self._check_layer(layer)
         pages, rows = self._indices(slots.T)
         for store, scales, X in ((self.K, self.k_scale, K), (self.V, self.v_scale, V)):
-            X = X.detach() if self._torch else X
-            if scales is not None:
-                X, scale = quantised(X, store.dtype)
-                scales[layer][pages, :, rows] = scale.swapaxes(0, 1)
+            if not isinstance(X, np.ndarray):
+                X = X.detach()
+                if scales is not None:
+                    X, scale = quantised(X, store.dtype)
+                    scales[layer][pages, :, rows] = scale.swapaxes(0, 1)
             store[layer][pages, :, rows] = X.swapaxes(0, 1)
 
     def gather(self, sequence: int, layer: int = 0) -> tuple[Array, Array]:
@@ -88,7 +89,8 @@ class Cache(Pages):
                 X = X.float() * scales[layer][pages][..., None]
             X = X.swapaxes(0, 1).reshape(X.shape[1], -1, X.shape[-1])[:, :N]
             found.append(X.contiguous() if self._torch else np.ascontiguousarray(X))
-        return tuple(found)
+        K, V = found
+        return K, V
 
     def table(self, sequences: Sequence[int], width: int | None = None) -> Array:
         return self._as_stored(super().table(sequences, width))

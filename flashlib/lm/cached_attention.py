@@ -38,10 +38,11 @@ def gathered(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layer: int, new:
     """Write K and V (B, H_k, n, d) of new tokens; return O of Q (B, H_q, n, d) over each sequence, gathered."""
     cos, sin = (X[new.positions][:, None] for X in new.rotary)  # (B, 1, n, d / 2)
     Q, K = rotate(Q, cos, sin), rotate(K, cos, sin)
-    new.cache.write(new.slots, *(X.transpose(0, 1).flatten(1, 2) for X in (K, V)), layer=layer)
+    k, v = (X.transpose(0, 1).flatten(1, 2) for X in (K, V))  # (H_k, B n, d)
+    new.cache.write(new.slots, k, v, layer)
     O = []
     for q, sequence in zip(Q, new.sequences, strict=True):
-        k, v = (X.to(q.dtype) for X in new.cache.gather(sequence, layer))  # (H_k, N, d)
+        k, v = (torch.as_tensor(X).to(q.dtype) for X in new.cache.gather(sequence, layer))  # (H_k, N, d)
         n, N = q.shape[1], k.shape[1]
         seen = torch.ones(n, N, dtype=torch.bool, device=q.device).tril(N - n)
         O.append(scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=seen, enable_gqa=True))

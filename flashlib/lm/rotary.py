@@ -10,6 +10,7 @@ Source: Su and others, RoFormer (2021). Pairs are (x[k], x[k + d_rot / 2]), the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,8 @@ def rotate(X: Same, cos: Same, sin: Same) -> Same:
     """
     _check(X, cos, sin)
     columns = cos.shape[-1]
+    joined: Callable
+    cast: Callable
     if isinstance(X, np.ndarray):
         wide = np.result_type(X, cos, np.float32)
         joined, cast = np.concatenate, np.ndarray.astype
@@ -65,8 +68,8 @@ def rotate(X: Same, cos: Same, sin: Same) -> Same:
         joined, cast = torch.cat, torch.Tensor.to
         first, second, rest = X.split((columns, columns, X.shape[-1] - 2 * columns), -1)  # one gradient, not three
     first, second = cast(first, wide), cast(second, wide)
-    turned = first * cos - second * sin, second * cos + first * sin
-    return joined([*(cast(half, X.dtype) for half in turned), rest], -1)
+    left, right = first * cos - second * sin, second * cos + first * sin
+    return joined([cast(left, X.dtype), cast(right, X.dtype), rest], -1)
 
 
 def _check(X, cos, sin):
