@@ -9,8 +9,24 @@ a base-2 one is called `lse2`. `dX` is the gradient of a scalar with respect to 
 `delta = rowsum(dO * O)` is the paper's D, renamed because `d` is the head dimension.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
+
+if TYPE_CHECKING:  # only to name their types: this module imports neither
+    import numpy as np
+    import torch
+
+Array = Union["np.ndarray", "torch.Tensor"]
+"""For what takes either; what takes one of them names it."""
+
+Same = TypeVar("Same", "np.ndarray", "torch.Tensor")
+"""For what takes either, and returns the one that it was given."""
+
+DType = Union[str, type, "np.dtype", "torch.dtype"]
+"""A dtype by its name, or one of NumPy or torch."""
+
+Shape = tuple[int, ...]
 
 
 class Attention(NamedTuple):
@@ -84,3 +100,10 @@ class Traffic:
     @property
     def total(self) -> int:
         return self.read + self.written
+
+
+Loop = Callable[..., Iterator[Step]]
+"""A generator of steps, such as `flashlib.tiled.steps` or a learner's own."""
+
+Record = dict[str, Any]
+"""What is written as JSON, or was read from it."""
