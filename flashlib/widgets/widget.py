@@ -2,6 +2,7 @@
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets
@@ -13,12 +14,12 @@ SCRIPTS = "elements", "numbers", "colours", "motion", "transport", "controls", "
 SHEETS = "palette", "look"
 
 
-def script(*names):
+def script(*names: str) -> str:
     """Return the text of what the widgets share and of .js files of this folder: all a bundler would do."""
     return _join(*(f"shared/{name}.js" for name in SCRIPTS), *names)
 
 
-def style(*names):
+def style(*names: str) -> str:
     """Return the same for style sheets."""
     return _join(*(f"shared/{name}.css" for name in SHEETS), *names)
 
@@ -54,11 +55,11 @@ class Widget(anywidget.AnyWidget):
             cls._script, cls._esm = cls._esm, IMPORT
         super().__init_subclass__(**kwargs)
 
-    def figure(self):
+    def figure(self) -> Any:
         """Return a picture of the widget, with `png`, for viewers where nothing can play; None for none."""
         raise NotImplementedError
 
-    def suspend(self):
+    def suspend(self) -> None:
         """Close the widget; when it is shown again, it opens again."""
         if self.comm is None:
             return

@@ -5,6 +5,7 @@ import traitlets
 
 from flashlib import cost, tiled
 from flashlib.inputs import check_floating, check_gradient_inputs, resolve_scale
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.backward_player import figure
 from flashlib.widgets.backward_player.frames import GRADIENTS, errors, exact_gradients, in_words, pack, record
 from flashlib.widgets.flash_player.source import lines_of
@@ -71,7 +72,7 @@ class BackwardPlayer(TiledWidget):
         setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "wrt": wrt}
         super().__init__((Q, K, V, dO), N=N, d=d, seed=seed, scale=scale, **setting)
 
-    def figure(self, at=None):
+    def figure(self, at: int | None = None) -> Picture:
         """Return a picture of step `at`, 0 .. T - 1; default: one about two thirds through."""
         if self.problem:
             raise ValueError(self.problem)

@@ -1,5 +1,6 @@
 """ComparePlayers: both loop orders on the same inputs, side by side, each with its own meters."""
 
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.tile_order import draw_tile_orders
 from flashlib.types import Traffic
 from flashlib.widgets.flash_player.frames import record
@@ -24,7 +25,7 @@ class ComparePlayers(TiledWidget):
         setting = {"B_r": B_r, "B_c": B_c, "causal": causal}
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, mask=mask, **setting)
 
-    def figure(self):
+    def figure(self) -> Picture:
         """Return a picture of the order in which each computes the tiles, and of the bytes that it moves."""
         if self.problem:
             raise ValueError(self.problem)

@@ -1,10 +1,13 @@
 """What the widgets that play a tiling have in common: inputs, settings and their ranges, limits."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import traitlets
 
 from flashlib import cost, masks, tiled
 from flashlib.inputs import check_counts, check_floating, check_shapes, resolve_scale
+from flashlib.masks import Mask
 from flashlib.widgets.flash_player.frames import pack
 from flashlib.widgets.lab import Lab
 
@@ -25,9 +28,10 @@ class TiledWidget(Lab):
     """
 
     _shows = "frames"
-    _names = ("Q", "K", "V")
+    _names: tuple[str, ...] = ("Q", "K", "V")
     _relief = "a larger B_c"  # makes fewer numbers
-    _opens_at, _inputs, _seed = None, (), 0
+    _opens_at, _seed = None, 0
+    _inputs: tuple[np.ndarray, ...] = ()
 
     B_r = traitlets.Int().tag(sync=True)
     B_c = traitlets.Int().tag(sync=True)
@@ -193,13 +197,13 @@ class TiledWidget(Lab):
         return ranges | {name: [low, max(high, {"N": N, "d": d}[name])] for name, (low, high) in RANDOM.items()}
 
 
-def name_of(mask):
+def name_of(mask: Mask) -> str:
     """Return a mask in a word or more, such as "window & softcap"."""
     sign = {masks.Both: " & ", masks.Either: " | "}.get(type(mask))
-    return sign.join(map(name_of, mask.parts)) if sign else type(mask).__name__.lower()
+    return sign.join(map(name_of, mask.parts)) if sign else type(mask).__name__.lower()  # type: ignore[attr-defined]
 
 
-def random_inputs(N, d, seed, count):
+def random_inputs(N: int, d: int, seed: int, count: int) -> tuple[np.ndarray, ...]:
     """Return Q, K, V, ..., each (N, d), normal, float64; raises TypeError or ValueError for sizes below 1."""
     check_counts(at_least=1, N=N, d=d)
     check_counts(seed=seed)
@@ -207,7 +211,7 @@ def random_inputs(N, d, seed, count):
     return tuple(rng.normal(size=(N, d)) for _ in range(count))
 
 
-def sizes_of(inputs):
+def sizes_of(inputs: Sequence[np.ndarray]) -> tuple[int, int, int]:
     """Return N_q, N_k and d."""
     Q, K, *_ = inputs
     return len(Q), len(K), Q.shape[1]

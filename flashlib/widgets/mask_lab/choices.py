@@ -1,10 +1,12 @@
 """What can be chosen in MaskLab: the settings, what is accepted for each, and the mask that they make."""
 
 import re
+from typing import Any
 
 import numpy as np
 
 from flashlib import masks
+from flashlib.masks import Mask
 from flashlib.widgets.flash_player.tiled_widget import name_of
 from flashlib.widgets.mask_lab import expression
 from flashlib.widgets.settings import one_of, whole
@@ -37,7 +39,7 @@ SIZES = "N_q", "N_k", "B_r", "B_c", "d"
 MOST_SHOWN = 8  # lengths in the code
 
 
-def checked(name, value):
+def checked(name: str, value: Any) -> Any:
     """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
     if name == "kind" and (not isinstance(value, str) or value not in KINDS):
         kinds = ", ".join(repr(kind) for kind in KINDS if kind != "given")
@@ -58,12 +60,12 @@ def checked(name, value):
     return whole(name, value, low, high, ", or None for no bound" * optional)
 
 
-def used(kind, also) -> list[str]:
+def used(kind: str, also: str) -> list[str]:
     """Return the names of the settings that decide the mask."""
     return [*KINDS[kind], *(KINDS[also] if also not in ("none", kind) else ())]
 
 
-def as_text(lengths):
+def as_text(lengths: Any) -> Any:
     """Return lengths, (20, 9), as the text that is typed; anything else as it is."""
     try:
         return lengths if isinstance(lengths, str) else ", ".join(map(str, lengths))
@@ -71,7 +73,7 @@ def as_text(lengths):
         return lengths
 
 
-def read_lengths(text) -> list[int]:
+def read_lengths(text: str) -> list[int]:
     """Return the lengths of documents in a text; raise ValueError unless they are numbers of at least 1."""
     words = re.split(r"[\s,]+", text.strip(" ,\t\n"))
     bad = [word for word in words if not re.fullmatch(r"0*[1-9][0-9]{0,3}", word)]
@@ -83,14 +85,14 @@ def read_lengths(text) -> list[int]:
     return [int(word) for word in words]
 
 
-def pack(lengths, N) -> list[int]:
+def pack(lengths: list[int], N: int) -> list[int]:
     """Return the lengths as N tokens hold them: what goes beyond is cut off, what is left is one more document."""
     ends = np.minimum(np.cumsum(lengths), N)
     packed = np.diff(ends, prepend=0)
     return [int(length) for length in [*packed, N - ends[-1]] if length]
 
 
-def table(block, share, N_q, N_k):
+def table(block: int, share: int, N_q: int, N_k: int) -> np.ndarray:
     """Return a table of blocks, of which `share` percent are seen: the diagonal first, then at random."""
     T_r, T_c = -(-N_q // block), -(-N_k // block)
     order = np.random.default_rng(0).random((T_r, T_c))
@@ -103,11 +105,11 @@ def table(block, share, N_q, N_k):
     return chosen.reshape(T_r, T_c)
 
 
-def make(setting, given=None):
+def make(setting: dict, given: Mask | None = None) -> tuple[Any, str]:
     """Return the mask of a setting, and Python that makes it; `given` is that of the kind "given"."""
     kind, also = setting["kind"], setting["also"]
     if kind == "given":
-        mask, code = given, name_of(given)
+        mask, code = given, name_of(given)  # type: ignore[arg-type]
     else:
         mask, code = MADE[kind](setting)
     if also in ("none", kind):

@@ -2,30 +2,31 @@
 
 import ast
 import re
+from collections.abc import Callable
 
 import numpy as np
 
 LONGEST = 200  # characters
 ACCEPTED = "comparisons, + - * / // %, & | ~, numbers, r, c, N_q, N_k, abs, min and max"
 # No power: with it a short line computes without end, or fills the memory.
-OPERATORS = "Lt LtE Gt GtE Eq NotEq Add Sub Mult Div FloorDiv Mod BitAnd BitOr USub UAdd Invert"
-OPERATORS = tuple(getattr(ast, name) for name in OPERATORS.split())
+NAMES = "Lt LtE Gt GtE Eq NotEq Add Sub Mult Div FloorDiv Mod BitAnd BitOr USub UAdd Invert"
+OPERATORS = tuple(getattr(ast, name) for name in NAMES.split())
 NUMPY = {"abs": "np.abs", "min": "np.minimum", "max": "np.maximum"}  # as `code` writes them
 FROM_NUMPY = {numpy: name for name, numpy in NUMPY.items()}
 
 
-def minimum(a, b):
+def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a + (b - a) * (b < a)  # of arrays and tensors alike
 
 
-def maximum(a, b):
+def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a + (b - a) * (b > a)
 
 
 FUNCTIONS = {"abs": abs, "min": minimum, "max": maximum}
 
 
-def read(text, N_q, N_k):
+def read(text: str, N_q: int, N_k: int) -> Callable:
     """Return what a line says as f(r, c) of positions, arrays or torch tensors of whole numbers, which gives bool.
 
     Raises ValueError, in a sentence, for all but comparisons of what ACCEPTED names; f too where it divides by 0.
@@ -51,7 +52,7 @@ def read(text, N_q, N_k):
     return seen
 
 
-def code(text, N_q, N_k) -> str:
+def code(text: str, N_q: int, N_k: int) -> str:
     """Return a line that `read` accepts as Python that NumPy computes, with the sizes as numbers."""
     names = NUMPY | {"N_q": str(N_q), "N_k": str(N_k)}
     lines = (line.partition("#")[0] for line in _without_numpy(text).splitlines())  # no text has a #

@@ -1,9 +1,12 @@
 """MaskLab: which tiles a mask hides, leaves whole or cuts, what each row sees, and what is left to compute."""
 
+from typing import Any
+
 import numpy as np
 import traitlets
 
 from flashlib.masks import Mask
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.flash_player import FlashPlayer
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.mask_lab import choices, figure, numbers, words
@@ -75,7 +78,7 @@ class MaskLab(Lab):
         """The mask that is shown."""
         return self._mask
 
-    def play(self, d=4, seed=0, **setting) -> FlashPlayer:
+    def play(self, d: int = 4, seed: int = 0, **setting: Any) -> FlashPlayer:
         """Return a FlashPlayer of this mask, with these tiles: random Q (N_q, d), K and V (N_k, d).
 
         Other arguments, such as order, are those of FlashPlayer.
@@ -113,7 +116,7 @@ class MaskLab(Lab):
         rows = words.rows(result, *(setting[name] for name in ("N_q", "N_k", "B_r", "B_c")))
         return result | {"rows": rows}
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

@@ -2,6 +2,7 @@
 
 import re
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ ORDERS = ("left to right", "balanced", "random order")
 WORDS_OF_X = f"accepted are 2 to {MAX_N} numbers, finite or -inf, e.g. [1, 3, 2, -inf]"
 
 
-def check_row(x):
+def check_row(x: object) -> np.ndarray:
     """Return x as a new fp64 array (N,); raise TypeError or ValueError unless it is a row that can be shown."""
     row = _numbers("x", x, WORDS_OF_X)
     if row.ndim != 1 or not 2 <= len(row) <= MAX_N:
@@ -23,7 +24,7 @@ def check_row(x):
     return row
 
 
-def check_values(V, N):
+def check_values(V: object, N: int) -> np.ndarray:
     """Return V as a new fp64 array (N, d); raise TypeError or ValueError unless it fits a row of N scores."""
     accepted = f"expected ({N}, d) with d from 1 to {MAX_d}, a row of values for each score of x"
     values = _numbers("V", V, accepted)
@@ -34,7 +35,7 @@ def check_values(V, N):
     return values
 
 
-def check_cuts(cuts, N):
+def check_cuts(cuts: object, N: int) -> list[int]:
     """Return the cuts in order; raise TypeError or ValueError unless each is a place between two of N scores."""
     accepted = f"accepted are whole numbers from 1 to {N - 1}, each once, e.g. ({N // 2},)"
     if not isinstance(cuts, list | tuple | np.ndarray):
@@ -49,7 +50,7 @@ def check_cuts(cuts, N):
     return sorted(map(int, cuts))
 
 
-def check_moves(moves, parts):
+def check_moves(moves: Any, parts: int) -> list[list[int]]:
     """Return the moves as lists; raise TypeError or ValueError unless each can be made after those before it."""
     accepted = "accepted are [a, b], two nodes without a parent, and [], the identity as one more leaf"
     for move in moves:
@@ -69,7 +70,7 @@ def check_moves(moves, parts):
     return [list(map(int, move)) for move in moves]
 
 
-def check_order(order):
+def check_order(order: object) -> tuple[str, int | None]:
     """Return the name of an order and its seed, or None; raise TypeError or ValueError for anything else."""
     accepted = f"accepted are {', '.join(map(repr, ORDERS))}, or 'random order 3' for one of a million"
     if not isinstance(order, str):

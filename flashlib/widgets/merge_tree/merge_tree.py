@@ -3,6 +3,7 @@
 import numpy as np
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.merge_tree import figure
@@ -114,7 +115,7 @@ class MergeTree(Lab):
         found = differences(a, b, self._V.shape[1])
         return max(found[name] for name in "mlO")
 
-    def figure(self):
+    def figure(self) -> Picture:
         """Return a picture of the tree. What is not merged yet is merged from left to right there."""
         return figure.draw(self._x, self._V, self.cuts, self.moves, self.plain_mean)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets.lab import Lab
@@ -56,14 +57,14 @@ class OnlineSoftmaxLab(Lab):
         }
 
     @property
-    def x(self):
+    def x(self) -> np.ndarray:
         return self._scan["x"].copy()
 
     @x.setter
-    def x(self, x):
+    def x(self, x: object) -> None:
         self.typed = write(check_row(x))
 
-    def figure(self, at=None):
+    def figure(self, at: int | None = None) -> Picture:
         """Return a picture of the scan after the score `at`, 0 .. N - 1; default: one where m grew."""
         at = telling_step(self._scan["steps"]) if at is None else at
         return draw(self._scan, at, self.rescale)

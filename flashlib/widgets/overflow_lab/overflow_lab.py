@@ -6,6 +6,7 @@ from numbers import Real
 import numpy as np
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.overflow_lab import figure
 from flashlib.widgets.overflow_lab.numbers import (
@@ -104,7 +105,7 @@ class OverflowLab(Lab):
             "words": explain(f, row),
         }
 
-    def figure(self):
+    def figure(self) -> Picture:
         """Return a Picture of the exponentials on the axis of the dtype's range, and of the numbers."""
         return figure.draw(self.result)
 

@@ -5,6 +5,7 @@ import inspect
 import traitlets
 
 from flashlib.cache.pages import Pages
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.pages_lab import figure, scenarios, words
 from flashlib.widgets.pages_lab.exercise import as_played
@@ -70,7 +71,7 @@ class PagesLab(Lab):
             **{"names": scenarios.names(ops), "longest": scenarios.longest(ops), "frames": frames},
         }
 
-    def figure(self, at=None):
+    def figure(self, at: int | None = None) -> Picture:
         """Return a picture of frame `at`; default: the one that shows most, see `figure.telling`."""
         return figure.draw(self.result, at)
 

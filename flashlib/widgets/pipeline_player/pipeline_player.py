@@ -2,6 +2,7 @@
 
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, Timeline, check, protocol, run
 from flashlib.widgets.pipeline_player import figure, words
 from flashlib.widgets.pipeline_player.actions import Replay
@@ -41,7 +42,7 @@ class PipelinePlayer(Widget):
         else:
             super().__init__(result=result)
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

@@ -28,7 +28,7 @@ class PredictionCard(Widget):
         if keep:
             self.observe(lambda change: keep(change.new), names="given")
 
-    def figure(self):
+    def figure(self) -> None:
         """Return None: where nothing can be typed, the question above is enough."""
 
     def __repr__(self):

@@ -12,6 +12,6 @@ STOPS = {  # of the sliders
 }
 
 
-def checked(name, value):
+def checked(name: str, value: object) -> object:
     """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
     return one_of(name, value, SCENARIOS) if name == "scenario" else whole(name, value, *COUNTS[name])

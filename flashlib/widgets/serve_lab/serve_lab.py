@@ -2,6 +2,7 @@
 
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.serve_lab import choices, figure, runs, words
 from flashlib.widgets.serve_lab.account import Account
@@ -66,7 +67,7 @@ class ServeLab(Lab):
             "frames": account.padded(steps),
         }
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

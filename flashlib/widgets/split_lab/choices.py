@@ -28,18 +28,18 @@ STOPS = {  # of the sliders
 }
 
 
-def stops(tiles) -> dict[str, list[int]]:
+def stops(tiles: int) -> dict[str, list[int]]:
     """Return the stops of the sliders; those of parts end at what can be made of so many tiles, and asked for."""
     most = min(tiles, model.MOST_PARTS)
     return STOPS | {"parts": sorted({*(n for n in STOPS["parts"] if n <= most), most})}
 
 
-def checked(name, value):
+def checked(name: str, value: object) -> object:
     """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
     return one_of(name, value, CHOICES[name]) if name in CHOICES else whole(name, value, *COUNTS[name])
 
 
-def checked_record(record):
+def checked_record(record: object) -> list[list[float]]:
     """Return measured times as [parts, microseconds]; raise TypeError or ValueError unless they are such pairs."""
     accepted = "pass a list of (parts, microseconds), e.g. [(1, 64.5), (8, 12.3)]"
     if record is None:
@@ -50,7 +50,7 @@ def checked_record(record):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise TypeError(f"record has {pair!r:.60} in it; {accepted}")
         time = pair[1]
-        if isinstance(time, bool) or not isinstance(time, Real) or not 0 < time < math.inf:
+        if isinstance(time, bool) or not isinstance(time, Real) or not 0 < time < math.inf:  # type: ignore[operator]
             raise ValueError(f"record has a time of {time!r:.60} in it; {accepted}")
     most = COUNTS["parts"][1]
     return [[whole("a number of parts in record", parts, 1, most), float(time)] for parts, time in record]

@@ -3,6 +3,7 @@
 import traitlets
 
 from flashlib.gpus import GPUS
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
 from flashlib.softmax import State
 from flashlib.types import Attention
@@ -110,7 +111,7 @@ class SplitLab(Lab):
             "default": call.default,
         }
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

@@ -4,6 +4,7 @@ import traitlets
 
 from flashlib import cost
 from flashlib.inputs import check_causal
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.settings import one_of, whole
@@ -60,7 +61,7 @@ class TilingLab(Lab):
         stops = {name: sorted({*STOPS[name], self._first[name], setting[name]}) for name in STOPS}
         return {"setting": setting, **setting, "stops": stops, **compute(**setting)}
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):
