@@ -66,7 +66,7 @@ page: setup ## save a chapter as a page that plays without Python, in pages/ (CH
 check: $(TESTS) ## check code and notebooks: style, format, the widgets' JavaScript; writes nothing
 	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
 	$(PY) -m ruff format --no-cache --check . || status=1; \
-	$(PY) -m tools.lint_widgets || status=1; exit $$status
+	$(dir $(PY))oxlint flashlib/widgets || status=1; exit $$status
 
 fix: $(TESTS) ## repair what `make check` complains about, where a tool can
 	@$(PY) -m ruff check --no-cache --fix --exit-zero .

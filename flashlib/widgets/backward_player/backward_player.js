@@ -1,5 +1,19 @@
 // BackwardPlayer: plays a pass of the backward that Python recorded. All numbers drawn are read from its buffer.
 
+import { div, h } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { GradientChip } from "./chip.js";
+import { ErrorCurve } from "./errors.js";
+import { BackwardFrames } from "./frames.js";
+import { GradientLegend } from "./legend.js";
+import { GradientMemory } from "./memory.js";
+import { backwardEquations, backwardSentence } from "./words.js";
+import { counted } from "../flash_player/frames.js";
+import { Grid } from "../flash_player/grid.js";
+import { Lines } from "../flash_player/lines.js";
+import { Stepped } from "../flash_player/stepped.js";
+import { bringOrLight, send } from "../flash_player/travel.js";
+
 const GRADIENT_SLICES = {
   Q: ["Q_i", "i"],
   dO: ["dO_i", "i"],

@@ -1,8 +1,12 @@
 // SRAM in the backward pass: from the tiles that are loaded through S, P, dP and dS to the sums that are kept.
 
+import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
+import { span } from "../flash_player/frames.js";
+import { cellsIn, heatWidth, NamedTile, WITHOUT_NUMBERS } from "../flash_player/matrix.js";
+
 const LANE = 632; // for the tiles of a lane beside each other, in pixels
 
-class GradientChip {
+export class GradientChip {
   static key = ({ wrt }) => wrt;
 
   /** pressed is called with the row of Q that was clicked. */

@@ -1,8 +1,12 @@
 // How far the gradients are from exact ones, over the steps.
 
+import { div, h, note, panel, setText, svg, symbol } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { counted } from "../flash_player/frames.js";
+
 const CURVE = { width: 1000, height: 100 }; // units of the picture, which takes the room that there is
 
-class ErrorCurve {
+export class ErrorCurve {
   static key = ({ wrt }) => wrt;
 
   constructor({ gradients, pass }) {

@@ -1,5 +1,7 @@
 // The frames of a pass of the backward: its parts, its numbers, its errors.
 
+import { Trace } from "../flash_player/frames.js";
+
 /** For the two passes: which blocks stay and sum, the tensors that stay and that pass by, the matrices of a step. */
 const PASSES = {
   kv: {
@@ -24,7 +26,7 @@ const PASSES = {
   },
 };
 
-class BackwardFrames extends Trace {
+export class BackwardFrames extends Trace {
   constructor(raw) {
     super(raw, ["load", "scores", "weights", "dP", "dS", "add", "store"]);
     const { inputs, N_q, N_k, d, steps, pass } = this;

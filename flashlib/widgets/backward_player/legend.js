@@ -1,6 +1,9 @@
 // What each mark of the backward player means; only the marks that can be there.
 
-class GradientLegend {
+import { h } from "../shared/elements.js";
+import { legendOf, mark, scaleMark } from "../flash_player/legend.js";
+
+export class GradientLegend {
   static key = ({ causal, T, T_r, T_c }) => [causal, T < T_r * T_c];
 
   constructor({ causal, T, T_r, T_c }) {

@@ -1,6 +1,9 @@
 // HBM in the backward pass: what it reads, and the gradients as they are stored.
 
-class GradientMemory extends Hbm {
+import { span } from "../flash_player/frames.js";
+import { Hbm } from "../flash_player/memory.js";
+
+export class GradientMemory extends Hbm {
   static key = ({ N_q, N_k, d, wrt, dtype }) => [N_q, N_k, d, wrt, dtype];
 
   constructor(frames) {

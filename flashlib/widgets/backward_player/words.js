@@ -1,7 +1,9 @@
 // What a frame of the backward pass does, as an equation, and to one row in words.
 
+import { inBrackets, number } from "../shared/numbers.js";
+
 /** What each part of a step does, in a word or two, and as an equation. */
-const backwardEquations = ({ wrt }) => ({
+export const backwardEquations = ({ wrt }) => ({
   load: [
     "load",
     wrt === "kv"
@@ -52,7 +54,7 @@ const TOLD = {
       : `Row block ${i} has met all its column blocks: dQ_${i} · scale goes to HBM, once. S, P, dP and dS are dropped.`,
 };
 
-function backwardSentence(frames, at, selected) {
+export function backwardSentence(frames, at, selected) {
   const { k, step, part } = at;
   const { numbers, errors, wrt } = frames;
   const { lse, delta, ...cells } = frames.row(step, selected - step.rows[0]);

@@ -1,5 +1,12 @@
 // CompilerLab: what the compiler makes of a kernel. Python compiles; this asks, shows, and says what it waits for.
 
+import { div, h, setSentence, typeset } from "../shared/elements.js";
+import { Widget } from "../shared/widget.js";
+import { controlsOf } from "./controls.js";
+import { Listing } from "./listing.js";
+import { Status } from "./status.js";
+import { Instructions, Takes } from "./tables.js";
+
 class CompilerLab extends Widget {
   constructor(context) {
     super(context, "compiler-lab", "what the compiler makes of a kernel");

@@ -1,5 +1,8 @@
 // CompilerLab's controls.
 
+import { choice, toggle } from "../shared/controls.js";
+import { h, note, symbol } from "../shared/elements.js";
+
 const NAMED = { B_r: "B_r, rows of a tile", B_c: "B_c, keys of a tile", d: "d, head size" };
 const DTYPES = [
   ["bfloat16", "bf16", "2 bytes an item"],
@@ -38,7 +41,7 @@ function list(name, label, offered, change) {
 }
 
 /** All controls by the name of their setting, in the order of the page. */
-function controlsOf(offered, ask) {
+export function controlsOf(offered, ask) {
   const listed = (name, label, entries = offered[name]) =>
     list(name, label, entries, (value) => ask({ [name]: value }));
   const dtype = choice("dtype", "dtype", DTYPES, (value) => ask({ dtype: value }));

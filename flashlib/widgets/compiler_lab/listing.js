@@ -1,5 +1,9 @@
 // What a kernel became, as text.
 
+import { choice } from "../shared/controls.js";
+import { h, note, setText } from "../shared/elements.js";
+import { isSaved } from "../shared/widget.js";
+
 const KINDS = [
   ["ttgir", "TTGIR", "Triton's: tiles, and where they lie"],
   ["ptx", "PTX", "one thread, with as many registers as it likes"],
@@ -11,7 +15,7 @@ const lines = (n) => `${n.toLocaleString("en")} ${n === 1 ? "line" : "lines"}`;
  * The loop of a listing, in a box that scrolls, and all of it in a fold. `ask(kind)` asks for that when it is opened;
  * `lost` says whether Python does not hear.
  */
-class Listing {
+export class Listing {
   constructor(ask, lost) {
     Object.assign(this, { ask, lost, kind: "ttgir" });
     this.choice = choice("listing", "listing", KINDS, (kind) => this.#choose(kind));

@@ -1,10 +1,12 @@
 // What the compiler is at, and what can be done about it.
 
+import { div, h, setSentence, setText } from "../shared/elements.js";
+
 /**
  * A line: "Compiling ... 3 s", why it failed, that it was cancelled, or how long it took. `doing` has what its
  * buttons do: cancel, again, back (to the settings of what is shown); `lost` says whether Python does not hear.
  */
-class Status {
+export class Status {
   constructor(doing, lost) {
     this.lost = lost;
     this.words = h("span", { role: "status" });

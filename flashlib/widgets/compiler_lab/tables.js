@@ -1,7 +1,9 @@
 // What a kernel became: what it takes of the GPU, and its instructions.
 
+import { div, h, note, panel } from "../shared/elements.js";
+
 /** What a program takes, of what there is. */
-class Takes {
+export class Takes {
   constructor() {
     this.list = h("dl", {});
     this.element = panel("compiler-takes", "Registers and memory", note("of what the GPU has"), this.list);
@@ -31,7 +33,7 @@ class Takes {
 const COLUMNS = ["PTX", "SASS", "PTX", "SASS"];
 
 /** Which instructions are written, and how often. */
-class Instructions {
+export class Instructions {
   constructor() {
     this.body = h("tbody", {});
     const over = (text) => h("th", { scope: "colgroup", colspan: 2 }, text);

@@ -1,12 +1,15 @@
 // One row of the block as bars: what it has summed shrinks by alpha where its maximum grew.
 
+import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
+import { between, exact, number } from "../shared/numbers.js";
+
 /** Whether what was summed changes in this part of a step. */
-const sums = (part) => part === "rescale" || part === "add";
+export const sums = (part) => part === "rescale" || part === "add";
 
 const COLUMNS = 32; // of O_acc, at most
 
 /** m, alpha, l and O_acc of one row, as numbers and bars; dashed, what they were before this step. */
-class RowBars {
+export class RowBars {
   static key = ({ d }) => d;
 
   constructor(frames) {

@@ -1,9 +1,16 @@
 // SRAM: the tiles held now, what they take of it, and the state of each row of the block.
 
+import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
+import { between, exact, number } from "../shared/numbers.js";
+import { sums } from "./bars.js";
+import { bytes, span } from "./frames.js";
+import { CELL, cellsIn, heatWidth, Matrix, NamedTile, WITHOUT_NUMBERS } from "./matrix.js";
+import { Views } from "./views.js";
+
 const TABLE = { rows: 8, cut: 6, cols: 4 }; // at most; shown of more; of O_acc, with its numbers
 const TILES = 508; // for Q_i, K_j, V_j, S_ij and P_ij beside each other, in pixels
 
-class Chip {
+export class Chip {
   static key = () => 0;
 
   constructor(frames, pressed) {

@@ -1,5 +1,14 @@
 // ComparePlayers: both loop orders on the same inputs, step by step, each with its own meters.
 
+import { div, h, note } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { bytes, Frames } from "./frames.js";
+import { Grid } from "./grid.js";
+import { Legend, paintScale } from "./legend.js";
+import { Memory } from "./memory.js";
+import { Stepped } from "./stepped.js";
+import { Views } from "./views.js";
+
 const SIDES = {
   fa1: ["FA1", "K and V outside: m, l and O of every row block go to HBM and back"],
   fa2: ["FA2", "Q outside: the state stays on chip, K and V are read again"],

@@ -1,5 +1,8 @@
 // The controls of a tiling that Python answers: of these, the ones that a widget has.
 
+import { choice, slider, toggle } from "../shared/controls.js";
+import { h } from "../shared/elements.js";
+
 const SLIDERS = {
   B_r: "B_r, rows of a block of Q",
   B_c: "B_c, rows of a block of K and V",
@@ -25,7 +28,7 @@ const CHOICES = {
 };
 
 /** `blocks`: the sizes of blocks; `others`: all else, inputs among them. */
-class TilingControls {
+export class TilingControls {
   constructor(widget) {
     this.model = widget.model;
     const sent = this.model.get("frames");

@@ -1,5 +1,20 @@
 // FlashPlayer: plays the steps that Python recorded. All numbers drawn are read from the one buffer it sent.
 
+import { div, h, note, setSentence } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { RowBars } from "./bars.js";
+import { Chip } from "./chip.js";
+import { Frames } from "./frames.js";
+import { Grid } from "./grid.js";
+import { guide } from "./guide.js";
+import { drawErrors, verdict } from "./learner.js";
+import { Legend } from "./legend.js";
+import { Lines } from "./lines.js";
+import { Memory } from "./memory.js";
+import { Stepped } from "./stepped.js";
+import { bringOrLight, send } from "./travel.js";
+import { forwardEquations, sentence } from "./words.js";
+
 const SLICES = { Q: ["Q_i", "i"], K: ["K_j", "j"], V: ["V_j", "j"] };
 const LIT = { scores: ["Q_i", "K_j"], maximum: ["S_ij"], weights: ["S_ij"], add: ["P_ij", "V_j"] };
 

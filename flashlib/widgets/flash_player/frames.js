@@ -1,19 +1,21 @@
 // What frames.py packed, unpacked: the steps and their numbers, and the frames that they are played as.
 
+import { float64 } from "../shared/numbers.js";
+
 /** The parts of a step of the forward pass. Each is a frame of its own; `store` only where a step stores. */
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
 
 /** "row 4" or "rows 4–7", from the first and the last + 1. */
-const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}` : `s ${start}–${stop - 1}`}`;
+export const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}` : `s ${start}–${stop - 1}`}`;
 
 /** "1 step" or "5 steps". */
-const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
+export const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 
 /** A count of bytes, every digit of it: 12 345 B. */
-const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
+export const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 
 /** What Python sent: sizes, the steps with the offset of each array in `numbers`, and the writes of what is stored. */
-class Trace {
+export class Trace {
   constructor(raw, parts) {
     Object.assign(this, raw, { parts });
     this.numbers = float64(raw.buffer);
@@ -114,7 +116,7 @@ class Trace {
 }
 
 /** The frames of the forward pass. */
-class Frames extends Trace {
+export class Frames extends Trace {
   constructor(raw) {
     super(raw, PARTS);
     const { inputs, N_q, N_k, d } = this;

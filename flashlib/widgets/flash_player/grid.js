@@ -1,8 +1,13 @@
 // S: the grid of tiles, each to come, in SRAM now, computed and dropped, cut by the mask, or skipped.
 
+import { div, h, note, panel, setText, svg, typeset } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { mark } from "./legend.js";
+import { Matrix } from "./matrix.js";
+
 const GRID = { room: 168, cell: 30 }; // for S and for a cell of it, in pixels
 
-class Grid {
+export class Grid {
   static key = () => 0;
 
   /** pressed is called with the index of a step whose tile was clicked; room: for S, in pixels. */

@@ -1,10 +1,14 @@
 // A learner's own steps: where they part from the truth, as marks under the scrub bar and in words.
 
+import { setText, svg } from "../shared/elements.js";
+import { between, number } from "../shared/numbers.js";
+import { counted } from "./frames.js";
+
 /** An error in words; Python, which cannot send infinity or NaN, sends 1e300 for both. */
 const size = (error) => (error < 1e300 ? number(error) : "∞ or NaN");
 
 /** How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1; and in words. */
-function drawErrors(element, scale, { learner: { errors, tolerance }, T }) {
+export function drawErrors(element, scale, { learner: { errors, tolerance }, T }) {
   const height = (error) =>
     error > tolerance ? between(0.25, 1 - Math.log10(error) / Math.log10(tolerance), 1) : 0;
   const bars = errors.map((error, k) => `M${k} 1V${1 - height(error)}H${k + 0.8}V1z`).join("");
@@ -20,7 +24,7 @@ function drawErrors(element, scale, { learner: { errors, tolerance }, T }) {
 }
 
 /** What there is to say of a learner's steps at a frame. */
-function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
+export function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
   const { first, missed, remark, errors, tolerance, O } = learner;
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {

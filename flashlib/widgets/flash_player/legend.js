@@ -1,9 +1,11 @@
 // What each mark means that is not explained where it is.
 
-/** A mark as the style sheet draws it, and what it means. */
-const mark = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
+import { h } from "../shared/elements.js";
 
-const scaleMark = () =>
+/** A mark as the style sheet draws it, and what it means. */
+export const mark = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
+
+export const scaleMark = () =>
   h(
     "span",
     {},
@@ -12,9 +14,9 @@ const scaleMark = () =>
     "+",
   );
 
-const legendOf = (...marks) => h("p", { class: "flash-legend flash-note" }, marks);
+export const legendOf = (...marks) => h("p", { class: "flash-legend flash-note" }, marks);
 
-class Legend {
+export class Legend {
   static key = ({ learner, sram }) => [Boolean(learner), sram];
 
   /** compared: no state of rows is shown, so its marks are not needed. */
@@ -34,7 +36,7 @@ class Legend {
 }
 
 /** Give the legend's scale its colours. */
-function paintScale(root, colour) {
+export function paintScale(root, colour) {
   for (const b of root.querySelectorAll(".flash-scale b"))
     b.style.backgroundColor = colour.css(Number(b.dataset.t), 1);
 }

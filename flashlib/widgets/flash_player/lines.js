@@ -1,7 +1,9 @@
 // The algorithm: the equation of each part of a step, and beside it the line of the source that does it.
 
+import { div, h, typeset } from "../shared/elements.js";
+
 /** The equations of a step, and beside each the line of the source that does it; the one at work is lit. */
-class Lines {
+export class Lines {
   /** lines: of the source, for each part; equations: of each part of a step, what it does in a word or two, and as an equation. */
   constructor(lines, equations) {
     this.rows = Object.entries(equations).map(([part, [name, text]]) => {

@@ -1,24 +1,27 @@
 // Matrices as heat maps, with their numbers where there is room.
 
-const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the largest that can hold a number, in pixels
+import { div, h, note, symbol } from "../shared/elements.js";
+import { between, exact, short } from "../shared/numbers.js";
+
+export const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the largest that can hold a number, in pixels
 const ROWS = 92; // for the rows of a tile, in pixels
 const HEAT = { width: 88, height: 66, cell: { width: 18, height: 10 } }; // of a tile without numbers
 
-const WITHOUT_NUMBERS = "Larger tiles are drawn without numbers: point at a cell to read it.";
+export const WITHOUT_NUMBERS = "Larger tiles are drawn without numbers: point at a cell to read it.";
 const CELL_LINES = ["left", "top"].map((side) => `linear-gradient(to ${side}, var(--flash-panel) 1px, transparent 1px) 0 0`);
 
 /** The width of a heat map of so many columns, in pixels. */
-const heatWidth = (cols) => cols * between(1, HEAT.width / cols, HEAT.cell.width);
+export const heatWidth = (cols) => cols * between(1, HEAT.width / cols, HEAT.cell.width);
 
 /** The size of cells with numbers where `cols` of them have to fit into a width, and `rows`; null if they do not. */
-function cellsIn(room, rows, cols) {
+export function cellsIn(room, rows, cols) {
   const [width, height] = [room / cols, ROWS / rows].map(Math.floor);
   if (width < CELL.width[0] || height < CELL.height[0]) return null;
   return { width: Math.min(width, CELL.width[1]), height: Math.min(height, CELL.height[1]) };
 }
 
 /** A tile under its name, and beside the name room for its size. */
-class NamedTile {
+export class NamedTile {
   constructor(name, title = symbol(name)) {
     this.matrix = new Matrix(name);
     this.size = note();
@@ -38,7 +41,7 @@ class NamedTile {
  * picture, or one row as a gradient. The full value is shown under the pointer. It has room for rows x cols; what is
  * drawn may be smaller.
  */
-class Matrix {
+export class Matrix {
   constructor(name, size) {
     this.name = name;
     this.element = h("div", { class: "flash-matrix", role: "img", "data-name": name });

@@ -1,12 +1,17 @@
 // HBM: Q, K, V and O as strips, m and l too in the FA1 order, and the bytes that were moved.
 
+import { div, h, note, panel, setSentence, setText, symbol } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { bytes, span } from "./frames.js";
+import { Matrix } from "./matrix.js";
+
 const STRIP = { width: 64, height: 96, cell: { width: 18, height: 12 }, column: 12 }; // of a matrix, in pixels
 
 /**
  * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; each is [name, rows, columns].
  * A subclass says which rows a step uses (`inUse`), holds what was stored (`fill`), and says how much of it is there (`progress`).
  */
-class Hbm {
+export class Hbm {
   constructor(frames, { read, written, remark, room = STRIP.width }) {
     const { N_q, N_k, d } = frames;
     const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell.height);
@@ -85,7 +90,7 @@ class Hbm {
 }
 
 /** The memory of the forward pass: O, and m and l too in the FA1 order, are written. */
-class Memory extends Hbm {
+export class Memory extends Hbm {
   static key = ({ N_q, N_k, d, order, dtype }) => [N_q, N_k, d, order, dtype];
 
   constructor(frames) {

@@ -1,12 +1,24 @@
 // A player of steps in their parts, whatever the steps are of.
 
+import { colourScale } from "../shared/colours.js";
+import { disclosure, toggle } from "../shared/controls.js";
+import { div, h, setSentence, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { between } from "../shared/numbers.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { TilingControls } from "./controls.js";
+import { counted } from "./frames.js";
+import { paintScale } from "./legend.js";
+import { Views } from "./views.js";
+
 /**
  * Plays the frames of what Python sent in `frames`. A subclass has `kinds`, what its Views are made of; `unpack`,
  * which makes a Trace of what was sent; `equations` of each part of a step, whose names are said; `drawViews`; and
  * `words` and `ending`, the sentence on a frame and on the end. inParts: whether a step is played in its parts, and
  * a row of it can be selected.
  */
-class Stepped extends Widget {
+export class Stepped extends Widget {
   constructor(context, name, label, kinds, { inParts = true } = {}) {
     super(context, `${name} flash-played flash-stepped`, label);
     this.picked = null; // the row that the learner picked, counted in its block

@@ -1,5 +1,7 @@
 // What travels between HBM and SRAM: slices in, at a load; out, at a store.
 
+import { Matrix } from "./matrix.js";
+
 /** Where an element, or the room of several, lies on the page. */
 function boxOf(elements) {
   const boxes = [elements].flat().map((element) => element.getBoundingClientRect());
@@ -27,7 +29,7 @@ function bring(motion, slice, element) {
  * Take a copy of rows through the air, from a place to another: `matrix` is [numbers, offset, rows, cols, peak]. The
  * place that it goes to shows them when it is there.
  */
-function send(motion, air, kind, from, to, matrix, colour) {
+export function send(motion, air, kind, from, to, matrix, colour) {
   const [start, end, origin] = [boxOf(from), boxOf(to), air.getBoundingClientRect()];
   const [data, offset, rows, cols, peak] = matrix;
   const size = { rows, cols, width: end.width / cols, height: end.height / rows, numbers: false };
@@ -49,7 +51,7 @@ function send(motion, air, kind, from, to, matrix, colour) {
  * At a load, bring the slices that it takes from HBM; at another part, light what it reads of SRAM. slices: for each
  * matrix, its tile and the index that says which; lit: for each part of a step, the tiles that it reads.
  */
-function bringOrLight({ frames, memory, chip, motion, detail }, { k, part }, slices, lit) {
+export function bringOrLight({ frames, memory, chip, motion, detail }, { k, part }, slices, lit) {
   if (part === "load" || !detail) {
     for (const [name, [tile, index]] of Object.entries(slices))
       if (frames.loads(k, index)) bring(motion, memory.slice(name), chip.tile(tile));

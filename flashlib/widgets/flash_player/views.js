@@ -1,10 +1,12 @@
 // What a player is put together from.
 
+import { div } from "../shared/elements.js";
+
 /**
  * Views of the frames, each made anew only where its key says that what it is made of has changed: one that stays is
  * given the new frames. `places` are where they stand, `made` the views.
  */
-class Views {
+export class Views {
   constructor(kinds) {
     this.kinds = kinds;
     this.made = {};

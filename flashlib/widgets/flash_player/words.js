@@ -1,7 +1,9 @@
 // What a frame does, as an equation, and to one row in words.
 
+import { inBrackets, number } from "../shared/numbers.js";
+
 /** What each part of a step does, in a word or two, and as an equation. */
-const forwardEquations = ({ order, changed }) => ({
+export const forwardEquations = ({ order, changed }) => ({
   load: [
     "load",
     order === "fa1" ? "Q_i, O_i, m and l come from HBM; K_j, V_j stay" : "K_j, V_j come from HBM; Q_i stays",
@@ -67,7 +69,7 @@ const SENTENCES = {
       : `Row block ${i} has seen all its keys: O_acc / l goes to HBM as O_${i}, with lse. S and P are dropped.`,
 };
 
-function sentence(frames, { k, step, part }, selected) {
+export function sentence(frames, { k, step, part }, selected) {
   const { order, steps, changed } = frames;
   const stays = order === "fa1" ? "j" : "i";
   const row = frames.row(step, selected - step.rows[0]);

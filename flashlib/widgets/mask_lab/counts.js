@@ -1,7 +1,9 @@
+import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
+
 const swatch = (kind) => h("i", { class: `flash-mask-swatch flash-mask-swatch-${kind}` });
 
 /** How many tiles there are of each kind, and what becomes of the scores. */
-class TileCounts {
+export class TileCounts {
   constructor() {
     const rows = { whole: "whole: no mask", cut: "cut: masked", hidden: "hidden: skipped" };
     this.counts = {};
@@ -25,7 +27,7 @@ class TileCounts {
 }
 
 /** What is needed under the mask, of what is needed without one. */
-class Against {
+export class Against {
   constructor() {
     this.list = div("flash-mask-against");
     this.element = panel("mask-dense", "Against no mask", note("fp16, one head"), this.list);
@@ -51,7 +53,7 @@ class Against {
 }
 
 /** How a loop finds the tiles of a row block. */
-class Loop {
+export class Loop {
   constructor() {
     this.verdict = h("span", { class: "flash-mask-verdict" });
     this.words = h("p", {});

@@ -1,5 +1,12 @@
 // MaskLab: what a mask leaves to compute. Python computed all numbers and sentences; this draws them.
 
+import { div, h, note, panel, setSentence, setText, symbol } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Against, Loop, TileCounts } from "./counts.js";
+import { Scores } from "./scores.js";
+import { MaskSettings } from "./settings.js";
+
 class MaskLab extends Widget {
   constructor(context) {
     super(context, "mask-lab", "a mask over the scores, tile by tile");

@@ -8,8 +8,6 @@ from flashlib.widgets.flash_player import FlashPlayer
 from flashlib.widgets.mask_lab import choices, figure, numbers, words
 from flashlib.widgets.widget import Widget, script, style
 
-SCRIPTS = "field", "settings", "scores", "counts", "mask_lab"
-
 
 class MaskLab(Widget):
     """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
@@ -22,7 +20,7 @@ class MaskLab(Widget):
     and is answered in `refused`. `mask` is the mask that is shown, `result` holds all that is, `play()` plays it.
     """
 
-    _esm = script(*(f"mask_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("mask_lab/mask_lab.js")
     _css = style("mask_lab/mask_lab.css")
 
     kind = traitlets.Unicode().tag(sync=True)

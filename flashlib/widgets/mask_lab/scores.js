@@ -1,7 +1,10 @@
+import { svg } from "../shared/elements.js";
+import { upTo } from "./settings.js";
+
 const PLACE = { side: 384, left: 34, top: 38, cell: 24, strip: 14 }; // units of the picture; those of a cell at most
 
 /** The scores, cut into tiles: hatched where they are masked, filled where they are computed; and one row of them. */
-class Scores {
+export class Scores {
   /** moved is called with the row under the pointer, or null, pressed with one that was clicked. */
   constructor(moved, pressed) {
     const path = (name) => (this[name] = svg("path", { class: `flash-mask-${name}` }));

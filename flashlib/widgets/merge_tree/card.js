@@ -1,24 +1,27 @@
 // A node of the tree: a card with its State, and the edges from its children with what they are scaled by.
 
+import { h, setText, svg, symbol } from "../shared/elements.js";
+import { exact, number, short } from "../shared/numbers.js";
+
 const SINGLE = ["m", "l"]; // numbers of a State; the others are vectors of d
 const LABEL = 16; // px, of alpha, below a card
 
-const valuesOf = (state, name) => (SINGLE.includes(name) ? [state[name]] : state[name]);
+export const valuesOf = (state, name) => (SINGLE.includes(name) ? [state[name]] : state[name]);
 
 /** A number, or several, with the full values under the pointer. */
-function show(element, values, written = number) {
+export function show(element, values, written = number) {
   setText(element, Array.from(values, written).join(", "));
   element.title = Array.from(values, exact).join(", ");
 }
 
 /** A number where there is little room: 0.25, −12.3, 1. */
-const brief = (x) => (Number.isInteger(x) ? number(x) : short(x));
+export const brief = (x) => (Number.isInteger(x) ? number(x) : short(x));
 
 /** A line from (x, y) down, over to toX between the heights `bend` and toY, and down to it. */
 const curve = (x, y, bend, toX, toY) =>
   `M${x} ${y}V${bend}C${x} ${toY - 1} ${toX} ${bend} ${toX} ${Math.max(bend, toY - 3)}V${toY}`;
 
-class Card {
+export class Card {
   constructor(k, d, { pick, look }) {
     const numbers = (name) => {
       const count = SINGLE.includes(name) ? 1 : d;

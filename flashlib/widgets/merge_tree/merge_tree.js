@@ -1,5 +1,13 @@
 // MergeTree: the parts of a row, each with its State, merged in any order, as Python computed it.
 
+import { colourScale } from "../shared/colours.js";
+import { toggle } from "../shared/controls.js";
+import { div, h, note } from "../shared/elements.js";
+import { float64 } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Account, Comparison, legend, Log } from "./panels.js";
+import { Tree } from "./tree.js";
+
 const ORDERS = ["left to right", "balanced", "random order"];
 const HINT = "Pick a node with a thick border, then another: they are merged.";
 const DONE = "One root is left. Try another order, or cut elsewhere.";

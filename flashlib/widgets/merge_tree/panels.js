@@ -1,5 +1,10 @@
 // What stands beside the tree of MergeTree: is it right, how a node came about, and the trees so far.
 
+import { disclosure } from "../shared/controls.js";
+import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { show, valuesOf } from "./card.js";
+
 const COMPARED = ["m", "l", "O", "plain"];
 
 function inWords(difference, wrong) {
@@ -13,7 +18,7 @@ const headings = (names) => {
 };
 
 /** The root of the tree beside the whole row, and by how much they differ. */
-class Comparison {
+export class Comparison {
   constructor() {
     this.rows = COMPARED.map((name) => this.#row(name));
     const names = ["", "root", "whole row", "difference"];
@@ -42,7 +47,7 @@ class Comparison {
 }
 
 /** How a node came about: the last one, or the one that is looked at. */
-class Account {
+export class Account {
   constructor() {
     this.title = h("h3");
     this.lines = h("p", { class: "flash-merge-words" });
@@ -66,7 +71,7 @@ class Account {
 }
 
 /** The trees with one root so far, and by how much the newest differ from the whole row. */
-class Log {
+export class Log {
   constructor() {
     this.count = h("h3");
     this.note = h("p", { class: "flash-note" });
@@ -90,7 +95,7 @@ class Log {
   }
 }
 
-function legend() {
+export function legend() {
   const mark = (name) => h("i", { class: `flash-merge-key flash-merge-key-${name}` });
   const key = (names, ...words) => h("span", {}, names.split(" ").map(mark), h("span", {}, words));
   return div(

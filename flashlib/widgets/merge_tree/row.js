@@ -1,8 +1,12 @@
 // The row of MergeTree: the scores and their values, with the cuts between them. `cut` is called with a place.
 
+import { div, h, setText, symbol } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { brief } from "./card.js";
+
 const LABELS = 24; // px, the names at the left
 
-class Row {
+export class Row {
   constructor(N, d, numbers, cut) {
     this.N = N;
     this.ends = {}; // where it ends, small or not

@@ -1,5 +1,11 @@
 // The tree that grows under the row of MergeTree. Columns and levels are Python's, pixels are of this page.
 
+import { div, svg } from "../shared/elements.js";
+import { Motion, motionTime } from "../shared/motion.js";
+import { number } from "../shared/numbers.js";
+import { brief, Card } from "./card.js";
+import { Row } from "./row.js";
+
 const LEAST = 58; // px, of a column
 const FROM_ROW = 20; // px, between the row and the leaves
 const HIGHEST = 520; // px, of cards with all their numbers, were each merge a level of its own
@@ -14,7 +20,7 @@ function sizeOf(column, leaves, d, plain) {
 }
 
 /** The row with its cuts, and a card for each node. `cut` is called with a place, `pick` and `look` with a node. */
-class Tree {
+export class Tree {
   constructor({ N, d }, numbers, { cut, pick, look }) {
     Object.assign(this, { d, heard: { pick, look }, cards: [], motion: new Motion() });
     this.row = new Row(N, d, numbers, cut);

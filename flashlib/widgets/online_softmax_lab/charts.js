@@ -1,23 +1,26 @@
 // The charts of OnlineSoftmaxLab, a column a score. `scan` is what Python computed: arrays by name, one number a
 // score, and `terms`. j is the score of now; phase is "rescale", then "add" for each score, and "end" after the last.
 
-const ROOM = 0.92; // of the height of a chart; what is above stays free
+import { div, h, setText, symbol } from "../shared/elements.js";
+import { exact, number, short } from "../shared/numbers.js";
 
-const percent = (part) => `${(100 * part).toFixed(2)}%`;
+export const ROOM = 0.92; // of the height of a chart; what is above stays free
+
+export const percent = (part) => `${(100 * part).toFixed(2)}%`;
 
 /** A number in at most eight characters. */
-const compact = (x) => (number(x).length > 8 ? short(x) : number(x));
+export const compact = (x) => (number(x).length > 8 ? short(x) : number(x));
 
-const factor = (alpha) => `× ${compact(alpha)}`;
+export const factor = (alpha) => `× ${compact(alpha)}`;
 
 /** Give an element a size of 0 to 1, as its "width" or "height"; at 0 neither it nor its outline is shown. */
-function measure(element, side, part) {
+export function measure(element, side, part) {
   element.style[side] = percent(part);
   element.hidden = !parseFloat(percent(part));
 }
 
 /** Give an element a look, such as { width: "20%" }; where it had another one, it moves from there. */
-function become(element, look, motion) {
+export function become(element, look, motion) {
   const names = Object.keys(look);
   const before = names.map((name) => element.style[name]);
   Object.assign(element.style, look);
@@ -72,7 +75,7 @@ function heightsOf(x) {
 }
 
 /** The scores, as bars from zero, and m, a line that goes up in steps. */
-class Scores extends Chart {
+export class Scores extends Chart {
   constructor({ N, x, m }) {
     const { place, zero, cut, marks } = heightsOf(x);
     super("scores", N, marks, (column, k) => {
@@ -113,7 +116,7 @@ class Scores extends Chart {
 }
 
 /** What each score contributes to l; at the end, the weights. */
-class Terms extends Chart {
+export class Terms extends Chart {
   constructor(scan) {
     const marks = [0, 0.5, 1].map((term) => [ROOM * term, String(term)]);
     super("terms", scan.N, marks, (column) => {
@@ -155,4 +158,4 @@ class Terms extends Chart {
 }
 
 /** Whether something was summed before score j, and the maximum grows there. */
-const isRescaled = ({ m_old, m }, j) => m_old[j] > -Infinity && m[j] > m_old[j];
+export const isRescaled = ({ m_old, m }, j) => m_old[j] > -Infinity && m[j] > m_old[j];

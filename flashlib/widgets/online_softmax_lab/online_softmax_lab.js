@@ -1,6 +1,17 @@
 // OnlineSoftmaxLab: plays the scan that Python computed. Each score takes two positions, "rescale" and "add"; the
 // last one, "end", shows the weights. The scan without the rescale was sent too: that switch does not ask Python.
 
+import { toggle } from "../shared/controls.js";
+import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { float64, number } from "../shared/numbers.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { isRescaled, Scores, Terms } from "./charts.js";
+import { Sum } from "./sum.js";
+import { formula, Update } from "./update.js";
+import { legend, sentences } from "./words.js";
+
 class OnlineLab extends Widget {
   constructor(context) {
     super(context, "online", "online softmax, score by score");

@@ -1,6 +1,10 @@
 // l as a bar: the terms one after another. Where m grows it shrinks, from the dashed outline of what it was.
 
-class Sum {
+import { div, h, note, setText, symbol } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { become, compact, factor, isRescaled, measure, percent } from "./charts.js";
+
+export class Sum {
   constructor(scan) {
     this.scan = scan;
     this.largest = { true: Math.max(...scan.l) || 1, false: scan.l_wrong[scan.N - 1] || 1 };

@@ -1,9 +1,13 @@
 // The update of m and l in numbers: alpha large, the equation, and how wrong l is.
 
-/** Words with the names among them set as symbols: names stand between bars, as in "l = |alpha| · |l_old|". */
-const formula = (text) => text.split("|").map((part, k) => (k % 2 ? symbol(part) : part));
+import { div, h, setSentence, setText, svg, symbol } from "../shared/elements.js";
+import { exact, inBrackets, number, short } from "../shared/numbers.js";
+import { compact, isRescaled, percent, ROOM } from "./charts.js";
 
-class Update {
+/** Words with the names among them set as symbols: names stand between bars, as in "l = |alpha| · |l_old|". */
+export const formula = (text) => text.split("|").map((part, k) => (k % 2 ? symbol(part) : part));
+
+export class Update {
   constructor(scan) {
     this.scan = scan;
     const names = ["m_old", "m", "l_old", "l"];

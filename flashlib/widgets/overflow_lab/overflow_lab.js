@@ -1,5 +1,12 @@
 // OverflowLab: what exp, the sum and the two softmaxes become in a floating-point format, as Python computed it.
 
+import { choice, slider } from "../shared/controls.js";
+import { div, h, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { float64 } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Axis, marksLegend } from "./picture.js";
+import { COLUMNS, put, Table } from "./table.js";
+
 const REST = ["m", "l", "l_safe", "naive_total", "safe_total", "log_l", "log_l_safe"];
 const DTYPES = [
   ["float16", "fp16", "float16: 5 bits of exponent, 10 of fraction"],

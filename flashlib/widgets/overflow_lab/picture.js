@@ -1,3 +1,7 @@
+import { div, h, note, setText, symbol } from "../shared/elements.js";
+import { between, exact, number } from "../shared/numbers.js";
+import { exps, put } from "./table.js";
+
 const LIMITS = { smallest: "smallest", normal: "normal from", largest: "largest", one: "exp(0)\u00a0=" };
 
 /** One line of the picture: a bar from 1 to the naive term, a diamond at the safe one, and what falls off. */
@@ -24,7 +28,7 @@ class Bar {
 }
 
 /** The terms of n scores and their sum on the axis of all numbers that the format has, under the slider of x. */
-class Axis {
+export class Axis {
   constructor(n, controls, range) {
     const names = Array.from({ length: n }, (_, j) => `x_${j + 1}`);
     this.bars = names.map((name) => new Bar(exps(symbol(name)), name));
@@ -78,7 +82,7 @@ class Axis {
 }
 
 /** What the marks of the picture and of the table mean. */
-function marksLegend() {
+export function marksLegend() {
   const item = (mark, ...text) => h("span", {}, mark, h("span", {}, text));
   const swatch = (name, zone) => h("i", { class: `flash-overflow-swatch ${name}`, "data-zone": zone });
   const shifted = exps([symbol("x_j"), " − ", symbol("m")]);

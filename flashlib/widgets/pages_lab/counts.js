@@ -1,5 +1,7 @@
+import { div, h, note, panel, setText } from "../shared/elements.js";
+
 /** How many rows hold no token: of the pages in use, and if the longest length were reserved for each sequence. */
-class RowCounts {
+export class RowCounts {
   constructor() {
     this.rows = ["pages", "reserved"].map((name) => {
       const [label, waste] = [h("span", {}), h("b", {})];

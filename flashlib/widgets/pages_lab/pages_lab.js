@@ -1,5 +1,14 @@
 // PagesLab: plays what an allocator did, an operation at a time. Python ran it and looked at it; this draws.
 
+import { div, h, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { RowCounts } from "./counts.js";
+import { PageSettings } from "./settings.js";
+import { pagesLegend, Strip } from "./strip.js";
+import { Tables } from "./tables.js";
+
 class PagesLab extends Widget {
   constructor(context) {
     super(context, "paging", "pages of a key/value cache, operation by operation");

@@ -11,7 +11,6 @@ from flashlib.widgets.pages_lab.look import is_whole
 from flashlib.widgets.pages_lab.play import Play
 from flashlib.widgets.widget import Widget, script, style
 
-SCRIPTS = "strip", "tables", "counts", "settings", "pages_lab"
 NEEDED = "start", "append", "free", "table", "lengths"  # without them nothing can be played
 SIZES = {"page": (1, 2, 4, 8, 16), "n_pages": tuple(range(4, 33))}
 STOPS = {"page": [1, 2, 4, 8, 16], "n_pages": [4, 6, 8, 10, 12, 16, 20, 24, 28, 32]}
@@ -32,7 +31,7 @@ class PagesLab(Widget):
     holds what is shown.
     """
 
-    _esm = script(*(f"pages_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("pages_lab/pages_lab.js")
     _css = style("pages_lab/pages_lab.css")
 
     scenario = traitlets.Unicode().tag(sync=True)

@@ -1,5 +1,8 @@
+import { choice, stops } from "../shared/controls.js";
+import { div, h } from "../shared/elements.js";
+
 /** The controls of PagesLab; `ask` is called with what is chosen. */
-class PageSettings {
+export class PageSettings {
   constructor({ off, stops: values }, ask) {
     this.values = values;
     this.scenario = choice(

@@ -1,8 +1,10 @@
+import { div, h, note, panel, setText } from "../shared/elements.js";
+
 const PAGE_STATES = { f: "free", o: "owned", s: "shared", k: "kept" };
 const MOST_MOVING = 64; // rows
 
 /** All pages: whose each is, and which of its rows hold a token. */
-class Strip {
+export class Strip {
   constructor() {
     this.list = h("div", { class: "flash-paging-strip", role: "list", "aria-label": "all pages" });
     this.count = note();
@@ -78,7 +80,7 @@ function pageMark({ wrong, copied, taken, state, owners }, before, number) {
 }
 
 /** What the looks of pages and rows mean. */
-function pagesLegend() {
+export function pagesLegend() {
   const page = (state, text) => h("span", {}, h("i", { class: "flash-paging-swatch", "data-state": state }), text);
   const row = (name, text) => h("span", {}, h("i", { class: `flash-paging-swatch flash-paging-${name}` }), text);
   return div(

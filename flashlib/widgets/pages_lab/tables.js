@@ -1,5 +1,8 @@
+import { div, h, note, panel, setText } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+
 /** The block table of each sequence: its pages in order, each with the part of it that the sequence fills. */
-class Tables {
+export class Tables {
   constructor() {
     this.list = h("div", { class: "flash-paging-tables", role: "list", "aria-label": "block tables" });
     this.element = panel("paging-sequences", "Block tables", note("the pages of each sequence, in order"), this.list);

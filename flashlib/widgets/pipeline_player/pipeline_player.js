@@ -1,5 +1,14 @@
 // PipelinePlayer: plays what the units and roles of a pipeline did. Python ran it; this draws its spans.
 
+import { toggle } from "../shared/controls.js";
+import { div, h, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { pipeLegend } from "./marks.js";
+import { PipeRows } from "./rows.js";
+import { PipeZoom } from "./zoom.js";
+
 class PipelinePlayer extends Widget {
   constructor(context) {
     super(context, "pipelining", "a pipeline: what its units and roles do over time");

@@ -1,3 +1,8 @@
+import { div, h, note, panel, setText, svg } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath } from "./marks.js";
+import { watchRoom } from "../split_lab/axes.js";
+
 const PIPE = { label: 122, now: 124, row: 16, top: 4, axis: 18, gap: 5, least: 1.2 }; // px
 // An action is drawn up to its moment, so what it begins is not on before that.
 const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]);
@@ -22,7 +27,7 @@ function pipeTicks(low, high, most) {
 }
 
 /** One program: a row for each unit, role, slot and barrier, over the part of the axis in `view`. */
-class PipeRows {
+export class PipeRows {
   constructor(result, program, seek) {
     Object.assign(this, { result, program, seek, all: result.programs.length === 1, view: [0, result.end], at: 0 });
     this.words = h("p", {});

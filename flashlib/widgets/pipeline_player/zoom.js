@@ -1,5 +1,8 @@
+import { div, h, note, setText } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+
 /** The part of the axis that is shown, [from, to]; `changed` is called with it. */
-class PipeZoom {
+export class PipeZoom {
   constructor(result, changed) {
     Object.assign(this, { result, changed, view: [0, result.end] });
     const button = (text, label, press) =>

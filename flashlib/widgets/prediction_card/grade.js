@@ -1,5 +1,7 @@
 // Whether an answer is right, and what there is to say of it: as flashlib/checks/engine/prediction.py does for a call.
 
+import { EXPECTED, READ } from "./read.js";
+
 function isEqual(a, b, tolerance) {
   if (Array.isArray(a)) return a.length === b.length && a.every((x, k) => isEqual(x, b[k], tolerance));
   if (typeof a !== "number" || typeof b !== "number") return a === b;
@@ -39,7 +41,7 @@ function gradePart(field, text) {
 }
 
 /** The verdict on what is given, {part: text}: its outcome, a sentence, and the reason once all was answered. */
-function grade({ fields, reason }, given) {
+export function grade({ fields, reason }, given) {
   const labelled = (field, problem) => (fields.length > 1 ? `${field.label}: ${problem}` : problem);
   const answered = fields.filter(({ part }) => given[part]);
   if (!answered.length) return { outcome: "open", sentence: "" };

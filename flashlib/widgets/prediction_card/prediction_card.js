@@ -1,5 +1,10 @@
 // PredictionCard: fields, a button, and the verdict. The page grades; Python only keeps what is given.
 
+import { choice } from "../shared/controls.js";
+import { h, typeset } from "../shared/elements.js";
+import { Widget } from "../shared/widget.js";
+import { grade } from "./grade.js";
+
 const SAID = { right: ["✓", "Right:"], wrong: ["✗", "Wrong:"], open: ["○", "Not answered yet:"] };
 
 class Card extends Widget {

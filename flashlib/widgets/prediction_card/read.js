@@ -28,7 +28,7 @@ function readSet(text) {
   return [...new Set(numbers.map(String))].sort();
 }
 
-const READ = {
+export const READ = {
   number: readNumber,
   bool: (text) => ({ true: true, false: false })[text.toLowerCase()],
   choice: (text, { choices }) => (choices.includes(text) ? text : undefined),
@@ -37,7 +37,7 @@ const READ = {
 };
 
 /** What is asked for, where something else was typed. */
-const EXPECTED = {
+export const EXPECTED = {
   number: () => "is not a number",
   bool: () => "is neither True nor False",
   choice: ({ choices }) => `is none of ${choices.join(", ")}`,

@@ -1,3 +1,8 @@
+import { div, h, note, panel, setText, svg } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { box, footPath, markPath, MARKS } from "./marks.js";
+import { watchRoom } from "../split_lab/axes.js";
+
 const LANES = { label: 88, right: 4, top: 20, high: 17, strip: 24, gap: 7, axis: 16, digit: 6.5 }; // px
 const STRIPS = {
   slots: [["decode", "token"], ["reading", "read"], ["held", "held"]],
@@ -6,7 +11,7 @@ const STRIPS = {
 };
 
 /** One run: a lane for each request and a strip for each of what is shared, over the steps; `seek` goes to a step. */
-class Lanes {
+export class Lanes {
   constructor(name, note_text, seek) {
     this.name = name;
     this.seek = seek;

@@ -1,5 +1,14 @@
 // ServeLab: plays two runs of a scheduler, step by step. Python ran both and kept their records; this draws them.
 
+import { div, h, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { Lanes } from "./lanes.js";
+import { marksLegend } from "./marks.js";
+import { ServeSettings } from "./settings.js";
+import { Columns, rowsOf } from "./tables.js";
+
 const ADMITS = {
   continuous: "in each step, whoever there is room for is admitted",
   static: "whoever waits is admitted once all of a batch have finished",

@@ -1,5 +1,8 @@
+import { choice, stops } from "../shared/controls.js";
+import { div } from "../shared/elements.js";
+
 /** The controls of ServeLab; `ask` is called with what is chosen. */
-class ServeSettings {
+export class ServeSettings {
   constructor({ scenarios, stops: values, page }, ask) {
     this.values = values;
     const options = scenarios.map((name) => [name, name]);

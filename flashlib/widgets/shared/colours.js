@@ -6,7 +6,7 @@ const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
  * The diverging scale of the theme: from x and the largest size that x may have to a colour, as `css` or as the
  * `pixel` of an image. Sizes are taken to the power 0.7, so that small ones can be told apart.
  */
-function colourScale(root) {
+export function colourScale(root) {
   const style = getComputedStyle(root);
   const [negative, zero, positive, masked] = ["negative", "zero", "positive", "masked"].map((name) =>
     rgb(style.getPropertyValue(`--flash-${name}`).trim()),
@@ -28,7 +28,7 @@ function colourScale(root) {
  * Mark the root as dark or light, now if it is on the page, else once it is, and whenever the theme changes; `changed`
  * is called after each change. Returns a stop.
  */
-function watchTheme(root, changed) {
+export function watchTheme(root, changed) {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   let [back, dark] = [null, null];
   const look = () => {

@@ -1,6 +1,8 @@
 // Sliders, choices and toggles.
 
-function slider(name, label, input) {
+import { h, setText, symbol } from "./elements.js";
+
+export function slider(name, label, input) {
   const range = h("input", {
     type: "range",
     "aria-label": label,
@@ -19,7 +21,7 @@ function slider(name, label, input) {
 }
 
 /** A slider that steps through the values it is shown with; null is none. */
-function stops(name, text, label, input) {
+export function stops(name, text, label, input) {
   let values = [];
   const range = h("input", {
     type: "range",
@@ -41,7 +43,7 @@ function stops(name, text, label, input) {
   return { element, show };
 }
 
-function choice(name, label, options, change) {
+export function choice(name, label, options, change) {
   const group = `flash-${name}-${Math.random().toString(36).slice(2)}`;
   const inputs = options.map(([value]) =>
     h("input", { type: "radio", name: group, value, onchange: () => change(value) }),
@@ -55,7 +57,7 @@ function choice(name, label, options, change) {
   return { element, show };
 }
 
-function toggle(label, change) {
+export function toggle(label, change) {
   const input = h("input", { type: "checkbox", onchange: () => change(input.checked) });
   return {
     element: h("label", { class: "flash-toggle" }, input, label),
@@ -64,7 +66,7 @@ function toggle(label, change) {
 }
 
 /** A button that opens and closes something; `show` is called with whether it is open. */
-function disclosure(label, show) {
+export function disclosure(label, show) {
   const button = h(
     "button",
     {

@@ -1,5 +1,4 @@
-// What the widgets are made of: elements of the page. Python joins the files of shared/ with the widget's own, so
-// nothing is exported.
+// What the widgets are made of: elements of the page.
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -10,26 +9,26 @@ function fill(element, attributes, children) {
   return element;
 }
 
-const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 
-const svg = (tag, attributes, ...children) =>
+export const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-const div = (name, ...children) => h("div", { class: name }, ...children);
+export const div = (name, ...children) => h("div", { class: name }, ...children);
 
-const note = (...children) => h("span", { class: "flash-note" }, ...children);
+export const note = (...children) => h("span", { class: "flash-note" }, ...children);
 
 /** A name such as "B_r" or "Q_i" as an element, with what follows the underscore set lower. */
-function symbol(name) {
+export function symbol(name) {
   const [letter, index] = name.split("_");
   return h("span", { class: "flash-symbol" }, letter, index && h("sub", {}, index));
 }
 
-const panel = (name, title, note, ...children) =>
+export const panel = (name, title, note, ...children) =>
   h("section", { class: `flash-panel flash-${name}` }, h("header", {}, h("h3", {}, title), note), ...children);
 
 /** Set the text of an element; a node of text that is there stays, since to lay out a new one takes longer. */
-function setText(element, text) {
+export function setText(element, text) {
   const { firstChild, lastChild } = element;
   if (firstChild !== lastChild || !(firstChild instanceof Text)) element.textContent = text;
   else if (firstChild.data !== text) firstChild.data = text;
@@ -39,7 +38,7 @@ const NAMES =
   /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 
 /** A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, which is typed so. */
-function typeset(text) {
+export function typeset(text) {
   return text.split(/`([^`]+)`/).flatMap((part, k) => (k % 2 ? h("code", {}, part) : withSymbols(part)));
 }
 
@@ -62,7 +61,7 @@ function powers(text) {
 }
 
 /** Set a sentence with its symbols; `element.flashText` keeps the plain text, which can be spoken. */
-function setSentence(element, text) {
+export function setSentence(element, text) {
   if (element.flashText === text) return;
   element.flashText = text;
   element.replaceChildren(...typeset(text));

@@ -1,10 +1,12 @@
 // Keyboard and speech.
 
+import { h, setText } from "./elements.js";
+
 /**
  * Keys work anywhere in the widget, except those that the control in focus uses itself. Returns a stop. What is
  * pressed with Ctrl, Alt or Meta is JupyterLab's, and so is Shift with Enter, which runs the cell.
  */
-function listenToKeys(root, actions) {
+export function listenToKeys(root, actions) {
   const native = (target, key) => {
     if (target.matches("textarea, input[type=text]")) return true;
     if (target.matches("select, input[type=radio]")) return key !== " " || target.matches("select");
@@ -23,7 +25,7 @@ function listenToKeys(root, actions) {
 }
 
 /** A line for screen readers. What comes within `wait` ms of what was said last is held back; the newest is said. */
-function announcer(wait = 1500) {
+export function announcer(wait = 1500) {
   const element = h("div", { class: "flash-spoken", "aria-live": "polite" });
   let [last, timer] = [0, null];
   const say = (text) => {

@@ -3,13 +3,13 @@
 const MOTION = { longest: 350, part: 0.6, still: 10 }; // in ms; of the time of a step; none from this speed on
 
 /** How long what moves may take at a speed, in ms. */
-function motionTime(speed) {
+export function motionTime(speed) {
   if (speed >= MOTION.still || matchMedia("(prefers-reduced-motion: reduce)").matches) return 0;
   return Math.min(MOTION.longest, (MOTION.part * 1000) / speed);
 }
 
 /** What moves on its way to what is shown. What is shown is there at once; the way to it is cut short by the next. */
-class Motion {
+export class Motion {
   constructor() {
     this.time = 0;
     this.running = [];

@@ -1,5 +1,8 @@
 // Transport: first, back, play, forward, last, scrub, speed.
 
+import { div, h, svg } from "./elements.js";
+import { motionTime } from "./motion.js";
+
 const ICONS = {
   first: "M3 3v10M13 3L6 8l7 5z",
   back: "M11 3L4 8l7 5z",
@@ -15,7 +18,7 @@ const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60]; // steps a second
  * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes; `motion`
  * is then how many ms what moves may take on its way to what is shown, 0 for none.
  */
-class Transport {
+export class Transport {
   constructor({ unit, moved }) {
     this.moved = moved;
     this.position = this.last = this.motion = 0;

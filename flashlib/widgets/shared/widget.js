@@ -1,10 +1,14 @@
 // What every widget does.
 
+import { watchTheme } from "./colours.js";
+import { div, h, setText } from "./elements.js";
+import { announcer, listenToKeys } from "./keys.js";
+
 const RESTARTED = "Python was restarted: run the cell again to change a setting.";
 const PATIENCE = 5; // seconds of an idle Python that does not answer
 
 /** True on a page saved with the state of its widgets, where no Python answers. */
-const isSaved = () => document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
+export const isSaved = () => document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
 
 /** What Python is at, in Jupyter's words; "gone" if it was shut down, undefined where the page is not told. */
 function statusOfPython({ widget_manager }) {
@@ -16,7 +20,7 @@ function statusOfPython({ widget_manager }) {
  * A widget on the page. A subclass puts its elements into `root`, calls `start`, and has `load`, which takes what
  * Python sent, `paint`, which takes the colours of the theme, and `draw`.
  */
-class Widget {
+export class Widget {
   constructor({ model, el }, name, label) {
     Object.assign(this, { model, el, off: false, before: {} });
     this.root = div(`flash-widget flash-${name}`);

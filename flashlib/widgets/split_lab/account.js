@@ -1,3 +1,6 @@
+import { div, h, note, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { exact, inBrackets, number } from "../shared/numbers.js";
+
 const vector = (values) => `(${Array.from(values, number).join(", ")})`;
 
 /** How a part came to its State, line by line and with its numbers. */
@@ -35,7 +38,7 @@ const nameOfSpan = ([first, end]) =>
   end === first + 1 ? `part ${first}` : `parts ${first} ${end === first + 2 ? "and" : "to"} ${end - 1}`;
 
 /** The State of one node, a part or a merge, and buttons to the one before and after it. */
-class Account {
+export class Account {
   constructor(step) {
     this.title = h("span", {});
     this.lines = div("flash-split-lines");
@@ -65,7 +68,7 @@ class Account {
 const ENDS = { merged: "States, merged", whole: "in one go" };
 
 /** What all States merge to, beside attention in one go. */
-class Finished {
+export class Finished {
   constructor() {
     const names = ["lse", ...[0, 1, 2, 3].map((k) => `O_${k}`)];
     const head = [h("td", {}), ...names.map((name) => h("th", { scope: "col" }, symbol(name)))];

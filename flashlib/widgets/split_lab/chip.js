@@ -1,7 +1,11 @@
+import { div, h, note, panel, setSentence, setText, svg } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { watchRoom } from "./axes.js";
+
 const SM = { wide: 20, high: 17, gap: 3 }; // px, of a multiprocessor
 
 /** The multiprocessors of the GPU, each with its places for programs; a wave of the call fills them. */
-class Chip {
+export class Chip {
   constructor() {
     this.wave = 0;
     this.svg = svg("svg", { role: "img", class: "flash-split-chip" });

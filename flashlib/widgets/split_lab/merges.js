@@ -1,10 +1,13 @@
 // The merges below the parts: where each node lies, and the edges that lead to it.
 
+import { svg } from "../shared/elements.js";
+import { short } from "../shared/numbers.js";
+
 /**
  * The places of nodes, [x, y]: of the parts at `middles` and at the height `top`, and of what they are merged to; a
  * tree goes down by `step` a level, a row lies on one line.
  */
-function placesOf({ children, levels }, order, middles, top, step) {
+export function placesOf({ children, levels }, order, middles, top, step) {
   const at = middles.map((x) => [x, top]);
   children.forEach(([a, b], k) => {
     const level = order === "row" ? 1 : levels[middles.length + k];
@@ -17,7 +20,7 @@ function placesOf({ children, levels }, order, middles, top, step) {
 const edge = ([x, y], [toX, toY]) => `M${x} ${y}V${toY}H${toX}`;
 
 /** What the children of each node are multiplied by, beside their edges: [x, y, text, anchor]. */
-function factorsOf({ children }, order, at, alphas) {
+export function factorsOf({ children }, order, at, alphas) {
   const parts = at.length - children.length;
   return children.flatMap(([a, b], k) => {
     const [, y] = at[parts + k];
@@ -31,7 +34,7 @@ function factorsOf({ children }, order, at, alphas) {
 }
 
 /** The edges, as wide as what is multiplied on them, and a dot for each merge. */
-function drawMerges(nodes, order, at, alphas) {
+export function drawMerges(nodes, order, at, alphas) {
   const parts = at.length - nodes.children.length;
   const thin = parts > 64 ? 0.4 : 1;
   const edges = nodes.children.flatMap((pair, k) =>

@@ -1,3 +1,8 @@
+import { div, h, svg, symbol } from "../shared/elements.js";
+import { short } from "../shared/numbers.js";
+import { watchRoom } from "./axes.js";
+import { drawMerges, factorsOf, placesOf } from "./merges.js";
+
 const GUTTER = 88; // px, of the names at the left
 const RIGHT = 6; // px, at the right
 const READABLE = 46; // px, of a part in which numbers can be read
@@ -5,7 +10,7 @@ const SCORES = 62; // px, the height of the scores
 const CELL = 14; // px, of a number of O_acc
 
 /** The keys of one query, cut into parts; below each its State, and how these are merged. */
-class Parts {
+export class Parts {
   /** moved is called with the node under the pointer, or null, pressed with one that was clicked. */
   constructor(moved, pressed) {
     this.svg = svg("svg", { role: "img" });

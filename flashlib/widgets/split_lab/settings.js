@@ -1,3 +1,6 @@
+import { choice, stops } from "../shared/controls.js";
+import { div, h, note } from "../shared/elements.js";
+
 const ORDERS = [
   ["row", "in a row", "each State into what those before it gave, as one program does it"],
   ["tree", "as a tree", "neighbours two at a time, level by level"],
@@ -12,7 +15,7 @@ const COUNTS = {
 };
 
 /** The controls of SplitLab, first those that decide the States; `ask` is called with what is chosen. */
-class SplitSettings {
+export class SplitSettings {
   constructor(gpus, ask) {
     const sliders = Object.entries(COUNTS).map(([name, label]) => [
       name,

@@ -1,5 +1,15 @@
 // SplitLab: the keys of one query split over programs. Python computed all numbers and sentences; this draws them.
 
+import { colourScale } from "../shared/colours.js";
+import { div, h, note, panel, setSentence } from "../shared/elements.js";
+import { between, float64 } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Account, Finished } from "./account.js";
+import { Chip } from "./chip.js";
+import { Parts } from "./parts.js";
+import { SplitSettings } from "./settings.js";
+import { Times } from "./times.js";
+
 /** The numbers of a result: the outline of the scores, the States of all nodes, and O and lse, merged and in one go. */
 function unpack({ buffer, bins, n, D }) {
   const numbers = float64(buffer);

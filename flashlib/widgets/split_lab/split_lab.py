@@ -9,7 +9,6 @@ from flashlib.types import Attention
 from flashlib.widgets.split_lab import choices, figure, model, numbers, words
 from flashlib.widgets.widget import Widget, script, style
 
-SCRIPTS = "settings", "axes", "merges", "parts", "account", "chip", "times", "split_lab"
 OF_THE_CALL = "N_k", "B", "H_k", "group", "d", "gpu"
 
 
@@ -26,7 +25,7 @@ class SplitLab(Widget):
     and is answered in `refused`. `result` holds all that is shown.
     """
 
-    _esm = script(*(f"split_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("split_lab/split_lab.js")
     _css = style("split_lab/split_lab.css")
 
     N_k = traitlets.Int().tag(sync=True)

@@ -1,8 +1,12 @@
+import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
+
 const PLOT = { left: 48, right: 14, top: 22, high: 200, below: 34 }; // px
 const PIECES = { launches: "two launches", keys: "K and V", states: "States" };
 
 /** The time by the model, over the number of parts, with what was measured; and what it is made of. */
-class Times {
+export class Times {
   constructor() {
     this.svg = svg("svg", { role: "img", class: "flash-split-times" });
     this.words = h("p", {});

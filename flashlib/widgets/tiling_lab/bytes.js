@@ -1,3 +1,7 @@
+import { div, h, panel, setSentence, setText } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { key } from "./marks.js";
+
 /** What an algorithm reads and writes, in numbers and as a bar. */
 class Moved {
   constructor(name) {
@@ -29,7 +33,7 @@ class Moved {
 }
 
 /** What each algorithm reads and writes. */
-class Bytes {
+export class Bytes {
   constructor() {
     this.rows = ["standard", "FA1", "FA2"].map((name) => new Moved(name));
     this.flops = h("p", { class: "flash-note flash-tiling-flops" });

@@ -1,7 +1,11 @@
+import { div, h, note, panel, setText, svg, symbol } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { box, key, mark } from "./marks.js";
+
 const SIDE = 240; // units, of the picture of S
 
 /** S, cut into tiles. Where there are too many, a square stands for several, as Python grouped them. */
-class Cut {
+export class Cut {
   constructor() {
     const path = (name) => (this[name] = svg("path", { class: `flash-tiling-${name}` }));
     const parts = ["some", "whole", "lines", "one"].map(path); // on the hatching of what is skipped

@@ -1,7 +1,11 @@
+import { div, h, panel, setText, svg, symbol } from "../shared/elements.js";
+import { number, short } from "../shared/numbers.js";
+import { key } from "./marks.js";
+
 const DOUBLINGS = 4; // of the strongest colour of the map: 16 times
 
 /** What an order moves over what standard attention moves, for all B_r and B_c; arrow keys and clicks choose. */
-class TileMap {
+export class TileMap {
   constructor(id, blocks, { asked, chosen }, order) {
     Object.assign(this, { id, blocks, asked, chosen });
     const n = blocks.length;

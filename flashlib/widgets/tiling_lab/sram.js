@@ -1,3 +1,7 @@
+import { div, h, panel, setSentence, setText, typeset } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { KB, key, mark } from "./marks.js";
+
 const HELD = [
   ["read", "inputs", ["Q_i", "K_j", "V_j"]],
   ["kept", "accumulated", ["O_acc", "m, l"]],
@@ -5,7 +9,7 @@ const HELD = [
 ];
 
 /** What one tile holds on chip, piece by piece, against what there is. */
-class Sram {
+export class Sram {
   constructor() {
     this.pieces = HELD.flatMap(([kind, , names]) => names.map((name) => this.#piece(kind, name)));
     this.over = h("i", { class: "flash-tiling-over" });

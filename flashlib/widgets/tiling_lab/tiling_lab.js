@@ -1,5 +1,14 @@
 // TilingLab: what a block size costs. Python computed all numbers and sentences; this draws them.
 
+import { colourScale } from "../shared/colours.js";
+import { choice, stops, toggle } from "../shared/controls.js";
+import { div, h, setSentence } from "../shared/elements.js";
+import { Widget } from "../shared/widget.js";
+import { Bytes } from "./bytes.js";
+import { Cut } from "./cut.js";
+import { TileMap } from "./map.js";
+import { Sram } from "./sram.js";
+
 const SETTINGS = {
   N: ["N", "N, rows of Q, K and V"],
   d: ["d", "d, head dimension"],
