@@ -2,9 +2,13 @@
 
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
+/** @typedef {{ css: (x: number, peak: number) => string, pixel: (x: number, peak: number) => number }} Colours */
+
 /**
  * The diverging scale of the theme: from x and the largest size that x may have to a colour, as `css` or as the
  * `pixel` of an image. Sizes are taken to the power 0.7, so that small ones can be told apart.
+ * @param {HTMLElement} root
+ * @returns {Colours}
  */
 export function colourScale(root) {
   const style = getComputedStyle(root);
@@ -27,10 +31,16 @@ export function colourScale(root) {
 /**
  * Mark the root as dark or light, now if it is on the page, else once it is, and whenever the theme changes; `changed`
  * is called after each change. Returns a stop.
+ * @param {HTMLElement} root
+ * @param {() => void} changed
  */
 export function watchTheme(root, changed) {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  let [back, dark] = [null, null];
+  const options = { willReadFrequently: true };
+  const canvas = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d", options));
+  /** @type {string | undefined} */
+  let back;
+  /** @type {boolean | undefined} */
+  let dark;
   const look = () => {
     if (!root.isConnected) return; // it has no colours yet
     const { backgroundColor } = getComputedStyle(root);

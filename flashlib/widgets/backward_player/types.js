@@ -1,0 +1,41 @@
+// What Python sends of BackwardPlayer: see the dicts that its Python builds. Types only: no script has this file.
+
+/** @import { Recorded, Setting, Shown, Tiling } from "../flash_player/types.js" */
+
+/** @typedef {"dQ" | "dK" | "dV"} Gradient */
+
+/**
+ * Offsets.
+ * @typedef {object} Inputs
+ * @property {number} Q
+ * @property {number} K
+ * @property {number} V
+ * @property {number} dO
+ * @property {number} lse
+ * @property {number} delta
+ */
+
+/**
+ * Offsets: of the block before and after each step, and of the whole before each step and at the end.
+ * @typedef {object} Errors
+ * @property {number} before
+ * @property {number} after
+ * @property {number} whole
+ */
+
+/**
+ * @typedef {object} Backward
+ * @property {Gradient[]} gradients
+ * @property {Inputs} inputs
+ * @property {Errors} errors
+ * @property {"kv" | "q"} wrt what is summed
+ * @property {number[]} both bytes that both passes read and write
+ * @property {Record<string, string[]>} lines
+ * @property {number | null} opens_at
+ */
+
+/** @typedef {Tiling & Recorded & Shown & Backward} Sent */
+
+/** @typedef {SharedTraits & Setting & { frames: Sent, wrt: string }} Traits */
+
+export {};

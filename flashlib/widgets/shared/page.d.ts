@@ -1,0 +1,30 @@
+// What the widgets put on elements and on the page, and what of Jupyter's model they use.
+
+interface HTMLElement {
+  flashText?: string; // the plain text of a sentence that is set with symbols
+  flashWidget?: object; // for tests and for the curious
+}
+
+/** The model of a widget, as anywidget describes it; Traits: what Python and the page share. */
+interface Model<Traits> {
+  get<Name extends keyof Traits>(name: Name): Traits[Name];
+  set<Name extends keyof Traits>(name: Name, value: Traits[Name]): void;
+  on(event: string, listener: () => void): void;
+  off(event: string, listener: () => void): void;
+  save_changes(): void;
+  widget_manager?: { kernel?: { status: string } };
+}
+
+/** What anywidget renders a widget with. */
+interface Context<Traits> {
+  model: Model<Traits>;
+  el: HTMLElement;
+}
+
+/** The traits of every widget. */
+interface SharedTraits {
+  problem: string;
+  refused: string;
+  asked: number;
+  heard: number;
+}
