@@ -1,5 +1,6 @@
 // CompilerLab: what the compiler makes of a kernel. Python compiles; this asks, shows, and says what it waits for.
 
+/** @import { Result, Traits, Work } from "./types.js" */
 import { div, h, setSentence, typeset } from "../shared/elements.js";
 import { Widget } from "../shared/widget.js";
 import { controlsOf } from "./controls.js";
@@ -7,7 +8,9 @@ import { Listing } from "./listing.js";
 import { Status } from "./status.js";
 import { Instructions, Takes } from "./tables.js";
 
+/** @extends {Widget<Traits>} */
 class CompilerLab extends Widget {
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "compiler-lab", "what the compiler makes of a kernel");
     if (!this.model.get("problem")) this.#build();
@@ -53,6 +56,7 @@ class CompilerLab extends Widget {
     );
   }
 
+  /** @param {Work} work */
   load(work) {
     const [result, fresh] = [this.model.get("result"), this.work !== undefined];
     const there = "title" in result;
@@ -92,6 +96,7 @@ class CompilerLab extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new CompilerLab(context);
     return () => lab.stop();

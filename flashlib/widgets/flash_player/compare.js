@@ -1,10 +1,11 @@
 // ComparePlayers: both loop orders on the same inputs, step by step, each with its own meters.
 
+import { paintScale } from "../shared/colours.js";
 import { div, h, note } from "../shared/elements.js";
 import { number } from "../shared/numbers.js";
 import { bytes, Frames } from "./frames.js";
 import { Grid } from "./grid.js";
-import { Legend, paintScale } from "./legend.js";
+import { Legend } from "./legend.js";
 import { Memory } from "./memory.js";
 import { Stepped } from "./stepped.js";
 import { Views } from "./views.js";

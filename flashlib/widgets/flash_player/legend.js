@@ -34,9 +34,3 @@ export class Legend {
 
   take() {}
 }
-
-/** Give the legend's scale its colours. */
-export function paintScale(root, colour) {
-  for (const b of root.querySelectorAll(".flash-scale b"))
-    b.style.backgroundColor = colour.css(Number(b.dataset.t), 1);
-}

@@ -1,6 +1,6 @@
 // A player of steps in their parts, whatever the steps are of.
 
-import { colourScale } from "../shared/colours.js";
+import { colourScale, paintScale } from "../shared/colours.js";
 import { disclosure, toggle } from "../shared/controls.js";
 import { div, h, setSentence, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
@@ -9,7 +9,6 @@ import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { TilingControls } from "./controls.js";
 import { counted } from "./frames.js";
-import { paintScale } from "./legend.js";
 import { Views } from "./views.js";
 
 /**

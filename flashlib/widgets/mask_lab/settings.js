@@ -1,3 +1,4 @@
+/** @import { Setting } from "./types.js" */
 import { choice, stops } from "../shared/controls.js";
 import { div, h, setSentence } from "../shared/elements.js";
 import { field } from "./field.js";
@@ -56,6 +57,10 @@ const SIZES = ["N_q", "N_k", "B_r", "B_c", "d"];
 
 /** The controls of MaskLab; `ask` is called with what is chosen. */
 export class MaskSettings {
+  /**
+   * @param {string[]} kinds
+   * @param {(setting: Partial<Setting>) => void} ask
+   */
   constructor(kinds, ask) {
     const options = kinds.map((kind) => [kind, ...KINDS[kind]]);
     this.kind = choice("kind", "mask", options, (kind) => ask({ kind }));

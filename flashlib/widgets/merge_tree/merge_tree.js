@@ -1,5 +1,6 @@
 // MergeTree: the parts of a row, each with its State, merged in any order, as Python computed it.
 
+/** @import { Result, Traits } from "./types.js" */
 import { colourScale } from "../shared/colours.js";
 import { toggle } from "../shared/controls.js";
 import { div, h, note } from "../shared/elements.js";
@@ -20,7 +21,9 @@ function unpack(numbers, offset, d) {
   return { m, l, O_acc, O, plain, alphas: at(2 + 3 * d, 2) };
 }
 
+/** @extends {Widget<Traits>} */
 class MergeTree extends Widget {
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "merge", "Merge the States of the parts of a row");
     const button = (name, onclick) =>
@@ -87,6 +90,7 @@ class MergeTree extends Widget {
     if (!this.off) this.model.save_changes();
   }
 
+  /** @param {Result} sent */
   load(sent) {
     const numbers = float64(sent.buffer);
     const { N, d, nodes } = sent;
@@ -150,6 +154,7 @@ class MergeTree extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new MergeTree(context);
     return () => lab.stop();

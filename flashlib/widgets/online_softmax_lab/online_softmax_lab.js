@@ -1,6 +1,7 @@
 // OnlineSoftmaxLab: plays the scan that Python computed. Each score takes two positions, "rescale" and "add"; the
 // last one, "end", shows the weights. The scan without the rescale was sent too: that switch does not ask Python.
 
+/** @import { Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
 import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
@@ -12,7 +13,9 @@ import { Sum } from "./sum.js";
 import { formula, Update } from "./update.js";
 import { legend, sentences } from "./words.js";
 
+/** @extends {Widget<Traits>} */
 class OnlineLab extends Widget {
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "online", "online softmax, score by score");
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
@@ -73,6 +76,7 @@ class OnlineLab extends Widget {
     if (!this.off) this.model.save_changes();
   }
 
+  /** @param {Sent} sent */
   load({ N, rows, text, weight, weight_wrong, buffer }) {
     const numbers = float64(buffer);
     const scan = (this.scan = { N, terms: numbers.subarray(rows.length * N) });
@@ -151,6 +155,7 @@ class OnlineLab extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new OnlineLab(context);
     return () => lab.stop();

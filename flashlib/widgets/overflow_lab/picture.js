@@ -1,3 +1,4 @@
+/** @import { Result } from "./types.js" */
 import { div, h, note, setText, symbol } from "../shared/elements.js";
 import { between, exact, number } from "../shared/numbers.js";
 import { exps, put } from "./table.js";
@@ -33,25 +34,29 @@ export class Axis {
     const names = Array.from({ length: n }, (_, j) => `x_${j + 1}`);
     this.bars = names.map((name) => new Bar(exps(symbol(name)), name));
     this.bars.push(new Bar([note("sum "), symbol("l")], "l"));
-    const zones = ["low", "subnormal", "normal", "high"].map((name) => h("i", { "data-zone": name }));
-    this.zones = Object.fromEntries(zones.map((zone) => [zone.dataset.zone, zone]));
+    const zone = (name) => h("i", { "data-zone": name });
+    this.zones = { low: zone("low"), subnormal: zone("subnormal"), normal: zone("normal"), high: zone("high") };
     this.one = h("i", { class: "flash-overflow-one" });
-    this.limits = Object.keys(LIMITS).map((name) => h("span", { "data-limit": name }));
+    this.limits = Object.keys(LIMITS).map((name) => ({ name, label: h("span", { "data-limit": name }) }));
     const picture = div(
       "flash-overflow-picture",
       div("flash-overflow-label", symbol("x")),
       h("fieldset", { class: "flash-settings flash-overflow-slide" }, range),
-      h("div", { class: "flash-overflow-zones", style: `grid-row:2 / span ${n + 1}` }, zones, this.one),
+      h("div", { class: "flash-overflow-zones", style: `grid-row:2 / span ${n + 1}` }, Object.values(this.zones), this.one),
       this.bars.map((bar, k) => {
-        for (const element of [bar.label, bar.element]) element.style.gridRow = k + 2;
+        for (const element of [bar.label, bar.element]) element.style.gridRow = String(k + 2);
         return [bar.label, bar.element];
       }),
-      div("flash-overflow-axis", this.limits),
+      div("flash-overflow-axis", this.limits.map(({ label }) => label)),
     );
     this.element = h("section", { class: "flash-panel" }, controls, picture);
     this.element.classList.toggle("flash-overflow-many", n > 6);
   }
 
+  /**
+   * @param {Result} sent
+   * @param {Record<string, any>} columns
+   */
   draw({ range, shift, limits, marks, n }, columns) {
     const [low, high] = range.map((end) => end + shift);
     const place = (log) => between(0, (100 * (log - low)) / (high - low), 100);
@@ -71,11 +76,11 @@ export class Axis {
     for (const [name, [left, right]] of Object.entries(zones))
       Object.assign(this.zones[name].style, { left: `${left}%`, width: `${right - left}%` });
     this.one.style.left = `${place(0)}%`;
-    for (const label of this.limits) {
-      const [log, value] = limits[label.dataset.limit] ?? [0, 1];
+    for (const { name, label } of this.limits) {
+      const [log, value] = limits[name] ?? [0, 1];
       label.style.left = `${place(log)}%`;
       const text = Number.isInteger(value) && value < 1e6 ? String(value) : number(value);
-      setText(label, `${LIMITS[label.dataset.limit]} ${text}`);
+      setText(label, `${LIMITS[name]} ${text}`);
       put(label, "title", exact(value));
     }
   }

@@ -1,3 +1,4 @@
+/** @import { Result } from "./types.js" */
 import { h, setText, symbol } from "../shared/elements.js";
 import { exact, number } from "../shared/numbers.js";
 
@@ -76,6 +77,10 @@ export class Table {
     return h("tr", {}, naive, [l_safe.element, safe_total.element, h("td", {}, "1")]);
   }
 
+  /**
+   * @param {Result} sent
+   * @param {Record<string, any>} columns
+   */
   draw({ scores, marks, n, asked }, columns) {
     for (const [j, values] of this.values.entries())
       for (const [k, name] of COLUMNS.entries())

@@ -20,7 +20,7 @@
  * @property {DataView} buffer the columns of the table
  * @property {string[]} scores
  * @property {Record<string, string[]>} marks by column: what went wrong with each of its values
- * @property {Record<"positive" | "sum" | "terms", Written | null>} thresholds
+ * @property {Record<"positive" | "sum" | "terms", Written>} thresholds
  * @property {Record<"smallest" | "normal" | "largest", number[]>} limits
  * @property {{ naive: string, safe: string }} verdicts
  * @property {string[]} words

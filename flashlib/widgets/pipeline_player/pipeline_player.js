@@ -1,5 +1,6 @@
 // PipelinePlayer: plays what the units and roles of a pipeline did. Python ran it; this draws its spans.
 
+/** @import { Result, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
 import { div, h, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
@@ -9,7 +10,20 @@ import { pipeLegend } from "./marks.js";
 import { PipeRows } from "./rows.js";
 import { PipeZoom } from "./zoom.js";
 
+/** @extends {Widget<Traits>} */
 class PipelinePlayer extends Widget {
+  /** @type {Result} */
+  result;
+  /** @type {PipeRows[]} */
+  rows;
+  /** @type {PipeZoom} */
+  zoom;
+  /** @type {boolean} */
+  whole;
+  /** @type {number} */
+  drawTime;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "pipelining", "a pipeline: what its units and roles do over time");
     this.transport = new Transport({ unit: "event", moved: () => this.draw() });
@@ -63,6 +77,7 @@ class PipelinePlayer extends Widget {
     for (const rows of this.rows) rows.look(this.whole, this.zoom.view);
   }
 
+  /** @param {Result} result */
   load(result) {
     this.result = result;
     this.#look();
@@ -91,6 +106,7 @@ class PipelinePlayer extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const player = new PipelinePlayer(context);
     return () => player.stop();

@@ -1,5 +1,6 @@
 // PredictionCard: fields, a button, and the verdict. The page grades; Python only keeps what is given.
 
+/** @import { Traits } from "./types.js" */
 import { choice } from "../shared/controls.js";
 import { h, typeset } from "../shared/elements.js";
 import { Widget } from "../shared/widget.js";
@@ -7,7 +8,9 @@ import { grade } from "./grade.js";
 
 const SAID = { right: ["✓", "Right:"], wrong: ["✗", "Wrong:"], open: ["○", "Not answered yet:"] };
 
+/** @extends {Widget<Traits>} */
 class Card extends Widget {
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "card", "a prediction");
     this.card = this.model.get("card");
@@ -34,6 +37,7 @@ class Card extends Widget {
     this.load(given); // where it is the same as before nothing changes
   }
 
+  /** @param {Record<string, string>} given */
   load(given) {
     for (const [part, , { show }] of this.fields) if (part in given) show(given[part]);
     const { outcome, sentence, reason } = grade(this.card, given);
@@ -73,6 +77,7 @@ function fieldOf({ kind, part, label, choices, length }) {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const card = new Card(context);
     return () => card.stop();

@@ -1,3 +1,5 @@
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Result, Run } from "./types.js" */
 import { div, h, note, panel, setText, svg } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 import { box, footPath, markPath, MARKS } from "./marks.js";
@@ -12,6 +14,28 @@ const STRIPS = {
 
 /** One run: a lane for each request and a strip for each of what is shared, over the steps; `seek` goes to a step. */
 export class Lanes {
+  /** @type {Result} */
+  result;
+  /** @type {Run} */
+  run;
+  /** @type {number | undefined} */
+  room;
+  /** @type {number | undefined} */
+  position;
+  /** @type {number} */
+  wide;
+  /** @type {SVGRectElement} */
+  behind;
+  /** @type {SVGRectElement} */
+  cursor;
+  /** @type {SVGRectElement} */
+  cover;
+
+  /**
+   * @param {string} name
+   * @param {string} note_text
+   * @param {(step: number) => void} seek
+   */
   constructor(name, note_text, seek) {
     this.name = name;
     this.seek = seek;
@@ -26,14 +50,23 @@ export class Lanes {
     this.resized = watchRoom(room, this, () => this.#plot());
   }
 
+  /**
+   * @param {Result} result
+   * @param {Run} run
+   */
   take(result, run) {
-    Object.assign(this, { result, run });
+    this.result = result;
+    this.run = run;
     const longest = run.frames.reduce((a, b) => (a.words.length >= b.words.length ? a : b));
     setText(this.room_of_words, longest.words);
     this.svg.setAttribute("aria-label", run.words);
     this.#plot();
   }
 
+  /**
+   * @param {number} position
+   * @param {Motion} motion
+   */
   draw(position, motion) {
     const moved = position - (this.position ?? position);
     this.position = position;
@@ -66,7 +99,9 @@ export class Lanes {
     const bottom = below + Object.keys(STRIPS).length * (LANES.strip + LANES.gap);
     const rectangle = (name) =>
       svg("rect", { class: `flash-serving-${name}`, x: 0, y: LANES.top, width: this.wide, height: bottom - LANES.top });
-    [this.behind, this.cursor, this.cover] = ["behind", "cursor", "cover"].map(rectangle);
+    this.behind = rectangle("behind");
+    this.cursor = rectangle("cursor");
+    this.cover = rectangle("cover");
     this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + LANES.axis}`);
     this.svg.setAttribute("height", bottom + LANES.axis);
     this.svg.replaceChildren(

@@ -1,3 +1,4 @@
+/** @import { Frame } from "./types.js" */
 import { h, note, panel, setText } from "../shared/elements.js";
 
 const NOW = {
@@ -30,7 +31,11 @@ export class Columns {
   }
 }
 
-/** The rows of a step, from a frame of each run. */
+/**
+ * The rows of a step, from a frame of each run.
+ * @param {Frame[]} frames
+ * @param {number} batch
+ */
 export const rowsOf = (frames, batch) =>
   Object.entries(NOW).map(([name, label]) => [
     label,

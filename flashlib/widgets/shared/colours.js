@@ -29,6 +29,17 @@ export function colourScale(root) {
 }
 
 /**
+ * Give a legend's scale its colours: each of its parts has a number, from -1 to 1.
+ * @param {HTMLElement} root
+ * @param {Colours} colour
+ */
+export function paintScale(root, colour) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const parts = root.querySelectorAll(".flash-scale b");
+  for (const part of parts) part.style.backgroundColor = colour.css(Number(part.dataset.t), 1);
+}
+
+/**
  * Mark the root as dark or light, now if it is on the page, else once it is, and whenever the theme changes; `changed`
  * is called after each change. Returns a stop.
  * @param {HTMLElement} root

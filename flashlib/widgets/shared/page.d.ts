@@ -1,5 +1,9 @@
 // What the widgets put on elements and on the page, and what of Jupyter's model they use.
 
+interface Element {
+  setAttribute(name: string, value: number | boolean): void; // a page makes a text of it
+}
+
 interface HTMLElement {
   flashText?: string; // the plain text of a sentence that is set with symbols
   flashWidget?: object; // for tests and for the curious

@@ -1,5 +1,6 @@
 // SplitLab: the keys of one query split over programs. Python computed all numbers and sentences; this draws them.
 
+/** @import { Result, Traits } from "./types.js" */
 import { colourScale } from "../shared/colours.js";
 import { div, h, note, panel, setSentence } from "../shared/elements.js";
 import { between, float64 } from "../shared/numbers.js";
@@ -26,7 +27,9 @@ function unpack({ buffer, bins, n, D }) {
 
 const OF_STATES = ["N_k", "parts", "order"];
 
+/** @extends {Widget<Traits>} */
 class SplitLab extends Widget {
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "split-lab", "one query's keys, split over programs");
     this.node = 0; // chosen
@@ -74,6 +77,7 @@ class SplitLab extends Widget {
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)), this.result);
   }
 
+  /** @param {Result} result */
   load(result) {
     const before = this.result?.setting;
     const kept = OF_STATES.every((name) => before?.[name] === result.setting[name]);
@@ -125,6 +129,7 @@ class SplitLab extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new SplitLab(context);
     return () => lab.stop();

@@ -1,3 +1,5 @@
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Result } from "./types.js" */
 import { div, h, panel, setText, svg, symbol } from "../shared/elements.js";
 import { number, short } from "../shared/numbers.js";
 import { key } from "./marks.js";
@@ -6,17 +8,35 @@ const DOUBLINGS = 4; // of the strongest colour of the map: 16 times
 
 /** What an order moves over what standard attention moves, for all B_r and B_c; arrow keys and clicks choose. */
 export class TileMap {
+  /** @type {{ cell: HTMLElement, text: HTMLElement, drawn: { background?: string, ratio?: number, fits?: boolean } }[][]} */
+  cells;
+  /** @type {HTMLTableElement} */
+  table;
+  /** @type {HTMLElement | undefined} */
+  selected;
+  /** @type {HTMLElement | null | undefined} */
+  starred;
+
+  /**
+   * @param {string} id
+   * @param {number[]} blocks
+   * @param {{ asked: (name: "B_r" | "B_c") => number, chosen: (sizes: { B_r?: number, B_c?: number }) => void }} asks
+   * @param {Element} order
+   */
   constructor(id, blocks, { asked, chosen }, order) {
-    Object.assign(this, { id, blocks, asked, chosen });
+    this.id = id;
+    this.blocks = blocks;
+    this.asked = asked;
+    this.chosen = chosen;
     const n = blocks.length;
-    const path = (name) => (this[name] = svg("path", { class: `flash-tiling-${name}` }));
+    this.even = svg("path", { class: "flash-tiling-even" });
     const here = ["halo", "now"].map((name) =>
       svg("rect", { class: `flash-tiling-${name}`, width: 1, height: 1 }),
     );
     this.marks = svg(
       "svg",
       { viewBox: `0 0 ${n} ${n}`, preserveAspectRatio: "none", "aria-hidden": "true" },
-      path("even"),
+      this.even,
       (this.here = svg("g", {}, here)),
     );
     this.words = h("span", { class: "flash-tiling-map-words" });
@@ -73,6 +93,10 @@ export class TileMap {
     if (beyond.length) this.chosen({ [name]: by > 0 ? beyond[0] : beyond.at(-1) });
   }
 
+  /**
+   * @param {Result} result
+   * @param {Colours} colour
+   */
   draw({ map, order, B_r, B_c }, colour) {
     const { blocks, cells } = this;
     const { ratios, fits, best } = map;
@@ -106,7 +130,7 @@ export class TileMap {
     const words = `${number(ratio)} of standard attention, ${fits ? "fits" : "does not fit"}`;
     cell.setAttribute("aria-label", words);
     cell.title = `${cell.dataset.cell.replace(",", " × ")}: ${words}`;
-    cell.dataset.fits = fits;
+    cell.dataset.fits = String(fits);
   }
 
   #select(r, c) {
