@@ -141,10 +141,10 @@ def test_memory_fills_as_blocks_are_stored(player, recording):
     frames, d = recording.frames, recording.frames["d"]
     shown = every_frame(
         player,
-        filled="Object.entries(player.flashWidget.memory.held).map("
+        filled="Object.entries(player.flashWidget.views.made.memory.held).map("
         "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])",
         beside="texts('.flash-beside > p')[0]",
-        outlined="Object.entries(player.flashWidget.memory.strips).filter("
+        outlined="Object.entries(player.flashWidget.views.made.memory.strips).filter("
         "([, { here }]) => !here.hidden).map(([name]) => name)",
     )
     for (k, part), now in zip([*timeline(player), [len(frames["steps"]), "end"]], shown, strict=True):

@@ -159,7 +159,7 @@ def test_tiles_are_drawn_as_they_are(player):
         player.evaluate("(player, k) => player.flashWidget.seekStep(k)", k)
         covers = player.evaluate(
             """player => {
-                const { grid, frames } = player.flashWidget;
+                const { frames, views: { made: { grid } } } = player.flashWidget;
                 const [done, skipped] = ["done", "skipped"].map((name) => player.querySelector(`.flash-${name}`));
                 const found = [];
                 for (let i = 0; i < frames.T_r; i++) for (let j = 0; j < frames.T_c; j++) {

@@ -28,18 +28,16 @@ def test_every_module_is_in_a_page():
     files = [path for path in widget.FOLDER.rglob("*.js") if path.name not in APART]
     assert len(files) > 50
     for path in files:
-        body = re.sub(
-            r"^export (?!default)", "", modules.IMPORT.sub("", path.read_text(encoding="utf-8")), flags=re.M
-        )
+        body = modules.IMPORT.sub("", path.read_text(encoding="utf-8"))
+        body = re.sub(r"^export (?!default)", "", body, flags=re.M)
         assert any(body in cls._script for cls in CLASSES), path
 
 
 def test_every_exported_name_is_imported():
     texts = [path.read_text(encoding="utf-8") for path in widget.FOLDER.rglob("*.js")]
     exported = {name for text in texts for export, name in modules.DECLARED.findall(text) if export}
-    imported = {
-        name.strip() for text in texts for names, _ in modules.IMPORT.findall(text) for name in names.split(",")
-    }
+    lists = [names for text in texts for names, _ in modules.IMPORT.findall(text)]
+    imported = {name for names in lists for name in re.findall(r"\w+", names)}
     assert exported - imported == set()
 
 

@@ -114,5 +114,10 @@ def test_the_types_are_of_what_is_sent(cls, tmp_path):
     assert optional <= keys(all_sent), "is never sent"
 
 
+def test_the_javascript_keeps_to_the_types():
+    done = subprocess.run(tsc(), cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 def test_every_widget_is_here():
     assert {cls.__name__ for cls in CLASSES} >= set(widgets.__all__) | SHOWN.keys()

@@ -1,6 +1,6 @@
 // What Python sends of BackwardPlayer: see the dicts that its Python builds. Types only: no script has this file.
 
-/** @import { Recorded, Setting, Shown, Tiling } from "../flash_player/types.js" */
+/** @import { Recorded, Setting, Shown, Step, Tiling } from "../flash_player/types.js" */
 
 /** @typedef {"dQ" | "dK" | "dV"} Gradient */
 
@@ -37,5 +37,29 @@
 /** @typedef {Tiling & Recorded & Shown & Backward} Sent */
 
 /** @typedef {SharedTraits & Setting & { frames: Sent, wrt: string }} Traits */
+
+/**
+ * @typedef {object} BackwardArrays
+ * @property {number} S_ij
+ * @property {number} P_ij
+ * @property {number} dP_ij
+ * @property {number} dS_ij
+ * @property {boolean} first whether it is the first of its block
+ */
+
+/** @typedef {Step & BackwardArrays & Record<`${Gradient}_${"added" | "old" | "sum"}`, number>} BackwardStep */
+
+/**
+ * One of the two passes: which blocks stay and sum, the tensors that stay and that pass by, the matrices of a step.
+ * @typedef {object} Pass
+ * @property {"row" | "column"} block
+ * @property {"i" | "j"} index
+ * @property {"rows" | "cols"} rows
+ * @property {string[]} stays
+ * @property {string[]} passes
+ * @property {string} loaded
+ * @property {Record<string, string>} added
+ * @property {string[]} reads
+ */
 
 export {};

@@ -10,6 +10,25 @@ import { Instructions, Takes } from "./tables.js";
 
 /** @extends {Widget<Traits>} */
 class CompilerLab extends Widget {
+  /** @type {ReturnType<typeof controlsOf>} */
+  controls;
+  /** @type {Status} */
+  status;
+  /** @type {Listing} */
+  listing;
+  /** @type {[Takes, Instructions, Listing]} */
+  parts;
+  /** @type {HTMLElement} */
+  title;
+  /** @type {HTMLElement} */
+  verdicts;
+  /** @type {HTMLElement} */
+  body;
+  /** @type {Work | undefined} */
+  work;
+  /** @type {number | undefined} */
+  number;
+
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "compiler-lab", "what the compiler makes of a kernel");
@@ -76,18 +95,23 @@ class CompilerLab extends Widget {
   #showSettings() {
     const kernel = this.model.get("kernel");
     const taken = this.model.get("offered").kernel.find(([name]) => name === kernel)?.[2];
-    for (const [name, { control, show }] of Object.entries(this.controls)) {
-      show(this.model.get(name));
+    /** @type {Model<any>} */
+    const model = this.model; // whatever the names
+    /** @type {[string, { control: { disabled: boolean }, show: (value: any) => void }][]} */
+    const controls = Object.entries(this.controls);
+    for (const [name, { control, show }] of controls) {
+      show(model.get(name));
       control.disabled = taken !== undefined && !taken.includes(name);
     }
   }
 
+  /** @param {Result} result */
   #draw(result) {
     this.number = result.number;
     const verdict = ({ text, bad }) =>
       h("p", {}, bad && h("span", { class: "flash-compiler-bad" }, "▲ "), typeset(text));
     this.verdicts.replaceChildren(...result.verdicts.map(verdict));
-    this.parts.forEach((part) => part.draw(result));
+    for (const part of this.parts) part.draw(result);
   }
 
   paint() {} // all its colours are the style sheet's

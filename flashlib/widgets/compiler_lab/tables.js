@@ -1,5 +1,6 @@
 // What a kernel became: what it takes of the GPU, and its instructions.
 
+/** @import { Result } from "./types.js" */
 import { div, h, note, panel } from "../shared/elements.js";
 
 /** What a program takes, of what there is. */
@@ -9,6 +10,7 @@ export class Takes {
     this.element = panel("compiler-takes", "Registers and memory", note("of what the GPU has"), this.list);
   }
 
+  /** @param {Result} result */
   draw({ takes }) {
     const bar = (share) => {
       const width = (part) => `width:${(100 * part) / Math.max(share, 1)}%`;
@@ -53,6 +55,7 @@ export class Instructions {
     this.element = panel("compiler-instructions", "Instructions of one thread", words, table);
   }
 
+  /** @param {Result} result */
   draw({ instructions }) {
     const cell = (count) =>
       h("td", { class: count ? null : "flash-compiler-none" }, count?.toLocaleString("en") ?? "–");

@@ -1,8 +1,13 @@
 // What each mark means that is not explained where it is.
 
+/** @import { Learner } from "./types.js" */
 import { h } from "../shared/elements.js";
 
-/** A mark as the style sheet draws it, and what it means. */
+/**
+ * A mark as the style sheet draws it, and what it means.
+ * @param {string} state
+ * @param {string} text
+ */
 export const mark = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
 
 export const scaleMark = () =>
@@ -14,12 +19,16 @@ export const scaleMark = () =>
     "+",
   );
 
+/** @param {...any} marks */
 export const legendOf = (...marks) => h("p", { class: "flash-legend flash-note" }, marks);
 
 export class Legend {
   static key = ({ learner, sram }) => [Boolean(learner), sram];
 
-  /** compared: no state of rows is shown, so its marks are not needed. */
+  /**
+   * compared: no state of rows is shown, so its marks are not needed.
+   * @param {{ learner: Learner | null, sram: number[], compared?: boolean }} frames
+   */
   constructor({ learner, sram: [held, capacity], compared }) {
     this.element = legendOf(
       scaleMark(),

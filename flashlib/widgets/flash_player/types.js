@@ -86,4 +86,51 @@
 
 /** @typedef {SharedTraits & Setting & { frames: SentBoth }} CompareTraits */
 
+/**
+ * A step as the page unpacks it, with the offset of each of its arrays by name.
+ * @typedef {object} Step
+ * @property {number} i
+ * @property {number} j
+ * @property {number[]} rows the first and the last + 1
+ * @property {number[]} cols
+ * @property {number} n_r
+ * @property {number} n_c
+ * @property {number} read bytes read by then
+ * @property {number} written
+ * @property {boolean | undefined} stores
+ */
+
+/**
+ * @typedef {object} ForwardArrays
+ * @property {number} S_ij
+ * @property {number} P_ij
+ * @property {number} m_old
+ * @property {number} m
+ * @property {number} alpha
+ * @property {number} l_old
+ * @property {number} l_rescaled
+ * @property {number} l
+ * @property {number} O_acc_old
+ * @property {number} O_acc_rescaled
+ * @property {number} O_acc
+ * @property {number} O_acc_true of a learner's step
+ * @property {number[]} grown the rows whose maximum grew
+ */
+
+/** @typedef {Step & ForwardArrays} ForwardStep */
+
+/**
+ * What a frame shows.
+ * @template {Step} [S=Step]
+ * @typedef {object} At
+ * @property {number} frame
+ * @property {number} k the index of the step, T at the end
+ * @property {S | undefined} step
+ * @property {string} part
+ * @property {boolean} storing
+ * @property {(part: string) => boolean} reached
+ */
+
+/** @typedef {{ read: number, written: number }} Moved */
+
 export {};

@@ -1,8 +1,14 @@
 // What a frame does, as an equation, and to one row in words.
 
+/** @import { Frames } from "./frames.js" */
+/** @import { At, ForwardStep } from "./types.js" */
 import { inBrackets, number } from "../shared/numbers.js";
 
-/** What each part of a step does, in a word or two, and as an equation. */
+/**
+ * What each part of a step does, in a word or two, and as an equation.
+ * @param {{ order: string, changed: boolean }} sent
+ * @returns {Record<string, [name: string, text: string]>}
+ */
 export const forwardEquations = ({ order, changed }) => ({
   load: [
     "load",
@@ -69,6 +75,11 @@ const SENTENCES = {
       : `Row block ${i} has seen all its keys: O_acc / l goes to HBM as O_${i}, with lse. S and P are dropped.`,
 };
 
+/**
+ * @param {Frames} frames
+ * @param {At<ForwardStep> & { step: ForwardStep }} at
+ * @param {number} selected
+ */
 export function sentence(frames, { k, step, part }, selected) {
   const { order, steps, changed } = frames;
   const stays = order === "fa1" ? "j" : "i";

@@ -1,5 +1,6 @@
 // What stands beside the tree of MergeTree: is it right, how a node came about, and the trees so far.
 
+/** @import { Numbers, Result } from "./types.js" */
 import { disclosure } from "../shared/controls.js";
 import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
 import { number } from "../shared/numbers.js";
@@ -7,6 +8,10 @@ import { show, valuesOf } from "./card.js";
 
 const COMPARED = ["m", "l", "O", "plain"];
 
+/**
+ * @param {number} difference
+ * @param {boolean} [wrong]
+ */
 function inWords(difference, wrong) {
   if (difference === 0) return "equal to the last bit";
   return wrong ? `✕ wrong by ${number(difference)}` : `${number(difference)}, rounding`;
@@ -34,15 +39,20 @@ export class Comparison {
     return { name, element, cells };
   }
 
-  /** root: the numbers of the one root, or null while there are more. */
-  draw({ differences, roots }, root, whole) {
+  /**
+   * last: the numbers of the last node, which is the root once there is one.
+   * @param {Result} result
+   * @param {Numbers} last
+   * @param {Numbers} whole
+   */
+  draw({ differences, roots }, last, whole) {
     for (const { name, cells } of this.rows) {
       const [ours, all, difference] = cells;
-      show(ours, root ? valuesOf(root, name) : []);
+      show(ours, differences ? valuesOf(last, name) : []);
       show(all, valuesOf(whole, name === "plain" ? "O" : name));
-      setText(difference, root ? inWords(differences[name], name === "plain") : "");
+      setText(difference, differences ? inWords(differences[name], name === "plain") : "");
     }
-    if (!root) setText(this.rows[0].cells[2], `${roots.length} nodes left to merge`);
+    if (!differences) setText(this.rows[0].cells[2], `${roots.length} nodes left to merge`);
   }
 }
 
@@ -61,6 +71,11 @@ export class Account {
     );
   }
 
+  /**
+   * @param {string} title
+   * @param {string} text
+   * @param {string} hint
+   */
   draw(title, text, hint) {
     setText(this.title, title);
     setText(this.hint, hint);
@@ -82,6 +97,7 @@ export class Log {
     this.element = h("section", { class: name }, h("header", {}, this.count, open), this.note, table);
   }
 
+  /** @param {Result} result */
   draw({ tried, count, spread }) {
     this.element.hidden = count === 0;
     const rows = tried.map(([order, tree, difference]) => {

@@ -14,7 +14,7 @@
 /**
  * @typedef {object} Setting
  * @property {number[]} cuts where the row is cut
- * @property {[number, number][]} moves the merges so far
+ * @property {number[][]} moves the merges so far: the two nodes of each; [] adds the identity
  * @property {string} order "" for by hand
  */
 
@@ -37,5 +37,16 @@
  */
 
 /** @typedef {SharedTraits & Setting & { result: Result, plain_mean: boolean }} Traits */
+
+/**
+ * The numbers of a node, as the page unpacks them from the buffer.
+ * @typedef {object} Numbers
+ * @property {number} m
+ * @property {number} l
+ * @property {Float64Array} O_acc
+ * @property {Float64Array} O
+ * @property {Float64Array} plain the plain mean of its children's outputs
+ * @property {Float64Array} alphas what its children were multiplied by; NaN at a leaf
+ */
 
 export {};

@@ -14,4 +14,16 @@
 
 /** @typedef {SharedTraits & { frames: Sent, rescale: boolean, typed: string, examples: Record<string, string> }} Traits */
 
+/**
+ * The scan as the page unpacks it: the rows of the buffer by name, one number a score, and `terms`, N of each score.
+ * @typedef {{ N: number, terms: Float64Array } & Record<RowName, Float64Array>} Scan
+ */
+
+/**
+ * @typedef {"x" | "m_old" | "m" | "alpha" | "l_old" | "kept" | "p" | "l" | "l_wrong" | "error" | "error_wrong" | "weight"
+ *   | "weight_wrong"} RowName
+ */
+
+/** @typedef {"rescale" | "add" | "end"} Phase */
+
 export {};

@@ -1,5 +1,6 @@
 // What happens on a row, as marks. The kinds are those of Span in pipeline/timeline.py, and "act" and "fault".
 
+/** @import { Result } from "./types.js" */
 import { div, h, svg } from "../shared/elements.js";
 
 const PIPE_KINDS = {
@@ -55,7 +56,10 @@ export function pipeEdge(role, x, y, wide, high) {
   return ["", foot, head, foot + head, ""][role % PIPE_ROLES];
 }
 
-/** The names of the roles that have each colour, in all programs. */
+/**
+ * The names of the roles that have each colour, in all programs.
+ * @param {Result} result
+ */
 function pipeRoles({ programs }) {
   const names = [];
   for (const { roles, rows } of programs) {
@@ -66,7 +70,10 @@ function pipeRoles({ programs }) {
   return names.map((found) => [...found].join(", "));
 }
 
-/** What the marks mean. */
+/**
+ * What the marks mean.
+ * @param {Result} result
+ */
 export function pipeLegend(result) {
   const picture = (...paths) => svg("svg", { viewBox: "0 0 20 16", "aria-hidden": "true" }, paths);
   const path = (name, d) => svg("path", { class: name, d });

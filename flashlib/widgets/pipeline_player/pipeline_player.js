@@ -45,6 +45,7 @@ class PipelinePlayer extends Widget {
     });
   }
 
+  /** @param {Result} result */
   #build(result) {
     this.result = result;
     this.rows = result.programs.map((program) => new PipeRows(result, program, (time) => this.#seek(time)));
@@ -68,7 +69,10 @@ class PipelinePlayer extends Widget {
     );
   }
 
-  /** Go to the last event up to a time. */
+  /**
+   * Go to the last event up to a time.
+   * @param {number} time
+   */
   #seek(time) {
     this.transport.seek(Math.max(0, this.result.events.findLastIndex((at) => at <= time)));
   }
@@ -98,7 +102,7 @@ class PipelinePlayer extends Widget {
     const where = `${axis === "clocks" ? "clock" : "action"} ${Math.round(time)} of ${Math.round(end)}`;
     setText(this.status, where);
     this.transport.scrub.setAttribute("aria-valuetext", where);
-    this.root.dataset.position = position;
+    this.root.dataset.position = String(position);
     const name = ({ program }) => (this.rows.length > 1 ? `${program.name}. ` : "");
     this.spoken.say(this.rows.map((rows) => `${name(rows)}${rows.said}`).join(" "));
     this.drawTime = performance.now() - started; // ms

@@ -18,7 +18,7 @@ export class Lanes {
   result;
   /** @type {Run} */
   run;
-  /** @type {number | undefined} */
+  /** @type {number} */
   room;
   /** @type {number | undefined} */
   position;
@@ -65,7 +65,7 @@ export class Lanes {
 
   /**
    * @param {number} position
-   * @param {Motion} motion
+   * @param {Motion} [motion]
    */
   draw(position, motion) {
     const moved = position - (this.position ?? position);
@@ -76,11 +76,12 @@ export class Lanes {
     for (const mark of [this.cursor, this.behind]) mark.setAttribute("x", x);
     this.cover.setAttribute("x", x + this.wide);
     this.cover.setAttribute("width", Math.max(0, this.#x(this.result.steps) - x - this.wide));
-    if (!moved) return;
+    if (!moved || !motion) return;
     const way = `translateX(${-moved * this.wide}px)`;
     for (const mark of [this.cursor, this.behind]) motion.from(mark, { transform: way });
   }
 
+  /** @param {number} step */
   #x(step) {
     return LANES.label + step * this.wide;
   }
@@ -115,6 +116,12 @@ export class Lanes {
     if (this.position !== undefined && this.position < steps) this.draw(this.position);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {string} words
+   * @param {string} [anchor]
+   */
   #text(x, y, words, anchor = "start") {
     return svg("text", { class: "flash-serving-text", x, y, "text-anchor": anchor }, words);
   }

@@ -4,6 +4,10 @@ interface Element {
   setAttribute(name: string, value: number | boolean): void; // a page makes a text of it
 }
 
+interface CSSStyleDeclaration {
+  setProperty(name: string, value: string | number): void;
+}
+
 interface HTMLElement {
   flashText?: string; // the plain text of a sentence that is set with symbols
   flashWidget?: object; // for tests and for the curious
@@ -13,9 +17,10 @@ interface HTMLElement {
 interface Model<Traits> {
   get<Name extends keyof Traits>(name: Name): Traits[Name];
   set<Name extends keyof Traits>(name: Name, value: Traits[Name]): void;
-  on(event: string, listener: () => void): void;
-  off(event: string, listener: () => void): void;
+  on(event: string, listener: (...sent: any[]) => void): void;
+  off(event: string, listener: (...sent: any[]) => void): void;
   save_changes(): void;
+  send(message: object): void;
   widget_manager?: { kernel?: { status: string } };
 }
 

@@ -1,3 +1,4 @@
+/** @import { Result, Setting } from "./types.js" */
 import { choice, stops } from "../shared/controls.js";
 import { div, h, note } from "../shared/elements.js";
 
@@ -16,6 +17,13 @@ const COUNTS = {
 
 /** The controls of SplitLab, first those that decide the States; `ask` is called with what is chosen. */
 export class SplitSettings {
+  /** @type {number} */
+  default;
+
+  /**
+   * @param {string[]} gpus
+   * @param {(setting: Partial<Setting>) => void} ask
+   */
   constructor(gpus, ask) {
     const sliders = Object.entries(COUNTS).map(([name, label]) => [
       name,
@@ -40,7 +48,11 @@ export class SplitSettings {
     ];
   }
 
-  /** Show what is chosen; a slider goes through its stops, that of parts as far as these keys can be split. */
+  /**
+   * Show what is chosen; a slider goes through its stops, that of parts as far as these keys can be split.
+   * @param {(name: any) => any} chosen
+   * @param {Result} result
+   */
   show(chosen, { stops, times }) {
     for (const [name, { show }] of Object.entries(this.counts)) show(chosen(name), stops[name]);
     this.order.show(chosen("order"));

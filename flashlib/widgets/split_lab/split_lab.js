@@ -1,6 +1,6 @@
 // SplitLab: the keys of one query split over programs. Python computed all numbers and sentences; this draws them.
 
-/** @import { Result, Traits } from "./types.js" */
+/** @import { Result, State, Traits } from "./types.js" */
 import { colourScale } from "../shared/colours.js";
 import { div, h, note, panel, setSentence } from "../shared/elements.js";
 import { between, float64 } from "../shared/numbers.js";
@@ -11,7 +11,10 @@ import { Parts } from "./parts.js";
 import { SplitSettings } from "./settings.js";
 import { Times } from "./times.js";
 
-/** The numbers of a result: the outline of the scores, the States of all nodes, and O and lse, merged and in one go. */
+/**
+ * The numbers of a result: the outline of the scores, the States of all nodes, and O and lse, merged and in one go.
+ * @param {Result} result
+ */
 function unpack({ buffer, bins, n, D }) {
   const numbers = float64(buffer);
   const size = D + 4;
@@ -29,10 +32,22 @@ const OF_STATES = ["N_k", "parts", "order"];
 
 /** @extends {Widget<Traits>} */
 class SplitLab extends Widget {
+  /** @type {SplitSettings} */
+  controls;
+  /** @type {Result} */
+  result;
+  /** @type {Float64Array} */
+  outline;
+  /** @type {State[]} */
+  states;
+  /** @type {Float64Array[]} */
+  ends;
+
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "split-lab", "one query's keys, split over programs");
     this.node = 0; // chosen
+    /** @type {number | null} */
     this.pointed = null; // the one under the pointer
     this.words = h("p", {});
     this.picture = new Parts(
@@ -54,6 +69,7 @@ class SplitLab extends Widget {
     });
   }
 
+  /** @param {Result} result */
   #build({ gpus, setting }) {
     this.controls = new SplitSettings(gpus, (setting) => this.ask(setting));
     for (const name of Object.keys(setting)) this.hear(name, () => this.#show());
@@ -81,7 +97,9 @@ class SplitLab extends Widget {
   load(result) {
     const before = this.result?.setting;
     const kept = OF_STATES.every((name) => before?.[name] === result.setting[name]);
-    Object.assign(this, { result, pointed: null }, unpack(result));
+    this.result = result;
+    this.pointed = null;
+    ({ outline: this.outline, states: this.states, ends: this.ends } = unpack(result));
     this.#show();
     this.node = Math.min(this.node, 2 * result.n - 2);
     this.paint();
@@ -107,6 +125,7 @@ class SplitLab extends Widget {
     this.spoken.say([...words, merges, equal].join(" "));
   }
 
+  /** @param {number} node */
   choose(node) {
     this.node = between(0, node, 2 * this.result.n - 2);
     this.pointed = null;
@@ -114,6 +133,7 @@ class SplitLab extends Widget {
     this.spoken.say(this.account.text.join(" "));
   }
 
+  /** @param {number | null} node */
   point(node) {
     if (node === this.pointed) return;
     this.pointed = node;
@@ -124,7 +144,7 @@ class SplitLab extends Widget {
     const node = this.pointed ?? this.node;
     this.picture.choose(node);
     this.account.draw(node, this.result, this.states);
-    this.root.dataset.node = node;
+    this.root.dataset.node = String(node);
   }
 }
 

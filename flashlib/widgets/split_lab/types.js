@@ -59,4 +59,15 @@
 
 /** @typedef {SharedTraits & Setting & { result: Result }} Traits */
 
+/**
+ * A State as the page unpacks it from the buffer.
+ * @typedef {object} State
+ * @property {number} m
+ * @property {number} l
+ * @property {Float64Array} O_acc
+ * @property {number[]} alphas what its two children were multiplied by
+ */
+
+/** @typedef {[x: number, y: number]} Place */
+
 export {};

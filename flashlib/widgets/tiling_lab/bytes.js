@@ -3,11 +3,11 @@ import { div, h, panel, setSentence, setText } from "../shared/elements.js";
 import { exact, number } from "../shared/numbers.js";
 import { key } from "./marks.js";
 
-const NAMES = /** @type {const} */ (["standard", "FA1", "FA2"]);
+const ALGORITHMS = /** @type {const} */ (["standard", "FA1", "FA2"]);
 
 /** What an algorithm reads and writes, in numbers and as a bar. */
 class Moved {
-  /** @param {typeof NAMES[number]} name */
+  /** @param {typeof ALGORITHMS[number]} name */
   constructor(name) {
     this.name = name;
     const part = (kind) => h("i", { class: `flash-tiling-${kind}` });
@@ -51,7 +51,7 @@ class Moved {
 /** What each algorithm reads and writes. */
 export class Bytes {
   constructor() {
-    this.rows = NAMES.map((name) => new Moved(name));
+    this.rows = ALGORITHMS.map((name) => new Moved(name));
     this.flops = h("p", { class: "flash-note flash-tiling-flops" });
     this.element = panel(
       "tiling-bytes",
