@@ -130,13 +130,6 @@ def test_the_error_of_every_frame_is_told_and_marked(player, recording):
         assert abs(now["middle"] - (k + added) / T) < 0.01
 
 
-def test_each_step_is_played_in_its_parts(player, recording):
-    stores = {after for after, *_ in recording.frames["writes"]}
-    T = len(recording.frames["steps"])
-    expected = [[k, part] for k in range(T) for part in PARTS if part != "store" or k in stores]
-    assert timeline(player) == expected
-
-
 def test_memory_fills_as_blocks_are_stored(player, recording):
     frames, d = recording.frames, recording.frames["d"]
     shown = every_frame(

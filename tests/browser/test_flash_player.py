@@ -130,15 +130,6 @@ def test_every_frame_shows_the_numbers_of_its_part(player):
         assert (page["data"]["part"], page["data"]["step"]) == (part, str(k))
 
 
-def test_each_step_is_played_in_its_parts(player):
-    frames, sent = received(player)
-    parts = ["load", "scores", "maximum", "rescale", "weights", "add"]
-    stores = {after for after, *_ in frames["writes"]}
-    assert stores >= {len(frames["steps"]) - 1}
-    expected = [[k, part] for k in range(len(frames["steps"])) for part in [*parts, *["store"] * (k in stores)]]
-    assert timeline(player) == expected
-
-
 def test_the_line_at_work_is_lit_and_is_of_the_source(player):
     assert_line_at_work_is_lit(player)
 

@@ -22,10 +22,10 @@ def written(tmp_path):
 def test_each_module_comes_once_after_those_that_it_imports(written):
     text = written(
         {
-            "lab/lab.js": '// The lab.\n\nimport { A } from "./a.js";\nimport {\n  b,\n  c,\n} from "../shared/b.js";\n'
+            "lab/lab.js": '// The lab.\n\nimport { A } from "./a.js";\nimport {\n  b,\n  c,\n} from "../b.js";\n'
             "\nclass Lab extends A {}\nexport default b(c);\n",
-            "lab/a.js": 'import { b } from "../shared/b.js";\nexport class A {\n  x = b;\n}\n',
-            "shared/b.js": "export const c = 1;\nexport function b() {}\nconst own = 2;\n",
+            "lab/a.js": 'import { b } from "../b.js";\nexport class A {\n  x = b;\n}\n',
+            "b.js": "export const c = 1;\nexport function b() {}\nconst own = 2;\n",
         }
     )
     b = "const c = 1;\nfunction b() {}\nconst own = 2;\n"
