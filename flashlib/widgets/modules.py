@@ -2,6 +2,7 @@
 
 A module has `import { a, b } from "./other.js";` at its head and `export` before a name. Only the first of a
 widget has `export default`. In the script all names stand in one scope, so no two modules may declare the same.
+JSDoc, with the types, is for those who read the files: a script goes without it.
 """
 
 import os
@@ -9,6 +10,7 @@ import re
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]*)";\n+', re.M)
 DECLARED = re.compile(r"^(export )?(?:async )?(?:function\*? ?|class |const |let )(\w+)", re.M)
+JSDOC = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.M | re.S)
 REST = re.compile(r"^(?:import\b.*|export\b(?! default).*)", re.M)
 
 
@@ -41,22 +43,26 @@ def _add(path, modules, declared, importers):
         for name in filter(None, map(str.strip, names.split(","))):
             if name not in modules[other][1]:
                 raise ValueError(f"{path} imports {name} from {other}, which does not export it")
-    modules[path] = _script(path, text, declared, entry=not importers)
+    modules[path] = plain(text), _exported(path, text, declared, entry=not importers)
 
 
-def _script(path, text, declared, entry):
-    """Return the text without its imports and exports, and the names that it exports."""
+def plain(text) -> str:
+    """Return the text of a module as a script has it: without its imports, `export` and JSDoc."""
+    return DECLARED.sub(lambda found: found[0].removeprefix("export "), JSDOC.sub("", IMPORT.sub("", text)))
+
+
+def _exported(path, text, declared, entry):
+    """Return the names that a module exports, once nothing in it stands in the way of joining it."""
     exported = set()
     for export, name in DECLARED.findall(text):
         if name in declared:
             raise ValueError(f"{path} and {declared[name]} both declare {name}: give one of them another name")
         declared[name] = path
         exported |= {name} if export else set()
-    text = DECLARED.sub(lambda found: found[0].removeprefix("export "), IMPORT.sub("", text))
     if not entry and "\nexport default" in text:
         raise ValueError(f"{path} is imported, so it cannot have an export default: export a name")
-    if rest := REST.search(text):
+    if rest := REST.search(plain(text)):
         raise ValueError(
             f"{path}: cannot join {rest[0]!r}; accepted are import {{ a, b }} and export before a name"
         )
-    return text, exported
+    return exported

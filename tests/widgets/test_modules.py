@@ -25,10 +25,11 @@ def test_each_module_comes_once_after_those_that_it_imports(written):
             "lab/lab.js": '// The lab.\n\nimport { A } from "./a.js";\nimport {\n  b,\n  c,\n} from "../b.js";\n'
             "\nclass Lab extends A {}\nexport default b(c);\n",
             "lab/a.js": 'import { b } from "../b.js";\nexport class A {\n  x = b;\n}\n',
-            "b.js": "export const c = 1;\nexport function b() {}\nconst own = 2;\n",
+            "b.js": "export const c = 1;\n/**\n * B.\n * @param {number} x\n */\nexport function b() {}\n"
+            "const own = 2; /** stays */\n",
         }
     )
-    b = "const c = 1;\nfunction b() {}\nconst own = 2;\n"
+    b = "const c = 1;\nfunction b() {}\nconst own = 2; /** stays */\n"
     a = "class A {\n  x = b;\n}\n"
     assert text == "\n".join([b, a, "// The lab.\n\nclass Lab extends A {}\nexport default b(c);\n"])
 

@@ -102,7 +102,8 @@ class Backward extends Stepped {
     const [first, stop] = step[pass.rows];
     for (const name of gradients) {
       const [from, to] = [chip.tile(`${name}_sum`), memory.slice(name)];
-      send(motion, air, "written", from, to, [memory.held[name], first * d, stop - first, d, frames.peaks[name]], colour);
+      const [rows, peak] = [stop - first, frames.peaks[name]];
+      send(motion, air, "written", from, to, [memory.held[name], first * d, rows, d, peak], colour);
     }
   }
 

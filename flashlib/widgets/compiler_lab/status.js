@@ -23,7 +23,11 @@ export class Status {
       const look = { type: "button", class: "flash-button flash-text flash-asks" };
       return h("button", { ...look, "data-name": name, onclick: doing[name] }, label);
     };
-    this.buttons = { cancel: button("cancel", "Cancel"), again: button("again", "Try again"), back: button("back", "Go back") };
+    this.buttons = {
+      cancel: button("cancel", "Cancel"),
+      again: button("again", "Try again"),
+      back: button("back", "Go back"),
+    };
     this.element = div("flash-compiler-status", h("p", {}, this.words, this.seconds), Object.values(this.buttons));
   }
 

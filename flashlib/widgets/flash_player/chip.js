@@ -278,5 +278,6 @@ class StateTable {
 function pulse(motion, cell) {
   const look = (opacity) => ({ boxShadow: `inset 0 0 0 2px color-mix(in srgb, var(--flash-select) ${opacity}%, transparent)` });
   motion.play(cell, [look(100), look(0)]);
-  if (cell.firstElementChild) motion.from(cell.firstElementChild, { transform: "scale(1.25)", transformOrigin: "0 50%" });
+  const text = cell.firstElementChild;
+  if (text) motion.from(text, { transform: "scale(1.25)", transformOrigin: "0 50%" });
 }

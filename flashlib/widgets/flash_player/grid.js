@@ -71,13 +71,15 @@ export class Grid {
     this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
     this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
     const { width, height, picture } = this;
-    this.first = new Map(steps.map((step, k) => /** @type {const} */ ([step.i * T_c + step.j, k])).reverse()); // step of each tile
+    this.first = new Map(); // step of each tile
+    for (let k = steps.length - 1; k >= 0; k--) this.first.set(steps[k].i * T_c + steps[k].j, k);
     const numbers = width >= 27 && height >= 15 && B_r * B_c <= 256;
     this.current.resize({ rows: B_r, cols: B_c, width, height, numbers });
     const [W, H] = [N_k * width, N_q * height];
     Object.assign(this.field.style, { width: `${W}px`, height: `${H}px` });
-    const size = { width: String(W), height: String(H), "aria-label": `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles` };
-    for (const [name, value] of Object.entries(size)) picture.setAttribute(name, value);
+    picture.setAttribute("width", W);
+    picture.setAttribute("height", H);
+    picture.setAttribute("aria-label", `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles`);
     const missed = new Set((learner?.missed ?? []).map(([i, j]) => i * T_c + j));
     const paths = {
       skipped: this.#path((tile) => !this.first.has(tile) && !missed.has(tile)),

@@ -22,7 +22,8 @@ const across = (from, to) =>
   `translate(${from.left - to.left}px, ${from.top - to.top}px) scale(${from.width / to.width}, ${from.height / to.height})`;
 
 /** @typedef {{ tile: (name: string) => HTMLElement }} Tiles */
-/** @typedef {{ frames: Trace<any>, views: { made: { memory: Hbm<any>, chip: Tiles } }, motion: Motion, detail: boolean }} Carrier */
+/** @typedef {{ memory: Hbm<any>, chip: Tiles }} Places */
+/** @typedef {{ frames: Trace<any>, views: { made: Places }, motion: Motion, detail: boolean }} Carrier */
 
 const edge = (kind) => ({ outline: `2px solid var(--flash-${kind})`, zIndex: 2 });
 

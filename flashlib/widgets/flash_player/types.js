@@ -1,4 +1,4 @@
-// What Python sends of the players of a tiling: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends of the players of a tiling, and how the page unpacks it. Types only: no script has this file.
 
 /**
  * Sizes and setting of all that is tiled.

@@ -30,7 +30,7 @@
  * @property {string} words
  * @property {string[]} accounts of each node
  * @property {Differences | null} differences
- * @property {[string, string, number][]} tried the name of an order, its sentence, and how far its root is from the first one
+ * @property {[string, string, number][]} tried an order, its tree, and how far its root is off
  * @property {number} count
  * @property {number} spread
  * @property {DataView} buffer the numbers of the nodes

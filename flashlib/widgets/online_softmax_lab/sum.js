@@ -66,7 +66,8 @@ export class Sum {
   /** The terms after score j side by side; alpha changes all of them alike. */
   #drawPieces(j) {
     const { N, terms, l } = this.scan;
-    this.pieces.forEach((piece, k) => (piece.style.flexGrow = String(j < 0 ? 0 : (100 * terms[j * N + k]) / (l[j] || 1))));
+    const grow = (k) => (j < 0 ? 0 : (100 * terms[j * N + k]) / (l[j] || 1));
+    this.pieces.forEach((piece, k) => (piece.style.flexGrow = String(grow(k))));
   }
 
   /** What is done to l now, below the place in the bar where it shows. */

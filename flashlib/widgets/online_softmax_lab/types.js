@@ -12,7 +12,9 @@
  * @property {DataView} buffer
  */
 
-/** @typedef {SharedTraits & { frames: Sent, rescale: boolean, typed: string, examples: Record<string, string> }} Traits */
+/**
+ * @typedef {SharedTraits & { frames: Sent, rescale: boolean, typed: string, examples: Record<string, string> }} Traits
+ */
 
 /**
  * The scan as the page unpacks it: the rows of the buffer by name, one number a score, and `terms`, N of each score.
@@ -20,8 +22,8 @@
  */
 
 /**
- * @typedef {"x" | "m_old" | "m" | "alpha" | "l_old" | "kept" | "p" | "l" | "l_wrong" | "error" | "error_wrong" | "weight"
- *   | "weight_wrong"} RowName
+ * @typedef {"x" | "m_old" | "m" | "alpha" | "l_old" | "kept" | "p" | "l" | "l_wrong" | "error" | "error_wrong"
+ *   | "weight" | "weight_wrong"} RowName
  */
 
 /** @typedef {"rescale" | "add" | "end"} Phase */

@@ -38,11 +38,12 @@ export class Axis {
     this.zones = { low: zone("low"), subnormal: zone("subnormal"), normal: zone("normal"), high: zone("high") };
     this.one = h("i", { class: "flash-overflow-one" });
     this.limits = Object.keys(LIMITS).map((name) => ({ name, label: h("span", { "data-limit": name }) }));
+    const zones = Object.values(this.zones);
     const picture = div(
       "flash-overflow-picture",
       div("flash-overflow-label", symbol("x")),
       h("fieldset", { class: "flash-settings flash-overflow-slide" }, range),
-      h("div", { class: "flash-overflow-zones", style: `grid-row:2 / span ${n + 1}` }, Object.values(this.zones), this.one),
+      h("div", { class: "flash-overflow-zones", style: `grid-row:2 / span ${n + 1}` }, zones, this.one),
       this.bars.map((bar, k) => {
         for (const element of [bar.label, bar.element]) element.style.gridRow = String(k + 2);
         return [bar.label, bar.element];

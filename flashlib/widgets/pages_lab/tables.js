@@ -2,13 +2,15 @@
 import { div, h, note, panel, setText } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 
+/** @typedef {{ element: HTMLElement, number: HTMLElement, bar: HTMLElement }} Chip */
+
 /** The block table of each sequence: its pages in order, each with the part of it that the sequence fills. */
 export class Tables {
   /** @type {number} */
   page;
   /** @type {Result["frames"]} */
   frames;
-  /** @type {{ name: string, chips: { element: HTMLElement, number: HTMLElement, bar: HTMLElement }[], length: HTMLElement, element: HTMLElement }[]} */
+  /** @type {{ name: string, chips: Chip[], length: HTMLElement, element: HTMLElement }[]} */
   rows;
 
   constructor() {

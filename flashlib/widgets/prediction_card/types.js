@@ -14,6 +14,8 @@
  * @property {number} tolerance
  */
 
-/** @typedef {SharedTraits & { card: { name: string, fields: Field[], reason: string }, given: Record<string, string> }} Traits */
+/** @typedef {{ name: string, fields: Field[], reason: string }} Asked */
+
+/** @typedef {SharedTraits & { card: Asked, given: Record<string, string> }} Traits */
 
 export {};

@@ -46,8 +46,8 @@ export function paintScale(root, colour) {
  * @param {() => void} changed
  */
 export function watchTheme(root, changed) {
-  const options = { willReadFrequently: true };
-  const canvas = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d", options));
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const canvas = /** @type {CanvasRenderingContext2D} */ (context);
   /** @type {string | undefined} */
   let back;
   /** @type {boolean | undefined} */

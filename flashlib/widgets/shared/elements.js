@@ -1,7 +1,7 @@
 // What the widgets are made of: elements of the page.
 
 /**
- * An element with attributes, listeners ("onclick") and children: elements, texts, lists of them, and nothing for false.
+ * Give an element attributes, listeners ("onclick") and children: elements, texts, lists of them; false is nothing.
  * @template {Element} E
  * @param {E} element
  * @param {Record<string, any> | undefined} attributes
@@ -72,7 +72,7 @@ const NAMES =
   /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 
 /**
- * A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, which is typed so.
+ * A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, typed so.
  * @param {string} text
  */
 export function typeset(text) {

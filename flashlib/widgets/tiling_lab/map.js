@@ -6,9 +6,12 @@ import { key } from "./marks.js";
 
 const DOUBLINGS = 4; // of the strongest colour of the map: 16 times
 
+/** @typedef {{ B_r?: number, B_c?: number }} Sizes */
+/** @typedef {{ background?: string, ratio?: number, fits?: boolean }} Drawn what a cell looks like */
+
 /** What an order moves over what standard attention moves, for all B_r and B_c; arrow keys and clicks choose. */
 export class TileMap {
-  /** @type {{ cell: HTMLElement, text: HTMLElement, drawn: { background?: string, ratio?: number, fits?: boolean } }[][]} */
+  /** @type {{ cell: HTMLElement, text: HTMLElement, drawn: Drawn }[][]} */
   cells;
   /** @type {HTMLTableElement} */
   table;
@@ -20,7 +23,7 @@ export class TileMap {
   /**
    * @param {string} id
    * @param {number[]} blocks
-   * @param {{ asked: (name: "B_r" | "B_c") => number, chosen: (sizes: { B_r?: number, B_c?: number }) => void }} asks
+   * @param {{ asked: (name: "B_r" | "B_c") => number, chosen: (sizes: Sizes) => void }} asks
    * @param {Element} order
    */
   constructor(id, blocks, { asked, chosen }, order) {
