@@ -66,6 +66,7 @@ class OverflowLab extends Widget {
     const button = this.#button("flash-overflow-jump", () => this.ask({ x: this.sent.thresholds[name][0] }));
     const value = h("b", {});
     button.append(h("span", {}, typeset(text)), value);
+    button.dataset.name = name;
     return { name, title, button, value };
   }
 
