@@ -7,28 +7,24 @@ from typing import Any
 import anywidget
 import traitlets
 
-from flashlib.widgets import cells
+from flashlib.widgets import cells, modules
 
 FOLDER = Path(__file__).parent
-SCRIPTS = "elements", "numbers", "colours", "motion", "transport", "controls", "keys", "widget"
 SHEETS = "palette", "look"
 
 
-def script(*names: str) -> str:
-    """Return the text of what the widgets share and of .js files of this folder: all a bundler would do."""
-    return _join(*(f"shared/{name}.js" for name in SCRIPTS), *names)
+def script(name: str) -> str:
+    """Return the script of a widget: the text of a .js file of this folder, and of all that it imports."""
+    return modules.join(FOLDER / name)
 
 
 def style(*names: str) -> str:
-    """Return the same for style sheets."""
-    return _join(*(f"shared/{name}.css" for name in SHEETS), *names)
+    """Return the text of the style sheets that the widgets share and of .css files of this folder."""
+    sheets = *(f"shared/{name}.css" for name in SHEETS), *names
+    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in sheets)
 
 
-def _join(*names):
-    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
-
-
-IMPORT = _join("import.js")
+IMPORT = (FOLDER / "import.js").read_text(encoding="utf-8")
 
 
 class Widget(anywidget.AnyWidget):

@@ -22,9 +22,7 @@ class CompilerLab(Widget):
     for the present settings, or "". `result` holds all that is shown, `work` what the compiler is doing.
     """
 
-    _esm = script(
-        *(f"compiler_lab/{name}.js" for name in ("compiler_lab", "controls", "status", "tables", "listing"))
-    )
+    _esm = script("compiler_lab/compiler_lab.js")
     _css = style("compiler_lab/compiler_lab.css")
 
     kernel = traitlets.Unicode().tag(sync=True)

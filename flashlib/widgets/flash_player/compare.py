@@ -4,7 +4,7 @@ from flashlib.pictures.canvas import Picture
 from flashlib.pictures.tile_order import draw_tile_orders
 from flashlib.types import Traffic
 from flashlib.widgets.flash_player.frames import record
-from flashlib.widgets.flash_player.tiled_widget import PLACES, TiledWidget
+from flashlib.widgets.flash_player.tiled_widget import TiledWidget
 from flashlib.widgets.widget import script, style
 
 ORDERS = ("fa1", "fa2")
@@ -16,7 +16,7 @@ class ComparePlayers(TiledWidget):
     The arguments, and what may be set later, are those of FlashPlayer without order.
     """
 
-    _esm = script(*PLACES, "flash_player/legend.js", "flash_player/stepped.js", "flash_player/compare.js")
+    _esm = script("flash_player/compare.js")
     _css = style("flash_player/places.css", "flash_player/stepped.css", "flash_player/compare.css")
 
     def __init__(

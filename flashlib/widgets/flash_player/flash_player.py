@@ -12,10 +12,9 @@ from flashlib.pictures.steps import telling_step
 from flashlib.widgets.flash_player import figure, learner
 from flashlib.widgets.flash_player.frames import record
 from flashlib.widgets.flash_player.source import lines_of
-from flashlib.widgets.flash_player.tiled_widget import PLACES, TiledWidget
+from flashlib.widgets.flash_player.tiled_widget import TiledWidget
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "bars", "chip", "lines", "words", "learner", "legend", "travel", "guide", "stepped", "flash_player"
 SETTING = ("B_r", "B_c", "causal", "order")
 SOURCES = {"fa1": tiled._fa1_steps, "fa2": tiled._fa2_steps}
 
@@ -32,7 +31,7 @@ class FlashPlayer(TiledWidget):
     arguments, or there is more than can be drawn or played, a sentence says so in the player's place.
     """
 
-    _esm = script(*PLACES, *(f"flash_player/{name}.js" for name in SCRIPTS))
+    _esm = script("flash_player/flash_player.js")
     _css = style("flash_player/places.css", "flash_player/stepped.css", "flash_player/flash_player.css")
 
     order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)

@@ -15,7 +15,6 @@ MAX_CELLS = 65_536  # of S
 MAX_TILES = 4_096
 MAX_NUMBERS = 6_000_000  # in the buffer: 48 MB
 RANDOM = {"N": [1, 64], "d": [1, 16]}  # what the page offers
-PLACES = [f"flash_player/{name}.js" for name in ("matrix", "controls", "frames", "views", "memory", "grid")]
 
 
 class TiledWidget(Lab):

@@ -12,8 +12,6 @@ from flashlib.widgets.lab import Lab
 from flashlib.widgets.mask_lab import choices, figure, numbers, words
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "field", "settings", "scores", "counts", "mask_lab"
-
 
 class MaskLab(Lab):
     """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
@@ -26,7 +24,7 @@ class MaskLab(Lab):
     and is answered in `refused`. `mask` is the mask that is shown, `result` holds all that is, `play()` plays it.
     """
 
-    _esm = script(*(f"mask_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("mask_lab/mask_lab.js")
     _css = style("mask_lab/mask_lab.css")
 
     kind = traitlets.Unicode().tag(sync=True)

@@ -28,7 +28,7 @@ class MergeTree(Lab):
     the identity as one more leaf; nodes are numbered as they come, first the parts, then one for each move.
     """
 
-    _esm = script(*(f"merge_tree/{name}.js" for name in ("card", "row", "tree", "panels", "merge_tree")))
+    _esm = script("merge_tree/merge_tree.js")
     _css = style("merge_tree/merge_tree.css")
 
     cuts = traitlets.List().tag(sync=True)

@@ -20,9 +20,7 @@ class OnlineSoftmaxLab(Lab):
     Setting another x raises TypeError or ValueError for one that cannot be shown.
     """
 
-    _esm = script(
-        *(f"online_softmax_lab/{name}.js" for name in ("charts", "sum", "update", "words", "online_softmax_lab"))
-    )
+    _esm = script("online_softmax_lab/online_softmax_lab.js")
     _css = style("online_softmax_lab/online_softmax_lab.css")
 
     rescale = traitlets.Bool(True).tag(sync=True)

@@ -39,7 +39,7 @@ class OverflowLab(Lab):
     from Python or on the page, computes anew; an x out of the range of a new dtype is moved to its end.
     """
 
-    _esm = script("overflow_lab/table.js", "overflow_lab/picture.js", "overflow_lab/overflow_lab.js")
+    _esm = script("overflow_lab/overflow_lab.js")
     _css = style("overflow_lab/overflow_lab.css")
 
     x = traitlets.Float().tag(sync=True)  # as asked for; `result` has the dtype's nearest

@@ -13,7 +13,6 @@ from flashlib.widgets.pages_lab.play import Play
 from flashlib.widgets.settings import is_whole, one_of, whole
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "strip", "tables", "counts", "settings", "pages_lab"
 NEEDED = "start", "append", "free", "table", "lengths"  # without them nothing can be played
 N_PAGES = 4, 32
 STOPS = {"page": [1, 2, 4, 8, 16], "n_pages": [4, 6, 8, 10, 12, 16, 20, 24, 28, 32]}
@@ -34,7 +33,7 @@ class PagesLab(Lab):
     holds what is shown.
     """
 
-    _esm = script(*(f"pages_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("pages_lab/pages_lab.js")
     _css = style("pages_lab/pages_lab.css")
 
     scenario = traitlets.Unicode().tag(sync=True)

@@ -17,7 +17,7 @@ class PredictionCard(Widget):
     is given.
     """
 
-    _esm = script("prediction_card/read.js", "prediction_card/grade.js", "prediction_card/prediction_card.js")
+    _esm = script("prediction_card/prediction_card.js")
     _css = style("prediction_card/prediction_card.css")
 
     card = traitlets.Dict().tag(sync=True)

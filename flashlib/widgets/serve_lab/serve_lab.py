@@ -9,7 +9,6 @@ from flashlib.widgets.serve_lab.account import Account
 from flashlib.widgets.serve_lab.scenarios import SCENARIOS
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "serve_lab/settings", "serve_lab/marks", "serve_lab/lanes", "serve_lab/tables", "serve_lab/serve_lab"
 BOTH = True, False  # continuous, and static
 
 
@@ -24,7 +23,7 @@ class ServeLab(Lab):
     answered in `refused`. `result` holds what is shown.
     """
 
-    _esm = script("split_lab/axes.js", *(f"{name}.js" for name in SCRIPTS))
+    _esm = script("serve_lab/serve_lab.js")
     _css = style("serve_lab/serve_lab.css")
 
     scenario = traitlets.Unicode().tag(sync=True)

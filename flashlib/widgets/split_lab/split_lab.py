@@ -11,7 +11,6 @@ from flashlib.widgets.lab import Lab
 from flashlib.widgets.split_lab import choices, figure, model, numbers, words
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "settings", "axes", "merges", "parts", "account", "chip", "times", "split_lab"
 OF_THE_CALL = "N_k", "B", "H_k", "group", "d", "gpu"
 
 
@@ -28,7 +27,7 @@ class SplitLab(Lab):
     and is answered in `refused`. `result` holds all that is shown.
     """
 
-    _esm = script(*(f"split_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("split_lab/split_lab.js")
     _css = style("split_lab/split_lab.css")
 
     N_k = traitlets.Int().tag(sync=True)

@@ -12,7 +12,6 @@ from flashlib.widgets.tiling_lab import figure
 from flashlib.widgets.tiling_lab.numbers import BLOCKS, FORMS, GPUS, KB, LARGEST, compute, megabytes
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "marks", "cut", "map", "sram", "bytes", "tiling_lab"
 STOPS = {  # of the sliders
     "N": [2**p for p in range(7, 17)],
     "d": [2**p for p in range(4, 9)],
@@ -32,7 +31,7 @@ class TilingLab(Lab):
     changes nothing and is answered in `refused`. `result` holds all that is shown.
     """
 
-    _esm = script(*(f"tiling_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("tiling_lab/tiling_lab.js")
     _css = style("tiling_lab/tiling_lab.css")
 
     N = traitlets.Int().tag(sync=True)
