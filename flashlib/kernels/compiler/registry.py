@@ -4,7 +4,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import triton
@@ -60,13 +60,16 @@ def _rungs(package):
     return found
 
 
-def options_of(kernel) -> frozenset[str]:
+def options_of(kernel: str) -> frozenset[str]:
     """Return which of causal, B_r, B_c, num_warps, num_stages and descriptors a kernel takes."""
     taken = inspect.signature(kernels()[kernel].call).parameters
     return frozenset(taken) & {"causal", "B_r", "B_c", "num_warps", "num_stages", "descriptors"}
 
 
-def check(kernel, d, dtype, causal, capability, options, shape):
+def check(
+    kernel: str, d: int, dtype: str, causal: bool, capability: int, options: dict[str, int | bool],
+    shape: tuple[int, ...] | None,
+) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernel does not take; options: those that are not None."""
     check_choice(kernel=(kernel, kernels()))
     check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
@@ -96,7 +99,7 @@ def check(kernel, d, dtype, causal, capability, options, shape):
         check_counts(at_least=1, **dict(zip(("B", "H_q", "H_k", "N"), shape, strict=True)))
 
 
-def check_choice(**choices):
+def check_choice(**choices: tuple[object, Iterable]) -> None:
     """Raise ValueError if a value is not accepted; choices: name=(value, accepted)."""
     for name, (value, accepted) in choices.items():
         if isinstance(value, bool) or value not in list(accepted):

@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from typing import NoReturn
 
 import torch
 import triton
@@ -37,7 +38,7 @@ class Launches:
     those that only the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         def compile_only(kernel, *args, grid, warmup, **options):
             self.names.append(kernel.__name__)
             if self.name not in (None, kernel.__name__):
@@ -53,12 +54,12 @@ class Launches:
 
         run = private_apis.replace_run(compile_only)
 
-    def prepare(self, name, until):
+    def prepare(self, name: str | None, until: str) -> None:
         self.name, self.names, self.until = name, [], until
         self.compiled = self.options = self.compile_options = self.ttgir = None
         self.log = io.StringIO()
 
-    def stop(self, ttgir):
+    def stop(self, ttgir: object) -> NoReturn:
         """Take the place of what makes LLVM's code from TTGIR."""
         self.ttgir = str(ttgir)
         raise Enough
@@ -68,7 +69,7 @@ class Enough(Exception):
     """The requested part is there."""
 
 
-def answer(launches, request) -> dict:
+def answer(launches: Launches, request: dict) -> dict:
     """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
     capability, room = request["capability"], request["room"]
     private_apis.pretend_gpu(capability)
@@ -165,7 +166,7 @@ def _sentence(error, own):
     return "CompileError", f"{INTERNAL}: {lines[-1].strip()}"
 
 
-def main():
+def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed must not come between the answers
     private_apis.show_ptxas()

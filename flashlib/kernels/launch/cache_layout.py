@@ -1,5 +1,6 @@
 """The layout of a cache of keys and values: contiguous or in pages, in the dtype of Q or in fp8."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -18,7 +19,11 @@ class Layout(NamedTuple):
     fp8: bool
 
 
-def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, names=("Q", "K", "V"), like=None) -> Layout:
+def check_cache(
+    X: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor | None, table: torch.Tensor | None,
+    k_scale: torch.Tensor | None, v_scale: torch.Tensor | None, *, names: tuple[str, str, str] = ("Q", "K", "V"),
+    like: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> Layout:  # fmt: skip
     """Return the layout of a cache; raise TypeError or ValueError unless it fits X, (B, H, N, d).
 
     K: (B, H_k, N, d) and V: (B, H_k, N, d_v), or pages, (pages, H_k, page, d) and (pages, H_k, page, d_v), page a
@@ -58,7 +63,9 @@ def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, names=("Q", "K", "
     )
 
 
-def check_tensor(name, X, shape, axes, *dtypes, **of):
+def check_tensor(
+    name: str, X: object, shape: Sequence[int | None], axes: str, *dtypes: torch.dtype, **of: torch.Tensor
+) -> None:
     """Raise TypeError or ValueError unless X is a tensor of this shape, of one of these dtypes, where `of` is.
 
     shape: None for axes of any length; axes: what they are.
