@@ -9,8 +9,18 @@ a base-2 one is called `lse2`. `dX` is the gradient of a scalar with respect to 
 `delta = rowsum(dO * O)` is the paper's D, renamed because `d` is the head dimension.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+if TYPE_CHECKING:  # only to name their types: this module imports neither
+    import numpy as np
+    import torch
+
+Array = Union["np.ndarray", "torch.Tensor"]
+"""For what takes either; what takes one of them names it."""
+
+Shape = tuple[int, ...]
 
 
 class Attention(NamedTuple):
@@ -84,3 +94,10 @@ class Traffic:
     @property
     def total(self) -> int:
         return self.read + self.written
+
+
+Loop = Callable[..., Iterator[Step]]
+"""A generator of steps, such as `flashlib.tiled.steps` or a learner's own."""
+
+Record = dict[str, Any]
+"""What is written as JSON, or was read from it."""
