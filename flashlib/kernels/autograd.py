@@ -219,7 +219,7 @@ class _Transformed(torch.autograd.Function):
 
     setup_context = staticmethod(_keep)
     backward = staticmethod(_gradients)
-    jvp = staticmethod(refuse_tangents)
+    jvp = staticmethod(refuse_tangents)  # type: ignore[assignment]
 
 
 class _Gradients(torch.autograd.Function):
@@ -235,7 +235,7 @@ class _Gradients(torch.autograd.Function):
 
     setup_context = staticmethod(lambda ctx, inputs, output: None)
     backward = staticmethod(_refuse)
-    jvp = staticmethod(refuse_tangents)
+    jvp = staticmethod(refuse_tangents)  # type: ignore[assignment]
 
 
 def _without_mask(inputs):

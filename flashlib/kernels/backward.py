@@ -11,7 +11,7 @@ The kernels are in `backward_passes`.
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -88,7 +88,7 @@ PLANS = planning.PlansOfMasks()
 
 def plan_of(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
-    dlse: torch.Tensor | None, causal: bool, mask: Mask | None, deterministic: bool, *asked: int | bool | None,
+    dlse: torch.Tensor | None, causal: bool, mask: Mask | None, deterministic: bool, *asked: Any,
 ) -> Plan:  # fmt: skip
     """Return the plan for these tensors; raise what `backward` raises, except about gradients."""
     plans = PLANS.of(mask)
@@ -243,7 +243,7 @@ def run(
 ) -> Grads:  # fmt: skip
     """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
     q, k, v, o, do = kernel_input(Q), kernel_input(K), kernel_input(V), kernel_input(O), kernel_input(dO)
-    contiguous = {"memory_format": torch.contiguous_format}
+    contiguous: dict = {"memory_format": torch.contiguous_format}
     dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
     with on_device_of(q):
         rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows)

@@ -5,7 +5,7 @@ most of the GPU idle. Here keys are split over programs, see `decode_passes`. No
 is launched depends only on the sizes of tensors: a CUDA graph that was captured once is right for any lengths.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -54,7 +54,8 @@ class Cache(NamedTuple):
         """Return the cache of only sequence 0, all of whose keys count."""
         if self.table is not None:
             return self._replace(lengths=None, table=self.table[:1])
-        return Cache(*(X if X is None else X[:1] for X in self))._replace(lengths=None)
+        first: Any = (X if X is None else X[:1] for X in self)
+        return Cache(*first)._replace(lengths=None)
 
 
 @uncompiled
@@ -131,8 +132,8 @@ def plan_of(
     layout = _check(Q, cache, shared)
     if sink is not None:
         check_readable(sink=sink_tensor(sink, Q))
-    fitted = masks.fitted(mask, causal, *Q.shape[:3], max(layout.capacity, Q.shape[2]))
-    hide, change = host_side.parts(fitted)
+    B, H, N_q = Q.shape[:3]
+    hide, change = host_side.parts(masks.fitted(mask, causal, B, H, N_q, max(layout.capacity, N_q)))
     sees = _sees(hide, change, Q, layout.capacity)
     found = _planned(Q, cache, layout, sees, shared, parts)
     if shared:
@@ -332,7 +333,7 @@ def run(
     d_v = v.shape[3]
     o = torch.empty((B, H, N_q, d_v), dtype=dtype or q.dtype, device=q.device)
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=q.device)
-    if plan.partial:
+    if plan.partial and plan.merge:
         O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
         m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
         sink = None if sink is None else kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())

@@ -88,7 +88,7 @@ PLANS = planning.PlansOfMasks()
 
 
 def plan_of(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: Mask | None, *asked: int | bool | None
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: Mask | None, *asked: Any
 ) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
@@ -119,8 +119,10 @@ def plan(
     )
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     dims = HeadDims.of(d, v.shape[3])
-    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "sparsity": sparsity}
-    config = tile_sizes.default(dims.widest, q.dtype, descriptors, q.device, **sizes, **asked)
+    config = tile_sizes.default(
+        dims.widest, q.dtype, descriptors, q.device,
+        causal=causal, N_q=N_q, N_k=N_k, heads=B * H, sparsity=sparsity, **asked,
+    )  # fmt: skip
     if not q.numel():
         return Plan(None, descriptors, dims, tokens_first)
     unit, strides = planning.in_units(q, k, v, _output(q, v.shape[3], tokens_first, device="meta"))

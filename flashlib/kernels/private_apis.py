@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FunctionType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -193,7 +193,7 @@ def is_kernel(x: object) -> bool:
     return type(x).__name__ in ("JITFunction", "InterpretedFunction")
 
 
-def function_of(x: object) -> FunctionType | None:
+def function_of(x: Any) -> FunctionType | None:
     """Return the Python function that a kernel of Triton or Gluon was made of, None for what is not a kernel."""
     return x.fn if is_kernel(x) or type(x).__name__ == "GluonJITFunction" else None
 

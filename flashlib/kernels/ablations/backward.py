@@ -60,7 +60,8 @@ def dkv(
     if grads[0].numel():
         with on_device_of(grads[0]):
             launch(*described(launch, *tensors)[:4], *rows, *grads, scale)
-    return tuple(X.to(Q.dtype) for X in grads)
+    dk, dv = (X.to(Q.dtype) for X in grads)
+    return dk, dv
 
 
 def dq(
@@ -71,7 +72,8 @@ def dq(
     """Return dQ; arguments as in `dkv`."""
     tensors, scale, problem, config = _given(Q, K, V, dO, "dq", **options)
     grad = torch.empty_like(tensors[0], memory_format=torch.contiguous_format)
-    launch = dq_launch(*tensors, problem, config, in_registers)
+    q, k, v, do = tensors
+    launch = dq_launch(q, k, v, do, problem, config, in_registers)
     if launch:
         with on_device_of(grad):
             launch(*described(launch, *tensors)[:4], *rows[1:], grad, scale)

@@ -39,7 +39,7 @@ def attention(
 
     Source: FlashAttention, Algorithm 1, line 12; FlashAttention-2, sections 3.2 and 3.3.
     """
-    options = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    options: dict = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     switches = {"LATE_DIVISION": late_division, "PARALLEL_ROWS": parallel_rows, "SPLIT_ROWS": split_rows}
     options |= {"parallel_rows": parallel_rows, "switches": switches}
     return launch(_flash, Q, K, V, causal=causal, scale=scale, **options)

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import triton
 
@@ -35,7 +36,8 @@ class Wanted:
     """Whether an answer is still waited for. To be able to stop waiting, set WANTED to one, then ask."""
 
     def __init__(self) -> None:
-        self.cancelled, self._end, self._lock = False, None, threading.Lock()
+        self.cancelled, self._lock = False, threading.Lock()
+        self._end: Callable[[], object] | None = None
 
     def cancel(self) -> None:
         """End the process that works on the answer, from any thread; one that has not begun will not begin."""
@@ -65,7 +67,8 @@ class Compiler:
     """The process `kernels.compiler.worker`, started when first asked and kept: starting takes longest."""
 
     def __init__(self) -> None:
-        self.process, self.lock = None, threading.Lock()
+        self.process: Any = None  # a Popen
+        self.lock = threading.Lock()
         self.sources = None  # that the process has read
         atexit.register(self.stop)
 

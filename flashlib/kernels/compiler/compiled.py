@@ -141,8 +141,8 @@ def launch(
     """
     sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     registry.check_choice(until=(until, ("config", "ttgir", "sass")))
-    asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
-    found = _ask(*asked, until)
+    asked = *_checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes), until
+    found = _ask(*asked)
     if until == "config":
         return Launch(found["config"], None, None)
     sass = fingerprint(found["sass"]) if until == "sass" else None
@@ -174,7 +174,8 @@ def made(became: dict, **asked: str | int | bool) -> Compiled:
     """Return the Compiled of an answer. asked: kernel, d, dtype, causal and capability."""
     lists = {"notes": tuple(became["notes"]), "compile_options": tuple(map(tuple, became["compile_options"]))}
     rest = {name: value for name, value in became.items() if name not in ("config", "names")}
-    return Compiled(**asked, **rest | lists)
+    fields: dict = asked | rest | lists
+    return Compiled(**fields)
 
 
 def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:

@@ -15,6 +15,7 @@ from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.hopper import forward as hopper_forward
 from flashlib.kernels.hopper import ladder as hopper_ladder
+from flashlib.kernels.ladder import r8_descriptors
 from flashlib.kernels.launch.inputs import DTYPES, check_kernel_blocks, check_powers_of_two
 
 MAX_STAGES = 8
@@ -43,7 +44,7 @@ def kernels() -> dict[str, Kernel]:
         "softmax": Kernel(softmax.softmax),
     }
     found |= _rungs(ladder)
-    found["without_common_wait"] = Kernel(ladder.r8_descriptors.attention, options={"common_wait": False})
+    found["without_common_wait"] = Kernel(r8_descriptors.attention, options={"common_wait": False})
     for idea in ("late_division", "parallel_rows", "split_rows"):
         found[f"without_{idea}"] = Kernel(ablated.attention, options={idea: False})
     found |= {f"hopper_{name}": kernel for name, kernel in _rungs(hopper_ladder).items()}

@@ -55,8 +55,10 @@ class Launches:
         run = private_apis.replace_run(compile_only)
 
     def prepare(self, name: str | None, until: str) -> None:
-        self.name, self.names, self.until = name, [], until
-        self.compiled = self.options = self.compile_options = self.ttgir = None
+        self.name: str | None = name
+        self.names, self.until = [], until
+        self.compiled = self.options = self.compile_options = None
+        self.ttgir = ""
         self.log = io.StringIO()
 
     def stop(self, ttgir: object) -> NoReturn:
@@ -75,7 +77,7 @@ def answer(launches: Launches, request: dict) -> dict:
     private_apis.pretend_gpu(capability)
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
-    tile_sizes.room = lambda device: tile_sizes.Room(
+    tile_sizes.room = lambda device: tile_sizes.Room(  # type: ignore[assignment]
         room, sms, tensor_cores=capability >= 80, tma=capability >= 90
     )
     launches.prepare(request["launched"], request["until"])
@@ -99,8 +101,8 @@ def answer(launches: Launches, request: dict) -> dict:
     return asked | {
         "B_r": config[0],
         "B_c": config[1],
-        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
-        "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+        "registers": _number(r"Used (\d+) registers", log),
+        "spilled": _number(r"(\d+) bytes spill stores", log),
         "notes": re.findall(r"Potential Performance Loss: (.*)", log),
         "shared": compiled.metadata.shared,
         "num_warps": compiled.metadata.num_warps,
@@ -111,6 +113,10 @@ def answer(launches: Launches, request: dict) -> dict:
         **asm,
         "sass": _sass(compiled) if request["until"] == "sass" else "",
     }
+
+
+def _number(pattern, log):
+    return int(re.search(pattern, log)[1])
 
 
 def _keys_of_a_tile(options):

@@ -26,7 +26,7 @@ def attention(
     B_r: int = 64, B_c: int = 64, num_warps: int = 4, num_stages: int = 1, common_wait: bool = True,
 ) -> Attention:  # fmt: skip
     """Return Attention(O, lse); see `ladder.launch`. Source: FlashAttention-2, Algorithm 1."""
-    options = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    options: dict = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     options["switches"] = {"COMMON_WAIT": common_wait}
     return launch(_flash_descriptors, Q, K, V, causal=causal, scale=scale, describe=_describe, **options)
 

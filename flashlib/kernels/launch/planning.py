@@ -6,7 +6,7 @@ that depends only on shapes, strides and dtypes is therefore decided once and ke
 
 import weakref
 from collections.abc import Hashable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 import triton
@@ -23,9 +23,7 @@ P = TypeVar("P")  # a plan: each module has its own
 UNIT = 16  # elements; a kernel that gets strides in units of 16 knows that what it loads is aligned
 
 
-def launch_options(
-    B_r: int | None, B_c: int | None, num_warps: int | None, num_stages: int | None
-) -> dict[str, int]:
+def launch_options(B_r: int | None, B_c: int | None, num_warps: int | None, num_stages: int | None) -> dict:
     """Return what is not None, named as in a Config; raise TypeError or ValueError for what no kernel takes."""
 
     def given(**options):
@@ -103,7 +101,7 @@ class Plans(dict):
     MOST = 4096  # sizes that change with every call are never met again
     KINDS = {bool, int, str, type, type(None)}  # of an option
 
-    def key(self, tensors: Sequence[torch.Tensor | None], *options: object) -> tuple | None:
+    def key(self, tensors: Sequence[Any], *options: object) -> tuple | None:
         """Return the key of a call; None where it must be checked each time.
 
         That is, for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of

@@ -143,7 +143,11 @@ def backward(D: int, dtype: torch.dtype, descriptors: bool, device: torch.device
     """Return the Configs of the backward passes, made smaller until each fits, as `default` does."""
     gpu = room(device)
     passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
-    taken = Backward(shared_bytes_dkv, shared_bytes_dq, partial(shared_bytes_dkv, with_dq=True))
+    taken: tuple[Callable[..., int], ...] = (
+        shared_bytes_dkv,
+        shared_bytes_dq,
+        partial(shared_bytes_dkv, with_dq=True),
+    )
     return Backward(
         *(
             fitted(config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), gpu.shared, keep=asked)

@@ -63,8 +63,8 @@ def checked(
     """
     if mask is None:
         return None, causal
-    fitted = masks.fitted(mask, causal, *Q.shape[:3], K.shape[2])
-    hide, change = parts(fitted)
+    B, H, N_q = Q.shape[:3]
+    hide, change = parts(masks.fitted(mask, causal, B, H, N_q, K.shape[2]))
     if not change and all(part == masks.causal() for part in hide):
         return None, bool(hide)
     check_change(change)
@@ -134,7 +134,7 @@ def _bounds(hide, asked) -> Found | None:
     if each[0] is None:
         return None
     if asked.transposed:
-        each = [_rows(*keys, asked.N_k) for keys in each]
+        each = [_rows(first, end, asked.N_k) for first, end in each]
     first, end = (torch.from_numpy(np.stack(X).astype(np.int32)).to(asked.device) for X in zip(*each, strict=True))
     return intervals(first, end, asked)
 

@@ -6,14 +6,13 @@ kernels use them. Layouts say nothing here.
 
 import math
 import random
-import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from flashlib.kernels.hopper.interpreter.threads import Role, say
+from flashlib.kernels.hopper.interpreter.threads import Role, current, say
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Kind
 
@@ -38,7 +37,7 @@ class Registers(torch.Tensor):
     """A tile in registers."""
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Type:  # type: ignore[override]
         return Type(tuple(self.shape), Layout())
 
 
@@ -60,13 +59,13 @@ class Shared(NamedTuple):
     def dtype(self) -> torch.dtype:
         return self.data.dtype
 
-    def index(self, s: int) -> "Shared":
+    def index(self, s: int) -> "Shared":  # type: ignore[override]
         return Shared(self.data[s], (self.parts[s],))
 
     def reshape(self, shape: tuple[int, ...]) -> "Shared":
         return Shared(self.data.view(shape), self.parts)
 
-    def permute(self, axes: Sequence[int]) -> "Shared":
+    def permute(self, axes: tuple[int, ...]) -> "Shared":
         return Shared(self.data.permute(axes), self.parts)
 
     def store(self, x: torch.Tensor) -> None:
@@ -109,7 +108,7 @@ class Pointer(NamedTuple):
 class Begun:
     """A product that was begun; its result is there once a role waited for it."""
 
-    result = None
+    result: Any = None
 
 
 class MBarrier:
@@ -163,7 +162,7 @@ class TMA:
 
 
 def warpgroup_mma(
-    a: torch.Tensor | Shared, b: Shared, acc: torch.Tensor, use_acc: bool = True, is_async: bool = False
+    a: Registers | Shared, b: Shared, acc: torch.Tensor, use_acc: bool = True, is_async: bool = False
 ) -> Begun:
     assert is_async
     begun, slots = Begun(), [x for x in (a, b) if isinstance(x, Shared)]
@@ -172,7 +171,7 @@ def warpgroup_mma(
         left, right = ((x.data if isinstance(x, Shared) else x).float() for x in (a, b))
         begun.result = registers(left @ right + (acc if use_acc else 0.0))
 
-    role = threading.current_thread()
+    role = current()
     role.products.append(begun)
     held = tuple((slot.parts[0], role.state.slots[slot.parts[0]] or "a tile") for slot in slots)
     flops = 2 * a.type.shape[0] * math.prod(b.type.shape)
@@ -182,7 +181,7 @@ def warpgroup_mma(
 
 def warpgroup_mma_wait(pending: int, deps: Sequence[Begun]) -> Registers | tuple[Registers, ...]:
     say(c.Finish(pending))
-    thread = threading.current_thread()
+    thread = current()
     role, may_run = thread.role, thread.products[len(thread.products) - pending :]
     if any(begun in may_run for begun in deps):
         raise Fault(
@@ -192,7 +191,7 @@ def warpgroup_mma_wait(pending: int, deps: Sequence[Begun]) -> Registers | tuple
 
 
 def fence_async_shared() -> None:
-    if threading.current_thread().state:  # else the program sets up its barriers, and nothing runs yet
+    if current().state:  # else the program sets up its barriers, and nothing runs yet
         say(c.Fence())
 
 

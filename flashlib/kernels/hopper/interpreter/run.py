@@ -38,7 +38,10 @@ def play(gl: gluon.Gluon, kernel: FunctionType, arguments: dict) -> None:
     alike.start()
     alike.go_on()  # up to its first command; a kernel that names roles ends there
     threads = {role.role: role for role in gl.roles or [alike]}
-    state = State(c.Program(dict.fromkeys(threads), tuple(gl.barriers), tuple(gl.slots)), list(threads))
+    state = State(
+        c.Program({name: role.function for name, role in threads.items()}, tuple(gl.barriers), tuple(gl.slots)),
+        list(threads),
+    )
     for name, thread in threads.items():
         thread.state, gl.said[name] = state, []
     try:
@@ -150,7 +153,7 @@ def run(
     T_r = -(-N_q // (rows * consumers))
     n_tiles, numbers, said = B * H * T_r, random.Random(seed), []
     described = (("q_desc", Q, rows), ("k_desc", K, B_c), ("v_desc", V, B_c), ("o_desc", O, rows))
-    given = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
+    given: dict = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
     given |= {
         "lse_ptr": gluon.Pointer(lse), "scale_log2e": scale_log2e,
         "scale_above": above, "H": H, "group": H // K.shape[1], "N_q": N_q, "N_k": N_k, "T_r": T_r,

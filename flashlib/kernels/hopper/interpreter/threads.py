@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any, cast
 
 
 class Role(threading.Thread):
@@ -10,9 +11,12 @@ class Role(threading.Thread):
     def __init__(self, name: str, function: Callable, args: tuple) -> None:
         super().__init__(daemon=True)
         self.role, self.function, self.args = name, function, args
-        self.command = self.failed = self.act = None
+        self.command: Any = None
+        self.failed: BaseException | None = None
+        self.act: Callable[[], object] | None = None
         self.mine, self.theirs, self.products = threading.Semaphore(0), threading.Semaphore(0), []
-        self.given_up, self.state = False, None
+        self.given_up = False
+        self.state: Any = None
 
     def run(self) -> None:
         self.mine.acquire()
@@ -45,6 +49,11 @@ class GivenUp(BaseException):
     """Ends a thread whose program was given up."""
 
 
+def current() -> Role:
+    """Return the role that runs."""
+    return cast(Role, threading.current_thread())
+
+
 def say(command: object, act: Callable[[], object] | None = None) -> None:
     """Hand a command to the schedule; act: what to do when a unit completes it."""
-    threading.current_thread().say(command, act)
+    current().say(command, act)
