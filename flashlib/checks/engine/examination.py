@@ -5,7 +5,7 @@ finds out which mistake it is.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.softmax import State
 
 
-def examine(answer, cases: Sequence, known: Known, *, outputs=("result",), nan="nan") -> Verdict:
+def examine(
+    answer: Callable, cases: Sequence, known: Known, *, outputs: Sequence[str] = ("result",), nan: str = "nan"
+) -> Verdict:
     """Return the Verdict on `answer`, a function of the arguments of each case.
 
     cases: Cases, or lists of them, of which the next is looked at where all before are right. outputs: names of
