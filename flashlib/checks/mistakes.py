@@ -32,10 +32,10 @@ def described(exercise: Exercise) -> Iterator[str]:
         yield f"{mistake.id}{'*' * mistake.often}: {mistake.sentence}"
         for way in mistake.ways:
             try:
-                texts = [text.splitlines() for text in (program.source, program.edited(way).source)]
+                right, wrong = (text.splitlines() for text in (program.source, program.edited(way).source))
             except ValueError as error:
                 raise ValueError(f"[{exercise.name}] {mistake.id}: {error}") from None
-            yield from difflib.unified_diff(*texts, exercise.name, mistake.id, lineterm="")
+            yield from difflib.unified_diff(right, wrong, exercise.name, mistake.id, lineterm="")
             yield ""
 
 

@@ -47,8 +47,8 @@ def verdicts(path: Path, name: str) -> list[Row]:
         asked = _exercises(nb)
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "verdicts"
-            variables = {progress_file.VARIABLE: "off", progress_file.LOG: str(log)}
-            times = {"cell_timeout": CELL_TIMEOUT, "timeout": TIMEOUT, "interrupt": True}
+            variables: dict = {progress_file.VARIABLE: "off", progress_file.LOG: str(log)}
+            times: dict = {"cell_timeout": CELL_TIMEOUT, "timeout": TIMEOUT, "interrupt": True}
             done = json.loads(execute(json.dumps(nb), path.parent, **times, **variables))
             given = _logged(log)
     except (TimeoutError, RuntimeError) as error:

@@ -34,7 +34,7 @@ class Case(NamedTuple):
 class Finding(Exception):
     """What is wrong with an answer: the id of a row of its table, and the row's fields. A harness may raise it."""
 
-    def __init__(self, id: str, **fields: object) -> None:
+    def __init__(self, id: str, **fields: Any) -> None:
         super().__init__(id)
         self.id, self.fields = id, fields
 

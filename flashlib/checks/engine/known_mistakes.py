@@ -30,12 +30,12 @@ class Known:
         """Return the Mistakes of its table, in order, and the guesses."""
         return (*table(self.table).values(), *self.guesses)
 
-    def sentence(self, id: str, **fields: object) -> str:
+    def sentence(self, id: str, **fields: Any) -> str:
         """Return the sentence of a row; raises KeyError if there is no such row."""
         sentence = table(self.table)[id].sentence
         return sentence.format(**fields) if fields else sentence
 
-    def wrong(self, id: str, *details: tuple[str, str], **fields: object) -> Verdict:
+    def wrong(self, id: str, *details: tuple[str, str], **fields: Any) -> Verdict:
         """Return the Verdict of a row, with details and the row's fields."""
         return Verdict("", Outcome.WRONG, self.sentence(id, **fields), details, mistakes=(id,))
 

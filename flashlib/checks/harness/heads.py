@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,12 @@ def like(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
     return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
-READ = {"whole": np.asarray, "read_as": read_as, "dense": dense, "like": like}  # what a model may do with tensors
+READ: dict[str, Any] = {
+    "whole": np.asarray,
+    "read_as": read_as,
+    "dense": dense,
+    "like": like,
+}  # what a model may do with tensors
 
 
 def O_alone(launched: Callable) -> Callable:
@@ -71,7 +77,7 @@ def O_alone(launched: Callable) -> Callable:
             raise Finding("several_values", n=len(O))
         return Measured(O, found)
 
-    run.__signature__ = inspect.signature(launched)
+    run.__signature__ = inspect.signature(launched)  # type: ignore[attr-defined]
     return run
 
 
@@ -112,5 +118,6 @@ def streaming(answer: Callable, change: Callable[[Callable], Callable] = lambda 
             found = found or Finding("no_key_not_zero")
         return Measured(result, found)
 
-    run.__signature__ = inspect.signature(attended)  # a verdict shows the arguments by these names
+    # A verdict shows the arguments by these names.
+    run.__signature__ = inspect.signature(attended)  # type: ignore[attr-defined]
     return run

@@ -164,7 +164,7 @@ class _Placed:
 
 
 def examine_kernel(
-    answer: Callable, launch: Callable[[Callable], Callable], cases: Sequence, known: Known, **options: Any
+    answer: Any, launch: Callable[[Callable], Callable], cases: Sequence, known: Known, **options: Any
 ) -> Verdict:
     """Return the Verdict on a kernel, or on what is not one, or not yet.
 

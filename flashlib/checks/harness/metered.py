@@ -114,7 +114,7 @@ class Loads:
 
     def __init__(self) -> None:
         self.times = self.read = self.most = self.held = self._holding = 0
-        self._last = None
+        self._last: str | None = None
         self._tiles = {}  # weak references to slices, and their sizes; the table of weakref.finalize may be large
 
     def add(self, key: object, tile: np.ndarray) -> None:
@@ -135,7 +135,7 @@ class Loads:
         self._holding -= size
 
 
-def held(f: Callable[[], Any], enough: int) -> tuple[Any, int]:
+def held(f: Callable[[], Any], enough: int) -> tuple[Any, float]:
     """Return f() and the most bytes that it held at once, measured again if these are more than `enough`.
 
     What other threads hold meanwhile is measured too, but not every time.

@@ -109,7 +109,7 @@ def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
 
 def launch_watched(
     kernel: triton.KernelInterface, programs: int, outputs: Sequence[str], readable: dict[str, torch.Tensor],
-    *tensors: torch.Tensor, last: object, ids: tuple[str, str] = IDS, **constants: Any,
+    *tensors: torch.Tensor, last: Sequence, ids: tuple[str, str] = IDS, **constants: Any,
 ) -> tuple[Watch, Finding | None]:  # fmt: skip
     """Launch a kernel; return the Watch of the tensors `readable`, and the Finding of a tl.dot in tf32 or None.
 

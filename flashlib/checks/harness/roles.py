@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,10 +37,10 @@ class Task(NamedTuple):
     roles see to it. Its functions are a module's own, so that a Verdict can take them to another process.
     """
 
-    program: object
+    program: Callable[..., Program]
     names: tuple
     drawn: tuple
-    work: object = None
+    work: Callable[..., None] | None = None
 
     def model(self, answer: Callable) -> Callable[..., str]:
         """Return the function of a case's arguments that gives the commands of an answer's program, as text."""
@@ -59,7 +59,8 @@ def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) 
     cases = [Case("", one, None) for one in cases] + random_cases.cases(draw)
     right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
     cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
-    tried, shown, schedule = [], None, []  # shown: the first that is wrong, and its schedule
+    shown: Any = None  # the first that is wrong
+    tried, schedule = [], []  # its schedule
     for case, solution in zip(cases, right, strict=True):
         announce(task.told(case.arguments))
         result = attempt(lambda case=case: _looked_at(fixed(task.program(answer, *case.arguments))))

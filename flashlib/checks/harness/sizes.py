@@ -6,6 +6,7 @@ from ast import literal_eval
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -128,10 +129,10 @@ def examine_search(
     if verdict.mistake not in UNNAMED:
         return verdict
     failed = [case for case in cases if not same(given.get(case.arguments), case.expected, 1e-9)]
-    found = max((case.expected for case in cases if case not in failed), default=0)
+    found: Any = max((case.expected for case in cases if case not in failed), default=0)
     least = min(case.expected for case in failed)
     results = (given.get(case.arguments) for case in failed)
-    ends = {x if isinstance(x, int | float | np.number) else None for x in results}
+    ends: Any = {x if isinstance(x, int | float | np.number) else None for x in results}
     if least > found > 0 and (ends == {None} or len(ends) == 1 and found <= max(ends) < least):
         return known.wrong("ends_early", *verdict.details)
     return verdict

@@ -33,7 +33,8 @@ class Watch:
 
     def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
         self.sees = INTERPRETED
-        self.outside, self.stored, self.ours, self.tf32, self.refused = "", False, "", False, None
+        self.outside, self.stored, self.ours, self.tf32 = "", False, "", False
+        self.refused: tuple[str, object] | None = None
         self.launches = self.others = self.elsewhere = 0
         self.loads, self.masked, self.read, self.widest = (dict.fromkeys(tensors, 0) for _ in range(4))
         self._tensors, self._versions = tensors, _versions(tensors)

@@ -28,7 +28,7 @@ SIZES = Sizes(d=128, B_c=128)
 
 def producer_program(answer: Callable, n: int, stages: int, readers: int) -> Program:
     ring = Ring.of("k", stages, SIZES.kv_bytes, readers)
-    made = {"producer": partial(answer, n, ring)}
+    made: dict[str, Callable] = {"producer": partial(answer, n, ring)}
     made |= {f"consumer {me}": partial(_reader, n, ring) for me in range(readers)}
     return Program(made, (*ring.full, *ring.empty), tuple(ring.slots))
 
@@ -61,7 +61,7 @@ def producer(answer: Callable, known: Known) -> Verdict:
 def consumer_program(answer: Callable, n: int, k_slots: int, v_slots: int) -> Program:
     q = Ring.of("q", 1, SIZES.q_bytes)
     k, v = Ring.of("k", k_slots, SIZES.kv_bytes), Ring.of("v", v_slots, SIZES.kv_bytes)
-    made = {
+    made: dict[str, Callable] = {
         "producer": partial(_bring, n, q, k, v),
         "consumer": partial(answer, n, q, k, v, SIZES.flops, softmax, rescale),
     }
@@ -169,7 +169,7 @@ def consumer(answer: Callable, known: Known) -> Verdict:
 
 def turns_program(answer: Callable, n: int, consumers: int) -> Program:
     turn = barriers("turn", consumers)
-    made = {
+    made: dict[str, Callable] = {
         f"consumer {me}": partial(answer, me, consumers, n, turn, partial(_products, me, consumers), _softmax)
         for me in range(consumers)
     }

@@ -33,8 +33,8 @@ def fa1(answer: Callable, known: Known) -> Verdict:
 @exercise(title="The best tile that fits", minutes=15, difficulty="medium")
 def best_tile(answer: Callable, known: Known) -> Verdict:
     filled = [  # by a tile to the byte
-        _tile(2048, d, cost.sram_bytes(*tile, d, dtype), dtype)
-        for d, dtype, *tile in (
+        _tile(2048, d, cost.sram_bytes(B_r, B_c, d, dtype), dtype)
+        for d, dtype, B_r, B_c in (
             (2, "float16", 16, 32),
             (16, "float16", 64, 32),
             (64, "float32", 256, 16),
