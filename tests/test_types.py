@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OPEN = ("bench/", "checks/", "kernels/")  # until they have hints
 
 
 def modules():
@@ -58,8 +57,7 @@ def open_in(source):
 
 @pytest.mark.parametrize("path", list(modules()))
 def test_public_functions_have_hints(path):
-    if not path.relative_to(ROOT / "flashlib").as_posix().startswith(OPEN):
-        assert not open_in(path.read_text(encoding="utf-8"))
+    assert not open_in(path.read_text(encoding="utf-8"))
 
 
 def test_what_has_no_hint_is_found():

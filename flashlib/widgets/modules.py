@@ -7,6 +7,7 @@ JSDoc, with the types, is for those who read the files: a script goes without it
 
 import os
 import re
+from pathlib import Path
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]*)";\n+', re.M)
 DECLARED = re.compile(r"^(export )?(?:async )?(?:function\*? ?|class |const |let )(\w+)", re.M)
@@ -14,7 +15,7 @@ JSDOC = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.M | re.S)
 REST = re.compile(r"^(?:import\b.*|export\b(?! default).*)", re.M)
 
 
-def join(entry) -> str:
+def join(entry: Path) -> str:
     """Return the text of the module `entry` after those it imports, each once, in the order of a browser.
 
     Raises ValueError for an import that cannot be met or that goes in a circle, for a name declared twice, and for
@@ -46,7 +47,7 @@ def _add(path, modules, declared, importers):
     modules[path] = plain(text), _exported(path, text, declared, entry=not importers)
 
 
-def plain(text) -> str:
+def plain(text: str) -> str:
     """Return the text of a module as a script has it: without its imports, `export` and JSDoc."""
     return DECLARED.sub(lambda found: found[0].removeprefix("export "), JSDOC.sub("", IMPORT.sub("", text)))
 

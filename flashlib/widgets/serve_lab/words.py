@@ -1,17 +1,19 @@
 """The sentences of ServeLab."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flashlib.lm.server import Record
 from flashlib.pictures.numbers import number
+
+if TYPE_CHECKING:  # it imports torch
+    from flashlib.lm.server import Record
 
 DONE = "All requests have finished."
 NAMES = {True: "continuous", False: "static"}
 
 
 def step(
-    record: Record,
+    record: "Record",
     arrived: list[int],
     known: list[tuple[int, int]],
     again: dict[int, int],
