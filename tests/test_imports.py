@@ -24,39 +24,39 @@ ROOMS = {
     "chapters": "",
     "masks": "inputs",
     "softmax": "inputs",
-    "memory": "",
-    "sink": "",
-    "cost": "inputs gpus masks",
-    "naive": "inputs masks",
-    "tiled": "inputs masks",
-    "chunked": "inputs",
-    "torch_ref": "inputs masks",
+    "memory": "types",
+    "sink": "types",
+    "cost": "types inputs gpus masks",
+    "naive": "types inputs masks",
+    "tiled": "types inputs masks",
+    "chunked": "types inputs",
+    "torch_ref": "types inputs masks",
     "cache": "inputs",
     "pipeline": "inputs gpus",
-    "learner": "softmax tiled",
+    "learner": "types softmax tiled",
     "kernels base": "",  # which Triton, and what is private in it
     "kernels.launch": "inputs masks / kernels base",
     "kernels.masking": "masks / kernels.launch",
-    "kernels": "inputs masks sink cache / kernels base, kernels.launch, kernels.masking",
-    "kernels.ladder": "inputs / kernels.launch",
-    "kernels.ablations": "inputs / kernels.launch, kernels, kernels.ladder",
-    "kernels.hopper": "inputs / kernels base, kernels.launch",
-    "kernels.hopper.ladder": "inputs / kernels.launch, kernels.hopper",
-    "kernels.hopper.interpreter": "inputs pipeline / kernels.launch, kernels.hopper",
+    "kernels": "types inputs masks sink cache / kernels base, kernels.launch, kernels.masking",
+    "kernels.ladder": "types inputs / kernels.launch",
+    "kernels.ablations": "types inputs / kernels.launch, kernels, kernels.ladder",
+    "kernels.hopper": "types inputs / kernels base, kernels.launch",
+    "kernels.hopper.ladder": "types inputs / kernels.launch, kernels.hopper",
+    "kernels.hopper.interpreter": "types inputs pipeline / kernels.launch, kernels.hopper",
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder",
     "lm": "inputs cache kernels",
     "pictures": "gpus",
-    "widgets": "inputs gpus masks softmax memory cost naive tiled cache pipeline learner lm pictures / "
+    "widgets": "types inputs gpus masks softmax memory cost naive tiled cache pipeline learner lm pictures / "
     "kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base",
-    "checks.harness": "softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
-    "checks.chapters": "gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
+    "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
+    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
     "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "/ checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref / kernels.compiler",
-    "bench": "masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
+    "bench": "types masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
     "kernels.compiler, kernels.hopper, checks.engine, bench.common",
 }
 
@@ -85,9 +85,9 @@ def room_of(module):
 
 
 def allowed(room):
-    """Return the rooms that a room may import; all may import `types`, whose names hints use."""
+    """Return the rooms that a room may import."""
     files, _, rooms = ROOMS[room].partition("/")
-    return {*files.split(), *(name.strip() for name in rooms.split(",") if name.strip())} | {"types"} - {room}
+    return {*files.split(), *(name.strip() for name in rooms.split(",") if name.strip())}
 
 
 class WithoutTypes(ast.NodeTransformer):
