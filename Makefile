@@ -63,7 +63,7 @@ notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: o
 page: setup ## save a chapter as a page that plays without Python, in pages/ (CHAPTER=05)
 	@$(PY) -m tools.page "$(CHAPTER)"
 
-check: $(TESTS) ## check code and notebooks: style, format, types, the widgets' JavaScript; changes no file
+check: $(TESTS) ## check code and notebooks: style, format, types, the widgets' JavaScript; writes nothing
 	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
 	$(PY) -m ruff format --no-cache --check . || status=1; \
 	$(PY) -m mypy --no-error-summary || status=1; \

@@ -1,8 +1,8 @@
 """Every public function of flashlib says what it takes and what it returns; `make check` asks mypy if it is so.
 
 Public is a function of a module, or a method of a public class, whose name has no leading underscore. No hints are
-asked for in a kernel, whose parameters are the kernel's arguments, and in the solutions of a chapter, which learners
-read.
+asked for in a kernel, whose parameters are the kernel's arguments, and in the solutions of a chapter, which
+learners read.
 """
 
 import ast
