@@ -13,6 +13,7 @@ import argparse
 import functools
 import itertools
 import math
+from collections.abc import Callable, Iterable
 
 import torch
 
@@ -26,7 +27,7 @@ LENGTHS = (1024, 4096, 16384)
 QUICK = 4096
 
 
-def usual(d, causal, N):
+def usual(d: int, causal: bool, N: int) -> Size:
     return Size(TOKENS // N, WIDTH // d, WIDTH // d, N, d, causal)
 
 
@@ -41,13 +42,16 @@ FORWARD = {"forward": {}}
 BACKWARD = {"backward_dkv": {}, "backward_dq": {}, "backward_fused": {}}
 
 
-def table(sizes, measure, peers, kernels, notes) -> list:
+def table(
+    sizes: Iterable[Size], measure: Callable[..., dict], peers: dict[str, Callable], kernels: dict[str, dict],
+    notes: records.Notes,
+) -> list:  # fmt: skip
     """Return the rows of these sizes, and print each as soon as it is known."""
     names = "".join(f"{name:>15}" for name in peers)
     harness.say(f"TFLOP/s\n  d  causal      N   heads{names}   ours / sdpa_flash")
     rows = []
     for size in sizes:
-        row = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
+        row: dict = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
         notes.add(row, size.compiled, kernels)
         row |= measure(size, peers)
         rows.append(row)
@@ -57,7 +61,7 @@ def table(sizes, measure, peers, kernels, notes) -> list:
     return rows
 
 
-def main():
+def main() -> None:
     if not torch.cuda.is_available():
         print(
             "No CUDA device here: NumPy is timed on the CPU. Recorded GPU runs are in notebooks/data.", flush=True
@@ -95,7 +99,7 @@ def main():
         save()
 
 
-def summary(rows) -> str:
+def summary(rows: list[dict]) -> str:
     """Return geometric means of the speed over SDPA's flash, and the memory that is held."""
     lines = []
     for name in ("ours", "ours_fused", "sdpa_cudnn", "flex"):
@@ -109,7 +113,7 @@ def summary(rows) -> str:
     return "\n".join(lines)
 
 
-def ratio(row, name):
+def ratio(row: dict, name: str) -> float:
     """Return a peer's speed relative to SDPA's flash at one size."""
     return row["tflops"][name] / row["tflops"]["sdpa_flash"]
 

@@ -14,14 +14,17 @@ dK and dV, and three for dQ. Both compute S and dP, so together they have seven 
 
 import copy
 import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 
 from flashlib import cost
 from flashlib.bench import ladder
-from flashlib.bench.common import harness
+from flashlib.bench.common import harness, records
 from flashlib.bench.common.peers import BACKWARD_PEERS, kernels
 from flashlib.bench.ladder import SMALL, TOKENS, WIDTH, N, Rung, small
+from flashlib.types import Traffic
 
 PRODUCTS = 5  # that `cost.backward_flops` counts
 TILES = [
@@ -36,11 +39,11 @@ class Problem(ladder.Problem):
     A rung's run(problem, **options) returns the function that is timed; what it does before that is not timed.
     """
 
-    def __init__(self, B, H, N, d, causal, **options):
+    def __init__(self, B: int, H: int, N: int, d: int, causal: bool, **options: Any) -> None:
         super().__init__(B, H, N, d, causal, gradients=True, **options)
         self.O, self.lse = kernels("forward").attention(*self.tensors, causal=causal)
 
-    def only(self, name, gradients, products):
+    def only(self, name: str, gradients: Iterable[str], products: int) -> "Problem":
         """Return the problem for a pass that makes only these gradients, with this many products a tile."""
         one = copy.copy(self)
         one.row = self.row | {"pass": name}
@@ -48,22 +51,22 @@ class Problem(ladder.Problem):
         one.head_flops = self.head_flops * products // PRODUCTS
         return one
 
-    def ready(self, rung, options):
+    def ready(self, rung: Rung, options: dict) -> Callable:
         return rung.run(self, **options)
 
-    def launches(self, rung, options):
+    def launches(self, rung: str, options: dict) -> dict:
         options = {} if rung == "ours" else options | {"descriptors": rung == "b6_descriptors"}
         passes = ("fused",) if rung == "b2_adds" else ("dkv", "dq")
         return {f"backward_{which}": options for which in passes}
 
 
-def peer(name):
+def peer(name: str) -> Callable:
     """Return the run of a peer, by autograd. It chooses its tiles itself; its options only record them."""
 
     return lambda problem, **_: problem.run(BACKWARD_PEERS[name])
 
 
-def kernel(**fixed):
+def kernel(**fixed: object) -> Callable:
     """Return the run of `backward.backward` with these options."""
 
     def run(problem, **options):
@@ -74,7 +77,7 @@ def kernel(**fixed):
     return run
 
 
-def one_pass(name, **switches):
+def one_pass(name: str, **switches: bool) -> Callable:
     """Return the run of a pass of `kernels.ablations.backward` with these switches."""
 
     def run(problem, **options):
@@ -86,27 +89,27 @@ def one_pass(name, **switches):
     return run
 
 
-def tiles(problem, tried):
+def tiles(problem: Problem, tried: list[dict]) -> list[dict]:
     return [tile | {"num_stages": 1} for tile in TILES]
 
 
-def stages(problem, tried):
+def stages(problem: Problem, tried: list[dict]) -> list[dict]:
     return [row["options"] | {"num_stages": n} for row in tried[:2] for n in STAGES]
 
 
-def again(problem, tried):
+def again(problem: Problem, tried: list[dict]) -> list[dict]:
     return [row["options"] for row in tried[:2]]
 
 
-def chosen(problem, tried):
+def chosen(problem: Problem, tried: list[dict]) -> list[dict]:
     return [{name: list(getattr(_tuned(problem), name)) for name in ("dkv", "dq")}]
 
 
-def chosen_fused(problem, tried):
+def chosen_fused(problem: Problem, tried: list[dict]) -> list[dict]:
     return [{"fused": list(_tuned(problem).fused)}]
 
 
-def of_its_own(problem, tried):
+def of_its_own(problem: Problem, tried: list[dict]) -> list[dict]:
     """The tuned tile of the pass that this problem is for."""
     return [dict(zip(SMALL, getattr(_tuned(problem), problem.row["pass"]), strict=True))]
 
@@ -117,16 +120,16 @@ def _tuned(problem):
     return kernels("launch.tile_sizes").backward(problem.d, Q.dtype, descriptors, Q.device)
 
 
-def stored(problem):
+def stored(problem: Problem) -> Traffic:
     return cost.standard_backward_traffic(problem.N, problem.N, problem.d, dtype="bfloat16")
 
 
-def tiled(problem, B_r, B_c, **_):
+def tiled(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
     sizes = {"B_r": B_r, "B_c": B_c, "causal": problem.causal}
     return cost.fa2_backward_traffic(problem.N, problem.N, problem.d, **sizes, dtype="bfloat16")
 
 
-def tiled_alike(problem, dkv, dq):
+def tiled_alike(problem: Problem, dkv: list[int], dq: list[int]) -> Traffic | None:
     """The closed form knows one tile for both passes."""
     return tiled(problem, *dkv[:2]) if dkv[:2] == dq[:2] else None
 
@@ -148,7 +151,7 @@ OTHERS = [name for name in BACKWARD_PEERS if name not in ("ours", "ours_fused", 
 PEERS = [FUSED, *(Rung(name, "a peer", peer(name)) for name in OTHERS)]
 
 
-def idea(name, taken_back, run):
+def idea(name: str, taken_back: str, run: Callable) -> Rung:
     return Rung(name, taken_back, run, of_its_own)
 
 
@@ -164,7 +167,7 @@ DQ = [
 ]
 
 
-def measure(ds=ladder.DS, notes=None) -> list:
+def measure(ds: Iterable[int] = ladder.DS, notes: records.Notes | None = None) -> list:
     """Return all rows: for each size the ladder, the peers, and the ideas of each pass one by one."""
     rows = []
     harness.say("TFLOP/s with B_r B_c num_warps num_stages, ours for dK/dV, then for dQ; * the best of a rung")

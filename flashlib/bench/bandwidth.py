@@ -31,19 +31,19 @@ def l2_read() -> tuple[int, float]:
     return X.nbytes * TIMES, harness.median_ms(run)
 
 
-def numbers(n_tiles, device="cuda"):
+def numbers(n_tiles: int, device: str = "cuda") -> torch.Tensor:
     """Return n_tiles tiles of small whole numbers, whose sums fp32 holds exactly."""
     return (torch.arange(n_tiles * TILE, device=device) % 7).float()
 
 
-def read(X, sums, times):
+def read(X: torch.Tensor, sums: torch.Tensor, times: int) -> torch.Tensor:
     """Let every program sum up its share of `times` passes over X, tile by tile; return the sums."""
     n_tiles = len(X) // TILE
     _read[(len(sums),)](X, sums, n_tiles, n_tiles * times, TILE=TILE, num_warps=WARPS)
     return sums
 
 
-def check(what, sums, X, times):
+def check(what: str, sums: torch.Tensor, X: torch.Tensor, times: int) -> None:
     """Raise AssertionError unless each number was read this often."""
     given, expected = sums.double().sum().item(), times * X.double().sum().item()
     if given != expected:

@@ -16,19 +16,19 @@ BLOCK = 128
 class Case(NamedTuple):
     """One variant, in the form each of the three takes.
 
-    mask(N, H): our mask. flex_mask(N, H, device), flex_score(N, H, device): FlexAttention's functions, or None.
-    numbers(N, H, device): what SDPA adds to scores; None if it cannot.
+    mask(N, H): our mask. flex_mask(N, H, device), flex_score(N, H, device): FlexAttention's functions; the
+    second may be None. numbers(N, H, device): what SDPA adds to scores; None if it cannot.
     """
 
     name: str
     mask: Callable
-    flex_mask: Callable | None
+    flex_mask: Callable
     flex_score: Callable | None = None
     numbers: Callable | None = None
     with_sink: bool = False
 
 
-def lengths(N):
+def lengths(N: int) -> np.ndarray:
     """Return lengths of documents that fill N tokens: log-normal, mean 1000, the last one cut off."""
     rng = np.random.default_rng(N)
     sigma = 1.0
@@ -38,17 +38,17 @@ def lengths(N):
     return np.diff(ends, prepend=0)
 
 
-def ids(N):
+def ids(N: int) -> np.ndarray:
     return np.repeat(np.arange(len(lengths(N))), lengths(N))
 
 
-def table(N, share):
+def table(N: int, share: float) -> np.ndarray:
     """Return a random table of blocks: this share of them is seen, and all on the diagonal."""
     T = N // BLOCK
     return (np.random.default_rng(N).random((T, T)) < share) | np.eye(T, dtype=bool)
 
 
-def window(W):
+def window(W: int) -> Case:
     def mask(N, H=None):
         return masks.window(W - 1, 0)
 
@@ -58,7 +58,7 @@ def window(W):
     return Case(f"window {W}", mask, flex, numbers=numbers_of(mask))
 
 
-def numbers_of(mask):
+def numbers_of(mask: Callable[..., masks.Mask]) -> Callable:
     """Return a function that makes SDPA's numbers from a mask: 0 where a score is seen, -inf elsewhere."""
 
     def numbers(N, H, device):
@@ -69,7 +69,7 @@ def numbers_of(mask):
     return numbers
 
 
-def causal(N, H, device):
+def causal(N: int, H: int, device: torch.device | str) -> Callable:
     return lambda b, h, q, k: q >= k
 
 
@@ -141,5 +141,5 @@ CASES = [
 ]
 
 
-def named(name) -> Case:
+def named(name: str) -> Case:
     return next(case for case in CASES if case.name == name)

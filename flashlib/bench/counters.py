@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -65,7 +66,7 @@ class Call(NamedTuple):
     def label(self) -> str:
         return "|".join(map(str, self))
 
-    def run(self, Q, K, V):
+    def run(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
         """Return O."""
         if self.name == "standard":
             return standard(Q, K, V)
@@ -98,14 +99,14 @@ CALLS = [
 ]
 
 
-def standard(Q, K, V):
+def standard(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
     """Standard attention in three kernels that touch S and P, as `naive.attention`; a fourth scales Q."""
     S = (Q * (1 / math.sqrt(Q.shape[-1]))) @ K.mT
     P = S.softmax(dim=-1)
     return P @ V
 
 
-def run_under_profiler():
+def run_under_profiler() -> None:
     """Verify each call, which warms it up, and run it once more between marks; ncu watches this process."""
     torch.manual_seed(0)
     for call in CALLS:
@@ -121,7 +122,7 @@ def run_under_profiler():
         torch.cuda.nvtx.range_pop()
 
 
-def profile(cache_control):
+def profile(cache_control: str) -> dict[str, list[dict]]:
     """Run all calls under ncu, and return the counters as `parse` does."""
     command = [
         *("ncu", "--csv", "--page", "raw", "--nvtx", "--profile-from-start", "off", "--clock-control", "none"),
@@ -134,7 +135,7 @@ def profile(cache_control):
     return parse(done.stdout)
 
 
-def parse(text):
+def parse(text: str) -> dict[str, list[dict]]:
     """Return {label: kernels} from what `ncu --csv --page raw --nvtx` prints; each has name, grid and METRICS."""
     lines = [line for line in text.splitlines() if not line.startswith("==")]
     units, *rows = csv.DictReader(lines)
@@ -150,12 +151,12 @@ def parse(text):
     return counted
 
 
-def total(kernels, place, ways=("read", "written")) -> int:
+def total(kernels: list[dict], place: str, ways: Iterable[str] = ("read", "written")) -> int:
     """Return the bytes that a list of kernels, as recorded, moved at one of PLACES."""
     return sum(kernel[f"{place}_{way}"] for kernel in kernels for way in ways)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.counters", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     parser.add_argument("--under-profiler", action="store_true", help=argparse.SUPPRESS)

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,7 @@ BLOCKS = ((64, 64), (128, 128), (256, 256), (512, 512), (1024, 512))
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-def plain(Q, K, V, causal):
+def plain(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool) -> np.ndarray:
     """Attention as one writes it in NumPy: the scores, their softmax, the weighted sum."""
     S = Q @ K.T * D**-0.5
     if causal:
@@ -36,7 +37,7 @@ def plain(Q, K, V, causal):
     return P @ V
 
 
-def exact(Q, K, V, causal, rows=1024):
+def exact(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool, rows: int = 1024) -> np.ndarray:
     """Return O in fp64, some rows at a time: all scores of the longest sequence would take gigabytes."""
     Q, K, V = (X.astype(np.float64) for X in (Q, K, V))
     parts = []
@@ -46,18 +47,18 @@ def exact(Q, K, V, causal, rows=1024):
     return np.concatenate(parts)
 
 
-def milliseconds(run):
+def milliseconds(run: Callable[[], object]) -> tuple[float, float]:
     """Return the time of run(), and how much of it was spent in the operating system."""
     start, system = time.perf_counter(), os.times().system
     run()
     return 1e3 * (time.perf_counter() - start), 1e3 * (os.times().system - system)
 
 
-def measure(N, causal, turns) -> dict:
+def measure(N: int, causal: bool, turns: int) -> dict:
     """Return time and peak memory of plain NumPy, and of tiled.attention for each of BLOCKS."""
     rng = np.random.default_rng(0)
     Q, K, V = (rng.standard_normal((N, D), dtype=np.float32) for _ in range(3))
-    runs = {None: partial(plain, Q, K, V, causal)}
+    runs: dict = {None: partial(plain, Q, K, V, causal)}
     for B_r, B_c in BLOCKS:
         runs[B_r, B_c] = lambda B_r=B_r, B_c=B_c: tiled.attention(Q, K, V, B_r=B_r, B_c=B_c, causal=causal).O
     O, O_plain = exact(Q, K, V, causal), runs[None]()
@@ -72,7 +73,7 @@ def measure(N, causal, turns) -> dict:
     return {"N": N, "causal": causal, "plain": plain_row, "tiled": tiles}
 
 
-def show(row):
+def show(row: dict) -> None:
     """Print the row of one size: plain NumPy, then each block size with its ratios to it."""
     plain_ms, plain_bytes = row["plain"]["ms"], row["plain"]["peak_bytes"]
     print(f"{row['N']:6}  {row['causal']!s:6}  plain      {plain_ms:9.1f}{plain_bytes / 1e6:15.1f}")
@@ -82,7 +83,7 @@ def show(row):
         print(f"{'':16}{blocks:11}{tile['ms']:9.1f}  {ratios[0]}{tile['peak_bytes'] / 1e6:8.1f}  {ratios[1]}")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.cpu", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     parser.add_argument("--quick", action="store_true", help="N up to 2048 only: some ten seconds")

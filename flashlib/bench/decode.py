@@ -18,6 +18,7 @@ import argparse
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ class Size(NamedTuple):
     lengths: tuple | None = None
 
     @property
-    def tokens(self):
+    def tokens(self) -> int:
         return sum(self.lengths) if self.lengths else self.B * self.N
 
     @property
@@ -62,7 +63,7 @@ GQA = 32, 8
 BATCHES = (1, 2, 4, 8, 16)
 
 
-def lengths(B, N, seed=0) -> tuple:
+def lengths(B: int, N: int, seed: int = 0) -> tuple[int, ...]:
     """Return log-normal lengths of B sequences, N on average and together B * N."""
     drawn = np.random.default_rng(seed).lognormal(0, 1, B)
     each = np.maximum(1, drawn / drawn.sum() * B * N).astype(int)
@@ -84,7 +85,7 @@ SIZES = [
 class Problem:
     """Queries and caches of one size: so many caches that none of them is found in the L2 cache."""
 
-    def __init__(self, size, device="cuda", cold=COLD):
+    def __init__(self, size: Size, device: str = "cuda", cold: int = COLD) -> None:
         self.size, self.device = size, device
         self.Q = torch.randn(size.B, size.H_q, 1, D, device=device, dtype=torch.bfloat16)
         self.lengths = torch.tensor(size.lengths or [size.N] * size.B, dtype=torch.int32, device=device)
@@ -110,12 +111,12 @@ class Problem:
         (K, k_scale), (V, v_scale) = (storage.quantised(X, torch.float8_e4m3fn) for X in (K, V))
         return {"K": K, "V": V, "k_scale": k_scale, "v_scale": v_scale}
 
-    def run(self, attention):
+    def run(self, attention: Callable) -> Callable:
         """Return what is timed: attention(Q, **cache) over one cache after the other."""
         turns = itertools.cycle(self.caches)
         return lambda: attention(self.Q, **next(turns))
 
-    def verify(self, name, attention, which=0):
+    def verify(self, name: str, attention: Callable, which: int = 0) -> None:
         """Raise AssertionError unless attention over one of the caches is right for the last head."""
         cache, size = self.caches[which], self.size
         group, n = size.H_q // size.H_k, int(self.lengths[-1])
@@ -138,21 +139,21 @@ class Problem:
         return X[None, None, :n]
 
 
-def ours(Q, **cache):
+def ours(Q: torch.Tensor, **cache: torch.Tensor | int) -> torch.Tensor:
     return kernels("decode").attention(Q, **cache).O
 
 
-def ours_last(Q, **cache):
+def ours_last(Q: torch.Tensor, **cache: torch.Tensor | int) -> torch.Tensor:
     return kernels("ablations.decode").attention(Q, **cache).O
 
 
-def sdpa(Q, K, V, lengths):
+def sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     return scaled_dot_product_attention(Q, K, V, enable_gqa=Q.shape[1] != K.shape[1])
 
 
-def peers(size) -> dict:
+def peers(size: Size) -> dict[str, Callable]:
     """Return the attentions that take a size: SDPA takes neither pages nor fp8 nor lengths."""
-    attentions = {"ours": ours}
+    attentions: dict[str, Callable] = {"ours": ours}
     if not size.fp8:
         attentions["ours_last"] = ours_last
     if not (size.page or size.fp8 or size.lengths):
@@ -160,7 +161,7 @@ def peers(size) -> dict:
     return attentions
 
 
-def graph_us(problem, attentions) -> dict:
+def graph_us(problem: Problem, attentions: dict[str, Callable]) -> dict[str, float]:
     """Return the microseconds of a call of each attention, in CUDA graphs replayed side by side."""
     times = max(REPLAYS // len(problem.caches), 1) * len(problem.caches)
     graphs = {name: harness.captured(problem.run(f), times) for name, f in attentions.items()}
@@ -168,7 +169,7 @@ def graph_us(problem, attentions) -> dict:
     return {name: round(value * 1e3 / times, 2) for name, value in ms.items()}
 
 
-def measure(case, size, copy_gbs, device="cuda", cold=COLD) -> dict:
+def measure(case: str, size: Size, copy_gbs: float, device: str = "cuda", cold: int = COLD) -> dict:
     """Return the row of one size, each attention verified before it is timed."""
     problem, attentions = Problem(size, device, cold), {}
     for name, attention in peers(size).items():
@@ -187,11 +188,11 @@ def _cache(problem):
     return kernels("decode").Cache(*(problem.caches[0].get(name) for name in kernels("decode").Cache._fields))
 
 
-def share(n, us, copy_gbs) -> dict:
+def share(n: int, us: dict[str, float], copy_gbs: float) -> dict[str, float]:
     return {name: round(n / value / 1e3 / copy_gbs, 3) for name, value in us.items()}
 
 
-def by_parts(size, device="cuda", cold=COLD) -> list:
+def by_parts(size: Size, device: str = "cuda", cold: int = COLD) -> list[dict]:
     """Return rows of ours by the number of parts."""
     problem, rows = Problem(size, device, cold), []
     for parts in (1, 2, 4, 8, 16, 24, 33, 40, 48, 64, 96, 128):
@@ -203,7 +204,9 @@ def by_parts(size, device="cuda", cold=COLD) -> list:
     return rows
 
 
-def with_a_prompt(B=64, prompt=8192, own=512, page=64, device="cuda", cold=COLD) -> dict:
+def with_a_prompt(
+    B: int = 64, prompt: int = 8192, own: int = 512, page: int = 64, device: str = "cuda", cold: int = COLD
+) -> dict:
     """Return the row of B sequences that share a prompt."""
     size = Size(B, *GQA, prompt + own, page)
     problem = Problem(size, device, cold)
@@ -223,7 +226,7 @@ def _shared(table, n):
     return torch.cat([table[:1, :n].expand(len(table), -1), table[:, n:]], dim=1).contiguous()
 
 
-def steps(B=8, N=4096, page=16, device="cuda") -> dict:
+def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> dict:
     """Return the CPU's time for a step: append the new token, rotate its query, attend."""
     problem = Problem(Size(B, *GQA, N, page), device, cold=0)
     cache, turned = problem.caches[0], rotary.angles(N, D, device=device)
@@ -243,7 +246,7 @@ def steps(B=8, N=4096, page=16, device="cuda") -> dict:
     return {"B": B, "N": N, "page": page, "us": us, "graph_us": round(harness.median_ms(graph.replay) * 1e3, 2)}
 
 
-def memory(B=256, N=1000) -> list:
+def memory(B: int = 256, N: int = 1000) -> list[dict]:
     """Return bytes of a token and layer for heads and dtypes, and the share of empty rows in a cache."""
     kinds = {"MHA": (32, 2), "GQA": (8, 2), "MQA": (1, 2), "GQA in fp8": (8, 1)}
     rows = [
@@ -260,7 +263,7 @@ def memory(B=256, N=1000) -> list:
     return rows
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.decode", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     args = parser.parse_args()
@@ -281,7 +284,7 @@ def main():
     save()
 
 
-def say(row):
+def say(row: dict) -> None:
     cells = (f"{name} {us:8.1f} us {row['share'][name]:5.2f}" for name, us in row["us"].items())
     place = f"{row['case']:8} B {row['B']:3} {row['H']}/{row['H_k']:<3} N {row['N']:6} page {row['page']:3}"
     harness.say(f"{place} {'fp8' if row['fp8'] else '   '} longest {row['longest']:6}", *cells, sep="  ")

@@ -18,7 +18,7 @@ import functools
 import itertools
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,21 +39,21 @@ WINDOW = 20  # steps in each mean of a smoothed curve
 BF16 = 2**-9  # the largest relative error of rounding to it
 
 
-def ours(Q, K, V, causal):
+def ours(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     from flashlib.kernels import autograd  # only when called: Triton may not be installed
 
     return autograd.attention(Q, K, V, causal=causal).O
 
 
-def checkpointed(model):
+def checkpointed(model: LM) -> LM:
     """Keep only what goes into each block; its inside is computed again in the backward pass."""
-    options = {"use_reentrant": False, "preserve_rng_state": False}  # nothing in a block is random
+    options: dict = {"use_reentrant": False, "preserve_rng_state": False}  # nothing in a block is random
     for block in model.blocks:
         block.forward = functools.partial(checkpoint, block.forward, **options)
     return model
 
 
-def compiled(model):
+def compiled(model: torch.nn.Module) -> Callable:
     return torch.compile(model, fullgraph=True)
 
 
@@ -84,7 +84,7 @@ class Problem:
     exact: in fp32; plain: in bf16.
     """
 
-    def __init__(self, text, sizes, batch, steps, device="cuda"):
+    def __init__(self, text: str, sizes: dict[str, int], batch: int, steps: int, device: str = "cuda") -> None:
         tokens, alphabet = tokenizer.encode_characters(text)
         self.config = Config(vocab=len(alphabet), **sizes)
         self.tokens, self.batch, self.steps = tokens.to(device), batch, steps
@@ -94,15 +94,15 @@ class Problem:
             self.exact, self.plain = model(self.X), self.logits(model)
             self.loss = cross_entropy(self.exact.flatten(0, 1), self.Y.flatten()).item()
 
-    def model(self, attention):
+    def model(self, attention: Callable | None) -> LM:
         return LM(self.config, attention).to(self.tokens.device)
 
-    def logits(self, model):
+    def logits(self, model: Callable) -> torch.Tensor:
         with torch.autocast(self.tokens.device.type, torch.bfloat16):
             return model(self.X).detach()
 
 
-def train(run, problem) -> dict:
+def train(run: Run, problem: Problem) -> dict:
     """Return the row of one run. If one that is not needed fails, ms is None and `reason` says why."""
     row = {"run": run.name, "ms": None, "mb": None, "loss": []}
     try:
@@ -113,7 +113,7 @@ def train(run, problem) -> dict:
         return row | {"reason": harness.reason(error)}
 
 
-def verified_and_trained(run, problem) -> dict:
+def verified_and_trained(run: Run, problem: Problem) -> dict:
     model = run.prepare(problem.model(run.attention))
     harness.verify(f"{run.name}'s model", problem.logits(model), problem.exact.double(), problem.plain)
     steps = training.train(model, problem.tokens, problem.steps, batch=problem.batch, lr=LR)
@@ -125,19 +125,19 @@ def verified_and_trained(run, problem) -> dict:
     return {"ms": round(statistics.median(ms[WARMUP:] or ms), 2), "mb": round(held / 1e6), "loss": losses}
 
 
-def smooth(losses):
+def smooth(losses: Sequence[float]) -> np.ndarray:
     """Return the moving average of the losses over WINDOW steps."""
     window = min(WINDOW, len(losses))
     return np.convolve(losses, np.full(window, 1 / window), mode="valid")
 
 
-def difference(one, other) -> float:
-    """Return the largest difference between two smoothed curves, as far as both go."""
+def difference(one: dict, other: dict) -> float:
+    """Return the largest difference between the smoothed losses of two rows, as far as both go."""
     n = min(len(one["loss"]), len(other["loss"]))
     return float(np.abs(smooth(one["loss"][:n]) - smooth(other["loss"][:n])).max())
 
 
-def measure(problem) -> tuple[list, list]:
+def measure(problem: Problem) -> tuple[list, list]:
     """Return the rows of all runs, and the distance between each two that were trained to the end."""
     rows = []
     for run in RUNS:
@@ -154,7 +154,7 @@ def measure(problem) -> tuple[list, list]:
     return rows, apart
 
 
-def line(row) -> str:
+def line(row: dict) -> str:
     if not row["ms"]:
         return f"{row['run']:18}  - {row['reason']}"
     first, last = row["loss"][0], smooth(row["loss"])[-1]
@@ -162,7 +162,7 @@ def line(row) -> str:
     return f"{row['run']:18}{speed}{len(row['loss']):6} steps, loss {first:.4f} to {last:.4f}"
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.gpt", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"steps of the runs to the end; default {STEPS}")
@@ -174,7 +174,7 @@ def main():
     problem = Problem(TEXT.read_text(encoding="utf-8"), SIZES, BATCH, args.steps)
     weights = sum(W.numel() for W in problem.model(None).parameters())
     record |= {"vocab": problem.config.vocab, "weights": weights, "steps": args.steps}
-    size = {"d": SIZES["width"] // SIZES["heads"], "causal": True}
+    size: dict = {"d": SIZES["width"] // SIZES["heads"], "causal": True}
     size["shape"] = [BATCH, SIZES["heads"], SIZES["kv_heads"], SIZES["context"]]
     with records.Notes(harness.capability()) as notes:
         noted = {}

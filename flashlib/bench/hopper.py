@@ -13,6 +13,7 @@ there.
 import argparse
 import functools
 import itertools
+from collections.abc import Callable, Iterable
 from statistics import geometric_mean, median
 
 import torch
@@ -40,7 +41,7 @@ RUNG_SIZES = [size for size in SIZES if size.N > 1024]
 CALLS = [Size(1, 8, 8, N, d, False) for d in (64, 128) for N in (128, 256, 512)]
 
 
-def hopper(Q, K, V, causal):
+def hopper(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     from flashlib.kernels.hopper import forward  # only when called: Triton may not be installed
 
     return forward.attention(Q, K, V, causal=causal).O
@@ -59,7 +60,9 @@ def rungs() -> dict:
 PEERS = {"hopper": hopper, **{name: peers.PEERS[name] for name in OTHERS if name in peers.PEERS}}
 
 
-def measure(size, dtype=torch.bfloat16, device="cuda", given=None) -> dict:
+def measure(
+    size: Size, dtype: torch.dtype = torch.bfloat16, device: str = "cuda", given: dict[str, Callable] | None = None
+) -> dict:
     """Return TFLOP/s, memory and errors of every peer at one size, each verified before it is timed.
 
     given: {name: function}; PEERS if None. Raises AssertionError if a kernel of ours is wrong.
@@ -67,12 +70,16 @@ def measure(size, dtype=torch.bfloat16, device="cuda", given=None) -> dict:
     given = PEERS if given is None else given
     problem, runs, errors = Problem(size, dtype=dtype, device=device), {}, {}
     for name, peer in given.items():
-        run, made = problem.run(peer), []
+        run = problem.run(peer)
+        made: list[torch.Tensor] = []
+
+        def make(run=run, made=made):
+            made.append(run())
 
         def check(name=name, made=made):
             problem.verify(f"{name} at {size}", made[0])
 
-        if not harness.works(name, lambda run=run, made=made: made.append(run()), needed=name in NEEDED):
+        if not harness.works(name, make, needed=name in NEEDED):
             continue
         if harness.works(name, check, needed=name in NEEDED or name.startswith("hopper_")):
             exact, _ = problem.expected["O"]
@@ -83,7 +90,7 @@ def measure(size, dtype=torch.bfloat16, device="cuda", given=None) -> dict:
     return row | {"error": errors}
 
 
-def call(size) -> dict:
+def call(size: Size) -> dict:
     """Return the row of a short call: microseconds of the CPU for each peer, each verified first."""
     problem, runs = Problem(size, whole=True), {}
     for name, peer in PEERS.items():
@@ -98,13 +105,13 @@ def call(size) -> dict:
     return {"d": size.d, "N": size.N, "B": size.B, "H": size.H_q, "host_us": short_sequences.host_us(runs)}
 
 
-def ratios(rows, over, dtype=None) -> list:
+def ratios(rows: list[dict], over: str, dtype: str | None = None) -> list[float]:
     """Return the speed of the Hopper kernel relative to a peer, for each row that has both."""
     both = [row["tflops"] for row in rows if row["tflops"].get(over) and dtype in (None, row["dtype"])]
     return [tflops["hopper"] / tflops[over] for tflops in both]
 
 
-def summary(rows) -> str:
+def summary(rows: list[dict]) -> str:
     """Return geometric means and the smallest ratio over each peer, and how the errors compare."""
     lines = []
     for name in PEERS:
@@ -115,7 +122,7 @@ def summary(rows) -> str:
     return "\n".join([*lines, f"its error is larger than ours in {len(worse)} of {len(rows)}"])
 
 
-def steps(rows) -> str:
+def steps(rows: list[dict]) -> str:
     """Return how much faster each rung is than the one before it: geometric means over rows that have both."""
     names, lines = list(rows[0]["tflops"]), []
     for before, name in itertools.pairwise(names):
@@ -125,7 +132,7 @@ def steps(rows) -> str:
     return "\n".join(lines)
 
 
-def timed(sizes, given=None) -> list:
+def timed(sizes: Iterable[tuple[Size, torch.dtype]], given: dict[str, Callable] | None = None) -> list[dict]:
     """Return the rows of one run over (Size, dtype), and print each at once. given: as in `measure`."""
     names = [name.removeprefix("hopper_") for name in given or PEERS]
     harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
@@ -138,7 +145,7 @@ def timed(sizes, given=None) -> list:
     return rows
 
 
-def merged(tables) -> list:
+def merged(tables: list[list[dict]]) -> list[dict]:
     """Return one row for each size from the rows of each run: that of the first, with `runs` and their medians."""
     rows = []
     for same in zip(*tables, strict=True):
@@ -148,7 +155,10 @@ def merged(tables) -> list:
     return rows
 
 
-def table(sizes, runs, notes, given=None) -> list:
+def table(
+    sizes: Iterable[tuple[Size, torch.dtype]], runs: int, notes: records.Notes,
+    given: dict[str, Callable] | None = None,
+) -> list[dict]:  # fmt: skip
     """Return the rows of all runs, merged, with notes of what was compiled. sizes, given: as in `timed`."""
     rows = merged([timed(sizes, given) for _ in range(runs)])
     for (size, _), row in zip(sizes, rows, strict=True):
@@ -157,7 +167,7 @@ def table(sizes, runs, notes, given=None) -> list:
     return rows
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.hopper", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the runs in")
     parser.add_argument("--runs", type=int, default=5, help="how often each table is timed (%(default)s)")

@@ -12,14 +12,15 @@ part is rung 8 with one wait in each step and with two.
 import argparse
 import itertools
 import sys
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import torch
 
 from flashlib import cost
 from flashlib.bench.common import harness, problem, records
 from flashlib.bench.common.peers import PEERS, kernels
+from flashlib.types import Traffic
 
 DS = 128, 64  # 128 first: what it was compiled to is noted, which takes a while
 TOKENS, WIDTH, N = 16384, 2048, 4096
@@ -36,21 +37,21 @@ PIPELINED = SMALL | {"num_stages": 2}
 class Problem(problem.Problem):
     """One size; row: its fields in a row of the record."""
 
-    def __init__(self, B, H, N, d, causal, **options):
+    def __init__(self, B: int, H: int, N: int, d: int, causal: bool, **options: Any) -> None:
         super().__init__(problem.Size(B, H, H, N, d, causal), **options)
-        self.row = {"B": B, "H": H, "N": N, "d": d, "causal": causal}
+        self.row: dict = {"B": B, "H": H, "N": N, "d": d, "causal": causal}
         self.N, self.d, self.causal = N, d, causal
 
-    def compiled(self, row) -> tuple[dict, dict]:
+    def compiled(self, row: dict) -> tuple[dict, dict]:
         """Return what `records` takes for a row: the size, and the kernels with their options."""
         return self.size.compiled, self.launches(row["rung"], row["options"])
 
-    def launches(self, rung, options) -> dict:
+    def launches(self, rung: str, options: dict) -> dict:
         if rung == "ours":
             return {"forward": {}}
         return {{"r6_tiles": "r5_causal", "r7_stages": "r5_causal"}.get(rung, rung): options}
 
-    def ready(self, rung, options) -> Callable:
+    def ready(self, rung: "Rung", options: dict) -> Callable:
         """Return what is timed, a function of no arguments."""
         return lambda: rung.run(*self.tensors, self.causal, **options)
 
@@ -71,36 +72,36 @@ class Rung(NamedTuple):
     roundings: int = 1
 
 
-def kernel(module, **switches):
+def kernel(module: str, **switches: object) -> Callable:
     """Return the run of a rung that is a module of flashlib.kernels."""
     return lambda Q, K, V, causal, **options: (
         kernels(module).attention(Q, K, V, causal=causal, **switches, **options).O
     )
 
 
-def small(problem, tried):
+def small(problem: Problem, tried: list[dict]) -> list[dict]:
     return [SMALL]
 
 
-def pipelined(problem, tried):
+def pipelined(problem: Problem, tried: list[dict]) -> list[dict]:
     return [PIPELINED]
 
 
-def tiles(problem, tried):
+def tiles(problem: Problem, tried: list[dict]) -> list[dict]:
     return [SMALL | tile for tile in TILES]
 
 
-def stages(problem, tried):
+def stages(problem: Problem, tried: list[dict]) -> list[dict]:
     return [row["options"] | {"num_stages": n} for row in tried[:2] for n in STAGES]
 
 
-def again(problem, tried):
+def again(problem: Problem, tried: list[dict]) -> list[dict]:
     """The best of the rung before; and smaller tiles, since without pointers more of them fit."""
     found = [row["options"] for row in tried[:2]]
     return found + [SMALL | {"B_c": c, "num_stages": n} for c, n in ((64, 3), (128, 2))]
 
 
-def tuned(problem, tried):
+def tuned(problem: Problem, tried: list[dict]) -> list[dict]:
     Q = problem.tensors[0]
     descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
     heads = problem.size.B * problem.size.H_q
@@ -111,16 +112,16 @@ def tuned(problem, tried):
     ]
 
 
-def stored(problem):
+def stored(problem: Problem) -> Traffic:
     return cost.standard_traffic(problem.N, problem.N, problem.d, dtype="bfloat16")
 
 
-def tiled(problem, B_r, B_c, **_):
+def tiled(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
     sizes = {"B_r": B_r, "B_c": B_c, "causal": problem.causal}
     return cost.fa2_traffic(problem.N, problem.N, problem.d, **sizes, dtype="bfloat16")
 
 
-def every_tile(problem, B_r, B_c, **_):
+def every_tile(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
     return cost.fa2_traffic(problem.N, problem.N, problem.d, B_r=B_r, B_c=B_c, dtype="bfloat16")
 
 
@@ -141,7 +142,7 @@ OTHERS = [Rung(name, "a peer", run) for name, run in PEERS.items() if name not i
 PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", R5, pipelined, tiled)
 
 
-def large(problem, tried):
+def large(problem: Problem, tried: list[dict]) -> list[dict]:
     """The tuned choice for a long sequence on Hopper."""
     choice, _ = kernels("launch.tile_sizes").HOPPER[max(problem.d, 32)]
     return [dict(zip(SMALL, choice, strict=True))]
@@ -159,7 +160,7 @@ WITHOUT = [
 ]
 
 
-def time(rung, problem, options, part) -> dict:
+def time(rung: Rung, problem: Problem, options: dict, part: str) -> dict:
     """Return the row of one call: verified, then timed. If the GPU or a library cannot, ms is None."""
     row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.row, "options": options}
     row |= {"ms": None, "tflops": None, "flop_per_byte": None}
@@ -176,7 +177,7 @@ def time(rung, problem, options, part) -> dict:
     return row | {"ms": round(ms, 4), "tflops": round(problem.flops / ms / 1e9, 1)}
 
 
-def climb(problem, rungs, part, notes=None) -> list:
+def climb(problem: Problem, rungs: Iterable[Rung], part: str, notes: records.Notes | None = None) -> list[dict]:
     """Return the rows of these rungs, one below the other; `best` marks the fastest of each.
 
     notes: gets the rows that record what was compiled.
@@ -202,7 +203,11 @@ def ceiling() -> list:
     exact, plain = A[:64].double() @ B.double(), (A[:64].float() @ B.float()).bfloat16()
     harness.verify("matrix product", (A @ B)[:64], exact, plain)
     ms = harness.median_ms(lambda: A @ B)
-    row = {"part": "ceiling", "rung": "matmul", "idea": f"a matrix product, {CEILING} x {CEILING} x {CEILING}"}
+    row: dict = {
+        "part": "ceiling",
+        "rung": "matmul",
+        "idea": f"a matrix product, {CEILING} x {CEILING} x {CEILING}",
+    }
     row |= {"d": None, "causal": None, "N": CEILING, "options": {}, "flop_per_byte": None, "best": True}
     rows = [row | {"ms": round(ms, 4), "tflops": round(2 * CEILING**3 / ms / 1e9, 1)}]
     for name, idea, run in (
@@ -215,7 +220,7 @@ def ceiling() -> list:
     return rows
 
 
-def line(row) -> str:
+def line(row: dict) -> str:
     size = f"d={row['d']:<4}{'causal' if row['causal'] else '':7}N={row['N']:<6}"
     values = (value for name, value in row["options"].items() if name != "descriptors")
     options = " ".join(" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values)
@@ -223,7 +228,7 @@ def line(row) -> str:
     return f"{size}{row['rung']:22}{options:20}{result}"
 
 
-def measure(ds=DS, notes=None) -> list:
+def measure(ds: Iterable[int] = DS, notes: records.Notes | None = None) -> list[dict]:
     """Return all rows: for each size the ladder, the peers, and FlashAttention-2's ideas one by one."""
     rows = ceiling()
     for row in rows:
@@ -243,7 +248,7 @@ def measure(ds=DS, notes=None) -> list:
     return rows
 
 
-def main(name="ladder", description=__doc__, measure=measure):
+def main(name: str = "ladder", description: str = __doc__, measure: Callable[..., list] = measure) -> None:
     parser = argparse.ArgumentParser(prog=f"python -m flashlib.bench.{name}", description=description)
     parser.add_argument("--out", help="a JSON file to record the run in")
     parser.add_argument("--quick", action="store_true", help="d = 128 only")

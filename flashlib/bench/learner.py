@@ -46,7 +46,7 @@ class Kind(NamedTuple):
     timed: Callable
 
 
-def mine(answer):
+def mine(answer: Callable) -> Beside | Verdict:
     """Return a table of your function beside ours and others'; for attention on a GPU also show a figure.
 
     answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or

@@ -28,19 +28,19 @@ HELD_OUT = 1 / 10
 PROMPT = "ROMEO:\n"
 
 
-def split(text, device):
+def split(text: str, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the tokens to train on, and those that are held out."""
     tokens = torch.tensor(tokenizer.encode(text), device=device)
     n = int(len(tokens) * (1 - HELD_OUT))
     return tokens[:n], tokens[n:]
 
 
-def autocast(tokens):
+def autocast(tokens: torch.Tensor) -> torch.autocast:
     return torch.autocast(tokens.device.type, torch.bfloat16, enabled=tokens.is_cuda)
 
 
 @torch.no_grad()
-def held_out_loss(model, tokens) -> float:
+def held_out_loss(model: LM, tokens: torch.Tensor) -> float:
     """Return the mean loss of all whole pieces of the model's context, as in training: in bf16 on a GPU."""
     context = model.config.context
     n = (len(tokens) - 1) // context
@@ -50,7 +50,7 @@ def held_out_loss(model, tokens) -> float:
 
 
 @torch.no_grad()
-def verify(model, X):
+def verify(model: LM, X: torch.Tensor) -> None:
     """Raise AssertionError unless the model's logits are about as close to those in fp64 as they are with SDPA."""
     other = LM(model.config, sdpa).to(X.device)
     other.load_state_dict(model.state_dict())
@@ -59,7 +59,9 @@ def verify(model, X):
     harness.verify("the model", given, other.double()(X), plain)
 
 
-def train(model, tokens, held_out, steps, *, batch=BATCH, every=EVERY) -> dict:
+def train(
+    model: LM, tokens: torch.Tensor, held_out: torch.Tensor, steps: int, *, batch: int = BATCH, every: int = EVERY
+) -> dict:
     """Train a model, load the weights of its lowest held-out loss into it, and return that loss and its step."""
     best, weights = {"loss": math.inf}, None
     for step, loss in enumerate(training.train(model, tokens, steps, batch=batch, lr=LR, seed=SEED), 1):
@@ -76,7 +78,7 @@ def train(model, tokens, held_out, steps, *, batch=BATCH, every=EVERY) -> dict:
     return best
 
 
-def check(path, n=200):
+def check(path: str | Path, n: int = 200) -> None:
     """Raise AssertionError unless the model in a file writes the same text with a cache as without; show it."""
     model, about = checkpoint.load(path)
     prompt = tokenizer.encode(PROMPT)
@@ -90,7 +92,7 @@ def check(path, n=200):
     harness.say("\n" + ", ".join(f"{key} {value}" for key, value in about.items()))
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.lm", description=__doc__)
     parser.add_argument("--out", required=True, help="the file for the weights, .safetensors")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"at most; default {STEPS}")

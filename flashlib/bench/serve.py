@@ -29,6 +29,8 @@ import operator
 import statistics
 import sys
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +43,7 @@ from flashlib.bench.gpt import TEXT
 from flashlib.bench.lm import split
 from flashlib.cache.storage import quantised
 from flashlib.lm import cached_attention, checkpoint, rotary
-from flashlib.lm.model import sdpa
+from flashlib.lm.model import LM, sdpa
 from flashlib.lm.server import Request, Server, play
 
 WEIGHTS = TEXT.with_name("lm.safetensors")
@@ -61,16 +63,16 @@ class Whole:
     text: (B, N + new); logits: (B, vocab), by which the last token was chosen.
     """
 
-    def __init__(self, model, prompts, new):
+    def __init__(self, model: LM, prompts: torch.Tensor, new: int) -> None:
         self.model, self.first = model, prompts.shape[1]
         self.text = pad(prompts, (0, new))
 
-    def start(self):
+    def start(self) -> None:
         """Write the first token after the prompts."""
         self.at = self.first
         self.step()
 
-    def step(self):
+    def step(self) -> None:
         """Write the next token of each."""
         self.logits = self.model(self.text[:, : self.at])[:, -1]
         self.text[:, self.at] = self.logits.argmax(-1)
@@ -83,10 +85,12 @@ class Cached:
     The launches of a step do not depend on its length, which is on the GPU.
     """
 
-    def __init__(self, model, prompts, new, page=0, fp8=False):
+    def __init__(self, model: LM, prompts: torch.Tensor, new: int, page: int = 0, fp8: bool = False) -> None:
         (B, self.first), device = prompts.shape, prompts.device
         self.model, self.text = model, pad(prompts, (0, new))
-        N, table = self.first + new, None
+        N = self.first + new
+        table: Any = None
+        unused: Any = None  # by our kernels
         each, room = (-(-N // page), page) if page else (1, 1 << (N - 1).bit_length())  # pages are powers of two
         if page:
             table = torch.randperm(B * each, device=device).to(torch.int32).view(B, each)
@@ -94,13 +98,13 @@ class Cached:
         self.lengths = torch.zeros(B, dtype=torch.int32, device=device)
         self.logits = torch.zeros(B, model.config.vocab, dtype=model.embedding.weight.dtype, device=device)
         angles = rotary.angles(N, cache.K.shape[-1], device=device)
-        self.tokens = cached_attention.NewTokens(cache, None, None, self.lengths, None, table, angles)
+        self.tokens = cached_attention.NewTokens(cache, unused, unused, self.lengths, unused, table, angles)
 
-    def start(self):
+    def start(self) -> None:
         self.lengths.fill_(self.first)
         self._write(self.text[:, : self.first], prompt)
 
-    def step(self):
+    def step(self) -> None:
         last = self.text.gather(1, self.lengths.long()[:, None])
         self.lengths += 1
         self._write(last, cached_attention.kernels)
@@ -114,13 +118,15 @@ class Cached:
 class Graph(Cached):
     """Do what `Cached` does, a step being one CUDA graph."""
 
-    def __init__(self, model, prompts, new, page):
+    def __init__(self, model: LM, prompts: torch.Tensor, new: int, page: int) -> None:
         super().__init__(model, prompts, new, page)
         self.start()
-        self.step = harness.captured(self.step, 1).replay
+        self.step = harness.captured(self.step, 1).replay  # type: ignore[method-assign]
 
 
-def prompt(Q, K, V, layer, new):
+def prompt(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layer: int, new: cached_attention.NewTokens
+) -> torch.Tensor:
     """Write K and V of whole prompts into a cache by our kernels; return O by SDPA of the same numbers."""
     append = kernels("append")
     Q, K = (append.rotate(X, new.lengths, new.rotary) for X in (Q, K))
@@ -129,7 +135,7 @@ def prompt(Q, K, V, layer, new):
     return sdpa(Q, K, V, True)
 
 
-WAYS = {
+WAYS: dict[str, Callable] = {
     "no_cache": Whole,
     "contiguous": Cached,
     "pages": functools.partial(Cached, page=PAGE),
@@ -138,7 +144,7 @@ WAYS = {
 }
 
 
-def written(way):
+def written(way: Whole | Cached) -> torch.Tensor:
     """Return the text that a way writes."""
     way.start()
     for _ in range(way.text.shape[1] - way.first - 1):
@@ -146,7 +152,7 @@ def written(way):
     return way.text.clone()
 
 
-def logits_of(way, text):
+def logits_of(way: Whole | Cached, text: torch.Tensor) -> torch.Tensor:
     """Return a way's logits of all tokens of a text after its prompts, (B, new, vocab), whatever it writes."""
     found = []
     for at in range(text.shape[1] - way.first):
@@ -156,13 +162,14 @@ def logits_of(way, text):
     return torch.stack(found, dim=1)
 
 
-def rounded(Q, K, V, causal):
+def rounded(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     """Return O by SDPA of K and V that were rounded to fp8, each row with its scale."""
     pairs = (quantised(X, torch.float8_e4m3fn) for X in (K, V))
-    return sdpa(Q, *((X.float() * scale[..., None]).to(Q.dtype) for X, scale in pairs), causal)
+    K, V = ((X.float() * scale[..., None]).to(Q.dtype) for X, scale in pairs)
+    return sdpa(Q, K, V, causal)
 
 
-def compare(model, ways) -> dict:
+def compare(model: LM, ways: dict[str, Whole | Cached]) -> dict:
     """Return how the ways differ, by name; raise AssertionError for one that is wrong."""
     text, first = written(ways["no_cache"]), ways["no_cache"].first
 
@@ -182,7 +189,7 @@ def compare(model, ways) -> dict:
     return found
 
 
-def seconds(way) -> tuple[float, float]:
+def seconds(way: Whole | Cached) -> tuple[float, float]:
     """Return the seconds that the prompts take, and the seconds of all steps after them."""
     marks = [_now()]
     way.start()
@@ -200,7 +207,7 @@ def _now():
 
 
 @torch.no_grad()
-def measure(model, prompts, new=NEW, turns=TURNS) -> dict:
+def measure(model: LM, prompts: torch.Tensor, new: int = NEW, turns: int = TURNS) -> dict:
     """Return the row of B prompts, (B, N): all ways are compared, then timed by turns."""
     ways = {name: way(model, prompts, new) for name, way in WAYS.items()}
     compared = compare(model, ways)
@@ -220,13 +227,13 @@ def measure(model, prompts, new=NEW, turns=TURNS) -> dict:
     } | compared
 
 
-def pieces(tokens, n, N):
+def pieces(tokens: torch.Tensor, n: int, N: int) -> torch.Tensor:
     """Return n pieces of N tokens, (n, N), evenly spaced in a text."""
     starts = torch.linspace(0, len(tokens) - N, n, dtype=torch.float64).long()
     return torch.stack([tokens[at : at + N] for at in starts.tolist()])
 
 
-def trace(tokens, n=REQUESTS, seed=0) -> list:
+def trace(tokens: torch.Tensor, n: int = REQUESTS, seed: int = 0) -> list[Request]:
     """Return n requests: prompts of PROMPT / 4 to PROMPT tokens of a text, and log-normal lengths of answers."""
     sizes = np.random.default_rng(seed).integers(PROMPT // 4, PROMPT, size=n, endpoint=True).tolist()
     answers = (min(length, LONGEST) for length in decode.lengths(n, MEAN, seed))
@@ -237,7 +244,7 @@ def trace(tokens, n=REQUESTS, seed=0) -> list:
     ]
 
 
-def batching(model, requests, running=RUNNING) -> list:
+def batching(model: LM, requests: Sequence[Request], running: int = RUNNING) -> list[dict]:
     """Return the rows of continuous and of static batching, each timed after all its sizes were seen once."""
     rows, texts = [], []
     for continuous in (True, False):
@@ -249,7 +256,9 @@ def batching(model, requests, running=RUNNING) -> list:
     return [row | {"same_texts": same} for row in rows]
 
 
-def served(model, requests, running, continuous) -> tuple[dict, dict]:
+def served(
+    model: LM, requests: Sequence[Request], running: int, continuous: bool
+) -> tuple[dict, dict[int, list[int]]]:
     """Return the row of one run of the server, and what it wrote; there are enough pages for all that run."""
     pages = running * -(-model.config.context // PAGE)
     sizes = {"chunk": CHUNK, "batch": running, "queue": len(requests)}
@@ -260,13 +269,13 @@ def served(model, requests, running, continuous) -> tuple[dict, dict]:
     if [len(server.written[number]) for number in range(len(requests))] != [each.most_new for each in requests]:
         raise AssertionError(f"the server did not write what was asked for; continuous = {continuous}")
     tokens = sum(each.most_new for each in requests)
-    row = {"batching": "continuous" if continuous else "static", "requests": len(requests), "tokens": tokens}
+    row: dict = {"batching": "continuous" if continuous else "static", "requests": len(requests), "tokens": tokens}
     row |= {"longest": max(each.most_new for each in requests), "running": running, "steps": len(records)}
     row |= {"at_once": round(sum(len(record.wrote) for record in records) / len(records), 2)}
     return row | {"seconds": round(taken, 3), "tokens_s": round(tokens / taken)}, server.written
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.serve", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     args = parser.parse_args()
@@ -289,7 +298,7 @@ def main():
         save()
 
 
-def say(row):
+def say(row: dict) -> None:
     harness.say(f"B = {row['B']}: tokens a second; prompts in ms, a step in us; error, other tokens, same texts")
     for name in row["tokens_s"]:
         cells = (f"{row[key][name]:>10}" for key in row if key != "B")

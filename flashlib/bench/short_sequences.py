@@ -18,6 +18,8 @@ SDPA's backend is chosen once around the calls, not in each.
 
 import contextlib
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from statistics import median
 
 import torch
@@ -39,13 +41,13 @@ LOOP_NAMES = (*NAMES, "flex")
 TURNS = 10
 
 
-def graph_us(run) -> float:
+def graph_us(run: Callable[[], object]) -> float:
     """Return the time of run() on the GPU in microseconds, the median of replays of a CUDA graph."""
     graph = harness.captured(run, REPLAYS)
     return harness.median_ms(graph.replay, rep_ms=50) * 1e3 / REPLAYS
 
 
-def host_us(runs, *, calls=40) -> dict[str, float]:
+def host_us(runs: dict[str, Callable[[], object]], *, calls: int = 40) -> dict[str, float]:
     """Return the time that the CPU needs for one call of each of runs, without waiting for the GPU, by name."""
 
     def each(run):
@@ -58,7 +60,7 @@ def host_us(runs, *, calls=40) -> dict[str, float]:
     return _by_turns(runs, each)
 
 
-def loop_us(runs, *, calls=100) -> dict[str, float]:
+def loop_us(runs: dict[str, Callable[[], object]], *, calls: int = 100) -> dict[str, float]:
     """Return the time of one of many calls in a row of each of runs, the GPU's work done, by name."""
 
     def in_a_row(run):
@@ -86,7 +88,7 @@ def _by_turns(runs, seconds) -> dict[str, float]:
     return {name: round(median(found) * 1e6, 1) for name, found in times.items()}
 
 
-def backend_of(name):
+def backend_of(name: str) -> AbstractContextManager:
     return sdpa_kernel(BACKENDS[name]) if name in BACKENDS else contextlib.nullcontext()
 
 
@@ -104,10 +106,10 @@ def in_graphs() -> list:
     return rows
 
 
-def in_graph(B, N, causal) -> dict:
+def in_graph(B: int, N: int, causal: bool) -> dict:
     """Return the row of one shape, each kernel verified before it is timed."""
     problem = Problem(Size(B, HEADS, HEADS, N, D, causal), whole=True)
-    row = {"B": B, "H": HEADS, "N": N, "d": D, "causal": causal}
+    row: dict = {"B": B, "H": HEADS, "N": N, "d": D, "causal": causal}
     row |= {"graph_us": dict.fromkeys(NAMES), "host_us": dict.fromkeys(NAMES)}
     runs = {}
     for name in NAMES:
@@ -138,15 +140,15 @@ def calls() -> list:
     return rows
 
 
-def call(which, d, N, device="cuda") -> dict:
+def call(which: str, d: int, N: int, device: str = "cuda") -> dict:
     """Return the row of one kind of call, each verified on one head before it is timed."""
     both = which == "both"
     problem = Problem(Size(1, CALL_HEADS, CALL_HEADS, N, d, False), gradients=both, device=device)
     leaves = [X.requires_grad_(both) for X in problem.tensors]
     looped = {"d": d, "N": N} == IN_A_LOOP
-    row = {"pass": which, "B": 1, "H": CALL_HEADS, "N": N, "d": d, "causal": False}
+    row: dict = {"pass": which, "B": 1, "H": CALL_HEADS, "N": N, "d": d, "causal": False}
     peers = BACKWARD_PEERS if both else PEERS
-    runs = {}
+    runs: dict[str, Callable[[], object]] = {}
     for name in LOOP_NAMES if looped else NAMES:
         attention = chosen_sdpa if name in BACKENDS else peers[name]
 

@@ -16,24 +16,29 @@ import ast
 import functools
 import hashlib
 import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 
 from flashlib.bench.common import harness, records
 from flashlib.pipeline import measured, run
 
+if TYPE_CHECKING:
+    from flashlib.kernels.hopper.instrumented import Recorded
+
 HEADS, N = 33, 1024  # 264 blocks of 128 rows: two for each of 132 multiprocessors
 CALLS = 20  # in a graph, so that the CPU does not count
 WARM = 3
 
 
-def inputs(d) -> list:
+def inputs(d: int) -> list[torch.Tensor]:
     """Return Q, K and V, (1, HEADS, N, d)."""
     generator = torch.Generator().manual_seed(d)
     return [torch.randn(1, HEADS, N, d, generator=generator).to("cuda", torch.bfloat16) for _ in range(3)]
 
 
-def measure(rung, Q, K, V) -> dict:
+def measure(rung: str, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> dict:
     """Return the row of a rung, whose result is verified first."""
     from flashlib.kernels.hopper import instrumented  # only when called: Triton may not be installed
 
@@ -54,7 +59,7 @@ def measure(rung, Q, K, V) -> dict:
     return row
 
 
-def hash_of(source) -> str:
+def hash_of(source: str) -> str:
     """Return 12 hex digits: a hash of the syntax of the constants and kernels of a module, given as text.
 
     Functions without a decorator run on the CPU and do not count. Since modules move, what comes from flashlib is
@@ -89,7 +94,7 @@ class _Syntax(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def recorded_program(found, row, number) -> dict:
+def recorded_program(found: "Recorded", row: dict, number: int) -> dict:
     """Return the record of one program."""
     of_block = -(-row["N"] // row["B_c"])
     rows = -(-row["N"] // row["B_r"]) * row["H"]  # blocks of all programs
@@ -97,13 +102,13 @@ def recorded_program(found, row, number) -> dict:
     return {"number": number, "blocks": blocks, "marks": found.marks(number)}
 
 
-def ms(call) -> float:
+def ms(call: Callable[[], object]) -> float:
     """Return the time of a call on the GPU, without the CPU, in milliseconds."""
     graph = harness.captured(call, CALLS)
     return round(harness.median_ms(graph.replay, rep_ms=100) / CALLS, 5)
 
 
-def compared(row, number) -> dict:
+def compared(row: dict, number: int) -> dict:
     """Return a comparison of a recorded program with the model.
 
     clocks, use: of the program, and of the model; use: the share of the tensor cores' time, at their peak speed.
@@ -118,14 +123,14 @@ def compared(row, number) -> dict:
     }
 
 
-def summary(row) -> str:
+def summary(row: dict) -> str:
     """Return one line about a row."""
     cost = row["ms"]["marked"] / row["ms"]["plain"]
     programs = [f"program {one['number']} {compared(row, n)}" for n, one in enumerate(row["programs"])]
     return f"{row['rung']} d {row['d']}: {'; '.join(programs)}; with marks {cost:.3f} times as long"
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.timelines", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     args = parser.parse_args()

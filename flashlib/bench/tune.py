@@ -21,7 +21,7 @@ CHOICES = {"B_r": (64, 128), "B_c": (32, 64, 128), "num_warps": (4, 8), "num_sta
 HEADS = 16
 
 
-def rank(d, N, causal, dtype, *, tokens=16384) -> list:
+def rank(d: int, N: int, causal: bool, dtype: torch.dtype, *, tokens: int = 16384) -> list[tuple[float, dict]]:
     """Return (TFLOP/s, options) of every choice that fits the GPU, the fastest first."""
     from flashlib.kernels import forward
 
@@ -42,7 +42,7 @@ def rank(d, N, causal, dtype, *, tokens=16384) -> list:
     return sorted(found, key=lambda pair: -pair[0])
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.tune", description=__doc__)
     parser.add_argument("--d", type=int, default=128)
     parser.add_argument("--N", type=int, default=4096)

@@ -21,6 +21,8 @@ import functools
 import itertools
 import math
 import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -31,7 +33,11 @@ from flashlib import cost, masks, sink, torch_ref
 from flashlib.bench import cases
 from flashlib.bench.__main__ import usual
 from flashlib.bench.common import harness, peers
-from flashlib.bench.common.problem import results, tensors
+from flashlib.bench.common.problem import Size, results, tensors
+from flashlib.types import Attention, Grads
+
+if TYPE_CHECKING:
+    from flashlib.kernels.launch.planning import Launch
 
 LENGTHS = (4096, 16384)
 MOST = 2**19  # tokens of padded sequences
@@ -41,14 +47,15 @@ NAMES = ("ours", "flex", "sdpa_mask")
 class Problem:
     """One case at one size: the functions that are timed, and the results that verify them."""
 
-    def __init__(self, case, size, gradients, device="cuda"):
+    def __init__(self, case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> None:
         self.case, self.size, self.gradients, self.device = case, size, gradients, device
-        *self.tensors, self.dO = (*tensors(size, 4 if gradients else 3, device=device), None)[:4]
+        given = tensors(size, 4 if gradients else 3, device=device)
+        self.tensors, self.dO = given[:3], given[3] if gradients else None
         self.sinks = torch.full((size.H_q,), cases.SINK, device=device) if case.with_sink else None
         self.mask = case.mask(size.N, size.H_q)
 
     @functools.cached_property
-    def expected(self):
+    def expected(self) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
         """{name: (exact, plain)} for the last head."""
         mask = self.case.mask(self.size.N, self.size.H_q)
         if mask.heads:
@@ -63,12 +70,12 @@ class Problem:
         exact, plain = results(reference, *(X.double() for X in part)), results(reference, *part)
         return dict(zip(names, zip(exact, plain, strict=True), strict=True))
 
-    def verify(self, name, given):
+    def verify(self, name: str, given: torch.Tensor | tuple[torch.Tensor, ...]) -> None:
         given = given if isinstance(given, tuple) else (given,)
         for X, (what, (exact, plain)) in zip(given, self.expected.items(), strict=True):
             harness.verify(f"{what} of {name}, {self.case.name}", X[-1:, -1:], exact, plain)
 
-    def run(self, attention):
+    def run(self, attention: Callable) -> Callable:
         """Return what is timed: attention(Q, K, V), or only its backward pass."""
         if not self.gradients:
             return functools.partial(attention, *self.tensors)
@@ -76,27 +83,27 @@ class Problem:
         O = attention(*leaves)
         return lambda: torch.autograd.grad(O, leaves, self.dO, retain_graph=True)
 
-    def ours(self, Q, K, V):
+    def ours(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
         if self.case.with_sink and self.gradients:
             return peers.kernels("autograd").attention(Q, K, V, sink=self.sinks, mask=self.mask).O
         found = peers.kernels("autograd").attention(Q, K, V, mask=self.mask)
         return (sink.add(found, self.sinks) if self.case.with_sink else found).O
 
-    def plain(self, Q, K, V):
+    def plain(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
         return peers.kernels("autograd").attention(Q, K, V).O
 
     @functools.cached_property
-    def for_flex(self):
+    def for_flex(self) -> dict:
         return self.prepared_for_flex()
 
-    def prepared_for_flex(self):
+    def prepared_for_flex(self) -> dict:
         N, H = self.size.N, self.size.H_q
         make = self.case.flex_mask
         mask = create_block_mask(make(N, H, self.device), None, None, N, N, device=self.device)
         score = self.case.flex_score and self.case.flex_score(N, H, self.device)
         return {"block_mask": mask, "score_mod": score}
 
-    def flex(self, Q, K, V):
+    def flex(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
         flex = peers.compiled_flex()
         if not self.case.with_sink:
             return flex(Q, K, V, **self.for_flex)
@@ -104,13 +111,13 @@ class Problem:
         return O * torch.sigmoid(lse - cases.SINK)[..., None].to(O.dtype)
 
     @functools.cached_property
-    def numbers(self):
-        return self.case.numbers(self.size.N, self.size.H_q, self.device)
+    def numbers(self) -> torch.Tensor | None:
+        return self.case.numbers and self.case.numbers(self.size.N, self.size.H_q, self.device)
 
-    def sdpa_mask(self, Q, K, V):
+    def sdpa_mask(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
         return scaled_dot_product_attention(Q, K, V, attn_mask=self.numbers)
 
-    def passes(self):
+    def passes(self) -> "list[Launch]":
         """Return the launches of ours under the mask: of the forward pass, or of both for the gradients."""
         if not self.gradients:
             return [peers.kernels("forward").plan_of(*self.tensors, False, self.mask).launch]
@@ -119,7 +126,7 @@ class Problem:
         return [plan.dkv, plan.dq]
 
 
-def tiles(launch, mask, size) -> float:
+def tiles(launch: "Launch", mask: masks.Mask, size: Size) -> float:
     """Return the share of the tiles of a pass that are computed; for intervals see `device_side.span_of`."""
     mask, B_r, B_c, N = _of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
     keys = mask.keys(masks.Place(N, N))
@@ -135,7 +142,7 @@ def _of_one_head(mask):
     return masks.causal() if mask.heads else mask
 
 
-def prepare(problem) -> dict:
+def prepare(problem: Problem) -> dict:
     """Return the cost of a mask when it is first met, at a size whose kernels are compiled."""
     module, mask = peers.kernels("forward"), problem.case.mask(problem.size.N, problem.size.H_q)
     torch.cuda.synchronize()
@@ -154,7 +161,7 @@ def prepare(problem) -> dict:
     }
 
 
-def noted(launch) -> dict:
+def noted(launch: "Launch") -> dict:
     """Return what a launch was compiled to."""
     listing = launch.compiled and launch.compiled.asm.get("ttgir")
     name = launch.kernel.__name__
@@ -168,7 +175,7 @@ def _hash(launch, listing):
     )
 
 
-def today(row, kernel) -> str:
+def today(row: dict, kernel: str) -> str:
     """Return the hash of what a kernel of a row is compiled to today, without a GPU."""
     call = "attention" if kernel == "_forward" else "backward"
     asked = {"kernel": kernel, "d": row["d"], "dtype": "bfloat16", "causal": False, "capability": 90}
@@ -178,12 +185,15 @@ def today(row, kernel) -> str:
     return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["compile_options"])
 
 
-def attention(Q, K, V, *, causal, case):
+def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool, case: str) -> Attention:
     """Launch the forward kernel as `today` asks for it."""
     return peers.kernels("forward").attention(Q, K, V, mask=cases.named(case).mask(Q.shape[2], Q.shape[1]))
 
 
-def backward(Q, K, V, O, lse, dO, *, causal, case):
+def backward(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
+    causal: bool, case: str,
+) -> Grads:  # fmt: skip
     """Launch the backward kernels as `today` asks for them."""
     mask = cases.named(case).mask(Q.shape[2], Q.shape[1])
     return peers.kernels("backward").backward(Q, K, V, O, lse, dO, mask=mask)
@@ -192,7 +202,7 @@ def backward(Q, K, V, O, lse, dO, *, causal, case):
 WEIGHTS = {1: (1,), 2: (4 / 7, 3 / 7)}  # of the passes, by their matrix products: dK and dV four, dQ three
 
 
-def measure(case, size, gradients, device="cuda") -> dict:
+def measure(case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> dict:
     """Return the row of one case at one size, each verified before it is timed."""
     problem, runs = Problem(case, size, gradients, device), {}
     for name in NAMES:
@@ -210,7 +220,7 @@ def measure(case, size, gradients, device="cuda") -> dict:
     share = sum(
         w * tiles(launch, problem.mask, size) for w, launch in zip(WEIGHTS[len(launches)], launches, strict=True)
     )
-    row = {
+    row: dict = {
         "case": case.name,
         "pass": "backward" if gradients else "forward",
         "d": size.d,
@@ -226,7 +236,7 @@ def measure(case, size, gradients, device="cuda") -> dict:
     return row
 
 
-def packed(size, gradients, device="cuda") -> dict:
+def packed(size: Size, gradients: bool, device: str = "cuda") -> dict:
     """Return the row of sequences packed one after the other, in B packs of N tokens."""
     case = cases.named("documents")
     each = np.tile(cases.lengths(size.N), size.B)
@@ -264,12 +274,12 @@ def _tokens_first(X):
     return X.transpose(1, 2).flatten(0, 1).contiguous()
 
 
-def sizes(quick):
+def sizes(quick: bool) -> Iterator[Size]:
     for d, N in itertools.product((64, 128), LENGTHS[:1] if quick else LENGTHS):
         yield usual(d, False, N)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.variants", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the run in")
     parser.add_argument("--quick", action="store_true", help="N = 4096 only")
@@ -290,14 +300,14 @@ def main():
     harness.say(summary(record))
 
 
-def say(row, name, more):
+def say(row: dict, name: str, more: str) -> None:
     ms = row["ms"]
     ratios = [f"{ms[peer] / ms['ours']:7.2f}" if ms.get(peer) else "      -" for peer in NAMES[1:]]
     place = f"{row['pass']:8} d {row['d']:3} N {row['N']:5} {name:16}"
     harness.say(f"{place}{ms['ours']:8.3f} ms", *ratios, f"  {more}")
 
 
-def summary(record) -> str:
+def summary(record: dict) -> str:
     """Return the geometric mean of FlexAttention's time over ours, and the least ratio."""
     ratios = [
         row["ms"]["flex"] / row["ms"]["ours"] for row in record["rows"] + record["packed"] if row["ms"]["flex"]

@@ -10,7 +10,7 @@ import sys
 from flashlib.checks.classroom import class_table
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.checks", description=__doc__)
     parser.add_argument("folder", help="searched for notebooks, its subfolders too")
     folder = parser.parse_args().folder

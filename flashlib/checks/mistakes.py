@@ -7,13 +7,15 @@ changes in the right program. `engine.mistakes` says how tables are written.
 import argparse
 import difflib
 import sys
+from collections.abc import Iterator
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import CHAPTERS, Chapter
 from flashlib.checks import EXERCISES
+from flashlib.checks.engine.exercises import Exercise
 from flashlib.checks.engine.mistake_tables import tables
 
 
-def chapter_of(text):
+def chapter_of(text: str) -> Chapter:
     """Return the Chapter of a number, a slug or a name; raises ValueError if there is none with exercises."""
     chapters = [c for c in CHAPTERS if any(e.chapter == c.slug for e in EXERCISES.values())]
     for chapter in chapters:
@@ -23,21 +25,21 @@ def chapter_of(text):
     raise ValueError(f"there is no chapter {text!r} with exercises; pass the number or the name of one: {names}")
 
 
-def described(exercise):
+def described(exercise: Exercise) -> Iterator[str]:
     """Yield the lines that describe the known mistakes of an exercise; ValueError names a way that is no edit."""
     program = exercise.known.program
     for mistake in tables()[exercise.known.table].values():
         yield f"{mistake.id}{'*' * mistake.often}: {mistake.sentence}"
         for way in mistake.ways:
             try:
-                texts = [text.splitlines() for text in (program.source, program.edited(way).source)]
+                right, wrong = (text.splitlines() for text in (program.source, program.edited(way).source))
             except ValueError as error:
                 raise ValueError(f"[{exercise.name}] {mistake.id}: {error}") from None
-            yield from difflib.unified_diff(*texts, exercise.name, mistake.id, lineterm="")
+            yield from difflib.unified_diff(right, wrong, exercise.name, mistake.id, lineterm="")
             yield ""
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.checks.mistakes", description=__doc__)
     parser.add_argument("chapter", help="its number, slug or name: 15, 15_inference or inference")
     try:

@@ -33,8 +33,11 @@ MARK = 0x7FA5A5A5  # a NaN that no kernel computes
 
 
 def append(
-    K, V, K_cache, V_cache, lengths, table=None, *, rotary=None, positions=None, k_scale=None, v_scale=None
-):  # fmt: skip
+    K: torch.Tensor, V: torch.Tensor, K_cache: torch.Tensor, V_cache: torch.Tensor, lengths: torch.Tensor,
+    table: torch.Tensor | None = None, *, rotary: tuple[torch.Tensor, torch.Tensor] | None = None,
+    positions: torch.Tensor | None = None, k_scale: torch.Tensor | None = None,
+    v_scale: torch.Tensor | None = None,
+) -> None:  # fmt: skip
     """Write the last N_new keys and values of each sequence into its cache, in place; return None.
 
     K: (B, H_k, N_new, d); V: (B, H_k, N_new, d_v); float16, bfloat16 or float32, any strides, d and d_v from 16 to
@@ -70,7 +73,10 @@ def append(
         _bring_back(ready[3], V_cache)
 
 
-def rotate(Q, lengths, rotary, positions=None):
+def rotate(
+    Q: torch.Tensor, lengths: torch.Tensor, rotary: tuple[torch.Tensor, torch.Tensor],
+    positions: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
     """Return Q rotated as `append` rotates keys: row i of sequence b as position lengths[b] - N_q + i.
 
     Q: (B, H_q, N_q, d), which the result has too; lengths, rotary, positions: as in `append`. Rows before position

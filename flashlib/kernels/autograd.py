@@ -7,6 +7,7 @@ pass, or a sink, only plain autograd is supported.
 """
 
 import functools
+from types import ModuleType
 
 import torch
 
@@ -25,13 +26,16 @@ from flashlib.kernels.launch.inputs import (
 )
 from flashlib.kernels.masking import host_side
 from flashlib.kernels.private_apis import in_forward_mode, is_dispatched, is_transformed
+from flashlib.masks import Mask
 from flashlib.sink import add as add_sink
 from flashlib.sink import gradient as sink_gradient
 from flashlib.types import Attention
 
 
 def attention(
-    Q, K, V, *, causal=False, mask=None, scale=None, sink=None, deterministic=True, forward=None
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: Mask | None = None,
+    scale: float | None = None, sink: float | torch.Tensor | None = None, deterministic: bool = True,
+    forward: ModuleType | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
@@ -215,7 +219,7 @@ class _Transformed(torch.autograd.Function):
 
     setup_context = staticmethod(_keep)
     backward = staticmethod(_gradients)
-    jvp = staticmethod(refuse_tangents)
+    jvp = staticmethod(refuse_tangents)  # type: ignore[assignment]
 
 
 class _Gradients(torch.autograd.Function):
@@ -231,7 +235,7 @@ class _Gradients(torch.autograd.Function):
 
     setup_context = staticmethod(lambda ctx, inputs, output: None)
     backward = staticmethod(_refuse)
-    jvp = staticmethod(refuse_tangents)
+    jvp = staticmethod(refuse_tangents)  # type: ignore[assignment]
 
 
 def _without_mask(inputs):

@@ -11,7 +11,7 @@ The kernels are in `backward_passes`.
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -34,6 +34,8 @@ from flashlib.kernels.launch.inputs import (
 from flashlib.kernels.launch.load_store import HeadDims
 from flashlib.kernels.launch.planning import Launch
 from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking.device_side import MaskArgs, Masking
+from flashlib.masks import Mask
 from flashlib.types import Grads
 
 ROWS = 32  # for each program of `_prepare`
@@ -41,8 +43,10 @@ ROWS = 32  # for each program of `_prepare`
 
 @uncompiled
 def backward(
-    Q, K, V, O, lse, dO, *, dlse=None, causal=False, mask=None, scale=None, deterministic=True,
-    B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
+    dlse: torch.Tensor | None = None, causal: bool = False, mask: Mask | None = None, scale: float | None = None,
+    deterministic: bool = True, B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None,
+    num_stages: int | None = None, descriptors: bool | None = None,
 ) -> Grads:  # fmt: skip
     """Return the gradients of sum(dO * O) + sum(dlse * lse) with respect to Q, K and V.
 
@@ -82,7 +86,10 @@ class Plan(NamedTuple):
 PLANS = planning.PlansOfMasks()
 
 
-def plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked) -> Plan:
+def plan_of(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, causal: bool, mask: Mask | None, deterministic: bool, *asked: Any,
+) -> Plan:  # fmt: skip
     """Return the plan for these tensors; raise what `backward` raises, except about gradients."""
     plans = PLANS.of(mask)
     key = plans.key((Q, K, V, O, lse, dO, dlse), causal, deterministic, *asked)
@@ -96,7 +103,10 @@ def plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked) -> P
     return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked))
 
 
-def check_saved(Q, V, O, dO, lse, dlse):
+def check_saved(
+    Q: torch.Tensor, V: torch.Tensor, O: torch.Tensor, dO: torch.Tensor, lse: torch.Tensor,
+    dlse: torch.Tensor | None,
+) -> None:  # fmt: skip
     """Raise TypeError or ValueError unless these fit Q and V."""
     rows = {"lse": lse} if dlse is None else {"lse": lse, "dlse": dlse}
     check_tensors((Q.dtype,), Q=Q, O=O, dO=dO)
@@ -109,9 +119,10 @@ def check_saved(Q, V, O, dO, lse, dlse):
 
 
 def plan(
-    Q, K, V, O, dO, causal, masking, deterministic,
-    B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
-):  # fmt: skip
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, dO: torch.Tensor, causal: bool,
+    masking: Callable, deterministic: bool, B_r: int | None = None, B_c: int | None = None,
+    num_warps: int | None = None, num_stages: int | None = None, descriptors: bool | None = None,
+) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked. masking: `host_side.of` for one mask, a function of Asked."""
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v, o, do = map(kernel_input, (Q, K, V, O, dO))
@@ -147,7 +158,10 @@ class Problem(NamedTuple):
     masking: Callable | None
 
     @classmethod
-    def of(cls, q, k, causal, descriptors, masking=None, d_v=None):
+    def of(
+        cls, q: torch.Tensor, k: torch.Tensor, causal: bool, descriptors: bool, masking: Callable | None = None,
+        d_v: int | None = None,
+    ) -> "Problem":  # fmt: skip
         (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
         N_padded = -(-N_q // MAX_BLOCK) * MAX_BLOCK
         dims = HeadDims.of(d, d_v or d)
@@ -157,7 +171,9 @@ class Problem(NamedTuple):
     def sizes(self) -> tuple:
         return self.H_k, self.group, self.N_q, self.N_k, self.N_padded
 
-    def mask(self, q, config, transposed) -> tuple:
+    def mask(
+        self, q: torch.Tensor, config: tile_sizes.Config, transposed: bool
+    ) -> tuple[MaskArgs | None, Masking]:
         """Return the numbers of the mask that a pass takes, and the Masking that is compiled into it."""
         B, H = q.shape[:2]
         tiles = host_side.Asked(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
@@ -165,7 +181,7 @@ class Problem(NamedTuple):
         return masking(tiles)
 
 
-def prepare_launch(o, do, problem) -> Launch | None:
+def prepare_launch(o: torch.Tensor, do: torch.Tensor, problem: Problem) -> Launch | None:
     """Return the Launch that writes lse2 and delta when called with o, do, lse, dlse, lse2, delta."""
     heads = o.shape[0] * o.shape[1]
     if not heads * problem.N_padded:
@@ -191,7 +207,10 @@ def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
     return Launch(_dkv, grid, (*strides, *problem.sizes, mask_args), constants, config._asdict())
 
 
-def dq_launch(q, k, v, do, problem, config, in_registers=True) -> Launch | None:
+def dq_launch(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, do: torch.Tensor, problem: Problem,
+    config: tile_sizes.Config, in_registers: bool = True,
+) -> Launch | None:  # fmt: skip
     """Return the Launch that writes dQ. in_registers: whether Q_i and dO_i are held there if d is at most 128."""
     if not q.numel():
         return None
@@ -204,7 +223,10 @@ def dq_launch(q, k, v, do, problem, config, in_registers=True) -> Launch | None:
     return Launch(_dq, grid, (*strides, *problem.sizes, mask_args), constants, config._asdict())
 
 
-def described(launch, q, k, v, do, dq=None) -> tuple:
+def described(
+    launch: Launch, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, do: torch.Tensor,
+    dq: torch.Tensor | None = None,
+) -> tuple:  # fmt: skip
     """Return the tensors as a pass takes them: as they are, or their descriptors."""
     if not launch.constants["DESCRIPTORS"]:
         return q, k, v, do, dq
@@ -214,10 +236,14 @@ def described(launch, q, k, v, do, dq=None) -> tuple:
     return tuple(X if X is None else planning.describe(X, *tile) for X, *tile in tiles)
 
 
-def run(Q, K, V, O, lse, dO, dlse, scale, plan, mask_args=(None, None)) -> Grads:
+def run(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, scale: float, plan: Plan,
+    mask_args: tuple[MaskArgs | None, MaskArgs | None] = (None, None),
+) -> Grads:  # fmt: skip
     """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
     q, k, v, o, do = kernel_input(Q), kernel_input(K), kernel_input(V), kernel_input(O), kernel_input(dO)
-    contiguous = {"memory_format": torch.contiguous_format}
+    contiguous: dict = {"memory_format": torch.contiguous_format}
     dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
     with on_device_of(q):
         rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows)
@@ -232,7 +258,10 @@ def run(Q, K, V, O, lse, dO, dlse, scale, plan, mask_args=(None, None)) -> Grads
     return Grads(*(X if X.dtype == Y.dtype else X.to(Y.dtype) for X, Y in given))
 
 
-def prepared(launch, o, do, lse, dlse, shape) -> tuple:
+def prepared(
+    launch: Launch | None, o: torch.Tensor, do: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None,
+    shape: tuple[int, ...],
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """Return lse2 and delta."""
     lse2, delta = (o.new_empty(shape, dtype=torch.float32) for _ in range(2))
     if launch:

@@ -5,7 +5,7 @@ most of the GPU idle. Here keys are split over programs, see `decode_passes`. No
 is launched depends only on the sizes of tensors: a CUDA graph that was captured once is right for any lengths.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -32,6 +32,7 @@ from flashlib.kernels.launch.inputs import (
 from flashlib.kernels.launch.load_store import HeadDims
 from flashlib.kernels.masking import host_side
 from flashlib.kernels.masking.device_side import Ancestors, MaskArgs, Masking, Variant
+from flashlib.masks import Mask
 from flashlib.types import Attention
 
 MOST_SEQUENCES = 4096  # every program looks at all lengths
@@ -49,17 +50,20 @@ class Cache(NamedTuple):
     k_scale: torch.Tensor | None
     v_scale: torch.Tensor | None
 
-    def first(self):
+    def first(self) -> "Cache":
         """Return the cache of only sequence 0, all of whose keys count."""
         if self.table is not None:
             return self._replace(lengths=None, table=self.table[:1])
-        return Cache(*(X if X is None else X[:1] for X in self))._replace(lengths=None)
+        first: Any = (X if X is None else X[:1] for X in self)
+        return Cache(*first)._replace(lengths=None)
 
 
 @uncompiled
 def attention(
-    Q, K, V, lengths=None, table=None, *, causal=False, mask=None, scale=None, sink=None,
-    k_scale=None, v_scale=None, shared=0, parts=None,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor | None = None,
+    table: torch.Tensor | None = None, *, causal: bool = False, mask: Mask | None = None,
+    scale: float | None = None, sink: float | torch.Tensor | None = None, k_scale: torch.Tensor | None = None,
+    v_scale: torch.Tensor | None = None, shared: int = 0, parts: int | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, over a cache.
 
@@ -111,7 +115,10 @@ class Plan(NamedTuple):
 PLANS = planning.PlansOfMasks()
 
 
-def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
+def plan_of(
+    Q: torch.Tensor, cache: Cache, causal: bool, mask: Mask | None, sink: float | torch.Tensor | None, shared: int,
+    parts: int | None,
+) -> Plan:  # fmt: skip
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
     check_causal(causal)
@@ -125,8 +132,8 @@ def plan_of(Q, cache, causal, mask, sink, shared, parts) -> Plan:
     layout = _check(Q, cache, shared)
     if sink is not None:
         check_readable(sink=sink_tensor(sink, Q))
-    fitted = masks.fitted(mask, causal, *Q.shape[:3], max(layout.capacity, Q.shape[2]))
-    hide, change = host_side.parts(fitted)
+    B, H, N_q = Q.shape[:3]
+    hide, change = host_side.parts(masks.fitted(mask, causal, B, H, N_q, max(layout.capacity, N_q)))
     sees = _sees(hide, change, Q, layout.capacity)
     found = _planned(Q, cache, layout, sees, shared, parts)
     if shared:
@@ -316,14 +323,17 @@ def _read(X):
     return X.float() if INTERPRETED and X.dtype not in COMPUTE else kernel_input(X)
 
 
-def run(Q, cache, scale, plan, *, sink=None, prior=None, dtype=None) -> Attention:
+def run(
+    Q: torch.Tensor, cache: Cache, scale: float, plan: Plan, *, sink: float | torch.Tensor | None = None,
+    prior: Attention | None = None, dtype: torch.dtype | None = None,
+) -> Attention:  # fmt: skip
     """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
     q, k, v = kernel_input(Q), _read(cache.K), _read(cache.V)
     B, H, N_q, _ = q.shape
     d_v = v.shape[3]
     o = torch.empty((B, H, N_q, d_v), dtype=dtype or q.dtype, device=q.device)
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=q.device)
-    if plan.partial:
+    if plan.partial and plan.merge:
         O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
         m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
         sink = None if sink is None else kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())

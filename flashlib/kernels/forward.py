@@ -15,6 +15,7 @@ through pointers it is: registers would not suffice for both ways.
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -34,6 +35,8 @@ from flashlib.kernels.launch.inputs import (
 )
 from flashlib.kernels.launch.load_store import HeadDims, Keys, load, load_k, load_v, store, strides
 from flashlib.kernels.masking import device_side, host_side
+from flashlib.kernels.masking.device_side import MaskArgs
+from flashlib.masks import Mask
 from flashlib.types import Attention
 
 LOG2_E = tl.constexpr(math.log2(math.e))
@@ -43,8 +46,9 @@ FUSED = tl.constexpr(4096.0)  # scores in base 2 up to which a fused multiply-ad
 
 @uncompiled
 def attention(
-    Q, K, V, *, causal=False, mask=None, scale=None,
-    B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: Mask | None = None,
+    scale: float | None = None, B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None,
+    num_stages: int | None = None, descriptors: bool | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
@@ -83,7 +87,9 @@ class Plan(NamedTuple):
 PLANS = planning.PlansOfMasks()
 
 
-def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
+def plan_of(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: Mask | None, *asked: Any
+) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
     key = plans.key((Q, K, V), causal, *asked)
@@ -97,8 +103,9 @@ def plan_of(Q, K, V, causal, mask, *asked) -> Plan:
 
 
 def plan(
-    Q, K, V, causal, masking, sparsity, B_r=None, B_c=None, num_warps=None, num_stages=None, descriptors=None,
-    tokens_first=False,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, masking: Callable,
+    sparsity: tile_sizes.Sparsity, B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None,
+    num_stages: int | None = None, descriptors: bool | None = None, tokens_first: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked.
 
@@ -112,8 +119,10 @@ def plan(
     )
     (B, H, N_q, d), (H_k, N_k) = q.shape, k.shape[1:3]
     dims = HeadDims.of(d, v.shape[3])
-    sizes = {"causal": causal, "N_q": N_q, "N_k": N_k, "heads": B * H, "sparsity": sparsity}
-    config = tile_sizes.default(dims.widest, q.dtype, descriptors, q.device, **sizes, **asked)
+    config = tile_sizes.default(
+        dims.widest, q.dtype, descriptors, q.device,
+        causal=causal, N_q=N_q, N_k=N_k, heads=B * H, sparsity=sparsity, **asked,
+    )  # fmt: skip
     if not q.numel():
         return Plan(None, descriptors, dims, tokens_first)
     unit, strides = planning.in_units(q, k, v, _output(q, v.shape[3], tokens_first, device="meta"))
@@ -136,7 +145,9 @@ def _output(q, d_v, tokens_first, device):
     return torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=device)
 
 
-def run(Q, K, V, scale, plan, mask_args=None) -> Attention:
+def run(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, scale: float, plan: Plan, mask_args: MaskArgs | None = None
+) -> Attention:
     """Do what `attention` does, by its plan; nothing is checked. mask_args: in place of the plan's."""
     q, k, v = kernel_input(Q), kernel_input(K), kernel_input(V)
     o = _output(q, v.shape[3], plan.tokens_first, q.device)

@@ -8,7 +8,7 @@ import triton.language as tl
 from flashlib.kernels import private_apis
 
 
-def patch_interpreter():
+def patch_interpreter() -> None:
     """Replace the parts that take most of the interpreter's time and compute nothing that is needed.
 
     What follows from types is worked out once for each type, and not for each number that has it.

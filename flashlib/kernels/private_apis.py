@@ -6,7 +6,10 @@
 import dataclasses
 import os
 import sys
-from typing import NamedTuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -16,6 +19,11 @@ import triton.language as tl
 from torch.autograd import forward_ad
 from triton import JITFunction, knobs
 from triton.runtime import Autotuner, cache, driver, interpreter
+
+if TYPE_CHECKING:
+    from triton.compiler import CompiledKernel
+
+    from flashlib.checks.harness.watch import Watch
 
 # --- torch ---
 
@@ -35,12 +43,12 @@ def is_dispatched() -> bool:
     return bool(torch._C._len_torch_dispatch_stack())
 
 
-def times_written(X) -> int:
+def times_written(X: torch.Tensor) -> int:
     """Return how often torch wrote to a tensor."""
     return X._version
 
 
-def let_flex_recompile():
+def let_flex_recompile() -> None:
     """Let torch.compile make flex_attention for each shape, and its backward pass run more than once."""
     from torch._dynamo import config as dynamo
     from torch._functorch import config as functorch
@@ -57,7 +65,9 @@ def interpreted() -> bool:
     return bool(knobs.runtime.interpret)
 
 
-def relaunch(compiled, grid, last):
+def relaunch(
+    compiled: "CompiledKernel", grid: tuple[int, int, int], last: tuple
+) -> Callable[[tuple, tuple], None]:
     """Return launch(given, sizes), which launches a compiled kernel with these arguments, and then `last`.
 
     Without hooks it leaves out their arguments, which saves the CPU a third of the time.
@@ -75,12 +85,12 @@ def relaunch(compiled, grid, last):
     return launch
 
 
-def device_properties(index) -> dict:
+def device_properties(index: int) -> dict:
     """Return what the driver says of a GPU."""
     return driver.active.utils.get_device_properties(index)
 
 
-def unchecked(descriptor):
+def unchecked(descriptor: type) -> type:
     """Return a kind of tensor descriptor that is not checked as it is made, which takes the CPU 4 us."""
     return type(f"Unchecked{descriptor.__name__}", (descriptor,), {"__post_init__": lambda self: None})
 
@@ -106,30 +116,30 @@ class _NoDevice:
         return GPUTarget("cuda", self.capability, 32)
 
 
-def pretend_gpu(capability):
+def pretend_gpu(capability: int) -> None:
     """Let kernels be compiled for a GPU that need not be there. capability: ten times NVIDIA's number."""
     driver.set_active(_NoDevice(capability))
 
 
-def replace_run(run):
+def replace_run(run: Callable) -> Callable:
     """Let run(kernel, *args, grid, warmup, **options) take the place of every launch; return what it replaced."""
     before, JITFunction.run = JITFunction.run, run
     return before
 
 
-def stopped_at_ttgir(stop):
+def stopped_at_ttgir(stop: Callable[[object], object]) -> AbstractContextManager:
     """Return a context in which stop(ttgir) takes the place of what makes LLVM's code from TTGIR."""
     from triton.backends.nvidia.compiler import CUDABackend
 
     return mock.patch.object(CUDABackend, "make_llir", lambda backend, ttgir, *_: stop(ttgir))
 
 
-def forget_compiled(kernel):
+def forget_compiled(kernel: JITFunction) -> None:
     """Let a kernel be compiled anew."""
     kernel.device_caches.clear()
 
 
-def show_ptxas():
+def show_ptxas() -> None:
     """Compile all anew, since Triton's cache does not keep what ptxas says, and print that."""
     knobs.compilation.always_compile = knobs.nvidia.dump_ptxas_log = True
 
@@ -144,7 +154,7 @@ def nvdisasm() -> str:
     return knobs.nvidia.nvdisasm.path
 
 
-def cache_of(key):
+def cache_of(key: str) -> "cache.CacheManager":
     """Return a folder of Triton's cache, with get_file(name) and put(data, name, binary)."""
     return cache.get_cache_manager(key)
 
@@ -152,7 +162,9 @@ def cache_of(key):
 # --- kernels in the interpreter ---
 
 
-def replace_in_interpreter(*, patch_lang, np_dtype, block_type, tensor):
+def replace_in_interpreter(
+    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable
+) -> None:
     """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
 
     patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
@@ -168,7 +180,7 @@ def replace_in_interpreter(*, patch_lang, np_dtype, block_type, tensor):
     tl.tensor.__init__ = tensor
 
 
-def nothing_to_restore():
+def nothing_to_restore() -> object:
     """Return what `patch_lang` returns where it has changed nothing."""
     return interpreter._LangPatchScope()
 
@@ -176,17 +188,17 @@ def nothing_to_restore():
 # --- checks of kernels ---
 
 
-def is_kernel(x) -> bool:
+def is_kernel(x: object) -> bool:
     """Return whether x is a kernel of Triton, compiled or interpreted."""
     return type(x).__name__ in ("JITFunction", "InterpretedFunction")
 
 
-def function_of(x):
+def function_of(x: Any) -> FunctionType | None:
     """Return the Python function that a kernel of Triton or Gluon was made of, None for what is not a kernel."""
     return x.fn if is_kernel(x) or type(x).__name__ == "GluonJITFunction" else None
 
 
-def is_language(x) -> bool:
+def is_language(x: object) -> bool:
     """Return whether x is marked as a part of Triton's language."""
     return getattr(x, "__triton_builtin__", False) or getattr(x, "__triton_aggregate__", False)
 
@@ -197,7 +209,7 @@ class _Mask(NamedTuple):
     data: np.ndarray
 
 
-def exchanged_in_compiler(watch) -> list:
+def exchanged_in_compiler(watch: "Watch") -> list:
     """Return (class, name, replacement) of each method to exchange so that a Watch sees launches."""
     run = JITFunction.run
 
@@ -209,7 +221,7 @@ def exchanged_in_compiler(watch) -> list:
     return [(JITFunction, "run", counted)]
 
 
-def exchanged_in_interpreter(watch) -> list:
+def exchanged_in_interpreter(watch: "Watch") -> list:
     """Return the same for the interpreter, so that a Watch sees launches, loads, stores and products."""
     builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
     call, moved = executor.__call__, executor._init_args_hst
@@ -278,7 +290,7 @@ def _product(watch, dot):
     return create_dot
 
 
-def selections_seen(see):
+def selections_seen(see: Callable[[np.ndarray], object]) -> AbstractContextManager:
     """Return a context in which see(condition) is called for each tl.where in the interpreter; it is an array."""
     builder = interpreter.InterpreterBuilder
     select = builder.create_select
@@ -290,7 +302,7 @@ def selections_seen(see):
     return mock.patch.object(builder, "create_select", create_select)
 
 
-def conditions_refused(refuse):
+def conditions_refused(refuse: Callable[[], object]) -> AbstractContextManager:
     """Return a context in which refuse() is called for an `if` on a tile in the interpreter, to which it is True.
 
     Triton itself may ask.

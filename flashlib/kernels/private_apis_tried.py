@@ -110,7 +110,7 @@ USED_OF_TORCH = {
 }
 
 
-def warn_of_version(found):
+def warn_of_version(found: str) -> None:
     """Warn if this version of Triton is not TRITON: say in one sentence what may not work."""
     found = found.partition("+")[0]
     missing = TRIED.get(found, f"these use its insides and may not work: {', '.join(USED)}")

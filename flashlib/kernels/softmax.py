@@ -17,7 +17,7 @@ from flashlib.kernels.launch.inputs import (
 MAX_BLOCK = 4096
 
 
-def softmax(x):
+def softmax(x: torch.Tensor) -> torch.Tensor:
     """Return softmax over the last axis of x, a torch tensor (..., N) of float16, bfloat16 or float32.
 
     Reads x twice and writes once; computes in fp32. A row of -inf gives zeros.

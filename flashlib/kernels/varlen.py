@@ -23,7 +23,10 @@ from flashlib.types import Attention
 
 
 @uncompiled
-def attention(Q, K, V, cu_seqlens_q, cu_seqlens_k, *, causal=False, scale=None) -> Attention:
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, *,
+    causal: bool = False, scale: float | None = None,
+) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, sequence by sequence; differentiable.
 
     Q: (T_q, H_q, d); K: (T_k, H_k, d); V: (T_k, H_k, d_v): tokens of all sequences; dtypes, heads and sizes as in

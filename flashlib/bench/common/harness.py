@@ -9,6 +9,7 @@ import os
 import platform
 import time
 import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +19,17 @@ say = functools.partial(print, flush=True)  # a line at a time: a run that is cu
 
 
 @contextlib.contextmanager
-def stopwatch(what):
+def stopwatch(what: str) -> Iterator[None]:
     """Say how long it took."""
     start = time.perf_counter()
     yield
     say(f"{what}: {time.perf_counter() - start:.0f} s")
 
 
-def verify(name, given, exact, plain, *, roundings=1):
+def verify(
+    name: str, given: torch.Tensor | np.ndarray, exact: torch.Tensor | np.ndarray,
+    plain: torch.Tensor | np.ndarray, *, roundings: int = 1,
+) -> None:  # fmt: skip
     """Raise AssertionError unless given's largest error is at most twice that of a plain implementation.
 
     given, plain: tensors or arrays of one dtype; exact: the same in fp64. NaN never passes.
@@ -38,7 +42,7 @@ def verify(name, given, exact, plain, *, roundings=1):
         raise AssertionError(f"{name} is wrong: error {error:.3g}, at most {bound:.3g} accepted")
 
 
-def works(name, check, *, needed) -> bool:
+def works(name: str, check: Callable[[], object], *, needed: bool) -> bool:
     """Return whether check() raises nothing; if it does, print why, or raise it again if needed."""
     try:
         check()
@@ -50,19 +54,19 @@ def works(name, check, *, needed) -> bool:
     return True
 
 
-def reason(error) -> str:
+def reason(error: BaseException) -> str:
     """Return what went wrong, in one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
-def median_ms(run, *, rep_ms=200) -> float:
+def median_ms(run: Callable[[], object], *, rep_ms: int = 200) -> float:
     """Return the median time of run() on the GPU, in milliseconds: warmed up, by events, L2 cleared in between."""
     import triton  # not before flashlib.kernels, which chooses between compiler and interpreter
 
     return triton.testing.do_bench(run, warmup=50, rep=rep_ms, return_mode="median")
 
 
-def captured(run, times):
+def captured(run: Callable[[], object], times: int) -> torch.cuda.CUDAGraph:
     """Return a CUDA graph of this many calls of run(): it replays their launches without Python."""
     run()
     torch.cuda.synchronize()
@@ -73,7 +77,7 @@ def captured(run, times):
     return graph
 
 
-def side_by_side(runs) -> dict[str, float]:
+def side_by_side(runs: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return the time of each run on the GPU, in milliseconds, by name.
 
     They are timed in turn, and again in the opposite order. The smaller of the two medians counts: what the GPU
@@ -84,7 +88,7 @@ def side_by_side(runs) -> dict[str, float]:
     return {name: min(forth[name], back[name]) for name in runs}
 
 
-def compare(names, runs, flops) -> dict:
+def compare(names: Iterable[str], runs: dict[str, Callable[[], object]], flops: float) -> dict:
     """Return {"tflops": {name: ...}, "mb": {name: ...}}, None for names without a run.
 
     runs: functions by name, each of which does `flops` operations. mb: see `cuda_peak_bytes`.
@@ -94,7 +98,7 @@ def compare(names, runs, flops) -> dict:
     return {"tflops": {name: tflops.get(name) for name in names}, "mb": {name: mb.get(name) for name in names}}
 
 
-def peak_bytes(run) -> int:
+def peak_bytes(run: Callable[[], object]) -> int:
     """Return the most bytes that NumPy's arrays held at once during run(), beyond those there before."""
     tracemalloc.start()
     run()
@@ -103,7 +107,7 @@ def peak_bytes(run) -> int:
     return peak
 
 
-def torch_peak_bytes(run) -> int:
+def torch_peak_bytes(run: Callable[[], object]) -> int:
     """Return the most bytes that torch's tensors on the CPU held at once during run(), beyond those before."""
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler says that it starts and stops
     with torch.profiler.profile(
@@ -115,7 +119,7 @@ def torch_peak_bytes(run) -> int:
     return max(held, default=0)
 
 
-def cuda_peak_bytes(run) -> int:
+def cuda_peak_bytes(run: Callable[[], object]) -> int:
     """Return the most bytes that torch held on the GPU during run(), beyond those before and what it returns.
 
     run returns a tensor, or a tuple of them.
@@ -166,7 +170,7 @@ def capability() -> int:
     return 10 * major + minor
 
 
-def watch(steps) -> tuple[list, list, int]:
+def watch(steps: Iterable) -> tuple[list, list, int]:
     """Return what a generator yields, the GPU's milliseconds for each, and the most bytes that torch held."""
     torch.cuda.reset_peak_memory_stats()
     results, events = [], [torch.cuda.Event(enable_timing=True)]
@@ -180,7 +184,7 @@ def watch(steps) -> tuple[list, list, int]:
     return results, ms, torch.cuda.max_memory_allocated()
 
 
-def write(path, record):
+def write(path: str | Path, record: dict) -> None:
     """Write a record as JSON, each row of its lists on a line, so that a new run is a readable diff."""
 
     def text(value):

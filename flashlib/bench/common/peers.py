@@ -7,6 +7,8 @@ multiple of the heads of K and V, except for `eager`.
 import functools
 import importlib
 import importlib.util
+from collections.abc import Callable
+from types import ModuleType
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -18,35 +20,39 @@ EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
 
 
 @functools.cache
-def kernels(name):
+def kernels(name: str) -> ModuleType:
     """Return a module of flashlib.kernels; imported when it is used, as Triton may not be installed."""
     return importlib.import_module(f"flashlib.kernels.{name}")
 
 
-def ours(Q, K, V, causal, **options):
+def ours(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, **options: int | bool | None
+) -> torch.Tensor:
     return kernels("forward").attention(Q, K, V, causal=causal, **options).O
 
 
-def differentiable(deterministic, Q, K, V, causal):
+def differentiable(
+    deterministic: bool, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool
+) -> torch.Tensor:
     return kernels("autograd").attention(Q, K, V, causal=causal, deterministic=deterministic).O
 
 
-def eager(Q, K, V, causal):
+def eager(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     return kernels("ladder.r1_eager").output(Q, K, V, causal)[0]
 
 
-def sdpa(backend, Q, K, V, causal):
+def sdpa(backend: SDPBackend, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     with sdpa_kernel(backend):
         return chosen_sdpa(Q, K, V, causal)
 
 
-def chosen_sdpa(Q, K, V, causal):
+def chosen_sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     """SDPA by the backend that the caller has chosen: choosing takes the CPU some time."""
     return scaled_dot_product_attention(Q, K, V, is_causal=causal, enable_gqa=Q.shape[1] != K.shape[1])
 
 
 @functools.cache
-def compiled_flex():
+def compiled_flex() -> Callable:
     kernels("private_apis").let_flex_recompile()
     return torch.compile(flex_attention, dynamic=False, fullgraph=True)
 
@@ -56,12 +62,12 @@ def _causal_blocks(N, device):
     return create_block_mask(lambda b, h, q, k: q >= k, None, None, N, N, device=device)
 
 
-def flex(Q, K, V, causal):
+def flex(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     mask = _causal_blocks(Q.shape[2], Q.device) if causal else None
     return compiled_flex()(Q, K, V, block_mask=mask, enable_gqa=Q.shape[1] != K.shape[1])
 
 
-def fa4(Q, K, V, causal):
+def fa4(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     from flash_attn.cute import flash_attn_func
 
     O = flash_attn_func(*(X.transpose(1, 2) for X in (Q, K, V)), causal=causal)  # takes (B, N, H, d)
@@ -73,13 +79,13 @@ BACKENDS = {
     "sdpa_cudnn": SDPBackend.CUDNN_ATTENTION,
     "sdpa_efficient": SDPBackend.EFFICIENT_ATTENTION,
 }
-PEERS = {
+PEERS: dict[str, Callable] = {
     "ours": ours,
     **{name: functools.partial(sdpa, backend) for name, backend in BACKENDS.items()},
     "flex": flex,
     "eager": eager,
 }
-BACKWARD_PEERS = {
+BACKWARD_PEERS: dict[str, Callable] = {
     "ours": functools.partial(differentiable, True),
     "ours_fused": functools.partial(differentiable, False),
     **{name: peer for name, peer in PEERS.items() if name != "ours"},

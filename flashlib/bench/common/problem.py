@@ -1,6 +1,7 @@
 """The inputs of every benchmark on a GPU, and how results are verified: on one head, against fp64."""
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -34,12 +35,15 @@ class Problem:
     and "dV": the result in fp64, and the result of standard attention in the dtype of Q.
     """
 
-    def __init__(self, size, *, gradients=False, whole=False, dtype=torch.bfloat16, device="cuda"):
+    def __init__(
+        self, size: Size, *, gradients: bool = False, whole: bool = False, dtype: torch.dtype = torch.bfloat16,
+        device: str = "cuda",
+    ) -> None:  # fmt: skip
         self.size, self.gradients, self.whole = size, gradients, whole
         count = cost.backward_flops if gradients else cost.flops
         self.head_flops = count(size.N, size.N, size.d, causal=size.causal)
         given = tensors(size, 4 if gradients else 3, dtype, device)
-        *self.tensors, self.dO = (*given, None)[:4]
+        self.tensors, self.dO = given[:3], given[3] if gradients else None
 
         def reference(Q, K, V):
             return torch_ref.attention(Q, K, V, causal=size.causal).O
@@ -51,14 +55,14 @@ class Problem:
         self.expected = dict(zip(names, zip(exact, results(standard, *part), strict=True), strict=True))
 
     @property
-    def flops(self):
+    def flops(self) -> int:
         return self.size.B * self.size.H_q * self.head_flops
 
-    def part(self, X):
+    def part(self, X: torch.Tensor) -> torch.Tensor:
         """Return the part that is verified: the last head of K and V, and the heads of Q that read it."""
         return X if self.whole else X[-1:, -(X.shape[1] // self.size.H_k) :]
 
-    def run(self, peer):
+    def run(self, peer: Callable) -> Callable:
         """Return what is timed: peer(Q, K, V, causal); for gradients only its backward pass."""
         if not self.gradients:
             return functools.partial(peer, *self.tensors, self.size.causal)
@@ -66,27 +70,31 @@ class Problem:
         O = peer(*leaves, self.size.causal)
         return lambda: torch.autograd.grad(O, leaves, self.dO, retain_graph=True)
 
-    def verify(self, what, given, roundings=1):
+    def verify(self, what: str, given: torch.Tensor | tuple[torch.Tensor, ...], roundings: int = 1) -> None:
         """Raise AssertionError unless what a call returned, O or a tuple of gradients, is right."""
         given = given if isinstance(given, tuple) else (given,)
         for X, (name, (exact, plain)) in zip(given, self.expected.items(), strict=True):
             harness.verify(f"{name} of {what}", self.part(X), exact, plain, roundings=roundings)
 
 
-def tensors(size, n=3, dtype=torch.bfloat16, device="cuda") -> list:
+def tensors(
+    size: Size, n: int = 3, dtype: torch.dtype = torch.bfloat16, device: str = "cuda"
+) -> list[torch.Tensor]:
     """Return the first n of random Q, K, V and dO."""
     shapes = [(size.B, H, size.N, size.d) for H in (size.H_q, size.H_k, size.H_k, size.H_q)]
     return [torch.randn(shape, device=device, dtype=dtype) for shape in shapes[:n]]
 
 
-def results(attention, Q, K, V, dO=None) -> tuple:
+def results(
+    attention: Callable, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, dO: torch.Tensor | None = None
+) -> tuple[torch.Tensor, ...]:
     """Return (O,), or the gradients of Q, K and V if dO is given. Q may have several heads, K and V have one."""
     leaves = [X.detach().requires_grad_(dO is not None) for X in (Q, K, V)]
     O = attention(leaves[0], *(X.expand(-1, Q.shape[1], -1, -1) for X in leaves[1:]))
     return (O,) if dO is None else torch.autograd.grad(O, leaves, dO)
 
 
-def measure(size, peers, gradients=False, device="cuda") -> dict:
+def measure(size: Size, peers: dict[str, Callable], gradients: bool = False, device: str = "cuda") -> dict:
     """Return TFLOP/s and memory of every peer at one size, each verified before it is timed."""
     problem, runs = Problem(size, gradients=gradients, device=device), {}
     for name, peer in peers.items():

@@ -12,7 +12,7 @@ A row has "kernels", a list of what `kernels.compiler.compiled` said of each of 
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Notes:
     capability: of the GPU that is timed.
     """
 
-    def __init__(self, capability=CAPABILITY):
+    def __init__(self, capability: int = CAPABILITY) -> None:
         import flashlib.kernels.compiler.compiled  # noqa: F401  # not first in a thread, beside other imports in this one
 
         self.capability, self.pool, self.waiting = capability, ThreadPoolExecutor(1), []
@@ -41,7 +41,7 @@ class Notes:
     def __exit__(self, *_):
         self.pool.shutdown(wait=False, cancel_futures=True)
 
-    def add(self, row, size, asked):
+    def add(self, row: dict, size: dict, asked: dict[str, dict]) -> None:
         """Note in a row what the kernels in `asked`, {kernel: options}, are compiled to.
 
         size: d, causal and shape, as `compiled.launch` takes them.
@@ -52,7 +52,7 @@ class Notes:
             row["kernels"].append(entry)
             self.waiting.append((entry, self.pool.submit(launched, entry, self.capability)))
 
-    def finish(self):
+    def finish(self) -> None:
         """Wait for all entries; an entry gets the reason if the compiler fails."""
         for entry, future in self.waiting:
             try:
@@ -63,7 +63,7 @@ class Notes:
         self.waiting.clear()
 
 
-def launched(entry, capability=CAPABILITY) -> dict:
+def launched(entry: dict, capability: int = CAPABILITY) -> dict:
     """Return config, ttgir and sass of the call that an entry describes."""
     config = _launch(entry, "config", capability).config
     found = _launch(_alike(entry | {"config": config}), "sass", capability)
@@ -143,7 +143,7 @@ def _of_gpt(record):
     yield from _noted(record["runs"][0], "the GPT")
 
 
-def has_notes(row) -> bool:
+def has_notes(row: dict) -> bool:
     """Return whether a row of a ladder says what was compiled: the best of each rung with tiles, at d = 128."""
     stored = row["rung"] in ("r1_eager", "r2_softmax", "b1_eager")
     return row["part"] in ("ladder", "wait") and row["best"] and row["d"] == 128 and not stored
@@ -160,7 +160,7 @@ RECORDS = [
 ]
 
 
-def outdated(record, noted, pinned) -> list[str]:
+def outdated(record: dict, noted: Iterable[tuple[str, dict | None, bool]], pinned: str) -> list[str]:
     """Return what has changed since, a sentence for each change.
 
     record: as read; noted: its `entries`; pinned: the version of Triton that it must be made with.

@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ class Row(NamedTuple):
     sentence: str
 
 
-def notebooks(folder):
+def notebooks(folder: Path) -> list[Path]:
     """Return the paths of the notebooks under `folder`, sorted; raises ValueError if there are none."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder; pass the one that holds the notebooks")
@@ -36,7 +37,7 @@ def notebooks(folder):
     return found
 
 
-def verdicts(path, name) -> list[Row]:
+def verdicts(path: Path, name: str) -> list[Row]:
     """Execute the notebook at `path`, which stays as it is, and return its Rows; `name` stands for it in them.
 
     For each exercise the last check that ran counts. Outputs that the notebook stores are thrown away.
@@ -46,8 +47,8 @@ def verdicts(path, name) -> list[Row]:
         asked = _exercises(nb)
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "verdicts"
-            variables = {progress_file.VARIABLE: "off", progress_file.LOG: str(log)}
-            times = {"cell_timeout": CELL_TIMEOUT, "timeout": TIMEOUT, "interrupt": True}
+            variables: dict = {progress_file.VARIABLE: "off", progress_file.LOG: str(log)}
+            times: dict = {"cell_timeout": CELL_TIMEOUT, "timeout": TIMEOUT, "interrupt": True}
             done = json.loads(execute(json.dumps(nb), path.parent, **times, **variables))
             given = _logged(log)
     except (TimeoutError, RuntimeError) as error:
@@ -61,7 +62,7 @@ def verdicts(path, name) -> list[Row]:
     return rows or [Row(name, "", "no exercises", reason)]
 
 
-def table(rows) -> str:
+def table(rows: list[Row]) -> str:
     """Return the rows as text in columns, and how many exercises are right."""
     head = Row("notebook", "exercise", "outcome", "")
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(3)]
@@ -119,7 +120,7 @@ def _line(text):
     return (str(text).splitlines() or [""])[0]
 
 
-def run(folder):
+def run(folder: Path) -> Iterator[list[Row]]:
     """Yield the Rows of every notebook under `folder`."""
     folder = Path(folder)
     for path in notebooks(folder):

@@ -3,9 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 
-def execute(text, folder, *, cell_timeout, timeout, interrupt=False, **environment):
+def execute(
+    text: str, folder: str | Path, *, cell_timeout: int, timeout: float, interrupt: bool = False,
+    **environment: str,
+) -> str:  # fmt: skip
     """Return the text of the notebook `text`, executed from top to bottom with `folder` as working directory.
 
     nbconvert runs in a process of its own. Errors of cells become outputs. cell_timeout, timeout: seconds for a

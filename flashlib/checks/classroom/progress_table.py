@@ -3,17 +3,17 @@
 import html
 from itertools import groupby
 
-from flashlib.checks.engine.exercises import EXERCISES
+from flashlib.checks.engine.exercises import EXERCISES, Exercise
 from flashlib.checks.engine.progress_file import solved
 
 
 class Progress:
     """The exercises of all chapters, and which of them are solved; `problem` says why this cannot be kept."""
 
-    def __init__(self, done, problem):
+    def __init__(self, done: dict[str, str], problem: str) -> None:
         self.done, self.problem = done, problem
 
-    def chapters(self):
+    def chapters(self) -> list[tuple[str, list[tuple[Exercise, bool]]]]:
         """Return [(chapter, [(exercise, whether it is solved), ...]), ...]."""
         by_chapter = groupby(EXERCISES.values(), key=lambda exercise: exercise.chapter)
         return [(name, [(e, e.name in self.done) for e in exercises]) for name, exercises in by_chapter]

@@ -3,6 +3,7 @@
 import linecache
 import sysconfig
 import traceback
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ class Case(NamedTuple):
 class Finding(Exception):
     """What is wrong with an answer: the id of a row of its table, and the row's fields. A harness may raise it."""
 
-    def __init__(self, id, **fields):
+    def __init__(self, id: str, **fields: Any) -> None:
         super().__init__(id)
         self.id, self.fields = id, fields
 
@@ -41,7 +42,7 @@ class Finding(Exception):
 class Raised(Finding):
     """The Finding that an answer raised an exception. kind: the name of its class."""
 
-    def __init__(self, kind, error, line):
+    def __init__(self, kind: str, error: str, line: str) -> None:
         super().__init__("raises", error=error, at=f", in the line `{line}`" if line else "")
         self.kind = kind
 
@@ -65,7 +66,7 @@ class Tried(NamedTuple):
     measured: Finding | None = None
 
 
-def attempt(answer, *arguments):
+def attempt(answer: Callable, *arguments: object) -> Any:
     """Return answer(*arguments), or the Finding that it raised, or that it ended in an exception."""
     try:
         with np.errstate(all="ignore"):
@@ -78,7 +79,7 @@ def attempt(answer, *arguments):
         return raised(error)
 
 
-def raised(error) -> Finding:
+def raised(error: BaseException) -> Finding:
     """Return the Finding of an exception, with the learner's own line that led to it."""
     line = ""
     for frame in traceback.extract_tb(error.__traceback__):
@@ -96,7 +97,7 @@ def raised(error) -> Finding:
     return Raised(kind, f"{kind}: {text}", line)
 
 
-def noted(answer, look):
+def noted(answer: Callable, look: Callable[..., Finding | None]) -> Callable:
     """Return answer with what look(result, *arguments) finds beside its result, a Finding or None.
 
     A result of None is not looked at: that nothing is returned is found in any case.
@@ -110,7 +111,9 @@ def noted(answer, look):
     return run
 
 
-def find_problem(result, case, outputs=("result",), nan="nan") -> Finding | None:
+def find_problem(
+    result: object, case: Case, outputs: Sequence[str] = ("result",), nan: str = "nan"
+) -> Finding | None:
     """Return what is wrong with a result, to be said where no mistake is recognised, or None."""
     if isinstance(result, Finding):
         return result
@@ -145,6 +148,6 @@ def _problem_of_output(name, x, right, dtype, case, nan):
     return None
 
 
-def outputs_of(result, outputs):
+def outputs_of(result: Any, outputs: Sequence[str]) -> tuple:
     """Return the outputs of a result, as many as they have names."""
     return result if len(outputs) > 1 else (result,)

@@ -6,12 +6,14 @@ mistakes do not explain the first of them, and need not be tried on another.
 """
 
 import time
+from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 
 import numpy as np
 
-from flashlib.checks.engine.cases import Finding, Raised, attempt, find_problem
+from flashlib.checks.engine.cases import Finding, Raised, Tried, attempt, find_problem
+from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import Program, heads
 from flashlib.checks.engine.values import as_numbers, same
 from flashlib.checks.engine.verdict import Outcome, Verdict
@@ -19,7 +21,7 @@ from flashlib.checks.engine.verdict import Outcome, Verdict
 TIME_LIMIT = 2.5  # seconds of computing, after which no two mistakes at once are tried: a check has few more
 
 
-def diagnose(known, tried, outputs=("result",)) -> Verdict | None:
+def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("result",)) -> Verdict | None:
     """Return the Verdict of the first known mistake that gives what was given, or of two at once if none does.
 
     tried: a Tried of each case. Returns None where no mistake explains them all.

@@ -5,7 +5,7 @@ finds out which mistake it is.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.softmax import State
 
 
-def examine(answer, cases: Sequence, known: Known, *, outputs=("result",), nan="nan") -> Verdict:
+def examine(
+    answer: Callable, cases: Sequence, known: Known, *, outputs: Sequence[str] = ("result",), nan: str = "nan"
+) -> Verdict:
     """Return the Verdict on `answer`, a function of the arguments of each case.
 
     cases: Cases, or lists of them, of which the next is looked at where all before are right. outputs: names of
@@ -47,14 +49,17 @@ def examine(answer, cases: Sequence, known: Known, *, outputs=("result",), nan="
             tried.append(Tried(case, result, find_problem(result, case, outputs, nan), measured))
             if not isinstance(result, Finding):
                 changed = changed or _changed(answer, case, arguments)
-        if wrong := next((one for one in tried if one.problem), None):
-            verdict = diagnose(known, [*right, *tried], outputs) or known.verdict(wrong.measured or wrong.problem)
-            return verdict.with_details(*_details(answer, wrong.case, wrong.result, outputs))
+        for wrong in tried:
+            if wrong.problem:
+                found = wrong.measured or wrong.problem
+                verdict = diagnose(known, [*right, *tried], outputs) or known.verdict(found)
+                return verdict.with_details(*_details(answer, wrong.case, wrong.result, outputs))
         if changed:
             name, *details = changed
             return known.wrong("argument_changed", *details, name=name)
-        if found := next((one for one in tried if one.measured), None):
-            return known.verdict(found.measured, ("input", describe(answer, found.case.arguments)))
+        for one in tried:
+            if one.measured:
+                return known.verdict(one.measured, ("input", describe(answer, one.case.arguments)))
         right += tried
     return Verdict("", Outcome.RIGHT, f"in all {len(right)} cases")
 

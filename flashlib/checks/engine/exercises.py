@@ -68,7 +68,7 @@ class Exercise:
         return "triton" in chapter(self.chapter).needs
 
     @property
-    def heading(self):
+    def heading(self) -> str:
         """What its text in the notebook starts with."""
         return f"### Exercise: {self.title}\n\n*{self.minutes} minutes · {self.difficulty}*"
 
@@ -87,7 +87,10 @@ def _examine(name, answer, seed):
     return exercise.examine(out_of_reach(answer), exercise.known)
 
 
-def exercise(*, title, minutes, difficulty, program=written, variants=(), model=None, limit=None):
+def exercise(
+    *, title: str, minutes: int, difficulty: str, program: Program | Callable[..., Program] = written,
+    variants: tuple[str, ...] = (), model: Callable | None = None, limit: float | None = None,
+) -> Callable[[Callable], Exercise]:  # fmt: skip
     """Return a decorator that makes an Exercise of the function that examines its answers.
 
     It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the

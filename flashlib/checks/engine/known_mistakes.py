@@ -1,10 +1,12 @@
 """What is known of an exercise: its table of mistakes, and how they are tried."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from flashlib.checks.engine.cases import Finding
 from flashlib.checks.engine.mistake_tables import Mistake, table
+from flashlib.checks.engine.program import Program
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
 
@@ -24,23 +26,23 @@ class Known:
     model: Any = None
     guesses: tuple[Mistake, ...] = ()
 
-    def mistakes(self):
+    def mistakes(self) -> tuple[Mistake, ...]:
         """Return the Mistakes of its table, in order, and the guesses."""
         return (*table(self.table).values(), *self.guesses)
 
-    def sentence(self, id, **fields):
+    def sentence(self, id: str, **fields: Any) -> str:
         """Return the sentence of a row; raises KeyError if there is no such row."""
         sentence = table(self.table)[id].sentence
         return sentence.format(**fields) if fields else sentence
 
-    def wrong(self, id, *details, **fields) -> Verdict:
+    def wrong(self, id: str, *details: tuple[str, str], **fields: Any) -> Verdict:
         """Return the Verdict of a row, with details and the row's fields."""
         return Verdict("", Outcome.WRONG, self.sentence(id, **fields), details, mistakes=(id,))
 
-    def verdict(self, finding: Finding, *details) -> Verdict:
+    def verdict(self, finding: Finding, *details: tuple[str, str]) -> Verdict:
         """Return the Verdict of what was found, with details."""
         return self.wrong(finding.id, *details, **finding.fields)
 
-    def function(self, program):
+    def function(self, program: Program) -> Callable:
         """Return the function of an edited program."""
         return self.model(program.function) if self.model else program.function

@@ -59,12 +59,12 @@ def tables() -> dict[str, Table]:
     return found
 
 
-def table(name) -> dict[str, Mistake]:
+def table(name: str) -> dict[str, Mistake]:
     """Return {id: Mistake} of a table, after those that any check may find; raises KeyError if there is none."""
     return tables()["any"] | tables()[name]
 
 
-def read(path, found, joined=False):
+def read(path: Path, found: dict[str, Table], joined: bool = False) -> None:
     """Add the tables of a file to those found, by name.
 
     joined: an id may come again in a table, and its ways are added. Raises ValueError, which names file and line.

@@ -6,12 +6,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cache, partial
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flashlib.checks.engine import folders, progress_file
 from flashlib.checks.engine.verdict import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from flashlib.widgets.prediction_card.prediction_card import PredictionCard
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,12 @@ class Question:
 
 
 @cache
-def questions():
+def questions() -> dict[str, Question]:
     """Return all questions by name, {name: Question}, in the order of the chapters."""
     return {q.name: q for module in folders.modules("questions.py") for q in module.QUESTIONS}
 
 
-def predict(name, *answer, **parts):
+def predict(name: str, *answer: object, **parts: object) -> "PredictionCard | Verdict":
     """Return a card that asks for a prediction and says at once whether it is right: `predict("tiles")`.
 
     With an answer, `predict("tiles", 10)` or by part `predict("overflow", fp16=12)`, return the Verdict on it. An

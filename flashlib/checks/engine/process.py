@@ -11,6 +11,8 @@ import time
 import traceback
 import types
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from flashlib.learner import pickling
 
@@ -25,12 +27,12 @@ class NotEnded(Exception):
     sentence: what happened. at: what was last announced with `announce`, or "".
     """
 
-    def __init__(self, sentence, at):
+    def __init__(self, sentence: str, at: str) -> None:
         super().__init__(sentence)
         self.sentence, self.at = sentence, at
 
 
-def call(function, *arguments, limit):
+def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str]:
     """Return (function(*arguments), what it printed), run in another process within `limit` seconds of computing.
 
     Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
@@ -87,7 +89,7 @@ def _end(process):
     process.join()
 
 
-def announce(words):
+def announce(words: str) -> None:
     """Tell the process that waits what is done next, so that it can name it if this process ends."""
     if _connection:
         _connection.send(("at", words))

@@ -5,6 +5,7 @@ import linecache
 import re
 import textwrap
 import types
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
 
@@ -26,7 +27,7 @@ class Program:
     names: dict = field(repr=False, compare=False)
     terms: dict = field(default_factory=dict)
 
-    def edited(self, change) -> "Program":
+    def edited(self, change: str) -> "Program":
         """Return the program with lines or text replaced: "alpha = 1; O_acc / l -> O_acc".
 
         A line replaces the only one that assigns the same name, or that begins with the same keyword; text
@@ -38,13 +39,13 @@ class Program:
             source = _with_text(source, part) if TEXT in f"{part} " else _with_line(source, part)
         return Program(source, self.names, self.terms)
 
-    def in_terms(self, terms, **names) -> "Program":
+    def in_terms(self, terms: dict[str, str], **names: object) -> "Program":
         """Return the program in other terms, {text: what stands there instead}."""
         made = Program(self.source, self.names | names, self.terms | terms)
         return Program(made._translated(self.source), made.names, made.terms)
 
     @cached_property
-    def function(self):
+    def function(self) -> Callable:
         """The function; raises SyntaxError if the text is not Python, LookupError while an answer runs."""
         if _answering:
             raise LookupError("solutions are out of reach while an answer is checked")
@@ -62,13 +63,13 @@ class Program:
         return text
 
 
-def defined(signature, *lines, **names) -> Program:
+def defined(signature: str, *lines: str, **names: object) -> Program:
     """Return the Program `def signature:` of lines, each one or several; names: its globals beside np."""
     body = "\n".join(line.strip("\n") for line in lines)
     return Program(f"def {signature}:\n{textwrap.indent(body, '    ')}", {"np": np} | names)
 
 
-def written(text, **names) -> Program:
+def written(text: str, **names: object) -> Program:
     """Return the Program of a text; names: its globals beside np."""
     return Program(text.strip(), {"np": np} | names)
 
@@ -79,13 +80,13 @@ def _compiled(source, file):
 
 
 @lru_cache(maxsize=4096)
-def head(line):
+def head(line: str) -> str | None:
     """Return what a line is known by: the name that it assigns, or its keyword."""
     found = HEAD.match(line.strip())
     return found and (found[1] or found[2])
 
 
-def heads(change):
+def heads(change: str) -> set[str | None]:
     """Return the heads of the lines of a change; a text that it replaces has none."""
     return {head(part) for part in change.split("; ") if TEXT not in f"{part} "}
 
@@ -116,7 +117,7 @@ def _unquoted(text):
 _answering = False
 
 
-def out_of_reach(answer):
+def out_of_reach(answer: Callable) -> Callable:
     """Return an answer that cannot use a Program's function while it runs; a generator or a kernel as it is."""
     if not isinstance(answer, types.FunctionType) or inspect.isgeneratorfunction(answer):
         return answer

@@ -10,11 +10,13 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from flashlib.checks.engine.verdict import Verdict
+
 VARIABLE = "FLASHLIB_PROGRESS"
 LOG = "FLASHLIB_VERDICTS"  # names a file to which each verdict is added, a line of JSON, for the table of a class
 
 
-def path():
+def path() -> Path | None:
     """Return the Path of the progress file, or None where nothing is kept."""
     named = os.environ.get(VARIABLE)
     if named:
@@ -23,13 +25,13 @@ def path():
     return next((folder / "progress.json" for folder in (here, *here.parents) if folder.name == "workspace"), None)
 
 
-def solved():
+def solved() -> tuple[dict[str, str], str]:
     """Return ({exercise: date of its first right answer}, a sentence on what hinders keeping it, or "")."""
     found, problem = _read()
     return found["solved"], problem
 
 
-def predicted():
+def predicted() -> dict[str, dict[str, str]]:
     """Return {question: {part: what was typed}}."""
     return _read()[0]["predicted"]
 
@@ -67,7 +69,7 @@ def _write(found):
     return ""
 
 
-def keep_prediction(name, given):
+def keep_prediction(name: str, given: dict[str, str]) -> None:
     """Keep what was typed, {part: text}, where a file can be kept."""
     found, problem = _read()
     if not problem:
@@ -75,7 +77,7 @@ def keep_prediction(name, given):
         _write(found)
 
 
-def record(verdict):
+def record(verdict: Verdict) -> Verdict:
     """Return the verdict, once it is recorded that its exercise is solved; with a note if that is not possible."""
     if log := os.environ.get(LOG):
         with open(log, "a", encoding="utf-8") as file:

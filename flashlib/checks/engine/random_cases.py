@@ -1,6 +1,8 @@
 """Cases that are drawn anew at each check, from a seed that the verdict shows."""
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +14,13 @@ def new_seed() -> int:
     return random.SystemRandom().randrange(1000, 10000)
 
 
-def use(seed):
+def use(seed: int) -> None:
     """Let `cases` draw from this seed."""
     global _seed
     _seed = seed
 
 
-def cases(make, count=3) -> list:
+def cases(make: Callable[[np.random.Generator], Any], count: int = 3) -> list:
     """Return `count` Cases, each made by make(rng); their words say that they are drawn, and from what seed."""
     rng = np.random.default_rng(_seed)
     made = [make(rng) for _ in range(count)]

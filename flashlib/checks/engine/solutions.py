@@ -6,6 +6,7 @@ comes before the first such line are the imports that the chapter has made by th
 """
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 from flashlib.checks.engine import folders
@@ -25,18 +26,18 @@ def _sections():
     return found
 
 
-def names():
+def names() -> list[str]:
     """Return the names of the exercises that have a solution."""
     return list(_sections())
 
 
-def text(name):
+def text(name: str) -> str:
     """Return the text of the solution of the exercise `name`."""
     return program(name).source
 
 
 @cache
-def program(name) -> Program:
+def program(name: str) -> Program:
     """Return the solution of the exercise `name` as a Program, whose edits are wrong answers; else KeyError."""
     if name not in _sections():
         raise KeyError(
@@ -49,11 +50,11 @@ def program(name) -> Program:
     return Program(solution, names)
 
 
-def build(name, text):
+def build(name: str, text: str) -> Callable:
     """Return the function `my_name` that `text` defines, run after the imports of the solution of `name`."""
     return Program(text, program(name).names).function
 
 
-def solution(name):
+def solution(name: str) -> Callable:
     """Return the solution of the exercise `name`, a function."""
     return program(name).function

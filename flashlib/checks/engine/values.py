@@ -1,15 +1,17 @@
 """Values as numbers, to compare, and as text, for a verdict."""
 
 import inspect
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 SHOWN = 24  # numbers of an array that are printed in full
 
 
-def as_array(x):
+def as_array(x: Any) -> np.ndarray:
     """Return x as an array of its own dtype; raises TypeError or ValueError if it holds no numbers."""
     if hasattr(x, "detach"):  # a torch tensor
         x = x.detach().cpu()
@@ -22,12 +24,12 @@ def as_array(x):
     return X
 
 
-def as_numbers(x):
+def as_numbers(x: Any) -> np.ndarray:
     """Return x as an array of fp64; raises TypeError or ValueError unless it is made of numbers."""
     return as_array(x).astype(np.float64)
 
 
-def same(given, expected, tolerance, size=0.0):
+def same(given: object, expected: object, tolerance: float, size: float = 0.0) -> bool:
     """Return whether two results are equal to the tolerance; nan equals nan here, and infinities must be equal.
 
     tolerance: relative to the largest expected number, or to `size` if that is larger.
@@ -48,7 +50,7 @@ def same(given, expected, tolerance, size=0.0):
     return bool(np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y))).all())
 
 
-def argument_names(answer, arguments):
+def argument_names(answer: Callable, arguments: Sequence) -> list[str]:
     """Return the names of the answer's parameters, or numbers if they do not fit the arguments."""
     try:
         parameters = inspect.signature(answer).parameters.values()
@@ -58,20 +60,20 @@ def argument_names(answer, arguments):
     return names if len(names) == len(arguments) else [f"argument {n}" for n in range(1, len(arguments) + 1)]
 
 
-def describe(answer, arguments):
+def describe(answer: Callable, arguments: Sequence) -> str:
     """Return the arguments of a case as text, one to a line."""
     names = argument_names(answer, arguments)
     return "\n".join(f"{name} = {show(x)}" for name, x in zip(names, arguments, strict=True))
 
 
-def show_outputs(result, outputs, digits=4):
+def show_outputs(result: object, outputs: Sequence[str], digits: int = 4) -> str:
     """Return a result as text, each output with its name if there are several."""
     if len(outputs) > 1 and isinstance(result, tuple | list) and len(result) == len(outputs):
         return "\n".join(f"{name} = {show(x, digits)}" for name, x in zip(outputs, result, strict=True))
     return show(result, digits)
 
 
-def show_apart(expected, given, outputs):
+def show_apart(expected: object, given: object, outputs: Sequence[str]) -> list[str]:
     """Return both results as text, with more digits if they would look alike."""
     for digits in (4, 8, 17):
         both = [show_outputs(x, outputs, digits) for x in (expected, given)]
@@ -80,7 +82,7 @@ def show_apart(expected, given, outputs):
     return [show_outputs(x, outputs) for x in (expected, given)]  # they differ further on
 
 
-def show(x, digits=4):
+def show(x: Any, digits: int = 4) -> str:
     """Return x as text, to so many digits, whole numbers as they are; of a large array its first numbers."""
     if isinstance(x, type):
         return x.__name__
@@ -113,7 +115,7 @@ def _plain(X):
     return X.astype(np.float64) if X.dtype.kind == "f" else X
 
 
-def describe_value(x):
+def describe_value(x: object) -> str:
     """Return what kind of thing x is, in a few words."""
     if isinstance(x, np.ndarray):
         return f"an array of shape {x.shape} and dtype {x.dtype}"

@@ -47,16 +47,16 @@ class Verdict:
     answer: Any = field(default=None, repr=False, compare=False)
 
     @property
-    def right(self):
+    def right(self) -> bool:
         return self.outcome == Outcome.RIGHT
 
     @property
-    def mistake(self):
+    def mistake(self) -> str:
         """The ids of what is wrong with it as text, "" if there are none."""
         return " and ".join(self.mistakes)
 
     @property
-    def data(self):
+    def data(self) -> dict[str, str]:
         """What a program may want to know of it, for JSON."""
         known = {"mistake": self.mistake} if self.mistakes else {}
         return {"exercise": self.exercise, "outcome": str(self.outcome), "sentence": self.sentence, **known}
@@ -85,11 +85,11 @@ class Verdict:
         ]
         return {"text/plain": repr(self), "text/html": "".join(parts), MIME: self.data}
 
-    def with_details(self, *details):
+    def with_details(self, *details: tuple[str, str]) -> "Verdict":
         """Return the verdict with further details at its end."""
         return replace(self, details=(*self.details, *details))
 
-    def play(self):
+    def play(self) -> Any:
         """Return the failing run in a player, below the verdict; the verdict itself if there is none."""
         if self.run is None:
             return self

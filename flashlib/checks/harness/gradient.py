@@ -50,28 +50,28 @@ dV = dV_kept + dV_part
 """
 
 
-def softmax(S):
+def softmax(S: np.ndarray) -> np.ndarray:
     """Return the softmax of each row; a row of -inf gives 0."""
     P = np.exp(S - S.max(axis=1, keepdims=True, initial=-1e300))
     return P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300)
 
 
-def slice_of(start, n, end):
+def slice_of(start: int, n: int, end: int) -> slice:
     """Return the slice of a tile of n rows, shorter at the end: what NumPy takes."""
     return slice(start, min(start + n, end))
 
 
-def offsets(start, n, end):
+def offsets(start: int, n: int, end: int) -> np.ndarray:
     """Return the row numbers of a tile of n rows, past the end too: what a kernel takes."""
     return start + np.arange(n)
 
 
-def sliced(X, rows):
+def sliced(X: np.ndarray, rows: slice) -> np.ndarray:
     """Return rows of X."""
     return X[rows]
 
 
-def loaded(X, offs, inside=None):
+def loaded(X: np.ndarray, offs: np.ndarray, inside: np.ndarray | None = None) -> np.ndarray:
     """Return rows of X as a kernel loads them: 0 where `inside` is False, else nan where there is no such row.
 
     inside: whether a row is loaded; by default those that exist are.
@@ -83,13 +83,13 @@ def loaded(X, offs, inside=None):
     return np.where(inside.reshape(shape), np.where(exists.reshape(shape), rows, np.nan), 0)
 
 
-def visited(i, N_q, N_k, B_R, B_C):
+def visited(i: int, N_q: int, N_k: int, B_R: int, B_C: int) -> int:
     """Return how many keys lie in the tiles of which some row of block i sees a key, under a causal mask."""
     end = max(0, min((i + 1) * B_R, N_q) + N_k - N_q)
     return min(-(-end // B_C) * B_C, N_k)
 
 
-def poisoned(X, i, N_q, B_R, B_C):
+def poisoned(X: np.ndarray, i: int, N_q: int, B_R: int, B_C: int) -> np.ndarray:
     """Return the keys X as row block i gets them: nan in tiles that none of its rows sees."""
     X = np.array(X)
     X[visited(i, N_q, len(X), B_R, B_C) :] = np.nan
@@ -101,19 +101,19 @@ IN_NUMPY = TOOLS | {"tile": slice_of, "load": sliced}
 IN_TRITON = TOOLS | {"tile": offsets, "load": loaded}
 
 
-def tile_of_P(signature, seen) -> Program:
+def tile_of_P(signature: str, seen: str) -> Program:
     """Return the Program of a tile of P; seen: the line that says which scores are."""
     return defined(signature, seen, P_LINES, "found = P_ij", "return found", **TOOLS)
 
 
-def dq_loop(signature, names, *before, seen="seen = True") -> Program:
+def dq_loop(signature: str, names: dict, *before: str, seen: str = "seen = True") -> Program:
     """Return the Program of the loop over K and V that sums dQ; before: its first lines, which set `end`."""
     inside = textwrap.indent(DQ_LINES.format(seen).strip(), "    ")
     loop = "B = B_c", "dQ = 0 * Q_i", "for start in range(0, end, B):", inside
     return defined(signature, *before, *loop, "found = dQ", "return found", **names)
 
 
-def dkv_loop(signature, names) -> Program:
+def dkv_loop(signature: str, names: dict) -> Program:
     """Return the Program of the loop over Q, dO, lse and delta that sums dK and dV."""
     inside = textwrap.indent(DKV_LINES.strip(), "    ")
     loop = "end, B = len(Q), B_r", "dK, dV = 0 * K_j, 0 * V_j", "for start in range(0, end, B):", inside

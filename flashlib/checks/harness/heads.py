@@ -1,7 +1,9 @@
 """Cases of attention over heads, stored in any layout, and answers that launch kernels on them."""
 
 import inspect
+from collections.abc import Callable, Sequence
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +11,10 @@ from flashlib.checks.engine import Case, Finding, Measured, raised
 from flashlib.checks.harness.strided import Strided, contiguous, memory, offsets_of, strides_of
 
 
-def case(words, shape, exact, *others, dtype=np.float32, tolerance=1e-5, size=1, stored=(), rng=None):
+def case(
+    words: str, shape: tuple[int, int, int, int, int], exact: Callable, *others: object, dtype: type = np.float32,
+    tolerance: float = 1e-5, size: float = 1, stored: Sequence[str] = (), rng: np.random.Generator | None = None,
+) -> Case:  # fmt: skip
     """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d), and of others.
 
     exact: takes Q, K and V of a head in fp64, and others, and returns its O, or a tuple of O and more. dtype: of
@@ -37,28 +42,33 @@ def _laid(X, order):
     return X if order == "BHNd" else Strided(X, tuple(strides[axis] for axis in range(4)))
 
 
-def read_as(X, other=None):
+def read_as(X: np.ndarray | Strided, other: np.ndarray | Strided | None = None) -> np.ndarray:
     """Return what is read if X is addressed with the strides of `other`, or as if it were contiguous."""
     strides = strides_of(other) if other is not None else contiguous(X.shape)
     return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
 
 
-def dense(X):
+def dense(X: np.ndarray | Strided) -> np.ndarray:
     """Return what is read if X is addressed as if the stride of its last axis were 1."""
     return memory(X)(offsets_of(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
 
 
-def like(O, X):
+def like(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
     """Return O as it is read if it has the strides of X, and was written as if it were contiguous."""
     strides = strides_of(X)
     order = sorted(range(O.ndim), key=lambda axis: -strides[axis])
     return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
-READ = {"whole": np.asarray, "read_as": read_as, "dense": dense, "like": like}  # what a model may do with tensors
+READ: dict[str, Any] = {
+    "whole": np.asarray,
+    "read_as": read_as,
+    "dense": dense,
+    "like": like,
+}  # what a model may do with tensors
 
 
-def O_alone(launched):
+def O_alone(launched: Callable) -> Callable:
     """Return a launched answer; raises Finding if it returns more than O."""
 
     def run(*arguments):
@@ -67,11 +77,11 @@ def O_alone(launched):
             raise Finding("several_values", n=len(O))
         return Measured(O, found)
 
-    run.__signature__ = inspect.signature(launched)
+    run.__signature__ = inspect.signature(launched)  # type: ignore[attr-defined]
     return run
 
 
-def streaming(answer, change=lambda launched: launched):
+def streaming(answer: Callable, change: Callable[[Callable], Callable] = lambda launched: launched) -> Callable:
     """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found.
 
     change: of the launched answer, as `O_alone`.
@@ -108,5 +118,6 @@ def streaming(answer, change=lambda launched: launched):
             found = found or Finding("no_key_not_zero")
         return Measured(result, found)
 
-    run.__signature__ = inspect.signature(attended)  # a verdict shows the arguments by these names
+    # A verdict shows the arguments by these names.
+    run.__signature__ = inspect.signature(attended)  # type: ignore[attr-defined]
     return run

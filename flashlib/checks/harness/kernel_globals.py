@@ -3,13 +3,15 @@
 import builtins
 import dis
 import types
+from collections.abc import Collection
+from types import FunctionType
 
 from flashlib.kernels import private_apis
 
 LANGUAGES = "triton.language", "triton.experimental.gluon.language"
 
 
-def refused(function, seen=()):
+def refused(function: FunctionType, seen: Collection[FunctionType] = ()) -> tuple[str, object] | None:
     """Return the name and the value of a global that the compiler refuses a kernel, or None.
 
     function: what the kernel was made of. Kernels that it calls are looked at too.

@@ -6,7 +6,9 @@ out as nan, what is not written stays nan, and what is written outside an output
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import types
+from collections.abc import Callable, Sequence
 from functools import wraps
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +27,7 @@ UNTOUCHED = 1e38  # lies around an output
 UNWRITTEN = 0x7FC0DEAD  # the bits of a nan that no arithmetic makes: what lies in an output
 
 
-def launched(answer, way=lambda watch, *arguments: None):
+def launched(answer: Callable, way: Callable[..., Finding | None] = lambda watch, *arguments: None) -> Callable:
     """Return answer as a function of arrays, Strideds, Outs and numbers that returns the filled outputs, Measured.
 
     One output is returned as it is, several as a tuple; without an Out, what the answer returns. float16 stays
@@ -84,7 +86,7 @@ def _found(watch, outputs, empty):
     return None
 
 
-def unwrapped(f, *arguments):
+def unwrapped(f: Callable, *arguments: object) -> Any:
     """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
     try:
         with private_apis.conditions_refused(_tile_in_if):
@@ -161,7 +163,9 @@ class _Placed:
                 raise Finding("input_written", name=name)
 
 
-def examine_kernel(answer, launch, cases, known, **options) -> Verdict:
+def examine_kernel(
+    answer: Any, launch: Callable[[Callable], Callable], cases: Sequence, known: Known, **options: Any
+) -> Verdict:
     """Return the Verdict on a kernel, or on what is not one, or not yet.
 
     launch: makes of it a function of the arguments of each case. options: as `examine` takes them.

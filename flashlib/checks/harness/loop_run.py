@@ -1,6 +1,6 @@
 """One run of a learner's loop over tiles: its Steps, O as it went, what it loaded, how it ended."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +51,7 @@ RUNS = (
 )
 
 
-def any_sizes(rng):
+def any_sizes(rng: np.random.Generator) -> Sizes:
     """Return the Sizes of a run that is drawn."""
     N_q, N_k, B_r, B_c, d, seed = (
         int(rng.integers(*ends)) for ends in ((3, 16), (3, 16), (2, 6), (2, 6), (2, 6), (99,))
@@ -59,7 +59,7 @@ def any_sizes(rng):
     return Sizes(N_q, N_k, d, B_r, B_c, int(rng.integers(1, 20)) / 10, bool(rng.integers(2)), seed=seed)
 
 
-def inputs(sizes):
+def inputs(sizes: Sizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Q, K, V of a run: random, the same every time."""
     rng = np.random.default_rng(sizes.seed)
     shapes = [(N, sizes.d) for N in (sizes.N_q, sizes.N_k, sizes.N_k)]
@@ -75,7 +75,7 @@ class Run:
     early: how many numbers of each were loaded before the first Step. ended: the Finding that ended it, or None.
     """
 
-    def __init__(self, answer, order, sizes):
+    def __init__(self, answer: Callable, order: str, sizes: Sizes) -> None:
         self.order, self.sizes = order, sizes
         self.inputs = dict(zip("QKV", inputs(sizes), strict=True))
         self.O = np.full((sizes.N_q, sizes.d), np.nan)
@@ -94,18 +94,18 @@ class Run:
         self.ended = made
         self._tally()
 
-    def changed(self):
+    def changed(self) -> str:
         """Return the name of an argument that the answer has written to, or ""."""
         return next((name for name, X in self.inputs.items() if not np.array_equal(self.given[name]._data, X)), "")
 
-    def about_blocks(self):
+    def about_blocks(self) -> Finding | None:
         """Return the Finding of a load of more than a block, or None."""
         for name, B, _ in BLOCKS:
             if self.given[name].loads.most > self._block(B):
                 return Finding("loaded_at_once", name=name, B=B)
         return None
 
-    def about_loads(self):
+    def about_loads(self) -> Finding | None:
         """Return the Finding of what is loaded, or None: a block at a time, once for each tile or for its loop."""
         if found := self.about_blocks():
             return found

@@ -4,8 +4,9 @@ Each step is a Case for `diagnosis`: the update of a tile leads from the State t
 the answer has it, to the one that it gave.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from flashlib.checks.harness.loop_run import RUNS, Run, any_sizes
 from flashlib.learner.loop import STATE, Truth
 from flashlib.types import Step
 
+if TYPE_CHECKING:
+    from flashlib.widgets import FlashPlayer
+
 OUTER = {"fa2": "over Q, the inner one over K and V", "fa1": "over K and V, the inner one over Q"}
 UNTILED = {"fa1": "O[:] = 0 comes before the loops", "fa2": "write it after the inner loop in any case"}
 STEP = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, causal, seen, r, c, past, K, V, j, first, last)"
@@ -27,12 +31,12 @@ BEFORE = "m_old = m_old", "l_old = l_old", "O_acc_old = O_acc_old"
 UPDATE = update.program(STEP, *BEFORE)
 
 
-def program(text, **names) -> Program:
+def program(text: str, **names: object) -> Program:
     """Return the Program of a loop whose tiles are updated by `step`, which its known mistakes edit."""
     return update.looped(text, signature=STEP, before=BEFORE, **names)
 
 
-def examine(answer, order, known) -> Verdict:
+def examine(answer: Callable, order: str, known: Known) -> Verdict:
     """Return the Verdict on answer(Q, K, V, O, B_r, B_c, causal, scale), which yields Steps and fills O.
 
     order: "fa2" or "fa1", in which it must visit the tiles. known: a Known whose program was made by `program`.
@@ -50,7 +54,7 @@ class Played(NamedTuple):
 
     setting: dict
 
-    def play(self, answer):
+    def play(self, answer: Callable) -> "FlashPlayer":
         """Return a FlashPlayer of the loop."""
         from flashlib.widgets import FlashPlayer  # here: checks do without widgets
 

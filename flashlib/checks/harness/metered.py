@@ -6,7 +6,9 @@ is not an ndarray, so that nothing does, and counts each number.
 
 import tracemalloc
 import weakref
+from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,10 @@ class MeteredArray(np.lib.mixins.NDArrayOperatorsMixin):
     loads: its Loads. reads, writes: how often each number was loaded and stored, of the shape of the array.
     """
 
-    def __init__(self, array, loads=None, reads=None, writes=None):
+    def __init__(
+        self, array: np.ndarray, loads: "Loads | None" = None, reads: np.ndarray | None = None,
+        writes: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
         self._data = np.array(array) if loads is None else array
         self.loads = loads or Loads()
         self.reads = np.zeros(self._data.shape, int) if reads is None else reads
@@ -43,10 +48,10 @@ class MeteredArray(np.lib.mixins.NDArrayOperatorsMixin):
         return f"an array of shape {self.shape} in slow memory"
 
     @property
-    def T(self):
+    def T(self) -> "MeteredArray":
         return self._moved(lambda x: x.T)
 
-    def reshape(self, *shape, **options):
+    def reshape(self, *shape: int | tuple[int, ...], **options: Any) -> "MeteredArray":
         return self._moved(lambda x: x.reshape(*shape, **options))
 
     def _moved(self, f):
@@ -62,13 +67,13 @@ class MeteredArray(np.lib.mixins.NDArrayOperatorsMixin):
         self._data[key] = value
         self.writes[key] += 1
 
-    def fill(self, value):
+    def fill(self, value: float) -> None:
         self[...] = value
 
-    def item(self, *at):
+    def item(self, *at: int | tuple[int, ...]) -> float:
         return self[at if len(at) > 1 else np.unravel_index(at[0], self.shape) if at else ...].item()
 
-    def take(self, indices, axis=None, **options):
+    def take(self, indices: object, axis: int | None = None, **options: Any) -> Any:
         index = (slice(None),) * ((axis or 0) % max(self.ndim, 1)) + (indices,)
         return self.reshape(-1)[indices] if axis is None else self[index]
 
@@ -107,12 +112,12 @@ class Loads:
     ask a slice for its shape. most: the most numbers at once. held: the most numbers held at once in slices.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.times = self.read = self.most = self.held = self._holding = 0
-        self._last = None
+        self._last: str | None = None
         self._tiles = {}  # weak references to slices, and their sizes; the table of weakref.finalize may be large
 
-    def add(self, key, tile):
+    def add(self, key: object, tile: np.ndarray) -> None:
         size = tile.size
         self.times += 1
         self.most = max(self.most, size)
@@ -130,7 +135,7 @@ class Loads:
         self._holding -= size
 
 
-def held(f, enough):
+def held(f: Callable[[], Any], enough: int) -> tuple[Any, float]:
     """Return f() and the most bytes that it held at once, measured again if these are more than `enough`.
 
     What other threads hold meanwhile is measured too, but not every time.
@@ -148,7 +153,9 @@ def held(f, enough):
     return result, least
 
 
-def read_once(answer, names, at_most=lambda *arguments: 1):
+def read_once(
+    answer: Callable, names: dict[int, str], at_most: Callable[..., int] = lambda *arguments: 1
+) -> Callable:
     """Return answer with some arguments, {position: name}, in slow memory; too many loads are found.
 
     at_most: takes the arguments, returns how many rows may be loaded at once.

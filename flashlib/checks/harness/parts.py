@@ -7,6 +7,8 @@ What an answer does not set comes out as nan, and nan lies around K and V, so th
 import os
 import re
 import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from flashlib.checks.engine import Finding, Measured
 from flashlib.checks.harness.launches import unwrapped
-from flashlib.checks.harness.watch import watched
+from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED, private_apis
 from flashlib.softmax import State
 import triton
@@ -27,7 +29,7 @@ TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  
 UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
 
 
-def looped(answer):
+def looped(answer: Callable) -> Callable:
     """Return a function of a row block and all of its keys that calls `answer` for each tile of B_c keys.
 
     answer: takes q, k, v, m, l, O_acc, visible and scale and returns m, l and O_acc; so does the function, of the
@@ -41,7 +43,7 @@ def looped(answer):
     return run
 
 
-def updated(answer):
+def updated(answer: Callable) -> Callable:
     """Return a function of all scores of a row block that calls `answer` for each tile of B_c keys.
 
     answer: takes S, m, l, O_acc, v and scale_log2e and returns m, l and O_acc; so does the function, of the last
@@ -55,7 +57,7 @@ def updated(answer):
     return run
 
 
-def over_keys(answer):
+def over_keys(answer: Callable) -> Callable:
     """Return a function of Q_i and of all K and V that calls `answer` once, for all keys.
 
     answer: takes q, pointers to K and V, m, l, O_acc, N_k, scale_log2e, an update, D and B_C, and returns m, l and
@@ -76,7 +78,7 @@ def over_keys(answer):
     return run
 
 
-def split(answer):
+def split(answer: Callable) -> Callable:
     """Return a function of sizes that gives what `answer` returns for each row block: full and end."""
 
     def run(N_q, N_k, B_r, B_c):
@@ -105,7 +107,10 @@ def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
     return tuple(X.cpu().numpy() for X in state), found, watch
 
 
-def launch_watched(kernel, programs, outputs, readable, *tensors, last, ids=IDS, **constants):
+def launch_watched(
+    kernel: triton.KernelInterface, programs: int, outputs: Sequence[str], readable: dict[str, torch.Tensor],
+    *tensors: torch.Tensor, last: Sequence, ids: tuple[str, str] = IDS, **constants: Any,
+) -> tuple[Watch, Finding | None]:  # fmt: skip
     """Launch a kernel; return the Watch of the tensors `readable`, and the Finding of a tl.dot in tf32 or None.
 
     It takes `tensors`, one that says whether the outputs are in fp32, and `last`. ids: see `called`.
@@ -120,7 +125,7 @@ def launch_watched(kernel, programs, outputs, readable, *tensors, last, ids=IDS,
     return watch, Finding("tf32") if tf32 else None
 
 
-def called(launch, outputs, ids=IDS):
+def called(launch: Callable[[], Any], outputs: Sequence[str], ids: tuple[str, str] = IDS) -> Any:
     """Return launch(), of a kernel that takes what an answer returns: outputs of these names.
 
     Raises Finding where it cannot; ids: as IDS.
@@ -152,7 +157,7 @@ def _in_answer(error):
 class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
     """Notes the shapes of new tensors while it is active, and fills those with nan that nothing else fills."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.shapes = set()
 
@@ -165,12 +170,12 @@ class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' wo
         return made
 
 
-def tensor(X):
+def tensor(X: np.ndarray) -> torch.Tensor:
     """Return an array as a tensor on the device."""
     return torch.from_numpy(np.ascontiguousarray(X)).to(DEVICE)
 
 
-def amid_nan(X):
+def amid_nan(X: np.ndarray) -> torch.Tensor:
     """Return an array as a tensor, before and after which nan lies in memory."""
     around = np.full((POISON, *X.shape[1:]), np.nan, X.dtype)
     return tensor(np.concatenate([around, X, around]))[POISON : POISON + len(X)]

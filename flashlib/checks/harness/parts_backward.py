@@ -4,6 +4,8 @@ What an answer does not set comes out as nan, and nan lies around what it may re
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -18,7 +20,7 @@ import triton.language as tl
 IDS = "one_dtype", "in_16_bits"
 
 
-def deltas(answer):
+def deltas(answer: Callable) -> Callable:
     """Return a function of O, dO and an Out for delta that launches the kernel `answer`, ROWS rows a block."""
 
     def launch(O, dO, delta, ROWS):
@@ -28,7 +30,7 @@ def deltas(answer):
     return launched(launch)
 
 
-def dkv_of(answer):
+def dkv_of(answer: Callable) -> Callable:
     """Return a function of a column block and all rows that calls `answer` once; it returns dk and dv, Measured.
 
     answer: takes k, v, pointers to Q, dO, lse and delta, N_q, scale, D, B_R and B_C. Raises Finding if dk or dv is
@@ -51,7 +53,7 @@ def dkv_of(answer):
     return run
 
 
-def dq_of(answer):
+def dq_of(answer: Callable) -> Callable:
     """Return a function of one head that calls `answer` for each row block and returns dQ, Measured.
 
     answer: takes i, q, do, lse, delta, pointers to K and V, N_q, N_k, scale, D, B_R and B_C. Each block gets K and

@@ -1,6 +1,8 @@
 """Launches of the kernels that chapter 15 asks for: States of parts of the keys, and rows written into pages."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
+from collections.abc import Callable
+
 import torch
 
 from flashlib.checks.harness.launches import launched
@@ -11,7 +13,7 @@ import triton
 ROWS = 16  # of a tile of queries: tl.dot takes no fewer
 
 
-def by_parts(answer):
+def by_parts(answer: Callable) -> Callable:
     """Return a function of Q, K, V, lengths, parts, scale and B_C that launches `answer`, a program for each part.
 
     It returns m, l (B, H_q, parts) and O_acc (B, H_q, parts, d), as a Measured.
@@ -33,7 +35,7 @@ def by_parts(answer):
     return run
 
 
-def into_pages(answer):
+def into_pages(answer: Callable) -> Callable:
     """Return a function of new rows, a pool of pages, a table and lengths that launches `answer` on the pool.
 
     It returns the pool, as a Measured; the one that it is given stays as it is.

@@ -1,6 +1,8 @@
 """Kernels that call what chapter 14 asks for: a change of scores, and dropout of a tile."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -10,7 +12,7 @@ import triton
 import triton.language as tl
 
 
-def on_tile(answer):
+def on_tile(answer: Callable) -> Callable:
     """Return a function of the scores of a tile, what is visible and a cap, that calls `answer` once."""
 
     def run(S, visible, cap):
@@ -22,7 +24,7 @@ def on_tile(answer):
     return run
 
 
-def tile_by_tile(answer):
+def tile_by_tile(answer: Callable) -> Callable:
     """Return a function of P, dP and delta of all heads that calls `answer` for each tile, a program each.
 
     answer: takes tiles of P and dP, the delta of its rows, seed, head, offs_m, offs_n, N_q, N_k and p, and returns

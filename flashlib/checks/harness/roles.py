@@ -5,17 +5,21 @@ mistake is named. It is right if the program that it makes is right under every 
 if there are too many of them, and if it does all of its work.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from flashlib.checks.engine import Outcome, Verdict, announce, diagnose, random_cases
+from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.values import describe_value
 from flashlib.pipeline import Compute, Fault, Program, check, commands, run
+
+if TYPE_CHECKING:
+    from flashlib.widgets import PipelinePlayer
 
 NOTHING = Compute("nothing", "fma", 0)  # what a role does that yields nothing
 MOST = 2000  # commands of a role
@@ -33,20 +37,20 @@ class Task(NamedTuple):
     roles see to it. Its functions are a module's own, so that a Verdict can take them to another process.
     """
 
-    program: object
+    program: Callable[..., Program]
     names: tuple
     drawn: tuple
-    work: object = None
+    work: Callable[..., None] | None = None
 
-    def model(self, answer):
+    def model(self, answer: Callable) -> Callable[..., str]:
         """Return the function of a case's arguments that gives the commands of an answer's program, as text."""
         return lambda *arguments: text(fixed(self.program(answer, *arguments)))
 
-    def told(self, arguments):
+    def told(self, arguments: tuple) -> str:
         return ", ".join(f"{name} = {value}" for name, value in zip(self.names, arguments, strict=True))
 
 
-def examine(answer, cases, known, task) -> Verdict:
+def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) -> Verdict:
     """Return the Verdict on an answer; cases: arguments, a tuple for each, the smallest first."""
 
     def draw(rng):
@@ -55,7 +59,8 @@ def examine(answer, cases, known, task) -> Verdict:
     cases = [Case("", one, None) for one in cases] + random_cases.cases(draw)
     right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
     cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
-    tried, shown, schedule = [], None, []  # shown: the first that is wrong, and its schedule
+    shown: Any = None  # the first that is wrong
+    tried, schedule = [], []  # its schedule
     for case, solution in zip(cases, right, strict=True):
         announce(task.told(case.arguments))
         result = attempt(lambda case=case: _looked_at(fixed(task.program(answer, *case.arguments))))
@@ -86,7 +91,7 @@ class Played(NamedTuple):
     task: Task
     arguments: tuple
 
-    def play(self, answer):
+    def play(self, answer: Callable) -> "PipelinePlayer":
         """Return a PipelinePlayer of the schedule that goes wrong, if there is one."""
         from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
 
@@ -95,7 +100,7 @@ class Played(NamedTuple):
         return PipelinePlayer(program, report=report if report.fault else None)
 
 
-def fixed(program) -> Program:
+def fixed(program: Program) -> Program:
     """Return a program whose roles give again what they give now; raise Finding unless each is a list."""
     lists = {role: _listed(make) for role, make in program.roles.items()}
     return program._replace(roles={role: partial(iter, found) for role, found in lists.items()})
@@ -111,7 +116,7 @@ def _listed(make):
     return found
 
 
-def text(program) -> str:
+def text(program: Program) -> str:
     """Return all commands of a fixed program, a line for each."""
     return "\n".join(f"{role}: {told(one)}" for role, make in program.roles.items() for one in make())
 
@@ -129,7 +134,7 @@ def _looked_at(program):
     return program, text(program), found
 
 
-def told(command) -> str:
+def told(command: object) -> str:
     """Return a command as one writes it; of anything else what kind of thing it is."""
     if not isinstance(command, commands.COMMANDS):
         return describe_value(command)

@@ -3,18 +3,22 @@
 import inspect
 import sys
 from ast import literal_eval
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, Verdict, examine, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, random_cases
 from flashlib.checks.engine.values import same
 
 UNNAMED = "value", "nothing_returned"
 
 
-def cases(right, fixed, draw=None, count=3) -> list[Case]:
+def cases(
+    right: Callable, fixed: str, draw: Callable[[np.random.Generator], tuple] | None = None, count: int = 3
+) -> list[Case]:
     """Return the Case of each row of sizes, "1 1 2, 2 3 2", and of `count` more, each drawn by draw(rng).
 
     right: takes the sizes, returns what is expected; its parameters name them.
@@ -30,12 +34,12 @@ def cases(right, fixed, draw=None, count=3) -> list[Case]:
     return [case(sizes) for sizes in rows(fixed)] + more
 
 
-def rows(text) -> list[tuple]:
+def rows(text: str) -> list[tuple]:
     """Return the rows of sizes in a text, "1 1 2, 2 3 2"."""
     return [tuple(map(literal_eval, row.split())) for row in text.split(",")]
 
 
-def whole(answer, right, bools=False):
+def whole(answer: Callable, right: Callable, bools: bool = False) -> Callable:
     """Return an answer that must give whole numbers: floats of the right values are found.
 
     right: takes the same arguments and returns what is expected, a tuple if it is several numbers or arrays; then
@@ -64,14 +68,16 @@ def _inexact(result, expected, bools):
     return Finding("float") if "f" in kinds else Finding("bool") if bools and "b" in kinds else None
 
 
-def examine_whole(answer, cases, known, outputs, bools=False) -> Verdict:
+def examine_whole(
+    answer: Callable, cases: Sequence[Case], known: Known, outputs: Sequence[str], bools: bool = False
+) -> Verdict:
     """Return the Verdict on an answer that must give several whole numbers; see `whole`."""
     right = {case.arguments: case.expected for case in cases}
     run = whole(answer, lambda *arguments: right[arguments], bools)
     return examine(run, cases, known, outputs=outputs)
 
 
-def in_closed_form(answer, steps=2000):
+def in_closed_form(answer: Callable, steps: int = 2000) -> Callable:
     """Return an answer to sizes that are huge; raises Finding "not_closed" if it looks at what they count.
 
     steps: how many lines it may run, and those of what it calls.
@@ -100,7 +106,9 @@ def in_closed_form(answer, steps=2000):
     return run
 
 
-def examine_search(answer, right, cases, large, known) -> Verdict:
+def examine_search(
+    answer: Callable, right: Callable, cases: Sequence[Case], large: Sequence[Case], known: Known
+) -> Verdict:
     """Return the Verdict on an answer that may search for a whole number, and may end too early.
 
     large: Cases of large results, in which no other mistake is looked for.
@@ -121,10 +129,10 @@ def examine_search(answer, right, cases, large, known) -> Verdict:
     if verdict.mistake not in UNNAMED:
         return verdict
     failed = [case for case in cases if not same(given.get(case.arguments), case.expected, 1e-9)]
-    found = max((case.expected for case in cases if case not in failed), default=0)
+    found: Any = max((case.expected for case in cases if case not in failed), default=0)
     least = min(case.expected for case in failed)
     results = (given.get(case.arguments) for case in failed)
-    ends = {x if isinstance(x, int | float | np.number) else None for x in results}
+    ends: Any = {x if isinstance(x, int | float | np.number) else None for x in results}
     if least > found > 0 and (ends == {None} or len(ends) == 1 and found <= max(ends) < least):
         return known.wrong("ends_early", *verdict.details)
     return verdict

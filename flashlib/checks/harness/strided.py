@@ -1,5 +1,6 @@
 """Stand-ins for tensors whose elements lie apart in memory, as a check gives them to a launch."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class Out(NamedTuple):
 class Strided:
     """Stands for an input whose elements lie apart in memory, with nan between them; strides are in elements."""
 
-    def __init__(self, array, strides):
+    def __init__(self, array: np.ndarray, strides: tuple[int, ...]) -> None:
         self.array, self.shape, self.strides = np.asarray(array), np.shape(array), strides
 
     def __array__(self, dtype=None, copy=None):
@@ -37,29 +38,29 @@ def _apart(x):
     return "" if strides_of(x) == contiguous(x.shape) else f" with the strides {x.strides}"
 
 
-def contiguous(shape):
+def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the strides, in elements, of an array of this shape without gaps."""
     return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
 
 
-def strides_of(x):
+def strides_of(x: np.ndarray | Out | Strided) -> tuple[int, ...]:
     """Return the strides, in elements, that an Out, a Strided or an array has when it comes to the launch."""
     return contiguous(x.shape) if isinstance(x, np.ndarray) or x.strides is None else x.strides
 
 
-def extent(x):
+def extent(x: np.ndarray | Out | Strided) -> int:
     """Return how many elements it is from the first to the last, both counted."""
     if 0 in x.shape:
         return 0
     return 1 + sum((n - 1) * stride for n, stride in zip(x.shape, strides_of(x), strict=True))
 
 
-def offsets_of(shape, strides):
+def offsets_of(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     """Return where each element of an array lies, in elements from its first."""
     return sum(stride * n for stride, n in zip(strides, np.indices(shape), strict=True))
 
 
-def memory(x):
+def memory(x: np.ndarray | Strided) -> Callable[[np.ndarray], np.ndarray]:
     """Return the memory of an input as a function of offsets from its first element; nan beside its elements."""
     flat = np.full(extent(x), np.nan)
     flat[offsets_of(x.shape, strides_of(x))] = np.asarray(x)

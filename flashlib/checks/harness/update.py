@@ -4,12 +4,13 @@ Source: FlashAttention-2, Algorithm 1, lines 8-10.
 """
 
 import textwrap
+from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import repeat
 
 import numpy as np
 
-from flashlib.checks.engine import Finding, Measured, Program, attempt, defined, written
+from flashlib.checks.engine import Finding, Known, Measured, Program, attempt, defined, written
 from flashlib.checks.engine.values import same
 from flashlib.softmax import State, summarise_rows
 from flashlib.tiled import blocks
@@ -33,12 +34,12 @@ IN_FP32 = "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))"  # b
 STEP = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
-def program(signature, *before) -> Program:
+def program(signature: str, *before: str) -> Program:
     """Return the Program `def signature:` of the lines `before` and the update."""
     return defined(signature, *before, LINES, "return after")
 
 
-def looped(text, *, signature=STEP, before=(), **names) -> Program:
+def looped(text: str, *, signature: str = STEP, before: Sequence[str] = (), **names: object) -> Program:
     """Return the Program of a function that calls `step`, the update with lines before it.
 
     names: its globals beside np, `blocks` and `start`.
@@ -48,18 +49,18 @@ def looped(text, *, signature=STEP, before=(), **names) -> Program:
     return written(f"{step.source}\n\n\n{textwrap.dedent(text).strip()}", **names)
 
 
-def start(n_r, d, dtype=np.float32) -> State:
+def start(n_r: int, d: int, dtype: type = np.float32) -> State:
     """Return the State of n_r rows that have seen no key, as wide as in a kernel."""
     return summarise_rows(np.empty((n_r, 0), dtype), np.empty((0, d), dtype))
 
 
-def finished(state: State):
+def finished(state: State) -> tuple[np.ndarray, np.ndarray]:
     """Return O and lse of rows; 0 and -inf where they have seen no key."""
     divisor = np.where(state.l == 0, 1, state.l)
     return state.O_acc / divisor[:, None], state.m + np.log(divisor)
 
 
-def uses_scale(answer, known):
+def uses_scale(answer: Callable, known: Known) -> Callable:
     """Return answer, whose last argument is scale, with it found that scale changes nothing that it returns.
 
     known: a Known whose program is a right answer.

@@ -5,9 +5,12 @@ In Triton's interpreter each load and store comes past here with its addresses; 
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import contextlib
+from collections.abc import Iterable, Iterator
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.kernels import INTERPRETED, private_apis
@@ -28,9 +31,10 @@ class Watch:
     watched. after: the names of the tensors that torch wrote to after the last launch.
     """
 
-    def __init__(self, tensors):
+    def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
         self.sees = INTERPRETED
-        self.outside, self.stored, self.ours, self.tf32, self.refused = "", False, "", False, None
+        self.outside, self.stored, self.ours, self.tf32 = "", False, "", False
+        self.refused: tuple[str, object] | None = None
         self.launches = self.others = self.elsewhere = 0
         self.loads, self.masked, self.read, self.widest = (dict.fromkeys(tensors, 0) for _ in range(4))
         self._tensors, self._versions = tensors, _versions(tensors)
@@ -42,11 +46,11 @@ class Watch:
         self._known = list(self._storages.values())
 
     @property
-    def after(self):
+    def after(self) -> list[str]:
         now = _versions(self._tensors)
         return [name for name, version in self._versions.items() if now[name] != version]
 
-    def launched(self, function):
+    def launched(self, function: FunctionType) -> None:
         """Note the launch of the kernel that was made of a function."""
         self.launches += 1
         self._versions = _versions(self._tensors)
@@ -56,7 +60,7 @@ class Watch:
         if not module.startswith("flashlib."):
             self.refused = self.refused or refused(function)
 
-    def let(self, names, given, moved):
+    def let(self, names: Iterable[str], given: Iterable, moved: Iterable) -> None:
         """Let kernels reach the tensors among the arguments of a launch; moved: those of the interpreter's own."""
         self._known = list(self._storages.values())
         for name, X, Y in zip(names, given, moved, strict=False):
@@ -65,7 +69,9 @@ class Watch:
                 here = known._replace(start=_key(y)) if known else _Storage(_key(y), size, [(name, 0, size)], None)
                 self._known.append(here)
 
-    def lanes(self, pointers, size, mask, *, store=False, masked=True):
+    def lanes(
+        self, pointers: np.ndarray, size: int, mask: np.ndarray, *, store: bool = False, masked: bool = True
+    ) -> np.ndarray:
         """Note the addresses of a load or a store; return the mask without those that are nobody's.
 
         size: bytes of an element. masked: whether a mask was given.
@@ -160,7 +166,7 @@ def _tensors(x):
 
 
 @contextlib.contextmanager
-def watched(**tensors):
+def watched(**tensors: torch.Tensor) -> Iterator[Watch]:
     """Watch what is launched while this lasts; yields a Watch of the tensors, by name."""
     watch = Watch(tensors)
     changes = (private_apis.exchanged_in_interpreter if INTERPRETED else private_apis.exchanged_in_compiler)(watch)

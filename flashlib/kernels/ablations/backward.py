@@ -27,7 +27,9 @@ from flashlib.kernels.launch.inputs import check_attention, kernel_input, on_dev
 from flashlib.kernels.launch.load_store import Strides, load, store
 
 
-def prepare(Q, O, lse, dO) -> tuple:
+def prepare(
+    Q: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
     check_saved(Q, Q, O, dO, lse, None)  # only d of V counts
     problem = Problem.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
@@ -36,7 +38,11 @@ def prepare(Q, O, lse, dO) -> tuple:
         return lse.contiguous(), *prepared(prepare_launch(o, do, problem), o, do, lse, None, shape)
 
 
-def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **options) -> tuple:
+def dkv(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, dO: torch.Tensor,
+    rows: tuple[torch.Tensor, torch.Tensor, torch.Tensor], *, prepared: bool = True, transposed: bool = True,
+    early_dP: bool = True, **options: float | bool | None,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """Return dK and dV.
 
     rows: from `prepare`. options: causal, scale, B_r, B_c, num_warps, num_stages and descriptors, as in
@@ -54,14 +60,20 @@ def dkv(Q, K, V, dO, rows, *, prepared=True, transposed=True, early_dP=True, **o
     if grads[0].numel():
         with on_device_of(grads[0]):
             launch(*described(launch, *tensors)[:4], *rows, *grads, scale)
-    return tuple(X.to(Q.dtype) for X in grads)
+    dk, dv = (X.to(Q.dtype) for X in grads)
+    return dk, dv
 
 
-def dq(Q, K, V, dO, rows, *, in_registers=True, **options):
+def dq(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, dO: torch.Tensor,
+    rows: tuple[torch.Tensor, torch.Tensor, torch.Tensor], *, in_registers: bool = True,
+    **options: float | bool | None,
+) -> torch.Tensor:  # fmt: skip
     """Return dQ; arguments as in `dkv`."""
     tensors, scale, problem, config = _given(Q, K, V, dO, "dq", **options)
     grad = torch.empty_like(tensors[0], memory_format=torch.contiguous_format)
-    launch = dq_launch(*tensors, problem, config, in_registers)
+    q, k, v, do = tensors
+    launch = dq_launch(q, k, v, do, problem, config, in_registers)
     if launch:
         with on_device_of(grad):
             launch(*described(launch, *tensors)[:4], *rows[1:], grad, scale)

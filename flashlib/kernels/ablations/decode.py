@@ -21,7 +21,11 @@ from flashlib.kernels.launch.inputs import DTYPES, check_no_gradient, kernel_inp
 from flashlib.types import Attention
 
 
-def attention(Q, K, V, lengths=None, table=None, *, causal=False, scale=None, parts=None) -> Attention:
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor | None = None,
+    table: torch.Tensor | None = None, *, causal: bool = False, scale: float | None = None,
+    parts: int | None = None,
+) -> Attention:  # fmt: skip
     """Return what `decode.attention` returns, for a cache of 16 or 32 bits and at least one row of Q.
 
     The count of programs is kept from call to call, so calls of the same sizes must not run at the same time.

@@ -20,23 +20,26 @@ With all switches on it is rung 5. `python -m flashlib.bench.ladder` times it wi
 
 import math
 
+import torch
 import triton
 import triton.language as tl
 
 from flashlib.kernels.ladder import launch
+from flashlib.types import Attention
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 
 
 def attention(
-    Q, K, V, *, causal=False, scale=None, B_r=64, B_c=64, num_warps=4, num_stages=1,
-    late_division=True, parallel_rows=True, split_rows=True,
-):  # fmt: skip
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None,
+    B_r: int = 64, B_c: int = 64, num_warps: int = 4, num_stages: int = 1, late_division: bool = True,
+    parallel_rows: bool = True, split_rows: bool = True,
+) -> Attention:  # fmt: skip
     """Return Attention(O, lse); see `ladder.launch`.
 
     Source: FlashAttention, Algorithm 1, line 12; FlashAttention-2, sections 3.2 and 3.3.
     """
-    options = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    options: dict = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     switches = {"LATE_DIVISION": late_division, "PARALLEL_ROWS": parallel_rows, "SPLIT_ROWS": split_rows}
     options |= {"parallel_rows": parallel_rows, "switches": switches}
     return launch(_flash, Q, K, V, causal=causal, scale=scale, **options)

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import triton
 
@@ -33,10 +35,11 @@ class Cancelled(CompileError):
 class Wanted:
     """Whether an answer is still waited for. To be able to stop waiting, set WANTED to one, then ask."""
 
-    def __init__(self):
-        self.cancelled, self._end, self._lock = False, None, threading.Lock()
+    def __init__(self) -> None:
+        self.cancelled, self._lock = False, threading.Lock()
+        self._end: Callable[[], object] | None = None
 
-    def cancel(self):
+    def cancel(self) -> None:
         """End the process that works on the answer, from any thread; one that has not begun will not begin."""
         with self._lock:
             self.cancelled = True
@@ -44,7 +47,7 @@ class Wanted:
                 self._end()
 
     @contextlib.contextmanager
-    def ended_by(self, end):
+    def ended_by(self, end: Callable[[], object]) -> Iterator[None]:
         """Within, `cancel` calls `end`, which is called at once if it has been cancelled."""
         with self._lock:
             self._end = end
@@ -63,12 +66,13 @@ WANTED = contextvars.ContextVar("wanted", default=None)  # None: nobody will can
 class Compiler:
     """The process `kernels.compiler.worker`, started when first asked and kept: starting takes longest."""
 
-    def __init__(self):
-        self.process, self.lock = None, threading.Lock()
+    def __init__(self) -> None:
+        self.process: Any = None  # a Popen
+        self.lock = threading.Lock()
         self.sources = None  # that the process has read
         atexit.register(self.stop)
 
-    def ask(self, request) -> dict:
+    def ask(self, request: dict) -> dict:
         """Return the answer to one request; raise CompileError if none comes, Cancelled if WANTED was cancelled.
 
         Answers are kept where Triton keeps what it compiles, until a source or Triton changes: a minute's work of
@@ -112,7 +116,7 @@ class Compiler:
         whole = line.endswith("\n") and not wanted.cancelled
         return json.loads(line) if whole else self._ended(late.is_set(), wanted.cancelled)
 
-    def start(self):
+    def start(self) -> None:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         # Triton must compile, and this process must not see a GPU.
         env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
@@ -124,14 +128,14 @@ class Compiler:
             start_new_session=True,  # an interrupt of the notebook is not for it, and ptxas ends with it
         )  # fmt: skip
 
-    def kill(self):
+    def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signal.SIGKILL)
             else:
                 self.process.kill()
 
-    def stop(self):
+    def stop(self) -> None:
         if self.process:
             if self.process.poll() is None:
                 self.kill()
@@ -177,7 +181,7 @@ def _sources():
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def answered(request) -> dict:
+def answered(request: dict) -> dict:
     """Return the answer of `flashlib.kernels.compiler.worker` to a request; raise the error that it names."""
     gpu = MULTIPROCESSORS[request["capability"]].gpu
     became = _compiler.ask(request | {"room": gpu.block_sram, "sms": gpu.sms})

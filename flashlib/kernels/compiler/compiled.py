@@ -7,6 +7,7 @@
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,11 +78,11 @@ class Compiled:
         """The roles that warps have, with the registers of each; `registers` is what the program starts with."""
         return listings.roles(self.sass)
 
-    def loop(self, kind) -> str:
+    def loop(self, kind: str) -> str:
         """Return the loop over tiles in the listing `kind`, "ttgir", "ptx" or "sass"; "" if there is none."""
         return listings.inner_loop(kind, getattr(self, kind))
 
-    def counts(self, kind, *, loop=False) -> dict[str, int]:
+    def counts(self, kind: str, *, loop: bool = False) -> dict[str, int]:
         """Return how often each of listings.INSTRUCTIONS stands in "ptx" or "sass", or in its loop over tiles."""
         return listings.counts(kind, self.loop(kind) if loop else getattr(self, kind))
 
@@ -98,14 +99,16 @@ class Launch(NamedTuple):
     sass: str | None
 
 
-def fingerprint(listing) -> str:
+def fingerprint(listing: str) -> str:
     """Return the first 12 hex digits of a listing's SHA-256, whatever names it has; "" for none."""
     return hashlib.sha256(listings.without_names(listing).encode()).hexdigest()[:12] if listing else ""
 
 
 def report(
-    *, kernel="forward", d=128, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None,
-    num_stages=None, descriptors=None, capability=90, sass=True, shape=None,
+    *, kernel: str = "forward", d: int = 128, dtype: str = "bfloat16", causal: bool = False,
+    B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
+    descriptors: bool | None = None, capability: int = 90, sass: bool = True,
+    shape: tuple[int, int, int, int] | None = None,
 ) -> Compiled:  # fmt: skip
     """Compile a kernel for a GPU, and report the result; takes a second, three the first time, none when repeated.
 
@@ -128,8 +131,9 @@ def report(
 
 
 def launch(
-    *, kernel, d, shape, dtype="bfloat16", causal=False, B_r=None, B_c=None, num_warps=None, num_stages=None,
-    descriptors=None, capability=90, until="sass",
+    *, kernel: str, d: int, shape: tuple[int, int, int, int] | None, dtype: str = "bfloat16", causal: bool = False,
+    B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
+    descriptors: bool | None = None, capability: int = 90, until: str = "sass",
 ) -> Launch:  # fmt: skip
     """Return what a call would launch; arguments and errors as in `report`.
 
@@ -137,15 +141,15 @@ def launch(
     """
     sizes = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     registry.check_choice(until=(until, ("config", "ttgir", "sass")))
-    asked = _checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes)
-    found = _ask(*asked, until)
+    asked = *_checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes), until
+    found = _ask(*asked)
     if until == "config":
         return Launch(found["config"], None, None)
     sass = fingerprint(found["sass"]) if until == "sass" else None
     return Launch(found["config"], hash_of(found["ttgir"], found["compile_options"]), sass)
 
 
-def hash_of(ttgir, compile_options) -> str:
+def hash_of(ttgir: str, compile_options: Iterable[tuple[str, object]]) -> str:
     """Return the fingerprint of TTGIR and of the options that only the compiler sees, (name, value) in order."""
     return fingerprint("\n".join([ttgir, *(f"{name}={value}" for name, value in compile_options)]))
 
@@ -166,11 +170,12 @@ def _report(kernel, d, dtype, causal, capability, options, shape, sass):
     return made(became, **asked)
 
 
-def made(became, **asked) -> Compiled:
+def made(became: dict, **asked: str | int | bool) -> Compiled:
     """Return the Compiled of an answer. asked: kernel, d, dtype, causal and capability."""
     lists = {"notes": tuple(became["notes"]), "compile_options": tuple(map(tuple, became["compile_options"]))}
     rest = {name: value for name, value in became.items() if name not in ("config", "names")}
-    return Compiled(**asked, **rest | lists)
+    fields: dict = asked | rest | lists
+    return Compiled(**fields)
 
 
 def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:

@@ -1,13 +1,16 @@
 """What the compiler makes of kernels that are written in a notebook."""
 
 import base64
+from collections.abc import Callable
 
 from flashlib.inputs import check_counts
 from flashlib.kernels.compiler import client, compiled
 from flashlib.learner import pickling
 
 
-def reports(call, kind, *, d, dtype="bfloat16", causal=False, capability=90) -> list[compiled.Compiled]:
+def reports(
+    call: Callable, kind: str, *, d: int, dtype: str = "bfloat16", causal: bool = False, capability: int = 90
+) -> list[compiled.Compiled]:
     """Compile the kernels that a function launches, for any GPU, present or not, and report on each.
 
     call: takes Q, K, V of shape (B, H, N, d) and causal, if kind is "attention"; rows of d scores, if kind is

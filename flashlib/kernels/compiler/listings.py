@@ -63,7 +63,7 @@ SASS = re.compile(r"\s*/\*[0-9a-f]+\*/\s*(.*;)|(\.L_x_\d+:)")
 DEBUG = re.compile(r"\s*(\.loc|\.file|\.b\d+ |\$L__(tmp|func)|// (begin|end) inline asm)|\s*$")
 
 
-def readable(kind, text) -> str:
+def readable(kind: str, text: str) -> str:
     """Return a listing, as Triton or for SASS `nvdisasm -c` gives it, without what only debuggers read."""
     if kind == "ttgir":
         lines = (LOCATION.sub("", line) for line in text.splitlines() if not line.startswith("#loc"))
@@ -79,7 +79,7 @@ def readable(kind, text) -> str:
     return "\n".join(lines)
 
 
-def without_names(text) -> str:
+def without_names(text: str) -> str:
     """Return a listing of TTGIR or SASS without the names that only TTGIR has: the kernel's and the values'.
 
     Values are numbered in the order in which they are made: two loops may each have one of the same name.
@@ -95,7 +95,7 @@ def without_names(text) -> str:
     return VALUE.sub(number, NAME.sub("", text))
 
 
-def inner_loop(kind, text) -> str:
+def inner_loop(kind: str, text: str) -> str:
     """Return the loop over tiles, "" if there is none; of two, with and without a mask, the shorter: without.
 
     If there are more, they are the same two again, for a path that is rarely taken.
@@ -143,12 +143,12 @@ def _loops_by_label(kind, lines):
             waited = n + 1 if found and n - start <= 4 else None  # beside the wait at most a register is set
 
 
-def counts(kind, text) -> dict[str, int]:
+def counts(kind: str, text: str) -> dict[str, int]:
     """Return how often each of INSTRUCTIONS stands in a listing of PTX or SASS."""
     return {name: _count(getattr(forms, kind), text) for name, forms in INSTRUCTIONS.items()}
 
 
-def lines(kind, text, *names) -> str:
+def lines(kind: str, text: str, *names: str) -> str:
     """Return the lines of a listing of PTX or SASS that are one of these INSTRUCTIONS, or of all, in order."""
     wanted = re.compile("|".join(getattr(INSTRUCTIONS[name], kind) for name in names or INSTRUCTIONS))
     return "\n".join(line.strip() for line in text.splitlines() if wanted.search(line))
@@ -165,7 +165,7 @@ class Role(NamedTuple):
     used: int
 
 
-def roles(sass) -> list[Role]:
+def roles(sass: str) -> list[Role]:
     """Return the roles of a kernel in Gluon, in the order of its SASS; [] if all warps do the same."""
     _, *parts = re.split(r"\bUSETMAXREG\.\S+\s+(?:UP\d+, )?(0x[0-9a-f]+)", sass)
     found = []

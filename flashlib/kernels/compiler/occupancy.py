@@ -41,7 +41,7 @@ class Programs(NamedTuple):
     warps: int
 
 
-def programs(registers, shared, num_warps, capability) -> Programs:
+def programs(registers: int, shared: int, num_warps: int, capability: int) -> Programs:
     """Return how many programs fit on one multiprocessor.
 
     registers: of a thread; shared: bytes of a program. A warp gets registers in multiples of 256, from one of the

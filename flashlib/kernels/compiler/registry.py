@@ -4,7 +4,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import triton
@@ -15,6 +15,7 @@ from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.hopper import forward as hopper_forward
 from flashlib.kernels.hopper import ladder as hopper_ladder
+from flashlib.kernels.ladder import r8_descriptors
 from flashlib.kernels.launch.inputs import DTYPES, check_kernel_blocks, check_powers_of_two
 
 MAX_STAGES = 8
@@ -43,7 +44,7 @@ def kernels() -> dict[str, Kernel]:
         "softmax": Kernel(softmax.softmax),
     }
     found |= _rungs(ladder)
-    found["without_common_wait"] = Kernel(ladder.r8_descriptors.attention, options={"common_wait": False})
+    found["without_common_wait"] = Kernel(r8_descriptors.attention, options={"common_wait": False})
     for idea in ("late_division", "parallel_rows", "split_rows"):
         found[f"without_{idea}"] = Kernel(ablated.attention, options={idea: False})
     found |= {f"hopper_{name}": kernel for name, kernel in _rungs(hopper_ladder).items()}
@@ -60,13 +61,16 @@ def _rungs(package):
     return found
 
 
-def options_of(kernel) -> frozenset[str]:
+def options_of(kernel: str) -> frozenset[str]:
     """Return which of causal, B_r, B_c, num_warps, num_stages and descriptors a kernel takes."""
     taken = inspect.signature(kernels()[kernel].call).parameters
     return frozenset(taken) & {"causal", "B_r", "B_c", "num_warps", "num_stages", "descriptors"}
 
 
-def check(kernel, d, dtype, causal, capability, options, shape):
+def check(
+    kernel: str, d: int, dtype: str, causal: bool, capability: int, options: dict[str, int | bool],
+    shape: tuple[int, ...] | None,
+) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernel does not take; options: those that are not None."""
     check_choice(kernel=(kernel, kernels()))
     check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
@@ -96,7 +100,7 @@ def check(kernel, d, dtype, causal, capability, options, shape):
         check_counts(at_least=1, **dict(zip(("B", "H_q", "H_k", "N"), shape, strict=True)))
 
 
-def check_choice(**choices):
+def check_choice(**choices: tuple[object, Iterable]) -> None:
     """Raise ValueError if a value is not accepted; choices: name=(value, accepted)."""
     for name, (value, accepted) in choices.items():
         if isinstance(value, bool) or value not in list(accepted):

@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from typing import NoReturn
 
 import torch
 import triton
@@ -37,7 +38,7 @@ class Launches:
     those that only the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         def compile_only(kernel, *args, grid, warmup, **options):
             self.names.append(kernel.__name__)
             if self.name not in (None, kernel.__name__):
@@ -53,12 +54,14 @@ class Launches:
 
         run = private_apis.replace_run(compile_only)
 
-    def prepare(self, name, until):
-        self.name, self.names, self.until = name, [], until
-        self.compiled = self.options = self.compile_options = self.ttgir = None
+    def prepare(self, name: str | None, until: str) -> None:
+        self.name: str | None = name
+        self.names, self.until = [], until
+        self.compiled = self.options = self.compile_options = None
+        self.ttgir = ""
         self.log = io.StringIO()
 
-    def stop(self, ttgir):
+    def stop(self, ttgir: object) -> NoReturn:
         """Take the place of what makes LLVM's code from TTGIR."""
         self.ttgir = str(ttgir)
         raise Enough
@@ -68,13 +71,13 @@ class Enough(Exception):
     """The requested part is there."""
 
 
-def answer(launches, request) -> dict:
+def answer(launches: Launches, request: dict) -> dict:
     """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
     capability, room = request["capability"], request["room"]
     private_apis.pretend_gpu(capability)
     torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
-    tile_sizes.room = lambda device: tile_sizes.Room(
+    tile_sizes.room = lambda device: tile_sizes.Room(  # type: ignore[assignment]
         room, sms, tensor_cores=capability >= 80, tma=capability >= 90
     )
     launches.prepare(request["launched"], request["until"])
@@ -98,8 +101,8 @@ def answer(launches, request) -> dict:
     return asked | {
         "B_r": config[0],
         "B_c": config[1],
-        "registers": int(re.search(r"Used (\d+) registers", log)[1]),
-        "spilled": int(re.search(r"(\d+) bytes spill stores", log)[1]),
+        "registers": _number(r"Used (\d+) registers", log),
+        "spilled": _number(r"(\d+) bytes spill stores", log),
         "notes": re.findall(r"Potential Performance Loss: (.*)", log),
         "shared": compiled.metadata.shared,
         "num_warps": compiled.metadata.num_warps,
@@ -110,6 +113,10 @@ def answer(launches, request) -> dict:
         **asm,
         "sass": _sass(compiled) if request["until"] == "sass" else "",
     }
+
+
+def _number(pattern, log):
+    return int(re.search(pattern, log)[1])
 
 
 def _keys_of_a_tile(options):
@@ -165,7 +172,7 @@ def _sentence(error, own):
     return "CompileError", f"{INTERNAL}: {lines[-1].strip()}"
 
 
-def main():
+def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed must not come between the answers
     private_apis.show_ptxas()

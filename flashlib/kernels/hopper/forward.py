@@ -28,6 +28,7 @@ they take equally many. In each a consumer issues S = Q K^T, then P V of the til
 Source: FlashAttention-3 (Shah and others, 2024), sections 3.1 and 3.2.
 """
 
+import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -44,7 +45,10 @@ from flashlib.types import Attention
 HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
 
 
-def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: None = None,
+    scale: float | None = None,
+) -> Attention:  # fmt: skip
     """Return what `flashlib.kernels.forward.attention` returns, on a Hopper GPU, for some of its inputs.
 
     Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides

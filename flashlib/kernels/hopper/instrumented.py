@@ -79,7 +79,7 @@ class Recorded(NamedTuple):
     launched: dict
     again: Callable
 
-    def marks(self, program) -> dict[str, list]:
+    def marks(self, program: int) -> dict[str, list]:
         """Return [clock, number of the point] of each mark that a program wrote, in order, by role.
 
         Clocks count from the first mark of the program.
@@ -93,7 +93,10 @@ class Recorded(NamedTuple):
         return {name: sorted(found[name]) for name in sorted(found)}
 
 
-def attention(Q, K, V, *, rung="forward", causal=False, scale=None) -> Recorded:
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, rung: str = "forward", causal: bool = False,
+    scale: float | None = None,
+) -> Recorded:  # fmt: skip
     """Return what the kernel's own attention returns, and when what happened. rung: as in `instrument`."""
     made = instrument(rung)
     found: Attention = made.module.attention(Q, K, V, causal=causal, scale=scale)
@@ -104,7 +107,7 @@ def attention(Q, K, V, *, rung="forward", causal=False, scale=None) -> Recorded:
 
 
 @functools.cache
-def instrument(rung) -> Instrumented:
+def instrument(rung: str) -> Instrumented:
     """Return a kernel with marks. rung: "forward", or the name of a rung, such as "r1_alike"."""
     package = f"{__package__}.ladder" if rung != "forward" else __package__
     plain = importlib.import_module(f"{package}.{rung}")
@@ -127,7 +130,7 @@ def instrument(rung) -> Instrumented:
 class Recording:
     """Stands in a module where its kernel stood: launches the one with marks, with room for what they write."""
 
-    def __init__(self, kernel, points):
+    def __init__(self, kernel: JITFunction, points: list[Point]) -> None:
         self.kernel, self.points, self.launch = kernel, points, None
         self.__name__ = f"{kernel.__name__}_instrumented"  # plans are kept by name
         self.arg_names = [name for name in kernel.arg_names if name != "events"]

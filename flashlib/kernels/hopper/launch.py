@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from triton import JITFunction
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
@@ -56,7 +57,9 @@ class Plan(NamedTuple):
     launch: planning.Launch
     tiles: Tiles
 
-    def described(self, Q, K, V, O):
+    def described(
+        self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor
+    ) -> list[TensorDescriptor]:
         """Return the descriptors of Q, K, V and O."""
         rows = ROWS, self.tiles.B_C, self.tiles.B_C, ROWS
         return [describe(X, n) for X, n in zip((Q, K, V, O), rows, strict=True)]
@@ -65,7 +68,10 @@ class Plan(NamedTuple):
 PLANS = planning.Plans()
 
 
-def attention(kernel, Q, K, V, causal, mask, scale) -> Attention:
+def attention(
+    kernel: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object,
+    scale: float | None,
+) -> Attention:  # fmt: skip
     """Do what `forward.attention` does, with this kernel."""
     Q, K, V = as_autocast(Q, K, V)
     plan = plan_of(kernel, Q, K, V, causal, mask)
@@ -81,7 +87,9 @@ def attention(kernel, Q, K, V, causal, mask, scale) -> Attention:
     return Attention(O, lse)
 
 
-def plan_of(kernel, Q, K, V, causal, mask) -> Plan | None:
+def plan_of(
+    kernel: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object
+) -> Plan | None:
     """Return the plan for these tensors, None if O has no elements or there are no keys; raise if refused."""
     key = PLANS.key((Q, K, V), kernel.__name__, causal) if mask is None else None
     if key is not None and key in PLANS:
@@ -90,7 +98,7 @@ def plan_of(kernel, Q, K, V, causal, mask) -> Plan | None:
     return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal)))
 
 
-def check(Q, K, V, causal, mask):
+def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object) -> None:
     """Raise TypeError or ValueError for what the kernels do not take; the sentence names the module that does."""
     if INTERPRETED:
         raise ValueError(f"there is no GPU to run this kernel, which takes a Hopper GPU: call {PORTABLE}")
@@ -116,7 +124,7 @@ def check(Q, K, V, causal, mask):
             )
 
 
-def describable(X) -> bool:
+def describable(X: torch.Tensor) -> bool:
     """Return whether the copy unit can address X, (B, H, N, d)."""
     strides = [X.stride(axis) * X.element_size() for axis in range(3) if X.shape[axis] > 1]
     aligned = X.data_ptr() % 16 == 0 and all(stride > 0 and stride % 16 == 0 for stride in strides)
@@ -139,7 +147,7 @@ def _plan(kernel, Q, K, V, causal):
     return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
 
 
-def persistent(d, N_k, causal) -> bool:
+def persistent(d: int, N_k: int, causal: bool) -> bool:
     """Return whether there is a program for each multiprocessor, not for each row block.
 
     Causal blocks are of many lengths, and the GPU hands the next one to whoever is free first. That is worth
@@ -149,7 +157,7 @@ def persistent(d, N_k, causal) -> bool:
     return not causal or (d < 256 and N_k * d <= SHORT)
 
 
-def section(heads, size) -> int:
+def section(heads: int, size: int) -> int:
     """Return how many heads to work on at a time, a divisor: their K and V, `size` bytes each, stay in L2."""
     most = max(1, TOGETHER // size)
     return max(n for n in range(1, heads + 1) if heads % n == 0 and n <= most)
@@ -158,7 +166,7 @@ def section(heads, size) -> int:
 _Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
-def describe(X, rows):
+def describe(X: torch.Tensor, rows: int) -> TensorDescriptor:
     """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows; axes of size 1 have any stride."""
     strides = [stride if size > 1 else X.shape[3] for stride, size in zip(X.stride(), X.shape, strict=True)]
     strides[3] = 1

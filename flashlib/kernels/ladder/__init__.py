@@ -14,8 +14,11 @@ kernel to read. `kernels.ablations.forward` is r5 with each of FlashAttention-2'
 `python -m flashlib.bench.ladder` times them all.
 """
 
+from collections.abc import Callable
+
 import torch
 import triton
+from triton import KernelInterface
 
 from flashlib.inputs import check_counts, resolve_scale
 from flashlib.kernels.launch.inputs import (
@@ -31,8 +34,9 @@ MAX_HEADS = 65535  # the grid's second axis
 
 
 def launch(
-    kernel, Q, K, V, *, causal, scale, B_r, B_c, num_warps=4, num_stages=1,
-    parallel_rows=True, describe=lambda X, rows: X, switches=None,
+    kernel: KernelInterface, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool,
+    scale: float | None, B_r: int, B_c: int, num_warps: int = 4, num_stages: int = 1, parallel_rows: bool = True,
+    describe: Callable[[torch.Tensor, int], object] = lambda X, rows: X, switches: dict | None = None,
 ) -> Attention:  # fmt: skip
     """Check the inputs, run a rung's kernel with one program for each row block of each head, return O and lse.
 

@@ -9,7 +9,9 @@ from flashlib.kernels.launch.inputs import check_attention
 from flashlib.types import Attention
 
 
-def attention(Q, K, V, *, causal=False, scale=None):
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None
+) -> Attention:
     """Return Attention(O, lse); inputs and errors as in `ladder.launch`.
 
     lse is made from S as it is stored, so in the dtype of Q. It takes passes over S that `output` does without.
@@ -20,7 +22,9 @@ def attention(Q, K, V, *, causal=False, scale=None):
     return Attention(O, S.float().logsumexp(dim=-1))
 
 
-def output(Q, K, V, causal=False, scale=None):
+def output(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool = False, scale: float | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return O and the masked S; this is what is timed."""
     N_q, N_k = Q.shape[2], K.shape[2]
     S = Q @ K.mT * (scale or 1 / math.sqrt(Q.shape[-1]))  # (B, H, N_q, N_k)

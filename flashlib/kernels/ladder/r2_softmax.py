@@ -11,7 +11,9 @@ from flashlib.types import Attention
 MAX_BLOCK = 4096  # of a row, in one go; the second look at it finds it in cache
 
 
-def attention(Q, K, V, *, causal=False, scale=None):
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None
+) -> Attention:
     """Return Attention(O, lse); inputs and errors as in `ladder.launch`.
 
     S and P are stored in the dtype of Q; lse is made from S as it is stored.

@@ -2,17 +2,22 @@
 
 import math
 
+import torch
 import triton
 import triton.language as tl
 
 from flashlib.kernels.ladder import launch
+from flashlib.types import Attention
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 
 
-def attention(Q, K, V, *, causal=False, scale=None, B_r=64, B_c=64, num_warps=4, num_stages=1):
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None,
+    B_r: int = 64, B_c: int = 64, num_warps: int = 4, num_stages: int = 1,
+) -> Attention:  # fmt: skip
     """Return Attention(O, lse); see `ladder.launch`. Source: FlashAttention-2, section 3.1 (causal masking)."""
-    options = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
+    options: dict = {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
     return launch(_flash_causal, Q, K, V, causal=causal, scale=scale, **options)
 
 

@@ -1,6 +1,7 @@
 """The layout of a cache of keys and values: contiguous or in pages, in the dtype of Q or in fp8."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,7 +19,11 @@ class Layout(NamedTuple):
     fp8: bool
 
 
-def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, names=("Q", "K", "V"), like=None) -> Layout:
+def check_cache(
+    X: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor | None, table: torch.Tensor | None,
+    k_scale: torch.Tensor | None, v_scale: torch.Tensor | None, *, names: tuple[str, str, str] = ("Q", "K", "V"),
+    like: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> Layout:  # fmt: skip
     """Return the layout of a cache; raise TypeError or ValueError unless it fits X, (B, H, N, d).
 
     K: (B, H_k, N, d) and V: (B, H_k, N, d_v), or pages, (pages, H_k, page, d) and (pages, H_k, page, d_v), page a
@@ -35,12 +40,12 @@ def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, names=("Q", "K", "
         check_tensor("table", table, (B, None), "(B, most)", torch.int32, **of)
         if lengths is None:
             raise ValueError("lengths is None; a cache in pages needs the tokens of each sequence, (B,) of int32")
-    first, H_k, page, _ = K.shape if K.ndim == 4 else (None,) * 4
+    shape: Any = K.shape if K.ndim == 4 else (None,) * 4
+    first, H_k, page, _ = shape
     axes = "(B, H_k, N, {})" if table is None else "(pages, H_k, page, {})"
     for name, cache, d, rows in zip(names[1:], (K, V), ("d", "d_v"), like or (None, None), strict=True):
         of_rows = (H_k, page, None) if rows is None else (rows.shape[1], page, rows.shape[3])
-        shape = B if table is None else first, *of_rows
-        check_tensor(name, cache, shape, axes.format(d), X.dtype, FP8, **of)
+        check_tensor(name, cache, (B if table is None else first, *of_rows), axes.format(d), X.dtype, FP8, **of)
     if table is not None and (page == 0 or page & (page - 1)):
         raise ValueError(f"{names[1]} has pages of {page} keys; pass pages of a power of two, e.g. 16 or 64")
     for name, scale, cache in (("k_scale", k_scale, K), ("v_scale", v_scale, V)):
@@ -58,7 +63,9 @@ def check_cache(X, K, V, lengths, table, k_scale, v_scale, *, names=("Q", "K", "
     )
 
 
-def check_tensor(name, X, shape, axes, *dtypes, **of):
+def check_tensor(
+    name: str, X: object, shape: Sequence[int | None], axes: str, *dtypes: torch.dtype, **of: torch.Tensor
+) -> None:
     """Raise TypeError or ValueError unless X is a tensor of this shape, of one of these dtypes, where `of` is.
 
     shape: None for axes of any length; axes: what they are.

@@ -4,7 +4,10 @@ import contextlib
 import functools
 import math
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
+from typing import NoReturn
 
 import torch
 from torch.autograd import forward_ad
@@ -20,14 +23,14 @@ DISABLED = {}  # {function: the same, which torch.compile does not look into}
 MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles above 256 do not fit a GPU
 
 
-def check_device(**tensors):
+def check_device(**tensors: torch.Tensor) -> None:
     """Raise ValueError unless kernels can reach the tensors."""
     for name, X in tensors.items():
         if X.device.type != "cuda" and not (INTERPRETED and X.device.type == "cpu"):
             raise ValueError(f"{name} is on {X.device}, where no kernel runs: {name}.to({DEVICE!r})")
 
 
-def check_no_gradient(**tensors):
+def check_no_gradient(**tensors: torch.Tensor) -> None:
     """Raise ValueError if a kernel that has no backward is asked for a gradient."""
     for name, X in tensors.items():
         if X.requires_grad and torch.is_grad_enabled():
@@ -37,7 +40,7 @@ def check_no_gradient(**tensors):
             )
 
 
-def refuse_tangents(*_):
+def refuse_tangents(*_: object) -> NoReturn:
     """Raise RuntimeError: nothing here computes derivatives in forward mode."""
     raise RuntimeError(
         "there is no kernel for derivatives in forward mode (torch.func.jvp, jacfwd, hessian, forward_ad): "
@@ -45,7 +48,7 @@ def refuse_tangents(*_):
     )
 
 
-def have_memory(*tensors) -> bool:
+def have_memory(*tensors: torch.Tensor | None) -> bool:
     """Return whether kernels can read the tensors: none is a batch of torch.func.vmap or stands in for another."""
     try:
         for X in tensors:
@@ -56,7 +59,7 @@ def have_memory(*tensors) -> bool:
     return True
 
 
-def uncompiled(f):
+def uncompiled(f: Callable) -> Callable:
     """Return f so that torch.compile does not trace it: it runs as it is, between two graphs."""
 
     @functools.wraps(f)
@@ -70,7 +73,7 @@ def uncompiled(f):
     return run
 
 
-def check_readable(**tensors):
+def check_readable(**tensors: torch.Tensor | None) -> None:
     """Raise RuntimeError unless the tensors are numbers that kernels can read, and no more than that."""
     given = [X for X in tensors.values() if X is not None]
     if in_forward_mode() and any(forward_ad.unpack_dual(X).tangent is not None for X in given):
@@ -83,7 +86,7 @@ def check_readable(**tensors):
             )
 
 
-def check_deterministic(deterministic):
+def check_deterministic(deterministic: bool) -> None:
     """Raise or warn, as torch.use_deterministic_algorithms asks, where the order of sums may change."""
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True for two passes, False for one that adds")
@@ -98,7 +101,7 @@ def check_deterministic(deterministic):
     warnings.warn(message, stacklevel=3)
 
 
-def as_autocast(*tensors):
+def as_autocast(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Return the tensors as torch.autocast casts what other operations take: floating tensors, except fp64."""
     if not (torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu")):
         return tensors
@@ -115,8 +118,10 @@ def _as_autocast(X):
 
 
 def check_attention(
-    Q, K, V, causal, *, head_dims=HEAD_DIMS, grouped=False, differentiable=False, values=False
-):  # fmt: skip
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, *,
+    head_dims: range | tuple[int, ...] = HEAD_DIMS, grouped: bool = False, differentiable: bool = False,
+    values: bool = False,
+) -> None:  # fmt: skip
     """Raise TypeError or ValueError unless the kernels take these Q, K, V and this mask.
 
     head_dims: the accepted d. grouped: whether Q may have more heads than K and V, a multiple of theirs.
@@ -139,7 +144,7 @@ def check_attention(
             raise ValueError(f"{name} is {d}; the kernel takes {accepted}: pad {tensors}")
 
 
-def sink_tensor(sink, Q):
+def sink_tensor(sink: float | torch.Tensor, Q: torch.Tensor) -> torch.Tensor:
     """Return a sink as a tensor on the device of Q, () or (H_q,).
 
     Raises ValueError for another shape or a number that is too large, TypeError for what is neither a number nor a
@@ -160,7 +165,7 @@ def sink_tensor(sink, Q):
     return sink.to(Q.device)
 
 
-def check_powers_of_two(low, high, **sizes):
+def check_powers_of_two(low: int, high: int, **sizes: int) -> None:
     """Raise TypeError or ValueError unless every size is a power of two from low to high."""
     accepted = [2**n for n in range(low.bit_length() - 1, high.bit_length())]
     for name, size in sizes.items():
@@ -170,12 +175,12 @@ def check_powers_of_two(low, high, **sizes):
             raise ValueError(f"{name} is {size}; the kernel takes {', '.join(map(str, accepted))}")
 
 
-def check_kernel_blocks(**sizes):
+def check_kernel_blocks(**sizes: int) -> None:
     """Raise TypeError or ValueError unless every block size is a power of two a kernel can hold."""
     check_powers_of_two(MIN_BLOCK, MAX_BLOCK, **sizes)
 
 
-def kernel_input(X):
+def kernel_input(X: torch.Tensor) -> torch.Tensor:
     """Return X as a kernel takes it: its last axis contiguous and, in the interpreter, bfloat16 as float32.
 
     Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards. A lazy
@@ -189,7 +194,7 @@ def kernel_input(X):
     return X if X.stride(-1) == 1 else X.contiguous()
 
 
-def on_device_of(X):
+def on_device_of(X: torch.Tensor) -> AbstractContextManager:
     """Return a context in which Triton launches on the device of X, which need not be the current one."""
     here = not X.is_cuda or X.device.index == torch.cuda.current_device()
     return NO_DEVICE_SWITCH if here else torch.cuda.device(X.device)

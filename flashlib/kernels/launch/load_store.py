@@ -19,7 +19,7 @@ class HeadDims(NamedTuple):
     D_V: tl.constexpr
 
     @classmethod
-    def of(cls, d, d_v):
+    def of(cls, d: int, d_v: int) -> "HeadDims":
         """Return the HeadDims of two whole numbers; products take at least 16."""
         D, D_V = (max(16, triton.next_power_of_2(n)) for n in (d, d_v))
         return cls(*map(tl.constexpr, (d, D, d_v, D_V)))

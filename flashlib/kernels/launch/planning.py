@@ -5,21 +5,25 @@ that depends only on shapes, strides and dtypes is therefore decided once and ke
 """
 
 import weakref
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeVar
 
 import torch
 import triton
+from triton import KernelInterface
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.inputs import check_counts
 from flashlib.kernels import private_apis
 from flashlib.kernels.launch import tile_sizes
 from flashlib.kernels.launch.inputs import check_kernel_blocks, check_powers_of_two
-from flashlib.masks import check_mask
+from flashlib.masks import Mask, check_mask
 
+P = TypeVar("P")  # a plan: each module has its own
 UNIT = 16  # elements; a kernel that gets strides in units of 16 knows that what it loads is aligned
 
 
-def launch_options(B_r, B_c, num_warps, num_stages) -> dict:
+def launch_options(B_r: int | None, B_c: int | None, num_warps: int | None, num_stages: int | None) -> dict:
     """Return what is not None, named as in a Config; raise TypeError or ValueError for what no kernel takes."""
 
     def given(**options):
@@ -32,7 +36,7 @@ def launch_options(B_r, B_c, num_warps, num_stages) -> dict:
     return {name: int(value) for name, value in options.items()}  # Triton takes no NumPy integer
 
 
-def resolve_descriptors(descriptors, *tensors, worthwhile=True) -> bool:
+def resolve_descriptors(descriptors: bool | None, *tensors: torch.Tensor, worthwhile: bool = True) -> bool:
     """Return whether to use descriptors: as given, or where worthwhile; raise if True and impossible.
 
     worthwhile: whether they gain time, where the GPU has TMA.
@@ -69,7 +73,7 @@ def _describable(X) -> bool:
     return X.data_ptr() % 16 == 0 and all(n > 0 and n % 16 == 0 for n in sides)
 
 
-def describe(X, rows, D):
+def describe(X: torch.Tensor, rows: int, D: int) -> TensorDescriptor:
     """Return the descriptor of X for tiles of `rows` rows, X being as `resolve_descriptors` accepts it."""
     strides = b, h, n, _ = X.stride()
     if (b | h | n) % UNIT or not (b and h and n):  # seldom, and all that looking at each axis is worth
@@ -80,7 +84,7 @@ def describe(X, rows, D):
 _Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
-def in_units(*tensors) -> tuple[int, list[int]]:
+def in_units(*tensors: torch.Tensor) -> tuple[int, list[int]]:
     """Return a unit, UNIT or 1, and in it the strides of batch, head and row of one tensor after the other."""
     strides = [stride for X in tensors for stride in X.stride()[:3]]
     unit = UNIT if all(stride % UNIT == 0 for stride in strides) else 1
@@ -97,7 +101,7 @@ class Plans(dict):
     MOST = 4096  # sizes that change with every call are never met again
     KINDS = {bool, int, str, type, type(None)}  # of an option
 
-    def key(self, tensors, *options):
+    def key(self, tensors: Sequence[Any], *options: object) -> tuple | None:
         """Return the key of a call; None where it must be checked each time.
 
         That is, for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of
@@ -116,7 +120,7 @@ class Plans(dict):
         except (AttributeError, RuntimeError):
             return None
 
-    def keep(self, key, plan):
+    def keep(self, key: Hashable, plan: P) -> P:
         if len(self) >= self.MOST:
             self.clear()
         if key is not None:
@@ -139,10 +143,10 @@ class PlansOfMasks:
     a mask like these may be made anew for each call.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.of_none, self.of_values, self.of_masks = Plans(), Plans(), weakref.WeakKeyDictionary()
 
-    def of(self, mask) -> Plans:
+    def of(self, mask: Mask | None) -> Plans:
         """Return the plans for a mask; raise TypeError if it is not a mask."""
         if mask is None:
             return self.of_none
@@ -161,7 +165,9 @@ class Launch:
     tensors of the same dtypes and alignment.
     """
 
-    def __init__(self, kernel, grid, sizes, constants, config):
+    def __init__(
+        self, kernel: KernelInterface, grid: int, sizes: tuple, constants: dict, config: dict[str, int]
+    ) -> None:
         self.kernel, self.grid, self.sizes = kernel, (grid, 1, 1), sizes
         self.constants, self.config = constants, config
         values = constants | config

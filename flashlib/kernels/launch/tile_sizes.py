@@ -6,6 +6,7 @@ there is no mask.
 """
 
 import math
+from collections.abc import Callable, Collection
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -68,11 +69,11 @@ class Sparsity(NamedTuple):
     sides: tuple = ()
     bits: bool = False
 
-    def has_bits(self, config) -> bool:
+    def has_bits(self, config: Config) -> bool:
         """Return whether tiles of this Config load bits: for such a mask, or where they have parts of blocks."""
         return self.bits or any(B_r % config.B_R or B_c % config.B_C for B_r, B_c in self.sides)
 
-    def fitting(self, config) -> Config:
+    def fitting(self, config: Config) -> Config:
         """Return a Config with keys in a tile for these blocks, and two stages for bits.
 
         With a stage more, what bits take of shared memory would cost a multiprocessor one of its programs.
@@ -114,7 +115,10 @@ NO_TENSOR_CORES_BACKWARD = {
 }
 
 
-def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, sparsity=DENSE, **asked) -> Config:
+def default(
+    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, *, causal: bool, N_q: int, N_k: int,
+    heads: int, sparsity: Sparsity = DENSE, **asked: int,
+) -> Config:  # fmt: skip
     """Return the Config of the forward pass, made smaller until it fits what a program has on this device.
 
     asked: numbers of the Config that the caller chose; only the others are made smaller.
@@ -135,11 +139,15 @@ def default(D, dtype, descriptors, device, *, causal, N_q, N_k, heads, sparsity=
     return fitted(config, shared, gpu.shared, keep=asked)
 
 
-def backward(D, dtype, descriptors, device, **asked) -> Backward:
+def backward(D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, **asked: int) -> Backward:
     """Return the Configs of the backward passes, made smaller until each fits, as `default` does."""
     gpu = room(device)
     passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
-    taken = Backward(shared_bytes_dkv, shared_bytes_dq, partial(shared_bytes_dkv, with_dq=True))
+    taken: tuple[Callable[..., int], ...] = (
+        shared_bytes_dkv,
+        shared_bytes_dq,
+        partial(shared_bytes_dkv, with_dq=True),
+    )
     return Backward(
         *(
             fitted(config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), gpu.shared, keep=asked)
@@ -154,7 +162,7 @@ def _table(gpu, dtype, descriptors, hopper, ampere, no_tensor_cores):
     return hopper if descriptors else ampere
 
 
-def fitted(config, shared, room, *, keep=()) -> Config:
+def fitted(config: Config, shared: Callable[[Config], int], room: float, *, keep: Collection[str] = ()) -> Config:
     """Return config with fewer stages, then keys, then rows, so that it takes at most `room` bytes if it can.
 
     shared(config): the bytes of shared memory that it takes. keep: the names of what stays as it is.
@@ -174,26 +182,26 @@ def fitted(config, shared, room, *, keep=()) -> Config:
 BARRIERS = 1024  # bytes, and the like
 
 
-def shared_bytes(config, D, itemsize, *, bits=False) -> int:
+def shared_bytes(config: Config, D: int, itemsize: int, *, bits: bool = False) -> int:
     """Return the bytes of shared memory a program takes at most: Q_i, each stage's K_j and V_j, a mask's bits."""
     for_bits = 2 * config.B_R * config.B_C // 8 if bits else 0
     return (config.B_R + 2 * config.num_stages * config.B_C) * D * itemsize + BARRIERS + for_bits
 
 
-def shared_bytes_dkv(config, D, itemsize, *, with_dq=False) -> int:
+def shared_bytes_dkv(config: Config, D: int, itemsize: int, *, with_dq: bool = False) -> int:
     """Return the same for the pass of dK and dV: K_j and V_j, each stage's Q_i and dO_i; with dQ, dS and dQ_i."""
     streamed = 2 * config.num_stages * config.B_R * (D * itemsize + 4)  # lse and delta too, in fp32
     for_dq = (config.B_C * itemsize + D * 4) * config.B_R if with_dq else 0
     return 2 * config.B_C * D * itemsize + streamed + for_dq + BARRIERS
 
 
-def shared_bytes_dq(config, D, itemsize) -> int:
+def shared_bytes_dq(config: Config, D: int, itemsize: int) -> int:
     """Return the same for the pass of dQ: Q_i and dO_i, and each stage's K_j and V_j."""
     return 2 * (config.B_R + config.num_stages * config.B_C) * D * itemsize + BARRIERS
 
 
 @cache  # the driver takes a millisecond to answer
-def room(device) -> Room:
+def room(device: torch.device) -> Room:
     """Return what the GPU of a torch.device has."""
     if device.type != "cuda":
         return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time

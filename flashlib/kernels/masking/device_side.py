@@ -40,7 +40,7 @@ class Masking(NamedTuple):
     variant: Variant | None = None
 
     @property
-    def scored(self):
+    def scored(self) -> tl.constexpr:
         """Whether scores are changed."""
         return tl.constexpr(self.variant is not None and len(self.variant.scores) > 0)
 

@@ -8,12 +8,14 @@ can ask (a union, a function without a kernel) is asked once for each score by t
 
 import functools
 import weakref
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import triton
 import triton.language as tl
+from triton import KernelInterface
 
 from flashlib import masks
 from flashlib.kernels.launch import planning, tile_sizes
@@ -41,7 +43,7 @@ class Asked(NamedTuple):
     transposed: bool = False
 
     @property
-    def place(self):
+    def place(self) -> masks.Place:
         return masks.Place(self.N_q, self.N_k)
 
 
@@ -52,22 +54,24 @@ class Parts(NamedTuple):
     change: tuple
 
 
-def checked(mask, causal, Q, K):
+def checked(
+    mask: masks.Mask | None, causal: bool, Q: torch.Tensor, K: torch.Tensor
+) -> tuple[masks.Mask | None, bool]:
     """Return (mask, causal) as kernels take them: None for a mask that hides no more than causal says.
 
     Raises TypeError or ValueError unless kernels take the mask for these tensors.
     """
     if mask is None:
         return None, causal
-    fitted = masks.fitted(mask, causal, *Q.shape[:3], K.shape[2])
-    hide, change = parts(fitted)
+    B, H, N_q = Q.shape[:3]
+    hide, change = parts(masks.fitted(mask, causal, B, H, N_q, K.shape[2]))
     if not change and all(part == masks.causal() for part in hide):
         return None, bool(hide)
     check_change(change)
     return mask, causal
 
 
-def check_change(change):
+def check_change(change: Iterable[masks.Mask]) -> None:
     """Raise ValueError unless kernels can change scores as these masks do."""
     if any(isinstance(part, masks.Score) and part.kernel is None for part in change):
         raise ValueError(
@@ -76,7 +80,7 @@ def check_change(change):
         )
 
 
-def parts(mask) -> Parts:
+def parts(mask: masks.Mask) -> Parts:
     """Return the parts of an intersection."""
     if isinstance(mask, masks.Both):
         of = [parts(part) for part in mask.parts]
@@ -86,7 +90,7 @@ def parts(mask) -> Parts:
     return Parts(() if type(mask) is masks.Mask else (mask,), ())
 
 
-def of(mask, causal, asked) -> tuple[MaskArgs | None, Masking]:
+def of(mask: masks.Mask | None, causal: bool, asked: Asked) -> tuple[MaskArgs | None, Masking]:
     """Return the numbers and the code of a mask that `checked` returned, see `device_side`."""
     if mask is None:
         return None, Masking(tl.constexpr(causal))
@@ -102,7 +106,7 @@ def of(mask, causal, asked) -> tuple[MaskArgs | None, Masking]:
     return args, Masking(tl.constexpr(False), variant)
 
 
-def sparsity(mask, causal, N_q, N_k) -> tile_sizes.Sparsity:
+def sparsity(mask: masks.Mask | None, causal: bool, N_q: int, N_k: int) -> tile_sizes.Sparsity:
     """Return the sparsity that tile sizes depend on; dense where rows do not see intervals."""
     if mask is None:
         return tile_sizes.DENSE
@@ -130,12 +134,12 @@ def _bounds(hide, asked) -> Found | None:
     if each[0] is None:
         return None
     if asked.transposed:
-        each = [_rows(*keys, asked.N_k) for keys in each]
+        each = [_rows(first, end, asked.N_k) for first, end in each]
     first, end = (torch.from_numpy(np.stack(X).astype(np.int32)).to(asked.device) for X in zip(*each, strict=True))
     return intervals(first, end, asked)
 
 
-def intervals(first, end, asked) -> Found:
+def intervals(first: torch.Tensor, end: torch.Tensor, asked: Asked) -> Found:
     """Return the Found of bounds of rows, or of keys if transposed: (B or 1, N), int32, on any device.
 
     The CPU does not wait for them.
@@ -207,7 +211,7 @@ def _of_whole_tiles(part, asked):
     return isinstance(part, masks.Blocks) and not (part.B_r % asked.B_R or part.B_c % asked.B_C)
 
 
-def sees(part, asked):
+def sees(part: masks.Mask, asked: Asked) -> tuple[KernelInterface, tuple | None]:
     """Return the function that says which scores a mask sees, and its numbers; see `device_side`."""
     N_k, device = asked.N_k, asked.device
     match part:
@@ -230,13 +234,13 @@ def sees(part, asked):
     return in_bits(words_of(part, asked), 1, asked)
 
 
-def in_bits(words, rows, asked):
+def in_bits(words: torch.Tensor, rows: int, asked: Asked) -> tuple[KernelInterface, tuple]:
     """Return the function of a mask that is kept in words, and its numbers; rows: how many share a line."""
     strides = (0 if n == 1 else stride for n, stride in zip(words.shape[:2], words.stride(), strict=False))
     return device_side.in_bits, (words, *strides, words.stride(2), rows, asked.N_q, asked.N_k)
 
 
-def words_of(mask, asked):
+def words_of(mask: masks.Mask, asked: Asked) -> torch.Tensor:
     """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 32)) of int32.
 
     They are kept with the mask, for all passes and tiles. Raises ValueError if a head takes 2^31 words.
@@ -250,7 +254,7 @@ def words_of(mask, asked):
     return of[sizes]
 
 
-def apart(hide, asked) -> Asked:
+def apart(hide: Iterable[masks.Mask], asked: Asked) -> Asked:
     """Return `asked` with one batch and one head, if these masks do not tell them apart."""
     B, H = any(part.asks_batch for part in hide), any(part.asks_head for part in hide)
     return asked._replace(B=asked.B if B else min(asked.B, 1), H=asked.H if H else min(asked.H, 1))
@@ -274,7 +278,7 @@ def _words(mask, asked):
     return torch.cat(lines, dim=2)
 
 
-def packed(sees):
+def packed(sees: torch.Tensor) -> torch.Tensor:
     """Return booleans (..., n) as words of int32, at least one, each of 32; the first is in the lowest bit."""
     n = sees.shape[-1]
     powers = (2 ** torch.arange(8, device=sees.device)).to(torch.uint8)
@@ -313,7 +317,7 @@ def _table(hide, asked) -> Found:
     return Found(None, Table(counts, index, *strides, most), order)
 
 
-def scores(change, asked):
+def scores(change: Iterable[masks.Mask], asked: Asked) -> tuple[tuple[Change, ...], tuple]:
     """Return a Change for each mask, one after the other, and their numbers."""
     each = [_changes(part, asked) for part in change]
     return tuple(Change(*functions) for functions, _ in each), tuple(numbers for _, numbers in each)

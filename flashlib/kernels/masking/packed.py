@@ -17,7 +17,7 @@ ROWS = 256  # for each program
 MASKING = Masking(tl.constexpr(False), Variant(device_side.loaded, (), ()))  # what kernels are compiled for
 
 
-def mask_args(cu_q, cu_k, causal, asked) -> MaskArgs:
+def mask_args(cu_q: torch.Tensor, cu_k: torch.Tensor, causal: bool, asked: host_side.Asked) -> MaskArgs:
     """Return the mask's numbers for a pass; asked: as in `host_side.of`, with one batch that holds all sequences.
 
     cu_q, cu_k: (B + 1,), contiguous, of one integer dtype or two, on the device of `asked`.

@@ -1,19 +1,20 @@
 """The exercises of chapter 04."""
 
 import math
+from collections.abc import Callable
 from numbers import Rational
 
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, Finding, examine, exercise, noted, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
 from flashlib.checks.engine.values import describe_value, same
 
 CLOSE = 1e-10  # relative error of fp64
 
 
 @exercise(title="How long a text fits?", minutes=5, difficulty="easy")
-def longest(answer, known):
+def longest(answer: Callable, known: Known) -> Verdict:
     fixed = [
         _fits("one matrix of one item, twice", 2, 1, 1),
         _fits("a capacity that is used to the last byte", 2400, 3, 4),
@@ -45,7 +46,7 @@ def _is_whole(N, *_):
 
 
 @exercise(title="A sliding window", minutes=10, difficulty="easy")
-def window(answer, known):
+def window(answer: Callable, known: Known) -> Verdict:
     fixed = [
         _seen("one query and one key", 1, 1, 1),
         _seen("as many queries as keys", 4, 4, 2),
@@ -76,7 +77,7 @@ def _is_mask(mask, *_):
 
 
 @exercise(title="Causal attention", minutes=20, difficulty="medium")
-def causal_attention(answer, known):
+def causal_attention(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(3)
     K, V = -1 - rng.random((4, 2)).round(3) / 100, rng.random((4, 2)).round(2)
     K[3] = 1  # hidden from all but the last query, and above all that the others see

@@ -1,10 +1,11 @@
 """The exercises of chapter 08."""
 
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import gradient
 from flashlib.checks.harness.gradient import softmax
 from flashlib.checks.harness.metered import held
@@ -13,7 +14,7 @@ INF = np.inf
 KB = 1024
 
 
-def lean(answer, limit):
+def lean(answer: Callable, limit: int) -> Callable:
     """Return answer; more than `limit` bytes held at once are found."""
 
     @wraps(answer)
@@ -29,7 +30,7 @@ def lean(answer, limit):
 
 
 @exercise(title="One number for each row", minutes=5, difficulty="easy")
-def delta(answer, known):
+def delta(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
         _rows(rng, "one row of one", 1, 1),
@@ -60,7 +61,7 @@ def _rows(rng, words, N_q, d, size=1, dtype=float):
 
 
 @exercise(title="The gradient of V", minutes=5, difficulty="easy")
-def grad_V(answer, known):
+def grad_V(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     plain = [
         _weights(rng, "one query and one key", 1, 1, 1),
@@ -95,7 +96,7 @@ def _P(rng, N_q, N_k, hidden, dtype):
 
 
 @exercise(title="Back through the softmax", minutes=15, difficulty="medium")
-def grad_S(answer, known):
+def grad_S(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(2)
     plain = [
         _through_softmax(rng, "one query and two keys", 1, 2),
@@ -133,7 +134,7 @@ def _through_softmax(rng, words, N_q, N_k, hidden=0, size=1, dtype=float):
     difficulty="medium",
     program=gradient.tile_of_P("my_recompute_P(Q_i, K_j, lse_i, scale)", "seen = lse_i[:, None] > -np.inf"),
 )
-def recompute_P(answer, known):
+def recompute_P(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(3)
     plain = [
         _tile(rng, "1 row and 1 of 2 keys", 1, 2, 1, 1),
@@ -171,7 +172,7 @@ def _tile(rng, words, B_r, N_k, B_c, d, offset=0, hidden=0, dtype=float, scale=0
     return Case(words, (*arguments, scale), softmax(S)[:, -B_c:], 1e-9 if dtype is float else 1e-5)
 
 
-def drawn_scale(rng):
+def drawn_scale(rng: np.random.Generator) -> float:
     """Return a scale that is drawn, not 1."""
     return int(rng.integers(1, 10)) / 10
 

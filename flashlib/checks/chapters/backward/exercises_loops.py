@@ -1,12 +1,13 @@
 """The exercises of chapter 08 on loops over blocks."""
 
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
 from flashlib import naive
 from flashlib.checks.chapters.backward.exercises import KB, drawn_scale, lean
-from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.engine.values import describe_value
 from flashlib.checks.harness import gradient, sizes
 from flashlib.checks.harness.metered import MeteredArray
@@ -15,7 +16,7 @@ from flashlib.tiled import blocks
 MANY = 256  # rows that are too many to be loaded at once
 
 
-def in_blocks(answer, names, at, limit):
+def in_blocks(answer: Callable, names: dict[int, str], at: int, limit: int) -> Callable:
     """Return lean answer with some arguments, {position: name}, in slow memory if they have many rows.
 
     at: the position of the block size, the most rows that may be loaded at once.
@@ -55,7 +56,7 @@ DQ = gradient.dq_loop("my_dq_rows(Q_i, dO_i, lse_i, delta_i, K, V, B_c, scale)",
 
 
 @exercise(title="dQ of one row block", minutes=20, difficulty="medium", program=DQ)
-def dq_rows(answer, known):
+def dq_rows(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(4)
     plain = [
         _row_block(rng, "1 row and 2 keys in blocks of 1", 1, 2, 1, 1),
@@ -92,7 +93,7 @@ DKV = gradient.dkv_loop("my_dkv_columns(K_j, V_j, Q, dO, lse, delta, B_r, scale)
 
 
 @exercise(title="dK and dV of one column block", minutes=25, difficulty="hard", program=DKV)
-def dkv_columns(answer, known):
+def dkv_columns(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(5)
     plain = [
         _column_block(rng, "2 rows in blocks of 1 and 1 of 2 keys", 2, 2, 1, 1, 1),
@@ -131,7 +132,7 @@ def _any_column_block(rng):
 
 
 @exercise(title="Which row blocks a column block visits", minutes=15, difficulty="medium")
-def row_blocks(answer, known):
+def row_blocks(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 1 1 1 1, 1 2 2 1 1, 0 3 3 1 1, 1 4 4 2 2, 1 7 7 2 2, 1 8 8 4 2, 1 6 6 2 3, 0 2 5 1 2, 1 2 5 1 2,
         2 5 12 2 5, 0 5 2 2 1, 1 12 5 5 2, 3 40 64 8 16, 7 100 90 16 12, 1 2 4 3 2, 0 0 4 2 2

@@ -1,9 +1,10 @@
 """The exercises of chapter 07: sizes come in, a number of bytes or of rows comes out."""
 
+from collections.abc import Callable
 from functools import partial
 
 from flashlib import cost
-from flashlib.checks.engine import Program, examine, exercise, written
+from flashlib.checks.engine import Known, Program, Verdict, examine, exercise, written
 from flashlib.checks.harness import sizes
 
 # X is as large as Q, and as O; keys are the rows of K read, over all row blocks. Mistakes: shared/bytes.txt.
@@ -52,7 +53,7 @@ def _any_sizes(rng):
 
 
 @exercise(title="What FlashAttention-2 moves", minutes=10, difficulty="easy", program=_program(*FA2))
-def fa2_bytes(answer, known):
+def fa2_bytes(answer: Callable, known: Known) -> Verdict:
     return examine(sizes.whole(answer, _fa2), sizes.cases(_fa2, SIZES, _any_sizes), known)
 
 
@@ -76,7 +77,7 @@ def my_causal_bytes(N, d, B_r, B_c, itemsize):
     difficulty="hard",
     program=_program(CAUSAL, BYTES, "    return total"),
 )
-def causal_bytes(answer, known):
+def causal_bytes(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 2, 2 1 1 1 2, 4 1 2 2 2, 4 3 1 2 2, 6 2 2 3 4, 7 2 3 2 2, 7 5 2 5 4, 5 3 8 2 2,
         5 3 2 8 2, 96 16 32 16 2, 100 16 16 48 4, 1000 64 128 48 2
@@ -111,7 +112,7 @@ def my_break_even(N, d, itemsize):
     difficulty="medium",
     program=_program(FA2[0].replace("my_fa2_bytes", "moved"), *FA2[1:], SEARCH),
 )
-def break_even(answer, known):
+def break_even(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 2, 2 3 2, 3 3 2, 3 3 4, 5 3 4, 4 8 2, 5 9 4, 8 2 4, 9 7 2, 20 24 4, 40 3 2, 30 100 2,
         100 48 4, 150 200 2, 250 75 2, 260 300 4
@@ -134,7 +135,7 @@ def break_even(answer, known):
 @exercise(
     title="The largest row block that fits", minutes=10, difficulty="medium", program=partial(written, cost=cost)
 )
-def largest_tile(answer, known):  # the first are full to the byte, or a byte short
+def largest_tile(answer: Callable, known: Known) -> Verdict:  # the first are full to the byte, or a byte short
     fixed = """
         22 1 1 2, 21 1 1 2, 126 2 3 2, 191 3 2 4, 0 4 8 2, 1000 5 4 2, 1024 16 16 4, 16384 64 64 2,
         49152 64 64 2, 101376 32 128 4, 232448 16 16 2, 204800 2 1 2
@@ -167,7 +168,7 @@ PER_BYTE = """
     difficulty="easy",
     program=_program(FA2[0].replace("fa2_bytes", "intensity"), ROW_BLOCKS, BYTES, PER_BYTE),
 )
-def intensity(answer, known):
+def intensity(answer: Callable, known: Known) -> Verdict:
     def right(N_q, N_k, d, B_r, itemsize):
         return cost.flops(N_q, N_k, d) / _fa2(N_q, N_k, d, B_r, itemsize)
 

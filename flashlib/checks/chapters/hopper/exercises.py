@@ -1,13 +1,15 @@
 """The exercises of chapter 13 with numbers: phases of a ring, registers of a thread, the order of row blocks."""
 
-from flashlib.checks.engine import exercise
+from collections.abc import Callable
+
+from flashlib.checks.engine import Known, Verdict, exercise
 from flashlib.checks.harness import sizes
 
 # ---- phases of a ring
 
 
 @exercise(title="Slot and phases of a tile", minutes=5, difficulty="easy")
-def ring_phase(answer, known):
+def ring_phase(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 2, 1 2, 2 2, 3 2, 4 2, 5 2, 6 2, 0 1, 1 1, 2 1, 3 1, 0 3, 1 3, 2 3, 3 3, 4 3, 5 3, 6 3, 7 3, 8 3, 9 3,
         3 4, 4 4, 5 4, 8 4, 11 4, 12 4, 4 5, 9 5, 10 5, 14 5, 15 5, 1001 7
@@ -29,7 +31,7 @@ def ring_phase(answer, known):
 
 
 @exercise(title="Registers of a consumer", minutes=10, difficulty="medium")
-def register_budget(answer, known):
+def register_budget(answer: Callable, known: Known) -> Verdict:
     fixed = """
         2 24 128 128, 3 24 64 128, 2 24 128 64, 2 40 64 64, 4 24 128 128, 4 56 64 32, 5 24 128 80, 5 40 256 48,
         6 24 80 16, 6 56 16 96, 7 24 64 64, 7 32 256 128, 3 40 112 176, 3 56 96 64, 4 32 48 48
@@ -55,7 +57,7 @@ PROBLEMS = (1, 1, 3), (2, 1, 2), (1, 2, 3), (3, 2, 1), (2, 2, 2), (3, 2, 2), (2,
 
 
 @exercise(title="The longest rows first", minutes=10, difficulty="medium")
-def block_order(answer, known):
+def block_order(answer: Callable, known: Known) -> Verdict:
     """All tiles of PROBLEMS: row blocks of a head, heads of a section, sections."""
     fixed = [
         f"{tile} {T_r} {section}" for T_r, section, n in PROBLEMS for tile in range(T_r * section * n)

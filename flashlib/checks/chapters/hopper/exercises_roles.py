@@ -1,8 +1,9 @@
 """The exercises of chapter 13 on roles: what the warps of a Hopper kernel do, and who waits for whom."""
 
+from collections.abc import Callable
 from functools import partial
 
-from flashlib.checks.engine import Finding, exercise, solutions
+from flashlib.checks.engine import Finding, Known, Verdict, exercise, solutions
 from flashlib.checks.harness import roles
 from flashlib.pipeline import (
     Arrive,
@@ -25,9 +26,9 @@ SIZES = Sizes(d=128, B_c=128)
 # ---- a producer
 
 
-def producer_program(answer, n, stages, readers):
+def producer_program(answer: Callable, n: int, stages: int, readers: int) -> Program:
     ring = Ring.of("k", stages, SIZES.kv_bytes, readers)
-    made = {"producer": partial(answer, n, ring)}
+    made: dict[str, Callable] = {"producer": partial(answer, n, ring)}
     made |= {f"consumer {me}": partial(_reader, n, ring) for me in range(readers)}
     return Program(made, (*ring.full, *ring.empty), tuple(ring.slots))
 
@@ -49,7 +50,7 @@ PRODUCER = roles.Task(producer_program, ("tiles", "slots", "consumers"), ((1, 1,
     title="A producer", minutes=15, difficulty="medium", program=solutions.program("producer"),
     model=PRODUCER.model,
 )  # fmt: skip
-def producer(answer, known):
+def producer(answer: Callable, known: Known) -> Verdict:
     fixed = [(1, 1, 1), (2, 2, 1), (2, 1, 1), (3, 2, 1), (5, 3, 2), (6, 2, 2), (9, 4, 3), (7, 1, 2)]
     return roles.examine(answer, fixed, known, PRODUCER)
 
@@ -57,10 +58,10 @@ def producer(answer, known):
 # ---- a consumer
 
 
-def consumer_program(answer, n, k_slots, v_slots):
+def consumer_program(answer: Callable, n: int, k_slots: int, v_slots: int) -> Program:
     q = Ring.of("q", 1, SIZES.q_bytes)
     k, v = Ring.of("k", k_slots, SIZES.kv_bytes), Ring.of("v", v_slots, SIZES.kv_bytes)
-    made = {
+    made: dict[str, Callable] = {
         "producer": partial(_bring, n, q, k, v),
         "consumer": partial(answer, n, q, k, v, SIZES.flops, softmax, rescale),
     }
@@ -89,17 +90,17 @@ def _free(ring, g):
     return g % stages
 
 
-def softmax(g):
+def softmax(g: int) -> Compute:
     """Turn S of tile g into P."""
     return protocol.softmax(g, SIZES)
 
 
-def rescale(g):
+def rescale(g: int) -> Compute:
     """Multiply O_acc by alpha of tile g."""
     return protocol.rescale(g, SIZES)
 
 
-def consumer_work(program, n, k_slots, v_slots):  # noqa: ARG001
+def consumer_work(program: Program, n: int, k_slots: int, v_slots: int) -> None:  # noqa: ARG001
     """Raise Finding unless a consumer does the work of each tile once, in order, and releases each slot once."""
     done = list(program.roles["consumer"]())
     wanted = {f"S{g}": ["Q", f"K{g}"] for g in range(n)} | {f"PV{g}": [f"V{g}"] for g in range(n)}
@@ -159,16 +160,16 @@ RINGS = [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 1, 2), (3, 2, 1), (4, 2, 2), (5, 3
     title="A consumer", minutes=20, difficulty="medium", program=solutions.program("consumer"),
     model=CONSUMER.model,
 )  # fmt: skip
-def consumer(answer, known):
+def consumer(answer: Callable, known: Known) -> Verdict:
     return roles.examine(answer, RINGS, known, CONSUMER)
 
 
 # ---- turns
 
 
-def turns_program(answer, n, consumers):
+def turns_program(answer: Callable, n: int, consumers: int) -> Program:
     turn = barriers("turn", consumers)
-    made = {
+    made: dict[str, Callable] = {
         f"consumer {me}": partial(answer, me, consumers, n, turn, partial(_products, me, consumers), _softmax)
         for me in range(consumers)
     }
@@ -187,7 +188,7 @@ def _softmax(u):
         yield command._replace(needs=(f"S{u}", f"PV{u}"))
 
 
-def turns_work(program, n, consumers):  # noqa: ARG001
+def turns_work(program: Program, n: int, consumers: int) -> None:  # noqa: ARG001
     """Raise Finding unless each consumer does all its turns, and hands each on before its products are done."""
     for make in program.roles.values():
         names, late = [], False  # late: whether the products of this turn are done
@@ -210,7 +211,7 @@ TURNS = roles.Task(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), turn
     title="Turns (ping-pong)", minutes=15, difficulty="medium", program=solutions.program("in_turns"),
     model=TURNS.model,
 )  # fmt: skip
-def in_turns(answer, known):
+def in_turns(answer: Callable, known: Known) -> Verdict:
     fixed = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (2, 3), (4, 2), (5, 3)]
     return roles.examine(answer, fixed, known, TURNS)
 
@@ -218,7 +219,7 @@ def in_turns(answer, known):
 # ---- a consumer that overlaps
 
 
-def overlapped_work(program, n, k_slots, v_slots):
+def overlapped_work(program: Program, n: int, k_slots: int, v_slots: int) -> None:
     """Raise Finding unless it does what a consumer does, and each softmax but one runs beside a product."""
     consumer_work(program, n, k_slots, v_slots)
     pending, alone = 0, set()
@@ -240,5 +241,5 @@ OVERLAPPED = CONSUMER._replace(work=overlapped_work)
     title="The next product under this softmax", minutes=20, difficulty="hard",
     program=solutions.program("overlapped"), model=OVERLAPPED.model,
 )  # fmt: skip
-def overlapped(answer, known):
+def overlapped(answer: Callable, known: Known) -> Verdict:
     return roles.examine(answer, RINGS, known, OVERLAPPED)

@@ -1,10 +1,11 @@
 """The exercises of chapter 15 on sizes: the bytes of a cache, and the parts in which keys are split and joined."""
 
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Measured, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import sizes, update
 from flashlib.softmax import summarise_rows
 
@@ -15,7 +16,7 @@ INF = np.inf
 
 
 @exercise(title="Room for tokens", minutes=5, difficulty="easy")
-def cache_tokens(answer, known):
+def cache_tokens(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 2, 1 1 1 1 7, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,
         80 8 128 1 30000000000, 24 1 576 2 1234567890
@@ -37,7 +38,7 @@ def cache_tokens(answer, known):
 
 
 @exercise(title="Parts of about the same length", minutes=15, difficulty="medium")
-def split_keys(answer, known):
+def split_keys(answer: Callable, known: Known) -> Verdict:
     fixed = [
         ([4], 4, 1), ([8], 4, 2), ([16], 4, 2), ([6], 4, 2), ([20], 4, 2), ([28], 4, 3), ([8, 8], 4, 2),
         ([8, 8], 4, 4), ([4, 12], 4, 4), ([5, 9, 40], 4, 5), ([3, 100, 2, 7], 4, 8), ([90, 1, 1], 1, 7),
@@ -79,7 +80,7 @@ def _of_a_copy(answer):
 
 
 @exercise(title="All parts at once", minutes=15, difficulty="medium")
-def merge_parts(answer, known):
+def merge_parts(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
         _in_parts(rng, "one part", [3]),

@@ -1,7 +1,9 @@
 """The exercise of chapter 15 on an allocator of pages, checked by operations in any order."""
 
+from collections.abc import Callable
+
 from flashlib.checks.chapters.inference.operations import cause, play, text
-from flashlib.checks.engine import Case, Outcome, Verdict, announce, attempt, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Outcome, Verdict, announce, attempt, exercise, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Raised
 from flashlib.checks.engine.program import out_of_reach
 
@@ -44,7 +46,7 @@ FIXED = """
 
 
 @exercise(title="An allocator of pages", minutes=30, difficulty="hard", limit=6.0)
-def pages(answer, known):
+def pages(answer: Callable, known: Known) -> Verdict:
     drawn_cases = random_cases.cases(_any_script, 12)
     cases = [_script(line) for line in FIXED.strip().splitlines()] + drawn_cases
     for case in cases:

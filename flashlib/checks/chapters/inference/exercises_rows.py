@@ -1,14 +1,16 @@
 """The exercises of chapter 15 on rows of a cache: where they lie in pages, and in how many bits."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from flashlib.checks.engine import Case, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
 
 # ---- the rows of a sequence
 
 
 @exercise(title="The rows of a sequence", minutes=10, difficulty="easy")
-def gather_pages(answer, known):
+def gather_pages(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
         _gathered(rng, "one token", 4, 2, 1, [2, 0, 3], 1),
@@ -46,7 +48,7 @@ def _any_gathered(rng):
 
 
 @exercise(title="Rows in 8 bits", minutes=10, difficulty="medium")
-def quantise(answer, known):
+def quantise(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     plain = [
         _quantised("one row of two numbers", [[2.54, 1.0]]),

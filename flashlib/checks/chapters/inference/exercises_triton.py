@@ -1,10 +1,11 @@
 """The exercises of chapter 15 in Triton, which is imported by the checks: macOS and Windows lack it."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, exercise, random_cases, written
+from flashlib.checks.engine import Case, Known, Verdict, exercise, random_cases, written
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -23,7 +24,7 @@ def _decoding(text):
 
 
 @exercise(title="A part of the keys", minutes=25, difficulty="hard", program=_decoding, limit=8.0)
-def decode_part(answer, known):
+def decode_part(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import by_parts
 
@@ -108,7 +109,7 @@ def _get(table, at):
 @exercise(
     title="A new key into its page", minutes=15, difficulty="medium", program=partial(written, put=_put, get=_get)
 )
-def append_kernel(answer, known):
+def append_kernel(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import into_pages
 

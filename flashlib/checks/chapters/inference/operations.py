@@ -5,7 +5,7 @@ take free pages in any order.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from numbers import Integral
 
 from flashlib.checks.engine import Finding
@@ -16,7 +16,7 @@ AGAIN = {  # {how a page was given up before it was free and taken: the mistake 
 }  # fmt: skip
 
 
-def text(operations):
+def text(operations: Sequence[tuple]) -> str:
     """Return operations as lines of Python."""
     lines = {
         "start": "{} = pages.start()",
@@ -27,7 +27,7 @@ def text(operations):
     return "\n".join(lines[kind].format(*others) for kind, *others in operations)
 
 
-def play(make, n_pages, page, operations):
+def play(make: Callable, n_pages: int, page: int, operations: Sequence[tuple]) -> None:
     """Play operations on make(n_pages, page); raise Finding at the first wrong one.
 
     operations: ("start", a), ("append", a, n), ("fork", a, b) makes b from a, ("free", a); names are texts. One
@@ -44,7 +44,7 @@ def play(make, n_pages, page, operations):
                 raise
 
 
-def cause(found):
+def cause(found: Finding) -> Finding:
     """Return a Finding with the mistake that its operations show as the cause; others as they are.
 
     These are the fewest operations that lead to it, so each of them is a part of the cause.

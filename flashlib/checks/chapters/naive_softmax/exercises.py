@@ -1,11 +1,12 @@
 """The exercises of chapter 01."""
 
 import contextlib
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, attempt, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Verdict, attempt, examine, exercise, random_cases
 from flashlib.checks.engine.values import as_numbers, show
 from flashlib.softmax import naive
 
@@ -36,7 +37,7 @@ def _shifted(x):
 
 
 @exercise(title="Softmax backwards", minutes=5, difficulty="easy", model=_up_to_a_shift)
-def scores_for(answer, known):
+def scores_for(answer: Callable, known: Known) -> Verdict:
     rows = (
         ("a single weight", [1.0]),
         ("two weights", [0.25, 0.75]),
@@ -66,7 +67,7 @@ def _any_weights(rng):
 
 
 @exercise(title="The last finite exponential", minutes=10, difficulty="easy")
-def overflow_threshold(answer, known):
+def overflow_threshold(answer: Callable, known: Known) -> Verdict:
     right = {dtype: _last(dtype) for dtype in DTYPES}
     cases = [Case(dtype.__name__, (dtype,), float(x), 0.0) for dtype, x in right.items()]
     answer, given = _recorded(answer)
@@ -130,7 +131,7 @@ def _about_threshold(dtype, x, right):
 
 
 @exercise(title="Which scores are safe?", minutes=10, difficulty="medium")
-def safe_bound(answer, known):
+def safe_bound(answer: Callable, known: Known) -> Verdict:
     runs = [(dtype, n) for n in (1, 3, 100, 1000, 16384) for dtype in DTYPES]
     cases = [_bound(dtype, n) for dtype, n in runs] + random_cases.cases(_any_bound)
     answer, given = _recorded(answer)

@@ -1,10 +1,11 @@
 """The exercises of chapter 05."""
 
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import update
 from flashlib.checks.harness.metered import held, read_once
 from flashlib.softmax import State, summarise_rows
@@ -13,7 +14,7 @@ INF = np.inf
 
 
 @exercise(title="The output so far", minutes=15, difficulty="medium")
-def normalised(answer, known):
+def normalised(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     rows = (
         ("one key", [0.5]),
@@ -54,7 +55,7 @@ BLOCK_STEP = update.program("my_block_step(Q_i, K_j, V_j, m_old, l_old, O_acc_ol
 
 
 @exercise(title="One step for a block of rows", minutes=15, difficulty="medium", program=BLOCK_STEP)
-def block_step(answer, known):
+def block_step(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(35)
     fixed = [
         _block(rng, "a first block of 1 key", 1, 1, 1, 0),
@@ -80,7 +81,7 @@ def _block(rng, words, B_r, B_c, d, n_before, sizes=None, scale=0.3, alike=False
     if alike:
         Q_i[:], K[:] = 1, 0
     if sizes:
-        Q_i[:, 0], K[:n_before, 0], K[n_before:, 0] = 1, *sizes
+        Q_i[:, 0], (K[:n_before, 0], K[n_before:, 0]) = 1, sizes
     S = Q_i @ K.T * scale
     before = summarise_rows(S[:, :n_before], V[:n_before])
     return Case(words, (Q_i, K[n_before:], V[n_before:], *before, scale), tuple(summarise_rows(S, V)))
@@ -95,7 +96,7 @@ BY_KEY = "blocks(len(K), B_c): -> blocks(len(K), 1):"
 
 
 @exercise(title="One row in blocks", minutes=15, difficulty="medium", program=update.looped, variants=(BY_KEY,))
-def one_row(answer, known):
+def one_row(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     fixed = [
         _row(rng, "2 keys in one block", 2, 2),
@@ -158,7 +159,7 @@ def _any_row(rng):
 
 
 @exercise(title="A factor that is never nan", minutes=5, difficulty="easy")
-def alpha(answer, known):
+def alpha(answer: Callable, known: Known) -> Verdict:
     pairs = (
         ("rows whose maximum grows and stays", [1.0, 2.0], [3.0, 2.0]),
         ("a row that has seen nothing before", [-INF, 1.0], [3.0, 1.5]),

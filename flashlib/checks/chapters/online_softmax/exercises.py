@@ -1,11 +1,11 @@
 """The exercises of chapter 03 on one row, score by score."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, attempt, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Verdict, attempt, examine, exercise, random_cases
 from flashlib.checks.engine.values import same
 from flashlib.checks.harness.metered import held, read_once
 from flashlib.softmax import logsumexp, safe, summarise
@@ -16,7 +16,7 @@ FEW, FEW_BYTES = 8, 6000  # that may be held
 
 
 @exercise(title="One online step", minutes=5, difficulty="easy")
-def online_step(answer, known):
+def online_step(answer: Callable, known: Known) -> Verdict:
     finite = [
         _step("the first score", [], 2.0),
         _step("a score below the maximum", [2.0], 1.0),
@@ -53,7 +53,7 @@ def _any_scores(rng, most=9):
 
 
 @exercise(title="A stream that cannot be rewound", minutes=10, difficulty="medium")
-def stream_lse(answer, known):
+def stream_lse(answer: Callable, known: Known) -> Verdict:
     finite = (
         ("one score", [2.0]),
         ("two equal scores", [1.0, 1.0]),
@@ -146,7 +146,7 @@ def _kept(known, answer, rows):
 
 
 @exercise(title="Carry one more number", minutes=10, difficulty="medium")
-def weighted_mean(answer, known):
+def weighted_mean(answer: Callable, known: Known) -> Verdict:
     v = [10.0, 20.0, 30.0, 40.0]
     rows = (
         ("one score", [0.5], v[:1]),

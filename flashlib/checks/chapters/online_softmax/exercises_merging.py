@@ -1,10 +1,21 @@
 """The exercises of chapter 03 on merging the parts of a row."""
 
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, attempt, examine, exercise, random_cases
+from flashlib.checks.engine import (
+    Case,
+    Finding,
+    Known,
+    Measured,
+    Verdict,
+    attempt,
+    examine,
+    exercise,
+    random_cases,
+)
 from flashlib.checks.engine.values import same
 from flashlib.softmax import State, logsumexp, safe, summarise_rows
 from flashlib.softmax import merge as true_merge
@@ -15,7 +26,7 @@ FOUR = np.log([1.0, 2.0, 1.0, 4.0])
 
 
 @exercise(title="Merge two states", minutes=15, difficulty="medium")
-def merge(answer, known):
+def merge(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     V = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0]])
     far, equal = np.array([900.0, 0.0]), np.array([1.0, 2.0, 2.0, 0.0])
@@ -117,7 +128,7 @@ def _as_tuple(answer):
 
 
 @exercise(title="Merge finished outputs", minutes=10, difficulty="medium")
-def merge_outputs(answer, known):
+def merge_outputs(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     V, W = np.array([[10.0], [20.0], [30.0], [40.0]]), rng.normal(size=(5, 2)).round(1)
     some_lse = [

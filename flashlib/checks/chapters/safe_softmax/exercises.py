@@ -1,11 +1,23 @@
 """The exercises of chapter 02."""
 
 import contextlib
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, defined, examine, exercise, noted, random_cases
+from flashlib.checks.engine import (
+    Case,
+    Finding,
+    Known,
+    Measured,
+    Verdict,
+    defined,
+    examine,
+    exercise,
+    noted,
+    random_cases,
+)
 from flashlib.checks.engine.values import describe, show
 from flashlib.checks.harness.metered import MeteredArray
 
@@ -111,7 +123,7 @@ def _stages(oracle, dtype=False):
     program=_program("my_safe_softmax(S)", "P / some[:, None]"),
     variants=(UNGUARDED, "some = l; return result -> return np.nan_to_num(result)"),
 )
-def safe_softmax(answer, known):
+def safe_softmax(answer: Callable, known: Known) -> Verdict:
     answer = _with_finding(answer, "masked_weight", lambda S, P: (S == -INF) & (P != 0) & (P == P))
     return examine(answer, _stages(_weights, dtype=True), known)
 
@@ -133,7 +145,7 @@ def _with_finding(answer, id, holds):
     program=_program("my_logsumexp(S)", "m + np.log(some)"),
     variants=(UNGUARDED,),
 )
-def logsumexp(answer, known):
+def logsumexp(answer: Callable, known: Known) -> Verdict:
     answer = _with_finding(answer, "finite", lambda S, lse: np.isfinite(lse[(S == -INF).all(axis=1)]))
     return examine(answer, _stages(_lse), known)
 
@@ -146,7 +158,7 @@ LOG_SOFTMAX = _program("my_log_softmax(x)", "x - m - np.log(some)", "S = x[None]
 @exercise(
     title="The logarithm of softmax", minutes=5, difficulty="easy", program=LOG_SOFTMAX, variants=(UNGUARDED,)
 )
-def log_softmax(answer, known):
+def log_softmax(answer: Callable, known: Known) -> Verdict:
     finite = (
         ("a single score", [2.0]),
         ("two equal scores", [1.0, 1.0]),
@@ -197,7 +209,7 @@ ROW = _program("row(x, n, p)", "np.append(P / some[:, None], np.zeros(len(x) - n
 
 
 @exercise(title="Read only what counts", minutes=10, difficulty="medium", program=ROW, variants=(UNGUARDED,))
-def causal_row_passes(answer, known):
+def causal_row_passes(answer: Callable, known: Known) -> Verdict:
     finite = (
         ("one score", [2.0], 1),
         ("a visible and a hidden score", [0.5, 1.5], 1),

@@ -1,11 +1,12 @@
 """The exercises of chapter 12 about kernels. Triton is imported by the checks: macOS and Windows lack it."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, examine, exercise, random_cases, written
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases, written
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -33,7 +34,7 @@ def _state(S, V, scale_log2e):
 
 
 @exercise(title="The update in base 2", minutes=15, difficulty="medium", program=_base_2)
-def base_2(answer, known):
+def base_2(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import updated
 
@@ -91,7 +92,7 @@ def _any_scores(rng, B_C, d, **options):
 
 
 @exercise(title="From base 2 to lse", minutes=5, difficulty="easy", program=partial(written, math=math, LN2=LN2))
-def lse_from_base_2(answer, known):
+def lse_from_base_2(answer: Callable, known: Known) -> Verdict:
     finite = (
         ("one row", [4.0], [2.0]),
         ("l = 1", [3.0], [1.0]),
@@ -140,7 +141,7 @@ def _tail(text):
     program=_tail,
     variants=("m = np.fmax(m_old, np.fmax.reduce(S_ij, axis=1))",),  # as GPUs have it
 )
-def tail(answer, known):
+def tail(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import over_keys
 

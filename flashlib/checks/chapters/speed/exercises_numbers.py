@@ -1,12 +1,14 @@
 """The calculations of chapter 12: TFLOP/s, and how many programs a multiprocessor of the H100 can hold."""
 
+from collections.abc import Callable
+
 from flashlib import cost
-from flashlib.checks.engine import examine, exercise
+from flashlib.checks.engine import Known, Verdict, examine, exercise
 from flashlib.checks.harness import sizes
 
 
 @exercise(title="TFLOP/s by the convention", minutes=5, difficulty="easy")
-def tflops(answer, known):
+def tflops(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1000 250 False 1.0, 1 1 1000 250 True 1.0, 1 1 1000 64 False 0.25, 2 3 1000 64 False 0.5,
         2 3 1000 64 True 0.5, 3 2 777 40 True 0.3, 4 16 4096 128 True 0.8, 4 32 16384 64 False 43.0
@@ -22,7 +24,7 @@ def tflops(answer, known):
 
 
 @exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium")
-def programs(answer, known):
+def programs(answer: Callable, known: Known) -> Verdict:
     fixed = """
         128 0 4, 64 0 4, 168 0 4, 169 0 4, 133 0 4, 33 0 4, 39 0 4, 20 0 8, 51 0 8, 32 0 8, 32 58368 4,
         32 115712 4, 32 77312 4, 32 14464 4, 32 20224 4, 64 49152 8, 255 98304 8, 128 231424 16,

@@ -1,12 +1,13 @@
 """The exercises of chapter 06."""
 
+from collections.abc import Callable
 from functools import partial, wraps
 from itertools import product
 
 import numpy as np
 
 from flashlib import cost
-from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.engine.values import as_array, describe_value, same
 from flashlib.checks.harness import loops, sizes, update
 from flashlib.checks.harness.metered import MeteredArray, held
@@ -20,20 +21,20 @@ LOOP = partial(loops.program, Step=Step, is_hidden=is_hidden, is_visible=is_visi
 
 
 @exercise(title="The loop with Q outside", minutes=20, difficulty="medium", program=LOOP)
-def fa2(answer, known):
+def fa2(answer: Callable, known: Known) -> Verdict:
     return loops.examine(answer, "fa2", known)
 
 
 @exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=LOOP)
-def fa1(answer, known):
+def fa1(answer: Callable, known: Known) -> Verdict:
     return loops.examine(answer, "fa1", known)
 
 
 @exercise(title="The best tile that fits", minutes=15, difficulty="medium")
-def best_tile(answer, known):
+def best_tile(answer: Callable, known: Known) -> Verdict:
     filled = [  # by a tile to the byte
-        _tile(2048, d, cost.sram_bytes(*tile, d, dtype), dtype)
-        for d, dtype, *tile in (
+        _tile(2048, d, cost.sram_bytes(B_r, B_c, d, dtype), dtype)
+        for d, dtype, B_r, B_c in (
             (2, "float16", 16, 32),
             (16, "float16", 64, 32),
             (64, "float32", 256, 16),
@@ -74,7 +75,7 @@ def _any_tile(rng):
 
 
 @exercise(title="Which tiles are skipped?", minutes=10, difficulty="medium")
-def skipped_tiles(answer, known):
+def skipped_tiles(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1, 2 2 1 1, 4 4 2 2, 6 6 3 2, 5 5 2 2, 2 5 1 2, 5 2 2 1, 5 12 2 5, 12 5 5 2, 3 9 3 3, 3 4 8 2,
         9 4 2 16, 1200 1000 300 500
@@ -119,7 +120,7 @@ LAST_TILE = update.program(
 
 
 @exercise(title="The last tile", minutes=10, difficulty="medium", program=LAST_TILE, variants=("shift = m",))
-def last_tile(answer, known):
+def last_tile(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(35)
     fixed = [
         _padded(rng, "1 key of 2, padding of 0", 1, 2, 1, 1, 2, 0.0, 0.5),
@@ -167,7 +168,7 @@ def _loaded_whole(answer):
 
 
 @exercise(title="The end of a row block", minutes=5, difficulty="easy")
-def finish(answer, known):
+def finish(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     rows = (
         ("one row", [0.5], [1.5]),

@@ -1,9 +1,11 @@
 """The exercises of chapter 11. Triton is imported by the checks, not here: it is missing on macOS and Windows."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import gradient
 from flashlib.checks.harness.strided import Out
 
@@ -12,7 +14,7 @@ FP16 = {"dtype": np.float16, "tolerance": 3e-3}
 # ---- delta
 
 
-def delta_of(program):
+def delta_of(program: Callable) -> Callable:
     """Return a function of O, dO, an Out and ROWS: delta as programs fill it; nan where they do not."""
 
     def run(O, dO, out, ROWS):
@@ -28,7 +30,7 @@ def delta_of(program):
 
 
 @exercise(title="A kernel for delta", minutes=10, difficulty="easy", model=delta_of)
-def delta_kernel(answer, known):
+def delta_kernel(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import deltas
 
@@ -85,7 +87,7 @@ def _scale(rng):
     return int(rng.integers(1, 9)) / 16
 
 
-def in_fp64(program, run=None):
+def in_fp64(program: Callable, run: Callable | None = None) -> Callable:
     """Return run, or the program, as a function of arrays of any dtype; `rounded` rounds to that of the first."""
 
     def call(*given):
@@ -100,7 +102,7 @@ DKV = gradient.dkv_loop("dkv_loop(K_j, V_j, Q, dO, lse, delta, scale, B_r)", gra
 
 
 @exercise(title="The loop for dK and dV", minutes=30, difficulty="hard", program=DKV, model=in_fp64)
-def dkv_loop(answer, known):
+def dkv_loop(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import dkv_of
 
@@ -151,7 +153,7 @@ DQ = gradient.dq_loop(
 )
 
 
-def dq_of_head(program):
+def dq_of_head(program: Callable) -> Callable:
     """Return a function of a head that gives dQ, as a program for a row block makes it."""
 
     def run(Q, dO, lse, delta, K, V, scale, B_R, B_C):
@@ -167,7 +169,7 @@ def dq_of_head(program):
 
 
 @exercise(title="The loop for dQ", minutes=25, difficulty="medium", program=DQ, model=dq_of_head)
-def dq_loop(answer, known):
+def dq_loop(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import dq_of
 
@@ -213,7 +215,7 @@ def _any_head(rng):
 
 
 @exercise(title="dK of heads that share K", minutes=10, difficulty="easy")
-def grouped(answer, known):
+def grouped(answer: Callable, known: Known) -> Verdict:
     plain = [
         _shared("two query heads and one head of K, a key and a number each", 1, 2, 1, N_k=1, d=1),
         _shared("two query heads and one head of K", 1, 2, 1),

@@ -1,10 +1,11 @@
 """The exercises of chapter 09 on elements. Triton is imported by the checks: macOS and Windows lack it."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, examine, exercise, random_cases, written
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases, written
 from flashlib.checks.harness.strided import Out, Strided, memory, strides_of
 
 INF = np.inf
@@ -13,7 +14,7 @@ BLOCKS = tuple(f"BLOCK = {size}" for size in (16, 64, 128, 256, 512, 1024))
 
 
 @exercise(title="A masked vector add", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS)
-def add(answer, known):
+def add(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
@@ -33,7 +34,7 @@ def _any_vectors(rng):
     return _vectors(rng, int(rng.integers(1, 100)), *map(int, rng.integers(1, 8, 3)))
 
 
-def fp32(x):
+def fp32(x: float | np.ndarray) -> np.ndarray:
     """Return numbers that fp32 has, in fp64."""
     return np.asarray(x, np.float32).astype(np.float64)
 
@@ -50,7 +51,7 @@ def _one_block(watch, N):
 
 
 @exercise(title="Scale and exponentiate", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS)
-def scale_exp(answer, known):
+def scale_exp(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
@@ -76,7 +77,7 @@ def _in_one_go(watch, x, y, scale):
 
 
 @exercise(title="A causal softmax", minutes=20, difficulty="medium", program=MODEL)
-def causal_softmax(answer, known):
+def causal_softmax(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)

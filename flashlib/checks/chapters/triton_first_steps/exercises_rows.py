@@ -1,9 +1,11 @@
 """The exercises of chapter 09 on rows of scores, block by block. Triton is imported by the checks, not here."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from flashlib.checks.chapters.triton_first_steps.exercises import BLOCKS, MODEL, fp32
-from flashlib.checks.engine import Case, Finding, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness.strided import Out, Strided
 from flashlib.softmax import State, merge, summarise_rows
 
@@ -13,7 +15,7 @@ UP_TO_256 = BLOCKS[:4]  # in a case, 256 scores fill each of these blocks: there
 
 
 @exercise(title="The maximum of each row", minutes=10, difficulty="easy", program=MODEL, variants=UP_TO_256)
-def row_max(answer, known):
+def row_max(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
@@ -55,7 +57,7 @@ NO_GUARD = "shift = m_new"
 
 
 @exercise(title="One more block", minutes=10, difficulty="medium", program=MODEL, variants=(NO_GUARD,))
-def online_block(answer, known):
+def online_block(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import launched
 
     rng = np.random.default_rng(0)
@@ -100,7 +102,7 @@ OFTEN = "return m + np.log(np.where(l == 0, 1, l))", "shift = m", *BLOCKS
 
 
 @exercise(title="Log-sum-exp of each row", minutes=20, difficulty="medium", program=MODEL, variants=OFTEN)
-def row_lse(answer, known):
+def row_lse(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)

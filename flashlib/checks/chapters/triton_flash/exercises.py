@@ -1,11 +1,12 @@
 """The exercises of chapter 10: parts of kernels. Triton is imported by the checks: macOS and Windows lack it."""
 
+from collections.abc import Callable
 from functools import partial, wraps
 
 import numpy as np
 
 from flashlib import tiled
-from flashlib.checks.engine import Case, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Verdict, exercise, random_cases
 from flashlib.checks.harness import update
 from flashlib.softmax import State, summarise_rows
 
@@ -15,7 +16,7 @@ INNER_LOOP = partial(update.looped, before=("half = V_j.dtype", update.IN_FP32))
 
 
 @exercise(title="The inner loop of the kernel", minutes=25, difficulty="hard", program=INNER_LOOP)
-def inner_loop(answer, known):
+def inner_loop(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import looped
 
@@ -90,7 +91,7 @@ def _same_loops(split):
 
 
 @exercise(title="The causal split", minutes=15, difficulty="hard", model=_same_loops)
-def causal_split(answer, known):
+def causal_split(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import split
 

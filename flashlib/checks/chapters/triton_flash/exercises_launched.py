@@ -1,12 +1,13 @@
 """The exercises of chapter 10 that launch kernels of their own. Triton is imported by the checks, not here."""
 
 import math
+from collections.abc import Callable
 from unittest import mock
 
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Finding, Measured, examine, exercise, random_cases
+from flashlib.checks.engine import Finding, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import heads, update
 from flashlib.softmax import summarise_rows
 
@@ -14,7 +15,7 @@ INF = np.inf
 
 
 @exercise(title="Any head dimension", minutes=10, difficulty="easy")
-def padded(answer, known):
+def padded(answer: Callable, known: Known) -> Verdict:
     in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in (1, 16, 20, 80, 128)] + random_cases.cases(_any_d)
     in_fp16 = [_padded("fp16 tensors and d = 20", (1, 2, 5, 7, 20), dtype=np.float16, tolerance=2e-3)]
     return examine(_on_rung_5(answer), [in_fp32, in_fp16], known, outputs=("O",))
@@ -70,7 +71,7 @@ def _with_penalty(text):
     program=_with_penalty,
     variants=("blocks(len(k), 16) -> blocks(len(k), 64)",),
 )
-def alibi(answer, known):
+def alibi(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
             _penalised("one query and one key", (1, 1, 1, 1, 16), 0.5),

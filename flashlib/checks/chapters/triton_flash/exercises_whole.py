@@ -1,10 +1,11 @@
 """The last exercise of chapter 10: a whole kernel with its launch. Triton is imported by the checks, not here."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import examine, exercise, random_cases
+from flashlib.checks.engine import Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import heads, update
 from flashlib.softmax import summarise_rows
 
@@ -33,7 +34,7 @@ ATTENTION = partial(
     variants=("B_c = 32", "B_c = 64", "B_c = 128"),
     limit=15.0,
 )
-def attention(answer, known):
+def attention(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
             _attended("blocks that are all full, without a mask", (1, 1, 128, 128, 16)),

@@ -1,11 +1,12 @@
 """The exercises of chapter 14 on tiles of a mask: which are computed, in what order, and for whom."""
 
 import operator
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Measured, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.engine.values import as_array, describe_value, same
 from flashlib.checks.harness import sizes
 from flashlib.tiled import blocks
@@ -50,7 +51,7 @@ def _whole_number(name, x):
 
 
 @exercise(title="The tiles of a window", minutes=20, difficulty="hard", model=_as_ranges)
-def window_bounds(answer, known):
+def window_bounds(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 1 1 1 1 0 0, 0 4 4 2 2 1 0, 1 4 4 2 2 1 0, 1 8 8 2 2 3 0, 2 12 12 4 4 4 0, 1 9 9 4 2 2 0,
         2 9 9 4 2 2 0, 3 16 16 4 4 11 0, 3 16 16 4 4 12 0, 3 16 16 4 4 10 0, 1 12 12 4 4 2 2,
@@ -88,7 +89,7 @@ TABLE = "n_whole", "whole", "n_cut", "cut"
 
 
 @exercise(title="A table of tiles", minutes=15, difficulty="medium")
-def block_table(answer, known):
+def block_table(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     causal = np.tri(6, 6, dtype=bool)
     ring = np.ones((6, 6), bool)
@@ -172,7 +173,7 @@ def _any_table(rng):
 
 
 @exercise(title="Which rows are mine?", minutes=15, difficulty="medium")
-def work_of(answer, known):
+def work_of(answer: Callable, known: Known) -> Verdict:
     packs = [
         ([0, 1], 1), ([0, 2], 1), ([0, 4], 2), ([0, 2, 4], 2), ([0, 3], 2), ([0, 2, 5, 12], 2),
         ([0, 0, 3], 2), ([0, 3, 3, 5, 5], 2), ([0, 5, 6, 13], 4), ([0, 0], 2), ([0, 1, 2, 3], 8),

@@ -1,8 +1,10 @@
 """The exercises of chapter 14 on scores that change, on sinks, and on the bytes of a cache."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from flashlib.checks.engine import Case, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import sizes, update
 from flashlib.softmax import summarise_rows
 
@@ -13,7 +15,7 @@ INF = np.inf
 
 
 @exercise(title="ALiBi on a tile", minutes=10, difficulty="easy")
-def alibi_tile(answer, known):
+def alibi_tile(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
         _penalised(rng, "one score", 0, 1, 0, 1, 1, 1),
@@ -45,7 +47,7 @@ def _any_penalised(rng):
 
 
 @exercise(title="The gradient under a soft cap", minutes=15, difficulty="medium")
-def capped_gradient(answer, known):
+def capped_gradient(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     plain = [
         _gradient(rng, "one query and 1 of 2 keys", 1, 2, 1),
@@ -111,7 +113,7 @@ def _any_gradient(rng):
 
 
 @exercise(title="Attention with a sink", minutes=10, difficulty="easy")
-def sink(answer, known):
+def sink(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(2)
     plain = [
         _sunk(rng, "one row of one column", 1, 2, 1, 0.0),
@@ -166,7 +168,7 @@ def _attended(S, V):
 
 
 @exercise(title="The bytes of a KV cache", minutes=5, difficulty="easy")
-def cache_bytes(answer, known):
+def cache_bytes(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 1 1, 2 1 1 3 5 1, 1 4 2 3 7 2, 3 6 1 5 11 2, 3 6 6 5 11 2, 3 6 3 5 11 4,
         32 32 1 128 8192 2, 32 32 4 128 8192 2, 80 64 8 128 131072 1,

@@ -1,10 +1,11 @@
 """The exercises of chapter 14 in Triton, which is imported by the checks: macOS and Windows lack it."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from flashlib.checks.engine import Case, exercise, random_cases, written
+from flashlib.checks.engine import Case, Known, Verdict, exercise, random_cases, written
 
 # ---- dropout in Triton
 
@@ -25,7 +26,7 @@ def _rand(seed, place):
 
 
 @exercise(title="Dropout, made again", minutes=25, difficulty="hard", program=partial(written, rand=_rand))
-def dropout(answer, known):
+def dropout(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import tile_by_tile
 
@@ -63,7 +64,7 @@ def _any_dropped(rng):
 
 
 @exercise(title="A soft cap in Triton", minutes=10, difficulty="medium")
-def capped(answer, known):
+def capped(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import on_tile
 

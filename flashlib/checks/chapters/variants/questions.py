@@ -4,12 +4,13 @@ import numpy as np
 
 from flashlib import masks
 from flashlib.checks.engine.prediction import Question
+from flashlib.masks import Mask
 from flashlib.tiled import blocks
 
 GB = 1e9
 
 
-def kinds(mask, N, B):
+def kinds(mask: Mask, N: int, B: int) -> dict[str, int]:
     """Return how many tiles of B x B are hidden, whole and cut."""
     tiles, found = mask.on(N, N), {"hidden": 0, "whole": 0, "cut": 0}
     for rows in blocks(N, B):

@@ -5,13 +5,14 @@ kernels use them. Layouts say nothing here.
 """
 
 import math
-import threading
+import random
 import types
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
-from flashlib.kernels.hopper.interpreter.threads import Role, say
+from flashlib.kernels.hopper.interpreter.threads import Role, current, say
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Kind
 
@@ -19,11 +20,11 @@ from flashlib.pipeline.multiprocessor import Fault, Kind
 class Layout:
     """A stub of any layout; tiles here have none."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: object, **kwargs: object) -> None:
         pass
 
     @property
-    def parent(self):
+    def parent(self) -> "Layout":
         return self
 
 
@@ -36,11 +37,11 @@ class Registers(torch.Tensor):
     """A tile in registers."""
 
     @property
-    def type(self):
+    def type(self) -> Type:  # type: ignore[override]
         return Type(tuple(self.shape), Layout())
 
 
-def registers(x):
+def registers(x: torch.Tensor) -> Registers:
     return x.as_subclass(Registers)
 
 
@@ -51,23 +52,23 @@ class Shared(NamedTuple):
     parts: tuple
 
     @property
-    def type(self):
+    def type(self) -> Type:
         return Type(tuple(self.data.shape), Layout())
 
     @property
-    def dtype(self):
+    def dtype(self) -> torch.dtype:
         return self.data.dtype
 
-    def index(self, s):
+    def index(self, s: int) -> "Shared":  # type: ignore[override]
         return Shared(self.data[s], (self.parts[s],))
 
-    def reshape(self, shape):
+    def reshape(self, shape: tuple[int, ...]) -> "Shared":
         return Shared(self.data.view(shape), self.parts)
 
-    def permute(self, axes):
+    def permute(self, axes: tuple[int, ...]) -> "Shared":
         return Shared(self.data.permute(axes), self.parts)
 
-    def store(self, x):
+    def store(self, x: torch.Tensor) -> None:
         say(c.Write("O", self.parts[0]))
         self.data.copy_(x)
 
@@ -81,18 +82,18 @@ class Descriptor(NamedTuple):
     layout: Layout = Layout()
 
     @property
-    def dtype(self):
+    def dtype(self) -> torch.dtype:
         return self.X.dtype
 
     @property
-    def block_shape(self):
+    def block_shape(self) -> list[int]:
         return [1, 1, self.rows, self.X.shape[-1]]
 
     @property
-    def block_type(self):
+    def block_type(self) -> types.SimpleNamespace:
         return types.SimpleNamespace(nbytes=self.rows * self.X.shape[-1] * self.X.element_size())
 
-    def rows_at(self, at):
+    def rows_at(self, at: Sequence[int]) -> torch.Tensor:
         return self.X[at[0], at[1], max(at[2], 0) : max(at[2] + self.rows, 0)]
 
 
@@ -107,38 +108,38 @@ class Pointer(NamedTuple):
 class Begun:
     """A product that was begun; its result is there once a role waited for it."""
 
-    result = None
+    result: Any = None
 
 
 class MBarrier:
     @staticmethod
-    def MBarrierLayout():
+    def MBarrierLayout() -> Layout:
         return Layout()
 
     @staticmethod
-    def init(barrier, count):
+    def init(barrier: Shared, count: int) -> None:
         barrier.parts[0].count = count
 
     @staticmethod
-    def wait(barrier, phase, pred=True):
+    def wait(barrier: Shared, phase: int | torch.Tensor, pred: bool = True) -> None:
         if pred:
             say(c.Wait(barrier.parts[0], int(phase)))
 
     @staticmethod
-    def arrive(barrier, count=1, pred=True):
+    def arrive(barrier: Shared, count: int = 1, pred: bool = True) -> None:
         assert count == 1  # the model has no others
         if pred:
             say(c.Arrive(barrier.parts[0]))
 
     @staticmethod
-    def expect(barrier, n_bytes, pred=True):
+    def expect(barrier: Shared, n_bytes: int, pred: bool = True) -> None:
         if pred:
             say(c.Expect(barrier.parts[0], n_bytes))
 
 
 class TMA:
     @staticmethod
-    def async_copy_global_to_shared(desc, at, barrier, slot):
+    def async_copy_global_to_shared(desc: Descriptor, at: Sequence[int], barrier: Shared, slot: Shared) -> None:
         def arrived():
             slot.data.zero_()
             tile = desc.rows_at(at)
@@ -148,7 +149,7 @@ class TMA:
         slot.data.fill_(math.nan)  # no other thread has run since, and no unit has completed anything
 
     @staticmethod
-    def async_copy_shared_to_global(desc, at, slot):
+    def async_copy_shared_to_global(desc: Descriptor, at: Sequence[int], slot: Shared) -> None:
         def read():
             tile = desc.rows_at(at)
             tile.copy_(slot.data[0, 0, : len(tile)])
@@ -156,11 +157,13 @@ class TMA:
         say(c.Store("O", slot.parts[0]), read)
 
     @staticmethod
-    def store_wait(pending):
+    def store_wait(pending: int) -> None:
         say(c.FinishStores(pending))
 
 
-def warpgroup_mma(a, b, acc, use_acc=True, is_async=False):
+def warpgroup_mma(
+    a: Registers | Shared, b: Shared, acc: torch.Tensor, use_acc: bool = True, is_async: bool = False
+) -> Begun:
     assert is_async
     begun, slots = Begun(), [x for x in (a, b) if isinstance(x, Shared)]
 
@@ -168,7 +171,7 @@ def warpgroup_mma(a, b, acc, use_acc=True, is_async=False):
         left, right = ((x.data if isinstance(x, Shared) else x).float() for x in (a, b))
         begun.result = registers(left @ right + (acc if use_acc else 0.0))
 
-    role = threading.current_thread()
+    role = current()
     role.products.append(begun)
     held = tuple((slot.parts[0], role.state.slots[slot.parts[0]] or "a tile") for slot in slots)
     flops = 2 * a.type.shape[0] * math.prod(b.type.shape)
@@ -176,9 +179,9 @@ def warpgroup_mma(a, b, acc, use_acc=True, is_async=False):
     return begun
 
 
-def warpgroup_mma_wait(pending, deps):
+def warpgroup_mma_wait(pending: int, deps: Sequence[Begun]) -> Registers | tuple[Registers, ...]:
     say(c.Finish(pending))
-    thread = threading.current_thread()
+    thread = current()
     role, may_run = thread.role, thread.products[len(thread.products) - pending :]
     if any(begun in may_run for begun in deps):
         raise Fault(
@@ -187,8 +190,8 @@ def warpgroup_mma_wait(pending, deps):
     return deps[0].result if len(deps) == 1 else tuple(begun.result for begun in deps)
 
 
-def fence_async_shared():
-    if threading.current_thread().state:  # else the program sets up its barriers, and nothing runs yet
+def fence_async_shared() -> None:
+    if current().state:  # else the program sets up its barriers, and nothing runs yet
         say(c.Fence())
 
 
@@ -215,17 +218,17 @@ class Gluon:
     static_range, where, exp2, log2 = range, torch.where, torch.exp2, torch.log2
     store = staticmethod(_store)
 
-    def __init__(self, number, programs, numbers, names):
+    def __init__(self, number: int, programs: int, numbers: random.Random, names: Iterable[str]) -> None:
         self.number, self.programs, self.numbers = number, programs, numbers
         self.names, self.barriers, self.slots, self.roles, self.said = iter(names), [], [], [], {}
 
-    def program_id(self, axis):
+    def program_id(self, axis: int) -> int:
         return self.number
 
-    def num_programs(self, axis):
+    def num_programs(self, axis: int) -> int:
         return self.programs
 
-    def allocate_shared_memory(self, dtype, shape, layout):
+    def allocate_shared_memory(self, dtype: torch.dtype, shape: Sequence[int], layout: Layout) -> Shared:
         name = next(self.names)
         if dtype == torch.int64:
             name = "turn" if name == "o" else name  # O goes where Q was
@@ -237,33 +240,38 @@ class Gluon:
         self.slots += parts
         return Shared(torch.full(shape, math.nan, dtype=dtype), tuple(parts))
 
-    def arange(self, start, end, layout):
+    def arange(self, start: int, end: int, layout: Layout) -> Registers:
         return registers(torch.arange(start, end, dtype=torch.int32))
 
-    def full(self, shape, value, dtype, layout):
+    def full(self, shape: Sequence[int], value: float, dtype: torch.dtype, layout: Layout) -> Registers:
         return registers(torch.full(shape, value, dtype=dtype))
 
-    def zeros(self, shape, dtype, layout):
+    def zeros(self, shape: Sequence[int], dtype: torch.dtype, layout: Layout) -> Registers:
         return registers(torch.zeros(shape, dtype=dtype))
 
-    def max(self, x, axis):
+    def max(self, x: torch.Tensor, axis: int) -> torch.Tensor:
         return x.amax(axis)
 
-    def sum(self, x, axis):
+    def sum(self, x: torch.Tensor, axis: int) -> torch.Tensor:
         return x.sum(axis)
 
-    def convert_layout(self, x, layout, assert_trivial):
+    def convert_layout(self, x: torch.Tensor, layout: Layout, assert_trivial: bool) -> torch.Tensor:
         return x
 
-    def inline_asm_elementwise(self, asm, constraints, args, dtype, is_pure, pack):
+    def inline_asm_elementwise(
+        self, asm: str, constraints: str, args: Sequence[torch.Tensor], dtype: torch.dtype, is_pure: bool,
+        pack: int,
+    ) -> torch.Tensor:  # fmt: skip
         return args[0]
 
-    def barrier(self):
+    def barrier(self) -> None:
         pass
 
-    def static_assert(self, true):
+    def static_assert(self, true: bool) -> None:
         assert true
 
-    def warp_specialize(self, roles, warps, registers=None):
+    def warp_specialize(
+        self, roles: Sequence[tuple[Callable, tuple]], warps: Sequence[int], registers: Sequence[int] | None = None
+    ) -> None:
         names = [f"consumer {at}" for at in range(len(roles) - 1)] + ["producer"]
         self.roles = [Role(name, *role) for name, role in zip(names, roles, strict=True)]

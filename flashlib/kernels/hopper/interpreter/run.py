@@ -13,6 +13,8 @@ import functools
 import math
 import random
 import types
+from collections.abc import Sequence
+from types import FunctionType, ModuleType
 
 import torch
 from triton import JITFunction
@@ -30,13 +32,16 @@ from flashlib.types import Attention
 NAMES = ("q", "q_full", "q_empty", "k", "k_full", "k_empty", "v", "v_full", "v_empty", "o", "turn")  # as `forward`
 
 
-def play(gl, kernel, arguments):
+def play(gl: gluon.Gluon, kernel: FunctionType, arguments: dict) -> None:
     """Run a kernel and its roles, whoever chance picks next, until all have ended. Raises Fault."""
     alike = Role("warps", functools.partial(kernel, **arguments), ())
     alike.start()
     alike.go_on()  # up to its first command; a kernel that names roles ends there
     threads = {role.role: role for role in gl.roles or [alike]}
-    state = State(c.Program(dict.fromkeys(threads), tuple(gl.barriers), tuple(gl.slots)), list(threads))
+    state = State(
+        c.Program({name: role.function for name, role in threads.items()}, tuple(gl.barriers), tuple(gl.slots)),
+        list(threads),
+    )
     for name, thread in threads.items():
         thread.state, gl.said[name] = state, []
     try:
@@ -82,7 +87,7 @@ def _who(choice):
     return choice.role if isinstance(choice, Role) else choice.number
 
 
-def functions(gl, module=forward) -> dict:
+def functions(gl: gluon.Gluon, module: ModuleType = forward) -> dict:
     """Return the functions of a module and of those it names, as plain Python over `gl`, a stub of Gluon."""
     constant = module.gl.constexpr
     world = {name: x.value if isinstance(x, constant) else x for name, x in vars(module).items()}
@@ -104,7 +109,10 @@ def _kernels(module):
     return [name for name, value in vars(module).items() if isinstance(value, JITFunction)]
 
 
-def attention(Q, K, V, *, causal=False, scale=None, consumers=2, stages=2, B_c=128, seed=0) -> Attention:
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None,
+    consumers: int = 2, stages: int = 2, B_c: int = 128, seed: int = 0,
+) -> Attention:  # fmt: skip
     """Return O and lse of the kernel's own code, each program under one random schedule.
 
     Q, K, V, causal, scale, O, lse: as `forward.attention` takes and returns them, in the computer's memory.
@@ -128,8 +136,10 @@ def attention(Q, K, V, *, causal=False, scale=None, consumers=2, stages=2, B_c=1
 
 
 def run(
-    Q, K, V, causal, scale, consumers, stages, B_c, programs, section, seed, module=forward, rows=64, names=NAMES
-):  # fmt: skip
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, scale: float | None, consumers: int,
+    stages: int, B_c: int, programs: int | None, section: int, seed: int, module: ModuleType = forward,
+    rows: int = 64, names: Sequence[str] = NAMES,
+) -> tuple[Attention, list[dict[str, list]]]:  # fmt: skip
     """Return what `attention` returns, and the commands that each role of each program gave.
 
     module: where the kernel is, the function whose name begins with _; rows: of one consumer; names: for what the
@@ -143,7 +153,7 @@ def run(
     T_r = -(-N_q // (rows * consumers))
     n_tiles, numbers, said = B * H * T_r, random.Random(seed), []
     described = (("q_desc", Q, rows), ("k_desc", K, B_c), ("v_desc", V, B_c), ("o_desc", O, rows))
-    given = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
+    given: dict = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
     given |= {
         "lse_ptr": gluon.Pointer(lse), "scale_log2e": scale_log2e,
         "scale_above": above, "H": H, "group": H // K.shape[1], "N_q": N_q, "N_k": N_k, "T_r": T_r,

@@ -1,19 +1,24 @@
 """Roles of an interpreted kernel: threads of which one runs at a time, up to its next command."""
 
 import threading
+from collections.abc import Callable
+from typing import Any, cast
 
 
 class Role(threading.Thread):
     """A thread that stops at each command until it is told to go on."""
 
-    def __init__(self, name, function, args):
+    def __init__(self, name: str, function: Callable, args: tuple) -> None:
         super().__init__(daemon=True)
         self.role, self.function, self.args = name, function, args
-        self.command = self.failed = self.act = None
+        self.command: Any = None
+        self.failed: BaseException | None = None
+        self.act: Callable[[], object] | None = None
         self.mine, self.theirs, self.products = threading.Semaphore(0), threading.Semaphore(0), []
-        self.given_up, self.state = False, None
+        self.given_up = False
+        self.state: Any = None
 
-    def run(self):
+    def run(self) -> None:
         self.mine.acquire()
         try:
             if not self.given_up:
@@ -25,14 +30,14 @@ class Role(threading.Thread):
         self.command = None
         self.theirs.release()
 
-    def go_on(self):
+    def go_on(self) -> None:
         """Let it run up to its next command, or its end."""
         self.mine.release()
         self.theirs.acquire()
         if self.failed:
             raise self.failed
 
-    def say(self, command, act):
+    def say(self, command: object, act: Callable[[], object] | None) -> None:
         self.command, self.act = command, act
         self.theirs.release()
         self.mine.acquire()
@@ -44,6 +49,11 @@ class GivenUp(BaseException):
     """Ends a thread whose program was given up."""
 
 
-def say(command, act=None):
+def current() -> Role:
+    """Return the role that runs."""
+    return cast(Role, threading.current_thread())
+
+
+def say(command: object, act: Callable[[], object] | None = None) -> None:
     """Hand a command to the schedule; act: what to do when a unit completes it."""
-    threading.current_thread().say(command, act)
+    current().say(command, act)

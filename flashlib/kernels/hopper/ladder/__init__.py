@@ -16,6 +16,7 @@ has 64 keys: with 128, the compiler spills registers, in r4 at d = 64 and in r2 
 import math
 
 import torch
+from triton import JITFunction
 
 from flashlib.inputs import resolve_scale
 from flashlib.kernels.hopper import launch as finished
@@ -29,7 +30,10 @@ MOVED = {64: (128, 4), 128: (128, 2)}
 NAMES = ("q", "q_full", "k", "k_full", "v", "v_full", "o", "k_empty", "v_empty", "turn", "q_empty")
 
 
-def launch(kernel, Q, K, V, *, causal, scale, rows, consumers=1, moved=False, persistent=False) -> Attention:
+def launch(
+    kernel: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool, scale: float | None,
+    rows: int, consumers: int = 1, moved: bool = False, persistent: bool = False,
+) -> Attention:  # fmt: skip
     """Check the inputs, run a rung's kernel, return O and lse.
 
     Shapes, dtypes and errors as in `kernels.hopper.forward.attention`, but d is 64 or 128.

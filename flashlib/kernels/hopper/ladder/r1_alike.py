@@ -10,6 +10,7 @@ that read it, which a barrier of the whole program says: there is no other role 
     v_full[s]    1      copy unit, V(g) is there        all warps      round & 1
 """
 
+import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -21,9 +22,12 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from flashlib.kernels.hopper.ladder import launch, tiles
+from flashlib.types import Attention
 
 
-def attention(Q, K, V, *, causal=False, scale=None):
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None
+) -> Attention:
     """Return Attention(O, lse); see `ladder.launch`."""
     return launch(_alike, Q, K, V, causal=causal, scale=scale, rows=128)
 

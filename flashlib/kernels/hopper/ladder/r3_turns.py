@@ -14,6 +14,7 @@ S; both consumers walk the same tiles, so they take equally many.
                         its two products                    consumer 0      (u & 1) ^ 1: it begins
 """
 
+import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -25,9 +26,12 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from flashlib.kernels.hopper.ladder import launch, tiles
+from flashlib.types import Attention
 
 
-def attention(Q, K, V, *, causal=False, scale=None):
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None
+) -> Attention:
     """Return Attention(O, lse); see `ladder.launch`."""
     return launch(_in_turns, Q, K, V, causal=causal, scale=scale, rows=64, consumers=2)
 

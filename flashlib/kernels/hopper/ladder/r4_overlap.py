@@ -9,6 +9,7 @@ Barriers, and who waits for what, are as in rung 3; only when a consumer release
 softmax of tile g, when it has waited for P V.
 """
 
+import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -20,9 +21,12 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from flashlib.kernels.hopper.ladder import launch, tiles
+from flashlib.types import Attention
 
 
-def attention(Q, K, V, *, causal=False, scale=None):
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None
+) -> Attention:
     """Return Attention(O, lse); see `ladder.launch`."""
     return launch(_overlapped, Q, K, V, causal=causal, scale=scale, rows=64, consumers=2)
 

@@ -8,14 +8,18 @@ half as many turns, each with twice the work between its barriers.
 Roles and barriers are as in rung 4, whose code they run.
 """
 
+import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared
 
 from flashlib.kernels.hopper.ladder import launch, r4_overlap, tiles
+from flashlib.types import Attention
 
 
-def attention(Q, K, V, *, causal=False, scale=None):
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None
+) -> Attention:
     """Return Attention(O, lse); see `ladder.launch`."""
     return launch(_registers, Q, K, V, causal=causal, scale=scale, rows=64, consumers=2, moved=True)
 
