@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flashlib.types import Step
+from flashlib.types import BackwardStep, Step
 
 Tile = tuple[slice, slice, int | None]
 
@@ -21,7 +21,9 @@ def grown(step: Step) -> np.ndarray:
     return (step.m_old > -np.inf) & (step.m > step.m_old)
 
 
-def tiles_of(steps: Sequence[Step], N_q: int, N_k: int) -> tuple[list[Tile], list[float], list[float]]:
+def tiles_of(
+    steps: Sequence[Step | BackwardStep], N_q: int, N_k: int
+) -> tuple[list[Tile], list[float], list[float]]:
     """Return each tile of S, (rows, columns, index of its step or None if skipped), and where to label i and j."""
     blocks_i = _blocks(N_q, ((s.i, s.rows) for s in steps))
     blocks_j = _blocks(N_k, ((s.j, s.cols) for s in steps))

@@ -7,7 +7,7 @@ import numpy as np
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.inks import INK, ON_FILL
 from flashlib.pictures.steps import tiles_of
-from flashlib.types import Step
+from flashlib.types import BackwardStep, Step
 
 SIDE, GAP, TOP = 230, 56, 62  # pixels: of a matrix, before it, above it
 FIRST, LAST = 255, 190  # how light the tiles are
@@ -30,7 +30,11 @@ def draw_tile_orders(orders: dict[str, Iterable[Step]], N_q: int, N_k: int, word
 
 
 def tile_order(
-    picture: Picture, place: tuple[float, float, float, float], steps: Iterable[Step], N_q: int, N_k: int
+    picture: Picture,
+    place: tuple[float, float, float, float],
+    steps: Iterable[Step | BackwardStep],
+    N_q: int,
+    N_k: int,
 ) -> tuple[float, float, float]:
     """Draw the tiles of S, numbered as the steps computed them, in `place`: (x, y, width, height) at most.
 
