@@ -214,13 +214,13 @@ def _scores(memory, me, t, g, sizes):
     return c.Product(f"S{g}", ((memory.q[me], f"Q{t}.{me}"), (_at(memory.k, g), f"K{g}")), sizes.flops)
 
 
-def softmax(g: int, sizes: Sizes) -> Iterator[c.Command]:
+def softmax(g: int, sizes: Sizes) -> Iterator[c.Compute]:
     """Turn S of a tile into P. With 16 exponentials a clock that takes longer than it seems."""
     for name, unit, each in OPERATIONS:
         yield c.Compute(f"{name} {g}", unit, each * sizes.rows * sizes.B_c, (f"S{g}",))
 
 
-def rescale(g: int, sizes: Sizes) -> Iterator[c.Command]:
+def rescale(g: int, sizes: Sizes) -> Iterator[c.Compute]:
     """Multiply O_acc by alpha of a tile."""
     yield c.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d, (f"PV{g - 1}",) if g else ())
 
