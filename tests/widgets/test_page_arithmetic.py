@@ -1,14 +1,24 @@
 """What a page computes itself, run by node without a browser: the tests in js/, and its grades beside Python's."""
 
+import base64
 import json
 import math
+import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+pytest.importorskip("anywidget")
+
+from flashlib import masks
 from flashlib.checks.engine import prediction
 from flashlib.checks.engine.prediction import questions
+from flashlib.types import Step
+from flashlib.widgets import BackwardPlayer, FlashPlayer
+from flashlib.widgets.backward_player import frames as backward_frames
+from flashlib.widgets.flash_player import frames
 from tests.required import ROOT, node
 
 FILES = sorted(Path(__file__).parent.joinpath("js").glob("*.test.js"))
@@ -20,9 +30,71 @@ console.log(JSON.stringify(answers.map(([card, given]) => grade(card, given))));
 """
 
 
+def inputs(count, N_q, N_k, d, dtype=np.float64):
+    """Q, K, V, then other tensors like Q, of sizes that share no factor."""
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=(N_k if n in (1, 2) else N_q, d)).astype(dtype) for n in range(count)]
+
+
+def without_rescale(Q, K, V, B_r, B_c):
+    """A learner's steps with a bug: l is never rescaled."""
+    for i in range(-(-len(Q) // B_r)):
+        Q_i = Q[i * B_r : (i + 1) * B_r]
+        m, l, O_acc = np.full(len(Q_i), -np.inf), np.zeros(len(Q_i)), np.zeros_like(Q_i)
+        for j in range(-(-len(K) // B_c)):
+            K_j, V_j = K[j * B_c : (j + 1) * B_c], V[j * B_c : (j + 1) * B_c]
+            S_ij = Q_i @ K_j.T / np.sqrt(Q.shape[1])
+            m_old, m = m, np.maximum(m, S_ij.max(axis=1))
+            P_ij = np.exp(S_ij - m[:, None])
+            l = l + P_ij.sum(axis=1)
+            O_acc = np.exp(m_old - m)[:, None] * O_acc + P_ij @ V_j
+            yield Step(i, j, m, l, O_acc)
+
+
+FLASH = {
+    "fa2": lambda: FlashPlayer(N=7, d=3, B_r=4, B_c=2),
+    "fa1, causal, N_q > N_k": lambda: FlashPlayer(*inputs(3, 10, 7, 4), B_r=4, B_c=3, causal=True, order="fa1"),
+    "causal, N_q < N_k, float32": lambda: FlashPlayer(*inputs(3, 5, 13, 3, np.float32), B_r=3, B_c=5, causal=True),
+    "a window": lambda: FlashPlayer(*inputs(3, 11, 11, 2), B_r=2, B_c=3, mask=masks.Window(2, 1)),
+    "one tile": lambda: FlashPlayer(*inputs(3, 3, 5, 1), B_r=3, B_c=5),
+    "a learner's": lambda: FlashPlayer.from_steps(without_rescale, N=7, d=3, B_r=4, B_c=2),
+}
+BACKWARD = {
+    "kv": lambda: BackwardPlayer(N=7, d=3, B_r=4, B_c=2),
+    "q, causal, N_q > N_k": lambda: BackwardPlayer(*inputs(4, 10, 7, 4), B_r=4, B_c=3, causal=True, wrt="q"),
+    "kv, causal, N_q < N_k": lambda: BackwardPlayer(*inputs(4, 5, 13, 3), B_r=3, B_c=5, causal=True),
+}
+
+
+def text(X):
+    return base64.b64encode(np.ascontiguousarray(X, "<f8").tobytes()).decode()
+
+
+def player(widget, names):
+    """What the page gets of a player, and its steps as Python has them."""
+    assert widget.problem == ""
+    steps = widget._recording.steps
+    arrays = [{name: text(X) for name in names if (X := getattr(step, name)) is not None} for step in steps]
+    sent = {**widget.frames, "buffer": base64.b64encode(widget.frames["buffer"]).decode()}
+    return {"frames": sent, "arrays": arrays}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A file of what js/sent.js reads: what the page gets of players, and their arrays."""
+    everything = {
+        "flash": {name: player(make(), frames.PACKED) for name, make in FLASH.items()},
+        "backward": {name: player(make(), backward_frames.PACKED) for name, make in BACKWARD.items()},
+    }
+    path = tmp_path_factory.mktemp("sent") / "sent.json"
+    path.write_text(json.dumps(everything, allow_nan=False), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_the_page_computes_right(path):
-    done = subprocess.run([node(), "--test", path], capture_output=True, text=True, encoding="utf-8")
+def test_the_page_computes_right(path, recorded):
+    env = {**os.environ, "SENT_BY_PYTHON": str(recorded)}
+    done = subprocess.run([node(), "--test", path], env=env, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
