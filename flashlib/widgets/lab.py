@@ -19,9 +19,7 @@ class Lab(Widget):
     """
 
     _shows = "result"  # the trait with what is shown
-    _texts: tuple[
-        str, ...
-    ] = ()  # settings that are typed: one that is refused stays as it was typed, to be mended
+    _texts: tuple[str, ...] = ()  # settings that are typed: one that is refused stays as typed, to be mended
 
     def __init__(self, setting, **fixed):
         try:

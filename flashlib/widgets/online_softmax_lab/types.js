@@ -4,6 +4,7 @@
  * What Python computed of a row: the words of each step, and all numbers in one buffer.
  * @typedef {object} Sent
  * @property {number} N
+ * @property {{ typed: string }} setting
  * @property {string} typed
  * @property {string} text
  * @property {string[]} rows the names of the rows of the buffer

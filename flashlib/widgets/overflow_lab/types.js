@@ -8,6 +8,7 @@
 /**
  * What Python computed of a row of scores.
  * @typedef {object} Result
+ * @property {{ x: number, dtype: string, copies: number }} setting
  * @property {{ x: number, dtype: string, copies: number }} asked
  * @property {string} name of the format
  * @property {Written} x
