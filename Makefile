@@ -28,6 +28,10 @@ PIP_FAILED := { echo; echo "The installation failed (see pip's message above): i
 
 # What the tests need beside the course's own packages.
 TESTS := .venv/installed-tests
+
+# TypeScript, which checks the JavaScript of the widgets, as it is.
+NODE := node_modules/installed
+TSC := node node_modules/typescript/bin/tsc
 UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
@@ -48,13 +52,13 @@ lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (A
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
 
-# As many processes as conftest.py says, with one thread in each.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
+# As many processes as conftest.py says, with one thread in each; all that start Python need its bytecode.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
 
-test: $(TESTS) ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
+test: $(TESTS) $(NODE) ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
 	@$(PYTEST) -m "not long" $(ARGS)
 
-test-all: $(TESTS) ## run everything, in reverse order, and each file alone
+test-all: $(TESTS) $(NODE) ## run everything, in reverse order, and each file alone
 	@$(PYTEST) --backwards $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
@@ -63,10 +67,12 @@ notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: o
 page: setup ## save a chapter as a page that plays without Python, in pages/ (CHAPTER=05)
 	@$(PY) -m tools.page "$(CHAPTER)"
 
-check: $(TESTS) ## check code and notebooks: style, format, the widgets' JavaScript; writes nothing
+check: $(TESTS) $(NODE) ## check code and notebooks: style, format, types, the widgets' JavaScript; changes no file
 	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
 	$(PY) -m ruff format --no-cache --check . || status=1; \
-	$(PY) -m tools.lint_widgets || status=1; exit $$status
+	$(PY) -m mypy --no-error-summary || status=1; \
+	$(dir $(PY))oxlint flashlib/widgets tests/widgets/js || status=1; \
+	test ! -e $(NODE) || $(TSC) || status=1; exit $$status
 
 fix: $(TESTS) ## repair what `make check` complains about, where a tool can
 	@$(PY) -m ruff check --no-cache --fix --exit-zero .
@@ -85,11 +91,11 @@ measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, a
 film: $(TESTS) ## film the player in Chromium for the README
 	@$(PY) tools/film.py
 
-clean: ## remove .venv and caches; never workspace/, which holds your work
-	@rm -rf .venv build *.egg-info .pytest_cache .ruff_cache
+clean: ## remove .venv, node_modules and caches; never workspace/, which holds your work
+	@rm -rf .venv node_modules build *.egg-info .pytest_cache .ruff_cache
 	@find . -name workspace -prune -o -name .git -prune -o \
 	  \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
-	@echo "Removed .venv and caches. Kept workspace/, which holds your work."
+	@echo "Removed .venv, node_modules and caches. Kept workspace/, which holds your work."
 
 lock: setup ## pin again in constraints.txt all that requirements*.txt bring along
 	@$(PY) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q "$(UV)" && .venv/lock/bin/uv pip compile -q \
@@ -100,6 +106,11 @@ lock: setup ## pin again in constraints.txt all that requirements*.txt bring alo
 $(TESTS): $(STAMP) requirements-test.txt constraints.txt
 	@$(PY) -m pip install -r requirements-test.txt -c constraints.txt || $(PIP_FAILED)
 	@touch $(TESTS)
+
+$(NODE): package.json package-lock.json
+	@{ command -v npm >/dev/null && npm ci --no-audit --no-fund --loglevel=error && touch $(NODE); } || { \
+	  echo "TypeScript needs npm and a network, so the types of the widgets' JavaScript are not checked." >&2; \
+	  test -z "$$REQUIRE_TOOLS"; }
 
 $(STAMP): requirements.txt constraints.txt $(MOVED)
 	@command -v "$(PYTHON)" >/dev/null || { \

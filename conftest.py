@@ -27,7 +27,7 @@ def scope(nodeid):
     path, _, test = nodeid.partition("::")
     if path.startswith("tests/browser/"):
         return "one browser" if path.endswith(ONE_BROWSER) else "another browser"
-    if path.startswith(("tests/kernels/", "tests/bench/")) or path.endswith("test_answers.py"):
+    if path.startswith(("tests/kernels/", "tests/bench/")) or path.endswith(("test_answers.py", "test_alone.py")):
         function, _, case = test.partition("[")
         return f"{path}::{function}[{case.partition('-')[0]}"
     return path

@@ -141,7 +141,7 @@ CHAPTERS = (
 )  # fmt: skip
 
 
-def chapter(slug) -> Chapter:
+def chapter(slug: str) -> Chapter:
     """Return the chapter of a slug; raise KeyError, which lists all chapters, if it is not registered."""
     for found in CHAPTERS:
         if found.slug == slug:

@@ -16,7 +16,16 @@ from flashlib.types import Attention
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def attention(Q, K, V, *, B_r=1024, B_c=1024, causal=False, scale=None) -> Attention:
+def attention(
+    Q: torch.Tensor,
+    K: torch.Tensor,
+    V: torch.Tensor,
+    *,
+    B_r: int = 1024,
+    B_c: int = 1024,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row; at most B_r x B_c scores exist at a time.
 
     Q: (B, H, N_q, d); K, V: (B, H, N_k, d); all float16, bfloat16, float32 or float64, on one device.

@@ -13,12 +13,12 @@ import numpy as np
 from flashlib import masks
 from flashlib.gpus import GPU
 from flashlib.inputs import check_block_sizes, check_causal, check_counts
-from flashlib.types import Traffic
+from flashlib.types import DType, Traffic
 
 ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
-def flops(N_q, N_k, d, *, causal=False) -> int:
+def flops(N_q: int, N_k: int, d: int, *, causal: bool = False) -> int:
     """Return the FLOPs of the two matrix products, 4 N_q N_k d; half of that if causal.
 
     Source: the convention of the FlashAttention-2 paper, section 4.1, which counts a causal mask as exactly
@@ -28,7 +28,7 @@ def flops(N_q, N_k, d, *, causal=False) -> int:
     return 4 * N_q * N_k * d // (2 if causal else 1)
 
 
-def backward_flops(N_q, N_k, d, *, causal=False) -> int:
+def backward_flops(N_q: int, N_k: int, d: int, *, causal: bool = False) -> int:
     """Return the FLOPs of the backward pass by the convention: five matrix products, 2.5 times the forward's two.
 
     Source: FlashAttention-2, section 4.1. What a pass does beyond these, such as recomputing P, is not counted.
@@ -53,7 +53,7 @@ class Work(NamedTuple):
         return sum(self)
 
 
-def standard_work(N_q, N_k, d) -> Work:
+def standard_work(N_q: int, N_k: int, d: int) -> Work:
     """Return the operations of `naive.attention`, causal or not, as all of S is computed.
 
     Each score is scaled, compared, shifted, exponentiated, summed and divided. lse is made once a row.
@@ -63,7 +63,9 @@ def standard_work(N_q, N_k, d) -> Work:
     return Work(matmul=4 * scores * d, exp=scores + N_q, other=5 * scores + N_q)
 
 
-def fa1_work(N_q, N_k, d, *, B_r, B_c, causal=False, mask=None) -> Work:
+def fa1_work(
+    N_q: int, N_k: int, d: int, *, B_r: int, B_c: int, causal: bool = False, mask: masks.Mask | None = None
+) -> Work:
     """Return the operations of `tiled.attention(order="fa1")`.
 
     As `fa2_work`, but each tile also scales its Q_i, multiplies O by the old l and divides it by the new one.
@@ -79,7 +81,9 @@ def fa1_work(N_q, N_k, d, *, B_r, B_c, causal=False, mask=None) -> Work:
     )
 
 
-def fa2_work(N_q, N_k, d, *, B_r, B_c, causal=False, mask=None) -> Work:
+def fa2_work(
+    N_q: int, N_k: int, d: int, *, B_r: int, B_c: int, causal: bool = False, mask: masks.Mask | None = None
+) -> Work:
     """Return the operations of `tiled.attention(order="fa2")`: those of the computed tiles, rescaling included.
 
     Each score is compared, shifted, exponentiated and summed. Each row of a tile has a new m, an alpha, and
@@ -96,7 +100,7 @@ def fa2_work(N_q, N_k, d, *, B_r, B_c, causal=False, mask=None) -> Work:
     )
 
 
-def standard_traffic(N_q, N_k, d, *, dtype) -> Traffic:
+def standard_traffic(N_q: int, N_k: int, d: int, *, dtype: DType) -> Traffic:
     """Return the bytes `naive.attention` moves: Theta(N d + N^2), causal or not, as all of S is stored.
 
     Six trips: read Q, K, write S; read S, write P (and lse); read P, V, write O.
@@ -111,7 +115,17 @@ def standard_traffic(N_q, N_k, d, *, dtype) -> Traffic:
     )
 
 
-def fa1_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Traffic:
+def fa1_traffic(
+    N_q: int,
+    N_k: int,
+    d: int,
+    *,
+    B_r: int,
+    B_c: int,
+    dtype: DType,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+) -> Traffic:
     """Return the bytes `tiled.attention(order="fa1")` moves: without a mask about 3 N_q d T_c items.
 
     K and V are read once. Each computed tile reads Q_i, O_i, m_i, l_i and writes O_i, m_i, l_i. Before, O, m
@@ -128,7 +142,17 @@ def fa1_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Tra
     )
 
 
-def fa2_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Traffic:
+def fa2_traffic(
+    N_q: int,
+    N_k: int,
+    d: int,
+    *,
+    B_r: int,
+    B_c: int,
+    dtype: DType,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+) -> Traffic:
     """Return the bytes `tiled.attention(order="fa2")` moves: without a mask about 2 N_k d T_r items.
 
     Q is read and O and lse are written once. Each row block reads the K_j and V_j of the tiles it computes.
@@ -141,7 +165,7 @@ def fa2_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Tra
     return Traffic(read=N_q * d * size + visits * 2 * d * size, written=N_q * (d * size + acc))
 
 
-def standard_backward_traffic(N_q, N_k, d, *, dtype) -> Traffic:
+def standard_backward_traffic(N_q: int, N_k: int, d: int, *, dtype: DType) -> Traffic:
     """Return the bytes `naive.backward` moves, causal or not: Theta(N d + N^2).
 
     P and dS are written and read twice, dP is written and read; each pass reads its other operands and writes its
@@ -156,7 +180,17 @@ def standard_backward_traffic(N_q, N_k, d, *, dtype) -> Traffic:
     )
 
 
-def fa2_backward_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=None) -> Traffic:
+def fa2_backward_traffic(
+    N_q: int,
+    N_k: int,
+    d: int,
+    *,
+    B_r: int,
+    B_c: int,
+    dtype: DType,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+) -> Traffic:
     """Return the bytes `tiled.backward` moves: without a mask about 2 N_q d T_c + 2 N_k d T_r items.
 
     delta reads O and dO. For dK and dV, K and V are read once, and each tile reads Q_i, dO_i, lse and delta. For
@@ -174,7 +208,9 @@ def fa2_backward_traffic(N_q, N_k, d, *, B_r, B_c, dtype, causal=False, mask=Non
     )
 
 
-def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
+def tiles_per_row_block(
+    N_q: int, N_k: int, *, B_r: int, B_c: int, causal: bool = False, mask: masks.Mask | None = None
+) -> np.ndarray:
     """Return how many tiles of S each row block computes, an array of ceil(N_q / B_r) whole numbers.
 
     Under a causal mask the last row of block i sees the first min((i + 1) B_r, N_q) + N_k - N_q keys; tiles beyond
@@ -183,7 +219,9 @@ def tiles_per_row_block(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
     return _computed(N_q, N_k, B_r, B_c, causal, mask)[1]
 
 
-def computed_tiles(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
+def computed_tiles(
+    N_q: int, N_k: int, *, B_r: int, B_c: int, causal: bool = False, mask: masks.Mask | None = None
+) -> np.ndarray:
     """Return which tiles of S are computed, those with a score that is seen: (T_r, T_c) of bool."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
     B_r, B_c = _block_sizes(B_r=B_r, B_c=B_c)
@@ -200,7 +238,7 @@ def computed_tiles(N_q, N_k, *, B_r, B_c, causal=False, mask=None):
     return computed
 
 
-def seen_scores(N_q, N_k, *, causal=False, mask=None) -> int:
+def seen_scores(N_q: int, N_k: int, *, causal: bool = False, mask: masks.Mask | None = None) -> int:
     """Return how many scores are seen, of N_q N_k: exp of the others is 0, whether they are computed or not."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
     asked = masks.resolve(mask, causal, N_q, N_k)
@@ -211,12 +249,12 @@ def seen_scores(N_q, N_k, *, causal=False, mask=None) -> int:
     return sum(int(asked.seen(rows, slice(0, N_k)).sum()) for rows in blocks)
 
 
-def intensity(flops, traffic: Traffic) -> float:
+def intensity(flops: float, traffic: Traffic) -> float:
     """Return FLOPs per byte moved; infinite if no byte is."""
     return flops / traffic.total if traffic.total else float("inf")
 
 
-def roofline_seconds(flops, traffic: Traffic, gpu: GPU) -> float:
+def roofline_seconds(flops: float, traffic: Traffic, gpu: GPU) -> float:
     """Return the time of the FLOPs or of the bytes, whichever is longer.
 
     No kernel that moves these bytes to and from HBM is faster. The FLOPs are taken at the GPU's fp16 peak with
@@ -226,7 +264,7 @@ def roofline_seconds(flops, traffic: Traffic, gpu: GPU) -> float:
     return max(flops / gpu.fp16, traffic.total / gpu.bandwidth)
 
 
-def sram_bytes(B_r, B_c, d, dtype) -> int:
+def sram_bytes(B_r: int, B_c: int, d: int, dtype: DType) -> int:
     """Return the bytes one step holds on chip: Q_i, K_j, V_j in dtype; O_acc, S_ij, m and l accumulated.
 
     P_ij takes the place of S_ij.
@@ -236,7 +274,7 @@ def sram_bytes(B_r, B_c, d, dtype) -> int:
     return (B_r + 2 * B_c) * d * size + (B_r * d + B_r * B_c + 2 * B_r) * acc
 
 
-def largest_B_r(capacity, *, B_c, d, dtype) -> int:
+def largest_B_r(capacity: int, *, B_c: int, d: int, dtype: DType) -> int:
     """Return the largest B_r whose `sram_bytes` are at most `capacity` bytes; 0 if not even one row fits."""
     check_counts(capacity=capacity)
     B_c, d = _block_sizes(B_c=B_c, d=d)

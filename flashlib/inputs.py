@@ -1,14 +1,22 @@
 """The checks of what is given to a function, with errors that say what was given and what is accepted."""
 
+from __future__ import annotations
+
 import math
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from flashlib.types import Array
+
+if TYPE_CHECKING:
+    import torch
 
 FLOATING = tuple(map(np.dtype, ("float16", "float32", "float64")))
 
 
-def check_floating(**arrays):
+def check_floating(**arrays: np.ndarray) -> None:
     """Raise TypeError unless every array is a NumPy array, all of one floating dtype."""
     first_name, first = next(iter(arrays.items()))
     for name, X in arrays.items():
@@ -26,7 +34,7 @@ def check_floating(**arrays):
             )
 
 
-def check_tensors(dtypes, **tensors):
+def check_tensors(dtypes: tuple[torch.dtype, ...], **tensors: torch.Tensor) -> None:
     """Raise TypeError or ValueError unless all are torch tensors of one accepted dtype, on one device."""
     import torch  # only here: the NumPy half of the course runs without it
 
@@ -49,7 +57,7 @@ def check_tensors(dtypes, **tensors):
             )
 
 
-def check_shapes(Q, K, V, axes: str, *, grouped=False, values=False):
+def check_shapes(Q: Array, K: Array, V: Array, axes: str, *, grouped: bool = False, values: bool = False) -> None:
     """Raise ValueError unless Q, K, V fit together, `axes` naming the axes of each, e.g. "(B, H, N, d)".
 
     grouped: whether Q may have more heads than K and V, a multiple of theirs. values: whether V may have another
@@ -80,12 +88,15 @@ def check_shapes(Q, K, V, axes: str, *, grouped=False, values=False):
         )
 
 
-def check_gradient_inputs(Q, O, lse, dO, lse_dtype, *, V=None):
+def check_gradient_inputs(
+    Q: Array, O: Array, lse: Array, dO: Array, lse_dtype: np.dtype | torch.dtype, *, V: Array | None = None
+) -> None:
     """Raise ValueError unless O and dO are (..., N_q, d_v), and lse (..., N_q), of the dtype it was made with.
 
     V: where its last axis, d_v, may differ from that of Q; None: d_v is d, and O and dO have the shape of Q.
     """
-    d_v = Q.shape[-1] if V is None else V.shape[-1]
+    V = Q if V is None else V
+    d_v = V.shape[-1]
     for name, X in (("O", O), ("dO", dO)):
         if d_v == Q.shape[-1] and tuple(X.shape) != tuple(Q.shape):
             raise ValueError(f"{name} has shape {tuple(X.shape)} and Q {tuple(Q.shape)}; they must be equal")
@@ -101,7 +112,7 @@ def check_gradient_inputs(Q, O, lse, dO, lse_dtype, *, V=None):
         )
 
 
-def check_counts(*, at_least=0, **counts):
+def check_counts(*, at_least: int = 0, **counts: int) -> None:
     """Raise TypeError or ValueError unless every count is a whole number of `at_least` or more."""
     for name, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, Integral):
@@ -110,12 +121,12 @@ def check_counts(*, at_least=0, **counts):
             raise ValueError(f"{name} is {count}; accepted are whole numbers of at least {at_least}")
 
 
-def check_block_sizes(**sizes):
+def check_block_sizes(**sizes: int) -> None:
     """Raise TypeError or ValueError unless every block size is a whole number of at least 1."""
     check_counts(at_least=1, **sizes)
 
 
-def check_causal(causal):
+def check_causal(causal: bool) -> None:
     """Raise TypeError unless `causal` is True or False."""
     if not isinstance(causal, bool | np.bool_):
         raise TypeError(f"causal is {causal!r}; pass True or False")
@@ -124,7 +135,7 @@ def check_causal(causal):
 SCALES = (1e-30, 1e30)  # beyond, products with a score leave the range of fp32
 
 
-def resolve_scale(scale, d: int) -> float:
+def resolve_scale(scale: float | None, d: int) -> float:
     """Return `scale` as a float, 1 / sqrt(d) for None; raise unless it is a positive number within SCALES."""
     if scale is None:
         return 1 / math.sqrt(d)

@@ -22,7 +22,7 @@ class HBM(np.ndarray):
     traffic: Traffic
 
     @classmethod
-    def put(cls, *arrays):
+    def put(cls, *arrays: np.ndarray) -> tuple["HBM", ...]:  # type: ignore[override]  # np.ndarray has another put
         """Return the arrays as HBM, without copying, all counting into one new Traffic."""
         traffic = Traffic()
         placed = []
@@ -50,7 +50,7 @@ class HBM(np.ndarray):
     def __iter__(self):
         return (self[i] for i in range(len(self)))  # ndarray's own iterator does not call __getitem__
 
-    def fill(self, value):
+    def fill(self, value: float | np.ndarray) -> None:
         self[...] = value
 
     def _store(self) -> np.ndarray:

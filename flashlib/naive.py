@@ -10,7 +10,15 @@ from flashlib.inputs import check_floating, check_gradient_inputs, check_shapes,
 from flashlib.types import Attention, Grads
 
 
-def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
+def attention(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    *,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, for one head.
 
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64. O: (N_q, d_v), the dtype of Q; lse:
@@ -49,7 +57,18 @@ def _attention(Q, K, V, S, P, O, lse, mask, scale):
     O[:] = P[:].astype(dtype) @ V[:].astype(dtype)
 
 
-def backward(Q, K, V, O, lse, dO, *, causal=False, mask=None, scale=None) -> Grads:
+def backward(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    O: np.ndarray,
+    lse: np.ndarray,
+    dO: np.ndarray,
+    *,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V, for one head.
 
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. O, lse: what

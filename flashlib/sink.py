@@ -10,10 +10,10 @@ learns a sink for each head.
 
 import numpy as np
 
-from flashlib.types import Attention
+from flashlib.types import Array, Attention
 
 
-def add(attention, sink) -> Attention:
+def add(attention: Attention, sink: float | Array) -> Attention:
     """Return O and lse of an Attention with a sink in each row: as if a key had this score, and 0 for its value.
 
     attention: O (..., N_q, d_v) and lse (..., N_q), NumPy arrays or torch tensors. sink: a number, or, for an O of
@@ -29,7 +29,7 @@ def add(attention, sink) -> Attention:
     return Attention(_product(O, xp.exp(lse - shift)[..., None]), lse_new)
 
 
-def gradient(attention, sink, dO, dlse=None):
+def gradient(attention: Attention, sink: float | Array, dO: Array, dlse: Array | None = None) -> Array:
     """Return the gradient of sum(dO * O) + sum(dlse * lse) by the sink: a number, or (H,), as the sink is.
 
     attention: what `add` returned. dO, dlse: the shapes of O and lse; None for zeros. With the weight
@@ -39,7 +39,7 @@ def gradient(attention, sink, dO, dlse=None):
     O, lse = attention
     each = _like(sink, lse)
     xp = _library(lse)
-    dO, O = (X.astype(lse.dtype) if xp is np else X.to(lse.dtype) for X in (dO, O))
+    dO, O = (_cast(X, lse.dtype) for X in (dO, O))
     weight = xp.exp(each - xp.where(lse == -np.inf, np.inf, lse))  # (..., N_q)
     of_rows = weight * ((0 if dlse is None else dlse) - (dO * O).sum(-1))
     return of_rows.sum((0, 2)) if each.ndim else of_rows.sum()
@@ -59,6 +59,10 @@ def _like(sink, lse):
             "(B, H, N_q) one for each head, (H,)"
         )
     return sink[:, None]
+
+
+def _cast(X, dtype):
+    return X.astype(dtype) if isinstance(X, np.ndarray) else X.to(dtype)
 
 
 def _product(O, factor):

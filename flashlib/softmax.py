@@ -65,14 +65,14 @@ def _takes_row_and_values(f):
 
 
 @_takes_row
-def naive(x):
+def naive(x: np.ndarray) -> np.ndarray:
     """Return softmax of x as the definition has it: overflows once exp(x) does. Shape (N,) to (N,)."""
     p = np.exp(x)
     return p / p.sum()
 
 
 @_takes_row
-def safe(x):
+def safe(x: np.ndarray) -> np.ndarray:
     """Return softmax of x, its maximum subtracted first. Shape (N,) to (N,).
 
     Three passes over x: for the maximum, for the sum, for the output.
@@ -85,7 +85,7 @@ def safe(x):
 
 
 @_takes_row
-def logsumexp(x):
+def logsumexp(x: np.ndarray) -> np.floating:
     """Return log(sum(exp(x))), a scalar; -inf for an empty row."""
     m = x.max(initial=-np.inf)
     if m == -np.inf:
@@ -94,7 +94,7 @@ def logsumexp(x):
 
 
 @_takes_row
-def online(x):
+def online(x: np.ndarray) -> np.ndarray:
     """Return softmax of x, taking its scores one by one. Shape (N,) to (N,).
 
     Two passes over x: for maximum and sum together, for the output.
@@ -110,7 +110,7 @@ def online(x):
 
 
 @_takes_row
-def online_blocks(x, *, B_c):
+def online_blocks(x: np.ndarray, *, B_c: int) -> np.ndarray:
     """Return softmax of x, taking B_c scores at a time. Shape (N,) to (N,).
 
     Raises TypeError or ValueError for a B_c that is not a whole number of at least 1.
@@ -127,7 +127,7 @@ def online_blocks(x, *, B_c):
 
 
 @_takes_row_and_values
-def weighted_sum(x, V):
+def weighted_sum(x: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Return sum_j softmax(x)_j V_j in one pass, dividing once at the end. Shapes (N,), (N, d) to (d,).
 
     Source: the recurrence of FlashAttention-2, Algorithm 1, lines 9-12, with blocks of one.
@@ -144,7 +144,7 @@ def weighted_sum(x, V):
 
 
 @_takes_row_and_values
-def weighted_sum_normalised(x, V):
+def weighted_sum_normalised(x: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Return sum_j softmax(x)_j V_j in one pass, normalised after every score. Shapes (N,), (N, d) to (d,).
 
     Source: the recurrence of FlashAttention (2022), Algorithm 1, line 12, with blocks of one.
@@ -160,13 +160,13 @@ def weighted_sum_normalised(x, V):
     return O
 
 
-def summarise(x, V=None) -> State:
+def summarise(x: np.ndarray, V: np.ndarray | None = None) -> State:
     """Return the State of some scores (N,) and, if given, their values (N, d)."""
     _check_row(x, V)
     return IDENTITY if x.max(initial=-np.inf) == -np.inf else summarise_rows(x, V)
 
 
-def summarise_rows(S, V=None) -> State:
+def summarise_rows(S: np.ndarray, V: np.ndarray | None = None) -> State:
     """Return the State of each row of scores (..., N) and, if given, of their values (N, d)."""
     m = S.max(axis=-1, initial=-np.inf)
     P = np.exp(S - np.where(m == -np.inf, 0, m)[..., None])  # -inf - (-inf) would be nan

@@ -22,7 +22,18 @@ from flashlib.inputs import check_block_sizes, check_floating, check_gradient_in
 from flashlib.types import Attention, BackwardStep, Grads, Step
 
 
-def attention(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, mask=None, scale=None) -> Attention:
+def attention(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    *,
+    B_r: int = 64,
+    B_c: int = 64,
+    order: str = "fa2",
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row without ever holding S.
 
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64. O: (N_q, d_v), the dtype of Q; lse:
@@ -32,14 +43,24 @@ def attention(Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, mask=None, 
     check_floating(Q=Q, K=K, V=V)
     O = np.empty_like(Q, shape=Q.shape[:1] + V.shape[-1:])
     lse = np.empty_like(Q, shape=Q.shape[:1], dtype=_accumulator_dtype(Q))
-    options = {"B_r": B_r, "B_c": B_c, "order": order, "causal": causal, "mask": mask, "scale": scale}
-    trace = steps(Q, K, V, **options, O=O, lse=lse)
+    trace = steps(Q, K, V, B_r=B_r, B_c=B_c, order=order, causal=causal, mask=mask, scale=scale, O=O, lse=lse)
     deque(trace, maxlen=0)  # run to the end, keep nothing
     return Attention(O, lse)
 
 
 def steps(
-    Q, K, V, *, B_r=64, B_c=64, order="fa2", causal=False, mask=None, scale=None, O=None, lse=None
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    *,
+    B_r: int = 64,
+    B_c: int = 64,
+    order: str = "fa2",
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+    O: np.ndarray | None = None,
+    lse: np.ndarray | None = None,
 ) -> Iterator[Step]:
     """Return a generator of the Steps of FlashAttention, one for each tile of S that is computed.
 
@@ -116,7 +137,20 @@ def _fa1_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
     lse[:] = m + np.log(np.where(l == 0, 1, l))
 
 
-def backward(Q, K, V, O, lse, dO, *, B_r=64, B_c=64, causal=False, mask=None, scale=None) -> Grads:
+def backward(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    O: np.ndarray,
+    lse: np.ndarray,
+    dO: np.ndarray,
+    *,
+    B_r: int = 64,
+    B_c: int = 64,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V without ever holding S, P or their gradients.
 
     O, lse: what `attention` returned for the same Q, K, V, causal, mask and scale. Two passes over the tiles, each
@@ -138,7 +172,22 @@ def backward(Q, K, V, O, lse, dO, *, B_r=64, B_c=64, causal=False, mask=None, sc
 
 
 def backward_steps(
-    Q, K, V, O, lse, dO, *, wrt, B_r=64, B_c=64, causal=False, mask=None, scale=None, dQ=None, dK=None, dV=None
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    O: np.ndarray,
+    lse: np.ndarray,
+    dO: np.ndarray,
+    *,
+    wrt: str,
+    B_r: int = 64,
+    B_c: int = 64,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+    dQ: np.ndarray | None = None,
+    dK: np.ndarray | None = None,
+    dV: np.ndarray | None = None,
 ) -> Iterator[BackwardStep]:
     """Return a generator of the BackwardSteps of one of the two passes, one for each tile that is computed.
 
@@ -211,19 +260,19 @@ def _delta(O, dO, lse, B_r):
     return delta
 
 
-def blocks(N, B):
+def blocks(N: int, B: int) -> Iterator[slice]:
     """Yield the slices that cut N rows into blocks of B, the last one shorter if B does not divide N."""
     N, B = index(N), index(B)  # a small integer of NumPy's would overflow
     for start in range(0, N, B):
         yield slice(start, min(start + B, N))
 
 
-def load(X, rows):
+def load(X: np.ndarray, rows: slice) -> np.ndarray:
     """Return X[rows] in the accumulator's dtype."""
     return X[rows].astype(_accumulator_dtype(X), copy=False)
 
 
-def is_hidden(rows, cols, past):
+def is_hidden(rows: slice, cols: slice, past: int) -> bool:
     """Return whether the causal mask hides all of a tile: its last row does not see its first key.
 
     For loops that take `causal`, such as a learner's in chapter 06; `masks.Tiles.hidden` is for any mask.
@@ -231,7 +280,7 @@ def is_hidden(rows, cols, past):
     return cols.start > rows.stop - 1 + past
 
 
-def is_visible(rows, cols, past):
+def is_visible(rows: slice, cols: slice, past: int) -> np.ndarray:
     """Return the causal mask of a tile, (B_r, B_c) of bool: row r sees key c if c <= r + past."""
     r, c = np.ogrid[rows, cols]
     return c <= r + past

@@ -12,7 +12,15 @@ from flashlib.types import Attention
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention:
+def attention(
+    Q: torch.Tensor,
+    K: torch.Tensor,
+    V: torch.Tensor,
+    *,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
     Q: (B, H, N_q, d); K: (B, H_k, N_k, d); V: (B, H_k, N_k, d_v); all float16, bfloat16, float32 or float64, on

@@ -11,7 +11,7 @@ a base-2 one is called `lse2`. `dX` is the gradient of a scalar with respect to 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 if TYPE_CHECKING:  # only to name their types: this module imports neither
     import numpy as np
@@ -19,6 +19,12 @@ if TYPE_CHECKING:  # only to name their types: this module imports neither
 
 Array = Union["np.ndarray", "torch.Tensor"]
 """For what takes either; what takes one of them names it."""
+
+Same = TypeVar("Same", "np.ndarray", "torch.Tensor")
+"""For what takes either, and returns the one that it was given."""
+
+DType = Union[str, type, "np.dtype", "torch.dtype"]
+"""A dtype by its name, or one of NumPy or torch."""
 
 Shape = tuple[int, ...]
 

@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 DATA = ROOT / "notebooks" / "data"
 SHOWN = re.compile(r"In\s+`([\w/.]+)`:\n\n(```+)\w*\n(.*?)\2\n", re.DOTALL)  # a file's name and its text
-COMING = {"docs/kernels.md"}  # written beside this text: delete the exception when it is there
 REGISTERED = ")  # fmt: skip\n"  # the end of CHAPTERS
 COPIED = "flashlib", "tools", "tests", "conftest.py", "pyproject.toml"
 
@@ -38,7 +37,7 @@ def test_every_file_that_is_named_exists(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     code = re.findall(r"`((?:flashlib|tests|notebooks|tools)/[\w/.]*)`", text)
     links = re.findall(r"\]\((?!http)([^)]+)\)", text)
-    for name in {*code, *links} - COMING:
+    for name in {*code, *links}:
         if not re.search("temperature|NAME", name):
             assert (ROOT / name).exists(), name
 
@@ -100,11 +99,13 @@ def with_chapter_99(tmp_path_factory):
     return run
 
 
+@pytest.mark.process
 def test_the_example_becomes_a_notebook_and_a_solved_one(with_chapter_99):
     made = with_chapter_99("-m", "tools.notebooks", "--chapter", "99")
     assert "99_temperature.ipynb" in made and "solutions/99_temperature.ipynb" in made and "failed" not in made
 
 
+@pytest.mark.process
 def test_the_known_mistakes_of_the_example_are_named(with_chapter_99):
     """Right answers are accepted, wrong ones named, and each mistake is shown."""
     assert "-    z = x / T\n+    z = x * T\n" in with_chapter_99("-m", "flashlib.checks.mistakes", "99")

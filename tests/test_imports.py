@@ -19,10 +19,10 @@ MODULES = {
 ROOMS = {
     "flashlib": "",
     "types": "",
-    "inputs": "",
+    "inputs": "types",
     "gpus": "",
     "chapters": "",
-    "masks": "inputs",
+    "masks": "types inputs",
     "softmax": "inputs",
     "memory": "types",
     "sink": "types",
@@ -31,8 +31,8 @@ ROOMS = {
     "tiled": "types inputs masks",
     "chunked": "types inputs",
     "torch_ref": "types inputs masks",
-    "cache": "inputs",
-    "pipeline": "inputs gpus",
+    "cache": "types inputs",
+    "pipeline": "types inputs gpus",
     "learner": "types softmax tiled",
     "kernels base": "",  # which Triton, and what is private in it
     "kernels.launch": "inputs masks / kernels base",
@@ -45,8 +45,8 @@ ROOMS = {
     "kernels.hopper.interpreter": "types inputs pipeline / kernels.launch, kernels.hopper",
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder",
-    "lm": "inputs cache kernels",
-    "pictures": "gpus",
+    "lm": "types inputs cache kernels",
+    "pictures": "types gpus",
     "widgets": "types inputs gpus masks softmax memory cost naive tiled cache pipeline learner lm pictures / "
     "kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base",

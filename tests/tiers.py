@@ -7,7 +7,8 @@ process     it starts Python or Jupyter anew (marker `process`)
 amount      it has few cases and all of them: `all` is long
 cases       of a test with several lists of parameters, as many cases are short as it takes for each entry of
             each list to occur, in changing company ("each choice")
-compiles    of a test that asks the compiler (marker `compiles`), one case, or one for each kernel
+compiles    of a test that asks the compiler (marker `compiles`), one case is short, or one for each kernel if a
+            parameter names it; without cases it is long
 """
 
 from collections import Counter, defaultdict
@@ -28,9 +29,10 @@ def long(items) -> set:
 def _short(items):
     """Return which cases of one test are short."""
     items = [item for item in items if not _is_long(item)]
-    if len(items) < 2 or not all(hasattr(item, "callspec") for item in items):
-        return items
-    if asks := items[0].get_closest_marker("compiles"):
+    asks = items and items[0].get_closest_marker("compiles")
+    if not all(hasattr(item, "callspec") for item in items):
+        return [] if asks else items
+    if asks:
         name = asks.kwargs.get("each")
         first = {item.callspec.params.get(name): item for item in reversed(items)}
         return list(first.values())

@@ -82,8 +82,8 @@ class Call(NamedTuple):
         if self.name == "standard":
             head = cost.standard_traffic(self.N, self.N, self.d, dtype=DTYPE)
         elif self.name == "ours":
-            tiles = {"B_r": self.B_r, "B_c": self.B_c, "causal": self.causal}
-            head = cost.fa2_traffic(self.N, self.N, self.d, **tiles, dtype=DTYPE)
+            N, d = self.N, self.d
+            head = cost.fa2_traffic(N, N, d, B_r=self.B_r, B_c=self.B_c, causal=self.causal, dtype=DTYPE)
         else:
             return None
         return Traffic(HEADS * head.read, HEADS * head.written)

@@ -117,8 +117,8 @@ def stored(problem: Problem) -> Traffic:
 
 
 def tiled(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
-    sizes = {"B_r": B_r, "B_c": B_c, "causal": problem.causal}
-    return cost.fa2_traffic(problem.N, problem.N, problem.d, **sizes, dtype="bfloat16")
+    N, d, causal = problem.N, problem.d, problem.causal
+    return cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, causal=causal, dtype="bfloat16")
 
 
 def every_tile(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:

@@ -87,7 +87,7 @@ class Problem:
         if self.case.with_sink and self.gradients:
             return peers.kernels("autograd").attention(Q, K, V, sink=self.sinks, mask=self.mask).O
         found = peers.kernels("autograd").attention(Q, K, V, mask=self.mask)
-        return (sink.add(found, self.sinks) if self.case.with_sink else found).O
+        return (found if self.sinks is None else sink.add(found, self.sinks)).O
 
     def plain(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
         return peers.kernels("autograd").attention(Q, K, V).O

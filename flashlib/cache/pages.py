@@ -13,12 +13,14 @@ sharing by content is the automatic prefix caching of vLLM, which implements the
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 
 from flashlib.inputs import check_counts
+from flashlib.types import Array
 
 NOTHING_BEFORE = bytes(32)  # stands for the content before the first page
 
@@ -54,7 +56,7 @@ class Pages:
         self._sequences = {}
         self._next = 0
 
-    def start(self, tokens=()):
+    def start(self, tokens: int | Sequence[int] | Array = ()) -> tuple[int, int]:
         """Return a new sequence that shares the pages whose content begins `tokens`, and how many tokens that is.
 
         These are known: go on with append(sequence, tokens[known:]). At least one token is left to compute, since
@@ -70,7 +72,7 @@ class Pages:
         known = len(shared) * self.page
         return self._add(shared, ids[:known] if ids else []), known
 
-    def append(self, sequence, tokens):
+    def append(self, sequence: int, tokens: int | Sequence[int] | Array) -> np.ndarray:
         """Return the slots of new tokens at the end of the sequence: (n, 2), int32, the page and row of each.
 
         Pages that become full can be shared at once. So write K and V of the slots before anyone reads them, and
@@ -92,12 +94,12 @@ class Pages:
         i, row = np.divmod(np.arange(N, N + n, dtype=np.int32), np.int32(self.page))
         return np.stack([np.array(own.pages[first:], np.int32)[i - first], row], axis=1)
 
-    def fork(self, sequence):
+    def fork(self, sequence: int) -> int:
         """Return a new sequence with the same tokens, in the same pages."""
         own = self._of(sequence)
         return self._add(own.pages, own.tokens)
 
-    def drop(self, sequence, n):
+    def drop(self, sequence: int, n: int) -> None:
         """Forget the last n tokens of a sequence, such as rejected guesses.
 
         Pages that nobody needs for other tokens become free, and are not kept.
@@ -116,14 +118,14 @@ class Pages:
         if N % self.page and self._owners[own.pages[-1]] == 1:
             self._forget(own.pages[-1])
 
-    def free(self, sequence):
+    def free(self, sequence: int) -> None:
         """End a sequence. Its full pages of known content are kept until their room is needed."""
         own = self._of(sequence)
         del self._sequences[sequence]
         for page in reversed(own.pages):  # so that its end is evicted before its beginning
             self._release(page, keep=True)
 
-    def table(self, sequences, width=None):
+    def table(self, sequences: Sequence[int], width: int | None = None) -> Array:
         """Return the block table: (B, width), int32, the pages of each sequence, then 0.
 
         width: None for as many columns as the longest sequence has pages. A fixed one suits a CUDA graph.
@@ -140,7 +142,7 @@ class Pages:
             row[: len(own)] = own
         return table
 
-    def lengths(self, sequences):
+    def lengths(self, sequences: Sequence[int]) -> Array:
         """Return how many tokens each sequence has: (B,), int32."""
         return np.array([len(self._of(sequence).tokens) for sequence in sequences], np.int32)
 
@@ -173,7 +175,7 @@ class Pages:
                 rows[page] = max(rows[page], min(self.page, len(own.tokens) - i * self.page))
         return self.used * self.page - sum(rows)
 
-    def check(self):
+    def check(self) -> None:
         """Raise AssertionError with a sentence if pages are lost, owned and free at once, or miscounted."""
         owned = [page for page, owners in enumerate(self._owners) if owners]
         states = sorted([*self._free, *self._kept, *owned])

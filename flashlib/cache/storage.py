@@ -8,10 +8,17 @@ and 0 * NaN in P V is NaN. A page that was used before still has its old rows, s
 if a model may write NaN or infinity.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from flashlib.cache.pages import OutOfPages, Pages
 from flashlib.inputs import FLOATING, check_counts, check_floating, check_tensors
+from flashlib.types import Array
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["Cache", "OutOfPages", "Pages", "bytes_per_token"]
 
@@ -19,7 +26,9 @@ LARGEST_E4M3 = 448.0
 SMALLEST_SCALE = 2.0**-126  # the least normal number: a subnormal one has too few digits
 
 
-def bytes_per_token(H_k, d, d_v=None, *, itemsize, layers=1, scales=False) -> int:
+def bytes_per_token(
+    H_k: int, d: int, d_v: int | None = None, *, itemsize: int, layers: int = 1, scales: bool = False
+) -> int:
     """Return the bytes that K and V of one token take, with a float32 scale for each row of either if scales."""
     d_v = d if d_v is None else d_v
     check_counts(at_least=1, H_k=H_k, d=d, d_v=d_v, itemsize=itemsize, layers=layers)
@@ -48,7 +57,7 @@ class Cache(Pages):
         scaled = self.K.dtype not in self._written
         self.k_scale, self.v_scale = [self.K.new_zeros(rows).float() if scaled else None for _ in range(2)]
 
-    def write(self, slots, K, V, layer=0):
+    def write(self, slots: np.ndarray, K: Array, V: Array, layer: int = 0) -> None:
         """Write K (H_k, n, d) and V (H_k, n, d_v) of n tokens to the slots that `append` gave, (n, 2).
 
         Slots of several sequences may be concatenated. K and V: arrays or tensors, as the cache has, of its dtype.
@@ -61,13 +70,14 @@ class Cache(Pages):
         self._check_layer(layer)
         pages, rows = self._indices(slots.T)
         for store, scales, X in ((self.K, self.k_scale, K), (self.V, self.v_scale, V)):
-            X = X.detach() if self._torch else X
-            if scales is not None:
-                X, scale = quantised(X, store.dtype)
-                scales[layer][pages, :, rows] = scale.swapaxes(0, 1)
+            if not isinstance(X, np.ndarray):
+                X = X.detach()
+                if scales is not None:
+                    X, scale = quantised(X, store.dtype)
+                    scales[layer][pages, :, rows] = scale.swapaxes(0, 1)
             store[layer][pages, :, rows] = X.swapaxes(0, 1)
 
-    def gather(self, sequence, layer=0):
+    def gather(self, sequence: int, layer: int = 0) -> tuple[Array, Array]:
         """Return K (H_k, N, d) and V (H_k, N, d_v) of a sequence, contiguous copies: float32 for float8_e4m3fn."""
         self._check_layer(layer)
         N = len(self._of(sequence).tokens)
@@ -79,12 +89,13 @@ class Cache(Pages):
                 X = X.float() * scales[layer][pages][..., None]
             X = X.swapaxes(0, 1).reshape(X.shape[1], -1, X.shape[-1])[:, :N]
             found.append(X.contiguous() if self._torch else np.ascontiguousarray(X))
-        return tuple(found)
+        K, V = found
+        return K, V
 
-    def table(self, sequences, width=None):
+    def table(self, sequences: Sequence[int], width: int | None = None) -> Array:
         return self._as_stored(super().table(sequences, width))
 
-    def lengths(self, sequences):
+    def lengths(self, sequences: Sequence[int]) -> Array:
         return self._as_stored(super().lengths(sequences))
 
     table.__doc__, lengths.__doc__ = Pages.table.__doc__, Pages.lengths.__doc__
@@ -161,7 +172,7 @@ def _storage(dtype, device):
     return lambda shape: torch.zeros(shape, dtype=dtype, device=device), written
 
 
-def quantised(X, dtype):
+def quantised(X: "torch.Tensor", dtype: "torch.dtype") -> "tuple[torch.Tensor, torch.Tensor]":
     """Return X in 8 bits, each row, its last axis, divided by a scale, and the scales, float32, as tensors.
 
     The scale is the largest magnitude in the row / 448, at least 2^-126, and 1 for a row of zeros.

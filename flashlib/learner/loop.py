@@ -3,7 +3,9 @@
 The player shows both, and the checks of the loops say where they first differ.
 """
 
+from collections.abc import Iterable, Iterator
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,7 @@ class Truth:
         self.tiles, self.V = tiles, V
         self.states, self.seen = {}, set()
 
-    def after(self, tile) -> State | None:
+    def after(self, tile: tuple[int, int]) -> State | None:
         """Return the State of a row block after one more tile; a tile that is skipped changes nothing."""
         i = tile[0]
         if tile in self.tiles and tile not in self.seen:
@@ -62,7 +64,7 @@ class Recorder:
         self.truth = Truth(self.tiles, V)
         self.steps, self.true, self.last = [], [], {}
 
-    def follow(self, made):
+    def follow(self, made: Iterable[Any]) -> Iterator[None]:
         """Yield after each step that is taken from an iterable; raise InvalidStep, or what the iterable raises."""
         most = len(self.rows) * len(self.cols)
         for given in made:
@@ -71,12 +73,12 @@ class Recorder:
             self._take(given)
             yield
 
-    def identity(self, i):
+    def identity(self, i: int) -> State:
         """Return the State of a row block that has seen nothing."""
         n_r = self.rows[i].stop - self.rows[i].start
         return summarise_rows(np.empty((n_r, 0), self.dtype), np.empty((0, self.d), self.dtype))
 
-    def before(self, k):
+    def before(self, k: int) -> Step | State:
         """Return the Step before step k in its row block, or the State before any."""
         earlier = [n for n in range(k) if self.steps[n].i == self.steps[k].i]
         return self.steps[earlier[-1]] if earlier else self.identity(self.steps[k].i)

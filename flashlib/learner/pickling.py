@@ -11,7 +11,7 @@ import linecache
 import pickle
 import sys
 import types
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 
@@ -33,7 +33,7 @@ class Parcel(NamedTuple):
     has_kernels: bool
 
 
-def dumps(what) -> Parcel:
+def dumps(what: object) -> Parcel:
     """Return the Parcel of `what`; raise CannotBeSent.
 
     Kernels of Triton and Gluon are sent as the functions they are made of, and made again where they arrive.
@@ -48,7 +48,7 @@ def dumps(what) -> Parcel:
     return Parcel(buffer.getvalue(), sources, "triton" in sys.modules)
 
 
-def loads(parcel):
+def loads(parcel: Parcel) -> Any:
     """Return what `dumps` put into a Parcel."""
     for file, lines in parcel.sources.items():
         linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))

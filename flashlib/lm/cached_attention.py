@@ -27,28 +27,29 @@ class NewTokens(NamedTuple):
     table: torch.Tensor
     rotary: tuple
 
-    def stored(self, layer):
+    def stored(self, layer: int) -> tuple[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:
         """Return what a kernel takes of a layer: K, V, lengths and table, and by name the scales of fp8."""
         scales = {"k_scale": self.cache.k_scale, "v_scale": self.cache.v_scale}
         of_layer = {name: X[layer] for name, X in scales.items() if X is not None}
         return (self.cache.K[layer], self.cache.V[layer], self.lengths, self.table), of_layer
 
 
-def gathered(Q, K, V, layer, new):
+def gathered(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layer: int, new: NewTokens) -> torch.Tensor:
     """Write K and V (B, H_k, n, d) of new tokens; return O of Q (B, H_q, n, d) over each sequence, gathered."""
     cos, sin = (X[new.positions][:, None] for X in new.rotary)  # (B, 1, n, d / 2)
     Q, K = rotate(Q, cos, sin), rotate(K, cos, sin)
-    new.cache.write(new.slots, *(X.transpose(0, 1).flatten(1, 2) for X in (K, V)), layer=layer)
+    k, v = (X.transpose(0, 1).flatten(1, 2) for X in (K, V))  # (H_k, B n, d)
+    new.cache.write(new.slots, k, v, layer)
     O = []
     for q, sequence in zip(Q, new.sequences, strict=True):
-        k, v = (X.to(q.dtype) for X in new.cache.gather(sequence, layer))  # (H_k, N, d)
+        k, v = (torch.as_tensor(X).to(q.dtype) for X in new.cache.gather(sequence, layer))  # (H_k, N, d)
         n, N = q.shape[1], k.shape[1]
         seen = torch.ones(n, N, dtype=torch.bool, device=q.device).tril(N - n)
         O.append(scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=seen, enable_gqa=True))
     return torch.cat(O)
 
 
-def kernels(Q, K, V, layer, new):
+def kernels(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layer: int, new: NewTokens) -> torch.Tensor:
     """Do what `gathered` does with our kernels, interpreted on a CPU: they find K and V where the pages are."""
     from flashlib.kernels import append, decode  # only when called: Triton may not be installed
 

@@ -1,6 +1,7 @@
 """A model's weights as a file: safetensors in float16, with the model's sizes and what is said about it."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,7 +15,7 @@ STORED = torch.float16  # a GPU that computes in it has the same weights as a CP
 FORMAT = "flashlib.lm 1"
 
 
-def save(model, path, **about):
+def save(model: LM, path: str | Path, **about: str | float) -> None:
     """Write a model's weights, rounded to float16, with its sizes and what is said about it.
 
     about: strings or numbers, such as the loss, kept as text.
@@ -25,7 +26,9 @@ def save(model, path, **about):
     save_file(weights, path, metadata=said | {name: str(value) for name, value in about.items()})
 
 
-def load(path, attention=sdpa, device=None):
+def load(
+    path: str | Path, attention: Callable[..., torch.Tensor] = sdpa, device: str | torch.device | None = None
+) -> tuple[LM, dict[str, str]]:
     """Return a model of the weights in a file, in float32, and what is said about it there: strings by name.
 
     Raises FileNotFoundError, or ValueError for a file that `save` did not write.

@@ -8,6 +8,7 @@ Positions are rotary, norms come first in a layer, and one matrix is both embedd
 """
 
 import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from flashlib.lm import rotary
 from flashlib.lm.cached_attention import NewTokens, gathered
 from flashlib.lm.rotary import rotate
 from flashlib.lm.sampling import check_temperature, choose
+from flashlib.types import Array
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Config:
             raise ValueError(f"width is {self.width}; it must be a multiple of 2 * heads, {2 * self.heads}")
 
 
-def sdpa(Q, K, V, causal):
+def sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
     return scaled_dot_product_attention(Q, K, V, is_causal=causal, enable_gqa=True)
 
 
@@ -58,7 +60,7 @@ class Block(nn.Module):
         self.out = nn.Linear(width, width, bias=False)
         self.wide, self.narrow = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
 
-    def forward(self, x, attend):  # x: (B, N, width)
+    def forward(self, x: torch.Tensor, attend: Callable[..., torch.Tensor]) -> torch.Tensor:  # x: (B, N, width)
         QKV = self.QKV(self.norm_1(x)).unflatten(-1, (-1, self.d)).transpose(1, 2)  # (B, H_q + 2 H_k, N, d)
         O = attend(*QKV.split(self.heads, dim=1))  # (B, H_q, N, d)
         x = x + self.out(O.transpose(1, 2).flatten(2))
@@ -87,7 +89,7 @@ class LM(nn.Module):
         self.angles = tuple(X.to(self.embedding.weight.device) for X in self.angles)
         return self
 
-    def forward(self, tokens):
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Return the logits of whole texts, without a cache."""
         N = tokens.shape[1]
         if N > self.config.context:
@@ -99,14 +101,14 @@ class LM(nn.Module):
 
         return self.logits(tokens, attend)
 
-    def logits(self, tokens, attend):
+    def logits(self, tokens: torch.Tensor, attend: Callable[..., torch.Tensor]) -> torch.Tensor:
         """Return logits of tokens; attend(layer, Q, K, V) -> O, for Q and K before their rotation."""
         x = self.embedding(tokens)
         for layer, block in enumerate(self.blocks):
             x = block(x, functools.partial(attend, layer))
         return linear(self.norm(x), self.embedding.weight)
 
-    def cache(self, n_pages, page=16, dtype=None):
+    def cache(self, n_pages: int, page: int = 16, dtype: torch.dtype | None = None) -> Cache:
         """Return an empty cache for this model: its layers and heads, where its weights are.
 
         dtype: by default that of its weights, or torch.float8_e4m3fn, see `flashlib.cache.Cache`.
@@ -116,7 +118,13 @@ class LM(nn.Module):
         return Cache(n_pages, page, sizes.kv_heads, d, layers=sizes.layers, dtype=dtype, device=W.device)
 
     @torch.no_grad()
-    def step(self, tokens, cache, sequences, over=gathered):
+    def step(
+        self,
+        tokens: Sequence[Sequence[int]] | torch.Tensor,
+        cache: Cache,
+        sequences: Sequence[int],
+        over: Callable[..., torch.Tensor] = gathered,
+    ) -> torch.Tensor:
         """Return the logits of new tokens, (B, n, vocab), and leave their K and V in the cache.
 
         tokens: (B, n), n new ones of each sequence: lists or a tensor. One for each is a step of decoding, and a
@@ -143,7 +151,15 @@ class LM(nn.Module):
                 cache.drop(sequence, len(slots))
             raise
 
-    def generate(self, prompt, n, *, seed=0, temperature=1.0, over=gathered):
+    def generate(
+        self,
+        prompt: Sequence[int] | Array,
+        n: int,
+        *,
+        seed: int = 0,
+        temperature: float = 1.0,
+        over: Callable | None = gathered,
+    ) -> Iterator[int]:
         """Return a generator of n tokens that follow a prompt, one at a time.
 
         prompt: a list of at least one token; with n they are at most as many as the model's context.
@@ -156,7 +172,7 @@ class LM(nn.Module):
         check_counts(seed=seed)
         return self._generate(prompt, n, seed, temperature, over)
 
-    def check_prompt(self, prompt, n):
+    def check_prompt(self, prompt: Sequence[int] | Array, n: int) -> list[int]:
         """Return a prompt as a list; raise TypeError or ValueError unless n tokens can follow it."""
         check_counts(at_least=1, n=n)
         if isinstance(prompt, str):

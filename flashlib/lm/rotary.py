@@ -7,15 +7,23 @@ Source: Su and others, RoFormer (2021). Pairs are (x[k], x[k + d_rot / 2]), the 
 `rotate_half` in transformers; the paper pairs neighbours, (x[2k], x[2k + 1]), which is another order of columns.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flashlib.inputs import check_counts, check_floating, check_tensors
+from flashlib.types import Array, Same
+
+if TYPE_CHECKING:
+    import torch
 
 
-def angles(N, d, base=10000.0, device=None):
+def angles(N: int, d: int, base: float = 10000.0, device: str | torch.device | None = None) -> tuple[Array, Array]:
     """Return cos and sin of m * base^(-2k / d), position m from 0 to N - 1, pair k from 0 to d / 2 - 1.
 
     cos, sin: (N, d / 2), fp32, rounded once from fp64: NumPy arrays, or torch tensors on `device` if one is given.
@@ -37,7 +45,7 @@ def angles(N, d, base=10000.0, device=None):
     return tuple(torch.from_numpy(X).to(device) for X in pair)
 
 
-def rotate(X, cos, sin):
+def rotate(X: Same, cos: Same, sin: Same) -> Same:
     """Return X with each row turned by the angles of its position.
 
     X: (..., N, d), a NumPy array or a torch tensor of any floating dtype, which the result has too. cos, sin:
@@ -47,6 +55,8 @@ def rotate(X, cos, sin):
     """
     _check(X, cos, sin)
     columns = cos.shape[-1]
+    joined: Callable
+    cast: Callable
     if isinstance(X, np.ndarray):
         wide = np.result_type(X, cos, np.float32)
         joined, cast = np.concatenate, np.ndarray.astype
@@ -58,8 +68,8 @@ def rotate(X, cos, sin):
         joined, cast = torch.cat, torch.Tensor.to
         first, second, rest = X.split((columns, columns, X.shape[-1] - 2 * columns), -1)  # one gradient, not three
     first, second = cast(first, wide), cast(second, wide)
-    turned = first * cos - second * sin, second * cos + first * sin
-    return joined([*(cast(half, X.dtype) for half in turned), rest], -1)
+    left, right = first * cos - second * sin, second * cos + first * sin
+    return joined([cast(left, X.dtype), cast(right, X.dtype), rest], -1)
 
 
 def _check(X, cos, sin):

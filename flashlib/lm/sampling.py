@@ -1,9 +1,14 @@
 """Which token comes next: the likeliest, or one that is drawn."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+if TYPE_CHECKING:
+    import torch
 
-def choose(logits, temperature, seed, place) -> int:
+
+def choose(logits: "torch.Tensor", temperature: float, seed: int, place: int) -> int:
     """Return the next token: the likeliest at temperature 0, else one drawn from softmax(logits / temperature).
 
     logits: (vocab,). place: how many tokens are before it. The number drawn depends only on seed and place, so a
@@ -21,7 +26,7 @@ def choose(logits, temperature, seed, place) -> int:
     return int(np.searchsorted(sums, drawn * sums[-1], side="right"))
 
 
-def check_temperature(temperature):
+def check_temperature(temperature: float) -> None:
     """Raise TypeError or ValueError unless it is a finite number of at least 0."""
     if isinstance(temperature, bool) or not isinstance(temperature, int | float):
         raise TypeError(f"temperature is {temperature!r}; pass a number, 0 for the likeliest token")

@@ -17,6 +17,7 @@ prompts beside decoding; Kwon and others, PagedAttention (2023), preemption by r
 """
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,7 +100,7 @@ class Server:
         self.written = {}
         self.steps, self._next = 0, 0
 
-    def submit(self, request) -> int:
+    def submit(self, request: Request) -> int:
         """Put a request into the queue and return its number.
 
         Raises QueueFull, and what `check` raises; then nothing was changed.
@@ -114,7 +115,7 @@ class Server:
         self._next += 1
         return job.number
 
-    def check(self, request) -> list:
+    def check(self, request: Request) -> list:
         """Return the prompt of a request; raise TypeError or ValueError if it can never be served."""
         check_counts(seed=request.seed, arrives=request.arrives)
         check_temperature(request.temperature)
@@ -231,7 +232,7 @@ class Server:
         return self.cache.free_pages + self.cache.kept
 
 
-def play(server, requests):
+def play(server: Server, requests: Sequence[Request]) -> Iterator[Record]:
     """Return a generator of the Records of a trace of requests, each submitted when it arrives, until all finish.
 
     One that finds the queue full waits outside, and those after it too, so numbers are given in order of arrival.

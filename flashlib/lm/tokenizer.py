@@ -1,19 +1,21 @@
 """Text as tokens, and back: as bytes, so that any text can be a prompt, or as the characters of one text."""
 
+from collections.abc import Iterable
+
 import torch
 
 
-def encode(text) -> list:
+def encode(text: str) -> list:
     """Return the tokens of a text, its bytes in UTF-8."""
     return list(text.encode())
 
 
-def decode(tokens) -> str:
+def decode(tokens: Iterable[int]) -> str:
     """Return the text of tokens below 256; bytes that are not UTF-8 become the replacement character."""
     return bytes(tokens).decode(errors="replace")
 
 
-def encode_characters(text):
+def encode_characters(text: str) -> tuple[torch.Tensor, list[str]]:
     """Return a text as numbers, a tensor of one axis, and its alphabet: alphabet[number] is the character."""
     alphabet = sorted(set(text))
     numbers = {character: number for number, character in enumerate(alphabet)}

@@ -1,15 +1,19 @@
 """Train a language model: random pieces of a text, AdamW, and the loss of each step."""
 
 import itertools
+from collections.abc import Iterator
 
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
 from flashlib.inputs import check_counts
+from flashlib.lm.model import LM
 
 
-def batches(tokens, context, batch, seed=0):
+def batches(
+    tokens: torch.Tensor, context: int, batch: int, seed: int = 0
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yield X and Y, (batch, context), without end: random pieces of tokens, and the token after each in X."""
     check_counts(at_least=1, context=context, batch=batch)
     if tokens.ndim != 1 or len(tokens) <= context:
@@ -21,7 +25,9 @@ def batches(tokens, context, batch, seed=0):
         yield pieces[:, :-1], pieces[:, 1:]
 
 
-def train(model, tokens, steps, *, batch, lr=1e-3, seed=0):
+def train(
+    model: LM, tokens: torch.Tensor, steps: int, *, batch: int, lr: float = 1e-3, seed: int = 0
+) -> Iterator[torch.Tensor]:
     """Train with AdamW and yield the loss of each step, a tensor, in nats a token; on CUDA with bf16 autocast."""
     check_counts(at_least=1, steps=steps)
     if tokens.max() >= model.config.vocab:

@@ -22,9 +22,11 @@ changes of scores as functions.
 """
 
 import sys
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flashlib.inputs import check_causal, check_counts
 from flashlib.masks.kinds import (
@@ -54,7 +56,7 @@ def causal() -> Mask:
     return Window(None, 0)
 
 
-def window(left, right) -> Mask:
+def window(left: int | None, right: int | None) -> Mask:
     """Return a sliding window: keys from r - left to r + right. None: no bound; right = 0: causal.
 
     Raises TypeError or ValueError unless each is None or a whole number of at least 0.
@@ -64,13 +66,13 @@ def window(left, right) -> Mask:
     return Window(*(None if n is None or n >= FAR else int(n) for n in (left, right)))
 
 
-def prefix(n) -> Mask:
+def prefix(n: int) -> Mask:
     """Return a causal mask under which all see the first n keys too. n: a whole number of at least 0."""
     check_counts(n=n)
     return Prefix(min(int(n), FAR))
 
 
-def documents(ids) -> Mask:
+def documents(ids: ArrayLike) -> Mask:
     """Return the mask of sequences packed into one: a query sees the keys of its own document.
 
     ids: whole numbers, (N_k,), or (B, N_k); tokens of a document stand together. With `causal() &` they look back
@@ -80,7 +82,7 @@ def documents(ids) -> Mask:
     return Documents(ids)
 
 
-def tree(parents) -> Mask:
+def tree(parents: ArrayLike) -> Mask:
     """Return the mask of a tree of candidates that are verified at once, in speculative decoding.
 
     parents: whole numbers, (N_q,), or (B, N_q) for a tree of each sequence: candidate i continues parents[i] < i,
@@ -91,7 +93,7 @@ def tree(parents) -> Mask:
     return Tree(parents)
 
 
-def blocks(table, B_r, B_c) -> Mask:
+def blocks(table: ArrayLike, B_r: int, B_c: int) -> Mask:
     """Return the mask that allows tiles of B_r x B_c scores. table: (ceil(N_q / B_r), ceil(N_k / B_c)) of bool.
 
     Tiles are counted from the first row and the first key; tiles that an algorithm computes may have other sizes.
@@ -99,7 +101,7 @@ def blocks(table, B_r, B_c) -> Mask:
     return Blocks(table, B_r, B_c)
 
 
-def from_function(f, *, kernel=None) -> Mask:
+def from_function(f: Callable, *, kernel: Callable | None = None) -> Mask:
     """Return the mask of a function: f(r, c), or f(b, h, r, c) if batches and heads differ.
 
     r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool, as
@@ -110,12 +112,12 @@ def from_function(f, *, kernel=None) -> Mask:
     return Function(f, kernel)
 
 
-def alibi(slopes) -> Mask:
+def alibi(slopes: ArrayLike) -> Mask:
     """Return ALiBi: S - slopes[h] * |r - c|. slopes: (H,), see `alibi_slopes`, or one number for all heads."""
     return Alibi(slopes)
 
 
-def alibi_slopes(H):
+def alibi_slopes(H: int) -> np.ndarray:
     """Return the slopes of H heads, 2^(-8 h / H) for h = 1 to H.
 
     Source: Press and others, Train Short, Test Long (2022), for H a power of two.
@@ -124,14 +126,14 @@ def alibi_slopes(H):
     return 2.0 ** (-8 * np.arange(1, H + 1) / H)
 
 
-def softcap(c) -> Mask:
+def softcap(c: float) -> Mask:
     """Return a soft cap: c * tanh(S / c). c: a positive number. Source: Gemma 2 (2024), section 2."""
     if isinstance(c, bool) or not isinstance(c, Real) or not 0 < c <= sys.float_info.max:
         raise ValueError(f"c is {c!r}; pass a positive number, such as the 50 of Gemma 2")
     return Softcap(float(c))
 
 
-def score(f, slope, *, kernel=None) -> Mask:
+def score(f: Callable, slope: Callable, *, kernel: tuple[Callable, Callable] | None = None) -> Mask:
     """Return a change of scores: f(S, h, r, c) in place of S, and its derivative slope(S, h, r, c).
 
     S: scaled scores, an array or a torch tensor; h: the head; r, c: positions. The backward pass multiplies dS by
@@ -144,12 +146,12 @@ def score(f, slope, *, kernel=None) -> Mask:
     return Score(f, slope, kernel)
 
 
-def resolve(mask, causal_, N_q, N_k) -> Tiles:
+def resolve(mask: Mask | None, causal_: bool, N_q: int, N_k: int) -> Tiles:
     """Return the mask of a call for one head: with `causal_` and a mask, what both see."""
     return combined(mask, causal_).on(N_q, N_k)
 
 
-def fitted(mask, causal_, B, H, N_q, N_k) -> Mask:
+def fitted(mask: Mask | None, causal_: bool, B: int, H: int, N_q: int, N_k: int) -> Mask:
     """Return the mask of a call for B sequences of H heads (of Q); raise ValueError if it does not fit them."""
     mask = combined(mask, causal_)
     for name, count, given in (("heads", mask.heads, H), ("sequences", mask.batches, B)):
@@ -159,7 +161,7 @@ def fitted(mask, causal_, B, H, N_q, N_k) -> Mask:
     return mask
 
 
-def combined(mask, causal_) -> Mask:
+def combined(mask: Mask | None, causal_: bool) -> Mask:
     """Return the mask that `mask` and `causal` of a call stand for; raise TypeError for anything else."""
     check_causal(causal_)
     if mask is None:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flashlib.inputs import check_block_sizes
-from flashlib.masks.mask import Mask, inside
+from flashlib.masks.mask import Interval, Mask, Place, inside
+from flashlib.types import Same
 
 FAR = 2**30  # beyond any position
 
@@ -23,13 +25,13 @@ class Window(Mask):
     def __repr__(self):
         return "causal()" if (self.left, self.right) == (None, 0) else f"window({self.left}, {self.right})"
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         r = _positions(place)
         first = np.zeros_like(r) if self.left is None else r - self.left
         end = np.full_like(r, place.N_k) if self.right is None else r + self.right + 1
         return inside(first, end, place)
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         seen = super().sees(place, r, c)
         if self.left is not None:
             seen = seen & (c >= r - self.left)
@@ -47,11 +49,11 @@ class Prefix(Mask):
     def __repr__(self):
         return f"prefix({self.n})"
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         r = _positions(place)
         return inside(np.zeros_like(r), np.maximum(r + 1, self.n), place)
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         return (c <= r) | (c < self.n)
 
 
@@ -69,24 +71,24 @@ class Documents(Mask):
         )
         return f"documents(<{count} of {self.ids.shape[-1]} tokens>)"
 
-    def check(self, place):
+    def check(self, place: Place) -> None:
         if self.ids.shape[-1] != place.N_k:
             raise ValueError(
                 f"ids has shape {self.ids.shape}, and there are {place.N_k} keys: pass an id for each "
                 "key; row i of Q has that of key i + N_k - N_q"
             )
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         self.check(place)
         if place.N_k == 0:
-            return np.zeros((2, place.N_q), int)
+            return np.zeros(place.N_q, int), np.zeros(place.N_q, int)
         ids, r = self.ids if self.ids.ndim == 1 else self.ids[place.b], _positions(place)
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         document = np.searchsorted(starts, np.maximum(r, 0), side="right") - 1
         first, end = starts[document], np.append(starts[1:], place.N_k)[document]
         return np.where(r < 0, 0, first), np.where(r < 0, 0, end)
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         ids = like(self.ids, c)
         if place.N_k == 0:
             return (c == r) & (c < 0)
@@ -113,7 +115,7 @@ class Blocks(Mask):
         T_r, T_c = self.table.shape
         return f"blocks(<{T_r} x {T_c} tiles>, {self.B_r}, {self.B_c})"
 
-    def check(self, place):
+    def check(self, place: Place) -> None:
         expected = -(-place.N_q // self.B_r), -(-place.N_k // self.B_c)
         if self.table.shape != expected:
             raise ValueError(
@@ -121,10 +123,10 @@ class Blocks(Mask):
                 f"blocks of {self.B_r} x {self.B_c}: is it a table of another block size?"
             )
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         return None
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         return like(self.table, c)[(r - place.past) // self.B_r, c // self.B_c]
 
 
@@ -143,10 +145,10 @@ class Function(Mask):
     def __repr__(self):
         return f"from_function({_name(self.f)})"
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         return None
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         seen = self._asked(place, r, c)
         if not isinstance(seen, bool):
             self._check(seen, place, r, c)
@@ -200,10 +202,10 @@ class Score(Mask):
     def __repr__(self):
         return f"score({_name(self.f)}, {_name(self.df)})"
 
-    def score(self, S, place, r, c):
+    def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
         return self._checked("function of the score", self.f(S, place.h, r, c), S)
 
-    def slope(self, S, place, r, c):
+    def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         return self._checked("slope of the score", self.df(S, place.h, r, c), S, (int, float))
 
     @staticmethod
@@ -226,6 +228,7 @@ class Score(Mask):
 class Alibi(Mask):
     """A penalty for distance: S - slopes[h] * |r - c|. slopes: (H,), or one number for all heads."""
 
+    heads: int
     changes_scores = True
 
     def __init__(self, slopes):
@@ -249,7 +252,7 @@ class Alibi(Mask):
     def __repr__(self):
         return f"alibi({self.slopes[0]})" if self.heads == 1 else f"alibi(<{self.heads} slopes>)"
 
-    def score(self, S, place, r, c):
+    def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
         slopes = like(self.slopes, S)[place.h if self.heads > 1 else 0]
         return S - _cast(slopes * abs(r - c), S)
 
@@ -264,10 +267,10 @@ class Softcap(Mask):
     def __repr__(self):
         return f"softcap({self.cap})"
 
-    def score(self, S, place, r, c):
+    def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
         return self.cap * _tanh(S / self.cap)
 
-    def slope(self, S, place, r, c):
+    def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         return 1 - _tanh(S / self.cap) ** 2
 
 
@@ -306,7 +309,7 @@ def _check_kernel(kernel, form):
         raise TypeError(f"kernel takes ({', '.join(names)}); pass a @triton.jit function of ({form})")
 
 
-def array(name, X, what):
+def array(name: str, X: ArrayLike, what: str) -> np.ndarray:
     """Return X as a new array; raise TypeError if it is not one, such as a list of lists of different lengths."""
     try:
         return np.array(X)
@@ -314,14 +317,14 @@ def array(name, X, what):
         raise TypeError(f"{name} is {X!r:.60}; pass {what}: {error}") from None
 
 
-def without_one(X):
+def without_one(X: np.ndarray) -> np.ndarray:
     """Return a row for each sequence, (B, N), as it is, and a single row as the row of all sequences, (N,)."""
     return X[0] if X.ndim == 2 and len(X) == 1 else X
 
 
-def count_arguments(f, accepted, *forms) -> int:
+def count_arguments(f: Callable, accepted: tuple[int, ...], *forms: str) -> int:
     """Return how many arguments f takes; raise TypeError unless it is one of the accepted numbers."""
-    if not isinstance(f, Callable):
+    if not callable(f):
         raise TypeError(f"{f!r} is not a function; pass one of ({') or ('.join(forms)})")
     try:
         signature = inspect.signature(f)
@@ -375,9 +378,9 @@ def _broadcasts(shape, to):
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
-def like(X, other):
+def like(X: np.ndarray, other: Same) -> Same:
     """Return an array in the library of `other`: itself, or a tensor on the device of `other`."""
-    if _of_numpy(other):
+    if isinstance(other, np.ndarray | np.generic | int | float):  # not by _of_numpy: mypy would not see it
         return X
     import torch  # it is loaded, since `other` is a tensor
 

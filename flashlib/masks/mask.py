@@ -5,6 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib.inputs import check_counts
+from flashlib.types import Same
+
+Interval = tuple[np.ndarray, np.ndarray]
+"""The first key that each row sees and the one after its last."""
 
 
 class Place(NamedTuple):
@@ -42,7 +46,7 @@ class Mask:
     def __or__(self, other):
         return Either(self, check_mask(other))
 
-    def on(self, N_q, N_k) -> "Tiles":
+    def on(self, N_q: int, N_k: int) -> "Tiles":
         """Return the mask for one head of N_q queries and N_k keys.
 
         Raises ValueError if it does not fit them, TypeError or ValueError unless both are whole numbers from 0.
@@ -56,25 +60,25 @@ class Mask:
                 )
         return Tiles(self, Place(int(N_q), int(N_k)))
 
-    def check(self, place: Place):
+    def check(self, place: Place) -> None:
         """Raise ValueError if the mask does not fit these sizes."""
 
-    def keys(self, place: Place):
+    def keys(self, place: Place) -> Interval | None:
         """Return the first key that each row sees and the one after its last, (N_q,) each, neither of which falls.
 
         None if what is seen is not such an interval.
         """
         return np.zeros(place.N_q, int), np.full(place.N_q, place.N_k)
 
-    def sees(self, place: Place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         """Return whether queries at positions r see keys c; they may be arrays or tensors, and broadcast."""
         return (r == r) & (c == c)
 
-    def score(self, S, place: Place, r, c):
+    def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
         """Return what becomes of scaled scores."""
         return S
 
-    def slope(self, S, place: Place, r, c):
+    def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         """Return the derivative of `score` with respect to S; None if it is 1."""
         return None
 
@@ -92,25 +96,25 @@ class Both(Mask):
     def __repr__(self):
         return " & ".join(f"({part!r})" if isinstance(part, Either) else repr(part) for part in self.parts)
 
-    def check(self, place):
+    def check(self, place: Place) -> None:
         for part in self.parts:
             part.check(place)
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         first, second = (part.keys(place) for part in self.parts)
         if first is None or second is None:
             return None
         return inside(np.maximum(first[0], second[0]), np.minimum(first[1], second[1]), place)
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         first, second = self.parts
         return first.sees(place, r, c) & second.sees(place, r, c)
 
-    def score(self, S, place, r, c):
+    def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
         first, second = self.parts
         return second.score(first.score(S, place, r, c), place, r, c)
 
-    def slope(self, S, place, r, c):
+    def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         first, second = self.parts
         inner, outer = first.slope(S, place, r, c), second.slope(first.score(S, place, r, c), place, r, c)
         return inner if outer is None else outer if inner is None else inner * outer
@@ -134,14 +138,14 @@ class Either(Mask):
     def __repr__(self):
         return " | ".join(map(repr, self.parts))
 
-    def check(self, place):
+    def check(self, place: Place) -> None:
         for part in self.parts:
             part.check(place)
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         return None
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         first, second = self.parts
         return first.sees(place, r, c) | second.sees(place, r, c)
 
@@ -158,17 +162,17 @@ class Repeated(Mask):
     def __repr__(self):
         return f"<{self.mask!r}, {self.batches // max(self.B, 1)} times>"
 
-    def check(self, place):
+    def check(self, place: Place) -> None:
         self.mask.check(place)
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         return self.mask.keys(place._replace(b=place.b % self.B))
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         return self.mask.sees(place._replace(b=place.b % self.B), r, c)
 
 
-def repeated(mask, B, times) -> Mask:
+def repeated(mask: Mask, B: int, times: int) -> Mask:
     """Return a mask for B sequences as one for `times` batches of them, one after the other."""
     if isinstance(mask, Both):
         return Both(*(repeated(part, B, times) for part in mask.parts))
@@ -187,26 +191,26 @@ class Tiles:
         self.all = slice(0, place.N_q), slice(0, place.N_k)
         self.keys = mask.keys(place)
 
-    def hidden(self, rows, cols) -> bool:
+    def hidden(self, rows: slice, cols: slice) -> bool:
         """Return whether no score of a tile is seen."""
         if self.keys is None or rows.start == rows.stop:
             return not self.seen(rows, cols).any()
         first, end = self.keys
         return cols.start >= end[rows.stop - 1] or cols.stop <= first[rows.start]
 
-    def cut(self, rows, cols) -> bool:
+    def cut(self, rows: slice, cols: slice) -> bool:
         """Return whether some score of a tile is not seen."""
         if self.keys is None or rows.start == rows.stop:
             return not self.seen(rows, cols).all()
         first, end = self.keys
         return cols.start < first[rows.stop - 1] or cols.stop > end[rows.start]
 
-    def seen(self, rows, cols):
+    def seen(self, rows: slice, cols: slice) -> np.ndarray:
         """Return which scores of a tile are seen, (B_r, B_c) of bool."""
         r, c = self._positions(rows, cols)
         return np.broadcast_to(self.mask.sees(self.place, r, c), (r.size, c.size))
 
-    def scores(self, S_ij, rows, cols):
+    def scores(self, S_ij: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
         """Return the scaled scores of a tile, (B_r, B_c), as the mask changes them, -inf where not seen."""
         if self.mask.changes_scores:
             changed = self.mask.score(S_ij, self.place, *self._positions(rows, cols))
@@ -215,7 +219,7 @@ class Tiles:
             S_ij = np.where(self.seen(rows, cols), S_ij, -np.inf)
         return S_ij
 
-    def gradient(self, dS_ij, S_ij, rows, cols):
+    def gradient(self, dS_ij: np.ndarray, S_ij: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
         """Return the gradient by the scores before `scores`. dS_ij: the one after; S_ij: the scores before."""
         if not self.mask.changes_scores:
             return dS_ij
@@ -227,7 +231,7 @@ class Tiles:
         return r + self.place.past, c
 
 
-def check_mask(mask) -> Mask:
+def check_mask(mask: Mask) -> Mask:
     """Return the mask; raise TypeError if it is not a Mask."""
     if isinstance(mask, Mask):
         return mask
@@ -254,7 +258,7 @@ def _common(name, first, second):
     return a
 
 
-def inside(first, end, place):
+def inside(first: np.ndarray, end: np.ndarray, place: Place) -> Interval:
     """Return the interval with its bounds among the keys; an empty one ends where it begins."""
     first = first.clip(0, place.N_k)
     return first, np.maximum(end.clip(0, place.N_k), first)

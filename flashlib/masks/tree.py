@@ -3,7 +3,8 @@
 import numpy as np
 
 from flashlib.masks.kinds import array, like, without_one
-from flashlib.masks.mask import Mask
+from flashlib.masks.mask import Interval, Mask, Place
+from flashlib.types import Same
 
 
 class Tree(Mask):
@@ -29,7 +30,7 @@ class Tree(Mask):
         of = "" if self.batches is None else f"{self.batches} sequences of "
         return f"tree(<{of}{self.parents.shape[-1]} candidates>)"
 
-    def check(self, place):
+    def check(self, place: Place) -> None:
         N = self.parents.shape[-1]
         if N != place.N_q or N > place.N_k:
             raise ValueError(
@@ -37,10 +38,10 @@ class Tree(Mask):
                 "pass a parent for each query; the last N_q keys are those of the same candidates"
             )
 
-    def keys(self, place):
+    def keys(self, place: Place) -> Interval | None:
         return None
 
-    def sees(self, place, r, c):
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
         ancestors, last = like(self.ancestors, c), self.parents.shape[-1] - 1
         own, node = (r - place.past).clip(0, last), (c - place.past).clip(0, last)
         at = (own, node) if self.batches is None else (place.b, own, node)

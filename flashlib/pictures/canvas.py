@@ -3,6 +3,7 @@
 import io
 import math
 import re
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +23,9 @@ SYMBOL = re.compile(r"\b(?:(d?[A-Za-z]|lse|delta)_([A-Za-z0-9]+)|([mlxdNQKVSPO])
 FINE = 4  # slanted lines are drawn so many times as large, then reduced
 HATCH = 6  # pixels from line to line
 SPREAD = [round(255 * (alpha / 255) ** 0.45) for alpha in range(256)]  # else the 256 colours have no faint INK
+
+
+Points = Sequence[tuple[float, float]]
 
 
 class Picture:
@@ -58,7 +62,9 @@ class Picture:
 
     _repr_png_ = png
 
-    def text(self, x, y, text, size=12, ink=INK, align="l", face=""):
+    def text(
+        self, x: float, y: float, text: str, size: float = 12, ink: str = INK, align: str = "l", face: str = ""
+    ) -> None:
         """Write a line of text, its middle at the height y and its left end, middle or right end ("lmr") at x.
 
         face: "", "bold" or "italic". Symbols such as m and O_acc are typeset as in a formula.
@@ -70,7 +76,18 @@ class Picture:
             self._draw.text((round(x), round(y + lower)), piece, _rgba(ink), font, anchor="lm")
             x += font.getlength(piece)
 
-    def box(self, x, y, width, height, *, fill=None, edge=None, thick=1, dotted=False):
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str | None = None,
+        edge: str | None = None,
+        thick: int = 1,
+        dotted: bool = False,
+    ) -> None:
         """Draw a rectangle with a fill, an edge, or both; a thick edge grows to both sides."""
         left, top, right, bottom = round(x), round(y), round(x + width) - 1, round(y + height) - 1
         if right < left or bottom < top:
@@ -85,16 +102,16 @@ class Picture:
             out = thick // 2
             self._draw.rectangle((left - out, top - out, right + out, bottom + out), None, _rgba(edge), thick)
 
-    def shade(self, x, y, width, height, share=SOFT):
+    def shade(self, x: float, y: float, width: float, height: float, share: float = SOFT) -> None:
         """Fill a rectangle with a share of INK: darker than a light page, lighter than a dark one."""
         self._draw.rectangle((x, y, round(x + width) - 1, round(y + height) - 1), _rgba(INK, share))
 
-    def dots(self, x, y, width, height):
+    def dots(self, x: float, y: float, width: float, height: float) -> None:
         """Cover a rectangle with dots."""
         xs, ys = np.arange(x + 3, x + width - 1, 5), np.arange(y + 3, y + height - 1, 5)
         self._draw.point([(round(x), round(y)) for x in xs for y in ys], _rgba(INK))
 
-    def hatch(self, points):
+    def hatch(self, points: Points) -> None:
         """Hatch a polygon: its inside is masked."""
         left, top, right, bottom = _around(points, 0)
         if right > left and bottom > top:
@@ -105,7 +122,9 @@ class Picture:
             lines = Image.fromarray(lines[: mask.height, : mask.width])
             self._image.paste(_rgba(INK), (left, top), ImageChops.multiply(mask, lines))
 
-    def line(self, points, ink=INK, thick=1.0, dash=None):
+    def line(
+        self, points: Points, ink: str = INK, thick: float = 1.0, dash: tuple[float, float] | None = None
+    ) -> None:
         """Draw a line through points; dash: how many pixels are drawn, and how many left out."""
         parts = _dashes(np.asarray(points, float), *dash) if dash else [points]
 
@@ -115,7 +134,7 @@ class Picture:
 
         self._smooth(points, ink, thick, draw)
 
-    def polygon(self, points, ink=INK, fill=None):
+    def polygon(self, points: Points, ink: str = INK, fill: str | None = None) -> None:
         """Draw a closed shape: its edge in the ink, its inside in the fill, or in the ink too."""
         self._smooth(points, fill or ink, 1, lambda pen, place: pen.polygon(place(points), 255))
         self.line([*points, points[0]], ink, 1.4)
@@ -127,7 +146,16 @@ class Picture:
         draw(ImageDraw.Draw(mask), lambda part: [(FINE * (x - left), FINE * (y - top)) for x, y in part])
         self._image.paste(_rgba(ink), (left, top), mask.reduce(FINE))
 
-    def matrix(self, x, y, X, width, height, peak, write=None):
+    def matrix(
+        self,
+        x: float,
+        y: float,
+        X: np.ndarray,
+        width: float,
+        height: float,
+        peak: float,
+        write: Callable[[float], str] | None = None,
+    ) -> None:
         """Draw the numbers of X in cells of width x height pixels; `peak` is the number of the strongest colour.
 
         write: returns the text of a number; without it no number is written, and -inf is hatched. NaN is left out.
@@ -147,12 +175,12 @@ class Picture:
                 ink = ON_FILL if np.isfinite(value) else INK
                 self.text((xs[c] + xs[c + 1] - gap) / 2, (ys[r] + ys[r + 1] - gap) / 2, write(value), 9, ink, "m")
         else:
-            for r, c in np.argwhere(np.isneginf(X)):
+            for r, c in np.argwhere(np.isneginf(X)).tolist():
                 self.hatch(corners(xs[c], ys[r], xs[c + 1] - xs[c] - gap, ys[r + 1] - ys[r] - gap))
             self.box(x - 1, y - 1, xs[-1] - x + 2, ys[-1] - y + 2, edge=INK, dotted=True)
 
 
-def scale(X, peak=1.0):
+def scale(X: np.ndarray, peak: float = 1.0) -> np.ndarray:
     """Return the fills (..., 4) of numbers: orange at -peak, white at 0, blue at peak, none where not finite."""
     t = np.clip(np.where(np.isfinite(X), X, 0) / (peak or 1), -1, 1)[..., None]
     ends = np.where(t < 0, _rgba(NEGATIVE), _rgba(POSITIVE))
@@ -161,7 +189,7 @@ def scale(X, peak=1.0):
     return fills
 
 
-def corners(x, y, width, height):
+def corners(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:
     """Return the corners of a rectangle."""
     return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
 

@@ -1,6 +1,9 @@
 """The axes of a small chart in a `Picture`."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flashlib.pictures.inks import INK
 
@@ -11,7 +14,7 @@ class Chart:
     def __init__(self, picture, place, xlim, ylim):
         self.picture, self.place, self.xlim, self.ylim = picture, place, xlim, ylim
 
-    def at(self, x, y):
+    def at(self, x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the pixels of numbers."""
         left, top, width, height = self.place
         across, up = (
@@ -20,16 +23,16 @@ class Chart:
         )
         return left + width * across, top + height * (1 - up)
 
-    def line(self, x, y, ink=INK, **style):
+    def line(self, x: ArrayLike, y: ArrayLike, ink: str = INK, **style: Any) -> None:
         """Draw a line through points; style: keywords of `Picture.line`."""
         self.picture.line([*zip(*self.at(x, y), strict=True)], ink, **style)
 
-    def bar(self, x, bottom, top, wide=0.8):
+    def bar(self, x: float, bottom: float, top: float, wide: float = 0.8) -> tuple[float, float, float, float]:
         """Return the rectangle of a bar, (x, y, width, height) in pixels."""
         (left, right), (low, high) = self.at([x - wide / 2, x + wide / 2], [bottom, top])
         return left, min(low, high), right - left, abs(low - high)
 
-    def axes(self, title, xticks, yticks, name):
+    def axes(self, title: str, xticks: dict[float, str], yticks: dict[float, str], name: str) -> None:
         """Draw the axes; the ticks are {number: text}, and `name` is the name of the x axis."""
         left, top, width, height = self.place
         self.picture.text(left, top - 22, title, face="bold")

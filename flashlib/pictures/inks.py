@@ -17,14 +17,14 @@ HIGHLIGHT = "#fff0b3"  # a fill: what is at work or was picked
 ON_FILL = "#1d2126"
 
 
-def use():
+def use() -> None:
     """Draw the plots of this notebook with these inks, on no ground. The colour map of values is "values"."""
     import matplotlib.pyplot as plt
     from IPython import get_ipython
     from matplotlib.colors import LinearSegmentedColormap
 
     drawn = "text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"
-    plt.rcParams.update(dict.fromkeys(drawn, INK))
+    plt.rcParams.update(dict.fromkeys(drawn, INK))  # type: ignore[arg-type]  # the stubs list all names
     plt.rcParams.update(
         {
             "axes.prop_cycle": plt.cycler(color=list(SERIES), linestyle=list(SERIES.values())),

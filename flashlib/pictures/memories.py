@@ -14,7 +14,7 @@ TOP = 114  # pixels, above them
 METRE = 96 / 0.0254  # pixels, as a browser counts them
 
 
-def draw_memories(gpu="H200", at=None) -> Picture:
+def draw_memories(gpu: str = "H200", at: str | None = None) -> Picture:
     """Return a picture of the memories of a GPU of `GPUS`; at: the one to highlight, of `LEVELS`, or None; "HBM"
     is the large memory, also if it is GDDR6.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def number(x) -> str:
+def number(x: float) -> str:
     """Return x to four significant digits, small whole numbers as they are, with a true minus sign."""
     if not np.isfinite(x):
         return "NaN" if np.isnan(x) else "∞" if x > 0 else "−∞"
@@ -12,7 +12,7 @@ def number(x) -> str:
     return _tidy(f"{x:.3e}" if abs(x) < 1e-4 else f"{x:#.4g}".rstrip("."))
 
 
-def short(x) -> str:
+def short(x: float) -> str:
     """Return x with one decimal, where space is short."""
     return _tidy(f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0e}") if np.isfinite(x) else number(x)
 

@@ -1,21 +1,29 @@
 """What a picture of recorded Steps needs: which step to show, and the tiles that the steps cut S into."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from flashlib.types import BackwardStep, Step
 
-def telling_step(steps) -> int:
+Tile = tuple[slice, slice, int | None]
+
+
+def telling_step(steps: Sequence[Step]) -> int:
     """Return the index of a telling step: some maximum grew, and it is about two thirds through."""
     grew = [k for k, step in enumerate(steps) if grown(step).any()]
     wanted = 2 * len(steps) // 3
     return min(grew, key=lambda k: abs(k - wanted), default=wanted)
 
 
-def grown(step):
+def grown(step: Step) -> np.ndarray:
     """Return which rows had a maximum already and saw it grow."""
     return (step.m_old > -np.inf) & (step.m > step.m_old)
 
 
-def tiles_of(steps, N_q, N_k):
+def tiles_of(
+    steps: Sequence[Step | BackwardStep], N_q: int, N_k: int
+) -> tuple[list[Tile], list[float], list[float]]:
     """Return each tile of S, (rows, columns, index of its step or None if skipped), and where to label i and j."""
     blocks_i = _blocks(N_q, ((s.i, s.rows) for s in steps))
     blocks_j = _blocks(N_k, ((s.j, s.cols) for s in steps))
@@ -23,7 +31,11 @@ def tiles_of(steps, N_q, N_k):
     tiles = [
         (rows, cols, computed.get((i, j))) for i, rows in enumerate(blocks_i) for j, cols in enumerate(blocks_j)
     ]
-    return tiles, *([(block.start + block.stop) / 2 for block in blocks] for blocks in (blocks_i, blocks_j))
+    return tiles, _middles(blocks_i), _middles(blocks_j)
+
+
+def _middles(blocks):
+    return [(block.start + block.stop) / 2 for block in blocks]
 
 
 def _blocks(N, seen):

@@ -1,16 +1,19 @@
 """Pictures of the order in which an algorithm computes the tiles of S, read from its Steps."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.inks import INK, ON_FILL
 from flashlib.pictures.steps import tiles_of
+from flashlib.types import BackwardStep, Step
 
 SIDE, GAP, TOP = 230, 56, 62  # pixels: of a matrix, before it, above it
 FIRST, LAST = 255, 190  # how light the tiles are
 
 
-def draw_tile_orders(orders, N_q, N_k, words="") -> Picture:
+def draw_tile_orders(orders: dict[str, Iterable[Step]], N_q: int, N_k: int, words: str = "") -> Picture:
     """Return a picture of tilings of S, (N_q, N_k), side by side; `words` are written below.
 
     orders: {title: steps}, see `tile_order`.
@@ -26,7 +29,13 @@ def draw_tile_orders(orders, N_q, N_k, words="") -> Picture:
     return picture
 
 
-def tile_order(picture, place, steps, N_q, N_k):
+def tile_order(
+    picture: Picture,
+    place: tuple[float, float, float, float],
+    steps: Iterable[Step | BackwardStep],
+    N_q: int,
+    N_k: int,
+) -> tuple[float, float, float]:
     """Draw the tiles of S, numbered as the steps computed them, in `place`: (x, y, width, height) at most.
 
     steps: with rows, cols and S_ij, as `tiled.steps` gives them. A tile without a step is hatched: skipped. One
@@ -61,6 +70,6 @@ def _draw_tile(picture, at, size, k, steps):
         picture.text(x + width / 2, y + height / 2, str(k + 1), min(13, int(min(size) * 0.5)), ON_FILL, "m")
 
 
-def labelled(ticks, most=10):
+def labelled(ticks: Sequence[float], most: int = 10) -> list[tuple[int, float]]:
     """Return the (index, middle) of at most `most` of the blocks."""
     return list(enumerate(ticks))[:: -(-len(ticks) // most) or 1]

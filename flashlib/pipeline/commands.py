@@ -44,12 +44,12 @@ class Slot:
         return self.name
 
 
-def barriers(name, n, count=1) -> list[Barrier]:
+def barriers(name: str, n: int, count: int = 1) -> list[Barrier]:
     """Return n barriers, each of `count` arrivals: for a ring, one for each slot."""
     return [Barrier(f"{name}[{s}]", count) for s in range(n)]
 
 
-def ring(name, n, n_bytes) -> list[Slot]:
+def ring(name: str, n: int, n_bytes: int) -> list[Slot]:
     """Return n slots of n_bytes each, which are used in turns."""
     return [Slot(f"{name}[{s}]", n_bytes) for s in range(n)]
 
@@ -62,7 +62,7 @@ class Ring(NamedTuple):
     empty: list
 
     @classmethod
-    def of(cls, name, n, n_bytes, readers=1):
+    def of(cls, name: str, n: int, n_bytes: int, readers: int = 1) -> "Ring":
         """Return a ring of n slots of n_bytes, each of which is empty again when so many readers have arrived."""
         return cls(ring(name, n, n_bytes), barriers(f"{name}_full", n), barriers(f"{name}_empty", n, readers))
 
@@ -154,6 +154,7 @@ class FinishStores(NamedTuple):
 
 
 COMMANDS = (Wait, Arrive, Expect, Copy, Product, Finish, Compute, Write, Fence, Store, FinishStores)
+Command = Wait | Arrive | Expect | Copy | Product | Finish | Compute | Write | Fence | Store | FinishStores
 
 
 class Program(NamedTuple):
@@ -170,7 +171,7 @@ class Program(NamedTuple):
 UNITS = ("copy unit", "tensor cores", "exp", "fma")
 
 
-def expanded(program, most=100_000) -> dict[str, list]:
+def expanded(program: Program, most: int = 100_000) -> dict[str, list]:
     """Return the commands of each role; what a role yields does not depend on when it runs.
 
     Raises TypeError for what is not a program or not a command, and ValueError for a barrier or slot that the
@@ -206,7 +207,7 @@ def _commands(role, make, program, most):
     return found
 
 
-def check(role, command, known, begun):
+def check(role: str, command: object, known: set[int], begun: set[str]) -> None:
     """Raise TypeError or ValueError unless it is a command about what is known.
 
     known: ids of barriers and slots. begun: names of the role's products so far.

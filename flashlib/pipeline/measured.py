@@ -11,13 +11,15 @@ goes on. No mark says what the copy unit and barriers did when.
 """
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from flashlib.pipeline import commands as c
 from flashlib.pipeline import protocol
-from flashlib.pipeline.timeline import MACHINE, WAITS, Span, Timeline
+from flashlib.pipeline.timeline import MACHINE, WAITS, Machine, Span, Timeline
+from flashlib.types import Record
 
-MODELS = {
+MODELS: dict[str, Callable[..., c.Program]] = {
     "r1_alike": protocol.program_alike,
     "r2_producer": functools.partial(protocol.program, consumers=1, turns=False, overlap=False),
     "r3_turns": functools.partial(protocol.program, overlap=False),
@@ -43,7 +45,7 @@ class Mark(NamedTuple):
     command: tuple | None = None
 
 
-def program(row, number) -> c.Program:
+def program(row: Record, number: int) -> c.Program:
     """Return the model of a recorded program: row `number` of a row's "programs" in the record."""
     rows = row["B_r"] // row["consumers"]
     sizes = protocol.Sizes(rows=rows, d=row["d"], B_c=row["B_c"])
@@ -51,7 +53,7 @@ def program(row, number) -> c.Program:
     return MODELS[row["rung"]](row["programs"][number]["blocks"], sizes, stages=row["stages"], **several)
 
 
-def marks(row, number) -> dict[str, list[Mark]]:
+def marks(row: Record, number: int) -> dict[str, list[Mark]]:
     """Return the marks of a recorded program by role, with the commands of the model that they belong to."""
     said = c.expanded(program(row, number))
     written = row["programs"][number]["marks"]
@@ -104,7 +106,7 @@ def _silent(command):
     return isinstance(command, c.FinishStores) or _what(command) == "q_empty"
 
 
-def timeline(row, number=0, machine=MACHINE) -> Timeline:
+def timeline(row: Record, number: int = 0, machine: Machine = MACHINE) -> Timeline:
     """Return the timeline of a recorded program. row: of the record; number: of a program in it, from 0."""
     found, spans, products = marks(row, number), [], []
     for role, mine in found.items():
@@ -192,6 +194,6 @@ def _of_slots(found, on_cores, clocks):
     return spans
 
 
-def order(timeline) -> list[tuple]:
+def order(timeline: Timeline) -> list[tuple]:
     """Return who began which product, in order."""
     return [(span.role, span.name) for span in timeline.lane("tensor cores")]

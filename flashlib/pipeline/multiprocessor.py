@@ -5,6 +5,7 @@ and `complete` does. Who calls them in which order is a schedule: `schedules` tr
 that the speeds of the units give. What a kernel must never do raises Fault.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
@@ -74,7 +75,7 @@ class State:
         self.seen = {}  # (role, barrier): the last phase it waited for
         self.issued, self.turn = 0, -1  # flights; the highest turn of a product
 
-    def copy(self):
+    def copy(self) -> "State":
         twin = object.__new__(State)
         twin.barriers, twin.slots = dict(self.barriers), dict(self.slots)
         twin.waited, twin.seen = dict(self.waited), dict(self.seen)
@@ -82,25 +83,24 @@ class State:
         twin.copies, twin.products, twin.stores = self.copies, self.products, self.stores
         return twin
 
-    def key(self):
+    def key(self) -> tuple:
         """Return what tells states apart, beside how far each role is."""
         flights = [tuple([f[:2] for f in group]) for group in (self.copies, self.products, self.stores)]
         return (*self.barriers.values(), *self.slots.values(), self.unfenced, *flights)
 
     # What may be executed ------------------------------------------------------------------------------------
 
-    def may(self, role, command) -> bool:
+    def may(self, role: str, command: c.Command) -> bool:
         """Return whether a role can get past a command now."""
-        kind = type(command)
-        if kind is c.Wait:
+        if isinstance(command, c.Wait):
             return self.barriers[command.barrier][2] % 2 != command.phase
-        if kind is c.Finish:
+        if isinstance(command, c.Finish):
             return len(_of(self.products, role)) <= command.pending
-        if kind is c.FinishStores:
+        if isinstance(command, c.FinishStores):
             return len(_of(self.stores, role)) <= command.pending
         return True
 
-    def target(self, role, wait) -> int:
+    def target(self, role: str, wait: c.Wait) -> int:
         """Return the number of the phase that a Wait means: after the role's last one, -1 before all."""
         k = self.seen.get((role, wait.barrier), -2) + 1
         return k if k % 2 == wait.phase else k + 1
@@ -117,11 +117,11 @@ class State:
 
     # What is executed ----------------------------------------------------------------------------------------
 
-    def do(self, role, command, now=NOBODY):
+    def do(self, role: str, command: c.Command, now: Mapping[str, c.Command | None] = NOBODY) -> "Flight | None":
         """Execute a command; return its Flight if a unit goes on with it. now: {role: what it is at, or None}."""
         return DO[type(command)](self, role, command, now)
 
-    def complete(self, flight, now=NOBODY):
+    def complete(self, flight: Flight, now: Mapping[str, c.Command | None] = NOBODY) -> None:
         """Let a unit complete what it works on."""
         command = flight.command
         if isinstance(command, c.Copy):
@@ -133,12 +133,12 @@ class State:
         else:
             self.stores = _without(self.stores, flight)
 
-    def end(self, role):
+    def end(self, role: str) -> None:
         """Take note that a role has yielded its last command."""
         for name in (*self.waited[role][0], *self.waited[role][1]):
             raise Fault(Kind.LEFT_BEHIND, role, f"{role} ends, and never waited until {name} is done")
 
-    def end_all(self):
+    def end_all(self) -> None:
         """Take note that all roles have ended: shared memory is given to another program."""
         for flight in self.copies:
             said = f"all roles end while the copy of {flight.command.tile} into {flight.command.slot} is under way"

@@ -6,6 +6,7 @@ Source: FlashAttention-3 (Shah and others, 2024), Algorithms 1 and 2, and sectio
 """
 
 import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from flashlib.inputs import check_counts
@@ -68,21 +69,17 @@ class Shared(NamedTuple):
         return (*self.full, *self.q_empty, *self.k_empty, *self.v_empty, *self.turn)
 
 
-def shared(sizes, *, consumers=2, stages=2, in_place=False) -> Shared:
+def shared(sizes: Sizes, *, consumers: int = 2, stages: int = 2, in_place: bool = False) -> Shared:
     """Return the shared memory of a program: rings of `stages` tiles of K and V. in_place: O goes where Q is."""
     check_counts(at_least=1, consumers=consumers, stages=stages)
-    rings = []
-    for name, n, n_bytes, readers in (
-        ("q", consumers, sizes.q_bytes, 1),
-        ("k", stages, sizes.kv_bytes, consumers),
-        ("v", stages, sizes.kv_bytes, consumers),
-    ):
-        rings += c.Ring.of(name, n, n_bytes, readers)
-    o = rings[0] if in_place else c.ring("o", consumers, sizes.q_bytes)
-    return Shared(*rings, c.barriers("turn", consumers), o)
+    q = c.Ring.of("q", consumers, sizes.q_bytes)
+    k = c.Ring.of("k", stages, sizes.kv_bytes, consumers)
+    v = c.Ring.of("v", stages, sizes.kv_bytes, consumers)
+    o = q.slots if in_place else c.ring("o", consumers, sizes.q_bytes)
+    return Shared(*q, *k, *v, c.barriers("turn", consumers), o)
 
 
-def producer(blocks, memory):
+def producer(blocks: Sequence[int], memory: Shared) -> Iterator[c.Command]:
     """Bring Q, and K and V tile by tile, whenever a slot is free. blocks: tiles of keys of each row block."""
     stages, g = len(memory.k), 0
     for t, n in enumerate(blocks):
@@ -103,7 +100,9 @@ def _fetch(tile, slot, full):
     yield c.Copy(tile, slot, full)
 
 
-def consumer(blocks, memory, me, sizes, *, turns=True, overlap=True):
+def consumer(
+    blocks: Sequence[int], memory: Shared, me: int, sizes: Sizes, *, turns: bool = True, overlap: bool = True
+) -> Iterator[c.Command]:
     """Compute the consumer's rows of each row block.
 
     turns: consumers issue their products one after the other (ping-pong). overlap: a turn's S is issued before P V
@@ -171,7 +170,7 @@ def _release(memory, me, g, last):
         yield c.Arrive(memory.q_empty[me])
 
 
-def alike(blocks, memory, sizes):
+def alike(blocks: Sequence[int], memory: Shared, sizes: Sizes) -> Iterator[c.Command]:
     """Do all of it in one role: ask for the tiles, multiply, compute the softmax. All warps are alike."""
     stages, g = len(memory.k), 0
     for t, n in enumerate(blocks):
@@ -215,13 +214,13 @@ def _scores(memory, me, t, g, sizes):
     return c.Product(f"S{g}", ((memory.q[me], f"Q{t}.{me}"), (_at(memory.k, g), f"K{g}")), sizes.flops)
 
 
-def softmax(g, sizes):
+def softmax(g: int, sizes: Sizes) -> Iterator[c.Compute]:
     """Turn S of a tile into P. With 16 exponentials a clock that takes longer than it seems."""
     for name, unit, each in OPERATIONS:
         yield c.Compute(f"{name} {g}", unit, each * sizes.rows * sizes.B_c, (f"S{g}",))
 
 
-def rescale(g, sizes):
+def rescale(g: int, sizes: Sizes) -> Iterator[c.Compute]:
     """Multiply O_acc by alpha of a tile."""
     yield c.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d, (f"PV{g - 1}",) if g else ())
 
@@ -240,7 +239,7 @@ def _store(memory, me, t, last):
     yield c.Store(f"O{t}.{me}", memory.o[me])
 
 
-def check_blocks(blocks):
+def check_blocks(blocks: Sequence[int]) -> None:
     """Raise TypeError or ValueError unless each row block sees a whole number of tiles, at least one."""
     if not isinstance(blocks, list | tuple) or not blocks:
         raise TypeError(f"blocks is {blocks!r}; pass a list of how many tiles of keys each row block sees")
@@ -249,8 +248,15 @@ def check_blocks(blocks):
 
 
 def program(
-    blocks, sizes=SIZES, *, consumers=2, stages=2, turns=True, overlap=True, in_place=False
-) -> c.Program:  # fmt: skip
+    blocks: Sequence[int],
+    sizes: Sizes = SIZES,
+    *,
+    consumers: int = 2,
+    stages: int = 2,
+    turns: bool = True,
+    overlap: bool = True,
+    in_place: bool = False,
+) -> c.Program:
     """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order.
 
     turns, overlap: as in `consumer`. in_place: O is stored from Q's slot, as at d = 256, where there is no room.
@@ -261,7 +267,7 @@ def program(
             "stages is 1, and K of the next tile is waited for before V of the last is released; pass 2"
         )
     memory = shared(sizes, consumers=consumers, stages=stages, in_place=in_place)
-    roles = {"producer": functools.partial(producer, blocks, memory)}
+    roles: dict[str, Callable] = {"producer": functools.partial(producer, blocks, memory)}
     for me in range(consumers):
         one = functools.partial(consumer, blocks, memory, me, sizes, turns=turns, overlap=overlap)
         roles[f"consumer {me}"] = one
@@ -269,7 +275,7 @@ def program(
     return c.Program(roles, used, memory.slots)
 
 
-def program_alike(blocks, sizes=SIZES_ALIKE, *, stages=2) -> c.Program:
+def program_alike(blocks: Sequence[int], sizes: Sizes = SIZES_ALIKE, *, stages: int = 2) -> c.Program:
     """Return a program whose warps all do the same."""
     check_blocks(blocks)
     memory = shared(sizes, consumers=1, stages=stages)

@@ -8,6 +8,7 @@ schedule.
 """
 
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
 from flashlib.inputs import check_counts
@@ -58,13 +59,13 @@ class Walk:
         self.now = {role: next(iter(commands), None) for role, commands in self.lists.items()}
         self.state = State(program, self.lists)
 
-    def copy(self):
+    def copy(self) -> "Walk":
         twin = object.__new__(Walk)
         twin.program, twin.lists, twin.state = self.program, self.lists, self.state.copy()
         twin.at, twin.now = dict(self.at), dict(self.now)
         return twin
 
-    def key(self):
+    def key(self) -> tuple:
         return (*self.at.values(), *self.state.key())
 
     def choices(self) -> list[Action]:
@@ -77,7 +78,7 @@ class Walk:
                 found.append(Action(role, command))
         return found + [Action(flight.role, flight.command, flight) for flight in self.state.ready()]
 
-    def take(self, action):
+    def take(self, action: Action) -> None:
         """Let it happen; raise Fault if it must not."""
         role, command, flight = action
         if flight:
@@ -93,14 +94,14 @@ class Walk:
         if all(command is None for command in self.now.values()):
             self.state.end_all()
 
-    def stop(self):
+    def stop(self) -> None:
         """Raise Fault if nothing can happen, and a role is not at its end."""
         stuck = {role: command for role, command in self.now.items() if command is not None}
         if stuck:
             raise deadlock(self.state, stuck, {role: self.lists[role][self.at[role] :] for role in stuck})
 
 
-def deadlock(state, stuck, to_come=None) -> Fault:
+def deadlock(state: State, stuck: dict[str, c.Command], to_come: dict[str, list] | None = None) -> Fault:
     """Return the Fault that says who waits for whom. stuck: each role's command; to_come: all it has left."""
     said = "; ".join(_why(state, role, command, to_come) for role, command in stuck.items())
     return Fault(Kind.DEADLOCK, next(iter(stuck)), said)
@@ -127,7 +128,7 @@ def _arrives(command, barrier):
     return isinstance(command, c.Arrive | c.Expect | c.Copy) and command.barrier is barrier
 
 
-def check(program, *, schedules=1000, states=20_000, seed=0) -> Report:
+def check(program: c.Program, *, schedules: int = 1000, states: int = 20_000, seed: int = 0) -> Report:
     """Look for a schedule under which a program does what a kernel must never do.
 
     Every schedule is tried if there are at most `states` states; else so many random schedules are. Raises what
@@ -204,7 +205,7 @@ class Chance:
     def __init__(self, numbers, change=0.1):
         self.numbers, self.change, self.priorities = numbers, change, {}
 
-    def pick(self, choices, who):
+    def pick(self, choices: list[Action], who: Callable[[Action], object]) -> Action:
         """Return one of the choices. who: a function that returns whose choice it is."""
         for choice in choices:
             self.priorities.setdefault(who(choice), self.numbers.random())
@@ -214,7 +215,7 @@ class Chance:
         return chosen
 
 
-def played(walk, pick):
+def played(walk: Walk, pick: Callable[[list[Action]], Action]) -> tuple[list[Action], Fault | None]:
     """Return the actions of one schedule, in which `pick` chooses what happens next, and its Fault or None."""
     actions = []
     try:

@@ -83,18 +83,18 @@ class Timeline(NamedTuple):
     phases: list
     clocks: float
 
-    def lane(self, name) -> list:
+    def lane(self, name: str) -> list:
         """Return the spans of a lane, in the order of their starts."""
         return sorted((span for span in self.spans if span.lane == name), key=lambda span: span.start)
 
-    def use(self, lane="tensor cores") -> float:
+    def use(self, lane: str = "tensor cores") -> float:
         """Return the part of the time that a lane was busy; waits do not count."""
         return (
             sum(s.end - s.start for s in self.lane(lane) if s.kind != "wait") / self.clocks if self.clocks else 0.0
         )
 
 
-def run(program, machine=MACHINE) -> Timeline:
+def run(program: c.Program, machine: Machine = MACHINE) -> Timeline:
     """Run a program at a machine's speeds. Raises Fault, and what `commands.expanded` raises."""
     for name, value in machine._asdict().items():
         if not (isinstance(value, int | float) and 0 <= value < math.inf and (value or name in LATENCIES)):

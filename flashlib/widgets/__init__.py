@@ -1,9 +1,17 @@
 """Widgets that play what the algorithms compute.
 
-Each widget is one class in one .py, with a .js and a .css of its name, in a folder of its own; FlashPlayer and
-ComparePlayers, which play the same recorded steps, share one, and BackwardPlayer takes its places from there. What
-all have in common is in widget.py and shared/. Python computes what is shown and sends it once; JavaScript plays
-it without asking again. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:
+Each widget is one class in a folder of its own. Python computes what is shown and sends it once; JavaScript plays
+it without asking again. A folder NAME has
+
+- NAME.py: the class, with its traits: a Widget, or a Lab (lab.py) where Python answers a change of settings;
+- choices.py: the settings, what is accepted of each, and the stops of their sliders; if few, in NAME.py;
+- numbers.py, or files named after what they hold: what is computed, without a word of how it looks;
+- words.py: the sentences that the page shows;
+- figure.py: the picture for viewers where nothing can play;
+- NAME.js, NAME.css and a .js for each part of the page, joined with shared/.
+
+FlashPlayer and ComparePlayers play the same recorded steps and share a folder; BackwardPlayer takes its places
+from there. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:
 `from flashlib.widgets.compiler_lab import CompilerLab`.
 """
 

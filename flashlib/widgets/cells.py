@@ -1,11 +1,16 @@
 """Which cells of the notebook show which widgets, so that one that no cell shows any more can be closed."""
 
+from typing import TYPE_CHECKING
+
 from IPython import get_ipython
+
+if TYPE_CHECKING:
+    from ipywidgets import DOMWidget
 
 _shown = {}  # by cell: its last execution, and the widgets that it made or showed
 
 
-def keep(widget):
+def keep(widget: "DOMWidget") -> None:
     """Note that the cell that is running makes or shows `widget`.
 
     The first of them closes those that the cell made or showed when it ran before, see `Widget.suspend`, unless

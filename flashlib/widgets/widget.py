@@ -2,32 +2,29 @@
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets
 
-from flashlib.widgets import cells
+from flashlib.widgets import cells, modules
 
 FOLDER = Path(__file__).parent
-SCRIPTS = "elements", "numbers", "colours", "motion", "transport", "controls", "keys", "widget"
 SHEETS = "palette", "look"
 
 
-def script(*names):
-    """Return the text of what the widgets share and of .js files of this folder: all a bundler would do."""
-    return _join(*(f"shared/{name}.js" for name in SCRIPTS), *names)
+def script(name: str) -> str:
+    """Return the script of a widget: the text of a .js file of this folder, and of all that it imports."""
+    return modules.join(FOLDER / name)
 
 
-def style(*names):
-    """Return the same for style sheets."""
-    return _join(*(f"shared/{name}.css" for name in SHEETS), *names)
+def style(*names: str) -> str:
+    """Return the text of the style sheets that the widgets share and of .css files of this folder."""
+    sheets = *(f"shared/{name}.css" for name in SHEETS), *names
+    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in sheets)
 
 
-def _join(*names):
-    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
-
-
-IMPORT = _join("import.js")
+IMPORT = (FOLDER / "import.js").read_text(encoding="utf-8")
 
 
 class Widget(anywidget.AnyWidget):
@@ -54,11 +51,11 @@ class Widget(anywidget.AnyWidget):
             cls._script, cls._esm = cls._esm, IMPORT
         super().__init_subclass__(**kwargs)
 
-    def figure(self):
+    def figure(self) -> Any:
         """Return a picture of the widget, with `png`, for viewers where nothing can play; None for none."""
         raise NotImplementedError
 
-    def suspend(self):
+    def suspend(self) -> None:
         """Close the widget; when it is shown again, it opens again."""
         if self.comm is None:
             return

@@ -1,6 +1,5 @@
 """One JupyterLab and one Chromium for all tests here; both stop after the last of them."""
 
-import os
 import shutil
 from contextlib import contextmanager
 
@@ -9,13 +8,7 @@ import pytest
 pytest.importorskip("nbformat")
 
 from tests.browser import lab
-
-
-def missing(reason):
-    """Skip for this reason, or fail where a browser is required, as in CI, where missing tests go unnoticed."""
-    if os.environ.get("REQUIRE_BROWSER"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+from tests.required import missing
 
 
 @pytest.fixture(scope="package")

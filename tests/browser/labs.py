@@ -1,5 +1,8 @@
 """What the tests of labs share: their setting, and words as they stand on the page."""
 
+import pytest
+
+Late = pytest.importorskip("playwright.sync_api").TimeoutError
 ASKS_NOTHING = ("PipelinePlayer",)  # plays what Python sent, and has no settings
 
 
@@ -21,3 +24,15 @@ def plain(words):
 
 def text(lab, selector):
     return lab.locator(selector).inner_text().replace("\u00a0", " ")
+
+
+def reopened(lab, file, widgets):
+    """Close the notebook and open it until its widgets are there: JupyterLab at times draws before it restores."""
+    for _ in range(3):
+        lab.close()
+        lab.open(file)
+        try:
+            return lab.page.locator(".flash-widget").nth(widgets - 1).wait_for(timeout=20_000)
+        except Late:
+            continue
+    raise AssertionError("opened three times, and the widgets were not restored")

@@ -130,21 +130,14 @@ def test_the_error_of_every_frame_is_told_and_marked(player, recording):
         assert abs(now["middle"] - (k + added) / T) < 0.01
 
 
-def test_each_step_is_played_in_its_parts(player, recording):
-    stores = {after for after, *_ in recording.frames["writes"]}
-    T = len(recording.frames["steps"])
-    expected = [[k, part] for k in range(T) for part in PARTS if part != "store" or k in stores]
-    assert timeline(player) == expected
-
-
 def test_memory_fills_as_blocks_are_stored(player, recording):
     frames, d = recording.frames, recording.frames["d"]
     shown = every_frame(
         player,
-        filled="Object.entries(player.flashWidget.memory.held).map("
+        filled="Object.entries(player.flashWidget.views.made.memory.held).map("
         "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])",
         beside="texts('.flash-beside > p')[0]",
-        outlined="Object.entries(player.flashWidget.memory.strips).filter("
+        outlined="Object.entries(player.flashWidget.views.made.memory.strips).filter("
         "([, { here }]) => !here.hidden).map(([name]) => name)",
     )
     for (k, part), now in zip([*timeline(player), [len(frames["steps"]), "end"]], shown, strict=True):

@@ -10,11 +10,13 @@ pytest.importorskip("axe_playwright_python")
 from flashlib import widgets
 from tests.browser.contrast import too_low
 from tests.browser.lab import SIZE, THEMES, resized, settled, window
+from tests.browser.labs import reopened
 from tests.browser.playing import active_cell
 from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, MOVING, STOPS, VIOLATIONS
 
 pytestmark = pytest.mark.browser
 
+FILE = "every_widget.ipynb"
 NAMES = widgets.__all__
 WRONG = {  # for each class, one argument that is wrong for it
     "BackwardPlayer": {"wrt": "v"},
@@ -71,6 +73,30 @@ DISTURBED = """(root, name) => {
 }"""
 
 
+# Change the first setting of a widget as a hand would; false if it has none.
+CHANGED = """root => {
+    const kinds = "input[type=range]:enabled, select:enabled, input[type=checkbox]:enabled";
+    const ours = (e) => !e.matches(".flash-scrub, .flash-speed") && e.checkVisibility();
+    const control = [...root.querySelectorAll(kinds)].find(ours);
+    if (!control) return false;
+    const up = Number(control.value) < Number(control.max);
+    if (control.type === "checkbox") control.click();
+    else if (control.type === "range") control[up ? "stepUp" : "stepDown"]();
+    else control.selectedIndex = (control.selectedIndex + 1) % control.options.length;
+    for (const kind of ["input", "change"]) control.dispatchEvent(new Event(kind, { bubbles: true }));
+    return true;
+}"""
+
+# Play from not far from the end, at the highest speed.
+PLAYED = """root => {
+    const { transport } = root.flashWidget;
+    transport.speed.selectedIndex = transport.speed.options.length - 1;
+    transport.speed.dispatchEvent(new Event("change", { bubbles: true }));
+    transport.seek(Math.max(0, transport.last - 60));
+    transport.play();
+}"""
+
+
 def call(name, arguments=None):
     given = ", ".join(f"{key}={value!r}" for key, value in (arguments or {}).items())
     return f"from flashlib.widgets import {name}\n{name}({given})"
@@ -80,7 +106,7 @@ def call(name, arguments=None):
 def lab(open_lab):
     """The page: each widget as it is made without arguments, then each with the wrong one."""
     cells = [call(name) for name in NAMES] + [call(name, WRONG[name]) for name in NAMES if name in WRONG]
-    with open_lab("every_widget.ipynb", cells=cells) as lab:
+    with open_lab(FILE, cells=cells) as lab:
         assert lab.run_all() == []
         lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         lab.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
@@ -208,6 +234,22 @@ def test_nothing_moves_by_itself_for_those_who_do_not_want_it(lab, widget):
         lab.page.emulate_media(reduced_motion="no-preference")
 
 
+def test_it_plays_to_its_end_at_the_highest_speed(lab, widget):
+    if not widget.evaluate("root => Boolean(root.flashWidget.transport)"):
+        assert widget.locator(".flash-play").count() == 0
+        return
+    widget.evaluate(PLAYED)
+    ended = "root => { const t = root.flashWidget.transport; return t.position === t.last && !t.playing; }"
+    lab.page.wait_for_function(ended, arg=widget.element_handle(), timeout=20_000)
+
+
+def test_a_setting_changes_what_is_shown(lab, widget):
+    before = widget.evaluate("root => root.innerHTML")
+    assert widget.evaluate(CHANGED), "there is no setting"
+    changed = "([root, before]) => root.innerHTML !== before && !root.querySelector('.flash-problem')?.innerText"
+    lab.page.wait_for_function(changed, arg=[widget.element_handle(), before], timeout=20_000)
+
+
 def test_what_is_wrong_is_said_in_its_place(lab, name):
     assert name in WRONG, "give it an argument that is wrong"
     problem = getattr(widgets, name)(**WRONG[name]).problem
@@ -229,3 +271,11 @@ def test_no_widget_changes_the_look_of_another(widget, name):
     properties, found = widget.evaluate(DISTURBED, name)
     assert properties > 50
     assert found == []
+
+
+def test_what_is_opened_again_is_drawn_again(lab):
+    """The last test: Python is not asked again."""
+    lab.save()
+    reopened(lab, FILE, len(NAMES) + len(WRONG))
+    for n, name in enumerate(NAMES):
+        assert shown(lab, n).locator("svg, canvas, table").count(), name

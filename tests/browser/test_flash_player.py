@@ -130,15 +130,6 @@ def test_every_frame_shows_the_numbers_of_its_part(player):
         assert (page["data"]["part"], page["data"]["step"]) == (part, str(k))
 
 
-def test_each_step_is_played_in_its_parts(player):
-    frames, sent = received(player)
-    parts = ["load", "scores", "maximum", "rescale", "weights", "add"]
-    stores = {after for after, *_ in frames["writes"]}
-    assert stores >= {len(frames["steps"]) - 1}
-    expected = [[k, part] for k in range(len(frames["steps"])) for part in [*parts, *["store"] * (k in stores)]]
-    assert timeline(player) == expected
-
-
 def test_the_line_at_work_is_lit_and_is_of_the_source(player):
     assert_line_at_work_is_lit(player)
 
@@ -159,7 +150,7 @@ def test_tiles_are_drawn_as_they_are(player):
         player.evaluate("(player, k) => player.flashWidget.seekStep(k)", k)
         covers = player.evaluate(
             """player => {
-                const { grid, frames } = player.flashWidget;
+                const { frames, views: { made: { grid } } } = player.flashWidget;
                 const [done, skipped] = ["done", "skipped"].map((name) => player.querySelector(`.flash-${name}`));
                 const found = [];
                 for (let i = 0; i < frames.T_r; i++) for (let j = 0; j < frames.T_c; j++) {

@@ -11,11 +11,10 @@ pytest.importorskip("anywidget")
 
 from flashlib import widgets
 from tests.browser.lab import KERNEL_TIMEOUT, set_width, window
-from tests.browser.labs import ASKS_NOTHING
+from tests.browser.labs import ASKS_NOTHING, reopened
 from tools.measure_widgets import HEIGHTS, LIMITS, WIDTH
 
 pytestmark = pytest.mark.browser
-Late = pytest.importorskip("playwright.sync_api").TimeoutError
 
 NAMES = widgets.__all__
 FILE = "living.ipynb"
@@ -182,23 +181,11 @@ def test_after_a_restart_every_widget_says_what_to_do(lab):
     assert shown(lab, "FlashPlayer").evaluate("root => root === document.activeElement")
 
 
-def reopen(lab):
-    """Close the notebook and open it until its widgets are there: JupyterLab at times draws before it restores."""
-    for _ in range(3):
-        lab.close()
-        lab.open(FILE)
-        try:
-            return lab.page.locator(".flash-widget").nth(len(NAMES) - 1).wait_for(timeout=20_000)
-        except Late:
-            continue
-    raise AssertionError("opened three times, and the widgets were not restored")
-
-
 def test_what_is_opened_again_plays_and_is_saved_again(lab, path):
     """JupyterLab by itself would save no widget whose Python does not run."""
     before = states(path)
     lab.save()
-    reopen(lab)
+    reopened(lab, FILE, len(NAMES))
     assert_off(lab)
     player = shown(lab, "FlashPlayer")
     frame = player.get_attribute("data-frame")

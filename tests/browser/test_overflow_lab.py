@@ -242,7 +242,7 @@ def test_what_changes_is_announced(lab):
 
 def test_bad_input_is_told(notebook):
     problem = notebook.page.locator(".flash-overflow .flash-problem")
-    assert problem.inner_text().startswith("x is 15; accepted for float16 are numbers from -20 to 14")
+    assert problem.inner_text().startswith("x is 15; pass a number from -20 to 14 for float16")
 
 
 def test_what_is_refused_is_said_and_what_is_shown_stays(notebook):

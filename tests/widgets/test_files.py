@@ -1,22 +1,44 @@
 """What a page gets of each widget is the text of its files, and nothing of it asks the network."""
 
+import re
+
 import pytest
 
 pytest.importorskip("anywidget")
 
-from flashlib.widgets import widget
-from tools.lint_widgets import CLASSES
+from flashlib import widgets
+from flashlib.widgets import modules, widget
+from flashlib.widgets.compiler_lab import CompilerLab
+from flashlib.widgets.prediction_card.prediction_card import PredictionCard
 
+CLASSES = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
 SVG = "http://www.w3.org/2000/svg"
+APART = {"saved.js", "import.js", "types.js"}  # of a page without a kernel; imports the scripts; no code
 
 
-@pytest.mark.parametrize(("attribute", "suffix"), [("_script", ".js"), ("_css", ".css")])
-def test_every_file_is_in_a_page_and_the_shared_ones_in_all(attribute, suffix):
-    texts = [str(getattr(cls, attribute)) for cls in CLASSES]
-    apart = {"saved.js", "import.js"}  # of a page without a kernel; what imports the scripts
-    files = [path for path in widget.FOLDER.rglob(f"*{suffix}") if path.name not in apart]
+def test_every_style_sheet_is_in_a_page_and_the_shared_ones_in_all():
+    files = list(widget.FOLDER.rglob("*.css"))
     assert len(files) > 10
     for path in files:
-        holding = sum(path.read_text(encoding="utf-8") in text for text in texts)
+        holding = sum(path.read_text(encoding="utf-8") in cls._css for cls in CLASSES)
         assert holding == len(CLASSES) if path.parent.name == "shared" else holding, path
-    assert all("http" not in text.replace(SVG, "") for text in texts)
+
+
+def test_every_module_is_in_a_page():
+    files = [path for path in widget.FOLDER.rglob("*.js") if path.name not in APART]
+    assert len(files) > 50
+    for path in files:
+        text = modules.plain(path.read_text(encoding="utf-8"))
+        assert any(text in cls._script for cls in CLASSES), path
+
+
+def test_every_exported_name_is_imported():
+    texts = [path.read_text(encoding="utf-8") for path in widget.FOLDER.rglob("*.js")]
+    exported = {name for text in texts for export, name in modules.DECLARED.findall(text) if export}
+    lists = [names for text in texts for names, _ in modules.IMPORT.findall(text)]
+    imported = {name for names in lists for name in re.findall(r"\w+", names)}
+    assert exported - imported == set()
+
+
+def test_nothing_asks_the_network():
+    assert all("http" not in (cls._script + str(cls._css)).replace(SVG, "") for cls in CLASSES)

@@ -275,7 +275,7 @@ def test_a_setting_that_breaks_it_is_refused_and_what_is_shown_stays():
     frames = widget.frames
     widget.B_c = 3
     assert widget.frames is frames and widget.B_c == 2
-    assert widget.refused == "even_only raised ValueError: B_c must be even"
+    assert widget.refused == "even_only raised ValueError: B_c must be even. It stays 2."
     widget.B_c = 4
     assert widget.refused == "" and widget.frames["T_c"] == 2
 

@@ -333,7 +333,7 @@ def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change):
     before = lab.result
     ((name, value),) = change.items()
     lab.set_state(change)
-    assert lab.refused.endswith(f"It stays {before['setting'][name]}.")
+    assert lab.refused.endswith(f"It stays {before['setting'][name]!r}.")
     assert lab.result is before and getattr(lab, name) == before["setting"][name]
     lab.B = 2
     assert lab.refused == "" and lab.result["setting"]["B"] == 2

@@ -281,7 +281,7 @@ def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change, from_
     else:
         setattr(lab, name, value)
     assert lab.refused.startswith(f"{name} is {value!r}; pass")
-    assert lab.refused.endswith(f"It stays {before[name]}.")
+    assert lab.refused.endswith(f"It stays {before[name]!r}.")
     assert lab.result is before
     assert getattr(lab, name) == before[name]
     lab.B_c = 128

@@ -1,5 +1,22 @@
 // BackwardPlayer: plays a pass of the backward that Python recorded. All numbers drawn are read from its buffer.
 
+/** @import { At } from "../flash_player/types.js" */
+/** @import { BackwardStep, Sent, Traits } from "./types.js" */
+import { div, h } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { GradientChip } from "./chip.js";
+import { ErrorCurve } from "./errors.js";
+import { BackwardFrames } from "./frames.js";
+import { GradientLegend } from "./legend.js";
+import { GradientMemory } from "./memory.js";
+import { backwardEquations, backwardSentence } from "./words.js";
+import { counted } from "../flash_player/frames.js";
+import { Grid } from "../flash_player/grid.js";
+import { Lines } from "../flash_player/lines.js";
+import { Stepped } from "../flash_player/stepped.js";
+import { bringOrLight, send } from "../flash_player/travel.js";
+
+/** @type {Record<string, [tile: string, index: "i" | "j"]>} */
 const GRADIENT_SLICES = {
   Q: ["Q_i", "i"],
   dO: ["dO_i", "i"],
@@ -15,7 +32,19 @@ const GRADIENT_LIT = {
   dS: ["P_ij", "dP_ij", "delta_i"],
 };
 
+/**
+ * @typedef {object} Made
+ * @property {GradientMemory} memory
+ * @property {Grid} grid
+ * @property {ErrorCurve} error
+ * @property {GradientChip} chip
+ * @property {Lines} lines
+ * @property {GradientLegend} legend
+ */
+
+/** @extends {Stepped<Traits, BackwardStep, BackwardFrames, Made>} */
 class Backward extends Stepped {
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "backward", "the backward pass, step by step", {
       memory: [GradientMemory.key, (frames) => new GradientMemory(frames)],
@@ -37,33 +66,48 @@ class Backward extends Stepped {
     this.begin();
   }
 
+  /** @param {Sent} sent */
   unpack(sent) {
     this.equations = backwardEquations(sent);
     return new BackwardFrames(sent);
   }
 
-  drawViews(at) {
-    this.memory.draw(at, this.colour, this.motion);
-    this.grid.draw(at, this.colour);
-    this.error.draw(at);
-    this.chip.draw(at, this.selected, this.colour);
-    this.lines.draw(at);
-    if (at.step && this.motion.time) this.#move(at);
+  paintViews() {
+    super.paintViews();
+    this.views.made.memory.paint(this.colour);
   }
 
-  /** Slices travel at a load, the gradients at a store; between them, what is read is lit. */
-  #move(at) {
-    const { frames, memory, chip, motion, air, colour } = this;
+  /** @param {At<BackwardStep>} at */
+  drawViews(at) {
+    const { memory, grid, error, chip, lines } = this.views.made;
+    memory.draw(at, this.colour, this.motion);
+    grid.draw(at, this.colour);
+    error.draw(at);
+    chip.draw(at, this.selected, this.colour);
+    lines.draw(at);
+    if (at.step && this.motion.time) this.#move(at, at.step);
+  }
+
+  /**
+   * Slices travel at a load, the gradients at a store; between them, what is read is lit.
+   * @param {At<BackwardStep>} at
+   * @param {BackwardStep} step
+   */
+  #move(at, step) {
+    const { frames, motion, air, colour } = this;
+    const { memory, chip } = this.views.made;
     const { pass, gradients, d } = frames;
     bringOrLight(this, at, GRADIENT_SLICES, { ...GRADIENT_LIT, add: pass.reads });
     if (!at.storing) return;
-    const [first, stop] = at.step[pass.rows];
+    const [first, stop] = step[pass.rows];
     for (const name of gradients) {
-      const matrix = [memory.held[name], first * d, stop - first, d, frames.peaks[name]];
-      send(motion, air, "written", chip.tile(`${name}_sum`), memory.slice(name), matrix, colour);
+      const [from, to] = [chip.tile(`${name}_sum`), memory.slice(name)];
+      const [rows, peak] = [stop - first, frames.peaks[name]];
+      send(motion, air, "written", from, to, [memory.held[name], first * d, rows, d, peak], colour);
     }
   }
 
+  /** @param {At<BackwardStep> & { step: BackwardStep }} at */
   words(at) {
     return backwardSentence(this.frames, at, this.selected);
   }
@@ -79,6 +123,7 @@ class Backward extends Stepped {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const player = new Backward(context);
     return () => player.stop();

@@ -5,14 +5,13 @@ import traitlets
 
 from flashlib import cost, tiled
 from flashlib.inputs import check_floating, check_gradient_inputs, resolve_scale
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.backward_player import figure
 from flashlib.widgets.backward_player.frames import GRADIENTS, errors, exact_gradients, in_words, pack, record
 from flashlib.widgets.flash_player.source import lines_of
-from flashlib.widgets.flash_player.tiled_widget import PLACES, TiledWidget, sizes_of
+from flashlib.widgets.flash_player.tiled_widget import TiledWidget, sizes_of
 from flashlib.widgets.widget import script, style
 
-PLAYER = "lines", "legend", "travel", "stepped"
-SCRIPTS = "frames", "memory", "chip", "errors", "words", "legend", "backward_player"
 SETTING = ("B_r", "B_c", "causal", "wrt")
 SOURCES = {"kv": tiled._dkv_steps, "q": tiled._dq_steps}
 PARTS = {
@@ -39,11 +38,7 @@ class BackwardPlayer(TiledWidget):
     in the player's place.
     """
 
-    _esm = script(
-        *PLACES,
-        *(f"flash_player/{name}.js" for name in PLAYER),
-        *(f"backward_player/{name}.js" for name in SCRIPTS),
-    )
+    _esm = script("backward_player/backward_player.js")
     _css = style("flash_player/places.css", "flash_player/stepped.css", "backward_player/backward_player.css")
     _names = ("Q", "K", "V", "dO")
     _relief = "larger blocks"
@@ -71,7 +66,7 @@ class BackwardPlayer(TiledWidget):
         setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "wrt": wrt}
         super().__init__((Q, K, V, dO), N=N, d=d, seed=seed, scale=scale, **setting)
 
-    def figure(self, at=None):
+    def figure(self, at: int | None = None) -> Picture:
         """Return a picture of step `at`, 0 .. T - 1; default: one about two thirds through."""
         if self.problem:
             raise ValueError(self.problem)

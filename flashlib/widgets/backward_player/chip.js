@@ -1,14 +1,33 @@
 // SRAM in the backward pass: from the tiles that are loaded through S, P, dP and dS to the sums that are kept.
 
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { At } from "../flash_player/types.js" */
+/** @import { BackwardFrames } from "./frames.js" */
+/** @import { BackwardStep } from "./types.js" */
+import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
+import { span } from "../flash_player/frames.js";
+import { cellsIn, heatWidth, NamedTile, WITHOUT_NUMBERS } from "../flash_player/matrix.js";
+
 const LANE = 632; // for the tiles of a lane beside each other, in pixels
 
-class GradientChip {
+export class GradientChip {
   static key = ({ wrt }) => wrt;
 
-  /** pressed is called with the row of Q that was clicked. */
+  /** @type {BackwardFrames} */
+  frames;
+  /** @type {number[] | undefined} */
+  rows;
+
+  /**
+   * pressed is called with the row of Q that was clicked.
+   * @param {BackwardFrames} frames
+   * @param {(row: number) => void} pressed
+   */
   constructor({ gradients, pass }, pressed) {
     this.where = note();
+    /** @type {Record<string, NamedTile>} */
     this.tiles = {};
+    /** @type {HTMLElement[]} */
     this.marks = [];
     const tile = (name, title) => (this.tiles[name] = new NamedTile(name, title)).element;
     const marker = () => {
@@ -51,11 +70,15 @@ class GradientChip {
     this.element = panel("chip", "SRAM", title, parts);
   }
 
-  /** The element of a tile. */
+  /**
+   * The element of a tile.
+   * @param {string} name
+   */
   tile(name) {
     return this.tiles[name].matrix.element;
   }
 
+  /** @param {BackwardFrames} frames */
   take(frames) {
     this.frames = frames;
     const { B_r, B_c, d, gradients, pass } = frames;
@@ -79,10 +102,16 @@ class GradientChip {
     matrix.element.addEventListener("click", (event) => {
       const box = matrix.element.getBoundingClientRect();
       const r = Math.floor(((event.clientY - box.top) / box.height) * matrix.rows);
-      if (r < (this.rows?.[1] ?? 0) - (this.rows?.[0] ?? 0)) pressed(this.rows[0] + r);
+      const [start, stop] = this.rows ?? [0, 0];
+      if (r < stop - start) pressed(start + r);
     });
   }
 
+  /**
+   * @param {At<BackwardStep>} at
+   * @param {number} selected
+   * @param {Colours} colour
+   */
   draw(at, selected, colour) {
     this.#mark(at, selected);
     const { step, part, reached } = at;
@@ -120,13 +149,17 @@ class GradientChip {
     }
   }
 
-  /** Mark the row that the words are about. */
+  /**
+   * Mark the row that the words are about.
+   * @param {At<BackwardStep>} at
+   * @param {number} selected
+   */
   #mark({ step, part }, selected) {
     this.rows = step?.rows;
     const { matrix } = this.tiles.S_ij;
     for (const element of this.marks) {
       element.hidden = !step || part === "store";
-      if (element.hidden) continue;
+      if (!step || element.hidden) continue;
       setText(element, `${selected} ▸`);
       element.style.top = `${(selected - step.rows[0] + 0.5) * matrix.height}px`;
     }

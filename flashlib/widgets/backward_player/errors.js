@@ -1,16 +1,30 @@
 // How far the gradients are from exact ones, over the steps.
 
+/** @import { At } from "../flash_player/types.js" */
+/** @import { BackwardFrames } from "./frames.js" */
+/** @import { BackwardStep } from "./types.js" */
+import { div, h, note, panel, setText, svg, symbol } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { counted } from "../flash_player/frames.js";
+
 const CURVE = { width: 1000, height: 100 }; // units of the picture, which takes the room that there is
 
-class ErrorCurve {
+export class ErrorCurve {
   static key = ({ wrt }) => wrt;
 
+  /** @type {BackwardFrames} */
+  frames;
+  /** @type {(tiles: number) => number} */
+  x;
+
+  /** @param {BackwardFrames} frames */
   constructor({ gradients, pass }) {
     const names = [...gradients].sort();
     const path = (name) => svg("path", { class: `flash-${name}` });
     this.paths = { whole: path("whole"), block: path("block"), now: path("now") };
     const box = { viewBox: `0 0 ${CURVE.width} ${CURVE.height}`, preserveAspectRatio: "none", role: "img" };
     this.picture = svg("svg", { class: "flash-curve", ...box }, Object.values(this.paths));
+    /** @type {Record<string, HTMLElement>} */
     this.values = {};
     const line = (name, text) => {
       this.values[name] = h("output", { "aria-live": "off", "data-name": `error-${name}` });
@@ -19,10 +33,11 @@ class ErrorCurve {
       return h("div", { class: "flash-error" }, swatch, h("span", {}, text), this.values[name]);
     };
     const symbols = names.map((name) => symbol(`${name}_${pass.index}`));
-    this.indices = symbols.map((element) => element.querySelector("sub"));
+    this.indices = symbols.flatMap((element) => [...element.querySelectorAll("sub")]);
     const block = symbols.flatMap((element, k) => (k ? [" and ", element] : element));
     const mark = (place, text) => h("span", { class: `flash-note flash-${place}` }, text);
-    [this.top, this.right] = [mark("top", ""), mark("right", "")];
+    this.top = mark("top", "");
+    this.right = mark("right", "");
     this.element = panel(
       "errors",
       "Error",
@@ -41,6 +56,7 @@ class ErrorCurve {
     );
   }
 
+  /** @param {BackwardFrames} frames */
   take(frames) {
     this.frames = frames;
     const { T, numbers, errors, peaks, gradients } = frames;
@@ -65,6 +81,7 @@ class ErrorCurve {
     setText(this.right, String(T));
   }
 
+  /** @param {At<BackwardStep>} at */
   draw(at) {
     const { pass } = this.frames;
     const { block, whole, tiles } = this.frames.error(at);

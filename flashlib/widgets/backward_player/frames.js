@@ -1,6 +1,10 @@
 // The frames of a pass of the backward: its parts, its numbers, its errors.
 
-/** For the two passes: which blocks stay and sum, the tensors that stay and that pass by, the matrices of a step. */
+/** @import { At, Moved } from "../flash_player/types.js" */
+/** @import { BackwardStep, Pass, Sent } from "./types.js" */
+import { Trace } from "../flash_player/frames.js";
+
+/** @type {Record<"kv" | "q", Pass>} */
 const PASSES = {
   kv: {
     block: "column",
@@ -24,15 +28,22 @@ const PASSES = {
   },
 };
 
-class BackwardFrames extends Trace {
+/** @extends {Trace<BackwardStep>} */
+export class BackwardFrames extends Trace {
+  /** @param {Sent} raw */
   constructor(raw) {
     super(raw, ["load", "scores", "weights", "dP", "dS", "add", "store"]);
+    this.gradients = raw.gradients;
+    this.errors = raw.errors;
+    this.wrt = raw.wrt;
+    this.both = raw.both;
     const { inputs, N_q, N_k, d, steps, pass } = this;
     const own = (size) => (step) => (step[pass.rows][1] - step[pass.rows][0]) * size;
     const tile = (step) => step.n_r * step.n_c;
     this.stays = pass.index;
     steps.forEach((step, k) => (step.first = steps[k - 1]?.[pass.index] !== step[pass.index]));
     this.lastOf = new Map(steps.map((step, k) => [step[pass.index], k])); // of each block that stays
+    /** @type {Record<string, number>} */
     this.peaks = {
       Q: this.peak(inputs.Q, N_q * d), dO: this.peak(inputs.dO, N_q * d),
       K: this.peak(inputs.K, N_k * d), V: this.peak(inputs.V, N_k * d),
@@ -51,15 +62,19 @@ class BackwardFrames extends Trace {
     return PASSES[this.wrt];
   }
 
+  /** @returns {[words: string, moved: Moved][]} */
   baselines() {
-    const [both, standard] = [this.both, this.standard].map(([read, written]) => ({ read, written }));
+    const [read, written] = this.both;
     return [
-      ["both passes", both],
-      ["standard", standard],
+      ["both passes", { read, written }],
+      ["standard", this.standardMoved()],
     ];
   }
 
-  /** The error of the block that is summed, undefined at the end, and of the whole, at a frame. */
+  /**
+   * The error of the block that is summed, undefined at the end, and of the whole, at a frame.
+   * @param {At<BackwardStep>} at
+   */
   error({ k, step, reached }) {
     const { before, after, whole } = this.errors;
     const added = step && reached("add");
@@ -70,7 +85,11 @@ class BackwardFrames extends Trace {
     };
   }
 
-  /** The numbers of one row of a tile. */
+  /**
+   * The numbers of one row of a tile.
+   * @param {BackwardStep} step
+   * @param {number} r
+   */
   row(step, r) {
     const cells = (name) => this.numbers.subarray(step[name] + r * step.n_c, step[name] + (r + 1) * step.n_c);
     const [lse, delta] = ["lse", "delta"].map((name) => this.numbers[this.inputs[name] + step.rows[0] + r]);

@@ -1,6 +1,6 @@
 """A pass of the backward recorded, with its error after each step, and packed for the page."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from flashlib import naive, tiled
 from flashlib.inputs import resolve_scale
 from flashlib.memory import HBM
 from flashlib.pictures.numbers import number
-from flashlib.types import BackwardStep
+from flashlib.types import BackwardStep, Grads
 from flashlib.widgets.flash_player.frames import Buffer, Store, Write, follow, pack_steps
 
 GRADIENTS = {"kv": ("dV", "dK"), "q": ("dQ",)}
@@ -45,23 +45,36 @@ class Errors(NamedTuple):
     whole: np.ndarray
 
 
-def record(Q, K, V, dO, *, wrt, B_r, B_c, causal, scale) -> Recording:
+def record(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    dO: np.ndarray,
+    *,
+    wrt: str,
+    B_r: int,
+    B_c: int,
+    causal: bool,
+    scale: float | None,
+) -> Recording:
     """Run the forward pass, then tiled.backward_steps, metered, for wrt "kv" or "q"; raises what they raise."""
-    tiling = {"B_r": B_r, "B_c": B_c, "causal": causal, "scale": scale}
+    tiling: dict[str, Any] = {"B_r": B_r, "B_c": B_c, "causal": causal, "scale": scale}
     O, lse = tiled.attention(Q, K, V, **tiling)
     placed = HBM.put(Q, K, V, O, lse, dO)
-    outputs = {name: np.empty_like(placed["QKV".index(name[1])]).view(Store) for name in GRADIENTS[wrt]}
-    trace = tiled.backward_steps(*placed, wrt=wrt, **tiling, **outputs)
-    steps, *moved = follow(trace, outputs)
+    outputs: dict[str, Any] = {
+        name: np.empty_like(placed["QKV".index(name[1])]).view(Store) for name in GRADIENTS[wrt]
+    }
+    trace = tiled.backward_steps(*placed, wrt=wrt, **tiling, **outputs)  # type: ignore[misc]
+    steps, writes, read, written = follow(trace, outputs)
     scale = resolve_scale(scale, Q.shape[1])
     sums = []
     for k, step in enumerate(steps):
         before = steps[k - 1] if k and is_same_block(steps[k - 1], step, wrt) else None
         sums.append([_sum(name, step, before, Q, K, dO, scale) for name in GRADIENTS[wrt]])
-    return Recording(steps, *moved, sums, lse, tiled._delta(O, dO, lse, B_r))
+    return Recording(steps, writes, read, written, sums, lse, tiled._delta(O, dO, lse, B_r))
 
 
-def is_same_block(a, b, wrt):
+def is_same_block(a: BackwardStep, b: BackwardStep, wrt: str) -> bool:
     """Return whether two steps sum the same block."""
     return a.j == b.j if wrt == "kv" else a.i == b.i
 
@@ -79,13 +92,13 @@ def _sum(name, step, before, Q, K, dO, scale):
     return old, added, total
 
 
-def exact_gradients(Q, K, V, dO, **setting):
+def exact_gradients(Q: np.ndarray, K: np.ndarray, V: np.ndarray, dO: np.ndarray, **setting: Any) -> Grads:
     """Return the Grads of standard attention, all of it in fp64."""
     Q, K, V, dO = (X.astype(np.float64) for X in (Q, K, V, dO))
     return naive.backward(Q, K, V, *naive.attention(Q, K, V, **setting), dO, **setting)
 
 
-def errors(recording, exact, *, wrt, scale) -> Errors:
+def errors(recording: Recording, exact: Grads, *, wrt: str, scale: float | None) -> Errors:
     """Return the Errors of a recording; exact: Grads; scale: a number."""
     stored = {(w.after, w.name, w.rows.start): w.X for w in recording.writes}
 
@@ -110,13 +123,15 @@ def errors(recording, exact, *, wrt, scale) -> Errors:
     return Errors(*map(np.array, (before, after, whole)))
 
 
-def in_words(error, dtype) -> str:
+def in_words(error: float, dtype: str) -> str:
     """Return an error to four digits, or that it is rounding, whose digits are not the same everywhere."""
     bound = 10.0 ** np.ceil(np.log10(np.finfo(dtype).eps) / 2)
     return f"below {bound:g}" if error < bound else number(error)
 
 
-def pack(recording, found, Q, K, V, dO, *, wrt) -> dict:
+def pack(
+    recording: Recording, found: Errors, Q: np.ndarray, K: np.ndarray, V: np.ndarray, dO: np.ndarray, *, wrt: str
+) -> dict:
     """Return the recording, its Errors and its inputs as whole numbers and one buffer of float64, little-endian.
 
     steps, inputs: as `pack` of the forward pass gives them. writes: [step, first row, last row + 1, offset, name].

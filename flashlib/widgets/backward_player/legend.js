@@ -1,8 +1,13 @@
 // What each mark of the backward player means; only the marks that can be there.
 
-class GradientLegend {
+/** @import { BackwardFrames } from "./frames.js" */
+import { h } from "../shared/elements.js";
+import { legendOf, mark, scaleMark } from "../flash_player/legend.js";
+
+export class GradientLegend {
   static key = ({ causal, T, T_r, T_c }) => [causal, T < T_r * T_c];
 
+  /** @param {BackwardFrames} frames */
   constructor({ causal, T, T_r, T_c }) {
     this.element = legendOf(
       mark("now", "in SRAM now"),

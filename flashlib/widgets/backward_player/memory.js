@@ -1,11 +1,20 @@
 // HBM in the backward pass: what it reads, and the gradients as they are stored.
 
-class GradientMemory extends Hbm {
+/** @import { Sizes } from "../flash_player/memory.js" */
+/** @import { BackwardFrames } from "./frames.js" */
+/** @import { BackwardStep } from "./types.js" */
+import { span } from "../flash_player/frames.js";
+import { Hbm } from "../flash_player/memory.js";
+
+/** @extends {Hbm<BackwardFrames>} */
+export class GradientMemory extends Hbm {
   static key = ({ N_q, N_k, d, wrt, dtype }) => [N_q, N_k, d, wrt, dtype];
 
+  /** @param {BackwardFrames} frames */
   constructor(frames) {
     const { N_q, N_k, d, gradients } = frames;
     const rows = { Q: N_q, dO: N_q, K: N_k, V: N_k };
+    /** @type {Sizes[]} */
     const read = Object.entries(rows).map(([name, N]) => [name, N, d]);
     super(frames, {
       read: [...read, ["lse", N_q, 1], ["delta", N_q, 1]],
@@ -15,6 +24,10 @@ class GradientMemory extends Hbm {
     });
   }
 
+  /**
+   * @param {number} done
+   * @param {BackwardStep} [stored]
+   */
   progress(done, stored) {
     const { N_q, N_k, B_r, B_c, pass, lastOf, gradients } = this.frames;
     const [N, B] = pass.index === "j" ? [N_k, B_c] : [N_q, B_r];
@@ -24,6 +37,12 @@ class GradientMemory extends Hbm {
     return `${names}: ${final} of ${N} rows${stored ? `, ${span("row", stored[pass.rows])} now` : ""}`;
   }
 
+  /**
+   * @param {BackwardStep} step
+   * @param {string} part
+   * @param {boolean} storing
+   * @returns {Record<string, number[] | undefined>}
+   */
   inUse({ rows, cols }, part, storing) {
     const { pass, gradients } = this.frames;
     const own = pass.index === "j" ? cols : rows;
@@ -31,10 +50,14 @@ class GradientMemory extends Hbm {
     return part === "store" ? stored : { Q: rows, dO: rows, lse: rows, delta: rows, K: cols, V: cols, ...stored };
   }
 
+  /**
+   * @param {number} first
+   * @param {number} done
+   */
   fill(first, done) {
     const { writes, numbers, d } = this.frames;
     if (first < 0) for (const X of Object.values(this.held)) X.fill(NaN);
-    for (const [after, start, stop, offset, name] of writes)
+    for (const [after, start, stop, offset, name = ""] of writes)
       if (after >= first && after <= done)
         this.held[name].set(numbers.subarray(offset, offset + (stop - start) * d), start * d);
   }

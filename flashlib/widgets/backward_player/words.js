@@ -1,7 +1,16 @@
 // What a frame of the backward pass does, as an equation, and to one row in words.
 
-/** What each part of a step does, in a word or two, and as an equation. */
-const backwardEquations = ({ wrt }) => ({
+/** @import { At } from "../flash_player/types.js" */
+/** @import { BackwardFrames } from "./frames.js" */
+/** @import { BackwardStep } from "./types.js" */
+import { inBrackets, number } from "../shared/numbers.js";
+
+/**
+ * What each part of a step does, in a word or two, and as an equation.
+ * @param {{ wrt: string }} sent
+ * @returns {Record<string, [name: string, text: string]>}
+ */
+export const backwardEquations = ({ wrt }) => ({
   load: [
     "load",
     wrt === "kv"
@@ -52,7 +61,12 @@ const TOLD = {
       : `Row block ${i} has met all its column blocks: dQ_${i} · scale goes to HBM, once. S, P, dP and dS are dropped.`,
 };
 
-function backwardSentence(frames, at, selected) {
+/**
+ * @param {BackwardFrames} frames
+ * @param {At<BackwardStep> & { step: BackwardStep }} at
+ * @param {number} selected
+ */
+export function backwardSentence(frames, at, selected) {
   const { k, step, part } = at;
   const { numbers, errors, wrt } = frames;
   const { lse, delta, ...cells } = frames.row(step, selected - step.rows[0]);

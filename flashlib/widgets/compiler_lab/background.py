@@ -23,20 +23,20 @@ class Job(threading.Thread):
         self.started, self.took, self._began = time.time(), 0.0, time.monotonic()
         self.report = self.error = None
 
-    def compile(self):
+    def compile(self) -> None:
         try:
             self.report = compiled.report(**self.settings)
         except Exception as error:  # whatever it is, the page must say it
             self.error = error
         self.took = time.monotonic() - self._began
 
-    def run(self):
+    def run(self) -> None:
         RUNNING.add(self)
         client.WANTED.set(self._wanted)
         self.compile()
         self._done(self)
 
-    def cancel(self, patience=0):
+    def cancel(self, patience: float = 0) -> None:
         """End the process that compiles, as soon as it has run for `patience` seconds."""
         left = self._began + patience - time.monotonic()
         if left <= 0:

@@ -23,14 +23,14 @@ def offered() -> dict:
     return {"kernel": kernels, "capability": gpus[::-1]} | {name: list(sizes) for name, sizes in SIZES.items()}
 
 
-def taken(kernel) -> set:
+def taken(kernel: str) -> set:
     """Return the names of the settings that a kernel takes; all, if there is no such kernel."""
     from flashlib.kernels.compiler import registry
 
     return ALWAYS | registry.options_of(kernel) if kernel in registry.kernels() else set(SETTINGS)
 
 
-def plain(settings) -> dict:
+def plain(settings: dict) -> dict:
     """Return settings that were accepted as Python's own kinds: NumPy's integers come from sizes of arrays."""
     numbers = {name: int(value) for name, value in settings.items() if isinstance(value, Integral)}
     return settings | numbers | {"causal": bool(settings["causal"]), "descriptors": settings["descriptors"]}

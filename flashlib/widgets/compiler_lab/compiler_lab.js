@@ -1,6 +1,35 @@
 // CompilerLab: what the compiler makes of a kernel. Python compiles; this asks, shows, and says what it waits for.
 
+/** @import { Result, Traits, Work } from "./types.js" */
+import { div, h, setSentence, typeset } from "../shared/elements.js";
+import { Widget } from "../shared/widget.js";
+import { controlsOf } from "./controls.js";
+import { Listing } from "./listing.js";
+import { Status } from "./status.js";
+import { Instructions, Takes } from "./tables.js";
+
+/** @extends {Widget<Traits>} */
 class CompilerLab extends Widget {
+  /** @type {ReturnType<typeof controlsOf>} */
+  controls;
+  /** @type {Status} */
+  status;
+  /** @type {Listing} */
+  listing;
+  /** @type {[Takes, Instructions, Listing]} */
+  parts;
+  /** @type {HTMLElement} */
+  title;
+  /** @type {HTMLElement} */
+  verdicts;
+  /** @type {HTMLElement} */
+  body;
+  /** @type {Work | undefined} */
+  work;
+  /** @type {number | undefined} */
+  number;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "compiler-lab", "what the compiler makes of a kernel");
     if (!this.model.get("problem")) this.#build();
@@ -46,6 +75,7 @@ class CompilerLab extends Widget {
     );
   }
 
+  /** @param {Work} work */
   load(work) {
     const [result, fresh] = [this.model.get("result"), this.work !== undefined];
     const there = "title" in result;
@@ -65,18 +95,23 @@ class CompilerLab extends Widget {
   #showSettings() {
     const kernel = this.model.get("kernel");
     const taken = this.model.get("offered").kernel.find(([name]) => name === kernel)?.[2];
-    for (const [name, { control, show }] of Object.entries(this.controls)) {
-      show(this.model.get(name));
+    /** @type {Model<any>} */
+    const model = this.model; // whatever the names
+    /** @type {[string, { control: { disabled: boolean }, show: (value: any) => void }][]} */
+    const controls = Object.entries(this.controls);
+    for (const [name, { control, show }] of controls) {
+      show(model.get(name));
       control.disabled = taken !== undefined && !taken.includes(name);
     }
   }
 
+  /** @param {Result} result */
   #draw(result) {
     this.number = result.number;
     const verdict = ({ text, bad }) =>
       h("p", {}, bad && h("span", { class: "flash-compiler-bad" }, "▲ "), typeset(text));
     this.verdicts.replaceChildren(...result.verdicts.map(verdict));
-    this.parts.forEach((part) => part.draw(result));
+    for (const part of this.parts) part.draw(result);
   }
 
   paint() {} // all its colours are the style sheet's
@@ -85,6 +120,7 @@ class CompilerLab extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new CompilerLab(context);
     return () => lab.stop();

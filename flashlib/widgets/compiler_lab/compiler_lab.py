@@ -4,6 +4,7 @@ import threading
 
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.compiler_lab import figure, numbers, words
 from flashlib.widgets.compiler_lab.choices import SETTINGS, offered, plain, taken
 from flashlib.widgets.widget import Widget, script, style
@@ -21,9 +22,7 @@ class CompilerLab(Widget):
     for the present settings, or "". `result` holds all that is shown, `work` what the compiler is doing.
     """
 
-    _esm = script(
-        *(f"compiler_lab/{name}.js" for name in ("compiler_lab", "controls", "status", "tables", "listing"))
-    )
+    _esm = script("compiler_lab/compiler_lab.js")
     _css = style("compiler_lab/compiler_lab.css")
 
     kernel = traitlets.Unicode().tag(sync=True)
@@ -106,7 +105,7 @@ class CompilerLab(Widget):
         status = {"state": state, "asked": job.settings, "words": words.asked(job.settings), "why": self.failed}
         return status | {"started": job.started, "took": job.took}
 
-    def cancel(self):
+    def cancel(self) -> None:
         """End the process that compiles, if it is at work for this lab; what is shown stays."""
         with self._lock:
             for job in self._jobs:  # one that is not waited for any more has some patience left
@@ -116,12 +115,12 @@ class CompilerLab(Widget):
                 self.failed = "cancelled"
                 self.work = self._status("cancelled", job)
 
-    def wait(self):
+    def wait(self) -> None:
         """Return when the last request is shown, or has failed."""
         while job := self._job:
             job.join()
 
-    def close(self):
+    def close(self) -> None:
         self.cancel()
         super().close()
 
@@ -136,7 +135,7 @@ class CompilerLab(Widget):
             header = {"kind": content["kind"], "number": self._shown}
             self.send(header, buffers=[text.encode()])
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result, self.failed)
 
     def _sizes(self):

@@ -1,5 +1,9 @@
 // CompilerLab's controls.
 
+/** @import { Offered, Setting } from "./types.js" */
+import { choice, toggle } from "../shared/controls.js";
+import { h, note, symbol } from "../shared/elements.js";
+
 const NAMED = { B_r: "B_r, rows of a tile", B_c: "B_c, keys of a tile", d: "d, head size" };
 const DTYPES = [
   ["bfloat16", "bf16", "2 bytes an item"],
@@ -11,25 +15,37 @@ const LOADS = [null, [false, "pointers"], [true, "descriptors"]];
 /**
  * A list to choose from: of values, or of [value, text, group]. null stands for what the kernel chooses. A value
  * that is not offered is added when it is shown.
+ * @param {string} name
+ * @param {string} label
+ * @param {any[]} offered
+ * @param {(value: any) => void} change
  */
 function list(name, label, offered, change) {
-  const [values, groups] = [[], {}];
+  /** @type {any[]} */
+  const values = [];
+  /** @type {Record<string, HTMLOptGroupElement>} */
+  const groups = {};
   const select = h("select", {
     class: "flash-speed",
     "aria-label": NAMED[name] ?? label,
     "data-name": name,
     onchange: () => change(values[select.selectedIndex]),
   });
-  const add = (value, text = String(value ?? "default"), group = null) => {
+  /** @param {any} value @param {string} [text] @param {string} [group] */
+  const add = (value, text = String(value ?? "default"), group) => {
     if (group && !groups[group]) select.append((groups[group] = h("optgroup", { label: group })));
-    (groups[group] ?? select).append(h("option", {}, text));
+    (group ? groups[group] : select).append(h("option", {}, text));
     values.push(value);
   };
-  for (const entry of offered) add(...(Array.isArray(entry) ? entry : [entry]));
+  for (const entry of offered) {
+    const [value, text, group] = Array.isArray(entry) ? entry : [entry];
+    add(value, text, group);
+  }
   const text = name in NAMED ? symbol(name) : note(label);
   return {
     element: h("label", { class: "flash-compiler-list" }, text, select),
     control: select,
+    /** @param {any} value */
     show(value) {
       if (!values.includes(value)) add(value);
       select.selectedIndex = values.indexOf(value);
@@ -37,8 +53,17 @@ function list(name, label, offered, change) {
   };
 }
 
-/** All controls by the name of their setting, in the order of the page. */
-function controlsOf(offered, ask) {
+/**
+ * All controls by the name of their setting, in the order of the page.
+ * @param {Offered} offered
+ * @param {(setting: Partial<Setting>) => void} ask
+ */
+export function controlsOf(offered, ask) {
+  /**
+   * @param {keyof Setting} name
+   * @param {string} label
+   * @param {any[]} [entries]
+   */
   const listed = (name, label, entries = offered[name]) =>
     list(name, label, entries, (value) => ask({ [name]: value }));
   const dtype = choice("dtype", "dtype", DTYPES, (value) => ask({ dtype: value }));
@@ -52,7 +77,7 @@ function controlsOf(offered, ask) {
     capability: listed("capability", "GPU"),
     d: listed("d", "d"),
     dtype: { ...dtype, control: dtype.element },
-    causal: { ...causal, control: causal.element.querySelector("input") },
+    causal: { ...causal, control: /** @type {HTMLInputElement} */ (causal.element.querySelector("input")) },
     B_r: listed("B_r", "B_r"),
     B_c: listed("B_c", "B_c"),
     num_warps: listed("num_warps", "warps"),

@@ -9,7 +9,7 @@ ROW = 22
 COLUMNS = [WIDTH - 12 - 52 * k for k in (3, 2, 1, 0)]  # where numbers end
 
 
-def draw(result, failed="") -> Picture:
+def draw(result: dict, failed: str = "") -> Picture:
     """Return a picture of what a CompilerLab shows, or of why it has nothing to show."""
     if not result:
         picture = Picture(WIDTH, 40, failed)

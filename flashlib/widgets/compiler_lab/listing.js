@@ -1,5 +1,10 @@
 // What a kernel became, as text.
 
+/** @import { Listed, Result } from "./types.js" */
+import { choice } from "../shared/controls.js";
+import { h, note, setText } from "../shared/elements.js";
+import { isSaved } from "../shared/widget.js";
+
 const KINDS = [
   ["ttgir", "TTGIR", "Triton's: tiles, and where they lie"],
   ["ptx", "PTX", "one thread, with as many registers as it likes"],
@@ -11,13 +16,27 @@ const lines = (n) => `${n.toLocaleString("en")} ${n === 1 ? "line" : "lines"}`;
  * The loop of a listing, in a box that scrolls, and all of it in a fold. `ask(kind)` asks for that when it is opened;
  * `lost` says whether Python does not hear.
  */
-class Listing {
+export class Listing {
+  /** @type {Result["listings"]} */
+  listings;
+  /** @type {number} */
+  number;
+
+  /**
+   * @param {(kind: string) => void} ask
+   * @param {() => boolean} lost
+   */
   constructor(ask, lost) {
-    Object.assign(this, { ask, lost, kind: "ttgir" });
+    this.ask = ask;
+    this.lost = lost;
+    this.kind = "ttgir";
     this.choice = choice("listing", "listing", KINDS, (kind) => this.#choose(kind));
     this.choice.show(this.kind);
-    [this.loop, this.whole] = [0, 1].map(() => h("pre", { tabindex: 0, role: "region" }));
-    [this.size, this.none, this.summary] = [note(), h("p", {}), h("summary", {})];
+    this.loop = h("pre", { tabindex: 0, role: "region" });
+    this.whole = h("pre", { tabindex: 0, role: "region" });
+    this.size = note();
+    this.none = h("p", {});
+    this.summary = h("summary", {});
     this.fold = h("details", { ontoggle: () => this.#unfold() }, this.summary, this.whole);
     const title = h("span", { class: "flash-compiler-title" }, h("h3", {}, "The loop over tiles"), this.size);
     this.element = h(
@@ -30,8 +49,10 @@ class Listing {
     );
   }
 
+  /** @param {Result} result */
   draw({ listings, number }) {
-    [this.listings, this.number] = [listings, number];
+    this.listings = listings;
+    this.number = number;
     this.#choose(this.kind);
   }
 
@@ -41,6 +62,7 @@ class Listing {
     if (mine) setText(this.whole, new TextDecoder().decode(bytes));
   }
 
+  /** @param {string} kind */
   #choose(kind) {
     this.kind = kind;
     const listing = this.listings[kind];
@@ -54,6 +76,10 @@ class Listing {
     this.#unfold();
   }
 
+  /**
+   * @param {string} name
+   * @param {Listed} listing
+   */
   #showLoop(name, { loop, counted, lines: [count] }) {
     const bold = new Set(counted);
     const hint = bold.size ? "; what is counted above is bold" : "";

@@ -2,6 +2,7 @@
 
 import re
 
+from flashlib.kernels.compiler.compiled import Compiled
 from flashlib.widgets.compiler_lab import words
 
 KINDS = "ttgir", "ptx", "sass"
@@ -9,7 +10,7 @@ MAX_LOOP = 2000  # lines of a loop: every change sends it, and a saved page keep
 MAX_LINES = 20_000  # of a whole listing, sent when it is unfolded: a page with more of them is slow
 
 
-def compute(report) -> dict:
+def compute(report: Compiled) -> dict:
     """Return what the page shows, except whole listings."""
     return {
         "title": words.title(report),
@@ -20,7 +21,7 @@ def compute(report) -> dict:
     }
 
 
-def takes(report) -> list[dict]:
+def takes(report: Compiled) -> list[dict]:
     """Return what a program takes of each resource: name, text, share of it (None: no limit), note, if bad."""
     from flashlib.kernels.compiler.occupancy import MAX_REGISTERS
 
@@ -46,7 +47,7 @@ def _row(name, text, share, note="", bad=False):
     return {"name": name, "text": text, "share": share, "note": note, "bad": bad or over}
 
 
-def instructions(report) -> list[dict]:
+def instructions(report: Compiled) -> list[dict]:
     """Return which instructions there are and how often: in the loop, PTX and SASS, and in all; None: no SASS."""
     from flashlib.kernels.compiler.listings import INSTRUCTIONS
 
@@ -62,7 +63,7 @@ def instructions(report) -> list[dict]:
     return [row for row in rows if any(row["counts"])]
 
 
-def whole(report, kind) -> str:
+def whole(report: Compiled, kind: str) -> str:
     """Return a whole listing, as far as a page can show it."""
     return _cut(getattr(report, kind), MAX_LINES)
 

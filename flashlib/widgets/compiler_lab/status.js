@@ -1,10 +1,20 @@
 // What the compiler is at, and what can be done about it.
 
+/** @import { Work } from "./types.js" */
+import { div, h, setSentence, setText } from "../shared/elements.js";
+
 /**
  * A line: "Compiling ... 3 s", why it failed, that it was cancelled, or how long it took. `doing` has what its
  * buttons do: cancel, again, back (to the settings of what is shown); `lost` says whether Python does not hear.
  */
-class Status {
+export class Status {
+  /** @type {number | undefined} */
+  counting;
+
+  /**
+   * @param {Record<"cancel" | "again" | "back", () => void>} doing
+   * @param {() => boolean} lost
+   */
   constructor(doing, lost) {
     this.lost = lost;
     this.words = h("span", { role: "status" });
@@ -13,12 +23,20 @@ class Status {
       const look = { type: "button", class: "flash-button flash-text flash-asks" };
       return h("button", { ...look, "data-name": name, onclick: doing[name] }, label);
     };
-    this.buttons = [button("cancel", "Cancel"), button("again", "Try again"), button("back", "Go back")];
-    this.element = div("flash-compiler-status", h("p", {}, this.words, this.seconds), this.buttons);
-    this.counting = null;
+    this.buttons = {
+      cancel: button("cancel", "Cancel"),
+      again: button("again", "Try again"),
+      back: button("back", "Go back"),
+    };
+    this.element = div("flash-compiler-status", h("p", {}, this.words, this.seconds), Object.values(this.buttons));
   }
 
-  /** work: what Python sent. fresh: whether it was sent just now. there: whether a result is shown. */
+  /**
+   * work: what Python sent. fresh: whether it was sent just now. there: whether a result is shown.
+   * @param {Work} work
+   * @param {boolean} fresh
+   * @param {boolean} there
+   */
   show(work, fresh, there) {
     clearInterval(this.counting);
     this.element.dataset.state = work.state;
@@ -26,13 +44,16 @@ class Status {
     setText(this.seconds, "");
     if (work.state === "compiling") this.#count(fresh ? 0 : Math.max(0, Date.now() / 1000 - work.started));
     const useful = { cancel: ["compiling"], again: ["cancelled"], back: there ? ["failed", "cancelled"] : [] };
-    for (const button of this.buttons) {
+    for (const [name, button] of Object.entries(this.buttons)) {
       const held = button === document.activeElement;
-      button.hidden = !useful[button.dataset.name].includes(work.state);
-      if (held && button.hidden) button.closest(".flash-widget").focus(); // else JupyterLab has the keys
+      button.hidden = !useful[name].includes(work.state);
+      /** @type {HTMLElement | null} */
+      const widget = button.closest(".flash-widget");
+      if (held && button.hidden) widget?.focus(); // else JupyterLab has the keys
     }
   }
 
+  /** @param {Work} work */
   #sentence({ state, words, why, took }) {
     const time = `${took.toFixed(took < 9.95 ? 1 : 0)} s`;
     if (state === "compiling") return `Compiling ${words}`;

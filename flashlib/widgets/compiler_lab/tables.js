@@ -1,12 +1,16 @@
 // What a kernel became: what it takes of the GPU, and its instructions.
 
+/** @import { Result } from "./types.js" */
+import { div, h, note, panel } from "../shared/elements.js";
+
 /** What a program takes, of what there is. */
-class Takes {
+export class Takes {
   constructor() {
     this.list = h("dl", {});
     this.element = panel("compiler-takes", "Registers and memory", note("of what the GPU has"), this.list);
   }
 
+  /** @param {Result} result */
   draw({ takes }) {
     const bar = (share) => {
       const width = (part) => `width:${(100 * part) / Math.max(share, 1)}%`;
@@ -31,7 +35,7 @@ class Takes {
 const COLUMNS = ["PTX", "SASS", "PTX", "SASS"];
 
 /** Which instructions are written, and how often. */
-class Instructions {
+export class Instructions {
   constructor() {
     this.body = h("tbody", {});
     const over = (text) => h("th", { scope: "colgroup", colspan: 2 }, text);
@@ -51,6 +55,7 @@ class Instructions {
     this.element = panel("compiler-instructions", "Instructions of one thread", words, table);
   }
 
+  /** @param {Result} result */
   draw({ instructions }) {
     const cell = (count) =>
       h("td", { class: count ? null : "flash-compiler-none" }, count?.toLocaleString("en") ?? "–");

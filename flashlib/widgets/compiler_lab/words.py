@@ -2,21 +2,24 @@
 
 import collections
 
+from flashlib.kernels.compiler.compiled import Compiled
+from flashlib.kernels.compiler.occupancy import Multiprocessor
+
 KB = 1024  # bytes
 HANDED_OVER = "at first; then each role uses, of those that its warps ask for:"
 
 
-def asked(settings) -> str:
+def asked(settings: dict) -> str:
     """Return settings, keywords of `compiled.report`, in words, without those that the kernel chooses."""
     return _page(_described(**settings))
 
 
-def title(report) -> str:
+def title(report: Compiled) -> str:
     """Return the title of a report, for the page."""
     return _page(_described(**_settings(report)))
 
 
-def summary(report) -> str:
+def summary(report: Compiled) -> str:
     """Return the title of a report and its key numbers, in a line of ASCII."""
     became = (
         f"{report.registers} registers",
@@ -27,7 +30,7 @@ def summary(report) -> str:
     return f"{_described(**_settings(report))}: {', '.join(became)}"
 
 
-def verdicts(report) -> list[dict]:
+def verdicts(report: Compiled) -> list[dict]:
     """Return what the numbers of a report mean, in sentences: each with its text, and whether that is bad."""
     spilled = f"{count(report.spilled, 'byte')} of a thread have no register: they move to memory and back."
     return [
@@ -37,18 +40,18 @@ def verdicts(report) -> list[dict]:
     ]
 
 
-def roles(report) -> list:
+def roles(report: Compiled) -> list:
     """Return (words, role) for the roles of a kernel; those with the same numbers are counted as one."""
     alike = collections.Counter(report.roles)
     named = {role: "the producer" if role.name == "producer" else count(n, role.name) for role, n in alike.items()}
     return [(f"in {named[role]}", role) for role in sorted(alike, key=lambda role: role.given)]
 
 
-def count(n, noun) -> str:
+def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def limits_of(capability):
+def limits_of(capability: int) -> Multiprocessor:
     """Return the resources of a multiprocessor, by compute capability."""
     from flashlib.kernels.compiler import occupancy
 

@@ -1,16 +1,34 @@
 // One row of the block as bars: what it has summed shrinks by alpha where its maximum grew.
 
-/** Whether what was summed changes in this part of a step. */
-const sums = (part) => part === "rescale" || part === "add";
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Frames } from "./frames.js" */
+/** @import { At, ForwardStep } from "./types.js" */
+import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
+import { between, exact, number } from "../shared/numbers.js";
+
+/**
+ * Whether what was summed changes in this part of a step.
+ * @param {string} part
+ */
+export const sums = (part) => part === "rescale" || part === "add";
 
 const COLUMNS = 32; // of O_acc, at most
 
 /** m, alpha, l and O_acc of one row, as numbers and bars; dashed, what they were before this step. */
-class RowBars {
+export class RowBars {
   static key = ({ d }) => d;
 
+  /** @type {Frames} */
+  frames;
+  /** @type {boolean} */
+  same;
+  /** @type {number} */
+  shown;
+
+  /** @param {Frames} frames */
   constructor(frames) {
     const bar = (name) => h("i", { class: `flash-${name}` });
+    /** @type {Record<string, { text: HTMLElement, bars: HTMLElement[] }>} */
     this.items = {};
     const item = (name, ...bars) => {
       const text = h("span", { class: "flash-value" });
@@ -32,10 +50,16 @@ class RowBars {
     this.element = panel("row", this.name, header, div("flash-bars", rows));
   }
 
+  /** @param {Frames} frames */
   take(frames) {
     this.frames = frames;
   }
 
+  /**
+   * @param {At<ForwardStep>} at
+   * @param {number} selected
+   * @param {Motion} motion
+   */
   draw(at, selected, motion) {
     const { step, reached } = at;
     this.element.classList.toggle("flash-unused", !step);
@@ -63,31 +87,39 @@ class RowBars {
     this.#span(before, 0, size(row.l_old));
     this.#span(kept, 0, size(l), this.same && at.part === "rescale" && motion);
     this.#span(added, size(l), reached("add") ? size(row.l - l) : 0);
-    this.#drawColumns(at, r, this.frames.rowPeak("O_acc", selected), motion);
+    this.#drawColumns(at, step, r, this.frames.rowPeak("O_acc", selected), motion);
     if (at.part === "add") motion.from(added, { width: "0%" });
     if (at.part === "rescale" && row.alpha < 1) motion.from(this.factor, { transform: "scale(1.2)" });
   }
 
-  /** O_acc, and as an outline what it was before this step. */
-  #drawColumns({ step, part, ...at }, r, peak, motion) {
+  /**
+   * O_acc, and as an outline what it was before this step.
+   * @param {At<ForwardStep>} at
+   * @param {ForwardStep} step
+   * @param {number} r
+   * @param {number} peak
+   * @param {Motion} motion
+   */
+  #drawColumns({ part, reached }, step, r, peak, motion) {
     const { numbers, d } = this.frames;
-    const now = this.frames.now(at).O_acc;
+    const now = this.frames.now({ reached }).O_acc;
     this.columns.forEach(([before, after], c) => {
       const old = { height: after.style.height, bottom: after.style.bottom };
-      for (const [bar, name] of [
-        [before, "O_acc_old"],
-        [after, now],
-      ]) {
-        const x = numbers[step[name] + r * d + c] / peak;
+      for (const [k, bar] of [before, after].entries()) {
+        const x = numbers[step[k ? now : "O_acc_old"] + r * d + c] / peak;
         const height = 50 * between(-1, Number.isFinite(x) ? x : 0, 1);
         bar.style.height = `${Math.abs(height)}%`;
         bar.style.bottom = `${50 + Math.min(0, height)}%`;
-        bar.dataset.sign = Math.sign(height);
+        bar.dataset.sign = String(Math.sign(height));
       }
       if (this.same && sums(part) && after.style.height !== old.height) motion.from(after, old);
     });
   }
 
+  /**
+   * @param {string} name
+   * @param {number | undefined} x
+   */
   #put(name, x) {
     const { text } = this.items[name];
     setText(text, x === undefined ? "" : number(x));
@@ -100,7 +132,13 @@ class RowBars {
     this.#span(this.items.m.bars[which], (1 + Math.min(0, t)) / 2, Math.abs(t) / 2);
   }
 
-  /** A bar from `left` on, of a width; both are parts of the track. */
+  /**
+   * A bar from `left` on, of a width; both are parts of the track.
+   * @param {HTMLElement} bar
+   * @param {number} left
+   * @param {number} width
+   * @param {Motion | false} [motion]
+   */
   #span(bar, left, width, motion) {
     const old = bar.style.width;
     bar.style.left = `${100 * between(0, left, 1)}%`;

@@ -1,15 +1,27 @@
 // SRAM: the tiles held now, what they take of it, and the state of each row of the block.
 
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Frames } from "./frames.js" */
+/** @import { At, ForwardStep } from "./types.js" */
+import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
+import { between, exact, number } from "../shared/numbers.js";
+import { sums } from "./bars.js";
+import { bytes, span } from "./frames.js";
+import { CELL, cellsIn, heatWidth, Matrix, NamedTile, WITHOUT_NUMBERS } from "./matrix.js";
+import { Views } from "./views.js";
+
 const TABLE = { rows: 8, cut: 6, cols: 4 }; // at most; shown of more; of O_acc, with its numbers
 const TILES = 508; // for Q_i, K_j, V_j, S_ij and P_ij beside each other, in pixels
 
-class Chip {
+export class Chip {
   static key = () => 0;
 
+  /** @param {Frames} frames @param {(row: number) => void} pressed */
   constructor(frames, pressed) {
     this.where = note();
     this.views = new Views({
-      room: [({ sram }) => sram, room],
+      room: [({ sram }) => sram, (frames) => room(frames)],
       tiles: [() => 0, () => new Tiles()],
       table: [({ B_r, d, learner }) => [B_r, d, Boolean(learner)], (frames) => new StateTable(frames, pressed)],
     });
@@ -18,10 +30,17 @@ class Chip {
     this.element = panel("chip", "SRAM", title, tiles, table);
   }
 
+  /** @param {Frames} frames */
   take(frames) {
     this.views.load(frames);
   }
 
+  /**
+   * @param {At<ForwardStep>} at
+   * @param {number} selected
+   * @param {Colours} colour
+   * @param {Motion} motion
+   */
   draw(at, selected, colour, motion) {
     const { step } = at;
     const place = step && `${span("row", step.rows)}, ${span("column", step.cols)}`;
@@ -30,18 +49,27 @@ class Chip {
     this.views.made.table.draw(at, selected, colour, motion);
   }
 
-  /** The element of a tile. */
+  /**
+   * The element of a tile.
+   * @param {string} name
+   */
   tile(name) {
     return this.views.made.tiles.tiles[name].matrix.element;
   }
 
-  /** The elements of a column of the state, one for each row. */
+  /**
+   * The elements of a column of the state, one for each row.
+   * @param {string} name
+   */
   column(name) {
     return this.views.made.table.column(name);
   }
 }
 
-/** What the tiles take of the capacity. */
+/**
+ * What the tiles take of the capacity.
+ * @param {{ sram: number[] }} frames
+ */
 function room({ sram: [held, capacity] }) {
   const fits = held <= capacity;
   const bar = h("i", { style: `width:${Math.min(100, (100 * held) / capacity)}%` });
@@ -57,6 +85,9 @@ function room({ sram: [held, capacity] }) {
 
 /** The tiles held now. */
 class Tiles {
+  /** @type {Frames} */
+  frames;
+
   constructor() {
     const names = ["Q_i", "K_j", "V_j", "S_ij", "P_ij"];
     this.tiles = Object.fromEntries(names.map((name) => [name, new NamedTile(name)]));
@@ -64,6 +95,7 @@ class Tiles {
     this.element = div("flash-tiles", elements);
   }
 
+  /** @param {Frames} frames */
   take(frames) {
     this.frames = frames;
     const { B_r, B_c, d } = frames;
@@ -75,6 +107,10 @@ class Tiles {
     this.element.title = all ? "" : WITHOUT_NUMBERS;
   }
 
+  /**
+   * @param {At<ForwardStep>} at
+   * @param {Colours} colour
+   */
   draw({ step, part, reached }, colour) {
     const { numbers, peaks, inputs, d } = this.frames;
     const since = { Q_i: "load", K_j: "load", V_j: "load", S_ij: "scores", P_ij: "weights" };
@@ -82,7 +118,7 @@ class Tiles {
       const { matrix, size } = this.tiles[name];
       const [start, stop] = step?.[name[0] === "K" || name[0] === "V" ? "cols" : "rows"] ?? [0, 0];
       const dropped = part === "store" && name !== "Q_i"; // the tile is done with
-      const cols = name[0] in inputs ? d : step?.n_c;
+      const cols = name[0] in inputs ? d : (step?.n_c ?? 0);
       setText(size, step ? `${stop - start} × ${cols}` : "");
       if (!step || dropped || !reached(first)) {
         matrix.clear();
@@ -96,6 +132,10 @@ class Tiles {
 
 /** m_old, m, alpha, l and O_acc of each row of the block. */
 class StateTable {
+  /** @type {number} */
+  first;
+
+  /** @param {Frames} frames @param {(row: number) => void} pressed */
   constructor(frames, pressed) {
     this.frames = frames;
     this.group = `flash-row-${Math.random().toString(36).slice(2)}`;
@@ -109,6 +149,7 @@ class StateTable {
     this.element = div(few ? "" : "flash-tight", div("flash-table", this.#table()), this.more);
   }
 
+  /** @param {Frames} frames */
   take(frames) {
     this.frames = frames;
   }
@@ -139,12 +180,21 @@ class StateTable {
     return { element, cells, radio, size, O_acc, ghost };
   }
 
-  /** The elements that show a column, one for each row. */
+  /**
+   * The elements that show a column, one for each row.
+   * @param {string} name
+   */
   column(name) {
     const shown = this.rows.filter(({ element }) => !element.classList.contains("flash-unused"));
     return shown.map(({ cells, O_acc }) => cells[name]?.firstChild ?? O_acc.element);
   }
 
+  /**
+   * @param {At<ForwardStep>} at
+   * @param {number} selected
+   * @param {Colours} colour
+   * @param {Motion} motion
+   */
   draw(at, selected, colour, motion) {
     const { step } = at;
     const n_r = step?.n_r ?? 0;
@@ -154,7 +204,7 @@ class StateTable {
     this.first = start + first;
     this.rows.forEach((row, k) => this.#drawRow(row, at, first + k, selected, colour, motion));
     const shown = [this.first, Math.min(this.first + length, step?.rows[1] ?? 0)];
-    const more = n_r > length;
+    const more = step && n_r > length;
     setText(this.more, more ? `${span("row", shown)} of ${span("row", step.rows)}: up and down arrows move.` : "");
   }
 
@@ -192,28 +242,42 @@ class StateTable {
     if (apart) ghost.draw(numbers, step.O_acc_true + r * d, 1, d, peaks.O_acc, colour);
   }
 
-  /** Whether two rows of O_acc differ in the digits shown. */
+  /**
+   * Whether two rows of O_acc differ in the digits shown.
+   * @param {number} a
+   * @param {number} b
+   */
   #apart(a, b) {
     const { numbers, d } = this.frames;
     for (let c = 0; c < d; c++) if (number(numbers[a + c]) !== number(numbers[b + c])) return true;
     return false;
   }
 
-  /** A number, and beside it the true one where a learner's differs. */
+  /**
+   * A number, and beside it the true one where a learner's differs.
+   * @param {HTMLElement} cell
+   * @param {number | undefined} x
+   * @param {number | undefined} [truth]
+   */
   #put(cell, x, truth, mark = "") {
-    const text = cell.firstChild;
+    const text = /** @type {HTMLElement} */ (cell.firstElementChild);
     const ghost = cell.querySelector(".flash-true");
     setText(text, x === undefined ? "" : number(x) + mark);
     cell.title = x === undefined ? "" : exact(x);
     if (!ghost) return;
-    const apart = truth !== undefined && number(truth) !== number(x);
+    const apart = x !== undefined && truth !== undefined && number(truth) !== number(x);
     setText(ghost, apart ? `≠ ${number(truth)}` : "");
   }
 }
 
-/** Show that a number has just grown. */
+/**
+ * Show that a number has just grown.
+ * @param {Motion} motion
+ * @param {HTMLElement} cell
+ */
 function pulse(motion, cell) {
   const look = (opacity) => ({ boxShadow: `inset 0 0 0 2px color-mix(in srgb, var(--flash-select) ${opacity}%, transparent)` });
   motion.play(cell, [look(100), look(0)]);
-  motion.from(cell.firstChild, { transform: "scale(1.25)", transformOrigin: "0 50%" });
+  const text = cell.firstElementChild;
+  if (text) motion.from(text, { transform: "scale(1.25)", transformOrigin: "0 50%" });
 }

@@ -1,40 +1,64 @@
 // ComparePlayers: both loop orders on the same inputs, step by step, each with its own meters.
 
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { At, CompareTraits, ForwardStep, SentBoth } from "./types.js" */
+import { paintScale } from "../shared/colours.js";
+import { div, h, note } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { bytes, Frames } from "./frames.js";
+import { Grid } from "./grid.js";
+import { Legend } from "./legend.js";
+import { Memory } from "./memory.js";
+import { Stepped } from "./stepped.js";
+import { Views } from "./views.js";
+
+/** @type {Record<"fa1" | "fa2", [name: string, words: string]>} */
 const SIDES = {
   fa1: ["FA1", "K and V outside: m, l and O of every row block go to HBM and back"],
   fa2: ["FA2", "Q outside: the state stays on chip, K and V are read again"],
 };
 
+/** @extends {Stepped<CompareTraits, ForwardStep, Frames, { legend: Legend }>} */
 class Compare extends Stepped {
+  /** @type {number[]} */
+  moved;
+
+  /** @param {Context<CompareTraits>} context */
   constructor(context) {
-    const kinds = { legend: [Legend.key, (frames) => new Legend({ ...frames, compared: true })] };
-    super(context, "compare", "both loop orders, step by step", kinds, { inParts: false });
-    this.sides = Object.entries(SIDES).map(([order, words]) => new Side(order, words, this));
+    const legend = ({ learner, sram }) => new Legend({ learner, sram, compared: true });
+    super(context, "compare", "both loop orders, step by step", { legend: [Legend.key, legend] }, { inParts: false });
+    this.sides = [new Side("fa1", SIDES.fa1, this), new Side("fa2", SIDES.fa2, this)];
     const sides = this.sides.map((side) => side.element);
     const words = div("flash-panel flash-words", this.sentence);
     this.body.append(div("flash-sides", sides), words, this.views.places.legend);
     this.begin();
   }
 
+  /** @param {SentBoth} sent */
   unpack(sent) {
     const both = this.sides.map(({ order }) => new Frames(sent[order]));
     const moved = both.flatMap((frames) => [frames.total(), frames.standardMoved()].map(frames.sum));
     const most = Math.max(...moved, 1); // one scale for both, of bytes and of colours
+    /** @type {Record<string, number>} */
     const peaks = {};
     for (const name of Object.keys(both[0].peaks))
       peaks[name] = Math.max(...both.map((frames) => frames.peaks[name]));
     both.forEach((frames, n) => {
       frames.setDetail(false);
-      this.sides[n].load(Object.assign(frames, { most, peaks }));
+      frames.most = most;
+      frames.peaks = peaks;
+      this.sides[n].load(frames);
     });
     return both[0];
   }
 
   paintViews() {
     paintScale(this.root, this.colour);
-    this.sides.forEach((side) => side.memory.paint(this.colour));
+    this.sides.forEach((side) => side.views.made.memory.paint(this.colour));
   }
 
+  /** @param {At<ForwardStep>} at */
   drawViews({ frame }) {
     this.moved = this.sides.map((side) => side.draw(frame, this.colour, this.motion));
   }
@@ -64,8 +88,17 @@ class Compare extends Stepped {
 
 /** One of the two orders. */
 class Side {
+  /** @type {Frames} */
+  frames;
+
+  /**
+   * @param {"fa1" | "fa2"} order
+   * @param {[name: string, words: string]} title
+   * @param {Compare} owner
+   */
   constructor(order, [name, words], owner) {
     this.order = order;
+    /** @type {Views<Frames, { memory: Memory, grid: Grid }>} */
     this.views = new Views({
       memory: [Memory.key, (frames) => new Memory(frames)],
       grid: [Grid.key, () => new Grid((k) => owner.transport.seek(k), 120)],
@@ -79,22 +112,29 @@ class Side {
     );
   }
 
+  /** @param {Frames} frames */
   load(frames) {
     this.frames = frames;
     this.views.load(frames);
-    this.memory = this.views.made.memory;
   }
 
-  /** Draw a step; return the bytes moved by then. */
+  /**
+   * Draw a step; return the bytes moved by then.
+   * @param {number} position
+   * @param {Colours} colour
+   * @param {Motion} motion
+   */
   draw(position, colour, motion) {
     const at = this.frames.at(position);
-    this.memory.draw(at, colour, motion);
-    this.views.made.grid.draw(at, colour);
+    const { memory, grid } = this.views.made;
+    memory.draw(at, colour, motion);
+    grid.draw(at, colour);
     return this.frames.sum(this.frames.moved(at));
   }
 }
 
 export default {
+  /** @param {Context<CompareTraits>} context */
   render(context) {
     const compare = new Compare(context);
     return () => compare.stop();

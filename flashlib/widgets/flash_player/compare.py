@@ -1,9 +1,10 @@
 """ComparePlayers: both loop orders on the same inputs, side by side, each with its own meters."""
 
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.tile_order import draw_tile_orders
 from flashlib.types import Traffic
 from flashlib.widgets.flash_player.frames import record
-from flashlib.widgets.flash_player.tiled_widget import PLACES, TiledWidget
+from flashlib.widgets.flash_player.tiled_widget import TiledWidget
 from flashlib.widgets.widget import script, style
 
 ORDERS = ("fa1", "fa2")
@@ -15,7 +16,7 @@ class ComparePlayers(TiledWidget):
     The arguments, and what may be set later, are those of FlashPlayer without order.
     """
 
-    _esm = script(*PLACES, "flash_player/legend.js", "flash_player/stepped.js", "flash_player/compare.js")
+    _esm = script("flash_player/compare.js")
     _css = style("flash_player/places.css", "flash_player/stepped.css", "flash_player/compare.css")
 
     def __init__(
@@ -24,7 +25,7 @@ class ComparePlayers(TiledWidget):
         setting = {"B_r": B_r, "B_c": B_c, "causal": causal}
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, mask=mask, **setting)
 
-    def figure(self):
+    def figure(self) -> Picture:
         """Return a picture of the order in which each computes the tiles, and of the bytes that it moves."""
         if self.problem:
             raise ValueError(self.problem)

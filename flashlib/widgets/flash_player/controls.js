@@ -1,5 +1,10 @@
 // The controls of a tiling that Python answers: of these, the ones that a widget has.
 
+/** @import { Widget } from "../shared/widget.js" */
+/** @import { Shown } from "./types.js" */
+import { choice, slider, toggle } from "../shared/controls.js";
+import { h } from "../shared/elements.js";
+
 const SLIDERS = {
   B_r: "B_r, rows of a block of Q",
   B_c: "B_c, rows of a block of K and V",
@@ -7,6 +12,7 @@ const SLIDERS = {
   d: "d, columns of Q, K and V",
 };
 
+/** @type {Record<string, [label: string, options: string[][]]>} */
 const CHOICES = {
   order: [
     "loop order",
@@ -25,7 +31,8 @@ const CHOICES = {
 };
 
 /** `blocks`: the sizes of blocks; `others`: all else, inputs among them. */
-class TilingControls {
+export class TilingControls {
+  /** @param {Widget<any>} widget */
   constructor(widget) {
     this.model = widget.model;
     const sent = this.model.get("frames");
@@ -45,7 +52,10 @@ class TilingControls {
     if (has("N")) this.others.push(h("button", button, "new numbers"));
   }
 
-  /** Show the setting that was asked for last: while one drags, Python's answer is for an earlier one. */
+  /**
+   * Show the setting that was asked for last: while one drags, Python's answer is for an earlier one.
+   * @param {Shown} sent
+   */
   show({ ranges }) {
     for (const [name, control] of Object.entries(this.controls)) control.show(this.model.get(name), ranges[name]);
   }

@@ -1,5 +1,7 @@
 """One step of FlashAttention as a static picture."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from flashlib.pictures.canvas import Picture, corners
@@ -7,6 +9,8 @@ from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, WRONG
 from flashlib.pictures.numbers import number, short
 from flashlib.pictures.steps import grown, tiles_of
 from flashlib.pictures.tile_order import labelled
+from flashlib.softmax import State
+from flashlib.types import Step
 
 MAX_ROWS = 6  # of the state, in one picture
 MAX_ROWS_TRUE = 4  # with what they should be below them
@@ -15,7 +19,18 @@ LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7}  # more characters are writte
 SIZE = 20  # of the largest l, in pixels
 
 
-def draw(Q, K, V, steps, at, *, O=None, row=None, true=None, changed=False) -> Picture:
+def draw(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    steps: Iterable[Step],
+    at: int,
+    *,
+    O: np.ndarray | None = None,
+    row: int | None = None,
+    true: Sequence[State] | None = None,
+    changed: bool = False,
+) -> Picture:
     """Return a picture of one step as FlashPlayer shows it: Q, K, V, O, the tiles of S, and the rows' state.
 
     Q: (N_q, d); K, V: (N_k, d). steps: all of them; at: the index of the one to draw, or len(steps) for the end.

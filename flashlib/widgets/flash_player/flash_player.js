@@ -1,9 +1,30 @@
 // FlashPlayer: plays the steps that Python recorded. All numbers drawn are read from the one buffer it sent.
 
+/** @import { At, ForwardStep, Sent, Traits } from "./types.js" */
+import { div, h, note, setSentence } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { RowBars } from "./bars.js";
+import { Chip } from "./chip.js";
+import { Frames } from "./frames.js";
+import { Grid } from "./grid.js";
+import { guide } from "./guide.js";
+import { drawErrors, verdict } from "./learner.js";
+import { Legend } from "./legend.js";
+import { Lines } from "./lines.js";
+import { Memory } from "./memory.js";
+import { Stepped } from "./stepped.js";
+import { bringOrLight, send } from "./travel.js";
+import { forwardEquations, sentence } from "./words.js";
+
+/** @type {Record<string, [tile: string, index: "i" | "j"]>} */
 const SLICES = { Q: ["Q_i", "i"], K: ["K_j", "j"], V: ["V_j", "j"] };
 const LIT = { scores: ["Q_i", "K_j"], maximum: ["S_ij"], weights: ["S_ij"], add: ["P_ij", "V_j"] };
 
+/** @typedef {{ memory: Memory, grid: Grid, chip: Chip, bars: RowBars, lines: Lines, legend: Legend }} Made */
+
+/** @extends {Stepped<Traits, ForwardStep, Frames, Made>} */
 class Player extends Stepped {
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "player", "FlashAttention, step by step", {
       memory: [Memory.key, (frames) => new Memory(frames)],
@@ -30,6 +51,7 @@ class Player extends Stepped {
     guide(this);
   }
 
+  /** @param {Sent} sent */
   unpack(sent) {
     this.equations = forwardEquations(sent);
     return new Frames(sent);
@@ -37,58 +59,80 @@ class Player extends Stepped {
 
   loaded() {
     this.below.hidden = this.judged.hidden = !this.frames.learner;
-    if (this.frames.learner) drawErrors(this.below, this.scale, this.frames);
+    if (this.frames.learner) drawErrors(this.below, this.scale, this.frames.learner, this.frames.T);
     this.root.classList.toggle("flash-learner", Boolean(this.frames.learner));
   }
 
-  /** Where a learner's steps part from the truth; else the first time that what was summed is rescaled. */
+  /**
+   * Where a learner's steps part from the truth; else the first time that what was summed is rescaled.
+   * @param {Sent} sent
+   */
   opening(sent) {
     const { learner, frameOf } = this.frames;
-    if (Number.isInteger(sent.opens_at)) return super.opening(sent);
+    if (sent.opens_at !== null) return super.opening(sent);
     if (learner?.first) return frameOf[learner.first[0] + 1] - 1;
     return this.frames.marked()[0] ?? 0;
   }
 
-  drawViews(at) {
-    const { colour, motion, selected } = this;
-    this.memory.draw(at, colour, motion);
-    this.grid.draw(at, colour);
-    this.chip.draw(at, selected, colour, motion);
-    this.bars.draw(at, selected, motion);
-    this.lines.draw(at);
-    if (at.step && motion.time) this.#move(at);
+  paintViews() {
+    super.paintViews();
+    this.views.made.memory.paint(this.colour);
   }
 
-  /** Slices travel at a load and at a store; between them, what is read is lit. */
-  #move(at) {
-    const { step, part, storing } = at;
+  /** @param {At<ForwardStep>} at */
+  drawViews(at) {
+    const { colour, motion, selected } = this;
+    const { memory, grid, chip, bars, lines } = this.views.made;
+    memory.draw(at, colour, motion);
+    grid.draw(at, colour);
+    chip.draw(at, selected, colour, motion);
+    bars.draw(at, selected, motion);
+    lines.draw(at);
+    if (at.step && motion.time) this.#move(at, at.step);
+  }
+
+  /**
+   * Slices travel at a load and at a store; between them, what is read is lit.
+   * @param {At<ForwardStep>} at
+   * @param {ForwardStep} step
+   */
+  #move(at, step) {
+    const { part, storing } = at;
     bringOrLight(this, at, SLICES, LIT);
     if (this.frames.order === "fa1" && (part === "load" || !this.detail)) this.#carry(step, "read");
     if (storing) this.#carry(step, "written");
   }
 
-  /** The state of the rows travels: in the FA1 order to SRAM and back, else O alone, and back. */
+  /**
+   * The state of the rows travels: in the FA1 order to SRAM and back, else O alone, and back.
+   * @param {ForwardStep} step
+   * @param {"read" | "written"} kind
+   */
   #carry(step, kind) {
-    const { frames, memory, chip, motion, air, colour } = this;
+    const { frames, motion, air, colour } = this;
+    const { memory, chip } = this.views.made;
     const stores = kind === "written";
     for (const [name, X] of Object.entries(memory.held)) {
       const [column, cols] = name === "O" ? ["O_acc", frames.d] : [name, 1];
-      const ends = [memory.slice(name), chip.column(column)];
-      if (ends[0].hidden) continue; // a learner's state, of which only the steps' ends are known
-      const from = stores ? [X, step.rows[0] * cols] : [frames.numbers, step[`${column}_old`]];
-      const matrix = [...from, step.n_r, cols, frames.peaks[name]];
-      send(motion, air, kind, ...(stores ? ends.reverse() : ends), matrix, colour);
+      const [slice, shown] = [memory.slice(name), chip.column(column)];
+      if (slice.hidden) continue; // a learner's state, of which only the steps' ends are known
+      const [data, offset] = stores ? [X, step.rows[0] * cols] : [frames.numbers, step[`${column}_old`]];
+      const [from, to] = stores ? [shown, slice] : [slice, shown];
+      send(motion, air, kind, from, to, [data, offset, step.n_r, cols, frames.peaks[name]], colour);
     }
   }
 
+  /** @param {At<ForwardStep> & { step: ForwardStep }} at */
   words(at) {
     return sentence(this.frames, at, this.selected);
   }
 
+  /** @param {At<ForwardStep>} at */
   remark(at) {
     const { frames } = this;
-    setSentence(this.verdict, frames.learner ? verdict(frames, at) : "");
-    return this.verdict.flashText;
+    const said = frames.learner ? verdict(frames.learner, frames, at) : "";
+    setSentence(this.verdict, said);
+    return said;
   }
 
   ended() {
@@ -107,6 +151,7 @@ class Player extends Stepped {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const player = new Player(context);
     return () => player.stop();

@@ -1,17 +1,20 @@
 """FlashPlayer: the steps of FlashAttention, tile by tile, with the real numbers."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import traitlets
 
 from flashlib import masks, tiled
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets.flash_player import figure, learner
 from flashlib.widgets.flash_player.frames import record
 from flashlib.widgets.flash_player.source import lines_of
-from flashlib.widgets.flash_player.tiled_widget import PLACES, TiledWidget
+from flashlib.widgets.flash_player.tiled_widget import TiledWidget
 from flashlib.widgets.widget import script, style
 
-SCRIPTS = "bars", "chip", "lines", "words", "learner", "legend", "travel", "guide", "stepped", "flash_player"
 SETTING = ("B_r", "B_c", "causal", "order")
 SOURCES = {"fa1": tiled._fa1_steps, "fa2": tiled._fa2_steps}
 
@@ -28,7 +31,7 @@ class FlashPlayer(TiledWidget):
     arguments, or there is more than can be drawn or played, a sentence says so in the player's place.
     """
 
-    _esm = script(*PLACES, *(f"flash_player/{name}.js" for name in SCRIPTS))
+    _esm = script("flash_player/flash_player.js")
     _css = style("flash_player/places.css", "flash_player/stepped.css", "flash_player/flash_player.css")
 
     order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)
@@ -57,7 +60,14 @@ class FlashPlayer(TiledWidget):
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, capacity=capacity, mask=mask, **setting)
 
     @classmethod
-    def from_steps(cls, my_steps, Q=None, K=None, V=None, **setting):
+    def from_steps(
+        cls,
+        my_steps: Callable,
+        Q: np.ndarray | None = None,
+        K: np.ndarray | None = None,
+        V: np.ndarray | None = None,
+        **setting: Any,
+    ) -> "FlashPlayer":
         """Play a learner's own generator of steps, with the true values beside its own where they differ.
 
         my_steps(Q, K, V, ...) is called with those of B_r, B_c, causal, order, scale and mask, if there is one,
@@ -67,7 +77,9 @@ class FlashPlayer(TiledWidget):
         return cls(Q, K, V, my_steps=my_steps, **setting)
 
     @classmethod
-    def from_loop(cls, loop, Q, K, V, **setting):
+    def from_loop(
+        cls, loop: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **setting: Any
+    ) -> "FlashPlayer":
         """Play loop(Q, K, V, O, B_r, B_c, causal, scale), a generator that also fills O; see `from_steps`.
 
         With a mask it is loop(Q, K, V, O, B_r, B_c, mask, scale): a `masks.Tiles`, with causal in it.
@@ -80,7 +92,7 @@ class FlashPlayer(TiledWidget):
 
         return cls(Q, K, V, my_steps=my_steps, **setting)
 
-    def figure(self, at=None, row=None):
+    def figure(self, at: int | None = None, row: int | None = None) -> Picture:
         """Return a picture of step `at`: 0 .. T - 1, or T for the end.
 
         Default: the first wrong step of a learner's, else one that rescales.
@@ -93,7 +105,8 @@ class FlashPlayer(TiledWidget):
             at = first[0] if first else telling_step(recording.steps)
         O = recording.O_at(at)
         changed = self.frames["changed"]
-        return figure.draw(*self._inputs, recording.steps, at, O=O, row=row, true=recording.true, changed=changed)
+        Q, K, V = self._inputs
+        return figure.draw(Q, K, V, recording.steps, at, O=O, row=row, true=recording.true, changed=changed)
 
     def _sizes(self):
         f = self.frames

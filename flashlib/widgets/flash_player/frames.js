@@ -1,37 +1,98 @@
 // What frames.py packed, unpacked: the steps and their numbers, and the frames that they are played as.
 
+/** @import { At, Forward, ForwardStep, Moved, Opened, Recorded, Shown, Step, Tiling } from "./types.js" */
+import { float64 } from "../shared/numbers.js";
+
 /** The parts of a step of the forward pass. Each is a frame of its own; `store` only where a step stores. */
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
 
-/** "row 4" or "rows 4–7", from the first and the last + 1. */
-const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}` : `s ${start}–${stop - 1}`}`;
+/**
+ * "row 4" or "rows 4–7", from the first and the last + 1.
+ * @param {string} name
+ * @param {number[]} range
+ */
+export const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}` : `s ${start}–${stop - 1}`}`;
 
-/** "1 step" or "5 steps". */
-const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
+/**
+ * "1 step" or "5 steps".
+ * @param {number} n
+ * @param {string} name
+ */
+export const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 
-/** A count of bytes, every digit of it: 12 345 B. */
-const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
+/**
+ * A count of bytes, every digit of it: 12 345 B.
+ * @param {number} n
+ */
+export const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 
-/** What Python sent: sizes, the steps with the offset of each array in `numbers`, and the writes of what is stored. */
-class Trace {
+/**
+ * What Python sent: sizes, the steps with the offset of each array in `numbers`, and the writes of what is stored.
+ * @template {Step} [S=Step]
+ */
+export class Trace {
+  /** @type {boolean} */
+  detail;
+  /** @type {[step: number, part: string][]} of each frame */
+  timeline;
+  /** @type {number[]} the first frame of each step */
+  frameOf;
+  /** @type {number} */
+  last;
+  /** @type {"i" | "j"} the index of the blocks that stay while the others pass by */
+  stays;
+  /** @type {Map<number, number>} the last step of each block that stays */
+  lastOf;
+  /** @type {Record<string, number>} the largest size of the numbers of each matrix */
+  peaks;
+  /** @type {number | undefined} bytes that fill a bar, where two players share the scale */
+  most;
+
+  /**
+   * @param {Tiling & Recorded & { inputs: Record<string, number> } & Partial<Shown & Opened>} raw
+   * @param {string[]} parts
+   */
   constructor(raw, parts) {
-    Object.assign(this, raw, { parts });
+    this.parts = parts;
+    this.setting = raw.setting;
+    this.learner = raw.learner ?? null;
+    this.lines = raw.lines ?? {};
+    this.inputs = raw.inputs;
+    this.N_q = raw.N_q;
+    this.N_k = raw.N_k;
+    this.d = raw.d;
+    this.T_r = raw.T_r;
+    this.T_c = raw.T_c;
+    this.B_r = raw.B_r;
+    this.B_c = raw.B_c;
+    this.causal = raw.causal;
+    this.dtype = raw.dtype;
+    this.masked = raw.masked;
+    this.changed = raw.changed;
+    this.start = raw.start;
+    this.all = raw.all;
+    this.standard = raw.standard;
+    this.writes = raw.writes;
     this.numbers = float64(raw.buffer);
+    /** @type {S[]} */
     this.steps = raw.steps.map(([i, j, r0, r1, c0, c1, read, written, ...offsets]) => {
       const step = { i, j, rows: [r0, r1], cols: [c0, c1], n_r: r1 - r0, n_c: c1 - c0, read, written };
-      raw.packed.forEach((name, k) => (step[name] = offsets[k]));
-      return step;
+      const arrays = Object.fromEntries(raw.packed.map((name, k) => [name, offsets[k]]));
+      return /** @type {any} */ ({ ...step, ...arrays });
     });
     this.T = this.steps.length;
     for (const [after] of this.writes) if (after >= 0) this.steps[after].stores = true;
     this.setDetail(true);
   }
 
-  /** Play every part of a step, or only its end. */
+  /**
+   * Play every part of a step, or only its end.
+   * @param {boolean} detail
+   */
   setDetail(detail) {
     this.detail = detail;
-    this.timeline = []; // [step, part] of each frame
-    this.frameOf = []; // the first frame of each step
+    this.timeline = [];
+    this.frameOf = [];
     this.steps.forEach((step, k) => {
       this.frameOf.push(this.timeline.length);
       const parts = detail ? this.parts.filter((part) => part !== "store" || step.stores) : ["add"];
@@ -41,7 +102,11 @@ class Trace {
     this.frameOf.push(this.last);
   }
 
-  /** What a frame shows: the index of its step, T at the end; the step; its part; whether it stores. */
+  /**
+   * What a frame shows: the index of its step, T at the end; the step; its part; whether it stores.
+   * @param {number} frame
+   * @returns {At<S>}
+   */
   at(frame) {
     const [k, part] = this.timeline[frame] ?? [this.T, "end"];
     const reached = (name) => part === "end" || this.parts.indexOf(part) >= this.parts.indexOf(name);
@@ -50,25 +115,39 @@ class Trace {
     return { frame, k, step, part, storing, reached };
   }
 
-  /** The frames that are marked under the scrub bar. */
+  /**
+   * The frames that are marked under the scrub bar.
+   * @returns {number[]}
+   */
   marked() {
     return [];
   }
 
-  /** The row of a block that the words are about until the learner picks one. */
-  telling() {
+  /**
+   * The row of a block that the words are about until the learner picks one.
+   * @param {S} [_step]
+   */
+  telling(_step) {
     return 0;
   }
 
-  /** Whether a step loads what it takes of the rows, or of the columns: what stays was loaded by an earlier one. */
+  /**
+   * Whether a step loads what it takes of the rows, or of the columns: what stays was loaded by an earlier one.
+   * @param {number} k
+   * @param {"i" | "j"} side
+   */
   loads(k, side) {
     const [step, before] = [this.steps[k], this.steps[k - 1]];
     return !before || step[side] !== before[side] || side !== this.stays;
   }
 
-  /** Bytes read and written by the time of a frame, and in all. */
-  moved({ k, step, part, storing }) {
-    if (part === "end") return this.total();
+  /**
+   * Bytes read and written by the time of a frame, and in all.
+   * @param {At<S>} at
+   * @returns {Moved}
+   */
+  moved({ k, step, storing }) {
+    if (!step) return this.total();
     const before = k ? this.steps[k - 1].written : this.start;
     return { read: step.read, written: storing ? step.written : before };
   }
@@ -83,26 +162,41 @@ class Trace {
     return { read, written };
   }
 
+  /** @param {Moved} moved */
   sum({ read, written }) {
     return read + written;
   }
 
-  /** What was moved is compared with these: [words, { read, written }] of each. */
+  /**
+   * What was moved is compared with these: [words, { read, written }] of each.
+   * @returns {[words: string, moved: Moved][]}
+   */
   baselines() {
     return [["standard attention", this.standardMoved()]];
   }
 
-  /** The largest size of a finite number in an array of the steps; size: how many numbers it has at a step. */
+  /**
+   * The largest size of a finite number in an array of the steps; size: how many numbers it has at a step.
+   * @param {string} name
+   * @param {(step: S) => number} size
+   */
   peakOf(name, size) {
     return this.steps.reduce((most, step) => Math.max(most, this.peak(step[name], size(step))), 0);
   }
 
-  /** The same of what is stored of the output `name`; undefined where there is one output. */
+  /**
+   * The same of what is stored of the output `name`; undefined where there is one output.
+   * @param {string | undefined} name
+   */
   peakStored(name) {
     const own = this.writes.filter((write) => write[4] === name);
     return own.reduce((most, [, start, stop, at]) => Math.max(most, this.peak(at, (stop - start) * this.d)), 0);
   }
 
+  /**
+   * @param {number} offset
+   * @param {number} length
+   */
   peak(offset, length) {
     let most = 0;
     for (let k = offset; k < offset + length; k++) {
@@ -113,15 +207,24 @@ class Trace {
   }
 }
 
-/** The frames of the forward pass. */
-class Frames extends Trace {
+/**
+ * The frames of the forward pass.
+ * @extends {Trace<ForwardStep>}
+ */
+export class Frames extends Trace {
+  /** @param {Forward & Partial<Shown & Opened>} raw */
   constructor(raw) {
     super(raw, PARTS);
+    this.order = raw.order;
+    this.sram = raw.sram;
     const { inputs, N_q, N_k, d } = this;
-    this.stays = this.order === "fa1" ? "j" : "i";
+    /** @type {"i" | "j"} */
+    this.stays = raw.order === "fa1" ? "j" : "i";
     this.lastOf = new Map(this.steps.map((step, k) => [step.i, k])); // of each row block
+    /** @type {Record<string, number>} */
     this.rowPeaks = {};
     for (const step of this.steps) step.grown = this.#grown(step);
+    /** @type {Record<string, number>} */
     this.peaks = {
       Q: this.peak(inputs.Q, N_q * d),
       K: this.peak(inputs.K, N_k * d),
@@ -131,11 +234,14 @@ class Frames extends Trace {
       m: this.peakOf("m", (step) => step.n_r),
       l: this.peakOf("l", (step) => step.n_r),
       O_acc: this.peakOf("O_acc", (step) => step.n_r * d),
-      O: this.peakStored(),
+      O: this.peakStored(undefined),
     };
   }
 
-  /** Which rows of a step had a maximum, and saw it grow. */
+  /**
+   * Which rows of a step had a maximum, and saw it grow.
+   * @param {ForwardStep} step
+   */
   #grown({ n_r, m_old, m }) {
     const { numbers } = this;
     const grew = (r) => numbers[m_old + r] > -Infinity && numbers[m + r] > numbers[m_old + r];
@@ -148,7 +254,11 @@ class Frames extends Trace {
     return this.steps.flatMap(({ grown }, k) => (grown.length ? [this.frameOf[k] + after] : []));
   }
 
-  /** The largest size that l, or O_acc, has in one row: what its bars are drawn against. */
+  /**
+   * The largest size that l, or O_acc, has in one row: what its bars are drawn against.
+   * @param {"l" | "O_acc"} name
+   * @param {number} row
+   */
   rowPeak(name, row) {
     const key = `${name} ${row}`;
     const cols = name === "O_acc" ? this.d : 1;
@@ -158,21 +268,37 @@ class Frames extends Trace {
     return this.rowPeaks[key];
   }
 
+  /** @param {ForwardStep} [step] */
   telling(step) {
     return step?.grown[0] ?? 0;
   }
 
-  /** The numbers of one row of a step, O_acc as offsets. */
+  /**
+   * The numbers of one row of a step, O_acc as offsets.
+   * @param {ForwardStep} step
+   * @param {number} r
+   */
   row(step, r) {
-    const at = (name) => (name in step ? this.numbers[step[name] + r] : undefined);
+    const at = (name) => this.numbers[step[name] + r]; // undefined where the step has none
     const cells = (name) => this.numbers.subarray(step[name] + r * step.n_c, step[name] + (r + 1) * step.n_c);
-    const row = { scores: cells("S_ij"), weights: cells("P_ij") };
-    for (const name of ["m_old", "m", "alpha", "l_old", "l_rescaled", "l", "m_true", "l_true"])
-      row[name] = at(name);
-    return row;
+    return {
+      scores: cells("S_ij"),
+      weights: cells("P_ij"),
+      m_old: at("m_old"),
+      m: at("m"),
+      alpha: at("alpha"),
+      l_old: at("l_old"),
+      l_rescaled: at("l_rescaled"),
+      l: at("l"),
+      m_true: at("m_true"),
+      l_true: at("l_true"),
+    };
   }
 
-  /** Which of m, l and O_acc a frame shows. Whether a learner's code rescales is not known before it adds. */
+  /**
+   * Which of m, l and O_acc a frame shows. Whether a learner's code rescales is not known before it adds.
+   * @param {{ reached: (part: string) => boolean }} at
+   */
   now({ reached }) {
     const rescaled = reached("rescale") && !this.learner;
     const suffix = reached("add") ? "" : rescaled ? "_rescaled" : "_old";

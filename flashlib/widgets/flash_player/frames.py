@@ -1,6 +1,7 @@
 """A run of the algorithm recorded, and packed into one buffer that JavaScript can play."""
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Recording(NamedTuple):
     missed: tuple = ()
     remark: str = ""
 
-    def O_at(self, position):
+    def O_at(self, position: int) -> np.ndarray:
         """Return O before step `position` stores, or at the end, (N_q, d); NaN where nothing was written yet."""
         O = np.full(self.O.shape, np.nan)
         for write in self.writes:
@@ -68,7 +69,7 @@ class Store(HBM):
         self.stored.append((slice(*rows.indices(len(self))[:2]), self.view(np.ndarray)[rows].copy(), before))
 
 
-def record(Q, K, V, *, order, **setting) -> Recording:
+def record(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, order: str, **setting: Any) -> Recording:
     """Run tiled.steps(Q, K, V, order=order, ...), metered, and return its Recording; raises what it raises."""
     Q, K, V = HBM.put(Q, K, V)
     O = np.empty_like(Q).view(Store)
@@ -78,7 +79,9 @@ def record(Q, K, V, *, order, **setting) -> Recording:
     return Recording(*followed, O.view(np.ndarray), lse.view(np.ndarray))
 
 
-def follow(trace, outputs, *, stores_first=False):
+def follow(
+    trace: Iterable, outputs: dict[str, Store], *, stores_first: bool = False
+) -> tuple[list, list[Write], list[int], list[int]]:
     """Run a trace that writes to outputs, {name: Store}; return steps, writes, read and written of a Recording.
 
     stores_first: every step stores to the one output before it is yielded; else what a step stores is stored when
@@ -107,7 +110,7 @@ def follow(trace, outputs, *, stores_first=False):
     return steps, writes, [*read, moved.read], [*written, moved.written]
 
 
-def pack(recording, Q, K, V) -> dict:
+def pack(recording: Recording, Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> dict:
     """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
 
     steps: for each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes
@@ -116,7 +119,7 @@ def pack(recording, Q, K, V) -> dict:
     buffer once.
     """
     buffer = Buffer()
-    truths = recording.true or [()] * len(recording.steps)
+    truths: Sequence = recording.true or [()] * len(recording.steps)  # type: ignore[list-item]
     arrays = [
         (*(getattr(step, name) for name in PACKED), *_rescaled(step), *truth)
         for step, truth in zip(recording.steps, truths, strict=True)
@@ -130,7 +133,7 @@ def pack(recording, Q, K, V) -> dict:
     }
 
 
-def pack_steps(recording, arrays, buffer) -> dict:
+def pack_steps(recording: Any, arrays: Iterable[tuple[np.ndarray, ...]], buffer: "Buffer") -> dict:
     """Return the steps of a recording with the offsets of their arrays, and the bytes moved before and in all."""
     steps = []
     for k, (step, own) in enumerate(zip(recording.steps, arrays, strict=True)):
@@ -148,7 +151,7 @@ class Buffer:
     def __init__(self):
         self._arrays, self._offsets, self._size = [], {}, 0
 
-    def put(self, X):
+    def put(self, X: np.ndarray) -> int:
         """Return the offset of X, an array that stays as it is."""
         if id(X) not in self._offsets:
             self._offsets[id(X)] = self._size
@@ -156,7 +159,7 @@ class Buffer:
             self._size += X.size
         return self._offsets[id(X)]
 
-    def bytes(self):
+    def bytes(self) -> bytes:
         return np.concatenate([X.ravel() for X in self._arrays], dtype="<f8", casting="safe").tobytes()
 
 

@@ -1,17 +1,53 @@
 // S: the grid of tiles, each to come, in SRAM now, computed and dropped, cut by the mask, or skipped.
 
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Trace } from "./frames.js" */
+/** @import { At } from "./types.js" */
+import { div, h, note, panel, setText, svg, typeset } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { mark } from "./legend.js";
+import { Matrix } from "./matrix.js";
+
 const GRID = { room: 168, cell: 30 }; // for S and for a cell of it, in pixels
 
-class Grid {
+export class Grid {
   static key = () => 0;
 
-  /** pressed is called with the index of a step whose tile was clicked; room: for S, in pixels. */
+  /** @type {Trace<any>} */
+  frames;
+  /** @type {number | null} */
+  drawn;
+  /** @type {number} */
+  width;
+  /** @type {number} */
+  height;
+  /** @type {Map<number, number>} */
+  first;
+  /** @type {string} */
+  marked;
+
+  /**
+   * pressed is called with the index of a step whose tile was clicked; room: for S, in pixels.
+   * @param {(k: number) => void} pressed
+   */
   constructor(pressed, room = GRID.room) {
     this.room = room;
     this.current = new Matrix("S_ij in S");
     this.here = div("flash-here flash-tile-now", this.current.element);
     this.where = note();
-    this.field = div("flash-grid-field", this.#picture(), this.here);
+    const { defs, fill } = hatch();
+    const path = (name) => svg("path", { class: `flash-${name}` });
+    this.paths = { // of tiles, one for each kind of them
+      skipped: path("skipped"),
+      done: path("done"),
+      hidden: path("hidden"),
+      missed: path("missed"),
+      lines: path("lines"),
+      boundary: path("boundary"),
+    };
+    this.paths.hidden.style.fill = fill;
+    this.picture = svg("svg", { class: "flash-tiling", role: "img" }, defs, Object.values(this.paths));
+    this.field = div("flash-grid-field", this.picture, this.here);
     this.field.addEventListener("click", (event) => {
       const k = this.first.get(this.#under(event));
       if (k !== undefined) pressed(k);
@@ -24,17 +60,7 @@ class Grid {
     this.element = panel("grid", title, this.where, div("flash-map", axes, this.marks));
   }
 
-  /** The tiles, one path for each kind of them. */
-  #picture() {
-    const { defs, fill } = hatch();
-    this.paths = {};
-    const path = (name) => (this.paths[name] = svg("path", { class: `flash-${name}` }));
-    const kinds = ["skipped", "done", "hidden", "missed", "lines", "boundary"].map(path);
-    this.paths.hidden.style.fill = fill;
-    this.picture = svg("svg", { class: "flash-tiling", role: "img" }, defs, kinds);
-    return this.picture;
-  }
-
+  /** @param {Trace<any>} frames */
   take(frames) {
     this.frames = frames;
     this.drawn = null;
@@ -45,13 +71,15 @@ class Grid {
     this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
     this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
     const { width, height, picture } = this;
-    this.first = new Map(steps.map((step, k) => [step.i * T_c + step.j, k]).reverse()); // step of each tile
+    this.first = new Map(); // step of each tile
+    for (let k = steps.length - 1; k >= 0; k--) this.first.set(steps[k].i * T_c + steps[k].j, k);
     const numbers = width >= 27 && height >= 15 && B_r * B_c <= 256;
     this.current.resize({ rows: B_r, cols: B_c, width, height, numbers });
     const [W, H] = [N_k * width, N_q * height];
     Object.assign(this.field.style, { width: `${W}px`, height: `${H}px` });
-    const size = { width: W, height: H, "aria-label": `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles` };
-    for (const [name, value] of Object.entries(size)) picture.setAttribute(name, value);
+    picture.setAttribute("width", W);
+    picture.setAttribute("height", H);
+    picture.setAttribute("aria-label", `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles`);
     const missed = new Set((learner?.missed ?? []).map(([i, j]) => i * T_c + j));
     const paths = {
       skipped: this.#path((tile) => !this.first.has(tile) && !missed.has(tile)),
@@ -66,13 +94,18 @@ class Grid {
     this.#mark();
   }
 
-  /** The outline of all tiles for which `is` holds, those beside each other as one. */
+  /**
+   * The outline of all tiles for which `is` holds, those beside each other as one.
+   * @param {(tile: number) => boolean} is
+   */
   #path(is) {
     const { N_q, N_k, B_r, B_c, T_r, T_c } = this.frames;
     let path = "";
     for (let i = 0; i < T_r; i++) {
       const [top, bottom] = [i * B_r, Math.min((i + 1) * B_r, N_q)];
-      for (let j = 0, start = null; j <= T_c; j++) {
+      /** @type {number | null} */
+      let start = null;
+      for (let j = 0; j <= T_c; j++) {
         const inside = j < T_c && is(i * T_c + j);
         if (inside && start === null) start = j;
         if (inside || start === null) continue;
@@ -121,7 +154,10 @@ class Grid {
     return path;
   }
 
-  /** The tile under the pointer, as i * T_c + j. */
+  /**
+   * The tile under the pointer, as i * T_c + j.
+   * @param {MouseEvent} event
+   */
   #under(event) {
     const { B_r, B_c, T_c } = this.frames;
     const box = this.field.getBoundingClientRect();
@@ -152,15 +188,19 @@ class Grid {
       ["now", "now"],
       ["done", "dropped"],
       ["pending", "to come"],
-      T < T_r * T_c && ["skipped", "skipped"],
-      masked.some((ends) => ends.length) && ["cut", "masked"],
-      learner?.missed.length > 0 && ["missed", "missed"],
-    ].filter(Boolean);
+      ...(T < T_r * T_c ? [["skipped", "skipped"]] : []),
+      ...(masked.some((ends) => ends.length) ? [["cut", "masked"]] : []),
+      ...(learner?.missed.length ? [["missed", "missed"]] : []),
+    ];
     if (this.marked === kinds.join()) return;
     this.marked = kinds.join();
     this.marks.replaceChildren(...kinds.map(([state, text]) => mark(state, text)));
   }
 
+  /**
+   * @param {At<any>} at
+   * @param {Colours} colour
+   */
   draw({ k, step, part, reached }, colour) {
     const { T_r, T_c, numbers, peaks, steps } = this.frames;
     if (this.drawn !== k) {

@@ -1,5 +1,8 @@
 // What to look at first: three callouts, until the learner has dismissed them, once and for all.
 
+import { div, h, setText } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+
 const GUIDED = "flashlib.guided"; // in the browser's storage
 const CALLOUTS = [
   [".flash-play", "Press play, or the space bar. Every step computes one tile of S."],
@@ -23,7 +26,7 @@ function dismiss() {
 }
 
 /** Show the callouts on a player, one after another, if no other player of the page does. */
-function guide(player) {
+export function guide(player) {
   const { root } = player;
   if (wasGuided() || document.querySelector(".flash-callout") || !root.querySelector(".flash-stage")) return;
   const words = h("p", {});

@@ -1,10 +1,25 @@
 // A learner's own steps: where they part from the truth, as marks under the scrub bar and in words.
 
-/** An error in words; Python, which cannot send infinity or NaN, sends 1e300 for both. */
+/** @import { Frames } from "./frames.js" */
+/** @import { At, ForwardStep, Learner } from "./types.js" */
+import { setText, svg } from "../shared/elements.js";
+import { between, number } from "../shared/numbers.js";
+import { counted } from "./frames.js";
+
+/**
+ * An error in words; Python, which cannot send infinity or NaN, sends 1e300 for both.
+ * @param {number} error
+ */
 const size = (error) => (error < 1e300 ? number(error) : "∞ or NaN");
 
-/** How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1; and in words. */
-function drawErrors(element, scale, { learner: { errors, tolerance }, T }) {
+/**
+ * How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1; and in words.
+ * @param {HTMLElement} element
+ * @param {HTMLElement} scale
+ * @param {Learner} learner
+ * @param {number} T
+ */
+export function drawErrors(element, scale, { errors, tolerance }, T) {
   const height = (error) =>
     error > tolerance ? between(0.25, 1 - Math.log10(error) / Math.log10(tolerance), 1) : 0;
   const bars = errors.map((error, k) => `M${k} 1V${1 - height(error)}H${k + 0.8}V1z`).join("");
@@ -19,8 +34,13 @@ function drawErrors(element, scale, { learner: { errors, tolerance }, T }) {
   element.replaceChildren(picture);
 }
 
-/** What there is to say of a learner's steps at a frame. */
-function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
+/**
+ * What there is to say of a learner's steps at a frame.
+ * @param {Learner} learner
+ * @param {Frames} frames
+ * @param {At<ForwardStep>} at
+ */
+export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
   const { first, missed, remark, errors, tolerance, O } = learner;
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
@@ -49,7 +69,13 @@ function verdict({ learner, steps, numbers, d }, { k, step, reached }) {
   return `Off by up to ${size(errors[k])} of the true value; ${since}.`;
 }
 
-/** The index at which two runs of numbers differ most. */
+/**
+ * The index at which two runs of numbers differ most.
+ * @param {Float64Array} numbers
+ * @param {number} a
+ * @param {number} b
+ * @param {number} length
+ */
 function furthest(numbers, a, b, length) {
   const apart = (c) => {
     const difference = Math.abs(numbers[a + c] - numbers[b + c]);

@@ -1,6 +1,8 @@
 """A learner's own generator of steps: run it, check what it yields, and say what it should have yielded."""
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,7 @@ SETTING = ("B_r", "B_c", "causal", "order", "scale", "mask")
 BIGGEST = 1e300  # stands for infinity: JSON has none
 
 
-def accepted(my_steps):
+def accepted(my_steps: Callable) -> tuple[str, ...]:
     """Return which of SETTING my_steps takes; raise TypeError if it cannot be called."""
     if not callable(my_steps):
         kind = type(my_steps).__name__
@@ -23,7 +25,7 @@ def accepted(my_steps):
     return tuple(p.name for p in parameters if p.name in SETTING)
 
 
-def record(my_steps, Q, K, V, **setting) -> Recording:
+def record(my_steps: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **setting: Any) -> Recording:
     """Run my_steps(Q, K, V, ...) with those of SETTING that it takes, and return its Recording.
 
     Each thing yielded needs i, j, m, l and O_acc, as a Step has them; what else a Step has is filled in from these
@@ -110,14 +112,14 @@ def _complete(step, state, true):
         )
 
 
-def errors(recording) -> list:
+def errors(recording: Recording) -> list:
     """Return how far m, l and O_acc of each row of each step are from the truth, a list of (3, B_r) arrays.
 
     The error of m is a difference, which is a relative error of all that is multiplied by exp(-m). Those of l and
     O_acc are relative, to the largest of the row.
     """
     found = []
-    for step, true in zip(recording.steps, recording.true, strict=True):
+    for step, true in zip(recording.steps, recording.true, strict=True):  # type: ignore[arg-type]
         rows = []
         for x, t, size in (
             (step.m, true.m, 1.0),
@@ -131,7 +133,7 @@ def errors(recording) -> list:
     return found
 
 
-def verdict(recording) -> dict:
+def verdict(recording: Recording) -> dict:
     """Return what the page says of a learner's recording.
 
     errors: the largest error of each step. first: the first step, the name and the row where one differs

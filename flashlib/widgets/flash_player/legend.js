@@ -1,9 +1,16 @@
 // What each mark means that is not explained where it is.
 
-/** A mark as the style sheet draws it, and what it means. */
-const mark = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
+/** @import { Learner } from "./types.js" */
+import { h } from "../shared/elements.js";
 
-const scaleMark = () =>
+/**
+ * A mark as the style sheet draws it, and what it means.
+ * @param {string} state
+ * @param {string} text
+ */
+export const mark = (state, text) => h("span", {}, h("i", { class: "flash-swatch", "data-state": state }), text);
+
+export const scaleMark = () =>
   h(
     "span",
     {},
@@ -12,12 +19,16 @@ const scaleMark = () =>
     "+",
   );
 
-const legendOf = (...marks) => h("p", { class: "flash-legend flash-note" }, marks);
+/** @param {...any} marks */
+export const legendOf = (...marks) => h("p", { class: "flash-legend flash-note" }, marks);
 
-class Legend {
+export class Legend {
   static key = ({ learner, sram }) => [Boolean(learner), sram];
 
-  /** compared: no state of rows is shown, so its marks are not needed. */
+  /**
+   * compared: no state of rows is shown, so its marks are not needed.
+   * @param {{ learner: Learner | null, sram: number[], compared?: boolean }} frames
+   */
   constructor({ learner, sram: [held, capacity], compared }) {
     this.element = legendOf(
       scaleMark(),
@@ -31,10 +42,4 @@ class Legend {
   }
 
   take() {}
-}
-
-/** Give the legend's scale its colours. */
-function paintScale(root, colour) {
-  for (const b of root.querySelectorAll(".flash-scale b"))
-    b.style.backgroundColor = colour.css(Number(b.dataset.t), 1);
 }

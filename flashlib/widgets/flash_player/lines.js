@@ -1,8 +1,14 @@
 // The algorithm: the equation of each part of a step, and beside it the line of the source that does it.
 
+import { div, h, typeset } from "../shared/elements.js";
+
 /** The equations of a step, and beside each the line of the source that does it; the one at work is lit. */
-class Lines {
-  /** lines: of the source, for each part; equations: of each part of a step, what it does in a word or two, and as an equation. */
+export class Lines {
+  /**
+   * lines: of the source, for each part; equations: of each part of a step, what it does in a word or two, and as an equation.
+   * @param {Record<string, string[]>} lines
+   * @param {Record<string, [name: string, text: string]>} equations
+   */
   constructor(lines, equations) {
     this.rows = Object.entries(equations).map(([part, [name, text]]) => {
       const code = lines[part].map((line) => h("code", {}, line));
@@ -24,6 +30,7 @@ class Lines {
 
   take() {}
 
+  /** @param {{ part: string }} at */
   draw({ part }) {
     for (const { part: own, row } of this.rows) {
       if (own === part) row.setAttribute("aria-current", "step");

@@ -1,31 +1,52 @@
 // Matrices as heat maps, with their numbers where there is room.
 
-const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the largest that can hold a number, in pixels
+/** @import { Colours } from "../shared/colours.js" */
+import { div, h, note, symbol } from "../shared/elements.js";
+import { between, exact, short } from "../shared/numbers.js";
+
+export const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the largest that can hold a number, in pixels
 const ROWS = 92; // for the rows of a tile, in pixels
 const HEAT = { width: 88, height: 66, cell: { width: 18, height: 10 } }; // of a tile without numbers
 
-const WITHOUT_NUMBERS = "Larger tiles are drawn without numbers: point at a cell to read it.";
+export const WITHOUT_NUMBERS = "Larger tiles are drawn without numbers: point at a cell to read it.";
 const CELL_LINES = ["left", "top"].map((side) => `linear-gradient(to ${side}, var(--flash-panel) 1px, transparent 1px) 0 0`);
 
-/** The width of a heat map of so many columns, in pixels. */
-const heatWidth = (cols) => cols * between(1, HEAT.width / cols, HEAT.cell.width);
+/**
+ * The width of a heat map of so many columns, in pixels.
+ * @param {number} cols
+ */
+export const heatWidth = (cols) => cols * between(1, HEAT.width / cols, HEAT.cell.width);
 
-/** The size of cells with numbers where `cols` of them have to fit into a width, and `rows`; null if they do not. */
-function cellsIn(room, rows, cols) {
+/**
+ * The size of cells with numbers where `cols` of them have to fit into a width, and `rows`; null if they do not.
+ * @param {number} room
+ * @param {number} rows
+ * @param {number} cols
+ */
+export function cellsIn(room, rows, cols) {
   const [width, height] = [room / cols, ROWS / rows].map(Math.floor);
   if (width < CELL.width[0] || height < CELL.height[0]) return null;
   return { width: Math.min(width, CELL.width[1]), height: Math.min(height, CELL.height[1]) };
 }
 
+/** @typedef {{ rows: number, cols: number, width: number, height: number, numbers: boolean }} Size in cells and px */
+/** @typedef {{ data: Float64Array, offset: number, rows: number, cols: number }} Shown */
+/** @typedef {{ values: Float64Array, rows: number, cols: number, peak: number, colour: Colours }} Painted */
+
 /** A tile under its name, and beside the name room for its size. */
-class NamedTile {
+export class NamedTile {
   constructor(name, title = symbol(name)) {
     this.matrix = new Matrix(name);
     this.size = note();
     this.element = h("div", {}, div("flash-name", title, " ", this.size), this.matrix.element);
   }
 
-  /** cell: the size of cells with numbers, or null for a heat map without; a column can be drawn like one of its tile. */
+  /**
+   * cell: the size of cells with numbers, or null for a heat map without; a column can be drawn like one of its tile.
+   * @param {number} rows
+   * @param {number} cols
+   * @param {{ width: number, height: number } | null} cell
+   */
   resize(rows, cols, cell, { isColumn = false } = {}) {
     const height = between(1, HEAT.height / rows, HEAT.cell.height);
     const width = isColumn ? HEAT.cell.width : heatWidth(cols) / cols;
@@ -38,18 +59,52 @@ class NamedTile {
  * picture, or one row as a gradient. The full value is shown under the pointer. It has room for rows x cols; what is
  * drawn may be smaller.
  */
-class Matrix {
+export class Matrix {
+  /** @type {number} */
+  rows;
+  /** @type {number} */
+  cols;
+  /** @type {number} */
+  height;
+  /** @type {boolean} */
+  numbers;
+  /** @type {string[]} */
+  lines;
+  /** @type {string} */
+  label;
+  /** @type {boolean} */
+  cleared;
+  /** @type {Shown | null} */
+  shown;
+  /** @type {Painted | null} */
+  painted;
+
+  /**
+   * @param {string} name
+   * @param {Size} [size]
+   */
   constructor(name, size) {
     this.name = name;
     this.element = h("div", { class: "flash-matrix", role: "img", "data-name": name });
     this.element.addEventListener("pointermove", (event) => this.#tell(event));
-    [this.cells, this.drawn] = [[], []];
+    /** @type {HTMLElement[]} */
+    this.cells = [];
+    /** @type {{ kind?: string, background?: string, text?: string }[]} */
+    this.drawn = [];
     if (size) this.resize(size);
   }
 
-  /** Take a size, in cells and in pixels of a cell. Cells stay where they are enough: to make one costs most. */
+  /**
+   * Take a size, in cells and in pixels of a cell. Cells stay where they are enough: to make one costs most.
+   * @param {Size} size
+   */
   resize({ rows, cols, width, height, numbers }) {
-    Object.assign(this, { rows, cols, height, numbers, shown: null, painted: null, cleared: false });
+    this.rows = rows;
+    this.cols = cols;
+    this.height = height;
+    this.numbers = numbers;
+    this.shown = this.painted = null;
+    this.cleared = false;
     const { element, cells } = this;
     const cell = Math.min(width, height);
     Object.assign(element.style, { width: `${cols * width}px`, height: `${rows * height}px`, background: "" });
@@ -65,15 +120,24 @@ class Matrix {
     this.drawn = cells.map((_, k) => this.drawn[k] ?? {});
   }
 
-  /** Draw rows x cols numbers of `data` from `offset` on; `peak` is the size of the strongest colour. */
+  /**
+   * Draw rows x cols numbers of `data` from `offset` on; `peak` is the size of the strongest colour.
+   * @param {Float64Array} data
+   * @param {number} offset
+   * @param {number} rows
+   * @param {number} cols
+   * @param {number} peak
+   * @param {Colours} colour
+   */
   draw(data, offset, rows, cols, peak, colour) {
     this.shown = { data, offset, rows, cols };
     this.cleared = false;
     this.element.classList.remove("flash-cleared");
     this.#label(`${this.name}, ${rows} by ${cols}`);
-    if (this.numbers) return this.#drawCells(peak, colour);
-    if (!this.#isNew(peak, colour)) return;
-    this.element.style.background = this.rows === 1 ? this.#gradient(peak, colour) : this.#picture(peak, colour);
+    if (this.numbers) return this.#drawCells(this.shown, peak, colour);
+    if (!this.#isNew(this.shown, peak, colour)) return;
+    const draw = this.rows === 1 ? this.#gradient : this.#picture;
+    this.element.style.background = draw.call(this, this.shown, peak, colour);
   }
 
   #label(text) {
@@ -82,9 +146,13 @@ class Matrix {
     this.element.setAttribute("aria-label", text);
   }
 
-  /** One row as a gradient with hard stops. */
-  #gradient(peak, colour) {
-    const { data, offset, cols } = this.shown;
+  /**
+   * One row as a gradient with hard stops.
+   * @param {Shown} shown
+   * @param {number} peak
+   * @param {Colours} colour
+   */
+  #gradient({ data, offset, cols }, peak, colour) {
     const stops = Array.from({ length: cols }, (_, c) => {
       const x = data[offset + c];
       return `${Number.isNaN(x) ? "transparent" : colour.css(x, peak)} 0 ${(100 * (c + 1)) / cols}%`;
@@ -92,12 +160,16 @@ class Matrix {
     return `linear-gradient(to right, ${stops.join()})`;
   }
 
-  /** A pixel for each number. An image, since each canvas is a layer, and layers make every frame of the page slower. */
-  #picture(peak, colour) {
-    const { data, offset, rows, cols } = this.shown;
+  /**
+   * A pixel for each number. An image, since each canvas is a layer, and layers make every frame of the page slower.
+   * @param {Shown} shown
+   * @param {number} peak
+   * @param {Colours} colour
+   */
+  #picture({ data, offset, rows, cols }, peak, colour) {
     if (!this.rows || !this.cols) return "none";
     const canvas = h("canvas", { width: this.cols, height: this.rows });
-    const context = canvas.getContext("2d");
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     const image = context.createImageData(this.cols, this.rows);
     const pixels = new Uint32Array(image.data.buffer);
     for (let r = 0; r < rows; r++)
@@ -109,9 +181,13 @@ class Matrix {
     return [...this.lines, `url(${canvas.toDataURL()}) 0 0 / 100% 100%`].join();
   }
 
-  /** Whether it would look different: painting costs more than comparing its numbers. */
-  #isNew(peak, colour) {
-    const { data, offset, rows, cols } = this.shown;
+  /**
+   * Whether it would look different: painting costs more than comparing its numbers.
+   * @param {Shown} shown
+   * @param {number} peak
+   * @param {Colours} colour
+   */
+  #isNew({ data, offset, rows, cols }, peak, colour) {
     const values = data.slice(offset, offset + rows * cols); // a copy: what is in data may change
     const before = this.painted;
     this.painted = { values, rows, cols, peak, colour };
@@ -131,8 +207,12 @@ class Matrix {
     else this.element.style.background = "none";
   }
 
-  #drawCells(peak, colour) {
-    const { data, offset, rows, cols } = this.shown;
+  /**
+   * @param {Shown} shown
+   * @param {number} peak
+   * @param {Colours} colour
+   */
+  #drawCells({ data, offset, rows, cols }, peak, colour) {
     for (let r = 0; r < this.rows; r++) {
       for (let c = 0; c < this.cols; c++) {
         const k = r * this.cols + c;
@@ -147,19 +227,26 @@ class Matrix {
     }
   }
 
-  /** Change only what differs in a cell: most of the time of a step goes into this. */
+  /**
+   * Change only what differs in a cell: most of the time of a step goes into this.
+   * @param {number} k
+   * @param {string} kind
+   * @param {string} background
+   * @param {string} text
+   */
   #drawCell(k, kind, background, text) {
     const [cell, drawn] = [this.cells[k], this.drawn[k]];
     if (drawn.kind !== kind) cell.className = drawn.kind = kind;
     if (drawn.background !== background) cell.style.backgroundColor = drawn.background = background;
-    if (drawn.text !== text) cell.firstChild.data = drawn.text = text;
+    if (drawn.text !== text) /** @type {Text} */ (cell.firstChild).data = drawn.text = text;
   }
 
+  /** @param {PointerEvent} event */
   #tell(event) {
     const box = this.element.getBoundingClientRect();
     const r = Math.floor(((event.clientY - box.top) / box.height) * this.rows);
     const c = Math.floor(((event.clientX - box.left) / box.width) * this.cols);
-    const { data, offset, rows, cols } = this.shown ?? { rows: 0 };
+    const { data, offset, rows, cols } = this.shown ?? { data: [], offset: 0, rows: 0, cols: 0 };
     this.element.title = r < rows && c < cols ? `[${r}, ${c}]: ${exact(data[offset + r * cols + c])}` : "";
   }
 }

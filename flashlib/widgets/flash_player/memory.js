@@ -1,18 +1,42 @@
 // HBM: Q, K, V and O as strips, m and l too in the FA1 order, and the bytes that were moved.
 
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Frames, Trace } from "./frames.js" */
+/** @import { At, Step } from "./types.js" */
+import { div, h, note, panel, setSentence, setText, symbol } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { bytes, span } from "./frames.js";
+import { Matrix } from "./matrix.js";
+
 const STRIP = { width: 64, height: 96, cell: { width: 18, height: 12 }, column: 12 }; // of a matrix, in pixels
+
+/** @typedef {[name: string, rows: number, cols: number]} Sizes */
+/** @typedef {{ matrix: Matrix, here: HTMLElement, rows: number, cols: number, element: HTMLElement }} Strip */
 
 /**
  * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; each is [name, rows, columns].
- * A subclass says which rows a step uses (`inUse`), holds what was stored (`fill`), and says how much of it is there (`progress`).
+ * A subclass says which rows a step uses (`inUse`) and how much was stored (`progress`), and holds it (`fill`).
+ * @template {Trace<any>} [F=Trace<any>]
  */
-class Hbm {
+export class Hbm {
+  /** @type {F} */
+  frames;
+  /** @type {number | null} */
+  done;
+
+  /**
+   * @param {F} frames
+   * @param {{ read: Sizes[], written: Sizes[], remark: string, room?: number }} shown
+   */
   constructor(frames, { read, written, remark, room = STRIP.width }) {
     const { N_q, N_k, d } = frames;
     const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell.height);
     const width = Math.min(room / d, STRIP.cell.width);
     this.read = read.map(([name]) => name);
+    /** @type {Record<string, Strip>} */
     this.strips = {};
+    /** @type {Record<string, Float64Array>} */
     this.held = {}; // what memory holds of what is written
     for (const [name, rows, cols] of [...read, ...written])
       this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? STRIP.column : width, height);
@@ -33,41 +57,84 @@ class Hbm {
     return { matrix, here, rows, cols, element };
   }
 
+  /** @param {F} frames */
   take(frames) {
     this.frames = frames;
     this.meter.take(frames);
   }
 
-  /** Draw what does not change from step to step. */
+  /**
+   * Draw what does not change from step to step.
+   * @param {Colours} colour
+   */
   paint(colour) {
     const { inputs, numbers, peaks } = this.frames;
     for (const name of this.read) {
       const { matrix, rows, cols } = this.strips[name];
       matrix.draw(numbers, inputs[name], rows, cols, peaks[name], colour);
     }
-    this.done = null;
+    this.done = null; // nothing is drawn yet
   }
 
+  /**
+   * The rows of each matrix that a step uses.
+   * @param {Step} _step
+   * @param {string} _part
+   * @param {boolean} _storing
+   * @returns {Record<string, number[] | undefined>}
+   */
+  inUse(_step, _part, _storing) {
+    return {};
+  }
+
+  /**
+   * How much of what is written is there after step `done`, in words; stored: the step that stores now.
+   * @param {number} _done
+   * @param {Step} [_stored]
+   */
+  progress(_done, _stored) {
+    return "";
+  }
+
+  /**
+   * Take what was stored from step `first` to step `done`; -1 for all from the beginning.
+   * @param {number} _first
+   * @param {number} _done
+   */
+  fill(_first, _done) {}
+
+  /**
+   * @param {At} at
+   * @param {Colours} colour
+   * @param {Motion} motion
+   */
   draw(at, colour, motion) {
     const { step, part, storing, k } = at;
     const done = part === "end" || storing ? k : k - 1; // the last step that has stored
     this.#hold(done, colour);
     const now = step ? this.inUse(step, part, storing) : {};
     for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
-    setSentence(this.note, this.progress(done, storing && step));
+    setSentence(this.note, this.progress(done, storing ? step : undefined));
     this.meter.draw(at, motion);
   }
 
-  /** The rows of a matrix that are outlined, as an element. */
+  /**
+   * The rows of a matrix that are outlined, as an element.
+   * @param {string} name
+   */
   slice(name) {
     return this.strips[name].here;
   }
 
-  /** Hold what was stored after step `done`, T for the end. */
+  /**
+   * Hold what was stored after step `done`, T for the end.
+   * @param {number} done
+   * @param {Colours} colour
+   */
   #hold(done, colour) {
     if (this.done === done) return;
     const ahead = this.done !== null && done > this.done;
-    this.fill(ahead ? this.done + 1 : -1, done);
+    this.fill(ahead ? Number(this.done) + 1 : -1, done);
     this.done = done;
     for (const [name, X] of Object.entries(this.held)) {
       const { matrix, rows, cols } = this.strips[name];
@@ -84,17 +151,23 @@ class Hbm {
   }
 }
 
-/** The memory of the forward pass: O, and m and l too in the FA1 order, are written. */
-class Memory extends Hbm {
+/**
+ * The memory of the forward pass: O, and m and l too in the FA1 order, are written.
+ * @extends {Hbm<Frames>}
+ */
+export class Memory extends Hbm {
   static key = ({ N_q, N_k, d, order, dtype }) => [N_q, N_k, d, order, dtype];
 
+  /** @param {Frames} frames */
   constructor(frames) {
     const { N_q, N_k, d, order } = frames;
+    /** @type {Sizes[]} */
     const read = [
       ["Q", N_q, d],
       ["K", N_k, d],
       ["V", N_k, d],
     ];
+    /** @type {Sizes[]} */
     const state = ["m", "l"].map((name) => [name, N_q, 1]);
     super(frames, {
       read,
@@ -103,7 +176,11 @@ class Memory extends Hbm {
     });
   }
 
-  /** How much of O is final after step `done`, in words. */
+  /**
+   * How much of O is final after step `done`, in words.
+   * @param {number} done
+   * @param {Step} [stored]
+   */
   progress(done, stored) {
     const { N_q, B_r, T_r, lastOf, learner } = this.frames;
     let final = 0;
@@ -113,7 +190,13 @@ class Memory extends Hbm {
     return `O: ${final} of ${N_q} rows final${how}`;
   }
 
-  /** The rows that are loaded, outlined as long as the step works on them, and those that it stores. */
+  /**
+   * The rows that are loaded, outlined as long as the step works on them, and those that it stores.
+   * @param {Step} step
+   * @param {string} part
+   * @param {boolean} storing
+   * @returns {Record<string, number[] | undefined>}
+   */
   inUse({ rows, cols }, part, storing) {
     const loads = this.frames.order === "fa1" && part === "load";
     const state = storing || loads ? rows : undefined;
@@ -121,7 +204,11 @@ class Memory extends Hbm {
     return { ...inputs, O: state, m: state, l: state };
   }
 
-  /** Take what was stored from step `first` to step `done`; -1 for all from the beginning. */
+  /**
+   * Take what was stored from step `first` to step `done`; -1 for all from the beginning.
+   * @param {number} first
+   * @param {number} done
+   */
   fill(first, done) {
     const { writes, numbers, steps, d, order, T } = this.frames;
     if (first < 0) {
@@ -142,6 +229,12 @@ class Memory extends Hbm {
 
 /** Bytes read and written so far, beside what they are compared with. */
 class Meter {
+  /** @type {Trace<any>} */
+  frames;
+  /** @type {number} */
+  most;
+
+  /** @param {Trace<any>} frames */
   constructor(frames) {
     const bar = () => {
       const parts = [h("i", { class: "flash-read" }), h("i", { class: "flash-written" })];
@@ -158,6 +251,7 @@ class Meter {
     );
   }
 
+  /** @param {Trace<any>} frames */
   take(frames) {
     this.frames = frames;
     const others = frames.baselines();
@@ -169,6 +263,7 @@ class Meter {
     });
   }
 
+  /** @param {At} at @param {Motion} motion */
   draw(at, motion) {
     const { read, written } = this.frames.moved(at);
     const stored = this.frames.learner ? "" : `, ${bytes(written)} written`; // a learner's steps do not tell

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import textwrap
+from collections.abc import Callable
 from functools import lru_cache
 
 PARTS = {
@@ -17,7 +18,7 @@ PARTS = {
 """The parts of a step, in their order, and the names that each assigns."""
 
 
-def lines_of(function, *, causal, parts=PARTS) -> dict:
+def lines_of(function: Callable, *, causal: bool, parts: dict[str, tuple[str, ...]] = PARTS) -> dict:
     """Return the source lines of each part of a step, {part: [line, ...]}; no lines where no source can be read.
 
     What stands under `if causal:` or `if causal and ...:` counts only if causal. A line belongs to the part whose

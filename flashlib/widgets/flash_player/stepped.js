@@ -1,14 +1,57 @@
 // A player of steps in their parts, whatever the steps are of.
 
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { At, Setting, Step } from "./types.js" */
+/** @import { Trace } from "./frames.js" */
+/** @import { Kinds, View } from "./views.js" */
+import { colourScale, paintScale } from "../shared/colours.js";
+import { disclosure, toggle } from "../shared/controls.js";
+import { div, h, setSentence, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { between } from "../shared/numbers.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { TilingControls } from "./controls.js";
+import { counted } from "./frames.js";
+import { Views } from "./views.js";
+
 /**
  * Plays the frames of what Python sent in `frames`. A subclass has `kinds`, what its Views are made of; `unpack`,
  * which makes a Trace of what was sent; `equations` of each part of a step, whose names are said; `drawViews`; and
  * `words` and `ending`, the sentence on a frame and on the end. inParts: whether a step is played in its parts, and
  * a row of it can be selected.
+ * @template {SharedTraits & Setting & { frames: any }} Traits
+ * @template {Step} S
+ * @template {Trace<S>} F
+ * @template {Record<string, View<F>>} Made
+ * @extends {Widget<Traits>}
  */
-class Stepped extends Widget {
+export class Stepped extends Widget {
+  /** @type {F} */
+  frames;
+  /** @type {At<S>} */
+  at;
+  /** @type {Colours} */
+  colour;
+  /** @type {number} */
+  selected;
+  /** @type {Record<string, [name: string, text: string]>} */
+  equations;
+  /** @type {HTMLFieldSetElement} */
+  blocks;
+  /** @type {number} */
+  drawTime;
+
+  /**
+   * @param {Context<Traits>} context
+   * @param {string} name
+   * @param {string} label
+   * @param {Kinds<F, Made>} kinds
+   * @param {{ inParts?: boolean }} [options]
+   */
   constructor(context, name, label, kinds, { inParts = true } = {}) {
     super(context, `${name} flash-played flash-stepped`, label);
+    /** @type {number | null} */
     this.picked = null; // the row that the learner picked, counted in its block
     this.inParts = this.detail = inParts;
     this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw() });
@@ -36,7 +79,10 @@ class Stepped extends Widget {
     return div("flash-panel flash-header", row, !this.inParts && this.blocks, change, this.busy);
   }
 
-  /** The line at work, and what is folded: the other lines, and what the marks mean. */
+  /**
+   * The line at work, and what is folded: the other lines, and what the marks mean.
+   * @param {Record<"lines" | "legend", HTMLElement>} places
+   */
   foot({ lines, legend }) {
     legend.hidden = true;
     const folds = [
@@ -67,7 +113,6 @@ class Stepped extends Widget {
     frames.setDetail(this.detail);
     this.controls.show(sent);
     this.views.load(frames);
-    Object.assign(this, this.views.made); // memory, grid and what else the subclass named
     this.loaded();
     Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
     if (this.colour) this.paintViews();
@@ -75,13 +120,41 @@ class Stepped extends Widget {
     this.#reset(this.opening(sent));
   }
 
-  loaded() {}
-
-  /** The frame to open at: what the step gave that was asked for, or the first. */
-  opening({ opens_at: step }) {
-    return Number.isInteger(step) ? this.frames.frameOf[step + 1] - 1 : 0;
+  /**
+   * @param {any} _sent
+   * @returns {F}
+   */
+  unpack(_sent) {
+    throw new Error("a subclass unpacks");
   }
 
+  /** @param {At<S>} _at */
+  drawViews(_at) {}
+
+  /**
+   * The sentence on a frame that shows a step.
+   * @param {At<S> & { step: S }} _at
+   */
+  words(_at) {
+    return "";
+  }
+
+  /** The sentence on the end. */
+  ending() {
+    return "";
+  }
+
+  loaded() {}
+
+  /**
+   * The frame to open at: what the step gave that was asked for, or the first.
+   * @param {{ opens_at?: number | null }} sent
+   */
+  opening({ opens_at: step }) {
+    return typeof step === "number" ? this.frames.frameOf[step + 1] - 1 : 0;
+  }
+
+  /** @param {number} position */
   #reset(position) {
     this.transport.reset(this.frames.last, position);
     this.transport.mark(this.inParts ? this.frames.marked() : []);
@@ -96,10 +169,12 @@ class Stepped extends Widget {
 
   paintViews() {
     paintScale(this.root, this.colour);
-    this.memory.paint(this.colour);
   }
 
-  /** Play every part of a step, or its end only; stay at the step that is shown. */
+  /**
+   * Play every part of a step, or its end only; stay at the step that is shown.
+   * @param {boolean} detail
+   */
   setDetail(detail) {
     const { k } = this.at;
     this.detail = detail;
@@ -107,11 +182,15 @@ class Stepped extends Widget {
     this.#reset(this.frames.frameOf[k]);
   }
 
+  /** @param {number} k */
   seekStep(k) {
     this.transport.seek(this.frames.frameOf[between(0, k, this.frames.T)]);
   }
 
-  /** Describe this row from now on, and the one in its place in other blocks. */
+  /**
+   * Describe this row from now on, and the one in its place in other blocks.
+   * @param {number} row
+   */
   select(row) {
     const [start, stop] = this.at.step?.rows ?? [0, this.frames.N_q];
     const picked = between(0, row - start, Math.max(0, stop - start - 1));
@@ -136,14 +215,17 @@ class Stepped extends Widget {
     this.drawTime = performance.now() - started; // ms
   }
 
-  /** Say what is shown: the place, the part of the step, the sentence. */
+  /**
+   * Say what is shown: the place, the part of the step, the sentence.
+   * @param {At<S>} at
+   */
   #tell(at) {
     const { k, step } = at;
     const count = counted(this.frames.T, "step");
     const where = step ? `step ${k + 1} of ${this.frames.T}${this.tile(step)}` : `${this.ended()}, ${count}`;
     const title = this.inParts ? this.titled(at) : "";
     const both = title ? `${where}, ${title}` : where;
-    const words = step ? this.words(at) : this.ending();
+    const words = step ? this.words({ ...at, step }) : this.ending();
     setText(this.status, where);
     setText(this.title, title);
     setSentence(this.sentence, words);
@@ -155,18 +237,23 @@ class Stepped extends Widget {
     return "finished";
   }
 
+  /** @param {{ i: number, j: number }} step */
   tile({ i, j }) {
     return ` · tile (${i}, ${j})`;
   }
 
+  /** @param {At<S>} at */
   titled({ step, part }) {
     if (!step) return this.ended();
     const { parts } = this.frames;
     return `${parts.indexOf(part) + 1} of ${parts.length - (step.stores ? 0 : 1)} · ${this.equations[part][0]}`;
   }
 
-  /** What else there is to say of a frame. */
-  remark() {
+  /**
+   * What else there is to say of a frame.
+   * @param {At<S>} _at
+   */
+  remark(_at) {
     return "";
   }
 }

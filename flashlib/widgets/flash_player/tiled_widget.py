@@ -1,21 +1,23 @@
 """What the widgets that play a tiling have in common: inputs, settings and their ranges, limits."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import traitlets
 
 from flashlib import cost, masks, tiled
 from flashlib.inputs import check_counts, check_floating, check_shapes, resolve_scale
+from flashlib.masks import Mask
 from flashlib.widgets.flash_player.frames import pack
-from flashlib.widgets.widget import Widget
+from flashlib.widgets.lab import Lab
 
 MAX_CELLS = 65_536  # of S
 MAX_TILES = 4_096
 MAX_NUMBERS = 6_000_000  # in the buffer: 48 MB
 RANDOM = {"N": [1, 64], "d": [1, 16]}  # what the page offers
-PLACES = [f"flash_player/{name}.js" for name in ("matrix", "controls", "frames", "views", "memory", "grid")]
 
 
-class TiledWidget(Widget):
+class TiledWidget(Lab):
     """A widget that shows the steps of a tiling of Q (N_q, d), K and V (N_k, d), given or random.
 
     A subclass has `_frames(**setting)`, which runs the steps and returns what the page is sent; `setting` holds
@@ -24,9 +26,11 @@ class TiledWidget(Widget):
     for causal.
     """
 
-    _names = ("Q", "K", "V")
+    _shows = "frames"
+    _names: tuple[str, ...] = ("Q", "K", "V")
     _relief = "a larger B_c"  # makes fewer numbers
-    _opens_at = None
+    _opens_at, _seed = None, 0
+    _inputs: tuple[np.ndarray, ...] = ()
 
     B_r = traitlets.Int().tag(sync=True)
     B_c = traitlets.Int().tag(sync=True)
@@ -39,21 +43,41 @@ class TiledWidget(Widget):
     def __init__(self, inputs, *, N, d, seed, scale, capacity=None, mask=None, **setting):
         self._scale, self._capacity, self._mask = scale, capacity, mask
         self._random = all(X is None for X in inputs)
+        super().__init__({**setting, "N": N, "d": d, "seed": seed}, inputs=inputs)
+
+    def _take(self, inputs):
+        """Keep a copy of the inputs that are given."""
+        if self._random:
+            return
+        if any(X is None for X in inputs):
+            names = f"{', '.join(self._names[:-1])} and {self._names[-1]}"
+            raise TypeError(f"{names} are given in part; pass all, or none of them for random ones")
+        self._check(*inputs)
+        self._inputs = tuple(np.array(X) for X in inputs)  # the learner may change theirs later
+
+    def _checked(self, name, value):
+        """Return a setting; once something is shown, N and d are moved into what the page offers."""
+        if name in RANDOM and self._setting:
+            low, high = self.frames["ranges"][name]
+            return min(max(value, low), high)
+        return value
+
+    def _computed(self, setting):
+        before = self._inputs, self._seed
+        tiling = {name: value for name, value in setting.items() if name not in (*RANDOM, "seed")}
         try:
-            self._take(inputs, N, d, seed)
-            self._check(*self._inputs, **setting, scale=scale, mask=mask)
-            if capacity is not None:
-                check_counts(capacity=capacity, at_least=1)
-            blocks = {name: int(setting[name]) for name in ("B_r", "B_c")}
-            frames = self._frames(
-                **setting | self._into_range(None, **blocks) | {"causal": bool(setting["causal"])}
-            )
-            state = {**frames["setting"], "frames": frames}
-        except (TypeError, ValueError) as error:
-            state = {"problem": str(error)}
-        super().__init__(**state)
-        if not self.problem:
-            self.observe(self._changed, names=list(frames["setting"]))
+            if self._random:
+                self._inputs = random_inputs(setting["N"], setting["d"], setting["seed"], len(self._names))
+            self._seed = int(setting["seed"])
+            if not self._setting:
+                self._check(*self._inputs, **tiling, scale=self._scale, mask=self._mask)
+                if self._capacity is not None:
+                    check_counts(capacity=self._capacity, at_least=1)
+            blocks = self._into_range(int(setting["B_r"]), int(setting["B_c"]))
+            return self._frames(**tiling | blocks | {"causal": bool(setting["causal"])})
+        except (TypeError, ValueError):
+            self._inputs, self._seed = before
+            raise
 
     def _frames(self, **setting):
         raise NotImplementedError
@@ -120,52 +144,18 @@ class TiledWidget(Widget):
         """Return what `repr` says of a mask, "" without one."""
         return "" if self._mask is None else f", mask={name_of(self._mask)}"
 
-    def _take(self, inputs, N, d, seed):
-        """Keep a copy of the inputs, or random ones; raise TypeError or ValueError if they do not fit together."""
-        if self._random:
-            self._inputs = random_inputs(N, d, seed, len(self._names))
-        elif any(X is None for X in inputs):
-            names = f"{', '.join(self._names[:-1])} and {self._names[-1]}"
-            raise TypeError(f"{names} are given in part; pass all, or none of them for random ones")
-        else:
-            self._check(*inputs)
-            self._inputs = tuple(np.array(X) for X in inputs)  # the learner may change theirs later
-        self._seed = int(seed)
-
-    def _changed(self, change):
-        """Compute the steps of a new setting; where that fails, say why and go back to the one that is shown."""
-        shown = self.frames["setting"]
-        wanted = {name: getattr(self, name) for name in shown}
-        if wanted == shown:
-            return
-        before = self._inputs, self._seed
-        try:
-            if self._random:
-                sizes = {name: self._sized(name, wanted[name]) for name in RANDOM}
-                self._take(self._inputs, **sizes, seed=wanted["seed"])
-            wanted |= self._into_range(change.name, B_r=wanted["B_r"], B_c=wanted["B_c"])
-            frames, refused = (
-                self._frames(**{name: wanted[name] for name in shown if name not in (*RANDOM, "seed")}),
-                "",
-            )
-        except (TypeError, ValueError) as error:
-            self._inputs, self._seed = before
-            frames, refused = self.frames, str(error)
-        with self.hold_sync():
-            self.frames, self.refused = frames, refused  # first, so that what follows finds nothing to compute
-            for name, value in frames["setting"].items():
-                setattr(self, name, value)
-
     def _largest(self):
         """Return the largest B_r and B_c."""
         return tuple(max(1, len(X)) for X in self._inputs[:2])
 
-    def _into_range(self, changed, **blocks):
+    def _into_range(self, B_r, B_c):
         """Return B_r and B_c moved into what can be played; raise ValueError where no block size helps."""
+        blocks = {"B_r": B_r, "B_c": B_c}
         for name, largest in zip(blocks, self._largest(), strict=True):
             blocks[name] = min(max(blocks[name], 1), largest)
-        if changed in blocks:
-            blocks[changed] = max(blocks[changed], self._smallest(changed, **blocks))
+        shown = self._setting or blocks
+        for name in [name for name in blocks if blocks[name] != shown[name]]:
+            blocks[name] = max(blocks[name], self._smallest(name, **blocks))
         if problem := self._too_much(**blocks):
             raise ValueError(problem)
         return blocks
@@ -198,11 +188,6 @@ class TiledWidget(Widget):
             )
         return None
 
-    def _sized(self, name, value):
-        """Return N or d of random inputs, moved into what the page offers, or up to what there is."""
-        low, high = self.frames["ranges"][name]
-        return min(max(value, low), high)
-
     def _ranges(self, **blocks):
         """Return the smallest and largest value of each slider."""
         largest = dict(zip(blocks, self._largest(), strict=True))
@@ -211,13 +196,13 @@ class TiledWidget(Widget):
         return ranges | {name: [low, max(high, {"N": N, "d": d}[name])] for name, (low, high) in RANDOM.items()}
 
 
-def name_of(mask):
+def name_of(mask: Mask) -> str:
     """Return a mask in a word or more, such as "window & softcap"."""
     sign = {masks.Both: " & ", masks.Either: " | "}.get(type(mask))
-    return sign.join(map(name_of, mask.parts)) if sign else type(mask).__name__.lower()
+    return sign.join(map(name_of, mask.parts)) if sign else type(mask).__name__.lower()  # type: ignore[attr-defined]
 
 
-def random_inputs(N, d, seed, count):
+def random_inputs(N: int, d: int, seed: int, count: int) -> tuple[np.ndarray, ...]:
     """Return Q, K, V, ..., each (N, d), normal, float64; raises TypeError or ValueError for sizes below 1."""
     check_counts(at_least=1, N=N, d=d)
     check_counts(seed=seed)
@@ -225,7 +210,7 @@ def random_inputs(N, d, seed, count):
     return tuple(rng.normal(size=(N, d)) for _ in range(count))
 
 
-def sizes_of(inputs):
+def sizes_of(inputs: Sequence[np.ndarray]) -> tuple[int, int, int]:
     """Return N_q, N_k and d."""
     Q, K, *_ = inputs
     return len(Q), len(K), Q.shape[1]

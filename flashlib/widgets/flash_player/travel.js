@@ -1,6 +1,15 @@
 // What travels between HBM and SRAM: slices in, at a load; out, at a store.
 
-/** Where an element, or the room of several, lies on the page. */
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Trace } from "./frames.js" */
+/** @import { Hbm } from "./memory.js" */
+import { Matrix } from "./matrix.js";
+
+/**
+ * Where an element, or the room of several, lies on the page.
+ * @param {Element | Element[]} elements
+ */
 function boxOf(elements) {
   const boxes = [elements].flat().map((element) => element.getBoundingClientRect());
   const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((box) => box[side])));
@@ -12,9 +21,18 @@ function boxOf(elements) {
 const across = (from, to) =>
   `translate(${from.left - to.left}px, ${from.top - to.top}px) scale(${from.width / to.width}, ${from.height / to.height})`;
 
+/** @typedef {{ tile: (name: string) => HTMLElement }} Tiles */
+/** @typedef {{ memory: Hbm<any>, chip: Tiles }} Places */
+/** @typedef {{ frames: Trace<any>, views: { made: Places }, motion: Motion, detail: boolean }} Carrier */
+
 const edge = (kind) => ({ outline: `2px solid var(--flash-${kind})`, zIndex: 2 });
 
-/** Take an element of SRAM from its slice in HBM to its place. */
+/**
+ * Take an element of SRAM from its slice in HBM to its place.
+ * @param {Motion} motion
+ * @param {HTMLElement} slice
+ * @param {HTMLElement} element
+ */
 function bring(motion, slice, element) {
   const way = across(boxOf(slice), boxOf(element));
   motion.play(element, [
@@ -26,8 +44,15 @@ function bring(motion, slice, element) {
 /**
  * Take a copy of rows through the air, from a place to another: `matrix` is [numbers, offset, rows, cols, peak]. The
  * place that it goes to shows them when it is there.
+ * @param {Motion} motion
+ * @param {HTMLElement} air
+ * @param {"read" | "written"} kind
+ * @param {Element | Element[]} from
+ * @param {Element | Element[]} to
+ * @param {[data: Float64Array, offset: number, rows: number, cols: number, peak: number]} matrix
+ * @param {Colours} colour
  */
-function send(motion, air, kind, from, to, matrix, colour) {
+export function send(motion, air, kind, from, to, matrix, colour) {
   const [start, end, origin] = [boxOf(from), boxOf(to), air.getBoundingClientRect()];
   const [data, offset, rows, cols, peak] = matrix;
   const size = { rows, cols, width: end.width / cols, height: end.height / rows, numbers: false };
@@ -48,8 +73,13 @@ function send(motion, air, kind, from, to, matrix, colour) {
 /**
  * At a load, bring the slices that it takes from HBM; at another part, light what it reads of SRAM. slices: for each
  * matrix, its tile and the index that says which; lit: for each part of a step, the tiles that it reads.
+ * @param {Carrier} player
+ * @param {{ k: number, part: string }} at
+ * @param {Record<string, [tile: string, index: "i" | "j"]>} slices
+ * @param {Record<string, string[]>} lit
  */
-function bringOrLight({ frames, memory, chip, motion, detail }, { k, part }, slices, lit) {
+export function bringOrLight({ frames, views, motion, detail }, { k, part }, slices, lit) {
+  const { memory, chip } = views.made;
   if (part === "load" || !detail) {
     for (const [name, [tile, index]] of Object.entries(slices))
       if (frames.loads(k, index)) bring(motion, memory.slice(name), chip.tile(tile));

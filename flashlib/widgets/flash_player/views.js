@@ -1,21 +1,40 @@
 // What a player is put together from.
 
+import { div } from "../shared/elements.js";
+
+/**
+ * @template Frames
+ * @typedef {{ element: Element, take: (frames: Frames) => void }} View
+ */
+
+/**
+ * How each view is made of the frames, and the key that says when anew.
+ * @template Frames
+ * @template Made
+ * @typedef {{ [Name in keyof Made]: [key: (frames: Frames) => any, make: (frames: Frames) => Made[Name]] }} Kinds
+ */
+
 /**
  * Views of the frames, each made anew only where its key says that what it is made of has changed: one that stays is
  * given the new frames. `places` are where they stand, `made` the views.
+ * @template Frames
+ * @template {Record<string, View<Frames>>} Made
  */
-class Views {
+export class Views {
+  /** @param {Kinds<Frames, Made>} kinds */
   constructor(kinds) {
     this.kinds = kinds;
-    this.made = {};
+    this.made = /** @type {Made} */ ({});
+    /** @type {Record<string, string>} */
     this.keys = {};
-    this.places = Object.fromEntries(
-      Object.keys(kinds).map((name) => [name, div(`flash-part flash-part-${name}`)]),
-    );
+    const places = Object.keys(kinds).map((name) => [name, div(`flash-part flash-part-${name}`)]);
+    this.places = /** @type {Record<keyof Made, HTMLElement>} */ (Object.fromEntries(places));
   }
 
+  /** @param {Frames} frames */
   load(frames) {
-    for (const [name, [key, make]] of Object.entries(this.kinds)) {
+    for (const name of /** @type {(string & keyof Made)[]} */ (Object.keys(this.kinds))) {
+      const [key, make] = this.kinds[name];
       const wanted = JSON.stringify(key(frames));
       if (this.keys[name] !== wanted) {
         this.made[name] = make(frames);

@@ -1,7 +1,15 @@
 // What a frame does, as an equation, and to one row in words.
 
-/** What each part of a step does, in a word or two, and as an equation. */
-const forwardEquations = ({ order, changed }) => ({
+/** @import { Frames } from "./frames.js" */
+/** @import { At, ForwardStep } from "./types.js" */
+import { inBrackets, number } from "../shared/numbers.js";
+
+/**
+ * What each part of a step does, in a word or two, and as an equation.
+ * @param {{ order: string, changed: boolean }} sent
+ * @returns {Record<string, [name: string, text: string]>}
+ */
+export const forwardEquations = ({ order, changed }) => ({
   load: [
     "load",
     order === "fa1" ? "Q_i, O_i, m and l come from HBM; K_j, V_j stay" : "K_j, V_j come from HBM; Q_i stays",
@@ -67,7 +75,12 @@ const SENTENCES = {
       : `Row block ${i} has seen all its keys: O_acc / l goes to HBM as O_${i}, with lse. S and P are dropped.`,
 };
 
-function sentence(frames, { k, step, part }, selected) {
+/**
+ * @param {Frames} frames
+ * @param {At<ForwardStep> & { step: ForwardStep }} at
+ * @param {number} selected
+ */
+export function sentence(frames, { k, step, part }, selected) {
   const { order, steps, changed } = frames;
   const stays = order === "fa1" ? "j" : "i";
   const row = frames.row(step, selected - step.rows[0]);

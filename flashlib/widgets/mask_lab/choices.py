@@ -1,13 +1,15 @@
 """What can be chosen in MaskLab: the settings, what is accepted for each, and the mask that they make."""
 
 import re
-from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from flashlib import masks
+from flashlib.masks import Mask
 from flashlib.widgets.flash_player.tiled_widget import name_of
 from flashlib.widgets.mask_lab import expression
+from flashlib.widgets.settings import one_of, whole
 
 LARGEST = 96  # rows and keys: more could not be told apart
 COUNTS = {  # name: the smallest and largest value, and whether None is accepted
@@ -37,13 +39,13 @@ SIZES = "N_q", "N_k", "B_r", "B_c", "d"
 MOST_SHOWN = 8  # lengths in the code
 
 
-def checked(name, value):
+def checked(name: str, value: Any) -> Any:
     """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
     if name == "kind" and (not isinstance(value, str) or value not in KINDS):
         kinds = ", ".join(repr(kind) for kind in KINDS if kind != "given")
         raise ValueError(f"The kind of mask is {value!r:.60}; pass {kinds}, or one of flashlib.masks")
-    if name == "also" and (not isinstance(value, str) or value not in ALSO):
-        raise ValueError(f"also is {value!r:.60}; pass one of {', '.join(map(repr, ALSO))}")
+    if name == "also":
+        return one_of(name, value, ALSO)
     if name in TEXTS and not isinstance(value, str):
         raise TypeError(f"{name} is {value!r:.60}; pass a text, such as {TEXTS[name]!r}")
     if name == "lengths":
@@ -53,22 +55,17 @@ def checked(name, value):
     if name not in COUNTS:
         return value
     low, high, optional = COUNTS[name]
-    accepted = f"pass a whole number from {low} to {high}" + ", or None for no bound" * optional
     if value is None and optional:
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; {accepted}")
-    return int(value)
+    return whole(name, value, low, high, ", or None for no bound" * optional)
 
 
-def used(kind, also) -> list[str]:
+def used(kind: str, also: str) -> list[str]:
     """Return the names of the settings that decide the mask."""
     return [*KINDS[kind], *(KINDS[also] if also not in ("none", kind) else ())]
 
 
-def as_text(lengths):
+def as_text(lengths: Any) -> Any:
     """Return lengths, (20, 9), as the text that is typed; anything else as it is."""
     try:
         return lengths if isinstance(lengths, str) else ", ".join(map(str, lengths))
@@ -76,7 +73,7 @@ def as_text(lengths):
         return lengths
 
 
-def read_lengths(text) -> list[int]:
+def read_lengths(text: str) -> list[int]:
     """Return the lengths of documents in a text; raise ValueError unless they are numbers of at least 1."""
     words = re.split(r"[\s,]+", text.strip(" ,\t\n"))
     bad = [word for word in words if not re.fullmatch(r"0*[1-9][0-9]{0,3}", word)]
@@ -88,14 +85,14 @@ def read_lengths(text) -> list[int]:
     return [int(word) for word in words]
 
 
-def pack(lengths, N) -> list[int]:
+def pack(lengths: list[int], N: int) -> list[int]:
     """Return the lengths as N tokens hold them: what goes beyond is cut off, what is left is one more document."""
     ends = np.minimum(np.cumsum(lengths), N)
     packed = np.diff(ends, prepend=0)
     return [int(length) for length in [*packed, N - ends[-1]] if length]
 
 
-def table(block, share, N_q, N_k):
+def table(block: int, share: int, N_q: int, N_k: int) -> np.ndarray:
     """Return a table of blocks, of which `share` percent are seen: the diagonal first, then at random."""
     T_r, T_c = -(-N_q // block), -(-N_k // block)
     order = np.random.default_rng(0).random((T_r, T_c))
@@ -108,11 +105,11 @@ def table(block, share, N_q, N_k):
     return chosen.reshape(T_r, T_c)
 
 
-def make(setting, given=None):
+def make(setting: dict, given: Mask | None = None) -> tuple[Any, str]:
     """Return the mask of a setting, and Python that makes it; `given` is that of the kind "given"."""
     kind, also = setting["kind"], setting["also"]
     if kind == "given":
-        mask, code = given, name_of(given)
+        mask, code = given, name_of(given)  # type: ignore[arg-type]
     else:
         mask, code = MADE[kind](setting)
     if also in ("none", kind):

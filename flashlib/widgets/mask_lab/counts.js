@@ -1,9 +1,13 @@
+/** @import { Result } from "./types.js" */
+import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
+
 const swatch = (kind) => h("i", { class: `flash-mask-swatch flash-mask-swatch-${kind}` });
 
 /** How many tiles there are of each kind, and what becomes of the scores. */
-class TileCounts {
+export class TileCounts {
   constructor() {
     const rows = { whole: "whole: no mask", cut: "cut: masked", hidden: "hidden: skipped" };
+    /** @type {Record<string, HTMLElement>} */
     this.counts = {};
     const list = Object.entries(rows).map(([name, text]) => {
       this.counts[name] = h("dd", { "data-count": name });
@@ -15,6 +19,7 @@ class TileCounts {
     this.element = panel("mask-counts", "Tiles", (this.all = note()), h("dl", {}, list), bar, this.sentence);
   }
 
+  /** @param {Result} result */
   draw({ tiles, scores, setting, kinds }) {
     for (const [name, dd] of Object.entries(this.counts)) setText(dd, String(tiles[name]));
     setText(this.all, `${kinds.length} × ${kinds[0].length}, of ${setting.B_r} × ${setting.B_c} scores`);
@@ -25,16 +30,20 @@ class TileCounts {
 }
 
 /** What is needed under the mask, of what is needed without one. */
-class Against {
+export class Against {
+  /** @type {{ element: HTMLElement, bar: HTMLElement, text: HTMLElement, percent: HTMLElement }[] | undefined} */
+  rows;
+
   constructor() {
     this.list = div("flash-mask-against");
     this.element = panel("mask-dense", "Against no mask", note("fp16, one head"), this.list);
   }
 
+  /** @param {Result} result */
   draw({ against }) {
-    this.rows ??= against.map(({ name }) => this.#row(name));
+    const rows = (this.rows ??= against.map(({ name }) => this.#row(name)));
     against.forEach(({ mask, dense, ratio, text, percent }, k) => {
-      const row = this.rows[k];
+      const row = rows[k];
       row.element.title = `${mask} of ${dense}`;
       row.bar.style.width = `${100 * ratio}%`;
       setText(row.text, text);
@@ -51,15 +60,16 @@ class Against {
 }
 
 /** How a loop finds the tiles of a row block. */
-class Loop {
+export class Loop {
   constructor() {
     this.verdict = h("span", { class: "flash-mask-verdict" });
     this.words = h("p", {});
     this.element = panel("mask-loop", "How a loop finds its tiles", this.verdict, this.words);
   }
 
+  /** @param {Result} result */
   draw({ bounds, table, words }) {
-    this.element.dataset.bounds = bounds;
+    this.element.dataset.bounds = String(bounds);
     setText(this.verdict, bounds ? "↔ by bounds" : `▦ by a table, ${table} B`);
     setSentence(this.words, words[1]);
   }

@@ -1,5 +1,7 @@
+import { h } from "../shared/elements.js";
+
 /** A field for a text, which is asked for when it is entered; what is typed stays until another text is shown. */
-function field(name, label, change) {
+export function field(name, label, change) {
   const input = h("input", {
     type: "text",
     class: "flash-field",

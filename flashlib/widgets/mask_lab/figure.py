@@ -12,7 +12,7 @@ COMPUTED, SEEN = "#e1e1e1", "#a9a9a9"
 LINE = 76  # characters
 
 
-def draw(result) -> Picture:
+def draw(result: dict) -> Picture:
     """Return a Picture of the result of a MaskLab."""
     picture = Picture(930, 372, " ".join(result["words"]))
     picture.shade(0, 0, 344, 372)
@@ -78,7 +78,7 @@ def _draw_scores(picture, result):
                 picture.text(left + wide * (start + end) / 2, top - 9, str(end - start), 10, ON_FILL, "m")
 
 
-def cell(N_q, N_k):
+def cell(N_q: int, N_k: int) -> tuple[float, float]:
     """Return the width and height of a score in pixels; one is at most three times the other."""
     wide, high = (min(24, SIDE / N) for N in (N_k, N_q))
     return min(wide, 3 * high), min(high, 3 * wide)

@@ -1,9 +1,29 @@
 // MaskLab: what a mask leaves to compute. Python computed all numbers and sentences; this draws them.
 
+/** @import { Result, Traits } from "./types.js" */
+import { div, h, note, panel, setSentence, setText, symbol } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Against, Loop, TileCounts } from "./counts.js";
+import { Scores } from "./scores.js";
+import { MaskSettings } from "./settings.js";
+
+/** @extends {Widget<Traits>} */
 class MaskLab extends Widget {
+  /** @type {MaskSettings} */
+  controls;
+  /** @type {HTMLElement} */
+  title;
+  /** @type {Result} */
+  result;
+  /** @type {number} */
+  drawTime;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "mask-lab", "a mask over the scores, tile by tile");
     this.row = 0; // chosen
+    /** @type {number | null} */
     this.pointed = null; // the row under the pointer
     this.code = h("code", { class: "flash-mask-code" });
     this.words = h("p", {});
@@ -63,6 +83,7 @@ class MaskLab extends Widget {
     this.controls.mark((name) => this.model.get("refused") !== "" && this.model.get(name) !== setting[name]);
   }
 
+  /** @param {Result} result */
   load(result) {
     this.result = result;
     this.#show();
@@ -72,6 +93,7 @@ class MaskLab extends Widget {
     this.draw();
   }
 
+  /** @param {number} row */
   choose(row) {
     this.row = between(0, row, this.result.setting.N_q - 1);
     this.pointed = null;
@@ -79,6 +101,7 @@ class MaskLab extends Widget {
     this.spoken.say(this.result.rows[this.row]);
   }
 
+  /** @param {number | null} row */
   point(row) {
     if (row === this.pointed) return;
     this.pointed = row;
@@ -104,11 +127,12 @@ class MaskLab extends Widget {
     this.scores.draw(row);
     setText(this.title, `Row ${row}`);
     setSentence(this.sentence, this.result.rows[row]);
-    this.root.dataset.row = row;
+    this.root.dataset.row = String(row);
   }
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new MaskLab(context);
     return () => lab.stop();

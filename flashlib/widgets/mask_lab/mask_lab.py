@@ -1,17 +1,19 @@
 """MaskLab: which tiles a mask hides, leaves whole or cuts, what each row sees, and what is left to compute."""
 
+from typing import Any
+
 import numpy as np
 import traitlets
 
 from flashlib.masks import Mask
+from flashlib.pictures.canvas import Picture
 from flashlib.widgets.flash_player import FlashPlayer
+from flashlib.widgets.lab import Lab
 from flashlib.widgets.mask_lab import choices, figure, numbers, words
-from flashlib.widgets.widget import Widget, script, style
-
-SCRIPTS = "field", "settings", "scores", "counts", "mask_lab"
+from flashlib.widgets.widget import script, style
 
 
-class MaskLab(Widget):
+class MaskLab(Lab):
     """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
 
     mask: "causal", "window" (left, right), "prefix" (n), "documents" (lengths, a text or whole numbers; the rest
@@ -22,7 +24,7 @@ class MaskLab(Widget):
     and is answered in `refused`. `mask` is the mask that is shown, `result` holds all that is, `play()` plays it.
     """
 
-    _esm = script(*(f"mask_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("mask_lab/mask_lab.js")
     _css = style("mask_lab/mask_lab.css")
 
     kind = traitlets.Unicode().tag(sync=True)
@@ -40,7 +42,7 @@ class MaskLab(Widget):
     B_c = traitlets.Int().tag(sync=True)
     d = traitlets.Int().tag(sync=True)
     result = traitlets.Dict().tag(sync=True)
-    _going_back = False
+    _texts = tuple(choices.TEXTS)
 
     def __init__(
         self,
@@ -67,21 +69,14 @@ class MaskLab(Widget):
         setting |= {"lengths": choices.as_text(lengths), "block": block, "share": share}
         setting |= {"line": line or choices.TEXTS["line"]}
         setting |= {"N_q": N_q, "N_k": N_k, "B_r": B_r, "B_c": B_c, "d": d}
-        try:
-            setting = {name: self._checked(name, value) for name, value in setting.items()}
-            result = self._computed(setting)
-        except (TypeError, ValueError) as error:
-            super().__init__(problem=f"{error}.")
-            return
-        super().__init__(**setting, result=result)
-        self.observe(self._changed, names=list(setting))
+        super().__init__(setting)
 
     @property
     def mask(self) -> Mask:
         """The mask that is shown."""
         return self._mask
 
-    def play(self, d=4, seed=0, **setting) -> FlashPlayer:
+    def play(self, d: int = 4, seed: int = 0, **setting: Any) -> FlashPlayer:
         """Return a FlashPlayer of this mask, with these tiles: random Q (N_q, d), K and V (N_k, d).
 
         Other arguments, such as order, are those of FlashPlayer.
@@ -96,30 +91,8 @@ class MaskLab(Widget):
             raise ValueError("No mask was given; pass one, e.g. MaskLab(masks.window(8, 0))")
         return value
 
-    def _changed(self, change):
-        """Show a new setting; what is not accepted goes back, but a text stays as it was typed."""
-        if self._going_back:
-            return
-        shown = self.result["setting"]
-        wanted, good, problem = {name: getattr(self, name) for name in shown}, dict(shown), ""
-        for name, value in wanted.items():
-            try:
-                good[name] = self._checked(name, value)
-            except (TypeError, ValueError) as error:
-                if name not in choices.TEXTS:
-                    problem = f"{error}. It stays {shown[name]}."
-                elif name in choices.used(good["kind"], good["also"]):  # which stand before the texts
-                    problem = f"{error}."
-        try:
-            result = self._computed(good) if good != shown else self.result
-        except (TypeError, ValueError) as error:
-            good, result, problem = shown, self.result, f"{error}."
-        with self.hold_sync():
-            self.result, self.refused = result, problem
-            self._going_back = True
-            for name in good.keys() - choices.TEXTS.keys():
-                setattr(self, name, good[name])
-            self._going_back = False
+    def _used(self, setting):
+        return setting.keys() - choices.TEXTS.keys() | set(choices.used(setting["kind"], setting["also"]))
 
     def _computed(self, setting):
         sizes = {name: setting[name] for name in choices.SIZES}
@@ -141,7 +114,7 @@ class MaskLab(Widget):
         rows = words.rows(result, *(setting[name] for name in ("N_q", "N_k", "B_r", "B_c")))
         return result | {"rows": rows}
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

@@ -1,8 +1,11 @@
 """What MaskLab shows: the kinds of tiles and the runs of seen keys, from the mask, and counts, from `cost`."""
 
+from typing import Any
+
 import numpy as np
 
 from flashlib import cost
+from flashlib.masks import Mask, Tiles
 from flashlib.pictures.numbers import number
 
 ITEM = 2  # bytes, of fp16 and bf16
@@ -10,7 +13,7 @@ ENTRY = 4  # bytes, of a tile in a kernel's table: see flashlib/kernels/masking/
 HIDDEN, CUT, WHOLE = "hcw"
 
 
-def compute(mask, N_q, N_k, B_r, B_c, d):
+def compute(mask: Mask, N_q: int, N_k: int, B_r: int, B_c: int, d: int) -> dict:
     """Return what the page draws and counts, as numbers, lists and texts.
 
     runs: for each row, the first key and the one after the last of each run of seen keys. kinds: for each row
@@ -21,6 +24,7 @@ def compute(mask, N_q, N_k, B_r, B_c, d):
     seen = tiles.seen(*tiles.all)
     kinds = kinds_of(tiles, seen, rows, cols)
     computed = kinds != HIDDEN
+    tile: dict[str, Any]
     sizes, tile = (N_q, N_k, d), {"B_r": B_r, "B_c": B_c}
     flops = [cost.fa2_work(*sizes, **tile, mask=which).matmul for which in (mask, None)]
     moved = [cost.fa2_traffic(*sizes, **tile, dtype="float16", mask=which) for which in (mask, None)]
@@ -33,8 +37,8 @@ def compute(mask, N_q, N_k, B_r, B_c, d):
         "scores": {"all": seen.size, "computed": flops[0] // (4 * d), "seen": int(seen.sum())},
         "against": [
             _against("tiles", int(computed.sum()), kinds.size, 1),
-            _against("MFLOP", *flops, 1e6),
-            _against("KB of K and V", *keys, 1024),
+            _against("MFLOP", *flops, 1e6),  # type: ignore[call-arg]
+            _against("KB of K and V", *keys, 1024),  # type: ignore[call-arg]
         ],
         "bounds": tiles.keys is not None,
         "interval": tiles.keys is not None or is_interval(runs),
@@ -43,12 +47,12 @@ def compute(mask, N_q, N_k, B_r, B_c, d):
     }
 
 
-def blocks(N, B):
+def blocks(N: int, B: int) -> list[slice]:
     """Return the slices of B of N, the last of which may be smaller."""
     return [slice(start, min(start + B, N)) for start in range(0, N, B)]
 
 
-def kinds_of(tiles, seen, rows, cols):
+def kinds_of(tiles: Tiles, seen: np.ndarray, rows: list[slice], cols: list[slice]) -> np.ndarray:
     """Return what each tile is, (T_r, T_c) of letters, as `Tiles.hidden` and `Tiles.cut` say.
 
     Without bounds those look at the scores of a tile. Here `seen` has them all, (N_q, N_k), at once.
@@ -63,13 +67,13 @@ def kinds_of(tiles, seen, rows, cols):
     return np.where(each(np.logical_and), WHOLE, np.where(each(np.logical_or), CUT, HIDDEN))
 
 
-def runs_of(seen):
+def runs_of(seen: np.ndarray) -> list[list[list[int]]]:
     """Return, for each row, the first key and the one after the last of each run of seen ones."""
     edges = np.diff(np.pad(seen, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     return [np.flatnonzero(row).reshape(-1, 2).tolist() for row in edges]
 
 
-def is_interval(runs) -> bool:
+def is_interval(runs: list[list[list[int]]]) -> bool:
     """Return whether each row sees one run at most, and neither end of them ever falls."""
     if any(len(row) > 1 for row in runs):
         return False

@@ -1,22 +1,55 @@
+/** @import { Result } from "./types.js" */
+import { svg } from "../shared/elements.js";
+import { upTo } from "./settings.js";
+
 const PLACE = { side: 384, left: 34, top: 38, cell: 24, strip: 14 }; // units of the picture; those of a cell at most
 
 /** The scores, cut into tiles: hatched where they are masked, filled where they are computed; and one row of them. */
-class Scores {
-  /** moved is called with the row under the pointer, or null, pressed with one that was clicked. */
+export class Scores {
+  /** @type {number} */
+  wide;
+  /** @type {number} */
+  high;
+  /** @type {number} */
+  N_q;
+  /** @type {number} */
+  N_k;
+  /** @type {Result["runs"]} */
+  runs;
+
+  /**
+   * moved is called with the row under the pointer, or null, pressed with one that was clicked.
+   * @param {(row: number | null) => void} moved
+   * @param {(row: number) => void} pressed
+   */
   constructor(moved, pressed) {
-    const path = (name) => (this[name] = svg("path", { class: `flash-mask-${name}` }));
-    const group = (name) => (this[name] = svg("g", { class: `flash-mask-${name}` }));
+    const path = (name) => svg("path", { class: `flash-mask-${name}` });
+    const group = (name) => svg("g", { class: `flash-mask-${name}` });
     const { defs, fill } = hatching();
-    const tiles = ["hidden", "computed", "cut", "seen", "lines", "corners", "sees", "row"].map(path);
-    for (const name of ["hidden", "cut"]) this[name].style.fill = fill;
+    this.tiles = {
+      hidden: path("hidden"),
+      computed: path("computed"),
+      cut: path("cut"),
+      seen: path("seen"),
+      lines: path("lines"),
+      corners: path("corners"),
+    };
+    this.sees = path("sees");
+    this.row = path("row");
+    for (const hatched of [this.tiles.hidden, this.tiles.cut]) hatched.style.fill = fill;
+    this.pack = group("pack");
+    this.columns = group("columns");
+    this.rows = group("rows");
+    this.strip = group("strip");
+    const tiles = [...Object.values(this.tiles), this.sees, this.row];
     const height = PLACE.top + PLACE.side + 30;
     this.picture = svg(
       "svg",
       { viewBox: `0 0 ${PLACE.left + PLACE.side + 8} ${height}`, role: "img" },
       defs,
-      ["pack", "columns", "rows"].map(group),
+      [this.pack, this.columns, this.rows],
       svg("g", { transform: `translate(${PLACE.left} ${PLACE.top})` }, tiles),
-      group("strip"),
+      this.strip,
     );
     this.picture.addEventListener("pointermove", (event) => moved(this.#under(event)));
     this.picture.addEventListener("pointerleave", () => moved(null));
@@ -27,12 +60,18 @@ class Scores {
     this.fill = fill;
   }
 
-  /** Draw what does not change with the row. */
+  /**
+   * Draw what does not change with the row.
+   * @param {Result} result
+   */
   take({ setting, runs, kinds, tiles, lengths }) {
     const { N_q, N_k, B_r, B_c } = setting;
     const [wide, high] = [PLACE.side / N_k, PLACE.side / N_q].map((size) => Math.min(size, PLACE.cell));
-    [this.wide, this.high] = [Math.min(wide, 3 * high), Math.min(high, 3 * wide)];
-    Object.assign(this, { N_q, N_k, runs });
+    this.wide = Math.min(wide, 3 * high);
+    this.high = Math.min(high, 3 * wide);
+    this.N_q = N_q;
+    this.N_k = N_k;
+    this.runs = runs;
     const [right, bottom] = [this.wide * N_k, this.high * N_q];
     const of = (letter) => this.#tiles(kinds, B_r, B_c, letter);
     const lines = [
@@ -47,7 +86,7 @@ class Scores {
       lines: lines.join(""),
       corners: this.#corners(kinds, B_r, B_c),
     };
-    for (const [name, d] of Object.entries(drawn)) this[name].setAttribute("d", d);
+    for (const [name, d] of Object.entries(drawn)) this.tiles[name].setAttribute("d", d);
     this.#number(this.columns, kinds[0].length, B_c, N_k, this.wide, 18, "j", (at) => [PLACE.left + at, 31]);
     this.#number(this.rows, kinds.length, B_r, N_q, this.high, 13, "i", (at) => [24, PLACE.top + at + 4]);
     this.#pack(lengths);
@@ -55,7 +94,10 @@ class Scores {
     this.picture.setAttribute("aria-label", label);
   }
 
-  /** Draw one row: in the scores, and below them, larger. */
+  /**
+   * Draw one row: in the scores, and below them, larger.
+   * @param {number} row
+   */
   draw(row) {
     const [y, right] = [row * this.high, this.wide * this.N_k];
     const below = PLACE.top + this.high * this.N_q + 12;

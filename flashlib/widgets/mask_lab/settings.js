@@ -1,3 +1,8 @@
+/** @import { Setting } from "./types.js" */
+import { choice, stops } from "../shared/controls.js";
+import { div, h, setSentence } from "../shared/elements.js";
+import { field } from "./field.js";
+
 const KINDS = {
   causal: ["causal", "c <= r: keys up to a row's own"],
   window: ["window", "keys near a row's own"],
@@ -35,7 +40,7 @@ const LINES = {
   "window and sink": "(c <= r) & ((r - c < 12) | (c < 4))",
   triangles: "(r & c) == c",
 };
-const upTo = (first, last) => Array.from({ length: last - first + 1 }, (_, k) => first + k);
+export const upTo = (first, last) => Array.from({ length: last - first + 1 }, (_, k) => first + k);
 const VALUES = {
   left: [...upTo(0, 96), null],
   right: [...upTo(0, 96), null],
@@ -51,7 +56,11 @@ const VALUES = {
 const SIZES = ["N_q", "N_k", "B_r", "B_c", "d"];
 
 /** The controls of MaskLab; `ask` is called with what is chosen. */
-class MaskSettings {
+export class MaskSettings {
+  /**
+   * @param {string[]} kinds
+   * @param {(setting: Partial<Setting>) => void} ask
+   */
   constructor(kinds, ask) {
     const options = kinds.map((kind) => [kind, ...KINDS[kind]]);
     this.kind = choice("kind", "mask", options, (kind) => ask({ kind }));

@@ -7,7 +7,7 @@ MOST_NAMED = 6  # runs of keys
 EQUALS = "\u00a0=\u00a0"  # a line does not end at it
 
 
-def summary(result) -> str:
+def summary(result: dict) -> str:
     """Return what the mask leaves to compute, in a sentence or two."""
     tiles, scores = result["tiles"], result["scores"]
     if not tiles["computed"]:
@@ -26,7 +26,7 @@ def _are(count):
     return "is" if count == 1 else "are"
 
 
-def loop(result) -> str:
+def loop(result: dict) -> str:
     """Return how a loop over tiles finds those that it computes."""
     if result["bounds"]:
         return (
@@ -42,7 +42,7 @@ def loop(result) -> str:
     return f"Some row sees keys with gaps between them, or an end falls from one row to the next. {table}"
 
 
-def rows(result, N_q, N_k, B_r, B_c) -> list[str]:
+def rows(result: dict, N_q: int, N_k: int, B_r: int, B_c: int) -> list[str]:
     """Return, for each row, what it sees and what its row block computes."""
     past, T_c = N_k - N_q, -(-N_k // B_c)
     sentences = []
@@ -59,7 +59,7 @@ def rows(result, N_q, N_k, B_r, B_c) -> list[str]:
     return sentences
 
 
-def documents(lengths, N) -> str:
+def documents(lengths: list[int], N: int) -> str:
     """Return what padding would cost the documents of a pack of N tokens."""
     if len(lengths) == 1:
         return f"One document of {N} tokens."
@@ -70,7 +70,7 @@ def documents(lengths, N) -> str:
     )
 
 
-def listed(runs) -> str:
+def listed(runs: list[list[int]]) -> str:
     """Return runs of whole numbers, [first, one after the last], as a text."""
     parts = [part for start, end in runs for part in _parts(start, end)]
     named = [f"{start} to {end - 1}" if end > start + 1 else str(start) for start, end in parts[:MOST_NAMED]]

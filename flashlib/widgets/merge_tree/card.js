@@ -1,24 +1,52 @@
 // A node of the tree: a card with its State, and the edges from its children with what they are scaled by.
 
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Node as Sent, Numbers } from "./types.js" */
+import { h, setText, svg, symbol } from "../shared/elements.js";
+import { exact, number, short } from "../shared/numbers.js";
+
 const SINGLE = ["m", "l"]; // numbers of a State; the others are vectors of d
 const LABEL = 16; // px, of alpha, below a card
 
-const valuesOf = (state, name) => (SINGLE.includes(name) ? [state[name]] : state[name]);
+/**
+ * @param {Numbers} state
+ * @param {string} name
+ * @returns {ArrayLike<number>}
+ */
+export const valuesOf = (state, name) => (SINGLE.includes(name) ? [state[name]] : state[name]);
 
-/** A number, or several, with the full values under the pointer. */
-function show(element, values, written = number) {
+/**
+ * A number, or several, with the full values under the pointer.
+ * @param {HTMLElement} element
+ * @param {ArrayLike<number>} values
+ * @param {(x: number) => string} [written]
+ */
+export function show(element, values, written = number) {
   setText(element, Array.from(values, written).join(", "));
   element.title = Array.from(values, exact).join(", ");
 }
 
-/** A number where there is little room: 0.25, −12.3, 1. */
-const brief = (x) => (Number.isInteger(x) ? number(x) : short(x));
+/**
+ * A number where there is little room: 0.25, −12.3, 1.
+ * @param {number} x
+ */
+export const brief = (x) => (Number.isInteger(x) ? number(x) : short(x));
 
 /** A line from (x, y) down, over to toX between the heights `bend` and toY, and down to it. */
 const curve = (x, y, bend, toX, toY) =>
   `M${x} ${y}V${bend}C${x} ${toY - 1} ${toX} ${bend} ${toX} ${Math.max(bend, toY - 3)}V${toY}`;
 
-class Card {
+export class Card {
+  /** @type {Numbers} */
+  state;
+  /** @type {boolean} */
+  isLeaf;
+
+  /**
+   * @param {number} k
+   * @param {number} d
+   * @param {{ pick: (k: number) => void, look: (k: number | null) => void }} heard
+   */
   constructor(k, d, { pick, look }) {
     const numbers = (name) => {
       const count = SINGLE.includes(name) ? 1 : d;
@@ -51,11 +79,18 @@ class Card {
     this.edges = ["a", "b"].map(() => svg("path", {}));
   }
 
+  /**
+   * @param {Sent} node
+   * @param {Numbers} state
+   * @param {number} N
+   * @param {string} kind
+   */
   draw([name, ranges, children], state, N, kind) {
     setText(this.name, name);
-    this.strip.ownerSVGElement.setAttribute("viewBox", `0 0 ${N} 2`);
+    this.strip.ownerSVGElement?.setAttribute("viewBox", `0 0 ${N} 2`);
     this.strip.setAttribute("d", ranges.map(([start, stop]) => `M${start} 1H${stop}`).join(""));
-    Object.assign(this, { state, isLeaf: !children.length });
+    this.state = state;
+    this.isLeaf = !children.length;
     this.element.dataset.kind = kind;
     this.element.classList.toggle("flash-merge-empty", state.m === -Infinity);
     this.edges.forEach((edge, k) => {
@@ -98,7 +133,10 @@ class Card {
     if (hidden) this.edges.forEach((edge) => edge.setAttribute("d", ""));
   }
 
-  /** Let the card come down from its children. */
+  /**
+   * Let the card come down from its children.
+   * @param {Motion} motion
+   */
   come(motion) {
     motion.from(this.element, { opacity: 0, transform: "translateY(-24px)" });
     for (const element of [...this.alphas, ...this.edges]) motion.from(element, { opacity: 0 });

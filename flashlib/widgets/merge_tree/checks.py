@@ -1,9 +1,12 @@
 """What MergeTree accepts. Each check returns what it was given, made plain, or raises a sentence."""
 
 import re
-from numbers import Integral, Real
+from numbers import Real
+from typing import Any
 
 import numpy as np
+
+from flashlib.widgets.settings import is_whole
 
 MAX_N, MAX_d, MAX_LEAVES = 16, 4, 10
 LARGEST = 1e100  # of the values: their sums stay finite
@@ -11,7 +14,7 @@ ORDERS = ("left to right", "balanced", "random order")
 WORDS_OF_X = f"accepted are 2 to {MAX_N} numbers, finite or -inf, e.g. [1, 3, 2, -inf]"
 
 
-def check_row(x):
+def check_row(x: object) -> np.ndarray:
     """Return x as a new fp64 array (N,); raise TypeError or ValueError unless it is a row that can be shown."""
     row = _numbers("x", x, WORDS_OF_X)
     if row.ndim != 1 or not 2 <= len(row) <= MAX_N:
@@ -21,7 +24,7 @@ def check_row(x):
     return row
 
 
-def check_values(V, N):
+def check_values(V: object, N: int) -> np.ndarray:
     """Return V as a new fp64 array (N, d); raise TypeError or ValueError unless it fits a row of N scores."""
     accepted = f"expected ({N}, d) with d from 1 to {MAX_d}, a row of values for each score of x"
     values = _numbers("V", V, accepted)
@@ -32,13 +35,13 @@ def check_values(V, N):
     return values
 
 
-def check_cuts(cuts, N):
+def check_cuts(cuts: object, N: int) -> list[int]:
     """Return the cuts in order; raise TypeError or ValueError unless each is a place between two of N scores."""
     accepted = f"accepted are whole numbers from 1 to {N - 1}, each once, e.g. ({N // 2},)"
     if not isinstance(cuts, list | tuple | np.ndarray):
         raise TypeError(f"cuts is {cuts!r:.30}; pass a list or a tuple: {accepted}")
     for cut in cuts:
-        if not _is_whole(cut):
+        if not is_whole(cut):
             raise TypeError(f"cuts has {cut!r:.30} in it; {accepted}")
         if not 1 <= cut < N:
             raise ValueError(f"cuts has {cut} in it; {accepted}")
@@ -47,11 +50,11 @@ def check_cuts(cuts, N):
     return sorted(map(int, cuts))
 
 
-def check_moves(moves, parts):
+def check_moves(moves: Any, parts: int) -> list[list[int]]:
     """Return the moves as lists; raise TypeError or ValueError unless each can be made after those before it."""
     accepted = "accepted are [a, b], two nodes without a parent, and [], the identity as one more leaf"
     for move in moves:
-        if not isinstance(move, list | tuple) or len(move) not in (0, 2) or not all(map(_is_whole, move)):
+        if not isinstance(move, list | tuple) or len(move) not in (0, 2) or not all(map(is_whole, move)):
             raise TypeError(f"a move is {move!r:.30}; {accepted}")
     leaves = parts + sum(len(move) == 0 for move in moves)
     if leaves > MAX_LEAVES:
@@ -67,7 +70,7 @@ def check_moves(moves, parts):
     return [list(map(int, move)) for move in moves]
 
 
-def check_order(order):
+def check_order(order: object) -> tuple[str, int | None]:
     """Return the name of an order and its seed, or None; raise TypeError or ValueError for anything else."""
     accepted = f"accepted are {', '.join(map(repr, ORDERS))}, or 'random order 3' for one of a million"
     if not isinstance(order, str):
@@ -76,10 +79,6 @@ def check_order(order):
     if not seeded and order not in ("", *ORDERS):
         raise ValueError(f"order is {order!r:.40}; {accepted}")
     return ("random order", int(seeded[1])) if seeded else (order, None)
-
-
-def _is_whole(x):
-    return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def _numbers(name, X, accepted):

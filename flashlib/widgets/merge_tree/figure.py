@@ -14,7 +14,7 @@ TOP, ROW_LINE = 44, 16  # of the row
 LINE_HEIGHT, GAP = 16, 38  # of a card, and between two levels
 
 
-def draw(x, V, cuts, moves, plain_mean) -> Picture:
+def draw(x: np.ndarray, V: np.ndarray, cuts: list[int], moves: list[list[int]], plain_mean: bool) -> Picture:
     """Return a Picture of the tree. What is not merged yet is merged from left to right, and the title says so."""
     nodes = grow(x, V, cuts, moves)
     rest = _finish(nodes)

@@ -1,10 +1,24 @@
 // MergeTree: the parts of a row, each with its State, merged in any order, as Python computed it.
 
+/** @import { Numbers, Result, Traits } from "./types.js" */
+import { colourScale } from "../shared/colours.js";
+import { toggle } from "../shared/controls.js";
+import { div, h, note } from "../shared/elements.js";
+import { float64 } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Account, Comparison, legend, Log } from "./panels.js";
+import { Tree } from "./tree.js";
+
 const ORDERS = ["left to right", "balanced", "random order"];
 const HINT = "Pick a node with a thick border, then another: they are merged.";
 const DONE = "One root is left. Try another order, or cut elsewhere.";
 
-/** The numbers of a node, as Python packed them, by name. */
+/**
+ * The numbers of a node, as Python packed them, by name.
+ * @param {Float64Array} numbers
+ * @param {number} offset
+ * @param {number} d
+ */
 function unpack(numbers, offset, d) {
   const at = (from, count) => numbers.subarray(offset + from, offset + from + count);
   const [m, l] = at(0, 2);
@@ -12,7 +26,18 @@ function unpack(numbers, offset, d) {
   return { m, l, O_acc, O, plain, alphas: at(2 + 3 * d, 2) };
 }
 
+/** @extends {Widget<Traits>} */
 class MergeTree extends Widget {
+  /** @type {Result} */
+  sent;
+  /** @type {Numbers[]} */
+  states;
+  /** @type {Numbers} */
+  whole;
+  /** @type {Tree} */
+  tree;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "merge", "Merge the States of the parts of a row");
     const button = (name, onclick) =>
@@ -28,7 +53,13 @@ class MergeTree extends Widget {
       group("go back", this.undo, this.again),
     );
     this.controls = div("flash-controls", settings, this.plain.element);
-    this.picked = this.looked = null;
+    /** @type {number | null} */
+    this.picked = null;
+    /** @type {number | null} */
+    this.looked = null;
+    this.comparison = new Comparison();
+    this.account = new Account();
+    this.log = new Log();
     this.hear("plain_mean", () => this.sent && this.draw());
     this.start("result", { Escape: () => this.pick(null) });
   }
@@ -42,7 +73,10 @@ class MergeTree extends Widget {
     return this.model.get("moves");
   }
 
-  /** Ask for other moves; asking for the same again would bring no answer. */
+  /**
+   * Ask for other moves; asking for the same again would bring no answer.
+   * @param {number[][]} moves
+   */
   #move(moves) {
     if (moves.length !== this.asked.length) this.ask({ moves });
   }
@@ -53,7 +87,10 @@ class MergeTree extends Widget {
     this.ask({ cuts: others.length < cuts.length ? others : [...cuts, at].sort((a, b) => a - b) });
   }
 
-  /** Pick a node without a parent, or none; where one is picked already, the two are merged. */
+  /**
+   * Pick a node without a parent, or none; where one is picked already, the two are merged.
+   * @param {number | null} k
+   */
   pick(k) {
     this.looked = k;
     const { roots } = this.sent;
@@ -64,10 +101,13 @@ class MergeTree extends Widget {
     }
     this.picked = k === this.picked ? null : k;
     this.#showPicked();
-    this.spoken.say(this.account.hint.textContent);
+    this.spoken.say(this.account.hint.textContent ?? "");
   }
 
-  /** Tell of a node while it is looked at, and of the last move otherwise. */
+  /**
+   * Tell of a node while it is looked at, and of the last move otherwise.
+   * @param {number | null} k
+   */
   #look(k) {
     this.looked = k;
     this.#showPicked();
@@ -79,12 +119,14 @@ class MergeTree extends Widget {
     if (!this.off) this.model.save_changes();
   }
 
+  /** @param {Result} sent */
   load(sent) {
     const numbers = float64(sent.buffer);
     const { N, d, nodes } = sent;
     const state = (k) => unpack(numbers, N * (1 + d) + k * (4 + 3 * d), d);
     const first = !this.sent;
-    Object.assign(this, { sent, picked: null, looked: null });
+    this.sent = sent;
+    this.picked = this.looked = null;
     this.states = nodes.map((_, k) => state(k));
     this.whole = state(nodes.length);
     if (first) {
@@ -95,6 +137,7 @@ class MergeTree extends Widget {
     if (!first) this.spoken.say(sent.words);
   }
 
+  /** @param {Float64Array} numbers */
   #build(numbers) {
     this.tree = new Tree(this.sent, numbers, {
       cut: (at) => this.#cut(at),
@@ -102,7 +145,6 @@ class MergeTree extends Widget {
       look: (k) => this.#look(k),
     });
     this.stops.push(() => this.tree.resized.disconnect());
-    Object.assign(this, { comparison: new Comparison(), account: new Account(), log: new Log() });
     const tree = h(
       "section",
       { class: "flash-panel flash-merge-tree", "aria-label": "the row, its parts and the tree" },
@@ -124,7 +166,7 @@ class MergeTree extends Widget {
     this.root.classList.toggle("flash-merge-begun", this.moves.length > 0);
     for (const button of [this.undo, this.again]) button.setAttribute("aria-disabled", !this.moves.length);
     this.tree.draw(this.sent, this.states, plain);
-    this.comparison.draw(this.sent, this.sent.differences && this.states.at(-1), this.whole);
+    this.comparison.draw(this.sent, this.states[this.states.length - 1], this.whole);
     this.log.draw(this.sent);
     this.#showPicked();
   }
@@ -142,6 +184,7 @@ class MergeTree extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new MergeTree(context);
     return () => lab.stop();

@@ -3,12 +3,14 @@
 import numpy as np
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
+from flashlib.widgets.lab import Lab
 from flashlib.widgets.merge_tree import figure
 from flashlib.widgets.merge_tree.checks import check_cuts, check_moves, check_order, check_row, check_values
 from flashlib.widgets.merge_tree.numbers import differences, grow, moves_of, pack, roots_of, spread, whole_row
 from flashlib.widgets.merge_tree.words import describe, explain
-from flashlib.widgets.widget import Widget, script, style
+from flashlib.widgets.widget import script, style
 
 SHOWN, KEPT = 4, 50  # of the orders tried
 SEEDS, TRIES = 10**6, 64  # of random orders
@@ -16,7 +18,7 @@ X = (0.3, 1.7, -0.6, 2.2, 0.9, -1.4, 1.1, 0.1)
 X_VALUES = ((1.0, 0.2), (-0.5, 0.8), (0.3, -1.1), (1.6, 0.4), (-0.9, 0.7), (0.6, -0.3), (0.1, 1.2), (-1.2, 0.5))
 
 
-class MergeTree(Widget):
+class MergeTree(Lab):
     """Cut a row of scores x, (N,), with values V, (N, d), anywhere; merge the States of its parts in any order.
 
     x: 2 to 16 numbers, finite or -inf; default: eight. V: finite, d from 1 to 4; default: two numbers a score.
@@ -26,7 +28,7 @@ class MergeTree(Widget):
     the identity as one more leaf; nodes are numbered as they come, first the parts, then one for each move.
     """
 
-    _esm = script(*(f"merge_tree/{name}.js" for name in ("card", "row", "tree", "panels", "merge_tree")))
+    _esm = script("merge_tree/merge_tree.js")
     _css = style("merge_tree/merge_tree.css")
 
     cuts = traitlets.List().tag(sync=True)
@@ -36,42 +38,29 @@ class MergeTree(Widget):
     result = traitlets.Dict().tag(sync=True)
 
     def __init__(self, x=None, V=None, cuts=None, order=""):
+        super().__init__({"cuts": cuts, "moves": [], "order": order}, x=x, V=V)
+
+    def _take(self, x, V):
         self._tried, self._seed = {}, 0  # the root of each order so far, by its tree
-        try:
-            self._x = check_row(X if x is None else x)
-            N = len(self._x)
-            self._V = check_values(_values(x, N) if V is None else V, N)
-            cuts = {N * k // 4 for k in (1, 2, 3)} - {0} if cuts is None else check_cuts(cuts, N)
-            self._whole = whole_row(self._x, self._V)
-            result = self._computed(**self._preset(sorted(cuts), order, identities=0))
-        except (TypeError, ValueError) as problem:
-            super().__init__(problem=f"{problem}.")
-            return
-        super().__init__(**result["setting"], result=result)
-        self.observe(self._changed, names=list(result["setting"]))
+        self._x = check_row(X if x is None else x)
+        N = len(self._x)
+        self._V = check_values(_values(x, N) if V is None else V, N)
+        self._whole = whole_row(self._x, self._V)
 
-    def _changed(self, change):
-        """Grow the tree that is asked for; where that fails, say why and go back to the one that is shown."""
-        shown = self.result["setting"]
-        wanted = {name: getattr(self, name) for name in shown}
-        if wanted == shown:
-            return
-        self.refused = ""  # so that the same sentence a second time is an answer too
-        try:
-            result, refused = self._computed(**self._completed(wanted, shown)), ""
-        except (TypeError, ValueError) as problem:
-            result, refused = self.result, f"{problem}."
-        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is left to compute then
-            self.result, self.refused = result, refused
-            for name, value in result["setting"].items():
-                setattr(self, name, value)
+    def _checked(self, name, value):
+        N = len(self._x)
+        if name == "cuts":
+            return check_cuts(sorted({N * k // 4 for k in (1, 2, 3)} - {0}) if value is None else value, N)
+        if name == "order":
+            check_order(value)
+        return value
 
-    def _completed(self, wanted, shown):
-        """Return the cuts, moves and order that follow from what was changed."""
-        cuts = check_cuts(wanted["cuts"], len(self._x))
-        if wanted["moves"] != shown["moves"]:
-            return {**wanted, "cuts": cuts, "order": ""}
-        return self._preset(cuts, wanted["order"], identities=wanted["moves"].count([]))
+    def _computed(self, setting):
+        """Return the tree that is asked for; unless moves were changed, they follow from cuts and order."""
+        cuts, moves, order = setting.values()
+        if moves != self._setting.get("moves", []):
+            return self._grown(cuts, moves, order="")
+        return self._grown(**self._preset(cuts, order, identities=moves.count([])))
 
     def _preset(self, cuts, order, identities):
         """Return the setting that merges all in an order, a fresh one where that is random, or nothing for ""."""
@@ -94,7 +83,7 @@ class MergeTree(Widget):
                 return seed
         return seeds[0]
 
-    def _computed(self, cuts, moves, order):
+    def _grown(self, cuts, moves, order):
         """Return what the page shows: numbers as float64 in a buffer, since JSON has no inf and no NaN."""
         moves = check_moves(moves, len(cuts) + 1)
         self._nodes = nodes = grow(self._x, self._V, cuts, moves)
@@ -126,7 +115,7 @@ class MergeTree(Widget):
         found = differences(a, b, self._V.shape[1])
         return max(found[name] for name in "mlO")
 
-    def figure(self):
+    def figure(self) -> Picture:
         """Return a picture of the tree. What is not merged yet is merged from left to right there."""
         return figure.draw(self._x, self._V, self.cuts, self.moves, self.plain_mean)
 

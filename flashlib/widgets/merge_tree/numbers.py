@@ -24,7 +24,7 @@ class Node(NamedTuple):
 
 
 @np.errstate(over="ignore")  # a difference beyond fp64 is -inf, and its exponential 0, as it should be
-def grow(x, V, cuts, moves):
+def grow(x: np.ndarray, V: np.ndarray, cuts: list[int], moves: list[list[int]]) -> list[Node]:
     """Return the Nodes of a tree: a leaf for each part of x (N,) and V (N, d), then one for each move.
 
     A move is [], the identity as one more leaf, or [a, b], two nodes that are merged; see `check_moves`.
@@ -35,14 +35,14 @@ def grow(x, V, cuts, moves):
     nodes = [_part(x, V, start, stop, column) for column, (start, stop) in enumerate(parts)]
     for move in moves:
         if move:
-            nodes.append(_merged(*move, nodes, last, f"merge {len(nodes) - leaves + 1}"))
+            nodes.append(_merged(*move, nodes, last, f"merge {len(nodes) - leaves + 1}"))  # type: ignore[call-arg]
         else:
             nodes.append(_leaf("identity", (), IDENTITY, V.shape[1], leaves))
             leaves += 1
     return nodes
 
 
-def moves_of(order, seed, parts, identities):
+def moves_of(order: str, seed: int | None, parts: int, identities: int) -> list[list[int]]:
     """Return the moves that merge so many parts and so many identities, in one of the ORDERS."""
     leaves = parts + identities
     roots, pairs = list(range(leaves)), []
@@ -65,30 +65,30 @@ def moves_of(order, seed, parts, identities):
     return [[]] * identities + pairs
 
 
-def roots_of(nodes):
+def roots_of(nodes: list[Node]) -> list[int]:
     """Return the ids of the nodes without a parent."""
     children = {child for node in nodes for child in node.children}
     return [k for k in range(len(nodes)) if k not in children]
 
 
 @np.errstate(over="ignore")
-def whole_row(x, V):
+def whole_row(x: np.ndarray, V: np.ndarray) -> Node:
     """Return the leaf that is the whole row, computed at once."""
     return _part(x, V, 0, len(x), 0)
 
 
-def output(state, d):
+def output(state: State, d: int) -> np.ndarray:
     """Return O = O_acc / l, (d,); 0 where there is nothing to attend to."""
     return np.broadcast_to(state.O_acc / state.l if state.l else 0.0, d)
 
 
-def pack(node, d):
+def pack(node: Node, d: int) -> np.ndarray:
     """Return the numbers of a node, (3 d + 4,): m, l, O_acc, O, O by the plain mean, alpha_a, alpha_b."""
     O_acc, alphas = np.broadcast_to(node.state.O_acc, d), node.alphas or (np.nan, np.nan)
     return np.concatenate([[node.state.m, node.state.l], O_acc, output(node.state, d), node.plain, alphas])
 
 
-def differences(node, whole, d):
+def differences(node: Node, whole: Node, d: int) -> dict[str, float]:
     """Return the largest differences of m, l, O, and O by the plain mean, between a node and `whole`."""
     return {
         "m": _difference(node.state.m, whole.state.m),
@@ -98,7 +98,7 @@ def differences(node, whole, d):
     }
 
 
-def spread(rows, d):
+def spread(rows: list[np.ndarray], d: int) -> float:
     """Return the largest differences of m, l and O between any two rows of `pack`."""
     if not rows:
         return 0.0

@@ -1,7 +1,17 @@
 // What stands beside the tree of MergeTree: is it right, how a node came about, and the trees so far.
 
+/** @import { Numbers, Result } from "./types.js" */
+import { disclosure } from "../shared/controls.js";
+import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { show, valuesOf } from "./card.js";
+
 const COMPARED = ["m", "l", "O", "plain"];
 
+/**
+ * @param {number} difference
+ * @param {boolean} [wrong]
+ */
 function inWords(difference, wrong) {
   if (difference === 0) return "equal to the last bit";
   return wrong ? `✕ wrong by ${number(difference)}` : `${number(difference)}, rounding`;
@@ -13,7 +23,7 @@ const headings = (names) => {
 };
 
 /** The root of the tree beside the whole row, and by how much they differ. */
-class Comparison {
+export class Comparison {
   constructor() {
     this.rows = COMPARED.map((name) => this.#row(name));
     const names = ["", "root", "whole row", "difference"];
@@ -29,20 +39,25 @@ class Comparison {
     return { name, element, cells };
   }
 
-  /** root: the numbers of the one root, or null while there are more. */
-  draw({ differences, roots }, root, whole) {
+  /**
+   * last: the numbers of the last node, which is the root once there is one.
+   * @param {Result} result
+   * @param {Numbers} last
+   * @param {Numbers} whole
+   */
+  draw({ differences, roots }, last, whole) {
     for (const { name, cells } of this.rows) {
       const [ours, all, difference] = cells;
-      show(ours, root ? valuesOf(root, name) : []);
+      show(ours, differences ? valuesOf(last, name) : []);
       show(all, valuesOf(whole, name === "plain" ? "O" : name));
-      setText(difference, root ? inWords(differences[name], name === "plain") : "");
+      setText(difference, differences ? inWords(differences[name], name === "plain") : "");
     }
-    if (!root) setText(this.rows[0].cells[2], `${roots.length} nodes left to merge`);
+    if (!differences) setText(this.rows[0].cells[2], `${roots.length} nodes left to merge`);
   }
 }
 
 /** How a node came about: the last one, or the one that is looked at. */
-class Account {
+export class Account {
   constructor() {
     this.title = h("h3");
     this.lines = h("p", { class: "flash-merge-words" });
@@ -56,6 +71,11 @@ class Account {
     );
   }
 
+  /**
+   * @param {string} title
+   * @param {string} text
+   * @param {string} hint
+   */
   draw(title, text, hint) {
     setText(this.title, title);
     setText(this.hint, hint);
@@ -66,7 +86,7 @@ class Account {
 }
 
 /** The trees with one root so far, and by how much the newest differ from the whole row. */
-class Log {
+export class Log {
   constructor() {
     this.count = h("h3");
     this.note = h("p", { class: "flash-note" });
@@ -77,6 +97,7 @@ class Log {
     this.element = h("section", { class: name }, h("header", {}, this.count, open), this.note, table);
   }
 
+  /** @param {Result} result */
   draw({ tried, count, spread }) {
     this.element.hidden = count === 0;
     const rows = tried.map(([order, tree, difference]) => {
@@ -90,7 +111,7 @@ class Log {
   }
 }
 
-function legend() {
+export function legend() {
   const mark = (name) => h("i", { class: `flash-merge-key flash-merge-key-${name}` });
   const key = (names, ...words) => h("span", {}, names.split(" ").map(mark), h("span", {}, words));
   return div(

@@ -1,8 +1,22 @@
 // The row of MergeTree: the scores and their values, with the cuts between them. `cut` is called with a place.
 
+/** @import { Colours } from "../shared/colours.js" */
+import { div, h, setText, symbol } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { brief } from "./card.js";
+
 const LABELS = 24; // px, the names at the left
 
-class Row {
+export class Row {
+  /** @type {number} */
+  width;
+
+  /**
+   * @param {number} N
+   * @param {number} d
+   * @param {Float64Array} numbers
+   * @param {(at: number) => void} cut
+   */
   constructor(N, d, numbers, cut) {
     this.N = N;
     this.ends = {}; // where it ends, small or not
@@ -35,12 +49,18 @@ class Row {
     return LABELS + this.N * (this.N > 12 ? 35 : 42);
   }
 
-  /** The middle of the scores [start, stop), in px. */
+  /**
+   * The middle of the scores [start, stop), in px.
+   * @param {number[]} range
+   */
   middle([start, stop]) {
     return LABELS + ((this.width - LABELS) * (start + stop)) / 2 / this.N;
   }
 
-  /** Colour scores by their size among the scores, values among the values. */
+  /**
+   * Colour scores by their size among the scores, values among the values.
+   * @param {Colours} colour
+   */
   paint(colour) {
     const sizes = (cells) => cells.map(({ value }) => (Number.isFinite(value) ? Math.abs(value) : 0));
     const peakOf = (scores) => Math.max(...sizes(this.cells.filter(({ line }) => !line === scores)));
@@ -55,7 +75,10 @@ class Row {
     this.cuts.forEach((button, k) => button.setAttribute("aria-pressed", cuts.includes(k + 1)));
   }
 
-  /** Lay it out in so many px; return where it ends. */
+  /**
+   * Lay it out in so many px; return where it ends.
+   * @param {number} width
+   */
   lay(width) {
     this.width = width;
     this.element.style.width = `${width}px`;

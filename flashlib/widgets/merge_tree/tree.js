@@ -1,5 +1,12 @@
 // The tree that grows under the row of MergeTree. Columns and levels are Python's, pixels are of this page.
 
+/** @import { Node as Sent, Numbers, Result } from "./types.js" */
+import { div, svg } from "../shared/elements.js";
+import { Motion, motionTime } from "../shared/motion.js";
+import { number } from "../shared/numbers.js";
+import { brief, Card } from "./card.js";
+import { Row } from "./row.js";
+
 const LEAST = 58; // px, of a column
 const FROM_ROW = 20; // px, between the row and the leaves
 const HIGHEST = 520; // px, of cards with all their numbers, were each merge a level of its own
@@ -7,16 +14,32 @@ const HIGHEST = 520; // px, of cards with all their numbers, were each merge a l
 /** The size of the cards, and what there is room for on them: "full", "wide" or "narrow". */
 function sizeOf(column, leaves, d, plain) {
   const width = Math.min(176, column - 4);
-  const full = { kind: "full", width, height: 54 + 16 * (2 + plain) * Math.ceil(d / 2), gap: 26 };
+  const full = { kind: "full", width, height: 54 + 16 * (plain ? 3 : 2) * Math.ceil(d / 2), gap: 26 };
   if (column >= (d > 1 ? 132 : 110) && leaves * (full.height + full.gap) <= HIGHEST) return full;
   if (column >= 118) return { kind: "wide", width, height: 44, gap: 24 };
   return { kind: "narrow", width, height: 44, gap: 20 };
 }
 
 /** The row with its cuts, and a card for each node. `cut` is called with a place, `pick` and `look` with a node. */
-class Tree {
+export class Tree {
+  /** @type {Result} */
+  sent;
+  /** @type {boolean} */
+  plain;
+  /** @type {number | undefined} */
+  room;
+
+  /**
+   * @param {Result} sent
+   * @param {Float64Array} numbers
+   * @param {{ cut: (at: number) => void, pick: (k: number) => void, look: (k: number | null) => void }} heard
+   */
   constructor({ N, d }, numbers, { cut, pick, look }) {
-    Object.assign(this, { d, heard: { pick, look }, cards: [], motion: new Motion() });
+    this.d = d;
+    this.heard = { pick, look };
+    /** @type {Card[]} */
+    this.cards = [];
+    this.motion = new Motion();
     this.row = new Row(N, d, numbers, cut);
     this.edges = svg("svg", { class: "flash-merge-edges", "aria-hidden": "true" });
     this.stage = div("flash-merge-stage", this.edges, this.row.element);
@@ -25,9 +48,15 @@ class Tree {
     this.resized.observe(this.element);
   }
 
+  /**
+   * @param {Result} sent
+   * @param {Numbers[]} states
+   * @param {boolean} plain
+   */
   draw(sent, states, plain) {
     const before = this.sent;
-    Object.assign(this, { sent, plain });
+    this.sent = sent;
+    this.plain = plain;
     const { nodes, roots, setting } = sent;
     this.row.draw(setting.cuts);
     while (this.cards.length < nodes.length) this.#add(this.cards.length);
@@ -54,7 +83,10 @@ class Tree {
     this.stage.append(...card.alphas, card.element);
   }
 
-  /** Only a node without a parent can be picked. */
+  /**
+   * Only a node without a parent can be picked.
+   * @param {number | null} picked
+   */
   showPicked(picked) {
     this.stage.classList.toggle("flash-merge-picking", picked !== null);
     this.cards.forEach(({ element }, k) => {
@@ -72,6 +104,10 @@ class Tree {
     this.stage.dataset.size = size.kind;
     const parts = (stage * (setting.cuts.length + 1)) / leaves;
     const rowEnd = this.row.lay(Math.min(stage, Math.max(parts, this.row.least)));
+    /**
+     * @param {Sent} node
+     * @returns {[x: number, y: number]}
+     */
     const at = ([, , , [column, level]]) => [
       ((column + 0.5) * stage) / leaves,
       rowEnd + FROM_ROW + level * (size.height + size.gap),

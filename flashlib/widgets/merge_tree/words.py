@@ -3,10 +3,10 @@
 import numpy as np
 
 from flashlib.pictures.numbers import number
-from flashlib.widgets.merge_tree.numbers import output
+from flashlib.widgets.merge_tree.numbers import Node, output
 
 
-def explain(nodes, moves):
+def explain(nodes: list[Node], moves: list[list[int]]) -> str:
     """Return what the last move did, in words and with its numbers."""
     if moves:
         return describe(nodes[-1], nodes)
@@ -15,7 +15,7 @@ def explain(nodes, moves):
     return f"{len(nodes)} parts, each with a State of its own. Merge them in any order, or cut the row elsewhere."
 
 
-def describe(node, nodes):
+def describe(node: Node, nodes: list[Node]) -> str:
     """Return how the State of a node came about, line by line and with its numbers."""
     state, d = node.state, len(node.plain)
     if node.name == "identity":

@@ -11,7 +11,7 @@ TOP, HEIGHT = 56, 160  # pixels, of a chart
 PENDING = {"edge": INK, "dotted": True}
 
 
-def draw(known, at, rescale) -> Picture:
+def draw(known: dict[str, np.ndarray], at: int, rescale: bool) -> Picture:
     """Draw what `scan` found after the score `at`: the scores and m, the terms of l, and l over the scan."""
     m, l, wrong = (number(known[name][at]) for name in ("m", "l", "l_wrong"))
     words = f"Score {at + 1} of {len(known['x'])}: m = {m}, l = {l}, without the rescale {wrong}"

@@ -1,6 +1,7 @@
 """What OnlineSoftmaxLab shows: a row of scores, read and checked, and the scan over it."""
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ ROWS = ("x", *SCANNED, "p", "kept", "error", "l_wrong", "error_wrong", "weight",
 ACCEPTED = f"accepted are 1 to {MAX_N} numbers, finite or -inf, e.g. 1, 3, 2, -inf"
 
 
-def examples():
+def examples() -> dict[str, np.ndarray]:
     """Return rows that show much, by name."""
     rng = np.random.default_rng(0)
     return {
@@ -25,7 +26,7 @@ def examples():
     }
 
 
-def check_row(x):
+def check_row(x: object) -> np.ndarray:
     """Return x as a new fp64 array (N,); raise TypeError or ValueError unless it is a row that can be shown."""
     if not isinstance(x, list | tuple | np.ndarray):
         raise TypeError(f"x is a {type(x).__name__}; pass a list, a tuple or a NumPy array: {ACCEPTED}")
@@ -48,7 +49,7 @@ def check_row(x):
     return row
 
 
-def read(text):
+def read(text: str) -> np.ndarray:
     """Return the numbers in a text, between commas or spaces, as a row (N,); raise ValueError for another word."""
     words = text.replace("−", "-").replace("∞", "inf").replace(",", " ").split()
     if len(words) > MAX_N:
@@ -63,12 +64,12 @@ def read(text):
     return check_row(row)
 
 
-def write(row):
+def write(row: np.ndarray) -> str:
     """Return the text that `read` reads as this row, to the last bit."""
     return ", ".join(repr(float(x_j)).removesuffix(".0") for x_j in row)
 
 
-def scan(x):
+def scan(x: np.ndarray) -> dict[str, Any]:
     """Return what is known after each score of x (N,): arrays (N,) by the names in ROWS, and two more.
 
     p: exp(x_j - m), as it was added; kept: alpha * l_old; l_wrong: the sum of p, which nothing rescaled; error,

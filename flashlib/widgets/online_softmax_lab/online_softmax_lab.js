@@ -1,7 +1,38 @@
 // OnlineSoftmaxLab: plays the scan that Python computed. Each score takes two positions, "rescale" and "add"; the
 // last one, "end", shows the weights. The scan without the rescale was sent too: that switch does not ask Python.
 
+/** @import { Phase, Scan, Sent, Traits } from "./types.js" */
+import { toggle } from "../shared/controls.js";
+import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { float64, number } from "../shared/numbers.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { isRescaled, Scores, Terms } from "./charts.js";
+import { Sum } from "./sum.js";
+import { formula, Update } from "./update.js";
+import { legend, sentences } from "./words.js";
+
+/** @extends {Widget<Traits>} */
 class OnlineLab extends Widget {
+  /** @type {Scan} */
+  scan;
+  /** @type {Record<string, number>} */
+  total;
+  /** @type {Scores} */
+  scores;
+  /** @type {Terms} */
+  terms;
+  /** @type {Sum} */
+  sum;
+  /** @type {Update} */
+  update;
+  /** @type {HTMLElement} */
+  title;
+  /** @type {HTMLElement} */
+  note;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "online", "online softmax, score by score");
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
@@ -62,10 +93,12 @@ class OnlineLab extends Widget {
     if (!this.off) this.model.save_changes();
   }
 
+  /** @param {Sent} sent */
   load({ N, rows, text, weight, weight_wrong, buffer }) {
     const numbers = float64(buffer);
-    const scan = (this.scan = { N, terms: numbers.subarray(rows.length * N) });
-    rows.forEach((name, k) => (scan[name] = numbers.subarray(k * N, (k + 1) * N)));
+    const named = Object.fromEntries(rows.map((name, k) => [name, numbers.subarray(k * N, (k + 1) * N)]));
+    const scan = /** @type {Scan} */ ({ N, terms: numbers.subarray(rows.length * N), ...named });
+    this.scan = scan;
     this.total = { true: weight, false: weight_wrong };
     if (this.typed.value === this.filled) this.typed.value = this.filled = text; // else it was typed on meanwhile
     this.scores = new Scores(scan);
@@ -73,7 +106,7 @@ class OnlineLab extends Widget {
     this.sum = new Sum(scan);
     this.update = new Update(scan);
     this.body.replaceChildren(this.#charts(), this.update.element);
-    this.root.dataset.n = N;
+    this.root.dataset.n = String(N);
     this.fit();
     this.transport.reset(2 * N);
     this.transport.mark([...scan.m.keys()].filter((j) => isRescaled(scan, j)).map((j) => 2 * j));
@@ -104,7 +137,7 @@ class OnlineLab extends Widget {
     const lines = Math.ceil(1250 / Math.max(this.sentence.clientWidth, 250));
     this.root.classList.toggle("flash-online-tight", column < 34);
     this.root.classList.toggle("flash-online-narrow", column < 20);
-    this.sentence.parentElement.style.setProperty("--lines", lines);
+    this.sentence.parentElement?.style.setProperty("--lines", lines);
   }
 
   paint() {} // all colours are in the style sheet
@@ -114,6 +147,7 @@ class OnlineLab extends Widget {
     const { N } = this.scan;
     const { position } = this.transport;
     const rescale = this.model.get("rescale");
+    /** @type {Phase} */
     const phase = position === 2 * N ? "end" : position % 2 ? "add" : "rescale";
     const j = Math.min(N - 1, Math.floor(position / 2));
     this.motion.begin(this.transport.motion);
@@ -140,6 +174,7 @@ class OnlineLab extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new OnlineLab(context);
     return () => lab.stop();

@@ -1,6 +1,13 @@
 // l as a bar: the terms one after another. Where m grows it shrinks, from the dashed outline of what it was.
 
-class Sum {
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Phase, Scan } from "./types.js" */
+import { div, h, note, setText, symbol } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { become, compact, factor, isRescaled, measure, percent } from "./charts.js";
+
+export class Sum {
+  /** @param {Scan} scan */
   constructor(scan) {
     this.scan = scan;
     this.largest = { true: Math.max(...scan.l) || 1, false: scan.l_wrong[scan.N - 1] || 1 };
@@ -23,6 +30,12 @@ class Sum {
     this.beside = h("span", {}, this.label, this.reference);
   }
 
+  /**
+   * @param {number} j
+   * @param {Phase} phase
+   * @param {boolean} rescale
+   * @param {Motion} motion
+   */
   draw(j, phase, rescale, motion) {
     const { l_old, kept, p, l, l_wrong } = this.scan;
     const right = phase === "rescale" ? kept[j] : l[j];
@@ -53,7 +66,8 @@ class Sum {
   /** The terms after score j side by side; alpha changes all of them alike. */
   #drawPieces(j) {
     const { N, terms, l } = this.scan;
-    this.pieces.forEach((piece, k) => (piece.style.flexGrow = j < 0 ? 0 : (100 * terms[j * N + k]) / (l[j] || 1)));
+    const grow = (k) => (j < 0 ? 0 : (100 * terms[j * N + k]) / (l[j] || 1));
+    this.pieces.forEach((piece, k) => (piece.style.flexGrow = String(grow(k))));
   }
 
   /** What is done to l now, below the place in the bar where it shows. */

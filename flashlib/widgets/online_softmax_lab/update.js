@@ -1,9 +1,19 @@
 // The update of m and l in numbers: alpha large, the equation, and how wrong l is.
 
-/** Words with the names among them set as symbols: names stand between bars, as in "l = |alpha| · |l_old|". */
-const formula = (text) => text.split("|").map((part, k) => (k % 2 ? symbol(part) : part));
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Phase, Scan } from "./types.js" */
+import { div, h, setSentence, setText, svg, symbol } from "../shared/elements.js";
+import { exact, inBrackets, number, short } from "../shared/numbers.js";
+import { compact, isRescaled, percent, ROOM } from "./charts.js";
 
-class Update {
+/**
+ * Words with the names among them set as symbols: names stand between bars, as in "l = |alpha| · |l_old|".
+ * @param {string} text
+ */
+export const formula = (text) => text.split("|").map((part, k) => (k % 2 ? symbol(part) : part));
+
+export class Update {
+  /** @param {Scan} scan */
   constructor(scan) {
     this.scan = scan;
     const names = ["m_old", "m", "l_old", "l"];
@@ -26,6 +36,12 @@ class Update {
     this.element = h("section", { class: name }, h("header", {}, this.title), div("flash-online-parts", parts));
   }
 
+  /**
+   * @param {number} j
+   * @param {Phase} phase
+   * @param {boolean} rescale
+   * @param {Motion} motion
+   */
   draw(j, phase, rescale, motion) {
     if (phase === "end") this.#drawDivision((rescale ? this.scan.l : this.scan.l_wrong)[j]);
     else this.#drawAlpha(j, phase, rescale, motion);
@@ -102,6 +118,7 @@ class Update {
 
 /** The relative error of l, as a number, and as a curve where nothing is rescaled: else it is flat. */
 class ErrorCurve {
+  /** @param {Scan} scan */
   constructor(scan) {
     this.scan = scan;
     this.peak = Math.max(...scan.error_wrong);
@@ -117,7 +134,11 @@ class ErrorCurve {
     this.element = div("flash-online-error", line, curve);
   }
 
-  /** Draw the error as far as score j, -1 for the start. */
+  /**
+   * Draw the error as far as score j, -1 for the start.
+   * @param {number} j
+   * @param {boolean} rescale
+   */
   draw(j, rescale) {
     const { N } = this.scan;
     const errors = rescale ? this.scan.error : this.scan.error_wrong;

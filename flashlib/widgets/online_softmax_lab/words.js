@@ -1,7 +1,16 @@
 // What OnlineSoftmaxLab says: a sentence for each position, and what the marks mean.
 
-/** What happens at score j, in words, by phase. */
-function sentences({ x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong }, j, sum) {
+/** @import { Scan } from "./types.js" */
+import { div, h, symbol } from "../shared/elements.js";
+import { inBrackets, number } from "../shared/numbers.js";
+
+/**
+ * What happens at score j, in words, by phase.
+ * @param {Scan} scan
+ * @param {number} j
+ * @param {Record<string, number>} sum
+ */
+export function sentences({ x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong }, j, sum) {
   const masked = `Score ${j + 1} is −∞: it has weight 0 and changes nothing`;
   const old = j ? l_wrong[j - 1] : 0;
   return {
@@ -36,7 +45,7 @@ function sentences({ x, m_old, m, alpha, l_old, kept, p, l, l_wrong, error_wrong
   };
 }
 
-function legend() {
+export function legend() {
   const swatch = (name) => h("i", { class: `flash-online-swatch flash-online-${name}` });
   const mark = (name, text, when) => h("span", { "data-when": when }, swatch(name), h("span", {}, text));
   return div(

@@ -23,7 +23,7 @@ HEADERS = {  # and where each column begins
 NOWHERE = 0.2  # the share of INK where the format has no numbers
 
 
-def draw(result) -> Picture:
+def draw(result: dict) -> Picture:
     """Return a Picture of the result of an OverflowLab."""
     n = result["n"]
     numbers = np.frombuffer(result["buffer"], "<f8")

@@ -3,7 +3,7 @@
 All that is shown is computed in the format itself. What it is compared with is computed in decimals of 40 digits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from functools import cache, partial
 from math import ceil, floor, isinf, isnan, log, log10, nan
@@ -19,7 +19,7 @@ WEIGHTS = ("naive", "safe")
 COLUMNS = ("x", "e", "naive", "shifted", "e_safe", "safe", "exact")
 
 
-def tidy(text) -> str:
+def tidy(text: str) -> str:
     """Return a number's text with true minus signs and exponents without padding."""
     mantissa, e, exponent = text.lower().partition("e")
     return (mantissa + (f"e{int(exponent)}" if e else "")).replace("-", "−")
@@ -38,26 +38,24 @@ class Format(NamedTuple):
     eps: float
 
     @property
-    def smallest(self):
+    def smallest(self) -> float:
         """The smallest positive number."""
         return self.normal * self.eps
 
-    def nearest(self, x) -> float:
+    def nearest(self, x: float) -> float:
         return self.array([x]).tolist()[0] + 0.0  # no -0
 
-    def neighbour(self, x, towards) -> float:
+    def neighbour(self, x: float, towards: float) -> float:
         return self.lib.nextafter(self.array([x]), self.array([towards])).tolist()[0] + 0.0
 
-    def text(self, x) -> str:
+    def text(self, x: float) -> str:
         """Return x with all digits that tell it from its neighbours."""
         return tidy(repr(x).removesuffix(".0") if self.dtype == "float64" else f"{x:.9g}")
 
 
 @cache
-def format_of(dtype) -> Format:
-    """Return the Format of a dtype's name; raise ValueError for another name, or if its library is missing."""
-    if dtype not in NAMES:
-        raise ValueError(f"dtype is {dtype!r}; accepted are {', '.join(NAMES)}")
+def format_of(dtype: str) -> Format:
+    """Return the Format of a dtype of NAMES; raise ValueError if its library is missing."""
     if dtype != "bfloat16":
         info = np.finfo(dtype)
         limits = (float(info.max), float(info.smallest_normal), float(info.eps))
@@ -97,7 +95,7 @@ class Row(NamedTuple):
     copies: int
 
 
-def compute(f, x, offsets, copies) -> Row:
+def compute(f: Format, x: float, offsets: Sequence[float], copies: int) -> Row:
     """Return what softmax makes of the scores x + offsets, `copies` times over, in the Format f."""
     with np.errstate(all="ignore"):
         scores = f.array([x]) + f.array(offsets)  # (n,)
@@ -116,23 +114,23 @@ def compute(f, x, offsets, copies) -> Row:
     return Row(scores, e, naive, shifted, e_safe, safe, exact, m, l, l_safe, m + float(EXACT.ln(total)), copies)
 
 
-def error(weights, exact) -> float:
+def error(weights: Sequence[float], exact: Sequence[float]) -> float:
     """Return the largest difference of two rows of weights, as a fraction of the largest weight; NaN if one is."""
     differences = [abs(p - q) for p, q in zip(weights, exact, strict=True)]
     return nan if any(map(isnan, differences)) else max(differences) / max(exact)
 
 
-def digits(f, error) -> int:
+def digits(f: Format, error: float) -> int:
     """Return to how many digits an error leaves a weight right; at most those of the format."""
     return floor(-log10(max(error, f.eps)))
 
 
-def is_right(f, error) -> bool:
+def is_right(f: Format, error: float) -> bool:
     """Say whether rounding explains an error: each weight is rounded four times, by eps / 2 at most."""
     return error <= 4 * f.eps
 
 
-def marks(f, row) -> dict:
+def marks(f: Format, row: Row) -> dict:
     """Return for each column and sum the words that mark its numbers, "" for a number without one."""
 
     def term(e):
@@ -152,7 +150,7 @@ def marks(f, row) -> dict:
 # ---- where it breaks
 
 
-def x_range(f, offsets) -> list:
+def x_range(f: Format, offsets: Sequence[float]) -> list:
     """Return the x, [low, high], between which all happens, and some more on either side: two whole numbers."""
     low, high = log(f.smallest) - max(offsets), log(f.largest) - max(offsets)
     more = (high - low) / 10
@@ -160,7 +158,7 @@ def x_range(f, offsets) -> list:
 
 
 @cache
-def thresholds(f, offsets, copies) -> dict:
+def thresholds(f: Format, offsets: Sequence[float], copies: int) -> dict:
     """Return the last x, seen from the middle, at which l is positive, l is finite, and every exp is finite."""
     low, high = x_range(f, offsets)
 

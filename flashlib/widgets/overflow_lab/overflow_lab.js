@@ -1,5 +1,13 @@
 // OverflowLab: what exp, the sum and the two softmaxes become in a floating-point format, as Python computed it.
 
+/** @import { Result, Traits } from "./types.js" */
+import { choice, slider } from "../shared/controls.js";
+import { div, h, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { float64 } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Axis, marksLegend } from "./picture.js";
+import { COLUMNS, put, Table } from "./table.js";
+
 const REST = ["m", "l", "l_safe", "naive_total", "safe_total", "log_l", "log_l_safe"];
 const DTYPES = [
   ["float16", "fp16", "float16: 5 bits of exponent, 10 of fraction"],
@@ -13,13 +21,31 @@ const THRESHOLDS = [
   ["terms", "exp finite to", "go to the highest x with every exp(x_j) finite"],
 ];
 
+/** @extends {Widget<Traits>} */
 class OverflowLab extends Widget {
+  /** @type {Result} */
+  sent;
+  /** @type {Record<string, any>} */
+  columns;
+  /** @type {Axis} */
+  axis;
+  /** @type {Table} */
+  table;
+  /** @type {number} */
+  drawTime;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "overflow", "Where softmax overflows and underflows");
     this.dtype = choice("dtype", "dtype", DTYPES, (dtype) => this.ask({ dtype }));
     this.copies = slider("copies", "copies of the row, in powers of two", (k) => this.ask({ copies: 2 ** k }));
-    this.copied = this.copies.element.querySelector("output");
+    this.copied = /** @type {HTMLOutputElement} */ (this.copies.element.querySelector("output"));
     this.words = ["naive", "safe"].map((name) => h("p", { "data-name": name }));
+    this.x = h("b", {});
+    this.neighbours = ["previous", "next"].map((name, k) =>
+      this.#button(`flash-overflow-${name}`, () => this.ask({ x: this.sent.neighbours[k][0] })),
+    );
+    this.thresholds = THRESHOLDS.map(([name, text, title]) => this.#threshold(name, text, title));
     this.controls = this.#controls();
     this.range = this.#range();
     this.start("result", { ArrowLeft: () => this.#step(0), ArrowRight: () => this.#step(1) });
@@ -29,21 +55,19 @@ class OverflowLab extends Widget {
 
   /** x in steps, and the places to go to. */
   #controls() {
-    this.x = h("b", {});
-    this.neighbours = ["previous", "next"].map((name, k) =>
-      this.#button(`flash-overflow-${name}`, () => this.ask({ x: this.sent.neighbours[k][0] })),
-    );
-    this.thresholds = THRESHOLDS.map(([name, text, title]) => {
-      const button = this.#button("flash-overflow-jump", () => this.ask({ x: this.sent.thresholds[name][0] }));
-      button.append(h("span", {}, typeset(text)), h("b", {}));
-      Object.assign(button.dataset, { name, title });
-      return button;
-    });
     const [previous, next] = this.neighbours;
     const here = h("span", { class: "flash-overflow-x" }, symbol("x"), " = ", this.x);
     const stepper = h("span", { class: "flash-overflow-stepper" }, previous, here, next);
-    const jumps = h("span", { class: "flash-overflow-jumps" }, this.thresholds);
+    const jumps = h("span", { class: "flash-overflow-jumps" }, this.thresholds.map(({ button }) => button));
     return h("fieldset", { class: "flash-settings flash-overflow-controls" }, stepper, jumps);
+  }
+
+  #threshold(name, text, title) {
+    const button = this.#button("flash-overflow-jump", () => this.ask({ x: this.sent.thresholds[name][0] }));
+    const value = h("b", {});
+    button.append(h("span", {}, typeset(text)), value);
+    button.dataset.name = name;
+    return { name, title, button, value };
   }
 
   #range() {
@@ -66,6 +90,7 @@ class OverflowLab extends Widget {
     this.neighbours[k].click(); // which does nothing while the button is off
   }
 
+  /** @param {Result} sent */
   load(sent) {
     this.sent = sent;
     const numbers = float64(sent.buffer);
@@ -105,12 +130,13 @@ class OverflowLab extends Widget {
     this.drawTime = performance.now() - started; // ms
   }
 
+  /** @param {Result} sent */
   #drawControls({ asked, name, x, neighbours, range, step, most_copies, thresholds }) {
     this.dtype.show(asked.dtype);
     // What was asked last, which may not be answered yet: a slider must not jump back under the hand.
     const chosen = (name) => (this.off ? asked[name] : this.model.get(name));
     this.copies.show(Math.round(Math.log2(chosen("copies"))), [0, Math.floor(Math.log2(most_copies))]);
-    this.copied.textContent = chosen("copies");
+    setText(this.copied, String(chosen("copies")));
     put(this.copies.range, "aria-valuetext", String(chosen("copies")));
     setText(this.x, x[1]);
     const signs = ["◀", "▶"];
@@ -121,19 +147,20 @@ class OverflowLab extends Widget {
       put(button, "title", `${k ? "next" : "previous"} ${name} number (${k ? "right" : "left"} arrow)`);
       button.disabled = value < range[0] || value > range[1];
     }
-    for (const button of this.thresholds) {
-      const [value, text] = thresholds[button.dataset.name];
-      setText(button.lastChild, text);
-      put(button, "title", `${button.dataset.title}: ${text}`);
-      put(button, "aria-current", String(value === x[0]));
+    for (const { name: threshold, title, button, value } of this.thresholds) {
+      const [at, text] = thresholds[threshold];
+      setText(value, text);
+      put(button, "title", `${title}: ${text}`);
+      put(button, "aria-current", String(at === x[0]));
     }
-    Object.assign(this.range, { min: range[0], max: range[1], step });
-    if (chosen("x") === asked.x) this.range.value = x[0];
+    [this.range.min, this.range.max, this.range.step] = [...range, step].map(String);
+    if (chosen("x") === asked.x) this.range.value = String(x[0]);
     put(this.range, "aria-valuetext", `${x[1]} in ${name}`);
   }
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new OverflowLab(context);
     return () => lab.stop();

@@ -6,7 +6,8 @@ from numbers import Real
 import numpy as np
 import traitlets
 
-from flashlib.inputs import check_counts
+from flashlib.pictures.canvas import Picture
+from flashlib.widgets.lab import Lab
 from flashlib.widgets.overflow_lab import figure
 from flashlib.widgets.overflow_lab.numbers import (
     COLUMNS,
@@ -21,14 +22,15 @@ from flashlib.widgets.overflow_lab.numbers import (
     x_range,
 )
 from flashlib.widgets.overflow_lab.words import explain
-from flashlib.widgets.widget import Widget, script, style
+from flashlib.widgets.settings import one_of, whole
+from flashlib.widgets.widget import script, style
 
 MAX_OFFSETS = 16  # bars
 MAX_OFFSET = 1000  # fp16 and bf16 still have numbers close enough there
 MAX_SCORES = 65_536  # in the row
 
 
-class OverflowLab(Widget):
+class OverflowLab(Lab):
     """Show the naive and the safe softmax of the scores x + offsets in a dtype, and what overflows and underflows.
 
     x: a number, taken as the dtype's nearest one. dtype: float16, bfloat16 (which needs torch), float32 or
@@ -37,7 +39,7 @@ class OverflowLab(Widget):
     from Python or on the page, computes anew; an x out of the range of a new dtype is moved to its end.
     """
 
-    _esm = script("overflow_lab/table.js", "overflow_lab/picture.js", "overflow_lab/overflow_lab.js")
+    _esm = script("overflow_lab/overflow_lab.js")
     _css = style("overflow_lab/overflow_lab.css")
 
     x = traitlets.Float().tag(sync=True)  # as asked for; `result` has the dtype's nearest
@@ -47,55 +49,36 @@ class OverflowLab(Widget):
 
     def __init__(self, x=11.0, dtype="float16", offsets=(-2, -1, 0), copies=1):
         dtype = getattr(dtype, "__name__", str(dtype)).removeprefix("torch.")  # np.float16, torch.bfloat16
-        try:
-            self._offsets = _checked_offsets(offsets)
-            self._check(x, dtype, copies)
-        except (TypeError, ValueError) as problem:
-            super().__init__(problem=f"{problem}.")
-            return
-        asked = {"x": float(x), "dtype": dtype, "copies": int(copies)}
-        super().__init__(**asked, result=self._computed(**asked))
-        self.observe(self._compute, names=list(asked))
+        super().__init__({"x": x, "dtype": dtype, "copies": copies}, offsets=offsets)
 
-    def _check(self, x, dtype, copies):
-        """Raise TypeError or ValueError, in a sentence, for what cannot be computed."""
+    def _take(self, offsets):
+        self._offsets = _checked_offsets(offsets)
+        self._most_copies = MAX_SCORES // len(self._offsets)
+
+    def _checked(self, name, value):
+        if name == "dtype":
+            format_of(one_of(name, value, NAMES))  # which may not be installed
+        if name == "copies":
+            why = f": the row may have {MAX_SCORES} scores, and has {len(self._offsets)} offsets"
+            return whole(name, value, 1, self._most_copies, why)
+        return value
+
+    def _computed(self, setting):
+        x, dtype, copies = setting.values()
         low, high = x_range(format_of(dtype), self._offsets)
-        accepted = f"accepted for {dtype} are numbers from {low} to {high}"
+        if dtype != self._setting.get("dtype", dtype):
+            x = min(max(x, low), high)
+        accepted = f"pass a number from {low} to {high} for {dtype}"
         if isinstance(x, bool | np.bool_) or not isinstance(x, Real):
             raise TypeError(f"x is {x!r}; {accepted}")
         if not low <= x <= high:
             raise ValueError(f"x is {x}; {accepted}: further out nothing else happens")
-        check_counts(at_least=1, copies=copies)
-        if copies > self._most_copies:
-            raise ValueError(
-                f"copies is {copies}; accepted are whole numbers from 1 to {self._most_copies}, since the row may "
-                f"have {MAX_SCORES} scores and has {len(self._offsets)} offsets"
-            )
+        return self._shown(float(x), dtype, copies)
 
-    @property
-    def _most_copies(self):
-        return MAX_SCORES // len(self._offsets)
-
-    def _compute(self, change):
-        """Compute anew, or put back and refuse what was asked for."""
-        try:
-            low, high = x_range(format_of(self.dtype), self._offsets)
-            if change.name == "dtype" and not low <= self.x <= high:
-                self.x = min(max(self.x, low), high)  # computes, with the new dtype
-                return
-            self._check(self.x, self.dtype, self.copies)
-        except (TypeError, ValueError) as problem:
-            self.refused = ""  # said again if it was said before
-            setattr(self, change.name, self.result["asked"][change.name])
-            self.refused = f"{problem}."
-            return
-        self.refused = ""
-        self.result = self._computed(self.x, self.dtype, self.copies)
-
-    def _computed(self, x, dtype, copies):
+    def _shown(self, x, dtype, copies):
         """Return what the page shows: numbers as float64 in a buffer, since JSON has no inf and no NaN."""
         f = format_of(dtype)
-        asked = {"x": x, "dtype": dtype, "copies": copies}  # differs whenever something was asked for
+        setting = {"x": x, "dtype": dtype, "copies": copies}  # x differs whenever another was asked for
         x = f.nearest(x)
         row = compute(f, x, self._offsets, copies)
         totals = [sum(getattr(row, name)) * copies for name in WEIGHTS]
@@ -104,7 +87,7 @@ class OverflowLab(Widget):
         low, high = x_range(f, self._offsets)
         neighbours = [f.neighbour(x, towards) for towards in (-np.inf, np.inf)]
         return {
-            "asked": asked,
+            **{"setting": setting, "asked": setting},  # as Python calls it, and as the page does
             "name": NAMES[dtype],
             "x": [x, f.text(x)],
             "neighbours": [[y, f.text(y)] for y in neighbours],
@@ -122,15 +105,15 @@ class OverflowLab(Widget):
             "words": explain(f, row),
         }
 
-    def figure(self):
+    def figure(self) -> Picture:
         """Return a Picture of the exponentials on the axis of the dtype's range, and of the numbers."""
         return figure.draw(self.result)
 
     def _sizes(self):
-        asked = self.result["asked"]
+        setting = self._setting
         verdicts = ", ".join(f"{name} {verdict}" for name, verdict in self.result["verdicts"].items())
         x = self.result["x"][1].replace("−", "-")
-        return f"x={x}, dtype={asked['dtype']!r}, {self.result['n'] * asked['copies']} scores: {verdicts}"
+        return f"x={x}, dtype={setting['dtype']!r}, {self.result['n'] * setting['copies']} scores: {verdicts}"
 
 
 def _verdict(f, row, name):

@@ -1,3 +1,8 @@
+/** @import { Result } from "./types.js" */
+import { div, h, note, setText, symbol } from "../shared/elements.js";
+import { between, exact, number } from "../shared/numbers.js";
+import { exps, put } from "./table.js";
+
 const LIMITS = { smallest: "smallest", normal: "normal from", largest: "largest", one: "exp(0)\u00a0=" };
 
 /** One line of the picture: a bar from 1 to the naive term, a diamond at the safe one, and what falls off. */
@@ -24,30 +29,35 @@ class Bar {
 }
 
 /** The terms of n scores and their sum on the axis of all numbers that the format has, under the slider of x. */
-class Axis {
+export class Axis {
   constructor(n, controls, range) {
     const names = Array.from({ length: n }, (_, j) => `x_${j + 1}`);
     this.bars = names.map((name) => new Bar(exps(symbol(name)), name));
     this.bars.push(new Bar([note("sum "), symbol("l")], "l"));
-    const zones = ["low", "subnormal", "normal", "high"].map((name) => h("i", { "data-zone": name }));
-    this.zones = Object.fromEntries(zones.map((zone) => [zone.dataset.zone, zone]));
+    const zone = (name) => h("i", { "data-zone": name });
+    this.zones = { low: zone("low"), subnormal: zone("subnormal"), normal: zone("normal"), high: zone("high") };
     this.one = h("i", { class: "flash-overflow-one" });
-    this.limits = Object.keys(LIMITS).map((name) => h("span", { "data-limit": name }));
+    this.limits = Object.keys(LIMITS).map((name) => ({ name, label: h("span", { "data-limit": name }) }));
+    const zones = Object.values(this.zones);
     const picture = div(
       "flash-overflow-picture",
       div("flash-overflow-label", symbol("x")),
       h("fieldset", { class: "flash-settings flash-overflow-slide" }, range),
       h("div", { class: "flash-overflow-zones", style: `grid-row:2 / span ${n + 1}` }, zones, this.one),
       this.bars.map((bar, k) => {
-        for (const element of [bar.label, bar.element]) element.style.gridRow = k + 2;
+        for (const element of [bar.label, bar.element]) element.style.gridRow = String(k + 2);
         return [bar.label, bar.element];
       }),
-      div("flash-overflow-axis", this.limits),
+      div("flash-overflow-axis", this.limits.map(({ label }) => label)),
     );
     this.element = h("section", { class: "flash-panel" }, controls, picture);
     this.element.classList.toggle("flash-overflow-many", n > 6);
   }
 
+  /**
+   * @param {Result} sent
+   * @param {Record<string, any>} columns
+   */
   draw({ range, shift, limits, marks, n }, columns) {
     const [low, high] = range.map((end) => end + shift);
     const place = (log) => between(0, (100 * (log - low)) / (high - low), 100);
@@ -67,18 +77,18 @@ class Axis {
     for (const [name, [left, right]] of Object.entries(zones))
       Object.assign(this.zones[name].style, { left: `${left}%`, width: `${right - left}%` });
     this.one.style.left = `${place(0)}%`;
-    for (const label of this.limits) {
-      const [log, value] = limits[label.dataset.limit] ?? [0, 1];
+    for (const { name, label } of this.limits) {
+      const [log, value] = limits[name] ?? [0, 1];
       label.style.left = `${place(log)}%`;
       const text = Number.isInteger(value) && value < 1e6 ? String(value) : number(value);
-      setText(label, `${LIMITS[label.dataset.limit]} ${text}`);
+      setText(label, `${LIMITS[name]} ${text}`);
       put(label, "title", exact(value));
     }
   }
 }
 
 /** What the marks of the picture and of the table mean. */
-function marksLegend() {
+export function marksLegend() {
   const item = (mark, ...text) => h("span", {}, mark, h("span", {}, text));
   const swatch = (name, zone) => h("i", { class: `flash-overflow-swatch ${name}`, "data-zone": zone });
   const shifted = exps([symbol("x_j"), " − ", symbol("m")]);

@@ -1,4 +1,8 @@
-const COLUMNS = ["x", "e", "naive", "shifted", "e_safe", "safe", "exact"];
+/** @import { Result } from "./types.js" */
+import { h, setText, symbol } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+
+export const COLUMNS = ["x", "e", "naive", "shifted", "e_safe", "safe", "exact"];
 const SUMS = ["l", "naive_total", "l_safe", "safe_total"];
 const MARKS = { overflow: "▲ overflow", underflow: "▼ underflow", subnormal: "≈ subnormal", wrong: "✕ wrong" };
 const SCROLLS = { tabindex: 0, role: "region", "aria-label": "the numbers" }; // on a narrow page, by keyboard too
@@ -6,10 +10,10 @@ const SCROLLS = { tabindex: 0, role: "region", "aria-label": "the numbers" }; //
 const shown = (x) => (x === Infinity ? "inf" : number(x));
 
 /** exp(x_j), exp(x_j − m) and the like as elements. */
-const exps = (...parts) => h("span", {}, "exp(", parts, ")");
+export const exps = (...parts) => h("span", {}, "exp(", parts, ")");
 
 /** Set only what differs: most of the time goes into this. */
-function put(element, name, value) {
+export function put(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
@@ -30,7 +34,7 @@ class Value {
 }
 
 /** The numbers of n scores and their sums. */
-class Table {
+export class Table {
   constructor(n) {
     this.values = Array.from({ length: n }, () => COLUMNS.map((name) => new Value(name)));
     this.sums = Object.fromEntries(SUMS.map((name) => [name, new Value(name)]));
@@ -73,6 +77,10 @@ class Table {
     return h("tr", {}, naive, [l_safe.element, safe_total.element, h("td", {}, "1")]);
   }
 
+  /**
+   * @param {Result} sent
+   * @param {Record<string, any>} columns
+   */
   draw({ scores, marks, n, asked }, columns) {
     for (const [j, values] of this.values.entries())
       for (const [k, name] of COLUMNS.entries())

@@ -3,10 +3,10 @@
 from decimal import Decimal
 from math import isinf
 
-from flashlib.widgets.overflow_lab.numbers import EXACT, NAMES, digits, error, is_right, tidy
+from flashlib.widgets.overflow_lab.numbers import EXACT, NAMES, Format, Row, digits, error, is_right, tidy
 
 
-def apart(a, b) -> list:
+def apart(a: Decimal, b: float) -> list:
     """Return two different numbers as texts of six digits, or of as many as it takes to tell them apart."""
     for count in range(6, EXACT.prec):
         texts = [tidy(f"{number:.{count}g}") for number in (Decimal(a), Decimal(b))]
@@ -15,7 +15,7 @@ def apart(a, b) -> list:
     return texts
 
 
-def explain(f, row) -> list:
+def explain(f: Format, row: Row) -> list:
     """Return two sentences or more as texts: what happens to the naive softmax, and what to the safe one."""
     return [_explain_naive(f, row), _explain_safe(f, row)]
 

@@ -1,5 +1,16 @@
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Frame, Result } from "./types.js" */
+import { div, h, note, panel, setText } from "../shared/elements.js";
+
 /** How many rows hold no token: of the pages in use, and if the longest length were reserved for each sequence. */
-class RowCounts {
+export class RowCounts {
+  /** @type {number} */
+  all;
+  /** @type {number} */
+  most;
+  /** @type {number} */
+  longest;
+
   constructor() {
     this.rows = ["pages", "reserved"].map((name) => {
       const [label, waste] = [h("span", {}), h("b", {})];
@@ -12,6 +23,7 @@ class RowCounts {
     this.element = panel("paging-counts", "Rows that hold no token", this.limit, this.rows.map(({ element }) => element));
   }
 
+  /** @param {Result} result */
   take({ frames, longest, setting: { page, n_pages } }) {
     this.all = n_pages * page;
     this.most = Math.max(this.all, ...frames.map(({ counts }) => counts.reserved));
@@ -20,6 +32,10 @@ class RowCounts {
     for (const { limit } of this.rows) limit.style.left = `${(100 * this.all) / this.most}%`;
   }
 
+  /**
+   * @param {Frame} frame
+   * @param {Motion} motion
+   */
   draw({ counts, tables }, motion) {
     const { rows, filled, waste, tokens, reserved, reserved_waste } = counts;
     const living = Object.keys(tables).length;

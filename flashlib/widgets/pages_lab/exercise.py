@@ -1,9 +1,11 @@
 """An allocator as the exercise of chapter 15 asks for it, which reports less than `Pages`."""
 
+from typing import Any
+
 import numpy as np
 
 
-def as_played(allocator):
+def as_played(allocator: Any) -> Any:
     """Return an allocator's class as PagesLab reads it: itself if it has `lengths`, which the exercise's has not.
 
     The exercise's append takes a count and returns slots and what was copied, and its table takes one sequence.
@@ -41,6 +43,6 @@ def as_played(allocator):
             return next(N for other, N in self.counted if other == sequence)
 
     if hasattr(allocator, "fork"):
-        Played.fork = lambda self, sequence: self._counted(self.own.fork(sequence), self._length(sequence))
+        Played.fork = lambda self, sequence: self._counted(self.own.fork(sequence), self._length(sequence))  # type: ignore[attr-defined]
     Played.__name__ = allocator.__name__
     return Played

@@ -12,7 +12,7 @@ LEFT, RIGHT, TOP = 16, 572, 100
 STATES = {"f": "free", "k": "kept"}
 
 
-def telling(frames) -> int:
+def telling(frames: list[dict]) -> int:
     """Return the index of a frame that shows much: what is wrong, a copy, no page left, or most pages shared."""
     for shown in (lambda f: f["kind"] == "fault", lambda f: f["copied"], lambda f: f["kind"] == "out"):
         if found := [k for k, frame in enumerate(frames) if shown(frame)]:
@@ -20,7 +20,7 @@ def telling(frames) -> int:
     return max(range(len(frames)), key=lambda k: (frames[k]["state"].count("s"), frames[k]["counts"]["used"], k))
 
 
-def draw(result, at=None) -> Picture:
+def draw(result: dict, at: int | None = None) -> Picture:
     """Return a Picture of a frame."""
     frames, setting = result["frames"], result["setting"]
     at = telling(frames) if at is None else at

@@ -1,7 +1,7 @@
 """The state of an allocator, as it reports it: the pages and the length of each sequence."""
 
-from numbers import Integral
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,12 @@ class Look(NamedTuple):
     lengths: dict
     kept: tuple = ()
 
-    def owners(self, page):
+    def owners(self, page: int) -> list[str]:
         """Return the names of the sequences that have a page."""
         return [name for name, pages in self.pages.items() if page in pages]
 
 
-def look(allocator, handles, n_pages) -> Look:
+def look(allocator: Any, handles: dict, n_pages: int) -> Look:
     """Return the state of an allocator; raise Fault if it gives none. handles: its sequences, by name."""
     pages, lengths = {}, {}
     for name, handle in handles.items():
@@ -46,7 +46,7 @@ def look(allocator, handles, n_pages) -> Look:
     return Look(pages, lengths, _kept(allocator, pages, n_pages))
 
 
-def ask(question, call):
+def ask(question: Callable, call: str) -> Any:
     """Return the answer of an allocator; whatever it raises is a Fault."""
     try:
         return question()
@@ -57,19 +57,15 @@ def ask(question, call):
         raise Fault(f"{call} raised {raised(error)}.") from error
 
 
-def raised(error) -> str:
+def raised(error: Exception) -> str:
     """Return an exception in words."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words:.200}".rstrip(": .")
 
 
-def shown(x) -> str:
+def shown(x: object) -> str:
     """Return the beginning of the repr of x, in one line."""
     return f"{' '.join(repr(x).split()):.60}"
-
-
-def is_whole(x):
-    return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def _kept(allocator, pages, n_pages):

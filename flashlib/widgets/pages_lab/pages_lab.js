@@ -1,6 +1,25 @@
 // PagesLab: plays what an allocator did, an operation at a time. Python ran it and looked at it; this draws.
 
+/** @import { Result, Traits } from "./types.js" */
+import { div, h, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { RowCounts } from "./counts.js";
+import { PageSettings } from "./settings.js";
+import { pagesLegend, Strip } from "./strip.js";
+import { Tables } from "./tables.js";
+
+/** @extends {Widget<Traits>} */
 class PagesLab extends Widget {
+  /** @type {PageSettings} */
+  controls;
+  /** @type {Result} */
+  result;
+  /** @type {number} */
+  drawTime;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "paging", "pages of a key/value cache, operation by operation");
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
@@ -9,7 +28,9 @@ class PagesLab extends Widget {
     this.call = h("code", { class: "flash-paging-call" });
     this.words = h("p", {});
     this.room = h("p", { "aria-hidden": "true" }); // the longest sentence, not seen: what is below must not jump
-    [this.strip, this.tables, this.counts] = [new Strip(), new Tables(), new RowCounts()];
+    this.strip = new Strip();
+    this.tables = new Tables();
+    this.counts = new RowCounts();
     const result = this.model.get("result");
     if (result.setting) this.#build(result);
     this.stops.push(() => this.transport.pause());
@@ -44,6 +65,7 @@ class PagesLab extends Widget {
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)));
   }
 
+  /** @param {Result} result */
   load(result) {
     this.result = result;
     this.#show();
@@ -80,6 +102,7 @@ class PagesLab extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new PagesLab(context);
     return () => lab.stop();

@@ -5,19 +5,20 @@ import inspect
 import traitlets
 
 from flashlib.cache.pages import Pages
+from flashlib.pictures.canvas import Picture
+from flashlib.widgets.lab import Lab
 from flashlib.widgets.pages_lab import figure, scenarios, words
 from flashlib.widgets.pages_lab.exercise import as_played
-from flashlib.widgets.pages_lab.look import is_whole
 from flashlib.widgets.pages_lab.play import Play
-from flashlib.widgets.widget import Widget, script, style
+from flashlib.widgets.settings import is_whole, one_of, whole
+from flashlib.widgets.widget import script, style
 
-SCRIPTS = "strip", "tables", "counts", "settings", "pages_lab"
 NEEDED = "start", "append", "free", "table", "lengths"  # without them nothing can be played
-SIZES = {"page": (1, 2, 4, 8, 16), "n_pages": tuple(range(4, 33))}
+N_PAGES = 4, 32
 STOPS = {"page": [1, 2, 4, 8, 16], "n_pages": [4, 6, 8, 10, 12, 16, 20, 24, 28, 32]}
 
 
-class PagesLab(Widget):
+class PagesLab(Lab):
     """Play how an allocator of `n_pages` pages of `page` rows serves requests, an operation at a time.
 
     scenario: "requests come and go", "a shared prompt", "fork and copy on write", "out of pages" or "speculation";
@@ -32,63 +33,33 @@ class PagesLab(Widget):
     holds what is shown.
     """
 
-    _esm = script(*(f"pages_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("pages_lab/pages_lab.js")
     _css = style("pages_lab/pages_lab.css")
 
     scenario = traitlets.Unicode().tag(sync=True)
     page = traitlets.Int().tag(sync=True)
     n_pages = traitlets.Int().tag(sync=True)
     result = traitlets.Dict().tag(sync=True)
-    _going_back = False
 
     def __init__(self, scenario=None, *, page=4, n_pages=16, allocator=Pages):
-        try:
-            self._allocator = allocator = _checked_allocator(as_played(allocator))
-            self._off = {name: _missing(allocator, name) for name in scenarios.SCENARIOS}
-            if scenario is None:
-                scenario = next(name for name, why in self._off.items() if not why)
-            setting = {"scenario": scenario, "page": page, "n_pages": n_pages}
-            setting = {name: self._checked(name, value) for name, value in setting.items()}
-        except (TypeError, ValueError) as error:
-            super().__init__(problem=f"{error}.")
-            return
-        super().__init__(**setting, result=self._computed(setting))
-        self.observe(self._changed, names=list(setting))
+        super().__init__({"scenario": scenario, "page": page, "n_pages": n_pages}, allocator=allocator)
+
+    def _take(self, allocator):
+        self._allocator = allocator = _checked_allocator(as_played(allocator))
+        self._off = {name: _missing(allocator, name) for name in scenarios.SCENARIOS}
 
     def _checked(self, name, value):
-        """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
-        if name == "scenario":
-            if not isinstance(value, str) or value not in self._off:
-                names = ", ".join(map(repr, self._off))
-                raise ValueError(f"scenario is {value!r:.60}; pass one of {names}")
-            if self._off[value]:
-                raise ValueError(f"{value!r} cannot be played: {self._off[value]}")
-            return value
-        accepted = "1, 2, 4, 8 or 16" if name == "page" else "a whole number from 4 to 32"
-        if not is_whole(value):
-            raise TypeError(f"{name} is {value!r:.60}; pass {accepted}")
-        if value not in SIZES[name]:
-            raise ValueError(f"{name} is {value}; pass {accepted}")
-        return int(value)
-
-    def _changed(self, change):
-        """Show a new setting; what is not accepted goes back."""
-        if self._going_back:
-            return
-        shown = self.result["setting"]
-        good, problem = dict(shown), ""
-        for name in shown:
-            try:
-                good[name] = self._checked(name, getattr(self, name))
-            except (TypeError, ValueError) as error:
-                problem = f"{error}. It stays {shown[name]!r}."
-        result = self._computed(good) if good != shown else self.result
-        with self.hold_sync():
-            self.result, self.refused = result, problem
-            self._going_back = True
-            for name, value in good.items():
-                setattr(self, name, value)
-            self._going_back = False
+        if name == "n_pages":
+            return whole(name, value, *N_PAGES)
+        if name == "page":
+            if not is_whole(value) or value not in STOPS["page"]:
+                raise ValueError(f"page is {value!r:.60}; pass 1, 2, 4, 8 or 16")
+            return int(value)
+        if value is None:
+            return next(name for name, why in self._off.items() if not why)
+        if self._off[one_of(name, value, self._off)]:
+            raise ValueError(f"{value!r} cannot be played: {self._off[value]}")
+        return value
 
     def _computed(self, setting):
         scenario, page, n_pages = setting.values()
@@ -99,7 +70,7 @@ class PagesLab(Widget):
             **{"names": scenarios.names(ops), "longest": scenarios.longest(ops), "frames": frames},
         }
 
-    def figure(self, at=None):
+    def figure(self, at: int | None = None) -> Picture:
         """Return a picture of frame `at`; default: the one that shows most, see `figure.telling`."""
         return figure.draw(self.result, at)
 

@@ -1,8 +1,9 @@
 """The frames of PagesLab: an allocator runs a script, and is looked at after each operation."""
 
 from flashlib.widgets.pages_lab import rules, words
-from flashlib.widgets.pages_lab.look import Fault, Look, is_whole, look, raised, shown
-from flashlib.widgets.pages_lab.scenarios import longest
+from flashlib.widgets.pages_lab.look import Fault, Look, look, raised, shown
+from flashlib.widgets.pages_lab.scenarios import Op, longest
+from flashlib.widgets.settings import is_whole
 
 FREE, OWNED, SHARED, KEPT = "fosk"  # a page is one of these
 
@@ -23,7 +24,7 @@ class Play:
         self.seen = Look({}, {})
         self.frames = []
 
-    def run(self, script) -> list[dict]:
+    def run(self, script: list[Op]) -> list[dict]:
         """Return the frames of a script: one before its operations, one for each, and one at the end."""
         self.longest = longest(script)
         try:
@@ -211,7 +212,7 @@ def _sentences(why, what) -> str:
     return f"{why} {what}".strip()
 
 
-def runs(slots):
+def runs(slots: list[tuple[int, int]]) -> list[list[int]]:
     """Return slots as runs of rows: [page, first row, one after the last]."""
     found = []
     for page, row in slots:

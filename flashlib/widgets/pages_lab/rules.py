@@ -3,9 +3,13 @@
 `Rows` has what every row of every page would hold if K and V were written where the allocator says.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from flashlib.widgets.pages_lab.look import Fault, ask, is_whole, shown
+from flashlib.widgets.pages_lab.look import Fault, Look, ask, shown
+from flashlib.widgets.settings import is_whole
 
 ONE_OWNER = "A page is written only while it has one owner."
 
@@ -23,7 +27,7 @@ class Rows:
         self._held = {}  # of page and row: the token there, and the name of the sequence that wrote it
         self._numbers, self._last = {}, 0
 
-    def add(self, name, tokens):
+    def add(self, name: str, tokens: Any) -> list[int]:
         """Return the numbers of tokens that a sequence gets: of ids, or of a count."""
         own = self.tokens.setdefault(name, [])
         first = len(own)
@@ -33,16 +37,16 @@ class Rows:
             own.append(self._last if token is None else self._numbers.setdefault((before, token), self._last))
         return own[first:]
 
-    def copy(self, source, target):
+    def copy(self, source: int, target: int) -> None:
         """Copy a page, as whoever stores K and V does."""
         for row in range(self.page):
             self._held[target, row] = self._held.get((source, row))
 
-    def write(self, name, slots, tokens):
+    def write(self, name: str, slots: list[tuple[int, int]], tokens: list[int]) -> None:
         for (page, row), token in zip(slots, tokens, strict=True):
             self._held[page, row] = token, name
 
-    def check(self, name, seen):
+    def check(self, name: str, seen: Look) -> None:
         """Raise Fault unless the pages of a sequence hold its tokens."""
         for at, token in enumerate(self.tokens[name]):
             page, row = seen.pages[name][at // self.page], at % self.page
@@ -56,7 +60,7 @@ class Rows:
                 raise Fault(f"Token {at} of {name} is read from page {page}, row {row}; {whose} is there.", [page])
 
 
-def check_length(name, length, seen, page):
+def check_length(name: str, length: int, seen: Look, page: int) -> None:
     """Raise Fault unless a sequence has this length, and as many pages as it needs."""
     if seen.lengths[name] != length:
         raise Fault(f"{name} has to have {length} tokens now; lengths([{name}]) says {seen.lengths[name]}.")
@@ -68,7 +72,7 @@ def check_length(name, length, seen, page):
         )
 
 
-def check_others(name, before, after):
+def check_others(name: str, before: Look, after: Look) -> None:
     """Raise Fault if an operation on one sequence changed another."""
     for other, pages in before.pages.items():
         if other == name or other not in after.pages:
@@ -79,7 +83,7 @@ def check_others(name, before, after):
             raise Fault(f"The operation was on {name}, and it changed the length of {other}.")
 
 
-def read_slots(slots, n):
+def read_slots(slots: object, n: int) -> list[tuple[int, int]]:
     """Return what append returned as [(page, row), ...]; raise Fault unless these are the slots of n tokens."""
     try:
         array = np.asarray(slots)
@@ -95,7 +99,7 @@ def read_slots(slots, n):
     return [tuple(slot) for slot in array.tolist()]
 
 
-def check_slots(name, slots, before, after, page):
+def check_slots(name: str, slots: list[tuple[int, int]], before: Look, after: Look, page: int) -> None:
     """Raise Fault unless new tokens lie where the block table says, in pages that no other sequence has."""
     first = before.lengths[name]
     for at, slot in enumerate(slots, start=first):
@@ -113,14 +117,14 @@ def check_slots(name, slots, before, after, page):
             raise Fault(f"{what} {ONE_OWNER}", [slot[0]])
 
 
-def check_known(known, tokens):
+def check_known(known: Any, tokens: Sequence[int]) -> None:
     """Raise Fault unless `start` can know so many of these tokens."""
     if not is_whole(known) or not 0 <= known <= max(len(tokens) - 1, 0):
         most = f"0 to {len(tokens) - 1}" if tokens else "0"
         raise Fault(f"start says that {shown(known)} tokens are known; of {len(tokens)} it can be {most}.")
 
 
-def check_refusal(needed, before, after, n_pages):
+def check_refusal(needed: int, before: Look, after: Look, n_pages: int) -> None:
     """Raise Fault if no page was given where there were enough, or if the refusal changed something."""
     room = n_pages - len({page for own in before.pages.values() for page in own})
     if needed <= room:
@@ -133,7 +137,7 @@ def check_refusal(needed, before, after, n_pages):
         )
 
 
-def check_counts(allocator, seen, n_pages, page):
+def check_counts(allocator: Any, seen: Look, n_pages: int, page: int) -> None:
     """Raise Fault if what an allocator says of itself, where it says it, is not so."""
     names = "used", "kept", "free_pages", "waste"
     said = {name: ask(lambda name=name: getattr(allocator, name, None), name) for name in names}
@@ -154,7 +158,7 @@ def check_counts(allocator, seen, n_pages, page):
         ask(check, "check()")
 
 
-def filled_rows(seen, n_pages, page) -> list[int]:
+def filled_rows(seen: Look, n_pages: int, page: int) -> list[int]:
     """Return for each page how many of its rows hold a token of some sequence."""
     filled = [0] * n_pages
     for name, own in seen.pages.items():
@@ -163,6 +167,6 @@ def filled_rows(seen, n_pages, page) -> list[int]:
     return filled
 
 
-def count(tokens) -> int:
+def count(tokens: Any) -> int:
     """Return how many tokens a count or a list of ids is."""
     return tokens if is_whole(tokens) else len(tokens)

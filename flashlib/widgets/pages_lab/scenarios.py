@@ -21,23 +21,23 @@ class Op(NamedTuple):
     why: str = ""  # said first
 
 
-def script(scenario, n_pages, page) -> list[Op]:
+def script(scenario: str, n_pages: int, page: int) -> list[Op]:
     """Return the operations of a scenario."""
     return SCENARIOS[scenario](n_pages, page)
 
 
-def needs(scenario) -> set[str]:
+def needs(scenario: str) -> set[str]:
     """Return the methods of an allocator that a scenario calls."""
     methods = {op.method for op in script(scenario, 8, 4)} - {"rest", "resume"}
     return methods | {"start", "append", "free"}  # free: where no page is left
 
 
-def gives_tokens(scenario) -> bool:
+def gives_tokens(scenario: str) -> bool:
     """Return whether `start` gets a prompt."""
     return any(op.tokens for op in script(scenario, 8, 4))
 
 
-def longest(ops) -> int:
+def longest(ops: list[Op]) -> int:
     """Return the length of the longest sequence that operations make."""
     lengths, most = {}, 0
     for op in ops:
@@ -56,7 +56,7 @@ def longest(ops) -> int:
     return most
 
 
-def names(ops) -> list[str]:
+def names(ops: list[Op]) -> list[str]:
     """Return the sequences in the order in which they begin."""
     return list(dict.fromkeys(op.name for op in ops))
 

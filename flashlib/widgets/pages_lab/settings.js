@@ -1,5 +1,13 @@
+/** @import { Result, Setting } from "./types.js" */
+import { choice, stops } from "../shared/controls.js";
+import { div, h } from "../shared/elements.js";
+
 /** The controls of PagesLab; `ask` is called with what is chosen. */
-class PageSettings {
+export class PageSettings {
+  /**
+   * @param {Result} result
+   * @param {(setting: Partial<Setting>) => void} ask
+   */
   constructor({ off, stops: values }, ask) {
     this.values = values;
     this.scenario = choice(

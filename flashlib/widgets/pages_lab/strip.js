@@ -1,8 +1,15 @@
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Frame, Result } from "./types.js" */
+import { div, h, note, panel, setText } from "../shared/elements.js";
+
 const PAGE_STATES = { f: "free", o: "owned", s: "shared", k: "kept" };
 const MOST_MOVING = 64; // rows
 
 /** All pages: whose each is, and which of its rows hold a token. */
-class Strip {
+export class Strip {
+  /** @type {{ element: HTMLElement, rows: HTMLElement[], whose: HTMLElement, mark: HTMLElement, shown: string }[]} */
+  cells;
+
   constructor() {
     this.list = h("div", { class: "flash-paging-strip", role: "list", "aria-label": "all pages" });
     this.count = note();
@@ -10,6 +17,7 @@ class Strip {
     this.element = panel("paging-pages", this.title, this.count, this.list);
   }
 
+  /** @param {Result} result */
   take({ setting: { page, n_pages } }) {
     setText(this.title, `${n_pages} pages of ${page} ${page === 1 ? "row" : "rows"}`);
     this.cells = Array.from({ length: n_pages }, (_, number) => {
@@ -22,7 +30,12 @@ class Strip {
     this.list.replaceChildren(...this.cells.map(({ element }) => element));
   }
 
-  /** Draw a frame; `before` is the one before it, or nothing. */
+  /**
+   * Draw a frame; `before` is the one before it, or nothing.
+   * @param {Frame} frame
+   * @param {Frame | undefined} before
+   * @param {Motion} motion
+   */
   draw(frame, before, motion) {
     const { used, kept, free } = frame.counts;
     setText(this.count, `${used} used, ${kept} kept, ${free} free`);
@@ -39,7 +52,7 @@ class Strip {
       if (mark.startsWith("taken") || mark === "given back") motion.from(cell.element, { opacity: 0.3 });
     });
     if (moving.length <= MOST_MOVING) for (const row of moving) motion.from(row, { transform: "scale(0.1)" });
-    if (frame.copied.length) this.#move(...frame.copied, motion);
+    if (frame.copied.length) this.#move(frame.copied, motion);
   }
 
   #show({ element, rows, whose: text, mark: tag }, { number, state, filled, mark, whose, first, end }) {
@@ -55,16 +68,26 @@ class Strip {
     element.setAttribute("aria-label", `page ${number}: ${owned}${held}${mark && `, ${mark}`}`);
   }
 
-  /** The rows of a copy move in from their source. */
-  #move(source, target, motion) {
+  /**
+   * The rows of a copy move in from their source.
+   * @param {number[]} copied
+   * @param {Motion} motion
+   */
+  #move(copied, motion) {
     if (!motion.time) return;
-    const [from, to] = [source, target].map((number) => this.cells[number].element.getBoundingClientRect());
+    const [from, to] = copied.map((number) => this.cells[number].element.getBoundingClientRect());
     const way = `translate(${from.x - to.x}px, ${from.y - to.y}px)`;
-    motion.from(this.cells[target].element.querySelector(".flash-paging-rows"), { transform: way });
+    const rows = this.cells[copied[1]].element.querySelector(".flash-paging-rows");
+    if (rows) motion.from(rows, { transform: way });
   }
 }
 
-/** What happened to a page, in a word or two. */
+/**
+ * What happened to a page, in a word or two.
+ * @param {Frame} frame
+ * @param {Frame | undefined} before
+ * @param {number} number
+ */
 function pageMark({ wrong, copied, taken, state, owners }, before, number) {
   if (wrong.includes(number)) return "✕ wrong";
   if (copied[0] === number) return "copied";
@@ -78,7 +101,7 @@ function pageMark({ wrong, copied, taken, state, owners }, before, number) {
 }
 
 /** What the looks of pages and rows mean. */
-function pagesLegend() {
+export function pagesLegend() {
   const page = (state, text) => h("span", {}, h("i", { class: "flash-paging-swatch", "data-state": state }), text);
   const row = (name, text) => h("span", {}, h("i", { class: `flash-paging-swatch flash-paging-${name}` }), text);
   return div(

@@ -1,11 +1,27 @@
+/** @import { Result } from "./types.js" */
+import { div, h, note, panel, setText } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+
+/** @typedef {{ element: HTMLElement, number: HTMLElement, bar: HTMLElement }} Chip */
+
 /** The block table of each sequence: its pages in order, each with the part of it that the sequence fills. */
-class Tables {
+export class Tables {
+  /** @type {number} */
+  page;
+  /** @type {Result["frames"]} */
+  frames;
+  /** @type {{ name: string, chips: Chip[], length: HTMLElement, element: HTMLElement }[]} */
+  rows;
+
   constructor() {
     this.list = h("div", { class: "flash-paging-tables", role: "list", "aria-label": "block tables" });
     this.element = panel("paging-sequences", "Block tables", note("the pages of each sequence, in order"), this.list);
   }
 
-  /** Make room for the most pages that each sequence has, so that nothing jumps. */
+  /**
+   * Make room for the most pages that each sequence has, so that nothing jumps.
+   * @param {Result} result
+   */
   take({ names, frames, setting }) {
     this.page = setting.page;
     this.frames = frames;
@@ -23,11 +39,12 @@ class Tables {
     this.list.replaceChildren(...this.rows.map(({ element }) => element));
   }
 
+  /** @param {number} position */
   draw(position) {
     const frame = this.frames[position];
     for (const { name, chips, length, element } of this.rows) {
       const [own, tokens] = [frame.tables[name], frame.lengths[name]];
-      element.dataset.living = own !== undefined;
+      element.dataset.living = String(own !== undefined);
       const text = own ? `${tokens} ${tokens === 1 ? "token" : "tokens"}` : this.#absent(name, position);
       setText(length, text);
       const pages = own?.length ? ` in pages ${own.join(", ")}` : "";

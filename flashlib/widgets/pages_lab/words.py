@@ -1,13 +1,17 @@
 """The sentences of PagesLab: what an operation did, from what was seen before and after it."""
 
+from collections.abc import Sequence
+
+from flashlib.widgets.pages_lab.look import Look
+
 MOST_NAMED = 6  # pages, or runs of them
 
 
-def begun(n_pages, page) -> str:
+def begun(n_pages: int, page: int) -> str:
     return f"{counted(n_pages, 'page')} of {counted(page, 'row')}, a row for a token. All are free."
 
 
-def started(name, known, tokens, before, after) -> str:
+def started(name: str, known: int, tokens: Sequence[int], before: Look, after: Look) -> str:
     own = after.pages[name]
     if not tokens:
         return f"{name} begins without a page."
@@ -24,7 +28,7 @@ def started(name, known, tokens, before, after) -> str:
     return " ".join(sentences)
 
 
-def appended(name, page, copied, before, after) -> str:
+def appended(name: str, page: int, copied: list[int], before: Look, after: Look) -> str:
     old = before.pages[name]
     taken = [one for one in after.pages[name] if one not in old]
     sentences = []
@@ -45,13 +49,13 @@ def appended(name, page, copied, before, after) -> str:
     return " ".join(sentences)
 
 
-def forked(name, of, after) -> str:
+def forked(name: str, of: str, after: Look) -> str:
     own = after.pages[name]
     same = f"{name} has the same {counted(after.lengths[name], 'token')} as {of}"
     return f"{same}, in the same {pages(own).lower()}: nothing is copied." if own else f"{same}."
 
 
-def released(name, before, after) -> str:
+def released(name: str, before: Look, after: Look) -> str:
     """Tell what becomes of the pages that a sequence had and has no more."""
     gone = [page for page in before.pages[name] if page not in after.pages.get(name, ())]
     stay = [page for page in gone if after.owners(page)]
@@ -64,7 +68,7 @@ def released(name, before, after) -> str:
     return " ".join(sentences) or "No page becomes free."
 
 
-def refused(needed, before, n_pages, raised) -> str:
+def refused(needed: int, before: Look, n_pages: int, raised: str) -> str:
     owned = {page for own in before.pages.values() for page in own}
     free = n_pages - len(owned) - len(before.kept)
     room = f"{free or 'none'} {'is' if free < 2 else 'are'} free"
@@ -73,13 +77,13 @@ def refused(needed, before, n_pages, raised) -> str:
     return f"It needs {counted(needed, 'page')}, and {room}: {raised}. Nothing was changed."
 
 
-def put_off(name, alone) -> str:
+def put_off(name: str, alone: bool) -> str:
     if alone:
         return f"There are not enough pages for {name} alone, so it is turned away."
     return f"{name} came last, so it has to give its pages back and wait."
 
 
-def ended(frames, longest) -> str:
+def ended(frames: list[dict], longest: int) -> str:
     """Tell how many rows held no token, over all frames."""
     rows, waste, reserved, reserved_waste = totals(frames)
     return (
@@ -89,18 +93,18 @@ def ended(frames, longest) -> str:
     )
 
 
-def totals(frames) -> list[int]:
+def totals(frames: list[dict]) -> list[int]:
     """Return the sums over all frames: rows of owned pages, those without a token, and the same if reserved."""
     return [
         sum(frame["counts"][name] for frame in frames) for name in ("rows", "waste", "reserved", "reserved_waste")
     ]
 
 
-def share(part, whole) -> str:
+def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "0%"
 
 
-def pages(numbers) -> str:
+def pages(numbers: list[int]) -> str:
     """Return pages as the beginning of a sentence: "Page 3", "Pages 3 and 5", "Pages 3 to 7 and 9"."""
     runs = []
     for page in sorted(numbers):
@@ -119,24 +123,24 @@ def _parts(first, last):
     return [str(first)] + [str(last)] * (last > first) if last < first + 2 else [f"{first} to {last}"]
 
 
-def joined(names) -> str:
+def joined(names: list[str]) -> str:
     """Return names as "A", "A and B", "A, B and C"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def counted(n, name) -> str:
+def counted(n: int, name: str) -> str:
     return f"{n} {name}{'s' * (n != 1)}"
 
 
-def are(numbers) -> str:
+def are(numbers: Sequence) -> str:
     return "are" if len(numbers) > 1 else "is"
 
 
-def were(numbers) -> str:
+def were(numbers: Sequence) -> str:
     return "were" if len(numbers) > 1 else "was"
 
 
-def stays(numbers) -> str:
+def stays(numbers: Sequence) -> str:
     return "stay" if len(numbers) > 1 else "stays"
 
 

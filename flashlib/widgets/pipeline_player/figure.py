@@ -10,7 +10,7 @@ FILLED = "product", "exp", "fma"  # in the colour of the role
 DIGIT = 6.2  # pixels of a letter
 
 
-def draw(result) -> Picture:
+def draw(result: dict) -> Picture:
     """Return a Picture of a result."""
     several = len(result["programs"]) > 1
     shown = [

@@ -1,5 +1,8 @@
 // What happens on a row, as marks. The kinds are those of Span in pipeline/timeline.py, and "act" and "fault".
 
+/** @import { Result } from "./types.js" */
+import { div, h, svg } from "../shared/elements.js";
+
 const PIPE_KINDS = {
   copy: "a copy",
   store: "a store, or a role writes",
@@ -13,21 +16,21 @@ const PIPE_KINDS = {
   fault: "it goes wrong",
   tick: "a phase completes; its number; odd ones are shaded",
 };
-const PIPE_NAMED = new Set(["copy", "store", "write", "product", "exp", "fma", "wait", "fill", "hold"]);
-const PIPE_FILLED = new Set(["product", "exp", "fma"]); // in the colour of the role
+export const PIPE_NAMED = new Set(["copy", "store", "write", "product", "exp", "fma", "wait", "fill", "hold"]);
+export const PIPE_FILLED = new Set(["product", "exp", "fma"]); // in the colour of the role
 const PIPE_ROLES = 5; // colours; then they begin again
-const PIPE_DIGIT = 6.3; // px, of a letter
+export const PIPE_DIGIT = 6.3; // px, of a letter
 
-const pipeBox = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
+export const pipeBox = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
 
 /** The class of a mark: of a filled one it says whose it is. */
-function pipeClass(kind, role) {
+export function pipeClass(kind, role) {
   if (PIPE_FILLED.has(kind)) return `flash-pipelining-role${role % PIPE_ROLES}`;
   return `flash-pipelining-${kind === "write" ? "store" : kind}`;
 }
 
 /** A mark as a path, on a row at y that is `high`. */
-function pipePath(kind, x, y, wide, high) {
+export function pipePath(kind, x, y, wide, high) {
   const [middle, arm] = [y + high / 2, 4];
   switch (kind) {
     case "wait":
@@ -48,12 +51,15 @@ function pipePath(kind, x, y, wide, high) {
 }
 
 /** A bar at the foot or at the head of what a role does, so that roles differ not only by colour. */
-function pipeEdge(role, x, y, wide, high) {
+export function pipeEdge(role, x, y, wide, high) {
   const [foot, head] = [pipeBox(x, y + high - 3, wide, 2), pipeBox(x, y + 1, wide, 2)];
   return ["", foot, head, foot + head, ""][role % PIPE_ROLES];
 }
 
-/** The names of the roles that have each colour, in all programs. */
+/**
+ * The names of the roles that have each colour, in all programs.
+ * @param {Result} result
+ */
 function pipeRoles({ programs }) {
   const names = [];
   for (const { roles, rows } of programs) {
@@ -64,8 +70,11 @@ function pipeRoles({ programs }) {
   return names.map((found) => [...found].join(", "));
 }
 
-/** What the marks mean. */
-function pipeLegend(result) {
+/**
+ * What the marks mean.
+ * @param {Result} result
+ */
+export function pipeLegend(result) {
   const picture = (...paths) => svg("svg", { viewBox: "0 0 20 16", "aria-hidden": "true" }, paths);
   const path = (name, d) => svg("path", { class: name, d });
   const acts = result.axis === "actions";

@@ -1,6 +1,29 @@
 // PipelinePlayer: plays what the units and roles of a pipeline did. Python ran it; this draws its spans.
 
+/** @import { Result, Traits } from "./types.js" */
+import { toggle } from "../shared/controls.js";
+import { div, h, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { pipeLegend } from "./marks.js";
+import { PipeRows } from "./rows.js";
+import { PipeZoom } from "./zoom.js";
+
+/** @extends {Widget<Traits>} */
 class PipelinePlayer extends Widget {
+  /** @type {Result} */
+  result;
+  /** @type {PipeRows[]} */
+  rows;
+  /** @type {PipeZoom} */
+  zoom;
+  /** @type {boolean} */
+  whole;
+  /** @type {number} */
+  drawTime;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "pipelining", "a pipeline: what its units and roles do over time");
     this.transport = new Transport({ unit: "event", moved: () => this.draw() });
@@ -22,6 +45,7 @@ class PipelinePlayer extends Widget {
     });
   }
 
+  /** @param {Result} result */
   #build(result) {
     this.result = result;
     this.rows = result.programs.map((program) => new PipeRows(result, program, (time) => this.#seek(time)));
@@ -45,7 +69,10 @@ class PipelinePlayer extends Widget {
     );
   }
 
-  /** Go to the last event up to a time. */
+  /**
+   * Go to the last event up to a time.
+   * @param {number} time
+   */
   #seek(time) {
     this.transport.seek(Math.max(0, this.result.events.findLastIndex((at) => at <= time)));
   }
@@ -54,6 +81,7 @@ class PipelinePlayer extends Widget {
     for (const rows of this.rows) rows.look(this.whole, this.zoom.view);
   }
 
+  /** @param {Result} result */
   load(result) {
     this.result = result;
     this.#look();
@@ -74,7 +102,7 @@ class PipelinePlayer extends Widget {
     const where = `${axis === "clocks" ? "clock" : "action"} ${Math.round(time)} of ${Math.round(end)}`;
     setText(this.status, where);
     this.transport.scrub.setAttribute("aria-valuetext", where);
-    this.root.dataset.position = position;
+    this.root.dataset.position = String(position);
     const name = ({ program }) => (this.rows.length > 1 ? `${program.name}. ` : "");
     this.spoken.say(this.rows.map((rows) => `${name(rows)}${rows.said}`).join(" "));
     this.drawTime = performance.now() - started; // ms
@@ -82,6 +110,7 @@ class PipelinePlayer extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const player = new PipelinePlayer(context);
     return () => player.stop();

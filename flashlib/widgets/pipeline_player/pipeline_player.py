@@ -2,13 +2,13 @@
 
 import traitlets
 
+from flashlib.pictures.canvas import Picture
 from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, Timeline, check, protocol, run
 from flashlib.widgets.pipeline_player import figure, words
 from flashlib.widgets.pipeline_player.actions import Replay
 from flashlib.widgets.pipeline_player.rows import roles, rows
 from flashlib.widgets.widget import Widget, script, style
 
-SCRIPTS = "marks", "rows", "zoom", "pipeline_player"
 NAME, MOST = "program", 6  # of the one program; programs side by side
 SEARCH = {"schedules": 200, "states": 3000}  # for a schedule of a program that goes wrong by itself
 
@@ -24,7 +24,7 @@ class PipelinePlayer(Widget):
     for a schedule to play. All that is shown is from the Timeline or the Report; `result` holds it.
     """
 
-    _esm = script("split_lab/axes.js", *(f"pipeline_player/{name}.js" for name in SCRIPTS))
+    _esm = script("pipeline_player/pipeline_player.js")
     _css = style("pipeline_player/pipeline_player.css")
 
     result = traitlets.Dict().tag(sync=True)
@@ -41,7 +41,7 @@ class PipelinePlayer(Widget):
         else:
             super().__init__(result=result)
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

@@ -1,30 +1,75 @@
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Program, Result, Row, Span } from "./types.js" */
+import { div, h, note, panel, setText, svg } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath } from "./marks.js";
+import { watchRoom } from "../split_lab/axes.js";
+
 const PIPE = { label: 122, now: 124, row: 16, top: 4, axis: 18, gap: 5, least: 1.2 }; // px
 // An action is drawn up to its moment, so what it begins is not on before that.
 const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]);
 
-/** Whether a span is on at a time. An action is drawn before the moment that it ends in. */
+/**
+ * Whether a span is on at a time. An action is drawn before the moment that it ends in.
+ * @param {Span} span
+ * @param {number} time
+ * @param {Result} result
+ */
 function pipeIsOn([kind, , start, end], time, { axis, end: last }) {
   if (axis === "clocks") return start <= time && time < end;
   const begun = PIPE_BEHIND.has(kind) ? start < time : start <= time;
   return begun && (time < end || (time === end && (kind === "act" || kind === "fault" || end === last)));
 }
 
+/**
+ * @param {string} text
+ * @param {number} most
+ */
 const pipeCut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-/** Round numbers from low to high, evenly apart, as many as there are up to `most`. */
+/**
+ * Round numbers from low to high, evenly apart, as many as there are up to `most`.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} most
+ */
 function pipeTicks(low, high, most) {
-  const apart = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8].find(
-    (step) => (high - low) / step < most,
-  );
+  const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7];
+  const apart = steps.find((step) => (high - low) / step < most) ?? 1e8;
   const ticks = [];
   for (let at = Math.ceil(low / apart) * apart; at <= high; at += apart) ticks.push(at);
   return ticks;
 }
 
 /** One program: a row for each unit, role, slot and barrier, over the part of the axis in `view`. */
-class PipeRows {
+export class PipeRows {
+  /** @type {number} */
+  room;
+  /** @type {string} */
+  said;
+  /** @type {number} */
+  wide;
+  /** @type {Row[]} */
+  rows;
+  /** @type {SVGTextElement[]} */
+  nows;
+  /** @type {SVGPathElement} */
+  cursor;
+  /** @type {SVGRectElement} */
+  cover;
+
+  /**
+   * @param {Result} result
+   * @param {Program} program
+   * @param {(time: number) => void} seek
+   */
   constructor(result, program, seek) {
-    Object.assign(this, { result, program, seek, all: result.programs.length === 1, view: [0, result.end], at: 0 });
+    this.result = result;
+    this.program = program;
+    this.seek = seek;
+    this.all = result.programs.length === 1; // rows, or only those of units and roles
+    this.view = [0, result.end];
+    this.at = 0;
     this.words = h("p", {});
     const longest = program.moments.reduce((a, [, b]) => (a.length >= b.length ? a : b), "");
     const room_of_words = h("p", { "aria-hidden": "true" }, longest); // not seen: nothing must jump
@@ -39,9 +84,14 @@ class PipeRows {
     this.resized = watchRoom(room, this, () => this.plot());
   }
 
-  /** Show all rows, or only those of units and roles; and a part of the axis. */
+  /**
+   * Show all rows, or only those of units and roles; and a part of the axis.
+   * @param {boolean} all
+   * @param {number[]} view
+   */
   look(all, view) {
-    Object.assign(this, { all, view });
+    this.all = all;
+    this.view = view;
     this.plot();
   }
 
@@ -61,6 +111,10 @@ class PipeRows {
     if (motion && x !== from) motion.play(this.cursor, [{ transform: way(from) }, { transform: way(x) }]);
   }
 
+  /**
+   * @param {Row} row
+   * @param {number} time
+   */
   #now({ group, spans, ticks }, time) {
     if (group === "barriers") {
       const phase = ticks.filter(([at]) => at <= time).length;
@@ -76,6 +130,7 @@ class PipeRows {
     return group === "units" ? `${name}, ${this.program.roles[role]}` : name;
   }
 
+  /** @param {number} time */
   #x(time) {
     const [low, high] = this.view;
     return PIPE.label + (this.wide * (between(low, time, high) - low)) / (high - low || 1);
@@ -123,6 +178,11 @@ class PipeRows {
     return svg("text", { class: "flash-pipelining-text", x, y, "text-anchor": anchor }, words);
   }
 
+  /**
+   * @param {Row} row
+   * @param {number} y
+   * @param {SVGElement[]} texts
+   */
   #label({ name, use }, y, texts) {
     const busy = name && use !== undefined && this.result.axis === "clocks" ? ` ${Math.round(100 * use)}%` : "";
     const text = this.#text(0, y + 12, pipeCut(name, 18 - busy.length) + busy);

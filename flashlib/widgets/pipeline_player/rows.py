@@ -1,17 +1,18 @@
 """The rows of PipelinePlayer: what each unit, role, slot and barrier did, from a Timeline."""
 
+from flashlib.pipeline import Program, Timeline
 from flashlib.pipeline.timeline import LANES
 
 MOST = 1500  # spans of a program: more cannot be told apart
 
 
-def roles(program, timeline) -> list[str]:
+def roles(program: Program, timeline: Timeline) -> list[str]:
     """Return the roles, those that multiply or compute first: they have the first colours."""
     work = {span.role for span in timeline.spans if span.kind in ("product", "exp", "fma")}
     return sorted(program.roles, key=lambda role: role not in work)
 
 
-def rows(program, timeline) -> list[dict]:
+def rows(program: Program, timeline: Timeline) -> list[dict]:
     """Return the rows: name, group ("units", "roles", "slots", "barriers"), spans and ticks.
 
     spans: [kind, name, start, end, number in `roles`]. ticks: [time, number of the phase] of a barrier. use: the

@@ -1,7 +1,12 @@
 """The sentences of PipelinePlayer."""
 
-from flashlib.pipeline import KINDS, Kind
+from collections.abc import Sequence
+from typing import Any
+
+from flashlib.pipeline import KINDS, Fault, Kind, Timeline
 from flashlib.pipeline import commands as c
+from flashlib.pipeline.commands import Barrier, Command, Finish, FinishStores, Wait
+from flashlib.pipeline.schedules import Action, Report
 
 DONE = "All is done."
 
@@ -9,7 +14,7 @@ DONE = "All is done."
 # A timeline in clocks ----------------------------------------------------------------------------------------
 
 
-def happenings(timeline) -> dict[float, list[str]]:
+def happenings(timeline: Timeline) -> dict[float, list[str]]:
     """Return what happens at each moment at which something does, in clocks; the last is the end."""
     events = {}
     begun = {(span.lane, round(span.start, 2)) for span in timeline.spans}
@@ -46,7 +51,7 @@ def _said(span):
     return f"{role} begins “{name}” on the {span.kind} unit", ""
 
 
-def moments(timeline) -> list[list]:
+def moments(timeline: Timeline) -> list[list]:
     """Return [clocks, sentence] of each moment at which something happens, from 0 to the end."""
     products, found = timeline.lane("tensor cores"), {}
     for time, events in happenings(timeline).items():
@@ -63,23 +68,23 @@ def moments(timeline) -> list[list]:
     return sentences
 
 
-def total(timeline) -> str:
+def total(timeline: Timeline) -> str:
     return f"{clocks(timeline.clocks)} clocks; tensor cores busy for {100 * timeline.use():.1f}% of them"
 
 
-def recorded(timeline) -> str:
+def recorded(timeline: Timeline) -> str:
     peak = f"{100 * timeline.use():.1f}% of them"
     return f"Recorded: {clocks(timeline.clocks)} clocks; its products would take {peak} at the tensor cores' peak."
 
 
-def clocks(x) -> str:
+def clocks(x: float) -> str:
     return f"{x:.0f}"
 
 
 # A schedule in actions ---------------------------------------------------------------------------------------
 
 
-def command(one) -> str:
+def command(one: Command) -> str:
     """Return a command in a few words, as its role's lane has them."""
     match one:
         case c.Wait():
@@ -101,17 +106,17 @@ def command(one) -> str:
     return f"has seen {awaited(one)}"
 
 
-def awaited(one) -> str:
+def awaited(one: Wait | Finish | FinishStores) -> str:
     """Return what a command waits for."""
     if isinstance(one, c.Wait):
         return str(one.barrier)
     return "its products" if isinstance(one, c.Finish) else "its stores"
 
 
-def action(one, phases) -> str:
+def action(one: Action, phases: list[Barrier]) -> str:
     """Return what an action does. phases: the barriers that complete one by it."""
     done = "".join(f"; a phase of {barrier} completes" for barrier in phases)
-    made = one.command
+    made: Any = one.command
     if one.flight and isinstance(made, c.Copy):
         return f"{made.tile} is in {made.slot}{done}."
     if one.flight and isinstance(made, c.Product):
@@ -123,7 +128,7 @@ def action(one, phases) -> str:
     return f"{one.role} {command(made)}{into}{done}."
 
 
-def acted(actions, found) -> list[list]:
+def acted(actions: Sequence[str], found: Fault) -> list[list]:
     """Return [action, sentence] of each action, with the fault at the end."""
     sentences = [[0.0, "Nothing has happened yet."]]
     for n, one in enumerate(actions, 1):
@@ -134,18 +139,18 @@ def acted(actions, found) -> list[list]:
     return sentences
 
 
-def fault(found) -> str:
+def fault(found: Fault) -> str:
     return f"{found.kind}, {KINDS[found.kind]}: {found.said}."
 
 
-def faults(found, where="") -> list[str]:
+def faults(found: Fault, where: str = "") -> list[str]:
     """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
     if found.kind != Kind.DEADLOCK:
         return [f"{where}{fault(found)}"]
     return [f"{where}{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]
 
 
-def schedule(report) -> str:
+def schedule(report: Report) -> str:
     how = "the shortest schedule that goes wrong" if report.all else "a schedule that goes wrong"
     n = len(report.actions)
     return f"{report.fault.kind} after {n} action{'s' * (n != 1)}, {how}"

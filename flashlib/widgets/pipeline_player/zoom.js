@@ -1,7 +1,17 @@
+/** @import { Result } from "./types.js" */
+import { div, h, note, setText } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+
 /** The part of the axis that is shown, [from, to]; `changed` is called with it. */
-class PipeZoom {
+export class PipeZoom {
+  /**
+   * @param {Result} result
+   * @param {(view: number[]) => void} changed
+   */
   constructor(result, changed) {
-    Object.assign(this, { result, changed, view: [0, result.end] });
+    this.result = result;
+    this.changed = changed;
+    this.view = [0, result.end];
     const button = (text, label, press) =>
       h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: press }, text);
     this.range = note();
@@ -20,7 +30,10 @@ class PipeZoom {
     this.#go(0, this.result.end);
   }
 
-  /** Show so many times as much, with what is shown now in the middle. */
+  /**
+   * Show so many times as much, with what is shown now in the middle.
+   * @param {number} factor
+   */
   by(factor) {
     const [from, to] = this.view;
     const { end } = this.result;
@@ -29,7 +42,10 @@ class PipeZoom {
     this.#go(start, start + wide);
   }
 
-  /** Go on to another part if the one that is shown does not have this time. */
+  /**
+   * Go on to another part if the one that is shown does not have this time.
+   * @param {number} at
+   */
   follow(at) {
     this.at = at;
     const [from, to] = this.view;

@@ -1,5 +1,13 @@
 // Whether an answer is right, and what there is to say of it: as flashlib/checks/engine/prediction.py does for a call.
 
+/** @import { Field } from "./types.js" */
+import { EXPECTED, READ } from "./read.js";
+
+/**
+ * @param {any} a
+ * @param {any} b
+ * @param {number} tolerance
+ */
 function isEqual(a, b, tolerance) {
   if (Array.isArray(a)) return a.length === b.length && a.every((x, k) => isEqual(x, b[k], tolerance));
   if (typeof a !== "number" || typeof b !== "number") return a === b;
@@ -7,13 +15,20 @@ function isEqual(a, b, tolerance) {
   return Number.isFinite(b) ? Math.abs(a - b) <= tolerance * Math.abs(b) : a === b;
 }
 
-/** A ratio to three digits: 1020, 0.001, 1e9. */
+/**
+ * A ratio to three digits: 1020, 0.001, 1e9.
+ * @param {number} ratio
+ */
 function times(ratio) {
   const x = Number(ratio.toPrecision(3));
   return x < 1e6 && x >= 1e-4 ? String(x) : x.toExponential().replace("e+", "e");
 }
 
-/** What to say of a number that is nearly right, or right in another unit. */
+/**
+ * What to say of a number that is nearly right, or right in another unit.
+ * @param {any} given
+ * @param {any} right
+ */
 function nearly(given, right) {
   if (![given, right].every((x) => Number.isFinite(x) && x !== 0)) return "";
   const ratio = given / right;
@@ -27,7 +42,11 @@ function nearly(given, right) {
   return "";
 }
 
-/** What is wrong with the text of one part, or "". */
+/**
+ * What is wrong with the text of one part, or "".
+ * @param {Field} field
+ * @param {string} text
+ */
 function gradePart(field, text) {
   const { kind, right, shown, wrong, tolerance } = field;
   const read = (typed) => READ[kind](typed, field);
@@ -38,8 +57,12 @@ function gradePart(field, text) {
   return `not ${text}, but ${shown}${why}`;
 }
 
-/** The verdict on what is given, {part: text}: its outcome, a sentence, and the reason once all was answered. */
-function grade({ fields, reason }, given) {
+/**
+ * The verdict on what is given, {part: text}: its outcome, a sentence, and the reason once all was answered.
+ * @param {{ fields: Field[], reason: string }} card
+ * @param {Record<string, string>} given
+ */
+export function grade({ fields, reason }, given) {
   const labelled = (field, problem) => (fields.length > 1 ? `${field.label}: ${problem}` : problem);
   const answered = fields.filter(({ part }) => given[part]);
   if (!answered.length) return { outcome: "open", sentence: "" };

@@ -17,7 +17,7 @@ class PredictionCard(Widget):
     is given.
     """
 
-    _esm = script("prediction_card/read.js", "prediction_card/grade.js", "prediction_card/prediction_card.js")
+    _esm = script("prediction_card/prediction_card.js")
     _css = style("prediction_card/prediction_card.css")
 
     card = traitlets.Dict().tag(sync=True)
@@ -28,7 +28,7 @@ class PredictionCard(Widget):
         if keep:
             self.observe(lambda change: keep(change.new), names="given")
 
-    def figure(self):
+    def figure(self) -> None:
         """Return None: where nothing can be typed, the question above is enough."""
 
     def __repr__(self):

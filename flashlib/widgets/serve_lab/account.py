@@ -122,7 +122,7 @@ class Account:
             return words.not_done(self.batch - taken)
         return words.no_pages(record.waiting[0])
 
-    def padded(self, steps) -> list[dict]:
+    def padded(self, steps: int) -> list[dict]:
         """Return a frame for each of so many steps; those after the last one show what is left then."""
         last = self.frames[-1]
         end = dict.fromkeys(last, 0) | {"kept": last["kept"], "free": last["free"], "words": words.DONE}

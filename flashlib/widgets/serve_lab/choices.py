@@ -1,9 +1,8 @@
 """What can be chosen in ServeLab: the settings, and what is accepted for each."""
 
-from numbers import Integral
-
 from flashlib.widgets.serve_lab.runs import PAGE
 from flashlib.widgets.serve_lab.scenarios import SCENARIOS, least_pages
+from flashlib.widgets.settings import one_of, whole
 
 COUNTS = {"batch": (1, 8), "chunk": (1, 64), "n_pages": (least_pages(PAGE), 64)}  # smallest and largest
 STOPS = {  # of the sliders
@@ -13,16 +12,6 @@ STOPS = {  # of the sliders
 }
 
 
-def checked(name, value):
+def checked(name: str, value: object) -> object:
     """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
-    if name == "scenario":
-        if not isinstance(value, str) or value not in SCENARIOS:
-            raise ValueError(f"scenario is {value!r:.60}; pass one of {', '.join(map(repr, SCENARIOS))}")
-        return value
-    low, high = COUNTS[name]
-    accepted = f"pass a whole number from {low} to {high}"
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; {accepted}")
-    return int(value)
+    return one_of(name, value, SCENARIOS) if name == "scenario" else whole(name, value, *COUNTS[name])

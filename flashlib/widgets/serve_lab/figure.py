@@ -10,7 +10,7 @@ STRIP = 22
 SMALL = 9  # of the numbers in the lanes
 
 
-def draw(result) -> Picture:
+def draw(result: dict) -> Picture:
     """Return a Picture of a result."""
     lanes, runs = HIGH * len(result["requests"]), result["runs"]
     each = 46 + lanes + 2 * (STRIP + 6) + 26

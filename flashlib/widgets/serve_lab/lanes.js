@@ -1,3 +1,10 @@
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Result, Run } from "./types.js" */
+import { div, h, note, panel, setText, svg } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { box, footPath, markPath, MARKS } from "./marks.js";
+import { watchRoom } from "../split_lab/axes.js";
+
 const LANES = { label: 88, right: 4, top: 20, high: 17, strip: 24, gap: 7, axis: 16, digit: 6.5 }; // px
 const STRIPS = {
   slots: [["decode", "token"], ["reading", "read"], ["held", "held"]],
@@ -6,7 +13,29 @@ const STRIPS = {
 };
 
 /** One run: a lane for each request and a strip for each of what is shared, over the steps; `seek` goes to a step. */
-class Lanes {
+export class Lanes {
+  /** @type {Result} */
+  result;
+  /** @type {Run} */
+  run;
+  /** @type {number} */
+  room;
+  /** @type {number | undefined} */
+  position;
+  /** @type {number} */
+  wide;
+  /** @type {SVGRectElement} */
+  behind;
+  /** @type {SVGRectElement} */
+  cursor;
+  /** @type {SVGRectElement} */
+  cover;
+
+  /**
+   * @param {string} name
+   * @param {string} note_text
+   * @param {(step: number) => void} seek
+   */
   constructor(name, note_text, seek) {
     this.name = name;
     this.seek = seek;
@@ -21,14 +50,23 @@ class Lanes {
     this.resized = watchRoom(room, this, () => this.#plot());
   }
 
+  /**
+   * @param {Result} result
+   * @param {Run} run
+   */
   take(result, run) {
-    Object.assign(this, { result, run });
+    this.result = result;
+    this.run = run;
     const longest = run.frames.reduce((a, b) => (a.words.length >= b.words.length ? a : b));
     setText(this.room_of_words, longest.words);
     this.svg.setAttribute("aria-label", run.words);
     this.#plot();
   }
 
+  /**
+   * @param {number} position
+   * @param {Motion} [motion]
+   */
   draw(position, motion) {
     const moved = position - (this.position ?? position);
     this.position = position;
@@ -38,11 +76,12 @@ class Lanes {
     for (const mark of [this.cursor, this.behind]) mark.setAttribute("x", x);
     this.cover.setAttribute("x", x + this.wide);
     this.cover.setAttribute("width", Math.max(0, this.#x(this.result.steps) - x - this.wide));
-    if (!moved) return;
+    if (!moved || !motion) return;
     const way = `translateX(${-moved * this.wide}px)`;
     for (const mark of [this.cursor, this.behind]) motion.from(mark, { transform: way });
   }
 
+  /** @param {number} step */
   #x(step) {
     return LANES.label + step * this.wide;
   }
@@ -61,7 +100,9 @@ class Lanes {
     const bottom = below + Object.keys(STRIPS).length * (LANES.strip + LANES.gap);
     const rectangle = (name) =>
       svg("rect", { class: `flash-serving-${name}`, x: 0, y: LANES.top, width: this.wide, height: bottom - LANES.top });
-    [this.behind, this.cursor, this.cover] = ["behind", "cursor", "cover"].map(rectangle);
+    this.behind = rectangle("behind");
+    this.cursor = rectangle("cursor");
+    this.cover = rectangle("cover");
     this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + LANES.axis}`);
     this.svg.setAttribute("height", bottom + LANES.axis);
     this.svg.replaceChildren(
@@ -75,6 +116,12 @@ class Lanes {
     if (this.position !== undefined && this.position < steps) this.draw(this.position);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {string} words
+   * @param {string} [anchor]
+   */
   #text(x, y, words, anchor = "start") {
     return svg("text", { class: "flash-serving-text", x, y, "text-anchor": anchor }, words);
   }

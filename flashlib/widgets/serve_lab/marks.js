@@ -1,6 +1,8 @@
 // What a request does in a step, as marks on its lane. The letters are those of account.py.
 
-const MARKS = {
+import { div, h, svg } from "../shared/elements.js";
+
+export const MARKS = {
   w: ["wait", "waits"],
   p: ["read", "reads so many tokens of its prompt"],
   a: ["again", "computes them again"],
@@ -11,10 +13,10 @@ const MARKS = {
   end: ["end", "its last token"],
 };
 
-const box = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
+export const box = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
 
 /** A mark as a path: in a step that begins at x and is `wide`, on a lane at y that is `high`. */
-function markPath(letter, x, y, wide, high) {
+export function markPath(letter, x, y, wide, high) {
   const middle = y + high / 2;
   const arm = Math.min(4, wide / 2 - 1);
   switch (letter) {
@@ -36,10 +38,10 @@ function markPath(letter, x, y, wide, high) {
 }
 
 /** The path of a token that was written where a prompt ended: at the foot of its box. */
-const footPath = (x, y, wide, high) => box(x + 1, y + high - 5, wide - 2, 4);
+export const footPath = (x, y, wide, high) => box(x + 1, y + high - 5, wide - 2, 4);
 
 /** What the marks mean. */
-function marksLegend() {
+export function marksLegend() {
   const one = (letter) => {
     const [name, text] = MARKS[letter];
     const paths = [markPath(letter, 1, 0, 18, 17)].map((d) => svg("path", { class: `flash-serving-${name}`, d }));

@@ -1,8 +1,16 @@
 """The model that ServeLab serves: as small as one can be, so that a change of a setting is answered at once."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from flashlib.cache import Cache
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Model:
@@ -18,14 +26,16 @@ class Model:
         self.W_QKV = rng.standard_normal((3, d, d)) / np.sqrt(d)
         self.W = rng.standard_normal((vocab, d)) / np.sqrt(d)
 
-    def cache(self, n_pages, page):
+    def cache(self, n_pages: int, page: int) -> Cache:
         return Cache(n_pages, page, 1, self.E.shape[1], dtype=self.E.dtype)
 
-    def check_prompt(self, prompt, n):
+    def check_prompt(self, prompt: Sequence[int], n: int) -> list[int]:
         """Return a prompt as a list: the widget's own are valid, and may have any length."""
         return list(prompt)
 
-    def step(self, rows, cache, sequences, over=None):
+    def step(
+        self, rows: Sequence[Sequence[int]], cache: Cache, sequences: Sequence[int], over: Callable | None = None
+    ) -> torch.Tensor:
         """Return the logits of new tokens, (B, n, vocab), and leave their K and V in the cache.
 
         rows: B lists of n tokens. over: unused, there is one way to attend.

@@ -18,7 +18,7 @@ class Run(NamedTuple):
 
 
 @lru_cache(64)
-def run(scenario, batch, chunk, n_pages, continuous) -> Run:
+def run(scenario: str, batch: int, chunk: int, n_pages: int, continuous: bool) -> Run:
     """Return the run of a scenario: its requests are served, and the model computes every token of them."""
     # Only when called: it imports torch, and the widgets of other chapters do without.
     from flashlib.lm.server import Request, Server, play

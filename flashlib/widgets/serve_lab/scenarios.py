@@ -37,7 +37,7 @@ SCENARIOS = {
 }
 
 
-def prompts(scenario) -> list[list[int]]:
+def prompts(scenario: str) -> list[list[int]]:
     """Return the prompts of a scenario's requests, the same every time."""
     rng = np.random.default_rng(15)
     beginning = rng.integers(VOCAB, size=max(one.prompt for one in SCENARIOS[scenario])).tolist()
@@ -47,7 +47,7 @@ def prompts(scenario) -> list[list[int]]:
     ]
 
 
-def least_pages(page) -> int:
+def least_pages(page: int) -> int:
     """Return the pages with which the longest request of any scenario can be served."""
     longest = max(one.prompt + one.answer - 1 for requests in SCENARIOS.values() for one in requests)
     return -(-longest // page)

@@ -1,11 +1,36 @@
 // ServeLab: plays two runs of a scheduler, step by step. Python ran both and kept their records; this draws them.
 
+/** @import { Result, Traits } from "./types.js" */
+import { div, h, setText } from "../shared/elements.js";
+import { Motion } from "../shared/motion.js";
+import { Transport } from "../shared/transport.js";
+import { Widget } from "../shared/widget.js";
+import { Lanes } from "./lanes.js";
+import { marksLegend } from "./marks.js";
+import { ServeSettings } from "./settings.js";
+import { Columns, rowsOf } from "./tables.js";
+
 const ADMITS = {
   continuous: "in each step, whoever there is room for is admitted",
   static: "whoever waits is admitted once all of a batch have finished",
 };
 
+/** @extends {Widget<Traits>} */
 class ServeLab extends Widget {
+  /** @type {ServeSettings} */
+  controls;
+  /** @type {Lanes[]} */
+  lanes;
+  /** @type {Columns} */
+  now;
+  /** @type {Columns} */
+  all;
+  /** @type {Result} */
+  result;
+  /** @type {number} */
+  drawTime;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "serving", "requests served by a scheduler, step by step");
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
@@ -54,6 +79,7 @@ class ServeLab extends Widget {
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)));
   }
 
+  /** @param {Result} result */
   load(result) {
     this.result = result;
     this.#show();
@@ -61,7 +87,7 @@ class ServeLab extends Widget {
     this.all.show(result.totals);
     setText(this.equal, result.equal);
     this.transport.reset(result.steps - 1);
-    const ends = result.runs.flatMap(({ lanes }) => lanes.flatMap((lane) => [...lane.matchAll("x")].map(({ index }) => index)));
+    const ends = result.runs.flatMap(({ lanes }) => lanes.flatMap((lane) => [...lane.matchAll(/x/g)].map(({ index }) => index)));
     this.transport.mark([...new Set(ends)]);
   }
 
@@ -79,13 +105,14 @@ class ServeLab extends Widget {
     const where = `step ${position} of ${last}`;
     setText(this.status, where);
     this.transport.scrub.setAttribute("aria-valuetext", where);
-    this.root.dataset.position = position;
+    this.root.dataset.position = String(position);
     this.spoken.say(`${where}. ${runs.map(({ name }, k) => `${name}: ${frames[k].words}`).join(" ")}`);
     this.drawTime = performance.now() - started; // ms
   }
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new ServeLab(context);
     return () => lab.stop();

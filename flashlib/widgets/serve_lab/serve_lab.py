@@ -2,16 +2,17 @@
 
 import traitlets
 
+from flashlib.pictures.canvas import Picture
+from flashlib.widgets.lab import Lab
 from flashlib.widgets.serve_lab import choices, figure, runs, words
 from flashlib.widgets.serve_lab.account import Account
 from flashlib.widgets.serve_lab.scenarios import SCENARIOS
-from flashlib.widgets.widget import Widget, script, style
+from flashlib.widgets.widget import script, style
 
-SCRIPTS = "serve_lab/settings", "serve_lab/marks", "serve_lab/lanes", "serve_lab/tables", "serve_lab/serve_lab"
 BOTH = True, False  # continuous, and static
 
 
-class ServeLab(Widget):
+class ServeLab(Lab):
     """Play how `server.Server` serves requests, step by step: continuous batching above, and static below.
 
     scenario: "short and long answers", "all alike", "one long prompt", "too few pages" or "the same beginning".
@@ -22,7 +23,7 @@ class ServeLab(Widget):
     answered in `refused`. `result` holds what is shown.
     """
 
-    _esm = script("split_lab/axes.js", *(f"{name}.js" for name in SCRIPTS))
+    _esm = script("serve_lab/serve_lab.js")
     _css = style("serve_lab/serve_lab.css")
 
     scenario = traitlets.Unicode().tag(sync=True)
@@ -32,32 +33,9 @@ class ServeLab(Widget):
     result = traitlets.Dict().tag(sync=True)
 
     def __init__(self, scenario="short and long answers", *, batch=4, chunk=8, n_pages=16):
-        given = {"scenario": scenario, "batch": batch, "chunk": chunk, "n_pages": n_pages}
-        try:
-            setting = {name: choices.checked(name, value) for name, value in given.items()}
-        except (TypeError, ValueError) as error:
-            super().__init__(problem=f"{error}.")
-            return
-        super().__init__(**setting, result=self._computed(setting))
-        self.observe(self._changed, names=list(setting))
+        super().__init__({"scenario": scenario, "batch": batch, "chunk": chunk, "n_pages": n_pages})
 
-    def _changed(self, change):
-        """Show a new setting; what is not accepted goes back to what is shown."""
-        shown = self.result["setting"]
-        wanted = {name: getattr(self, name) for name in shown}
-        if wanted == shown:
-            return
-        good, problem = dict(shown), ""
-        for name, value in wanted.items():
-            try:
-                good[name] = choices.checked(name, value)
-            except (TypeError, ValueError) as error:
-                problem = f"{error}. It stays {shown[name]!r}."
-        result = self._computed(good) if good != shown else self.result
-        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is left to compute then
-            self.result, self.refused = result, problem
-            for name, value in good.items():
-                setattr(self, name, value)
+    _checked = staticmethod(choices.checked)
 
     def _computed(self, setting):
         requests = SCENARIOS[setting["scenario"]]
@@ -88,7 +66,7 @@ class ServeLab(Widget):
             "frames": account.padded(steps),
         }
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

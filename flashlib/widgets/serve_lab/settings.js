@@ -1,5 +1,13 @@
+/** @import { Result, Setting } from "./types.js" */
+import { choice, stops } from "../shared/controls.js";
+import { div } from "../shared/elements.js";
+
 /** The controls of ServeLab; `ask` is called with what is chosen. */
-class ServeSettings {
+export class ServeSettings {
+  /**
+   * @param {Result} result
+   * @param {(setting: Partial<Setting>) => void} ask
+   */
   constructor({ scenarios, stops: values, page }, ask) {
     this.values = values;
     const options = scenarios.map((name) => [name, name]);

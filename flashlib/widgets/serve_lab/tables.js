@@ -1,3 +1,6 @@
+/** @import { Frame } from "./types.js" */
+import { h, note, panel, setText } from "../shared/elements.js";
+
 const NOW = {
   decode: "requests that decode",
   read: "prompt tokens read",
@@ -9,7 +12,7 @@ const NOW = {
 };
 
 /** A table with a column for each run. */
-class Columns {
+export class Columns {
   constructor(name, title, names, ...below) {
     this.body = h("tbody", {});
     const head = h("tr", {}, h("td", {}), names.map((run) => h("th", { scope: "col" }, run)));
@@ -28,8 +31,12 @@ class Columns {
   }
 }
 
-/** The rows of a step, from a frame of each run. */
-const rowsOf = (frames, batch) =>
+/**
+ * The rows of a step, from a frame of each run.
+ * @param {Frame[]} frames
+ * @param {number} batch
+ */
+export const rowsOf = (frames, batch) =>
   Object.entries(NOW).map(([name, label]) => [
     label,
     ...frames.map((frame) => (name === "taken" ? `${frame.taken} of ${batch}` : String(frame[name]))),

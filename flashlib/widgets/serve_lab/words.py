@@ -1,12 +1,26 @@
 """The sentences of ServeLab."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from flashlib.pictures.numbers import number
+
+if TYPE_CHECKING:  # it imports torch
+    from flashlib.lm.server import Record
 
 DONE = "All requests have finished."
 NAMES = {True: "continuous", False: "static"}
 
 
-def step(record, arrived, known, again, firsts, read, why) -> str:
+def step(
+    record: "Record",
+    arrived: list[int],
+    known: list[tuple[int, int]],
+    again: dict[int, int],
+    firsts: list[int],
+    read: list[int],
+    why: str,
+) -> str:
     """Return what a step does.
 
     arrived: requests. known: (request, how many tokens the cache had). again: for each request, how many tokens
@@ -40,19 +54,19 @@ def _chunk(k, n, again, read, first, wrote) -> str:
     return f"{last}{counted(n, 'token')} of request {k}'s prompt {are} read{token}."
 
 
-def all_taken(batch) -> str:
+def all_taken(batch: int) -> str:
     return f"all {batch} slots are taken" if batch > 1 else "the slot is taken"
 
 
-def not_done(empty) -> str:
+def not_done(empty: int) -> str:
     return f"{counted(empty, 'slot')} {'is' if empty == 1 else 'are'} empty, but the batch is not done"
 
 
-def no_pages(k) -> str:
+def no_pages(k: int) -> str:
     return f"too few pages are free for request {k}"
 
 
-def totals(sums) -> list[list[str]]:
+def totals(sums: list) -> list[list[str]]:
     """Return the rows of the table: what is counted, and the count of each run."""
     rows = {
         "steps": lambda s: s.steps,
@@ -69,13 +83,13 @@ def totals(sums) -> list[list[str]]:
     return [[name, *(number(of(one)) for one in sums)] for name, of in rows.items()]
 
 
-def equal(same, requests) -> str:
+def equal(same: bool, requests: int) -> str:
     if same:
         return f"All {requests} requests write the same tokens in both: a scheduler decides when, not what."
     return "Requests write other tokens in one than in the other, which is wrong."
 
 
-def run(continuous, sums) -> str:
+def run(continuous: bool, sums: Any) -> str:
     """Return a run in a sentence."""
     name = f"{NAMES[continuous]} batching".capitalize()
     waits = f"a request has its first token after {number(mean(sums.waits))} steps, at most {max(sums.waits)}"
@@ -84,20 +98,20 @@ def run(continuous, sums) -> str:
     return f"{name}: {rate}; {waits}; {counted(sums.idle, 'step')} with an empty slot while one waits{preempted}."
 
 
-def mean(values) -> float:
+def mean(values: list[int]) -> float:
     return sum(values) / len(values)
 
 
-def named(numbers) -> str:
+def named(numbers: Sequence[int]) -> str:
     """Return requests as "Request 3" or "Requests 0, 2 and 3"."""
     names = [str(k) for k in numbers]
     joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     return f"Request{'s' * (len(names) > 1)} {joined}"
 
 
-def verb(numbers, one, several) -> str:
+def verb(numbers: Sequence[int], one: str, several: str) -> str:
     return one if len(numbers) == 1 else several
 
 
-def counted(n, name) -> str:
+def counted(n: int, name: str) -> str:
     return f"{n} {name}{'s' * (n != 1)}"

@@ -2,11 +2,15 @@
 
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
+/** @typedef {{ css: (x: number, peak: number) => string, pixel: (x: number, peak: number) => number }} Colours */
+
 /**
  * The diverging scale of the theme: from x and the largest size that x may have to a colour, as `css` or as the
  * `pixel` of an image. Sizes are taken to the power 0.7, so that small ones can be told apart.
+ * @param {HTMLElement} root
+ * @returns {Colours}
  */
-function colourScale(root) {
+export function colourScale(root) {
   const style = getComputedStyle(root);
   const [negative, zero, positive, masked] = ["negative", "zero", "positive", "masked"].map((name) =>
     rgb(style.getPropertyValue(`--flash-${name}`).trim()),
@@ -25,12 +29,29 @@ function colourScale(root) {
 }
 
 /**
+ * Give a legend's scale its colours: each of its parts has a number, from -1 to 1.
+ * @param {HTMLElement} root
+ * @param {Colours} colour
+ */
+export function paintScale(root, colour) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const parts = root.querySelectorAll(".flash-scale b");
+  for (const part of parts) part.style.backgroundColor = colour.css(Number(part.dataset.t), 1);
+}
+
+/**
  * Mark the root as dark or light, now if it is on the page, else once it is, and whenever the theme changes; `changed`
  * is called after each change. Returns a stop.
+ * @param {HTMLElement} root
+ * @param {() => void} changed
  */
-function watchTheme(root, changed) {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  let [back, dark] = [null, null];
+export function watchTheme(root, changed) {
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const canvas = /** @type {CanvasRenderingContext2D} */ (context);
+  /** @type {string | undefined} */
+  let back;
+  /** @type {boolean | undefined} */
+  let dark;
   const look = () => {
     if (!root.isConnected) return; // it has no colours yet
     const { backgroundColor } = getComputedStyle(root);

@@ -1,6 +1,13 @@
 // Sliders, choices and toggles.
 
-function slider(name, label, input) {
+import { h, setText, symbol } from "./elements.js";
+
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {(value: number) => void} input
+ */
+export function slider(name, label, input) {
   const range = h("input", {
     type: "range",
     "aria-label": label,
@@ -9,31 +16,40 @@ function slider(name, label, input) {
   });
   const output = h("output", { "aria-live": "off" });
   const element = h("label", { class: "flash-slider" }, symbol(name), range, output);
-  const show = (value, [min, max] = [range.min, range.max]) => {
-    Object.assign(range, { min, max }); // before the value, which they clamp
-    range.value = value;
-    range.disabled = Number(min) === Number(max);
+  /** @param {number} value @param {number[]} [ends] */
+  const show = (value, ends) => {
+    if (ends) [range.min, range.max] = ends.map(String); // before the value, which they clamp
+    range.value = String(value);
+    range.disabled = Number(range.min) === Number(range.max);
     setText(output, String(value));
   };
   return { element, range, show };
 }
 
-/** A slider that steps through the values it is shown with; null is none. */
-function stops(name, text, label, input) {
+/**
+ * A slider that steps through the values it is shown with; null is none.
+ * @param {string} name
+ * @param {string} text
+ * @param {string} label
+ * @param {(value: any) => void} input
+ */
+export function stops(name, text, label, input) {
+  /** @type {(number | null)[]} */
   let values = [];
   const range = h("input", {
     type: "range",
     min: 0,
     "aria-label": label,
     "data-name": name,
-    oninput: () => input(values[range.value]),
+    oninput: () => input(values[Number(range.value)]),
   });
   const output = h("output", { "aria-live": "off" });
   const element = h("label", { class: "flash-slider" }, symbol(text), range, output);
+  /** @param {number | null} value @param {(number | null)[]} all */
   const show = (value, all, unit = "") => {
-    values = all.includes(value) ? all : [...all, value].sort((a, b) => a - b);
-    range.max = values.length - 1;
-    range.value = values.indexOf(value);
+    values = all.includes(value) ? all : [...all, value].sort((a, b) => Number(a) - Number(b));
+    range.max = String(values.length - 1);
+    range.value = String(values.indexOf(value));
     const shown = value === null ? "none" : value + unit;
     range.setAttribute("aria-valuetext", shown);
     setText(output, shown);
@@ -41,7 +57,13 @@ function stops(name, text, label, input) {
   return { element, show };
 }
 
-function choice(name, label, options, change) {
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {string[][]} options value, text and perhaps a title of each
+ * @param {(value: string) => void} change
+ */
+export function choice(name, label, options, change) {
   const group = `flash-${name}-${Math.random().toString(36).slice(2)}`;
   const inputs = options.map(([value]) =>
     h("input", { type: "radio", name: group, value, onchange: () => change(value) }),
@@ -51,20 +73,30 @@ function choice(name, label, options, change) {
     { class: "flash-choice", "aria-label": label },
     options.map(([, text, title], k) => h("label", { title }, inputs[k], h("span", {}, text))),
   );
+  /** @param {string} value */
   const show = (value) => inputs.forEach((input) => (input.checked = input.value === value));
   return { element, show };
 }
 
-function toggle(label, change) {
+/**
+ * @param {any} label
+ * @param {(on: boolean) => void} change
+ */
+export function toggle(label, change) {
   const input = h("input", { type: "checkbox", onchange: () => change(input.checked) });
   return {
     element: h("label", { class: "flash-toggle" }, input, label),
-    show: (value) => (input.checked = value),
+    /** @param {boolean} value */
+    show: (value) => void (input.checked = value),
   };
 }
 
-/** A button that opens and closes something; `show` is called with whether it is open. */
-function disclosure(label, show) {
+/**
+ * A button that opens and closes something; `show` is called with whether it is open.
+ * @param {string} label
+ * @param {(open: boolean) => void} show
+ */
+export function disclosure(label, show) {
   const button = h(
     "button",
     {

@@ -1,6 +1,12 @@
-// What the widgets are made of: elements of the page. Python joins the files of shared/ with the widget's own, so
-// nothing is exported.
+// What the widgets are made of: elements of the page.
 
+/**
+ * Give an element attributes, listeners ("onclick") and children: elements, texts, lists of them; false is nothing.
+ * @template {Element} E
+ * @param {E} element
+ * @param {Record<string, any> | undefined} attributes
+ * @param {any[]} children
+ */
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -10,26 +16,53 @@ function fill(element, attributes, children) {
   return element;
 }
 
-const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...any} children
+ */
+export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 
-const svg = (tag, attributes, ...children) =>
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...any} children
+ */
+export const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-const div = (name, ...children) => h("div", { class: name }, ...children);
+/** @param {string} name @param {...any} children */
+export const div = (name, ...children) => h("div", { class: name }, ...children);
 
-const note = (...children) => h("span", { class: "flash-note" }, ...children);
+/** @param {...any} children */
+export const note = (...children) => h("span", { class: "flash-note" }, ...children);
 
-/** A name such as "B_r" or "Q_i" as an element, with what follows the underscore set lower. */
-function symbol(name) {
+/**
+ * A name such as "B_r" or "Q_i" as an element, with what follows the underscore set lower.
+ * @param {string} name
+ */
+export function symbol(name) {
   const [letter, index] = name.split("_");
   return h("span", { class: "flash-symbol" }, letter, index && h("sub", {}, index));
 }
 
-const panel = (name, title, note, ...children) =>
+/**
+ * @param {string} name
+ * @param {any} title
+ * @param {any} note
+ * @param {...any} children
+ */
+export const panel = (name, title, note, ...children) =>
   h("section", { class: `flash-panel flash-${name}` }, h("header", {}, h("h3", {}, title), note), ...children);
 
-/** Set the text of an element; a node of text that is there stays, since to lay out a new one takes longer. */
-function setText(element, text) {
+/**
+ * Set the text of an element; a node of text that is there stays, since to lay out a new one takes longer.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
   const { firstChild, lastChild } = element;
   if (firstChild !== lastChild || !(firstChild instanceof Text)) element.textContent = text;
   else if (firstChild.data !== text) firstChild.data = text;
@@ -38,11 +71,15 @@ function setText(element, text) {
 const NAMES =
   /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 
-/** A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, which is typed so. */
-function typeset(text) {
+/**
+ * A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, typed so.
+ * @param {string} text
+ */
+export function typeset(text) {
   return text.split(/`([^`]+)`/).flatMap((part, k) => (k % 2 ? h("code", {}, part) : withSymbols(part)));
 }
 
+/** @param {string} text */
 function withSymbols(text) {
   const nodes = [];
   let end = 0;
@@ -54,15 +91,22 @@ function withSymbols(text) {
   return [...nodes, ...powers(text.slice(end))];
 }
 
-/** A text with its powers set high, 10^-3; the sign before them is not seen, but read aloud. */
+/**
+ * A text with its powers set high, 10^-3; the sign before them is not seen, but read aloud.
+ * @param {string} text
+ */
 function powers(text) {
   return text.split(/\^(-?\w+(?:\.\d+)?|\([^()]*\))/).map((part, k) =>
     k % 2 ? h("sup", {}, h("span", { class: "flash-caret" }, "^"), part) : part,
   );
 }
 
-/** Set a sentence with its symbols; `element.flashText` keeps the plain text, which can be spoken. */
-function setSentence(element, text) {
+/**
+ * Set a sentence with its symbols; `element.flashText` keeps the plain text, which can be spoken.
+ * @param {HTMLElement} element
+ * @param {string} text
+ */
+export function setSentence(element, text) {
   if (element.flashText === text) return;
   element.flashText = text;
   element.replaceChildren(...typeset(text));

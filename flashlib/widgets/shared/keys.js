@@ -1,20 +1,26 @@
 // Keyboard and speech.
 
+import { h, setText } from "./elements.js";
+
 /**
  * Keys work anywhere in the widget, except those that the control in focus uses itself. Returns a stop. What is
  * pressed with Ctrl, Alt or Meta is JupyterLab's, and so is Shift with Enter, which runs the cell.
+ * @param {HTMLElement} root
+ * @param {Record<string, () => void>} actions by the name of the key
  */
-function listenToKeys(root, actions) {
+export function listenToKeys(root, actions) {
+  /** @param {Element} target @param {string} key */
   const native = (target, key) => {
     if (target.matches("textarea, input[type=text]")) return true;
     if (target.matches("select, input[type=radio]")) return key !== " " || target.matches("select");
     if (target.matches("input[type=range]")) return key !== " ";
     return key === " " && target.matches("button, input");
   };
+  /** @param {KeyboardEvent} event */
   const pressed = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === "Enter")) return;
     event.stopPropagation(); // else JupyterLab takes it for a command: d d deletes the cell
-    if (!(event.key in actions) || native(event.target, event.key)) return;
+    if (!(event.key in actions) || native(/** @type {Element} */ (event.target), event.key)) return;
     event.preventDefault(); // the page would scroll
     actions[event.key]();
   };
@@ -23,9 +29,12 @@ function listenToKeys(root, actions) {
 }
 
 /** A line for screen readers. What comes within `wait` ms of what was said last is held back; the newest is said. */
-function announcer(wait = 1500) {
+export function announcer(wait = 1500) {
   const element = h("div", { class: "flash-spoken", "aria-live": "polite" });
-  let [last, timer] = [0, null];
+  let last = 0;
+  /** @type {number | undefined} */
+  let timer;
+  /** @param {string} text */
   const say = (text) => {
     clearTimeout(timer);
     const speak = () => {

@@ -1,22 +1,33 @@
 // Numbers: as Python sent them, and as texts.
 
-/** The numbers in what came as bytes: a copy, since they may lie where no 8-byte number may. */
-const float64 = ({ buffer, byteOffset, byteLength }) =>
+/**
+ * The numbers in what came as bytes: a copy, since they may lie where no 8-byte number may.
+ * @param {DataView} bytes
+ */
+export const float64 = ({ buffer, byteOffset, byteLength }) =>
   new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength));
 
-const between = (low, x, high) => Math.max(low, Math.min(high, x));
+/** @param {number} low @param {number} x @param {number} high */
+export const between = (low, x, high) => Math.max(low, Math.min(high, x));
 
+/** @param {string} text */
 const tidy = (text) => text.replace("e+", "e").replaceAll("-", "−");
 
-/** x to four significant digits: 1.950, −0.01234, 1.234e−7, −∞; 0 and other small whole numbers as they are. */
-function number(x) {
+/**
+ * x to four significant digits: 1.950, −0.01234, 1.234e−7, −∞; 0 and other small whole numbers as they are.
+ * @param {number} x
+ */
+export function number(x) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : "−∞";
   if (Number.isInteger(x) && Math.abs(x) < 1e4) return tidy(String(x));
   return tidy(Math.abs(x) < 1e-4 ? x.toExponential(3) : x.toPrecision(4));
 }
 
-/** x in at most five characters, where space is short: 1.95, −12.3, 1e−7. */
-function short(x) {
+/**
+ * x in at most five characters, where space is short: 1.95, −12.3, 1e−7.
+ * @param {number} x
+ */
+export function short(x) {
   if (!Number.isFinite(x)) return number(x);
   const size = Math.abs(x);
   if (size === 0) return "0";
@@ -24,8 +35,14 @@ function short(x) {
   return tidy(x.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0));
 }
 
-/** x with every digit that tells it from its neighbours. */
-const exact = (x) => (Number.isFinite(x) ? tidy(String(x)) : number(x));
+/**
+ * x with every digit that tells it from its neighbours.
+ * @param {number} x
+ */
+export const exact = (x) => (Number.isFinite(x) ? tidy(String(x)) : number(x));
 
-/** x as it stands after a minus sign. */
-const inBrackets = (x) => (x < 0 ? `(${number(x)})` : number(x));
+/**
+ * x as it stands after a minus sign.
+ * @param {number} x
+ */
+export const inBrackets = (x) => (x < 0 ? `(${number(x)})` : number(x));

@@ -1,5 +1,8 @@
 // Transport: first, back, play, forward, last, scrub, speed.
 
+import { div, h, svg } from "./elements.js";
+import { motionTime } from "./motion.js";
+
 const ICONS = {
   first: "M3 3v10M13 3L6 8l7 5z",
   back: "M11 3L4 8l7 5z",
@@ -15,10 +18,12 @@ const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60]; // steps a second
  * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes; `motion`
  * is then how many ms what moves may take on its way to what is shown, 0 for none.
  */
-class Transport {
+export class Transport {
+  /** @param {{ unit: string, moved: (position: number) => void }} of */
   constructor({ unit, moved }) {
     this.moved = moved;
     this.position = this.last = this.motion = 0;
+    /** @type {number | null} what the browser was asked for, while it plays */
     this.frame = null;
     const button = (name, label, press) =>
       h(
@@ -64,25 +69,35 @@ class Transport {
     return this.frame !== null;
   }
 
-  /** Take other positions, and stay at one of them. */
+  /**
+   * Take other positions, and stay at one of them.
+   * @param {number} last
+   */
   reset(last, position = 0) {
     this.last = last;
-    this.scrub.max = last;
+    this.scrub.max = String(last);
     this.seek(position);
   }
 
-  /** Mark positions under the scrub bar. */
+  /**
+   * Mark positions under the scrub bar.
+   * @param {number[]} positions
+   */
   mark(positions) {
     this.marks.setAttribute("viewBox", `0 0 ${Math.max(this.last, 1)} 1`);
     this.marks.replaceChildren(svg("path", { d: positions.map((position) => `M${position} 0V1`).join("") }));
   }
 
-  /** Go to a position and stay there. */
+  /**
+   * Go to a position and stay there.
+   * @param {number} position
+   */
   seek(position) {
     this.pause();
     this.#go(position);
   }
 
+  /** @param {number} by */
   step(by) {
     this.pause();
     this.#go(this.position + by, by === 1);
@@ -110,7 +125,7 @@ class Transport {
   }
 
   pause() {
-    if (!this.playing) return;
+    if (this.frame === null) return;
     cancelAnimationFrame(this.frame);
     this.frame = null;
     this.#showPlaying();
@@ -118,16 +133,17 @@ class Transport {
 
   #showPlaying() {
     const name = this.playing ? "pause" : "play";
-    this.playButton.querySelector("path").setAttribute("d", ICONS[name]);
+    this.playButton.querySelector("path")?.setAttribute("d", ICONS[name]);
     this.playButton.setAttribute("aria-label", `${name} (space)`);
     this.playButton.title = `${name} (space)`;
-    this.playButton.dataset.playing = this.playing;
+    this.playButton.dataset.playing = String(this.playing);
   }
 
+  /** @param {number} position */
   #go(position, moving = false) {
     this.motion = moving && position <= this.last ? motionTime(Number(this.speed.value)) : 0;
     this.position = Math.max(0, Math.min(this.last, position));
-    this.scrub.value = this.position;
+    this.scrub.value = String(this.position);
     this.moved(this.position);
     this.motion = 0; // what is drawn again later, for another row say, does not move
   }

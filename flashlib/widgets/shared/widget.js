@@ -1,12 +1,20 @@
 // What every widget does.
 
+/** @import { Transport } from "./transport.js" */
+import { watchTheme } from "./colours.js";
+import { div, h, setText } from "./elements.js";
+import { announcer, listenToKeys } from "./keys.js";
+
 const RESTARTED = "Python was restarted: run the cell again to change a setting.";
 const PATIENCE = 5; // seconds of an idle Python that does not answer
 
 /** True on a page saved with the state of its widgets, where no Python answers. */
-const isSaved = () => document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
+export const isSaved = () => document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
 
-/** What Python is at, in Jupyter's words; "gone" if it was shut down, undefined where the page is not told. */
+/**
+ * What Python is at, in Jupyter's words; "gone" if it was shut down, undefined where the page is not told.
+ * @param {Model<any>} model
+ */
 function statusOfPython({ widget_manager }) {
   if (!widget_manager || !("kernel" in widget_manager)) return undefined;
   return widget_manager.kernel?.status ?? "gone";
@@ -15,34 +23,71 @@ function statusOfPython({ widget_manager }) {
 /**
  * A widget on the page. A subclass puts its elements into `root`, calls `start`, and has `load`, which takes what
  * Python sent, `paint`, which takes the colours of the theme, and `draw`.
+ * @template {SharedTraits} Traits
  */
-class Widget {
+export class Widget {
+  /** @type {number | undefined} */
+  waiting;
+  /** @type {keyof Traits} */
+  shown;
+  /** @type {Transport | undefined} of a widget that plays */
+  transport;
+
+  /**
+   * @param {Context<Traits>} context
+   * @param {string} name
+   * @param {string} label
+   */
   constructor({ model, el }, name, label) {
-    Object.assign(this, { model, el, off: false, before: {} });
+    this.model = model;
+    this.el = el;
+    this.off = false; // whether what Python answers is switched off
     this.root = div(`flash-widget flash-${name}`);
     Object.assign(this.root, { tabIndex: 0, role: "group", ariaLabel: label });
     this.root.flashWidget = this; // for tests and for the curious
     this.spoken = announcer();
     this.busy = h("span", { class: "flash-note", role: "status" });
+    /** @type {Record<string, any>} what was set before what is asked for */
+    this.before = {};
+    /** @type {(() => void)[]} */
     this.stops = [this.spoken.stop, () => clearInterval(this.waiting)];
     el.append(this.root);
   }
 
-  /** Controls that Python answers, and what there is to say of it. */
+  /**
+   * Take what Python sent.
+   * @param {any} _sent
+   */
+  load(_sent) {}
+
+  /** Take the colours of the theme. */
+  paint() {}
+
+  draw() {}
+
+  /**
+   * Controls that Python answers, and what there is to say of it.
+   * @param {...any} controls
+   */
   settings(...controls) {
     return h("fieldset", { class: "flash-controls flash-settings" }, controls, this.busy);
   }
 
-  /** Ask Python for other settings. */
+  /**
+   * Ask Python for other settings.
+   * @param {Partial<Traits>} settings
+   */
   ask(settings) {
-    const changed = Object.entries(settings).filter(([name, value]) => this.model.get(name) !== value);
+    /** @type {Model<any>} */
+    const model = this.model; // whatever the names
+    const changed = Object.entries(settings).filter(([name, value]) => model.get(name) !== value);
     if (this.off || !changed.length) return;
     for (const [name, value] of changed) {
-      if (!(name in this.before)) this.before[name] = this.model.get(name);
-      this.model.set(name, value);
+      if (!(name in this.before)) this.before[name] = model.get(name);
+      model.set(name, value);
     }
-    this.model.set("asked", this.model.get("asked") + 1);
-    this.model.save_changes();
+    model.set("asked", model.get("asked") + 1);
+    model.save_changes();
     this.#wait();
   }
 
@@ -63,10 +108,12 @@ class Widget {
 
   /** Python does not know this widget any more: say so, and take back what was asked for and not answered. */
   #lose() {
+    /** @type {Model<any>} */
+    const model = this.model;
     const asked = Object.entries(this.before);
-    for (const [name, value] of asked) this.model.set(name, value);
+    for (const [name, value] of asked) model.set(name, value);
     if (asked.length) {
-      const position = this.transport?.position; // `load` goes to the first
+      const position = this.transport?.position ?? 0; // `load` goes to the first
       this.load(this.model.get(this.shown));
       this.transport?.seek(position);
     }
@@ -80,8 +127,10 @@ class Widget {
     if (this.off === (why !== "")) return;
     this.off = !this.off;
     const held = document.activeElement;
-    for (const control of this.root.querySelectorAll(".flash-settings, .flash-asks")) control.disabled = this.off;
-    if (this.root.contains(held) && held.matches(":disabled")) this.root.focus(); // else JupyterLab has the keys
+    /** @type {NodeListOf<HTMLFieldSetElement | HTMLButtonElement>} */
+    const controls = this.root.querySelectorAll(".flash-settings, .flash-asks");
+    for (const control of controls) control.disabled = this.off;
+    if (held && this.root.contains(held) && held.matches(":disabled")) this.root.focus(); // else JupyterLab has the keys
   }
 
   /** Switch off what Python will not answer from the beginning: the page was saved, or the notebook opened again. */
@@ -92,17 +141,22 @@ class Widget {
     this.#switch(isSaved() ? saved : alone ? RESTARTED : "");
   }
 
-  /** Show what Python has sent in the trait `name`, now and whenever it sends another, and listen to the keys. */
+  /**
+   * Show what Python has sent in the trait `name`, now and whenever it sends another, and listen to the keys.
+   * @param {string & keyof Traits} name
+   * @param {Record<string, () => void>} keys
+   */
   start(name, keys = {}) {
     const problem = this.model.get("problem");
     if (problem) {
       this.root.removeAttribute("tabindex"); // there is nothing to do in it
-      return this.root.replaceChildren(h("p", { class: "flash-problem", role: "alert" }, problem));
+      this.root.replaceChildren(h("p", { class: "flash-problem", role: "alert" }, problem));
+      return;
     }
     this.shown = name;
     const loaded = () => {
       this.load(this.model.get(name));
-      this.root.dataset.loads = Number(this.root.dataset.loads ?? 0) + 1;
+      this.root.dataset.loads = String(Number(this.root.dataset.loads ?? 0) + 1);
     };
     const heard = () => {
       if (this.model.get("heard") !== this.model.get("asked")) return;
@@ -126,10 +180,12 @@ class Widget {
     this.#begin();
   }
 
+  /** @param {string} name @param {() => void} changed */
   hear(name, changed) {
     this.#on(`change:${name}`, changed);
   }
 
+  /** @param {string} event @param {() => void} listener */
   #on(event, listener) {
     this.model.on(event, listener);
     this.stops.push(() => this.model.off(event, listener));

@@ -1,11 +1,20 @@
+/** @import { Result, State } from "./types.js" */
+import { div, h, note, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { exact, inBrackets, number } from "../shared/numbers.js";
+
 const vector = (values) => `(${Array.from(values, number).join(", ")})`;
 
-/** How a part came to its State, line by line and with its numbers. */
+/**
+ * How a part came to its State, line by line and with its numbers.
+ * @param {number} k
+ * @param {Result} result
+ * @param {State[]} states
+ */
 function ofPart(k, { ranges, tile }, states) {
   const [begin, end] = ranges[k];
   const tiles = Math.ceil((end - begin) / tile);
   const { m, l, O_acc } = states[k];
-  const all = states.at(-1).m;
+  const all = states[states.length - 1].m;
   const keys = end - begin === 1 ? `Key ${begin}` : `Keys ${begin} to ${end - 1}`;
   return [
     `${keys}, ${tiles} tile${tiles === 1 ? "" : "s"}. Its program leaves:`,
@@ -16,7 +25,12 @@ function ofPart(k, { ranges, tile }, states) {
   ];
 }
 
-/** How a merge came to its State, likewise. */
+/**
+ * How a merge came to its State, likewise.
+ * @param {number} k
+ * @param {Result} result
+ * @param {State[]} states
+ */
 function ofMerge(k, { n, nodes }, states) {
   const { m, l, O_acc, alphas } = states[k];
   const [a, b] = nodes.children[k - n].map((child) => states[child]);
@@ -35,7 +49,10 @@ const nameOfSpan = ([first, end]) =>
   end === first + 1 ? `part ${first}` : `parts ${first} ${end === first + 2 ? "and" : "to"} ${end - 1}`;
 
 /** The State of one node, a part or a merge, and buttons to the one before and after it. */
-class Account {
+export class Account {
+  /** @type {string[]} */
+  text;
+
   constructor(step) {
     this.title = h("span", {});
     this.lines = div("flash-split-lines");
@@ -53,6 +70,11 @@ class Account {
     this.element = panel("split-account", this.title, stepper, this.lines);
   }
 
+  /**
+   * @param {number} k
+   * @param {Result} sent
+   * @param {State[]} states
+   */
   draw(k, sent, states) {
     const isPart = k < sent.n;
     const name = isPart ? `Part ${k}` : `Merge ${k - sent.n + 1}`;
@@ -65,7 +87,7 @@ class Account {
 const ENDS = { merged: "States, merged", whole: "in one go" };
 
 /** What all States merge to, beside attention in one go. */
-class Finished {
+export class Finished {
   constructor() {
     const names = ["lse", ...[0, 1, 2, 3].map((k) => `O_${k}`)];
     const head = [h("td", {}), ...names.map((name) => h("th", { scope: "col" }, symbol(name)))];
@@ -77,10 +99,14 @@ class Finished {
     this.element = panel("split-finished", "What comes out", note("one query of d = 4, in fp64"), table, this.equal, this.order);
   }
 
+  /**
+   * @param {Result} result
+   * @param {Float64Array[]} ends
+   */
   draw({ merges, equal }, ends) {
     this.cells.forEach((row, end) =>
       row.forEach((cell, k) => {
-        const value = ends[end].at(k - 1); // lse is the last
+        const value = ends[end].at(k - 1) ?? NaN; // lse is the last
         setText(cell, number(value));
         cell.title = exact(value);
       }),

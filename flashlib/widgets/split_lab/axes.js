@@ -1,25 +1,44 @@
 const DIGITS = [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7]];
 
-/** Round numbers from low to high, as many as there are up to `count`. */
-function ticksOf(low, high, count = 7) {
+/**
+ * Round numbers from low to high, as many as there are up to `count`.
+ * @param {number} low
+ * @param {number} high
+ */
+export function ticksOf(low, high, count = 7) {
   const powers = Array.from({ length: 24 }, (_, k) => k - 9);
   const among = (digits) =>
     powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((x) => x >= low && x <= high);
   return DIGITS.map(among).findLast((all) => all.length <= count) ?? [];
 }
 
-/** The powers of two from 1 to `most`, at most `count` of them. */
-function doublings(most, count = 9) {
+/**
+ * The powers of two from 1 to `most`, at most `count` of them.
+ * @param {number} most
+ */
+export function doublings(most, count = 9) {
   const all = Array.from({ length: Math.floor(Math.log2(most)) + 1 }, (_, k) => 2 ** k);
   return all.length > count ? all.filter((_, k) => k % 2 === 0) : all;
 }
 
-/** A place for a number between `low` and `high`, by its logarithm, from one end to another. */
-const logarithmic = (low, high, from, to) => (x) =>
+/**
+ * A place for a number between `low` and `high`, by its logarithm, from one end to another.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} from
+ * @param {number} to
+ * @returns {(x: number) => number}
+ */
+export const logarithmic = (low, high, from, to) => (x) =>
   from + ((to - from) * Math.log(x / low)) / (Math.log(high / low) || 1);
 
-/** Call `draw` whenever an element has another width, with `holder.room` the new one, in px; returns the observer. */
-function watchRoom(element, holder, draw) {
+/**
+ * Call `draw` whenever an element has another width, with `holder.room` the new one, in px; returns the observer.
+ * @param {Element} element
+ * @param {{ room?: number }} holder
+ * @param {() => void} draw
+ */
+export function watchRoom(element, holder, draw) {
   const observer = new ResizeObserver(([{ contentRect }]) => {
     if (contentRect.width === holder.room) return;
     holder.room = contentRect.width;

@@ -1,15 +1,20 @@
+/** @import { Result } from "./types.js" */
+import { div, h, note, panel, setSentence, setText, svg } from "../shared/elements.js";
+import { between } from "../shared/numbers.js";
+import { watchRoom } from "./axes.js";
+
 const SM = { wide: 20, high: 17, gap: 3 }; // px, of a multiprocessor
 
 /** The multiprocessors of the GPU, each with its places for programs; a wave of the call fills them. */
-class Chip {
+export class Chip {
+  /** @type {Result} */
+  sent;
+  /** @type {number} */
+  room;
+
   constructor() {
     this.wave = 0;
     this.svg = svg("svg", { role: "img", class: "flash-split-chip" });
-    this.element = this.#element();
-    this.resized = watchRoom(this.svg.parentElement, this, () => this.#drawWave());
-  }
-
-  #element() {
     const button = (by, sign, label) =>
       h(
         "button",
@@ -24,7 +29,9 @@ class Chip {
     this.stepper = div("flash-split-stepper", this.where, this.buttons);
     this.words = h("p", {});
     this.product = h("p", { class: "flash-note" });
-    return panel("split-gpu", this.title, this.stepper, div("flash-split-room", this.svg), legend, this.product, this.words);
+    const room = div("flash-split-room", this.svg);
+    this.element = panel("split-gpu", this.title, this.stepper, room, legend, this.product, this.words);
+    this.resized = watchRoom(room, this, () => this.#drawWave());
   }
 
   #step(by) {
@@ -32,6 +39,7 @@ class Chip {
     this.#drawWave();
   }
 
+  /** @param {Result} sent */
   draw(sent) {
     this.sent = sent;
     this.wave = 0;
@@ -55,7 +63,7 @@ class Chip {
     for (let k = 0; k < sms; k++) {
       const [x, y] = [(k % columns) * (SM.wide + SM.gap), Math.floor(k / columns) * (SM.high + SM.gap)];
       frames += `M${x + 0.5} ${y + 0.5}h${SM.wide - 1}v${SM.high - 1}h${1 - SM.wide}z`;
-      const its = Math.floor(running / sms) + (k < running % sms);
+      const its = Math.floor(running / sms) + Number(k < running % sms);
       for (let p = 0; p < its; p++) programs += `M${x + 1.5 + p * width} ${y + 2}h${width - 1}v${SM.high - 4}h${1 - width}z`;
     }
     const path = (name, d) => svg("path", { class: `flash-split-${name}`, d });
@@ -64,7 +72,7 @@ class Chip {
     this.svg.replaceChildren(path("frames", frames), path("programs", programs));
     const busy = Math.min(running, sms);
     this.svg.setAttribute("aria-label", `${running} programs on ${busy} of ${sms} multiprocessors`);
-    this.element.dataset.running = running;
+    this.element.dataset.running = String(running);
     setText(this.where, `wave ${this.wave + 1} of ${waves}`);
     this.stepper.hidden = waves === 1;
     this.buttons.forEach((button, k) => button.setAttribute("aria-disabled", this.wave === (k ? waves - 1 : 0)));

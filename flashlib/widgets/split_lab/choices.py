@@ -1,9 +1,10 @@
 """What can be chosen in SplitLab: the settings, and what is accepted for each."""
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 
 from flashlib import gpus
+from flashlib.widgets.settings import one_of, whole
 from flashlib.widgets.split_lab import model
 
 COUNTS = {  # name: the smallest and largest value
@@ -27,23 +28,18 @@ STOPS = {  # of the sliders
 }
 
 
-def stops(tiles) -> dict[str, list[int]]:
+def stops(tiles: int) -> dict[str, list[int]]:
     """Return the stops of the sliders; those of parts end at what can be made of so many tiles, and asked for."""
     most = min(tiles, model.MOST_PARTS)
     return STOPS | {"parts": sorted({*(n for n in STOPS["parts"] if n <= most), most})}
 
 
-def checked(name, value):
+def checked(name: str, value: object) -> object:
     """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
-    if name in CHOICES:
-        if not isinstance(value, str) or value not in CHOICES[name]:
-            raise ValueError(f"{name} is {value!r:.60}; pass one of {', '.join(map(repr, CHOICES[name]))}")
-        return value
-    low, high = COUNTS[name]
-    return _whole(name, value, low, high)
+    return one_of(name, value, CHOICES[name]) if name in CHOICES else whole(name, value, *COUNTS[name])
 
 
-def checked_record(record):
+def checked_record(record: object) -> list[list[float]]:
     """Return measured times as [parts, microseconds]; raise TypeError or ValueError unless they are such pairs."""
     accepted = "pass a list of (parts, microseconds), e.g. [(1, 64.5), (8, 12.3)]"
     if record is None:
@@ -54,16 +50,7 @@ def checked_record(record):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise TypeError(f"record has {pair!r:.60} in it; {accepted}")
         time = pair[1]
-        if isinstance(time, bool) or not isinstance(time, Real) or not 0 < time < math.inf:
+        if isinstance(time, bool) or not isinstance(time, Real) or not 0 < time < math.inf:  # type: ignore[operator]
             raise ValueError(f"record has a time of {time!r:.60} in it; {accepted}")
     most = COUNTS["parts"][1]
-    return [[_whole("a number of parts in record", parts, 1, most), float(time)] for parts, time in record]
-
-
-def _whole(name, value, low, high):
-    accepted = f"pass a whole number from {low} to {high}"
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; {accepted}")
-    return int(value)
+    return [[whole("a number of parts in record", parts, 1, most), float(time)] for parts, time in record]

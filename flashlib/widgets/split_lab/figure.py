@@ -15,7 +15,7 @@ TOP = 204  # pixels, of the GPU and of the time
 LINE = 56  # characters
 
 
-def draw(result) -> Picture:
+def draw(result: dict) -> Picture:
     """Return a Picture of the result of a SplitLab."""
     sentences = [result["words"][0], result["merges"], result["equal"], result["words"][2]]
     picture = Picture(930, 490, " ".join([*sentences, result["words"][1]]))

@@ -1,10 +1,20 @@
 // The merges below the parts: where each node lies, and the edges that lead to it.
 
+/** @import { Place, Result } from "./types.js" */
+import { svg } from "../shared/elements.js";
+import { short } from "../shared/numbers.js";
+
 /**
  * The places of nodes, [x, y]: of the parts at `middles` and at the height `top`, and of what they are merged to; a
  * tree goes down by `step` a level, a row lies on one line.
+ * @param {Result["nodes"]} nodes
+ * @param {string} order
+ * @param {number[]} middles
+ * @param {number} top
+ * @param {number} step
  */
-function placesOf({ children, levels }, order, middles, top, step) {
+export function placesOf({ children, levels }, order, middles, top, step) {
+  /** @type {Place[]} */
   const at = middles.map((x) => [x, top]);
   children.forEach(([a, b], k) => {
     const level = order === "row" ? 1 : levels[middles.length + k];
@@ -13,11 +23,22 @@ function placesOf({ children, levels }, order, middles, top, step) {
   return at;
 }
 
-/** An edge from a child down to the height of its parent, then over to it. */
+/**
+ * An edge from a child down to the height of its parent, then over to it.
+ * @param {Place} from
+ * @param {Place} to
+ */
 const edge = ([x, y], [toX, toY]) => `M${x} ${y}V${toY}H${toX}`;
 
-/** What the children of each node are multiplied by, beside their edges: [x, y, text, anchor]. */
-function factorsOf({ children }, order, at, alphas) {
+/**
+ * What the children of each node are multiplied by, beside their edges: [x, y, text, anchor].
+ * @param {Result["nodes"]} nodes
+ * @param {string} order
+ * @param {Place[]} at
+ * @param {number[][]} alphas
+ * @returns {[x: number, y: number, text: string, anchor: string][]}
+ */
+export function factorsOf({ children }, order, at, alphas) {
   const parts = at.length - children.length;
   return children.flatMap(([a, b], k) => {
     const [, y] = at[parts + k];
@@ -30,8 +51,14 @@ function factorsOf({ children }, order, at, alphas) {
   });
 }
 
-/** The edges, as wide as what is multiplied on them, and a dot for each merge. */
-function drawMerges(nodes, order, at, alphas) {
+/**
+ * The edges, as wide as what is multiplied on them, and a dot for each merge.
+ * @param {Result["nodes"]} nodes
+ * @param {string} order
+ * @param {Place[]} at
+ * @param {number[][]} alphas
+ */
+export function drawMerges(nodes, order, at, alphas) {
   const parts = at.length - nodes.children.length;
   const thin = parts > 64 ? 0.4 : 1;
   const edges = nodes.children.flatMap((pair, k) =>

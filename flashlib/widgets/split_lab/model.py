@@ -38,12 +38,12 @@ class Time(NamedTuple):
         return sum(self)
 
 
-def tiles_of(N_k) -> int:
+def tiles_of(N_k: int) -> int:
     """Return how many tiles N_k keys are."""
     return -(-N_k // B_C)
 
 
-def made(tiles, parts, B=1) -> int:
+def made(tiles: int, parts: int, B: int = 1) -> int:
     """Return how many parts each of B sequences of so many tiles has, if `parts` are asked for.
 
     Source: `_parts` of flashlib/kernels/decode_passes.py. There `parts` counts those of all sequences, as here.
@@ -52,7 +52,7 @@ def made(tiles, parts, B=1) -> int:
     return -(-tiles // most)
 
 
-def split(N_k, parts) -> list[list[int]]:
+def split(N_k: int, parts: int) -> list[list[int]]:
     """Return the first key of each part and the one after its last; `parts` as asked for."""
     tiles = tiles_of(N_k)
     n = made(tiles, parts)
@@ -104,17 +104,17 @@ class Call:
         places = max(1, self.places // self.H_k)
         return made(tiles_of(self.N_k), -(-2 * self.B // places) * places - self.B + 1, self.B)
 
-    def programs(self, n) -> int:
+    def programs(self, n: int) -> int:
         """How many programs read a part, with n parts of a sequence. Up to 64 heads of a group are rows of one."""
         return self.B * self.H_k * n
 
-    def waves(self, n) -> tuple[int, int]:
+    def waves(self, n: int) -> tuple[int, int]:
         """How many waves the programs run in, and how many run in the last; the others fill all places."""
         programs = self.programs(n)
         count = -(-programs // self.places)
         return count, programs - (count - 1) * self.places
 
-    def time(self, n) -> Time:
+    def time(self, n: int) -> Time:
         """Return what the model says of n parts."""
         return Time(2 * LAUNCH, self._reading(n), self._merging(n))
 

@@ -30,7 +30,7 @@ class Merged(NamedTuple):
 
 
 @cache
-def problem():
+def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return q (1, D), K and V (N, D), in fp64; the first N_k keys are those of every N_k."""
     rng = np.random.default_rng(15)
     q, K, V = (rng.normal(size=(n, D)) for n in (1, COUNTS["N_k"][1], COUNTS["N_k"][1]))
@@ -39,14 +39,14 @@ def problem():
 
 
 @lru_cache(4)
-def scores(N_k):
+def scores(N_k: int) -> np.ndarray:
     """Return the scaled scores of the query, (N_k,)."""
     q, K, _ = problem()
     return K[:N_k] @ q[0] / np.sqrt(D)
 
 
 @lru_cache(16)
-def states(N_k, parts) -> tuple[State, ...]:
+def states(N_k: int, parts: int) -> tuple[State, ...]:
     """Return the State of each part, as its program streams its tiles: m and l scalars, O_acc (D,)."""
     q, K, V = problem()
     found = []
@@ -56,7 +56,7 @@ def states(N_k, parts) -> tuple[State, ...]:
     return tuple(found)
 
 
-def merged(leaves, order) -> Merged:
+def merged(leaves: list[State] | tuple[State, ...], order: str) -> Merged:
     """Merge States in a row, or two neighbours at a time as a tree; the last node is the root."""
     n = len(leaves)
     nodes = Merged(list(leaves), [], [[k, k + 1] for k in range(n)], [(np.nan, np.nan)] * n, [0] * n)
@@ -82,30 +82,30 @@ def _join(nodes, a, b):
     return len(nodes.states) - 1
 
 
-def finished(state) -> Attention:
+def finished(state: State) -> Attention:
     """Return O (D,) and lse of a State."""
     return Attention(state.O_acc / state.l, state.m + np.log(state.l))
 
 
 @lru_cache(4)
-def in_one_go(N_k) -> Attention:
+def in_one_go(N_k: int) -> Attention:
     """Return O (D,) and lse of attention over all keys at once."""
     return finished(summarise(scores(N_k), problem()[2][:N_k]))
 
 
-def difference(found, exact) -> float:
+def difference(found: Attention, exact: Attention) -> float:
     """Return the largest difference of O and lse."""
     return float(max(np.abs(found.O - exact.O).max(), abs(found.lse - exact.lse)))
 
 
 @lru_cache(4)
-def outline(N_k):
+def outline(N_k: int) -> np.ndarray:
     """Return the largest score of each of at most BINS equal runs of keys."""
     starts = np.arange(min(BINS, N_k)) * N_k // min(BINS, N_k)
     return np.maximum.reduceat(scores(N_k), starts)
 
 
-def pack(nodes, N_k) -> bytes:
+def pack(nodes: Merged, N_k: int) -> bytes:
     """Return what the page draws, as float64.
 
     That is the outline; for each node m, l, O_acc and both alphas; O and lse of the root, and those in one go.

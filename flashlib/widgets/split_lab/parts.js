@@ -1,3 +1,10 @@
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Place, Result, State } from "./types.js" */
+import { div, h, svg, symbol } from "../shared/elements.js";
+import { short } from "../shared/numbers.js";
+import { watchRoom } from "./axes.js";
+import { drawMerges, factorsOf, placesOf } from "./merges.js";
+
 const GUTTER = 88; // px, of the names at the left
 const RIGHT = 6; // px, at the right
 const READABLE = 46; // px, of a part in which numbers can be read
@@ -5,13 +12,37 @@ const SCORES = 62; // px, the height of the scores
 const CELL = 14; // px, of a number of O_acc
 
 /** The keys of one query, cut into parts; below each its State, and how these are merged. */
-class Parts {
-  /** moved is called with the node under the pointer, or null, pressed with one that was clicked. */
+export class Parts {
+  /** @type {Result} */
+  sent;
+  /** @type {State[]} */
+  states;
+  /** @type {Float64Array} */
+  outline;
+  /** @type {number} */
+  room;
+  /** @type {[left: number, right: number][]} */
+  boxes;
+  /** @type {Place[]} */
+  at;
+  /** @type {Record<string, number>} */
+  rows;
+  /** @type {SVGRectElement} */
+  mark;
+  /** @type {SVGCircleElement} */
+  ring;
+
+  /**
+   * moved is called with the node under the pointer, or null, pressed with one that was clicked.
+   * @param {(node: number | null) => void} moved
+   * @param {(node: number) => void} pressed
+   */
   constructor(moved, pressed) {
     this.svg = svg("svg", { role: "img" });
     this.names = div("flash-split-names");
     this.element = div("flash-split-picture", this.svg, this.names);
     this.node = 0;
+    /** @type {Colours | null} */
     this.colour = null; // the scale of the theme
     this.resized = watchRoom(this.element, this, () => this.draw());
     this.svg.addEventListener("pointermove", (event) => moved(this.#under(event)));
@@ -22,8 +53,15 @@ class Parts {
     });
   }
 
+  /**
+   * @param {Result} sent
+   * @param {State[]} states
+   * @param {Float64Array} outline
+   */
   take(sent, states, outline) {
-    Object.assign(this, { sent, states, outline });
+    this.sent = sent;
+    this.states = states;
+    this.outline = outline;
     this.draw();
   }
 
@@ -32,6 +70,7 @@ class Parts {
     const { ranges, setting, n, nodes, D } = this.sent;
     const wide = this.room - GUTTER - RIGHT;
     const x = (key) => GUTTER + (wide * key) / setting.N_k;
+    /** @type {[number, number][]} */
     const boxes = ranges.map(([begin, end]) => [x(begin), x(end)]);
     const readable = wide / n >= READABLE;
     const rows = this.#rows(readable, D);
@@ -39,7 +78,9 @@ class Parts {
     const step = setting.order === "row" ? 34 : n > 64 ? 15 : n > 12 ? 22 : 32;
     const at = placesOf(nodes, setting.order, middles, rows.end, step);
     const height = Math.max(...at.map(([, y]) => y)) + (setting.order === "row" ? 38 : 26);
-    Object.assign(this, { boxes, at, rows });
+    this.boxes = boxes;
+    this.at = at;
+    this.rows = rows;
     this.svg.setAttribute("viewBox", `0 0 ${this.room} ${height}`);
     this.svg.setAttribute("height", height);
     this.mark = svg("rect", { class: "flash-split-mark", y: 0, rx: 3, height: rows.end + 2 });
@@ -53,7 +94,7 @@ class Parts {
       ...this.#numbers(rows, readable),
       ...drawMerges(nodes, setting.order, at, alphas),
       ...factors.map(([left, y, text, anchor]) => this.#text(left, y, text, "flash-split-factor", anchor)),
-      this.#end(at.at(-1)),
+      this.#end(at[at.length - 1]),
       this.ring,
     );
     this.svg.setAttribute("aria-label", `${setting.N_k} keys in ${n} parts, and the merges of their States`);
@@ -65,12 +106,14 @@ class Parts {
   #rows(readable, D) {
     const sizes = { scores: SCORES, part: 22, m: readable ? 18 : 0, l: 18, weight: 30, O_acc: D * CELL + 2 };
     let y = 4;
+    /** @type {Record<string, number>} */
     const rows = {};
     for (const [name, size] of Object.entries(sizes)) {
       if (size) rows[name] = y;
       y += size + (size ? 3 : 0);
     }
-    return { ...rows, end: y + 2 };
+    rows.end = y + 2;
+    return rows;
   }
 
   /** The outline of the scores, and m of each part, and of all. */
@@ -83,7 +126,7 @@ class Parts {
     const bottom = top + SCORES;
     const area = svg("path", { class: "flash-split-scores", d: `M${GUTTER} ${bottom}${line}V${bottom}z` });
     const m = this.boxes.map(([left, right], k) => `M${left + 0.5} ${y(states[k].m)}H${right - 0.5}`).join("");
-    const all = `M${GUTTER} ${y(states.at(-1).m)}H${x(sent.setting.N_k)}`;
+    const all = `M${GUTTER} ${y(states[states.length - 1].m)}H${x(sent.setting.N_k)}`;
     return [area, svg("path", { class: "flash-split-all", d: all }), svg("path", { class: "flash-split-m", d: m })];
   }
 
@@ -100,7 +143,7 @@ class Parts {
   /** m and l, what the part weighs in the end, and its O_acc in colours: with their numbers where there is room. */
   #numbers(rows, readable) {
     const { states } = this;
-    const { m } = states.at(-1);
+    const { m } = states[states.length - 1];
     const leaves = states.slice(0, this.boxes.length);
     const peak = Math.max(...leaves.flatMap(({ O_acc }) => [...O_acc].map(Math.abs)));
     const longest = Math.max(...leaves.map(({ l }) => l));
@@ -129,13 +172,23 @@ class Parts {
     });
   }
 
-  /** What the last node is. */
+  /**
+   * What the last node is.
+   * @param {Place} place
+   */
   #end([x, y]) {
     const anchor = x > this.room - 90 ? "end" : "middle";
     const below = this.sent.setting.order === "row" ? 32 : 20; // factors stand above
     return this.#text(anchor === "end" ? x + 4 : x, y + below, "all keys: O, lse", "flash-split-root", anchor);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {string} text
+   * @param {string} name
+   * @param {string} [anchor]
+   */
   #text(x, y, text, name, anchor = "middle") {
     return svg("text", { class: `flash-split-text ${name}`, x, y, "text-anchor": anchor }, text);
   }
@@ -156,7 +209,10 @@ class Parts {
     );
   }
 
-  /** Mark a node: the keys that it covers, and where it is. */
+  /**
+   * Mark a node: the keys that it covers, and where it is.
+   * @param {number} node
+   */
   choose(node) {
     this.node = node;
     if (!this.boxes) return;

@@ -1,3 +1,7 @@
+/** @import { Result, Setting } from "./types.js" */
+import { choice, stops } from "../shared/controls.js";
+import { div, h, note } from "../shared/elements.js";
+
 const ORDERS = [
   ["row", "in a row", "each State into what those before it gave, as one program does it"],
   ["tree", "as a tree", "neighbours two at a time, level by level"],
@@ -12,7 +16,14 @@ const COUNTS = {
 };
 
 /** The controls of SplitLab, first those that decide the States; `ask` is called with what is chosen. */
-class SplitSettings {
+export class SplitSettings {
+  /** @type {number} */
+  default;
+
+  /**
+   * @param {string[]} gpus
+   * @param {(setting: Partial<Setting>) => void} ask
+   */
   constructor(gpus, ask) {
     const sliders = Object.entries(COUNTS).map(([name, label]) => [
       name,
@@ -37,7 +48,11 @@ class SplitSettings {
     ];
   }
 
-  /** Show what is chosen; a slider goes through its stops, that of parts as far as these keys can be split. */
+  /**
+   * Show what is chosen; a slider goes through its stops, that of parts as far as these keys can be split.
+   * @param {(name: any) => any} chosen
+   * @param {Result} result
+   */
   show(chosen, { stops, times }) {
     for (const [name, { show }] of Object.entries(this.counts)) show(chosen(name), stops[name]);
     this.order.show(chosen("order"));

@@ -1,6 +1,20 @@
 // SplitLab: the keys of one query split over programs. Python computed all numbers and sentences; this draws them.
 
-/** The numbers of a result: the outline of the scores, the States of all nodes, and O and lse, merged and in one go. */
+/** @import { Result, State, Traits } from "./types.js" */
+import { colourScale } from "../shared/colours.js";
+import { div, h, note, panel, setSentence } from "../shared/elements.js";
+import { between, float64 } from "../shared/numbers.js";
+import { Widget } from "../shared/widget.js";
+import { Account, Finished } from "./account.js";
+import { Chip } from "./chip.js";
+import { Parts } from "./parts.js";
+import { SplitSettings } from "./settings.js";
+import { Times } from "./times.js";
+
+/**
+ * The numbers of a result: the outline of the scores, the States of all nodes, and O and lse, merged and in one go.
+ * @param {Result} result
+ */
 function unpack({ buffer, bins, n, D }) {
   const numbers = float64(buffer);
   const size = D + 4;
@@ -16,10 +30,24 @@ function unpack({ buffer, bins, n, D }) {
 
 const OF_STATES = ["N_k", "parts", "order"];
 
+/** @extends {Widget<Traits>} */
 class SplitLab extends Widget {
+  /** @type {SplitSettings} */
+  controls;
+  /** @type {Result} */
+  result;
+  /** @type {Float64Array} */
+  outline;
+  /** @type {State[]} */
+  states;
+  /** @type {Float64Array[]} */
+  ends;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "split-lab", "one query's keys, split over programs");
     this.node = 0; // chosen
+    /** @type {number | null} */
     this.pointed = null; // the one under the pointer
     this.words = h("p", {});
     this.picture = new Parts(
@@ -41,6 +69,7 @@ class SplitLab extends Widget {
     });
   }
 
+  /** @param {Result} result */
   #build({ gpus, setting }) {
     this.controls = new SplitSettings(gpus, (setting) => this.ask(setting));
     for (const name of Object.keys(setting)) this.hear(name, () => this.#show());
@@ -64,10 +93,13 @@ class SplitLab extends Widget {
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)), this.result);
   }
 
+  /** @param {Result} result */
   load(result) {
     const before = this.result?.setting;
     const kept = OF_STATES.every((name) => before?.[name] === result.setting[name]);
-    Object.assign(this, { result, pointed: null }, unpack(result));
+    this.result = result;
+    this.pointed = null;
+    ({ outline: this.outline, states: this.states, ends: this.ends } = unpack(result));
     this.#show();
     this.node = Math.min(this.node, 2 * result.n - 2);
     this.paint();
@@ -93,6 +125,7 @@ class SplitLab extends Widget {
     this.spoken.say([...words, merges, equal].join(" "));
   }
 
+  /** @param {number} node */
   choose(node) {
     this.node = between(0, node, 2 * this.result.n - 2);
     this.pointed = null;
@@ -100,6 +133,7 @@ class SplitLab extends Widget {
     this.spoken.say(this.account.text.join(" "));
   }
 
+  /** @param {number | null} node */
   point(node) {
     if (node === this.pointed) return;
     this.pointed = node;
@@ -110,11 +144,12 @@ class SplitLab extends Widget {
     const node = this.pointed ?? this.node;
     this.picture.choose(node);
     this.account.draw(node, this.result, this.states);
-    this.root.dataset.node = node;
+    this.root.dataset.node = String(node);
   }
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new SplitLab(context);
     return () => lab.stop();

@@ -3,17 +3,18 @@
 import traitlets
 
 from flashlib.gpus import GPUS
+from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
 from flashlib.softmax import State
 from flashlib.types import Attention
+from flashlib.widgets.lab import Lab
 from flashlib.widgets.split_lab import choices, figure, model, numbers, words
-from flashlib.widgets.widget import Widget, script, style
+from flashlib.widgets.widget import script, style
 
-SCRIPTS = "settings", "axes", "merges", "parts", "account", "chip", "times", "split_lab"
 OF_THE_CALL = "N_k", "B", "H_k", "group", "d", "gpu"
 
 
-class SplitLab(Widget):
+class SplitLab(Lab):
     """Show decoding with split keys: the State that each program leaves, their merge, and the time it saves.
 
     N_k: keys of a sequence, 1 to 65536. parts: into about how many parts they are split, as `kernels.decode` does,
@@ -26,7 +27,7 @@ class SplitLab(Widget):
     and is answered in `refused`. `result` holds all that is shown.
     """
 
-    _esm = script(*(f"split_lab/{name}.js" for name in SCRIPTS))
+    _esm = script("split_lab/split_lab.js")
     _css = style("split_lab/split_lab.css")
 
     N_k = traitlets.Int().tag(sync=True)
@@ -42,17 +43,14 @@ class SplitLab(Widget):
     def __init__(
         self, N_k=8192, parts=8, *, order="row", B=1, H_k=8, group=4, d=128, gpu="H200", record=None
     ):  # fmt: skip
-        given = {"N_k": N_k, "parts": parts, "order": order}
-        given |= {"B": B, "H_k": H_k, "group": group, "d": d, "gpu": gpu}
-        try:
-            setting = {name: choices.checked(name, value) for name, value in given.items()}
-            self._record = choices.checked_record(record)
-        except (TypeError, ValueError) as error:
-            super().__init__(problem=f"{error}.")
-            return
-        self._recorded = self._call(setting)
-        super().__init__(**setting, result=self._computed(setting))
-        self.observe(self._changed, names=list(setting))
+        setting = {"N_k": N_k, "parts": parts, "order": order}
+        setting |= {"B": B, "H_k": H_k, "group": group, "d": d, "gpu": gpu}
+        super().__init__(setting, record=record)
+
+    def _take(self, record):
+        self._record = choices.checked_record(record)
+
+    _checked = staticmethod(choices.checked)
 
     @property
     def states(self) -> list[State]:
@@ -64,24 +62,6 @@ class SplitLab(Widget):
         """O and lse of the States, merged in the order that is shown."""
         return numbers.finished(numbers.merged(self.states, self.order).states[-1])
 
-    def _changed(self, change):
-        """Show a new setting; what is not accepted goes back to what is shown."""
-        shown = self.result["setting"]
-        wanted = {name: getattr(self, name) for name in shown}
-        if wanted == shown:
-            return
-        good, problem = dict(shown), ""
-        for name, value in wanted.items():
-            try:
-                good[name] = choices.checked(name, value)
-            except (TypeError, ValueError) as error:
-                problem = f"{error}. It stays {shown[name]}."
-        result = self._computed(good) if good != shown else self.result
-        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is left to compute then
-            self.result, self.refused = result, problem
-            for name, value in good.items():
-                setattr(self, name, value)
-
     @staticmethod
     def _call(setting):
         return model.Call(**{name: setting[name] for name in OF_THE_CALL})
@@ -92,7 +72,7 @@ class SplitLab(Widget):
         n, curve = len(ranges), call.curve()
         off = numbers.difference(numbers.finished(nodes.states[-1]), numbers.in_one_go(N_k))
         tiles = model.tiles_of(N_k)
-        fits = call == self._recorded
+        fits = call == self._call(self._first)
         return {
             "setting": setting,
             **{"n": n, "D": numbers.D, "bins": len(numbers.outline(N_k))},
@@ -130,7 +110,7 @@ class SplitLab(Widget):
             "default": call.default,
         }
 
-    def figure(self):
+    def figure(self) -> Picture:
         return figure.draw(self.result)
 
     def _sizes(self):

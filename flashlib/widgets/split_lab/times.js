@@ -1,8 +1,18 @@
+/** @import { Result } from "./types.js" */
+import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
+
 const PLOT = { left: 48, right: 14, top: 22, high: 200, below: 34 }; // px
 const PIECES = { launches: "two launches", keys: "K and V", states: "States" };
 
 /** The time by the model, over the number of parts, with what was measured; and what it is made of. */
-class Times {
+export class Times {
+  /** @type {Result} */
+  sent;
+  /** @type {number} */
+  room;
+
   constructor() {
     this.svg = svg("svg", { role: "img", class: "flash-split-times" });
     this.words = h("p", {});
@@ -23,6 +33,7 @@ class Times {
     return { name, element, value, part: h("i", { class: `flash-split-time-${name}` }) };
   }
 
+  /** @param {Result} sent */
   draw(sent) {
     this.sent = sent;
     const { now } = sent.times;
@@ -55,7 +66,8 @@ class Times {
     const y = logarithmic(low, high, bottom, PLOT.top);
     const line = times.curve.map(([parts, time], k) => `${k ? "L" : "M"}${x(parts)} ${y(time)}`).join("");
     const path = (name, d) => svg("path", { class: `flash-split-${name}`, d });
-    const of = (parts) => times.curve.find(([found]) => found === parts);
+    /** @param {number} parts */
+    const of = (parts) => times.curve.find(([found]) => found === parts) ?? [parts, NaN];
     const [own, now] = [of(times.default), of(n)];
     this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + PLOT.below}`);
     this.svg.setAttribute("height", bottom + PLOT.below);

@@ -3,11 +3,12 @@
 from flashlib.gpus import GPUS
 from flashlib.pictures.numbers import number
 from flashlib.widgets.split_lab import model
+from flashlib.widgets.split_lab.model import Call, Time
 
 ORDERS = {"row": "in a row", "tree": "as a tree"}
 
 
-def parts(setting, ranges) -> str:
+def parts(setting: dict, ranges: list[list[int]]) -> str:
     """Return how the keys are split."""
     N_k, asked, n = setting["N_k"], setting["parts"], len(ranges)
     tiles = model.tiles_of(N_k)
@@ -21,7 +22,7 @@ def parts(setting, ranges) -> str:
     return sentence
 
 
-def merges(setting, n, depth) -> str:
+def merges(setting: dict, n: int, depth: int) -> str:
     """Return in which order the States are merged."""
     if n == 1:
         return "There is one State, and nothing to merge."
@@ -31,7 +32,7 @@ def merges(setting, n, depth) -> str:
     return f"{order}: {counted(n - 1, 'merge')}, {after}.{kernel if setting['order'] == 'row' else ''}"
 
 
-def busy(call, n) -> str:
+def busy(call: Call, n: int) -> str:
     """Return how much of the GPU the call occupies."""
     sms, (waves, last) = GPUS[call.gpu].sms, call.waves(n)
     programs = call.programs(n)
@@ -44,7 +45,7 @@ def busy(call, n) -> str:
     return f"{sentence}, {call.places} at a time: {waves} waves, {last} in the last."
 
 
-def time(call, n, curve) -> str:
+def time(call: Call, n: int, curve: list[tuple[int, Time]]) -> str:
     """Return what the model says, against one part and against the best number of parts."""
     now, one = call.time(n).total, call.time(1).total
     best, least = fastest(curve)
@@ -58,14 +59,14 @@ def time(call, n, curve) -> str:
     return f"{sentence}; {counted(best, 'part')} would take {microseconds(least)}, the least."
 
 
-def equal(difference) -> str:
+def equal(difference: float) -> str:
     """Return that the merge equals attention in one go."""
     if difference == 0:
         return "Merged, O and lse equal attention in one go to the last bit."
     return f"Merged, O and lse equal attention in one go to {number(difference)}, which is rounding."
 
 
-def explain(call) -> list[str]:
+def explain(call: Call) -> list[str]:
     """Return the model in words."""
     gpu = GPUS[call.gpu]
     enough = gpu.bandwidth * model.LATENCY
@@ -82,18 +83,18 @@ def explain(call) -> list[str]:
     ]
 
 
-def fastest(curve):
+def fastest(curve: list[tuple[int, Time]]) -> tuple[int, float]:
     """Return the number of parts, the smallest of equal ones, and the seconds of the fastest."""
     n, least = min(curve, key=lambda one: (one[1].total, one[0]))
     return n, least.total
 
 
-def microseconds(seconds) -> str:
+def microseconds(seconds: float) -> str:
     """Return seconds as a text: in microseconds, or in milliseconds where they are many."""
     size, unit = (1e3, "ms") if seconds >= 0.01 else (1e6, "µs")
     return f"{number(round(seconds * size, 9))}\u00a0{unit}"
 
 
-def counted(n, name) -> str:
+def counted(n: float, name: str) -> str:
     """Return a count with its name, in the plural if need be."""
     return f"{n:.0f} {name}{'s' * (n != 1)}"

@@ -1,25 +1,45 @@
+/** @import { Moved as Sent, Result } from "./types.js" */
+import { div, h, panel, setSentence, setText } from "../shared/elements.js";
+import { exact, number } from "../shared/numbers.js";
+import { key } from "./marks.js";
+
+const ALGORITHMS = /** @type {const} */ (["standard", "FA1", "FA2"]);
+
 /** What an algorithm reads and writes, in numbers and as a bar. */
 class Moved {
+  /** @param {typeof ALGORITHMS[number]} name */
   constructor(name) {
     this.name = name;
-    const part = (kind) => (this[kind] = h("i", { class: `flash-tiling-${kind}` }));
-    const text = (kind) => (this[kind] = h("span", { class: `flash-tiling-moved-${kind}` }));
-    const words = ["total", "ratio", "more", "parts"].map(text);
+    const part = (kind) => h("i", { class: `flash-tiling-${kind}` });
+    const text = (kind) => h("span", { class: `flash-tiling-moved-${kind}` });
+    this.read = part("read");
+    this.written = part("written");
+    this.level = part("level");
+    this.total = text("total");
+    this.ratio = text("ratio");
+    this.more = text("more");
+    this.parts = text("parts");
+    const words = [this.total, this.ratio, this.more, this.parts];
     this.element = h(
       "div",
       { class: "flash-tiling-moved", "data-name": name },
       div("flash-tiling-moved-words", h("b", {}, name), words),
-      div("flash-tiling-track", ["read", "written", "level"].map(part)),
+      div("flash-tiling-track", [this.read, this.written, this.level]),
     );
   }
 
-  /** The bar is as long as its share of `most` bytes; the mark on it is at `standard`. */
+  /**
+   * The bar is as long as its share of `most` bytes; the mark on it is at `standard`.
+   * @param {Sent} moved
+   * @param {number} standard
+   * @param {number} most
+   */
   draw({ read, written, ratio, text }, standard, most) {
     this.read.style.width = `${(100 * read) / most}%`;
     this.written.style.width = `${(100 * written) / most}%`;
     this.level.style.left = `${(100 * standard) / most}%`;
     this.element.title = `${exact(read)} bytes read, ${exact(written)} written`;
-    this.element.dataset.more = ratio > 1;
+    this.element.dataset.more = String(ratio > 1);
     setText(this.total, `${text.total} ${text.unit}`);
     setText(this.parts, `read ${text.read}, written ${text.written}`);
     if (this.name === "standard") return;
@@ -29,9 +49,9 @@ class Moved {
 }
 
 /** What each algorithm reads and writes. */
-class Bytes {
+export class Bytes {
   constructor() {
-    this.rows = ["standard", "FA1", "FA2"].map((name) => new Moved(name));
+    this.rows = ALGORITHMS.map((name) => new Moved(name));
     this.flops = h("p", { class: "flash-note flash-tiling-flops" });
     this.element = panel(
       "tiling-bytes",
@@ -42,6 +62,7 @@ class Bytes {
     );
   }
 
+  /** @param {Result} result */
   draw({ traffic, flops, causal }) {
     const most = Math.max(...Object.values(traffic).map((moved) => moved.total));
     for (const row of this.rows) row.draw(traffic[row.name], traffic.standard.total, most);

@@ -1,11 +1,21 @@
+/** @import { Result } from "./types.js" */
+import { div, h, note, panel, setText, svg, symbol } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { box, key, mark } from "./marks.js";
+
 const SIDE = 240; // units, of the picture of S
 
 /** S, cut into tiles. Where there are too many, a square stands for several, as Python grouped them. */
-class Cut {
+export class Cut {
   constructor() {
-    const path = (name) => (this[name] = svg("path", { class: `flash-tiling-${name}` }));
-    const parts = ["some", "whole", "lines", "one"].map(path); // on the hatching of what is skipped
+    const path = (name) => svg("path", { class: `flash-tiling-${name}` });
+    this.some = path("some");
+    this.whole = path("whole");
+    this.lines = path("lines");
+    this.one = path("one");
+    const parts = [this.some, this.whole, this.lines, this.one]; // on the hatching of what is skipped
     this.picture = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img" }, parts);
+    /** @type {[string, ...any][]} */
     const rows = [
       ["T_r", symbol("T_r")],
       ["T_c", symbol("T_c")],
@@ -14,6 +24,7 @@ class Cut {
       ["skipped", mark("skipped"), "skipped: masked"],
       ["tile", mark("one"), "one tile"],
     ];
+    /** @type {Record<string, HTMLElement>} */
     this.counts = {};
     const list = rows.map(([name, ...term]) => {
       this.counts[name] = h("dd", { "data-count": name });
@@ -28,6 +39,7 @@ class Cut {
     this.element = panel("tiling-cut", title, this.size, div("flash-tiling-cutting", this.picture, side));
   }
 
+  /** @param {Result} result */
   draw({ grid, N, B_r, B_c }) {
     this.#draw(grid, N, B_r, B_c);
     const { T_r, T_c, tiles, computed, tall, wide } = grid;

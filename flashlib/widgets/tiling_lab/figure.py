@@ -12,7 +12,7 @@ CELL = 42, 23  # pixels, of the map
 LIGHT = {"whole": "#bebebe", "some": "#e1e1e1", "O_acc": "#bebebe", "m, l": "#bebebe", "S_ij": "#d2d2d2"}
 
 
-def draw(result) -> Picture:
+def draw(result: dict) -> Picture:
     """Return a Picture of the result of a TilingLab."""
     picture = Picture(930, 408, " ".join(result["words"]))
     for place in ((0, 0, 214, 252), (222, 0, 244, 252), (0, 260, 466, 80), (474, 0, 456, 340)):

@@ -1,18 +1,45 @@
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Result } from "./types.js" */
+import { div, h, panel, setText, svg, symbol } from "../shared/elements.js";
+import { number, short } from "../shared/numbers.js";
+import { key } from "./marks.js";
+
 const DOUBLINGS = 4; // of the strongest colour of the map: 16 times
 
+/** @typedef {{ B_r?: number, B_c?: number }} Sizes */
+/** @typedef {{ background?: string, ratio?: number, fits?: boolean }} Drawn what a cell looks like */
+
 /** What an order moves over what standard attention moves, for all B_r and B_c; arrow keys and clicks choose. */
-class TileMap {
+export class TileMap {
+  /** @type {{ cell: HTMLElement, text: HTMLElement, drawn: Drawn }[][]} */
+  cells;
+  /** @type {HTMLTableElement} */
+  table;
+  /** @type {HTMLElement | undefined} */
+  selected;
+  /** @type {HTMLElement | null | undefined} */
+  starred;
+
+  /**
+   * @param {string} id
+   * @param {number[]} blocks
+   * @param {{ asked: (name: "B_r" | "B_c") => number, chosen: (sizes: Sizes) => void }} asks
+   * @param {Element} order
+   */
   constructor(id, blocks, { asked, chosen }, order) {
-    Object.assign(this, { id, blocks, asked, chosen });
+    this.id = id;
+    this.blocks = blocks;
+    this.asked = asked;
+    this.chosen = chosen;
     const n = blocks.length;
-    const path = (name) => (this[name] = svg("path", { class: `flash-tiling-${name}` }));
+    this.even = svg("path", { class: "flash-tiling-even" });
     const here = ["halo", "now"].map((name) =>
       svg("rect", { class: `flash-tiling-${name}`, width: 1, height: 1 }),
     );
     this.marks = svg(
       "svg",
       { viewBox: `0 0 ${n} ${n}`, preserveAspectRatio: "none", "aria-hidden": "true" },
-      path("even"),
+      this.even,
       (this.here = svg("g", {}, here)),
     );
     this.words = h("span", { class: "flash-tiling-map-words" });
@@ -69,6 +96,10 @@ class TileMap {
     if (beyond.length) this.chosen({ [name]: by > 0 ? beyond[0] : beyond.at(-1) });
   }
 
+  /**
+   * @param {Result} result
+   * @param {Colours} colour
+   */
   draw({ map, order, B_r, B_c }, colour) {
     const { blocks, cells } = this;
     const { ratios, fits, best } = map;
@@ -102,7 +133,7 @@ class TileMap {
     const words = `${number(ratio)} of standard attention, ${fits ? "fits" : "does not fit"}`;
     cell.setAttribute("aria-label", words);
     cell.title = `${cell.dataset.cell.replace(",", " × ")}: ${words}`;
-    cell.dataset.fits = fits;
+    cell.dataset.fits = String(fits);
   }
 
   #select(r, c) {

@@ -1,9 +1,11 @@
 // What the parts of TilingLab share: the marks of their legends.
 
-const KB = 1024; // bytes
+import { h } from "../shared/elements.js";
 
-const mark = (kind) => h("i", { class: `flash-tiling-key flash-tiling-${kind}` });
+export const KB = 1024; // bytes
 
-const key = (kind, ...words) => h("span", {}, mark(kind), ...words);
+export const mark = (kind) => h("i", { class: `flash-tiling-key flash-tiling-${kind}` });
 
-const box = (x, y, width, height) => `M${x} ${y}h${width}v${height}h${-width}z`;
+export const key = (kind, ...words) => h("span", {}, mark(kind), ...words);
+
+export const box = (x, y, width, height) => `M${x} ${y}h${width}v${height}h${-width}z`;

@@ -24,7 +24,7 @@ GPUS = {
 }
 
 
-def compute(N, d, B_r, B_c, capacity, dtype, causal, order):
+def compute(N: int, d: int, B_r: int, B_c: int, capacity: int, dtype: str, causal: bool, order: str) -> dict:
     """Return what the page shows, as numbers, lists and sentences."""
     result = {
         "grid": _grid(N, B_r, B_c, causal),
@@ -79,7 +79,7 @@ def _unit(count):
     return (1e9, "GB") if count >= 1e10 else (1e6, "MB")
 
 
-def megabytes(count):
+def megabytes(count: int) -> str:
     """Return a count of bytes in MB, of 10^6 bytes, or in GB where there are many; to four digits."""
     size, unit = _unit(count)
     return f"{number(count / size)} {unit}"
@@ -133,7 +133,7 @@ def _best_words(best, capacity):
 
 
 @lru_cache(1024)
-def break_even(order, other, N, d, dtype, causal):
+def break_even(order: str, other: int, N: int, d: int, dtype: str, causal: bool) -> int | None:
     """Return the smallest block size from which on, up to LARGEST, an order moves no more than standard.
 
     The block size is B_r for "fa2", B_c for "fa1"; `other` is the other one. None: there is no such size.

@@ -1,3 +1,9 @@
+/** @import { Result } from "./types.js" */
+import { div, h, panel, setSentence, setText, typeset } from "../shared/elements.js";
+import { number } from "../shared/numbers.js";
+import { KB, key, mark } from "./marks.js";
+
+/** @type {[kind: string, title: string, names: string[]][]} */
 const HELD = [
   ["read", "inputs", ["Q_i", "K_j", "V_j"]],
   ["kept", "accumulated", ["O_acc", "m, l"]],
@@ -5,7 +11,7 @@ const HELD = [
 ];
 
 /** What one tile holds on chip, piece by piece, against what there is. */
-class Sram {
+export class Sram {
   constructor() {
     this.pieces = HELD.flatMap(([kind, , names]) => names.map((name) => this.#piece(kind, name)));
     this.over = h("i", { class: "flash-tiling-over" });
@@ -40,6 +46,7 @@ class Sram {
     return { name, inside, bar, held, item: h("span", { "data-piece": name }, label(), held) };
   }
 
+  /** @param {Result} result */
   draw({ sram, capacity, N, B_r, B_c }) {
     const { held, room, fits, text, gpus } = sram;
     const full = Math.max(held, room);
@@ -53,7 +60,7 @@ class Sram {
     this.limit.style.left = `${(100 * room) / full}%`;
     this.over.style.left = this.limit.style.left;
     this.over.hidden = fits;
-    this.element.dataset.fits = fits;
+    this.element.dataset.fits = String(fits);
     this.verdict.title = `${held} of ${room} bytes`;
     setText(this.verdict, `${text.held} of ${capacity} KB: ${fits ? "✓ fits" : "✕ does not fit"}`);
     setText(this.excess, fits ? "" : `▲ ${text.excess} KB too much`);

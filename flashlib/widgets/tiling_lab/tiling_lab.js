@@ -1,5 +1,16 @@
 // TilingLab: what a block size costs. Python computed all numbers and sentences; this draws them.
 
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Result, Traits } from "./types.js" */
+import { colourScale, paintScale } from "../shared/colours.js";
+import { choice, stops, toggle } from "../shared/controls.js";
+import { div, h, setSentence } from "../shared/elements.js";
+import { Widget } from "../shared/widget.js";
+import { Bytes } from "./bytes.js";
+import { Cut } from "./cut.js";
+import { TileMap } from "./map.js";
+import { Sram } from "./sram.js";
+
 const SETTINGS = {
   N: ["N", "N, rows of Q, K and V"],
   d: ["d", "d, head dimension"],
@@ -18,13 +29,24 @@ const ORDERS = [
   ["fa2", "FA2", "FlashAttention-2: Q outside"],
 ];
 
+/** @extends {Widget<Traits>} */
 class TilingLab extends Widget {
+  /** @type {Result} */
+  result;
+  /** @type {Colours} */
+  colour;
+  /** @type {[Cut, TileMap, Sram, Bytes]} */
+  parts;
+  /** @type {number} */
+  drawTime;
+
+  /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "tiling-lab", "the costs of a tiling");
-    this.sliders = Object.entries(SETTINGS).map(([name, [text, label]]) => [
+    this.sliders = Object.entries(SETTINGS).map(([name, [text, label]]) => ({
       name,
-      stops(name, text, label, (value) => this.ask({ [name]: value })),
-    ]);
+      ...stops(name, text, label, (value) => this.ask({ [name]: value })),
+    }));
     this.dtype = choice("dtype", "dtype", DTYPES, (dtype) => this.ask({ dtype }));
     this.causal = toggle("causal", (causal) => this.ask({ causal }));
     this.order = choice("order", "order of the map", ORDERS, (order) => this.ask({ order }));
@@ -34,13 +56,14 @@ class TilingLab extends Widget {
     this.start("result");
   }
 
+  /** @param {number[]} blocks */
   #build(blocks) {
     const order = h("fieldset", { class: "flash-settings" }, this.order.element);
     const id = `flash-tiling-${Math.random().toString(36).slice(2)}`;
     const asks = { asked: (name) => this.model.get(name), chosen: (sizes) => this.ask(sizes) };
     const map = new TileMap(id, blocks, asks, order);
     this.parts = [new Cut(), map, new Sram(), new Bytes()];
-    const sliders = this.sliders.map(([, { element }]) => element);
+    const sliders = this.sliders.map(({ element }) => element);
     const kinds = div("flash-tiling-kinds", this.dtype.element, this.causal.element);
     this.root.append(
       div(
@@ -52,11 +75,12 @@ class TilingLab extends Widget {
     );
   }
 
+  /** @param {Result} result */
   load(result) {
     this.result = result;
     // What was asked last, which may not be answered yet: a slider must not jump back under the hand.
     const chosen = (name) => (this.off ? result[name] : this.model.get(name));
-    for (const [name, { show }] of this.sliders) {
+    for (const { name, show } of this.sliders) {
       const value = chosen(name);
       if (result.stops[name].includes(value)) show(value, result.stops[name], name === "capacity" ? " KB" : "");
     }
@@ -68,8 +92,7 @@ class TilingLab extends Widget {
   paint() {
     if (!this.root.isConnected) return; // called again when it is on the page
     this.colour = colourScale(this.root);
-    for (const b of this.root.querySelectorAll(".flash-scale b"))
-      b.style.backgroundColor = this.colour.css(Number(b.dataset.t), 1);
+    paintScale(this.root, this.colour);
   }
 
   draw() {
@@ -83,6 +106,7 @@ class TilingLab extends Widget {
 }
 
 export default {
+  /** @param {Context<Traits>} context */
   render(context) {
     const lab = new TilingLab(context);
     return () => lab.stop();

@@ -80,13 +80,6 @@ def test_peers_are_attention(causal, rng):
         oracle.assert_close(given[0, 0].numpy(), O, rounding=1e-12)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_gpu_there_is_nothing_to_tune():
-    command = [sys.executable, "-m", "flashlib.bench.tune"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert run.returncode == 1 and run.stderr == "There is no CUDA device to tune for.\n"
-
-
 @pytest.mark.process
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_a_gpu_numpy_is_timed_and_recorded(tmp_path):
@@ -102,6 +95,7 @@ def test_without_a_gpu_numpy_is_timed_and_recorded(tmp_path):
 
 def test_tiles_of_512_hold_less_than_3_percent_of_plain_numpy_at_4096():
     Q, K, V = np.random.default_rng(0).standard_normal((3, 4096, cpu.D), dtype=np.float32)
+    cpu.tiled.attention(Q[:8], K, V)  # the first call of a process keeps what it imports
     plain = harness.peak_bytes(lambda: cpu.plain(Q, K, V, False))
     tiles = harness.peak_bytes(lambda: cpu.tiled.attention(Q, K, V, B_r=512, B_c=512))
     assert tiles < 0.03 * plain
@@ -151,13 +145,6 @@ def test_the_recorded_counters_at_the_sms_are_the_closed_form_of_our_kernel():
             assert counters.total(row["cold"], "sm", ("written",)) == pytest.approx(form.written, rel=0.02)
             compared += 1
     assert compared == 23
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_gpu_the_counters_say_so():
-    command = [sys.executable, "-m", "flashlib.bench.counters"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 1 and run.stderr.startswith("The counters need a CUDA device")
 
 
 @pytest.mark.gpu

@@ -71,13 +71,14 @@ def test_a_stub_is_not_solved_yet(name):
     assert examined(name, answer_of(name, "yield Finish(); raise NotImplementedError")).outcome == "not solved yet"
 
 
+@pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("answer", MINE, ids=lambda a: f"{a.exercise}-{a.words}".replace(" ", "_"))
-def test_a_right_answer_is_right_whatever_is_drawn(answer):
-    """Of twenty seeds each answer meets five, and the answers to an exercise meet all."""
+def test_a_right_answer_is_right_whatever_is_drawn(answer, amount):
+    """Of twenty seeds each answer meets five, and the answers to an exercise meet all; few: one each."""
     task, _ = TASKS[answer.exercise]
     known = checks.EXERCISES[answer.exercise].known
     place = [other for other in MINE if other.exercise == answer.exercise].index(answer)
-    for seed in range(place % 4, 20, 4):
+    for seed in range(place % 4, {"few": 4, "all": 20}[amount], 4):
         random_cases.use(seed)
         verdict = roles.examine(answer.program.function, [], known, task)
         assert verdict.outcome == "right", f"seed {seed}:\n{verdict}"

@@ -82,18 +82,21 @@ def test_descriptors_are_chosen_by_the_gpu_asked_for(capability, by_default):
     assert bool(report.counts("ptx")["TMA"]) is by_default
 
 
+@pytest.mark.compiles
 def test_a_larger_tile_never_takes_less_shared_memory():
     for name, sizes in {"B_r": (64, 128), "B_c": (32, 64), "d": (32, 64)}.items():
         small, large = (compiled.report(**TILE | {name: size}, sass=False).shared for size in sizes)
         assert small < large, name
 
 
+@pytest.mark.compiles
 def test_each_stage_more_takes_a_tile_of_K_and_of_V():
     asked = [TILE | {"num_stages": stages, "descriptors": False} for stages in (2, 3, 4)]
     shared = [compiled.report(**options, sass=False).shared for options in asked]
     assert [large - small for small, large in pairwise(shared)] == [2 * 64 * 64 * 2] * 2
 
 
+@pytest.mark.compiles
 def test_128_by_128_spills_on_4_warps_and_less_on_8():
     asked = {"kernel": "r8_descriptors", "d": 128, "capability": 90, "B_r": 128, "B_c": 128}  # as in chapter 12
     four, eight = (compiled.report(**asked, num_warps=warps, num_stages=3) for warps in (4, 8))
@@ -112,6 +115,7 @@ def test_each_generation_has_its_own_product():
     assert hopper.counts("ptx")["TMA"] and not hopper.counts("ptx")["cp.async"]
 
 
+@pytest.mark.compiles
 def test_ptxas_makes_one_instruction_of_each_product():
     for capability in (80, 90):
         report = compiled.report(**TILE, capability=capability)
@@ -151,6 +155,7 @@ def test_the_loop_of_a_backward_pass_makes_its_products_and_P_once(kernel, capab
         assert report.counts(kind, loop=True)["ex2"] == report.B_r * report.B_c // (32 * report.num_warps)
 
 
+@pytest.mark.compiles
 def test_only_the_fused_pass_adds_to_what_is_in_memory():
     """A tile of dQ, 64 x 64: one number at a time by each of 128 threads, or all at once by the copy unit."""
     expected = {(80, "backward_fused"): (0, 64 * 64 // 128), (90, "backward_fused"): (1, 0)}
@@ -220,6 +225,7 @@ def test_what_the_kernel_refuses_is_told_in_its_words():
         compiled.report(kernel="r3_flash", d=80)
 
 
+@pytest.mark.compiles
 def test_what_ptxas_refuses_is_told_in_a_sentence(own_compiler):
     with pytest.raises(client.CompileError, match="ptxas.* refused it: Insufficient registers") as told:
         compiled.report(B_r=256, B_c=256, num_warps=16, num_stages=5, causal=True)
@@ -236,6 +242,7 @@ def test_what_takes_too_long_is_given_up(monkeypatch, own_compiler):
     assert compiled.report(d=32, num_stages=5, sass=False).registers, "and the next one is answered"
 
 
+@pytest.mark.compiles
 def test_a_compiler_that_dies_says_what_it_last_said(monkeypatch, own_compiler):
     client._compiler.stop()
     monkeypatch.setattr(sys, "executable", "/bin/false")
@@ -271,6 +278,7 @@ def test_no_process_is_left_behind(own_compiler):
         os.kill(int(done.stdout), 0)
 
 
+@pytest.mark.compiles
 def test_what_rounds_once_is_only_in_the_first_way():
     """S * scale - m as one instruction goes wrong at huge scores; the interpreter has no such instruction."""
     chosen = {"d": 64, "causal": True}

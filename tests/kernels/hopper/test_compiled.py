@@ -83,6 +83,7 @@ def test_the_lines_of_named_instructions_are_told_in_order():
     assert len(every) == sum(of(128, False).counts("sass").values())
 
 
+@pytest.mark.compiles
 def test_the_copies_of_kernels_without_roles_have_barriers_too():
     """Where there are descriptors the compiler puts them: one for K and V, one stage at a time."""
     hopper, ampere = (compiled.report(d=64, capability=capability) for capability in (90, 80))
@@ -98,6 +99,7 @@ def test_another_generation_is_refused(kernel):
         compiled.report(kernel=kernel, d=64, capability=80)
 
 
+@pytest.mark.compiles
 def test_a_launch_has_one_config_however_far_it_is_told():
     """A launch says 4 warps, the compiled kernel has those of all roles; records compare what is launched."""
     asked = {"kernel": "hopper_forward", "d": 128, "shape": (1, 4, 2, 4096)}

@@ -1,6 +1,6 @@
 """The exercises of chapter 13 on roles: what the warps of a Hopper kernel do, and who waits for whom."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from flashlib.checks.engine import Finding, Known, Verdict, exercise, solutions
@@ -18,6 +18,7 @@ from flashlib.pipeline import (
     barriers,
     protocol,
 )
+from flashlib.pipeline.commands import Command
 from flashlib.pipeline.protocol import Sizes
 
 SIZES = Sizes(d=128, B_c=128)
@@ -90,12 +91,12 @@ def _free(ring, g):
     return g % stages
 
 
-def softmax(g: int) -> Compute:
+def softmax(g: int) -> Iterator[Command]:
     """Turn S of tile g into P."""
     return protocol.softmax(g, SIZES)
 
 
-def rescale(g: int) -> Compute:
+def rescale(g: int) -> Iterator[Command]:
     """Multiply O_acc by alpha of tile g."""
     return protocol.rescale(g, SIZES)
 

@@ -1,0 +1,95 @@
+// What Python sends of CompilerLab: see the dicts that its Python builds. Types only: no script has this file.
+
+/**
+ * What was asked for; null is for what a launch takes.
+ * @typedef {object} Asked
+ * @property {string} kernel
+ * @property {number} d
+ * @property {string} dtype
+ * @property {number} capability
+ * @property {boolean} causal
+ * @property {number | null} [B_r]
+ * @property {number | null} [B_c]
+ * @property {number | null} [num_warps]
+ * @property {number | null} [num_stages]
+ * @property {boolean | null} [descriptors]
+ */
+
+/**
+ * What a program takes of a resource.
+ * @typedef {object} Takes
+ * @property {string} name
+ * @property {string} text
+ * @property {number | null} share
+ * @property {string} note
+ * @property {boolean} bad
+ */
+
+/**
+ * How often an instruction stands in each listing.
+ * @typedef {object} Instructions
+ * @property {string} name
+ * @property {string} meaning
+ * @property {number[]} counts
+ */
+
+/**
+ * A listing and the part of it that is the loop.
+ * @typedef {object} Listed
+ * @property {string} loop
+ * @property {number[]} counted lines that are counted
+ * @property {number[]} lines of the loop, and in all
+ */
+
+/**
+ * What a compiler made of a kernel; {} where it failed at once.
+ * @typedef {object} Result
+ * @property {string} title
+ * @property {{ text: string, bad: boolean }[]} verdicts
+ * @property {Takes[]} takes
+ * @property {Instructions[]} instructions
+ * @property {Record<string, Listed>} listings
+ * @property {Asked} asked
+ * @property {number} number
+ */
+
+/**
+ * What the compiler is at.
+ * @typedef {object} Work
+ * @property {string} state
+ * @property {Asked} asked
+ * @property {string} words
+ * @property {string} why
+ * @property {number} started
+ * @property {number} took
+ */
+
+/**
+ * The values of each control.
+ * @typedef {object} Offered
+ * @property {[name: string, title: string, lacks: string[]][]} kernel
+ * @property {[number, string][]} capability
+ * @property {number[]} d
+ * @property {(number | null)[]} B_r
+ * @property {(number | null)[]} B_c
+ * @property {(number | null)[]} num_warps
+ * @property {(number | null)[]} num_stages
+ */
+
+/**
+ * @typedef {object} Setting
+ * @property {string} kernel
+ * @property {number} d
+ * @property {string} dtype
+ * @property {number} capability
+ * @property {boolean} causal
+ * @property {number | null} B_r
+ * @property {number | null} B_c
+ * @property {number | null} num_warps
+ * @property {number | null} num_stages
+ * @property {boolean | null} descriptors
+ */
+
+/** @typedef {SharedTraits & Setting & { offered: Offered, result: Result, work: Work }} Traits */
+
+export {};

@@ -1,0 +1,95 @@
+"""The base of the widgets with settings: what is not accepted goes back, and says so."""
+
+from flashlib.widgets.widget import Widget
+
+
+class Lab(Widget):
+    """A widget that shows what Python computes of its settings, and computes it anew when one changes.
+
+    A setting is a synced trait. One that is not accepted at first stands as a sentence in the widget's place, see
+    `problem`. Later, from Python or the page, it goes back, `refused` says why, and what is shown stays; the other
+    settings of the same message are taken. A subclass passes its settings to `__init__`, and has
+
+    _take(**fixed): keep what cannot be changed later; raise TypeError or ValueError if it is not accepted.
+    _checked(name, value): return a setting as Python's own kind; raise if it is not accepted, whatever the others.
+    _computed(setting): return what is shown, with the setting under "setting", which may differ from the one
+    given: settings that follow from others are moved. Raise if the settings do not go together, changing nothing.
+
+    Each error says what was given and what is accepted, without a full stop.
+    """
+
+    _shows = "result"  # the trait with what is shown
+    _texts: tuple[
+        str, ...
+    ] = ()  # settings that are typed: one that is refused stays as it was typed, to be mended
+
+    def __init__(self, setting, **fixed):
+        try:
+            self._take(**fixed)
+            self._first = {name: self._checked(name, value) for name, value in setting.items()}
+            shown = self._computed(self._first)
+        except (TypeError, ValueError) as error:
+            super().__init__(problem=_sentence(error))
+            return
+        self._answered = shown["setting"]
+        super().__init__(**self._answered, **{self._shows: shown})
+        self.observe(self._answer, names=list(self._answered))
+
+    def _take(self):
+        """Nothing is fixed."""
+
+    def _checked(self, name, value):
+        return value
+
+    def _computed(self, setting):
+        raise NotImplementedError
+
+    def _used(self, setting):
+        """Return the names of the settings that decide what is shown; of others no refusal is said."""
+        return setting.keys()
+
+    @property
+    def _setting(self) -> dict:
+        """The setting that is shown; empty as long as there is none."""
+        return getattr(self, self._shows).get("setting", {})
+
+    def _answer(self, change):
+        """Show a new setting; what is not accepted goes back to what is shown."""
+        wanted = {name: getattr(self, name) for name in self._setting}
+        if wanted == self._answered:  # a message may change several at once, and what goes back is a change too
+            return
+        self.refused = ""  # so that the same sentence a second time is an answer too
+        good, refusals = self._accepted(wanted)
+        shown = getattr(self, self._shows)
+        try:
+            if good != self._setting:
+                shown = self._computed(good)
+        except (TypeError, ValueError) as error:
+            refusals.append(self._refusal(error, [name for name in good if good[name] != self._setting[name]]))
+        self._answered = shown["setting"] | {name: wanted[name] for name in self._texts}
+        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is left to compute then
+            self.set_trait(self._shows, shown)
+            self.refused = " ".join(refusals)
+            for name, value in self._answered.items():
+                setattr(self, name, value)
+
+    def _accepted(self, wanted):
+        """Return the setting with all that is accepted of `wanted`, and a sentence on each of the others."""
+        good, errors = dict(self._setting), {}
+        for name, value in wanted.items():
+            try:
+                good[name] = self._checked(name, value)
+            except (TypeError, ValueError) as error:
+                errors[name] = error
+        used = self._used(good)
+        return good, [self._refusal(error, [name]) for name, error in errors.items() if name in used]
+
+    def _refusal(self, error, names):
+        """Return why settings are refused, and what they stay."""
+        shown = {name: f"{self._setting[name]!r:.60}" for name in names}
+        stays = shown.values() if len(names) == 1 else (f"{name}={value}" for name, value in shown.items())
+        return f"{_sentence(error)} It stays {', '.join(stays)}."
+
+
+def _sentence(error):
+    return f"{str(error).rstrip('.')}."

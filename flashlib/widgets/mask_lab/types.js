@@ -1,0 +1,55 @@
+// What Python sends of MaskLab: see the dicts that its Python builds. Types only: no script has this file.
+
+/**
+ * @typedef {object} Setting
+ * @property {string} kind
+ * @property {string} also
+ * @property {number | null} left
+ * @property {number | null} right
+ * @property {number} n
+ * @property {string} lengths
+ * @property {number} block
+ * @property {number} share
+ * @property {string} line
+ * @property {number} N_q
+ * @property {number} N_k
+ * @property {number} B_r
+ * @property {number} B_c
+ * @property {number} d
+ */
+
+/**
+ * A count with the mask, and without one.
+ * @typedef {object} Compared
+ * @property {string} name
+ * @property {number} mask
+ * @property {number} dense
+ * @property {number} ratio
+ * @property {string} text
+ * @property {string} percent
+ */
+
+/**
+ * What Python found of a mask.
+ * @typedef {object} Result
+ * @property {[number, number][][]} runs of each row: the columns it sees, from and to
+ * @property {string[]} kinds a letter for each tile, a string for each row of tiles
+ * @property {Record<"all" | "computed" | "hidden" | "whole" | "cut", number>} tiles
+ * @property {Record<"all" | "computed" | "seen", number>} scores
+ * @property {Compared[]} against
+ * @property {boolean} bounds
+ * @property {boolean} interval
+ * @property {number} table
+ * @property {boolean} changes_scores
+ * @property {Setting} setting
+ * @property {string[]} kinds_offered
+ * @property {string[]} used the settings that this kind has
+ * @property {string} code
+ * @property {number[] | null} lengths
+ * @property {string[]} words
+ * @property {string[]} rows what each row sees, in words
+ */
+
+/** @typedef {SharedTraits & Setting & { result: Result }} Traits */
+
+export {};

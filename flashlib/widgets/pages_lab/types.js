@@ -1,0 +1,57 @@
+// What Python sends of PagesLab: see the dicts that its Python builds. Types only: no script has this file.
+
+/**
+ * @typedef {object} Setting
+ * @property {string} scenario
+ * @property {number} page
+ * @property {number} n_pages
+ */
+
+/**
+ * Of pages and of rows.
+ * @typedef {object} Counts
+ * @property {number} used
+ * @property {number} kept
+ * @property {number} free
+ * @property {number} rows
+ * @property {number} filled
+ * @property {number} waste
+ * @property {number} tokens
+ * @property {number} reserved
+ * @property {number} reserved_waste
+ */
+
+/**
+ * A step of the scenario.
+ * @typedef {object} Frame
+ * @property {string} call
+ * @property {string} words
+ * @property {string} kind
+ * @property {string} state a letter for each page
+ * @property {number[]} filled
+ * @property {string[]} owners
+ * @property {Record<string, number[]>} tables
+ * @property {Record<string, number>} lengths
+ * @property {number[][]} written
+ * @property {number[]} copied
+ * @property {number[]} taken
+ * @property {number[]} wrong
+ * @property {string[]} waits
+ * @property {Counts} counts
+ */
+
+/**
+ * What an allocator did.
+ * @typedef {object} Result
+ * @property {Setting} setting
+ * @property {{ page: number[], n_pages: number[] }} stops
+ * @property {Record<string, string>} off of each scenario: why it cannot be played, or ""
+ * @property {string} allocator
+ * @property {string[]} names
+ * @property {number} longest
+ * @property {Frame[]} frames
+ */
+
+/** @typedef {SharedTraits & Setting & { result: Result }} Traits */
+
+export {};

@@ -1,0 +1,37 @@
+// What Python sends of PipelinePlayer: see the dicts that its Python builds. Types only: no script has this file.
+
+/** @typedef {[kind: string, name: string, start: number, end: number, role: number]} Span */
+
+/**
+ * What a unit, a role, a slot or a barrier does over time.
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {"units" | "roles" | "slots" | "barriers"} group
+ * @property {Span[]} spans
+ * @property {[number, number][]} ticks of a barrier: when a phase ends, and its number
+ * @property {number} [use] of a unit: the share of the time that it is busy
+ */
+
+/**
+ * @typedef {object} Program
+ * @property {string} name
+ * @property {string} words
+ * @property {string[]} fault what went wrong, in sentences
+ * @property {Row[]} rows
+ * @property {string[]} roles
+ * @property {[number, string][]} moments from when on a sentence holds
+ * @property {number} end
+ */
+
+/**
+ * What a pipeline did.
+ * @typedef {object} Result
+ * @property {"clocks" | "actions"} axis
+ * @property {number} end
+ * @property {number[]} events
+ * @property {Program[]} programs
+ */
+
+/** @typedef {SharedTraits & { result: Result }} Traits */
+
+export {};

@@ -1,0 +1,29 @@
+"""What is accepted of a setting of most widgets: a whole number in a range, or one of some words."""
+
+from collections.abc import Collection
+from numbers import Integral
+from typing import Any
+
+
+def is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def whole(name: str, value: Any, low: int, high: int, more: str = "") -> int:
+    """Return a whole number from low to high; raise TypeError or ValueError for anything else.
+
+    more: what else the error says of what is accepted.
+    """
+    accepted = f"pass a whole number from {low} to {high}{more}"
+    if not is_whole(value):
+        raise TypeError(f"{name} is {value!r:.60}; {accepted}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; {accepted}")
+    return int(value)
+
+
+def one_of(name: str, value: object, choices: Collection[str]) -> str:
+    """Return one of the words that can be chosen; raise ValueError for anything else."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} is {value!r:.60}; pass one of {', '.join(map(repr, choices))}")
+    return value

@@ -1,0 +1,39 @@
+// What the widgets put on elements and on the page, and what of Jupyter's model they use.
+
+interface Element {
+  setAttribute(name: string, value: number | boolean): void; // a page makes a text of it
+}
+
+interface CSSStyleDeclaration {
+  setProperty(name: string, value: string | number): void;
+}
+
+interface HTMLElement {
+  flashText?: string; // the plain text of a sentence that is set with symbols
+  flashWidget?: object; // for tests and for the curious
+}
+
+/** The model of a widget, as anywidget describes it; Traits: what Python and the page share. */
+interface Model<Traits> {
+  get<Name extends keyof Traits>(name: Name): Traits[Name];
+  set<Name extends keyof Traits>(name: Name, value: Traits[Name]): void;
+  on(event: string, listener: (...sent: any[]) => void): void;
+  off(event: string, listener: (...sent: any[]) => void): void;
+  save_changes(): void;
+  send(message: object): void;
+  widget_manager?: { kernel?: { status: string } };
+}
+
+/** What anywidget renders a widget with. */
+interface Context<Traits> {
+  model: Model<Traits>;
+  el: HTMLElement;
+}
+
+/** The traits of every widget. */
+interface SharedTraits {
+  problem: string;
+  refused: string;
+  asked: number;
+  heard: number;
+}

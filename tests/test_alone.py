@@ -1,0 +1,57 @@
+"""Each file of tests passes alone, in a process that ran no other: one case of each test that is not long.
+
+A notebook has a kernel of its own anyhow. The files of tests/browser share one JupyterLab, which takes longest to
+start, and are left out.
+"""
+
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py"))
+FILES = [name for name in FILES if not name.startswith("tests/browser/") and name != "tests/test_alone.py"]
+NO_TESTS = pytest.ExitCode.NO_TESTS_COLLECTED  # where all are long
+TIME_LIMIT = 300  # seconds
+
+
+class OneCase:
+    """A plugin that leaves one case of each test."""
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = {item.nodeid.partition("[")[0]: item for item in reversed(items)}.values()
+
+
+def run(name, said):
+    """Run one file, write what pytest says to the file `said`, and exit as pytest does."""
+    file = os.open(said, os.O_WRONLY | os.O_CREAT)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    sys.exit(pytest.main(["-q", "-m", "not long", "-p", "no:cacheprovider", name], plugins=[OneCase()]))
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    """Return a context whose processes are forks of one that has imported packages of others, none of ours."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        pytest.skip("files are run alone where a process can fork")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "numpy", "torch", "nbformat", "matplotlib.figure"])
+    return context
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_passes_alone(name, fresh, tmp_path, monkeypatch):
+    for variable in [name for name in os.environ if name.startswith("PYTEST_")]:
+        monkeypatch.delenv(variable)
+    said = tmp_path / "said"
+    process = fresh.Process(target=run, args=(name, str(said)))
+    process.start()
+    process.join(TIME_LIMIT)
+    if process.exitcode is None:
+        process.kill()
+    assert process.exitcode in (0, NO_TESTS), said.read_text(errors="replace")

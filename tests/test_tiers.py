@@ -1,0 +1,103 @@
+"""What `make test` leaves to `make test-all`: never a chapter, exercise, widget, kernel or entry of a list."""
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flashlib import checks, widgets
+from flashlib.chapters import CHAPTERS
+from tests.tiers import covering
+from tools import cores
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("lengths", [(2, 3, 5), (1, 7), (4, 4, 4), (3,)])
+def test_few_cases_have_every_entry_of_every_list(lengths):
+    cases = list(itertools.product(*map(range, lengths)))
+    few = covering(cases, [set(enumerate(case)) for case in cases])
+    assert {entry for case in few for entry in enumerate(case)} == {e for case in cases for e in enumerate(case)}
+    assert len(few) == max(lengths) and len(set(few)) == len(few)
+
+
+def test_cases_that_share_entries_are_spread():
+    cases = list(itertools.product("abcd", "xy"))
+    few = covering(cases, [set(enumerate(case)) for case in cases])
+    assert sorted(second for _, second in few) == ["x", "x", "y", "y"]
+
+
+def collected(*options):
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--nbval", "--nbval-current-env", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:]
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+@pytest.mark.process
+def test_what_is_short_has_all_that_the_course_promises():
+    short, everything = collected("-m", "not long"), collected()
+    assert 1000 < len(short) < len(everything)
+    cells = [name for name in everything if name.startswith("notebooks/")]
+    assert cells and [name for name in short if name.startswith("notebooks/")] == cells
+    assert {name.partition("/")[2].partition(".")[0] for name in cells} >= {chapter.slug for chapter in CHAPTERS}
+    answers = "tests/checks/test_answers.py::test_"
+    for name in checks.EXERCISES:
+        for test in ("the_solution_is_right", "right_answers_in_another_style_are_accepted"):
+            assert f"{answers}{test}[{name}]" in short
+        assert f"{answers}wrong_answers_are_named[{name}-few]" in short
+    for name in widgets.__all__:
+        assert f"tests/browser/test_every_widget.py::test_a_setting_changes_what_is_shown[{name}]" in short
+    compiled = "tests/kernels/compiler/test_compile.py::test_a_kernel_compiles_fits_and_multiplies_as_it_should["
+    named = [
+        {n[len(compiled) :].partition("-")[0] for n in of if n.startswith(compiled)} for of in (short, everything)
+    ]
+    assert named[0] == named[1] != set()
+
+
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """Return a function that makes a control group, and the list of groups of this process."""
+    monkeypatch.setattr(cores, "CGROUPS", tmp_path / "fs")
+    monkeypatch.setattr(cores, "OF_PROCESS", tmp_path / "cgroup")
+    (tmp_path / "fs").mkdir()
+
+    def make(lines, files):
+        (tmp_path / "cgroup").write_text("\n".join(lines) + "\n")
+        for name, text in files.items():
+            path = tmp_path / "fs" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "lines, files, expected",
+    [
+        (["0::/"], {}, float("inf")),
+        (["0::/"], {"cpu.max": "max 100000"}, float("inf")),
+        (["0::/"], {"cpu.max": "150000 100000"}, 1.5),
+        (["0::/a/b"], {"a/cpu.max": "200000 100000", "a/b/cpu.max": "max 100000"}, 2),
+        (["0::/a/b"], {"a/cpu.max": "max 100000", "a/b/cpu.max": "50000 100000"}, 0.5),
+        (["4:cpu,a:/x"], {"cpu,a/x/cpu.cfs_quota_us": "3000", "cpu,a/x/cpu.cfs_period_us": "1000"}, 3),
+        (["1:cpu:/far/away"], {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, float("inf")),
+        (["1:cpu:/far/away"], {"cpu/cpu.cfs_quota_us": "400000", "cpu/cpu.cfs_period_us": "100000"}, 4),
+    ],
+)  # fmt: skip
+def test_a_quota_is_read_from_the_control_groups(groups, lines, files, expected):
+    groups(lines, files)
+    assert cores.quota() == expected
+
+
+def test_the_fewest_cores_count(groups, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda of: range(16), raising=False)
+    groups(["0::/"], {"cpu.max": "250000 100000"})
+    assert cores.usable() == 3
+    groups(["0::/"], {"cpu.max": "20000 100000"})
+    assert cores.usable() == 1
+    groups(["0::/"], {"cpu.max": "max 100000"})
+    assert cores.usable() == 16

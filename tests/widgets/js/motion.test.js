@@ -1,0 +1,44 @@
+// How long what moves may take.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Motion, motionTime } from "../../../flashlib/widgets/shared/motion.js";
+
+const asked = (reduced) => () => ({ matches: reduced });
+
+test("motion takes a part of a step, at most 350 ms, and nothing where steps come fast", () => {
+  globalThis.matchMedia = asked(false);
+  assert.deepEqual([0.5, 1, 2, 5, 10, 30, 60].map(motionTime), [350, 350, 300, 120, 0, 0, 0]);
+});
+
+test("nothing moves for those who ask for reduced motion", () => {
+  globalThis.matchMedia = asked(true);
+  assert.deepEqual([0.5, 1, 2, 5, 10].map(motionTime), [0, 0, 0, 0, 0]);
+});
+
+/** An element that notes its animations. */
+function element() {
+  const played = [];
+  const animate = (looks, { duration }) => {
+    const animation = { looks, duration, cancelled: false, cancel: () => (animation.cancelled = true) };
+    played.push(animation);
+    return animation;
+  };
+  return { played, animate };
+}
+
+test("what moves is cut short by the next, and told so once", () => {
+  const [motion, moving] = [new Motion(), element()];
+  let ended = 0;
+  motion.begin(300);
+  motion.from(moving, { width: "20%" });
+  motion.play(moving, [{}, {}], () => ended++);
+  assert.deepEqual(moving.played.map(({ duration }) => duration), [300, 300]);
+  assert.deepEqual(moving.played[0].looks, [{ width: "20%", offset: 0 }]);
+  motion.begin(0);
+  assert.ok(moving.played.every(({ cancelled }) => cancelled) && ended === 1);
+  motion.from(moving, { width: "20%" });
+  motion.begin(300);
+  assert.ok(moving.played.length === 2 && ended === 1); // without time nothing moves
+});

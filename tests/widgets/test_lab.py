@@ -1,0 +1,135 @@
+"""A setting that is refused goes back and says so, in the same words in every widget that has settings."""
+
+import re
+
+import pytest
+
+pytest.importorskip("anywidget")
+pytest.importorskip("matplotlib")
+
+from flashlib.widgets import (
+    BackwardPlayer,
+    ComparePlayers,
+    FlashPlayer,
+    MaskLab,
+    MergeTree,
+    OnlineSoftmaxLab,
+    OverflowLab,
+    PagesLab,
+    ServeLab,
+    SplitLab,
+    TilingLab,
+)
+from flashlib.widgets.lab import Lab
+
+# A widget, what it refuses, what it says of it without the end, which settings are named, and what it takes then.
+WHOLE = "{} is {}; pass a whole number from {} to {}"
+CASES = {
+    "split": (SplitLab, {"B": 65}, WHOLE.format("B", 65, 1, 64), {"B": 2}),
+    "split, a word": (SplitLab, {"order": "x"}, "order is 'x'; pass one of 'row', 'tree'", {"order": "tree"}),
+    "serve": (ServeLab, {"batch": 9}, WHOLE.format("batch", 9, 1, 8), {"batch": 2}),
+    "serve, a word": (ServeLab, {"scenario": "x"}, "scenario is 'x'; pass one of 'short and long", {"chunk": 16}),
+    "pages": (PagesLab, {"n_pages": 3}, WHOLE.format("n_pages", 3, 4, 32), {"n_pages": 8}),
+    "pages, one of few": (PagesLab, {"page": 5}, "page is 5; pass 1, 2, 4, 8 or 16", {"page": 8}),
+    "mask": (MaskLab, {"B_r": 97}, WHOLE.format("B_r", 97, 1, 96), {"B_r": 4}),
+    "mask, a word": (MaskLab, {"also": "x"}, "also is 'x'; pass one of 'none', 'causal'", {"also": "window"}),
+    "tiling": (TilingLab, {"B_r": 3}, WHOLE.format("B_r", 3, 4, 1024) + ", e.g. B_r=16", {"B_r": 32}),
+    "tiling, a word": (TilingLab, {"order": "x"}, "order is 'x'; pass one of 'fa1', 'fa2'", {"order": "fa1"}),
+    "overflow": (OverflowLab, {"copies": 0}, WHOLE.format("copies", 0, 1, 21845), {"copies": 2}),
+    "overflow, a number": (OverflowLab, {"x": 99.0}, "x is 99.0; pass a number from -20 to 14", {"x": 3.0}),
+    "overflow, a word": (OverflowLab, {"dtype": "x"}, "dtype is 'x'; pass one of 'float16'", {"dtype": "float32"}),
+    "tree": (MergeTree, {"cuts": [9]}, "cuts has 9 in it; accepted are whole numbers from 1 to 7", {"cuts": [1]}),
+    "tree, a word": (MergeTree, {"order": "x"}, "order is 'x'; accepted are 'left to", {"order": "balanced"}),
+    "tree, moves": (MergeTree, {"moves": [[0, 9]]}, "a move is [0, 9], but free are [0, 1,", {"moves": [[0, 1]]}),
+    "player": (FlashPlayer, {"seed": -1}, "seed is -1; accepted are whole numbers of at least 0", {"seed": 1}),
+    "players": (ComparePlayers, {"seed": -1}, "seed is -1; accepted are whole numbers of at least 0", {"seed": 1}),
+    "backward": (
+        BackwardPlayer,
+        {"seed": -1},
+        "seed is -1; accepted are whole numbers of at least 0",
+        {"seed": 1},
+    ),
+}
+TYPED = {
+    "row": (OnlineSoftmaxLab, {"typed": "1 x"}, "“x” is not a number; accepted are 1 to 64", {"typed": "1, 2"}),
+    "line": (lambda: MaskLab("line"), {"line": "x"}, "x is not a name here; there are r, c,", {"line": "c < r"}),
+    "lengths": (
+        lambda: MaskLab("documents"),
+        {"lengths": "x"},
+        "lengths: 'x' is not a length; write",
+        {"lengths": "3"},
+    ),
+}
+
+
+def shown(lab):
+    return getattr(lab, lab._shows)
+
+
+def values(lab):
+    return {name: getattr(lab, name) for name in shown(lab)["setting"]}
+
+
+@pytest.fixture(params=["page", "Python"])
+def change(request):
+    def assign(lab, settings):
+        for name, value in settings.items():
+            setattr(lab, name, value)
+
+    return assign if request.param == "Python" else Lab.set_state
+
+
+@pytest.mark.parametrize(
+    ("make", "bad", "sentence", "good"), [*CASES.values(), *TYPED.values()], ids=[*CASES, *TYPED]
+)
+def test_what_is_refused_is_said_and_what_is_shown_stays(make, bad, sentence, good, change):
+    lab = make()
+    before, text = shown(lab), repr(lab)
+    ((name, value),) = bad.items()
+    change(lab, bad)
+    assert lab.refused.startswith(sentence)
+    assert lab.refused.endswith(f". It stays {before['setting'][name]!r:.60}.")
+    assert shown(lab) is before and repr(lab) == text
+    assert getattr(lab, name) == (value if name in lab._texts else before["setting"][name])
+    change(lab, good)
+    ((name, value),) = good.items()
+    assert lab.refused == "" and shown(lab)["setting"][name] == value
+    assert values(lab) == shown(lab)["setting"]
+
+
+@pytest.mark.parametrize(("make", "bad", "sentence", "good"), CASES.values(), ids=CASES)
+def test_the_same_again_is_answered_again_and_once(make, bad, sentence, good):
+    lab, said, sent = make(), [], []
+    lab.observe(lambda change: said.append(change.new), names="refused")
+    lab.observe(lambda change: sent.append(change.new), names=lab._shows)
+    lab.set_state(bad)
+    lab.set_state(bad)
+    assert said == [lab.refused, "", lab.refused] and sent == []
+    lab.set_state(good)
+    assert len(sent) == 1 and values(lab) == sent[0]["setting"]
+
+
+def test_of_one_message_what_is_accepted_is_taken_and_each_refusal_is_said():
+    lab = TilingLab()
+    lab.set_state({"N": 0, "B_r": 32, "B_c": 3})
+    assert (lab.N, lab.B_r, lab.B_c) == (4096, 32, 64) and lab.result == TilingLab(B_r=32).result
+    assert re.fullmatch(r"N is 0; pass .* It stays 4096\. B_c is 3; pass .* It stays 64\.", lab.refused)
+
+
+def test_settings_that_do_not_go_together_all_stay():
+    lab = FlashPlayer(N=64)
+    before = lab.frames
+    lab.set_state({"N": 8, "seed": -1})
+    assert (
+        lab.refused.endswith(". It stays N=64, seed=0.") and lab.frames is before and (lab.N, lab.seed) == (64, 0)
+    )
+    assert len(lab._inputs[0]) == 64
+
+
+@pytest.mark.parametrize(
+    "lab", [OverflowLab(15), TilingLab(0), OnlineSoftmaxLab("1"), FlashPlayer(N=0), MergeTree(3), PagesLab(page=3)]
+)
+def test_what_cannot_be_shown_from_the_start_is_a_sentence_in_its_place(lab):
+    assert lab.problem.endswith(".") and shown(lab) == {} and lab.problem in repr(lab)
+    lab.set_state({name: 1 for name in ("N", "copies", "page") if lab.has_trait(name)})  # nobody answers
+    assert shown(lab) == {} and lab.refused == ""

@@ -1,0 +1,123 @@
+"""The types by which a page reads what Python sends are those of what it sends, with no key too few or too many.
+
+What widgets send is written down as TypeScript, whose checker compares it with the types of their types.js.
+"""
+
+import json
+import math
+import re
+import subprocess
+
+import pytest
+
+pytest.importorskip("anywidget")
+pytest.importorskip("matplotlib")
+
+from flashlib import checks, masks, tiled, widgets
+from flashlib.pipeline import Barrier, Program, Wait
+from flashlib.types import Step
+from flashlib.widgets.compiler_lab import CompilerLab
+from flashlib.widgets.widget import FOLDER, Widget
+from tests.required import ROOT, tsc
+from tests.widgets.test_files import CLASSES
+
+TYPES = {"ComparePlayers": "CompareTraits"}  # of others: Traits
+MOST = 200  # of a list: more of the same tells nothing new
+
+
+def wrong_steps(Q, K, V, *, B_r, B_c):
+    for step in tiled.steps(Q, K, V, B_r=B_r, B_c=B_c):
+        if step.j != 1:
+            yield Step(step.i, step.j, step.m, step.l + step.j, step.O_acc)
+
+
+def stuck():
+    x = Barrier("x")
+    return Program({"one": lambda: iter([Wait(x, 0)])}, (x,), ())
+
+
+def pages(**changes):
+    solved = {}
+    exec(checks.engine.solutions.text("pages"), solved)
+    return type("MyPages", (solved["MyPages"],), changes)
+
+
+FORK = "fork and copy on write"
+SHOWN = {  # beside what each class shows without arguments: what has other keys, or null where there was a number
+    "BackwardPlayer": [dict(wrt="q", causal=True, opens_at=2)],
+    "CompilerLab": [dict(kernel="hopper_forward", d=64), dict(B_r=128, B_c=128, num_warps=4, num_stages=4)],
+    "FlashPlayer": [dict(order="fa1", opens_at=2), dict(mask=masks.window(2, 1)), dict(my_steps=wrong_steps)],
+    "MaskLab": [dict(mask="documents"), dict(mask="blocks"), dict(mask=masks.alibi(0.5))],
+    "MergeTree": [dict(order="balanced")],
+    "OverflowLab": [dict(x=-18, copies=2), dict(x=700, dtype="float64")],
+    "PagesLab": [dict(scenario=FORK, allocator=pages(fork=lambda self, sequence: sequence)), dict(scenario=FORK)],
+    "PipelinePlayer": [dict(program=stuck())],
+    "SplitLab": [dict(N_k=1000, parts=2, record=[(1, 30.5), (3, 20)])],
+    "TilingLab": [dict(capacity=1)],
+}
+
+
+def shown(cls):
+    """Return widgets of a class."""
+    if cls.__name__ == "PredictionCard":
+        return [checks.predict(name) for name in checks.engine.prediction.questions()]
+    if cls is CompilerLab:
+        pytest.importorskip("triton")
+    made = [cls(**arguments) for arguments in [{}, *SHOWN.get(cls.__name__, ())]]
+    for one in made:
+        assert not one.problem
+        if cls is CompilerLab:
+            one.wait()
+    return made
+
+
+def sent(one):
+    """Return what the page gets of a widget, {name: value}."""
+    names = {name for cls in type(one).__mro__ if issubclass(cls, Widget) for name in vars(cls)} - {"script"}
+    return {name: getattr(one, name) for name in one.keys if name in names and not name.startswith("_")}
+
+
+def typescript(x):
+    """Return a value as an expression of TypeScript."""
+    if isinstance(x, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {typescript(value)}" for key, value in x.items()) + "}"
+    if isinstance(x, list | tuple):
+        return "[" + ", ".join(map(typescript, x[:MOST])) + "]"
+    if isinstance(x, bytes | bytearray | memoryview):
+        return "new DataView(new ArrayBuffer(0))"
+    if isinstance(x, float) and not math.isfinite(x):
+        return "NaN"
+    return json.dumps(x)
+
+
+def keys(x):
+    """Return all keys in a value, at any depth."""
+    if isinstance(x, dict):
+        return set(x).union(*map(keys, x.values()))
+    return set().union(*map(keys, x)) if isinstance(x, list | tuple) else set()
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_the_types_are_of_what_is_sent(cls, tmp_path):
+    command = tsc()
+    types = FOLDER / cls.__module__.split(".")[-2] / "types.js"
+    all_sent = [sent(one) for one in shown(cls)]
+    text = f'import type {{ {TYPES.get(cls.__name__, "Traits")} as Traits }} from "{types.as_posix()}";\n'
+    text += "".join(f"export const sent{k}: Traits = {typescript(one)};\n" for k, one in enumerate(all_sent))
+    (tmp_path / "sent.ts").write_text(text, encoding="utf-8")
+    files = ["sent.ts", (FOLDER / "shared" / "page.d.ts").as_posix()]
+    config = {"extends": (ROOT / "tsconfig.json").as_posix(), "files": files, "include": []}
+    (tmp_path / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
+    done = subprocess.run([*command, "-p", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    optional = set(re.findall(r"@property \{.*\} \[(\w+)\]", types.read_text(encoding="utf-8")))
+    assert optional <= keys(all_sent), "is never sent"
+
+
+def test_the_javascript_keeps_to_the_types():
+    done = subprocess.run(tsc(), cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_widget_is_here():
+    assert {cls.__name__ for cls in CLASSES} >= set(widgets.__all__) | SHOWN.keys()
