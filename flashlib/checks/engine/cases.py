@@ -148,6 +148,6 @@ def _problem_of_output(name, x, right, dtype, case, nan):
     return None
 
 
-def outputs_of(result: Any, outputs: Sequence[str]) -> tuple:
+def outputs_of(result: Any, outputs: Sequence[str]) -> Any:
     """Return the outputs of a result, as many as they have names."""
     return result if len(outputs) > 1 else (result,)

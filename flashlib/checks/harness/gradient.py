@@ -11,6 +11,7 @@ import textwrap
 import numpy as np
 
 from flashlib.checks.engine import Program, defined
+from flashlib.checks.harness.metered import MeteredArray
 
 P_LINES = """
 raw = Q_i @ K_j.T
@@ -66,7 +67,7 @@ def offsets(start: int, n: int, end: int) -> np.ndarray:
     return start + np.arange(n)
 
 
-def sliced(X: np.ndarray, rows: slice) -> np.ndarray:
+def sliced(X: np.ndarray | MeteredArray, rows: slice) -> np.ndarray:
     """Return rows of X."""
     return X[rows]
 

@@ -60,12 +60,8 @@ def like(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
     return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
-READ: dict[str, Any] = {
-    "whole": np.asarray,
-    "read_as": read_as,
-    "dense": dense,
-    "like": like,
-}  # what a model may do with tensors
+# What a model may do with tensors.
+READ: dict[str, Any] = {"whole": np.asarray, "read_as": read_as, "dense": dense, "like": like}
 
 
 def O_alone(launched: Callable) -> Callable:

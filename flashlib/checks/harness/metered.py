@@ -117,7 +117,7 @@ class Loads:
         self._last: str | None = None
         self._tiles = {}  # weak references to slices, and their sizes; the table of weakref.finalize may be large
 
-    def add(self, key: object, tile: np.ndarray) -> None:
+    def add(self, key: object, tile: np.ndarray | np.generic) -> None:
         size = tile.size
         self.times += 1
         self.most = max(self.most, size)
@@ -135,7 +135,7 @@ class Loads:
         self._holding -= size
 
 
-def held(f: Callable[[], Any], enough: int) -> tuple[Any, float]:
+def held(f: Callable[[], Any], enough: float) -> tuple[Any, float]:
     """Return f() and the most bytes that it held at once, measured again if these are more than `enough`.
 
     What other threads hold meanwhile is measured too, but not every time.

@@ -70,8 +70,9 @@ class Watch:
                 self._known.append(here)
 
     def lanes(
-        self, pointers: np.ndarray, size: int, mask: np.ndarray, *, store: bool = False, masked: bool = True
-    ) -> np.ndarray:
+        self, pointers: np.ndarray, size: int, mask: np.ndarray | memoryview, *, store: bool = False,
+        masked: bool = True,
+    ) -> np.ndarray:  # fmt: skip
         """Note the addresses of a load or a store; return the mask without those that are nobody's.
 
         size: bytes of an element. masked: whether a mask was given.

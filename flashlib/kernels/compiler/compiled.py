@@ -7,7 +7,7 @@
 
 import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -108,7 +108,7 @@ def report(
     *, kernel: str = "forward", d: int = 128, dtype: str = "bfloat16", causal: bool = False,
     B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
     descriptors: bool | None = None, capability: int = 90, sass: bool = True,
-    shape: tuple[int, int, int, int] | None = None,
+    shape: Sequence[int] | None = None,
 ) -> Compiled:  # fmt: skip
     """Compile a kernel for a GPU, and report the result; takes a second, three the first time, none when repeated.
 
@@ -131,7 +131,7 @@ def report(
 
 
 def launch(
-    *, kernel: str, d: int, shape: tuple[int, int, int, int] | None, dtype: str = "bfloat16", causal: bool = False,
+    *, kernel: str, d: int, shape: Sequence[int] | None, dtype: str = "bfloat16", causal: bool = False,
     B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
     descriptors: bool | None = None, capability: int = 90, until: str = "sass",
 ) -> Launch:  # fmt: skip

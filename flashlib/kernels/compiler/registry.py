@@ -4,7 +4,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import triton
@@ -69,7 +69,7 @@ def options_of(kernel: str) -> frozenset[str]:
 
 def check(
     kernel: str, d: int, dtype: str, causal: bool, capability: int, options: dict[str, int | bool],
-    shape: tuple[int, ...] | None,
+    shape: Sequence[int] | None,
 ) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernel does not take; options: those that are not None."""
     check_choice(kernel=(kernel, kernels()))

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 import triton
@@ -58,7 +58,7 @@ class Launches:
         self.name: str | None = name
         self.names, self.until = [], until
         self.compiled = self.options = self.compile_options = None
-        self.ttgir = ""
+        self.ttgir: Any = None
         self.log = io.StringIO()
 
     def stop(self, ttgir: object) -> NoReturn:

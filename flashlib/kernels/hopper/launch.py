@@ -1,7 +1,7 @@
 """How the Hopper kernels are launched: which tensors they take, their tiles, grid and descriptors."""
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from triton import JITFunction
@@ -19,6 +19,9 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
 )
 from flashlib.types import Attention
+
+if TYPE_CHECKING:
+    from flashlib.kernels.hopper.instrumented import Recording
 
 ROWS = 64  # for each consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
@@ -69,8 +72,8 @@ PLANS = planning.Plans()
 
 
 def attention(
-    kernel: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object,
-    scale: float | None,
+    kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
+    mask: object, scale: float | None,
 ) -> Attention:  # fmt: skip
     """Do what `forward.attention` does, with this kernel."""
     Q, K, V = as_autocast(Q, K, V)
@@ -88,8 +91,9 @@ def attention(
 
 
 def plan_of(
-    kernel: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object
-) -> Plan | None:
+    kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
+    mask: object,
+) -> Plan | None:  # fmt: skip
     """Return the plan for these tensors, None if O has no elements or there are no keys; raise if refused."""
     key = PLANS.key((Q, K, V), kernel.__name__, causal) if mask is None else None
     if key is not None and key in PLANS:

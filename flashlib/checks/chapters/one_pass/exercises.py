@@ -81,7 +81,8 @@ def _block(rng, words, B_r, B_c, d, n_before, sizes=None, scale=0.3, alike=False
     if alike:
         Q_i[:], K[:] = 1, 0
     if sizes:
-        Q_i[:, 0], (K[:n_before, 0], K[n_before:, 0]) = 1, sizes
+        Q_i[:, 0] = 1
+        K[:n_before, 0], K[n_before:, 0] = sizes
     S = Q_i @ K.T * scale
     before = summarise_rows(S[:, :n_before], V[:n_before])
     return Case(words, (Q_i, K[n_before:], V[n_before:], *before, scale), tuple(summarise_rows(S, V)))

@@ -62,7 +62,7 @@ class Shared(NamedTuple):
     def index(self, s: int) -> "Shared":  # type: ignore[override]
         return Shared(self.data[s], (self.parts[s],))
 
-    def reshape(self, shape: tuple[int, ...]) -> "Shared":
+    def reshape(self, shape: Sequence[int]) -> "Shared":
         return Shared(self.data.view(shape), self.parts)
 
     def permute(self, axes: tuple[int, ...]) -> "Shared":

@@ -14,6 +14,7 @@ has 64 keys: with 128, the compiler spills registers, in r4 at d = 64 and in r2 
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from triton import JITFunction
@@ -24,6 +25,9 @@ from flashlib.kernels.launch import tile_sizes
 from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_device_of
 from flashlib.types import Attention
 
+if TYPE_CHECKING:
+    from flashlib.kernels.hopper.instrumented import Recording
+
 EQUAL = {64: (64, 8), 128: (64, 4)}  # by d: keys of a tile, for which registers suffice, and slots that fit
 MOVED = {64: (128, 4), 128: (128, 2)}
 # What the rungs allocate, in this order: each as much as the one before it, or more.
@@ -31,8 +35,8 @@ NAMES = ("q", "q_full", "k", "k_full", "v", "v_full", "o", "k_empty", "v_empty",
 
 
 def launch(
-    kernel: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool, scale: float | None,
-    rows: int, consumers: int = 1, moved: bool = False, persistent: bool = False,
+    kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool,
+    scale: float | None, rows: int, consumers: int = 1, moved: bool = False, persistent: bool = False,
 ) -> Attention:  # fmt: skip
     """Check the inputs, run a rung's kernel, return O and lse.
 
