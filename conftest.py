@@ -49,10 +49,10 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not item.get_closest_marker("gpu")]
         config.hook.pytest_deselected(items=for_gpu)
         config.stash[FOR_GPU] = len(for_gpu)
-    items.sort(key=lambda item: [not item.nodeid.startswith(path) for path in FIRST])
     if config.option.backwards:
         cells = [item for item in items if item.path.suffix == ".ipynb"]  # they stay in order
         items[:] = cells + [item for item in reversed(items) if item.path.suffix != ".ipynb"]
+    items.sort(key=lambda item: [not item.nodeid.startswith(path) for path in FIRST])
 
 
 def _has_gpu():

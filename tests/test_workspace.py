@@ -157,3 +157,11 @@ def test_fresh_brings_the_data_of_today_and_keeps_the_other(folders):
     assert read(target / "data/gpu.json") == "recorded anew"
     (kept,) = (path for path in (target / "data").iterdir() if path.name != "gpu.json")
     assert read(kept) == "original"
+
+
+def test_fresh_leaves_data_that_are_todays_alone(folders):
+    source, target = folders
+    workspace.copy(source, target)
+    before = files(target / "data")
+    workspace.fresh(source, target, "05")
+    assert files(target / "data") == before

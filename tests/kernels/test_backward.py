@@ -120,6 +120,13 @@ def test_the_result_does_not_depend_on_the_tiles(B_r, B_c, causal, device, poiso
     check(*tensors(device, 75, 91, 16, torch.float32), causal=causal, B_r=B_r, B_c=B_c, num_warps=4)
 
 
+@ways
+@pytest.mark.parametrize("past", [-17, -16, -15, -1, 0, 1, 2, 15, 16, 17, 31, 33])
+def test_the_diagonal_may_cross_tiles_anywhere(way, past, device, poisoned):
+    """past = N_k - N_q moves the diagonal through the tiles: none that it only touches is left out."""
+    check(*tensors(device, 48, 48 + past, 16, torch.float32, heads=(1, 1, 1)), causal=True, **way, **SMALL)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_gradients_are_those_of_the_numpy_loop(causal, device):
     Q, K, V, dO = (X[0, 0] for X in tensors(device, 40, 56, 16, torch.float32))

@@ -175,6 +175,23 @@ def test_keys_that_all_sequences_share_are_the_same_read_once(page, shared, N_q,
     check(problem, lengths, mask=masks.causal() & masks.softcap(2.0), shared=shared)
 
 
+@pytest.mark.parametrize("name", MASKS)
+def test_shared_keys_under_a_mask_are_refused_or_right(name, device, poisoned):
+    shared, heads, N_q = 16, (4, 2), 5
+    Q, cache, *_ = cached.problem(device, [37, 64], heads=heads, N_q=N_q)
+    for X in (cache["K"], cache["V"]):
+        X[1, :, :shared] = X[0, :, :shared].clone()
+    mask = MASKS[name](heads[0])
+    expected = decode.attention(Q, **cache, mask=mask)
+    try:
+        given = decode.attention(Q, **cache, mask=mask, shared=shared)
+    except ValueError as refused:
+        assert "pass shared=0" in str(refused)
+        return
+    np.testing.assert_allclose(given.O.cpu(), expected.O.cpu(), atol=2e-6)
+    np.testing.assert_allclose(given.lse.cpu(), expected.lse.cpu(), rtol=2e-6)
+
+
 def test_shared_keys_are_read_from_the_first_sequence_alone(device, poisoned):
     lengths = [90, 70]
     Q, cache, *_ = cached.problem(device, lengths)

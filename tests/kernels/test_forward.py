@@ -135,6 +135,13 @@ def test_heads_that_cannot_be_grouped_are_refused(H_q, H_k):
 
 
 @each_kernel
+@pytest.mark.parametrize("past", [-17, -16, -15, -1, 0, 1, 2, 15, 16, 17, 31, 33])
+def test_the_diagonal_may_cross_tiles_anywhere(kernel, past, device, poisoned):
+    """past = N_k - N_q moves the diagonal through the tiles: none that it only touches is left out."""
+    check(kernel, *tensors(device, 48, 48 + past, 16, torch.float32, heads=(1, 1)), causal=True, **SMALL)
+
+
+@each_kernel
 @pytest.mark.parametrize("causal", [False, True])
 def test_does_not_depend_on_the_tiles(kernel, causal, device):
     Q, K, V = tensors(device, 53, 71, 16, torch.float32)

@@ -1,16 +1,19 @@
 """What CompilerLab shows of a `kernels.compiler.compiled.Compiled`, as its page gets it."""
 
 import re
+from typing import TYPE_CHECKING
 
-from flashlib.kernels.compiler.compiled import Compiled
 from flashlib.widgets.compiler_lab import words
+
+if TYPE_CHECKING:
+    from flashlib.kernels.compiler.compiled import Compiled
 
 KINDS = "ttgir", "ptx", "sass"
 MAX_LOOP = 2000  # lines of a loop: every change sends it, and a saved page keeps it
 MAX_LINES = 20_000  # of a whole listing, sent when it is unfolded: a page with more of them is slow
 
 
-def compute(report: Compiled) -> dict:
+def compute(report: "Compiled") -> dict:
     """Return what the page shows, except whole listings."""
     return {
         "title": words.title(report),
@@ -21,7 +24,7 @@ def compute(report: Compiled) -> dict:
     }
 
 
-def takes(report: Compiled) -> list[dict]:
+def takes(report: "Compiled") -> list[dict]:
     """Return what a program takes of each resource: name, text, share of it (None: no limit), note, if bad."""
     from flashlib.kernels.compiler.occupancy import MAX_REGISTERS
 
@@ -47,7 +50,7 @@ def _row(name, text, share, note="", bad=False):
     return {"name": name, "text": text, "share": share, "note": note, "bad": bad or over}
 
 
-def instructions(report: Compiled) -> list[dict]:
+def instructions(report: "Compiled") -> list[dict]:
     """Return which instructions there are and how often: in the loop, PTX and SASS, and in all; None: no SASS."""
     from flashlib.kernels.compiler.listings import INSTRUCTIONS
 
@@ -63,7 +66,7 @@ def instructions(report: Compiled) -> list[dict]:
     return [row for row in rows if any(row["counts"])]
 
 
-def whole(report: Compiled, kind: str) -> str:
+def whole(report: "Compiled", kind: str) -> str:
     """Return a whole listing, as far as a page can show it."""
     return _cut(getattr(report, kind), MAX_LINES)
 

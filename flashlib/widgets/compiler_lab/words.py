@@ -1,9 +1,11 @@
 """CompilerLab's sentences: what was asked for, what was compiled, and what that means."""
 
 import collections
+from typing import TYPE_CHECKING
 
-from flashlib.kernels.compiler.compiled import Compiled
-from flashlib.kernels.compiler.occupancy import Multiprocessor
+if TYPE_CHECKING:
+    from flashlib.kernels.compiler.compiled import Compiled
+    from flashlib.kernels.compiler.occupancy import Multiprocessor
 
 KB = 1024  # bytes
 HANDED_OVER = "at first; then each role uses, of those that its warps ask for:"
@@ -14,12 +16,12 @@ def asked(settings: dict) -> str:
     return _page(_described(**settings))
 
 
-def title(report: Compiled) -> str:
+def title(report: "Compiled") -> str:
     """Return the title of a report, for the page."""
     return _page(_described(**_settings(report)))
 
 
-def summary(report: Compiled) -> str:
+def summary(report: "Compiled") -> str:
     """Return the title of a report and its key numbers, in a line of ASCII."""
     became = (
         f"{report.registers} registers",
@@ -30,7 +32,7 @@ def summary(report: Compiled) -> str:
     return f"{_described(**_settings(report))}: {', '.join(became)}"
 
 
-def verdicts(report: Compiled) -> list[dict]:
+def verdicts(report: "Compiled") -> list[dict]:
     """Return what the numbers of a report mean, in sentences: each with its text, and whether that is bad."""
     spilled = f"{count(report.spilled, 'byte')} of a thread have no register: they move to memory and back."
     return [
@@ -40,7 +42,7 @@ def verdicts(report: Compiled) -> list[dict]:
     ]
 
 
-def roles(report: Compiled) -> list:
+def roles(report: "Compiled") -> list:
     """Return (words, role) for the roles of a kernel; those with the same numbers are counted as one."""
     alike = collections.Counter(report.roles)
     named = {role: "the producer" if role.name == "producer" else count(n, role.name) for role, n in alike.items()}
@@ -51,7 +53,7 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def limits_of(capability: int) -> Multiprocessor:
+def limits_of(capability: int) -> "Multiprocessor":
     """Return the resources of a multiprocessor, by compute capability."""
     from flashlib.kernels.compiler import occupancy
 
