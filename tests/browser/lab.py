@@ -133,6 +133,7 @@ class Lab:
     def __init__(self, page, address):
         self.page, self.address = page, address
         self.name, self.complaints, self.outside, self.closed = None, [], [], False
+        self.ran = False  # whether the Python of the notebook has run its cells
         page.on("console", self._console)
         page.on("pageerror", self._error)
         page.on("request", self._request)
@@ -157,7 +158,7 @@ class Lab:
 
     def open(self, name):
         """Open a notebook, in the JupyterLab that is there if it has started, and wait until it is shown."""
-        self.name = name
+        self.name, self.ran = name, False
         if self.page.url.startswith(self.address):
             self.complaints.clear()
             self.outside.clear()
@@ -189,6 +190,7 @@ class Lab:
         for attempt in range(2):
             problems = self.page.evaluate(RUN_ALL, [RUN_TIMEOUT, DRAW_TIMEOUT, UNDRAWN])
             if attempt or not (problems and problems[0].startswith(UNDRAWN)):
+                self.ran = True
                 return problems
             message = f"{self.name} is opened again: {problems}; JupyterLab said {self.complaints}"
             print(message, file=sys.__stderr__)  # pytest would keep what a warning or a print says to itself

@@ -87,11 +87,18 @@ CHANGED = """root => {
     return true;
 }"""
 
-# Play from not far from the end, at the highest speed.
+# Set the speed, by its index among those that a widget offers, as a hand would; -1: the highest. What it was.
+SPEED = """(root, index) => {
+    const { speed } = root.flashWidget.transport;
+    const before = speed.selectedIndex;
+    speed.selectedIndex = index < 0 ? speed.options.length + index : index;
+    speed.dispatchEvent(new Event("change", { bubbles: true }));
+    return before;
+}"""
+
+# Play from not far from the end.
 PLAYED = """root => {
     const { transport } = root.flashWidget;
-    transport.speed.selectedIndex = transport.speed.options.length - 1;
-    transport.speed.dispatchEvent(new Event("change", { bubbles: true }));
     transport.seek(Math.max(0, transport.last - 60));
     transport.play();
 }"""
@@ -103,14 +110,21 @@ def call(name, arguments=None):
 
 
 @pytest.fixture(scope="module")
-def lab(open_lab):
+def page(open_lab):
     """The page: each widget as it is made without arguments, then each with the wrong one."""
     cells = [call(name) for name in NAMES] + [call(name, WRONG[name]) for name in NAMES if name in WRONG]
     with open_lab(FILE, cells=cells) as lab:
-        assert lab.run_all() == []
-        lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         lab.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
         yield lab
+
+
+@pytest.fixture
+def lab(page):
+    """The page, with Python there: one test closes the notebook and opens it."""
+    if not page.ran:
+        assert page.run_all() == []
+        page.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    return page
 
 
 @pytest.fixture(params=NAMES)
@@ -135,10 +149,11 @@ def shown(lab, n):
     return widget
 
 
-@pytest.fixture(scope="module", params=THEMES)
+@pytest.fixture(params=THEMES)
 def theme(lab, request):
     lab.theme(request.param)
-    return request.param
+    yield request.param
+    lab.theme(THEMES[0])
 
 
 def test_every_widget_is_on_the_page(lab):
@@ -238,9 +253,11 @@ def test_it_plays_to_its_end_at_the_highest_speed(lab, widget):
     if not widget.evaluate("root => Boolean(root.flashWidget.transport)"):
         assert widget.locator(".flash-play").count() == 0
         return
+    before = widget.evaluate(SPEED, -1)
     widget.evaluate(PLAYED)
     ended = "root => { const t = root.flashWidget.transport; return t.position === t.last && !t.playing; }"
     lab.page.wait_for_function(ended, arg=widget.element_handle(), timeout=20_000)
+    widget.evaluate(SPEED, before)
 
 
 def test_a_setting_changes_what_is_shown(lab, widget):
@@ -274,7 +291,7 @@ def test_no_widget_changes_the_look_of_another(widget, name):
 
 
 def test_what_is_opened_again_is_drawn_again(lab):
-    """The last test: Python is not asked again."""
+    """Python is not asked again."""
     lab.save()
     reopened(lab, FILE, len(NAMES) + len(WRONG))
     for n, name in enumerate(NAMES):
