@@ -66,7 +66,7 @@ FOR_GPU = pytest.StashKey[int]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Return two processes more than there are cores: two have browsers, and wait most of the time, as notebooks do."""
+    """Return two processes more than cores: two have browsers, and wait most of the time, as notebooks do."""
     return 2 + cores.usable()
 
 
