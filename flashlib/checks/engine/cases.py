@@ -29,6 +29,7 @@ class Case(NamedTuple):
     tolerance: float = 1e-9
     dtype: Any = None
     size: float = 0.0
+    drawn: bool = False
 
 
 class Finding(Exception):

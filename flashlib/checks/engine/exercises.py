@@ -4,7 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flashlib.chapters import chapter
-from flashlib.checks.engine import folders, mistake_tables, process, progress_file, random_cases, solutions
+from flashlib.checks.engine import (
+    compiling,
+    folders,
+    mistake_tables,
+    process,
+    progress_file,
+    random_cases,
+    solutions,
+)
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import Program, out_of_reach, written
 from flashlib.checks.engine.values import describe_value
@@ -51,7 +59,7 @@ class Exercise:
             return replace(self.known.wrong("no_function", given=describe_value(answer)), exercise=self.name)
         try:
             verdict, printed = process.call(_examine, self.name, answer, seed, limit=self._limit())
-            return replace(verdict, exercise=self.name, printed=printed, answer=answer)
+            return replace(compiling.compiled(verdict), exercise=self.name, printed=printed, answer=answer)
         except process.NotEnded as error:
             details = (("input", error.at),) if error.at else ()
             return Verdict(self.name, Outcome.WRONG, error.sentence, details, mistakes=("not_ended",))
@@ -84,7 +92,8 @@ class Exercise:
 def _examine(name, answer, seed):
     random_cases.use(seed)
     exercise = EXERCISES[name]
-    return exercise.examine(out_of_reach(answer), exercise.known)
+    with compiling.noting():
+        return compiling.with_launches(exercise.examine(out_of_reach(answer), exercise.known))
 
 
 def exercise(

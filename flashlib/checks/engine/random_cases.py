@@ -24,4 +24,4 @@ def cases(make: Callable[[np.random.Generator], Any], count: int = 3) -> list:
     """Return `count` Cases, each made by make(rng); their words say that they are drawn, and from what seed."""
     rng = np.random.default_rng(_seed)
     made = [make(rng) for _ in range(count)]
-    return [case._replace(words=f"{case.words} (drawn with seed {_seed})") for case in made]
+    return [case._replace(words=f"{case.words} (drawn with seed {_seed})", drawn=True) for case in made]
