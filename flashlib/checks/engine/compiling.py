@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Optional
 from flashlib.checks.engine.cases import Case
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.verdict import Verdict
-from flashlib.learner.pickling import CannotBeSent
 
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.seen import Launches
@@ -50,8 +49,8 @@ def with_launches(verdict: Verdict) -> Verdict:
         return verdict
     try:
         return replace(verdict, launches=_noted.sent())
-    except CannotBeSent as error:
-        return replace(verdict, launches=str(error))
+    except Exception as error:  # whatever a global of the learner's raises when it is looked at
+        return replace(verdict, launches=f"{type(error).__name__}: {error}")
 
 
 def compiled(verdict: Verdict) -> Verdict:
@@ -73,7 +72,8 @@ def compiled(verdict: Verdict) -> Verdict:
     details += [("launch", refused.launch)] if refused.launch else []
     details += [("compiled for", f"sm_{refused.capability}")]
     fields = {"it": "this line" if refused.line else "a launch", "because": refused.because}
-    return Known("kernels").wrong("refused", *details, **fields)
+    wrong = Known("kernels").wrong("refused", *details, **fields)
+    return replace(wrong, exercise=verdict.exercise, printed=verdict.printed)
 
 
 def _not_compiled(verdict, why):

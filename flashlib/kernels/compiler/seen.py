@@ -93,7 +93,8 @@ def _named(one):
 
 
 def _is_constant(function, name):
-    return name not in function.__code__.co_varnames or "constexpr" in str(function.__annotations__.get(name))
+    taken = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return name not in taken or "constexpr" in str(function.__annotations__.get(name))
 
 
 def _stand_in(x):
