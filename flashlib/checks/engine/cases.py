@@ -29,7 +29,6 @@ class Case(NamedTuple):
     tolerance: float = 1e-9
     dtype: Any = None
     size: float = 0.0
-    drawn: bool = False
 
 
 class Finding(Exception):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Optional
 
+from flashlib.checks.engine import random_cases
 from flashlib.checks.engine.cases import Case
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.verdict import Verdict
@@ -40,7 +41,7 @@ def noting() -> Iterator[None]:
 def only_fixed(case: Case) -> None:
     """Note further launches only if they are not of a case that is drawn: its sizes are others at each check."""
     if _noted:
-        _noted.noting = not case.drawn
+        _noted.noting = not random_cases.is_drawn(case)
 
 
 def with_launches(verdict: Verdict) -> Verdict:
