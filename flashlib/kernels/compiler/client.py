@@ -103,7 +103,8 @@ class Compiler:
 
     def _answer(self, request):
         late, wanted = threading.Event(), WANTED.get() or Wanted()
-        timer = threading.Timer(TIME_LIMIT, lambda: (late.set(), self.kill()))
+        limit = TIME_LIMIT * request.get("times", 1)
+        timer = threading.Timer(limit, lambda: (late.set(), self.kill()))
         timer.daemon = True  # Python does not wait for it at its end
         timer.start()
         try:
@@ -119,7 +120,7 @@ class Compiler:
         finally:
             timer.cancel()
         whole = line.endswith("\n") and not wanted.cancelled
-        return json.loads(line) if whole else self._ended(late.is_set(), wanted.cancelled)
+        return json.loads(line) if whole else self._ended(late.is_set(), wanted.cancelled, limit)
 
     def start(self) -> None:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -148,7 +149,7 @@ class Compiler:
             self.log.close()
             self.process = None
 
-    def _ended(self, late, cancelled):
+    def _ended(self, late, cancelled, limit):
         self.kill()  # it may have been cancelled after its last word
         self.process.wait()
         self.log.seek(0)
@@ -158,7 +159,7 @@ class Compiler:
             raise Cancelled("it was cancelled")
         if late:
             raise CompileError(
-                f"the compiler took longer than {TIME_LIMIT} seconds: choose smaller tiles or more warps"
+                f"the compiler took longer than {limit} seconds: choose smaller tiles or more warps"
             )
         last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
         said = trial.errors_in("\n".join(lines)) or last
