@@ -50,7 +50,9 @@ def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
 
 def test_the_units_were_timed_as_they_are_today():
     read = json.loads((records.DATA / "h200_clocks.json").read_text(encoding="utf-8"))
-    assert read["source"] == clocks.sources(), "python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json"
+    assert read["source"] == clocks.sources(), (
+        "python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json"
+    )
     assert read["triton"] == records.pinned_triton()
 
 
