@@ -32,7 +32,8 @@ def run(name, said):
     file = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    sys.exit(pytest.main(["-q", "-m", "not long and not compiles", "-p", "no:cacheprovider", name], plugins=[OneCase()]))
+    options = "-q", "-m", "not long and not compiles", "-p", "no:cacheprovider"
+    sys.exit(pytest.main([*options, name], plugins=[OneCase()]))
 
 
 @pytest.fixture(scope="module")
