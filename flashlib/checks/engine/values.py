@@ -130,7 +130,7 @@ def describe_value(x: object) -> str:
 def _represented(x):
     """Return repr(x), cut; what it is, where that raises."""
     try:
-        text = repr(x)
-    except Exception:
+        text = str(repr(x))
+    except BaseException:  # SystemExit too
         return describe_value(x)
     return text if len(text) < 200 else f"{text[:200]} ..."

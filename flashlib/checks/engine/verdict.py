@@ -85,6 +85,12 @@ class Verdict:
         ]
         return {"text/plain": repr(self), "text/html": "".join(parts), MIME: self.data}
 
+    def is_sound(self) -> bool:
+        """Return whether its fields are of their types: one that comes from an answer's process may be forged."""
+        pairs = isinstance(self.details, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in self.details)
+        texts = [self.sentence, *(text for pair in self.details for text in pair)] if pairs else [None]
+        return isinstance(self.outcome, Outcome) and all(isinstance(text, str) for text in texts)
+
     def with_details(self, *details: tuple[str, str]) -> "Verdict":
         """Return the verdict with further details at its end."""
         return replace(self, details=(*self.details, *details))

@@ -1,5 +1,6 @@
 """What every exercise answers, whatever it is given."""
 
+import asyncio
 import functools
 import threading
 
@@ -45,6 +46,26 @@ def test_a_mistake_of_a_check_is_not_one_of_the_learner(monkeypatch):
     verdict = checks.online_step(lambda: 1)
     assert verdict.outcome == "not checked" and "not in your answer" in verdict.sentence
     assert "KeyError: 'ours'" in dict(verdict.details)["traceback"]
+
+
+@pytest.mark.parametrize("error", [GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit])
+def test_whatever_an_answer_raises_is_its_own(error):
+    class Odd:
+        def __repr__(self):
+            raise error
+
+    def raises(m, l, x_j):
+        raise error
+
+    for answer in (raises, lambda m, l, x_j: Odd()):
+        verdict = checks.online_step(answer)
+        assert verdict.outcome == "wrong", verdict
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 1.5, [3]])
+def test_a_seed_that_is_none_is_told(seed):
+    verdict = checks.online_step(lambda m, l, x_j: (m, l), seed=seed)
+    assert verdict.outcome == "not checked" and "pass a whole number" in verdict.sentence
 
 
 def test_what_it_prints_is_shown():
