@@ -16,6 +16,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 PYTHON = ("time", "timeit", "capture", "prun")  # magics of cells whose other lines are Python
+LONGEST = 50_000  # characters of a cell
 AT_ONCE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
@@ -34,14 +35,22 @@ class Answer(NamedTuple):
 
 def statements(cell: str) -> list[ast.stmt]:
     """Return the statements of a cell, magics as calls; raises SyntaxError if it is not Python."""
+    if len(cell) > LONGEST:
+        raise SyntaxError(f"it has {len(cell)} characters; up to {LONGEST} are read")
     try:
         found = ast.parse(TransformerManager().transform_cell(cell)).body
+        _compiled(found)
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(str(error) or "nested too deeply") from None
     if len(found) == 1 and ast.unparse(found[0]).startswith("get_ipython().run_cell_magic("):
         magic, _, body = (ast.literal_eval(x) for x in found[0].value.args)
         return statements(body) if magic in PYTHON else []
     return found
+
+
+def _compiled(found):
+    """Return the code of statements; raises SyntaxError, as for two parameters of one name."""
+    return compile(ast.Module(found, []), "<answer>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 def calls(found: list[ast.stmt], exercises: dict) -> Iterator[tuple[int, str, ast.expr]]:
@@ -78,10 +87,17 @@ def answer(found: list[ast.stmt], number: int, given: ast.expr) -> Answer:
     )
     chosen = [before[n] for n in sorted(needed.chosen)]
     lines = [ast.unparse(s) for s in dict.fromkeys([*future, *stars, *chosen])]
-    made = {n.id for s in found[:number] for n in ast.walk(s) if isinstance(n, ast.Name) and _stored(n)}
+    made = {name for s in found[:number] for n in ast.walk(s) if (name := _made(n))}
     missing = () if stars else tuple(sorted(needed.unknown & made))
     undefined = () if stars else tuple(sorted(needed.unknown & passed))
     return Answer("\n\n".join(lines) + "\n", ast.unparse(given), missing, undefined)
+
+
+def _made(node):
+    """Return the name that a part of a statement makes, or None."""
+    if isinstance(node, DEFINITIONS):
+        return node.name
+    return node.id if isinstance(node, ast.Name) and _stored(node) else None
 
 
 def _stored(node):
@@ -169,7 +185,7 @@ class _Needed:
             self.seen.add((name, end))
             for n in self._givers(name, end):
                 self.chosen.add(n)
-                code = compile(ast.Module([self.before[n]], []), "<answer>", "exec")
+                code = _compiled([self.before[n]])
                 left += [(used, n if at_once else end) for used, at_once in _names(code)]
 
     def _givers(self, name, end):

@@ -8,6 +8,7 @@ import ast
 import contextlib
 import importlib.util
 import linecache
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,7 +77,10 @@ def _answers(cells):
     answers = {name: NOT_RUN + broken for name in first if name in EXERCISES}
     for number, name, given in answer_source.calls(found, EXERCISES):
         first[name] = min(owners[number], first.get(name, owners[number]))
-        answers[name] = _reason(made := answer_source.answer(found, number, given), broken) or made
+        try:
+            answers[name] = _reason(made := answer_source.answer(found, number, given), broken) or made
+        except (RecursionError, MemoryError):
+            answers[name] = "what it uses is nested too deeply to be taken out of the notebook"
     return dict(sorted(answers.items(), key=lambda one: first[one[0]]))
 
 
@@ -84,7 +88,7 @@ def _reason(answer, broken):
     """Return why an Answer cannot be checked, or ""."""
     if answer.missing:
         names = ", ".join(answer.missing)
-        return f"it uses {names}, made by code that is not run for the table: make it by an assignment"
+        return f"it uses {names}, made by code that is not run for the table: define it at the top of a cell"
     if answer.undefined:
         return f"{', '.join(answer.undefined)} is not defined before its check{broken}"
     return ""
@@ -109,6 +113,7 @@ def verdicts(notebook: Notebook) -> list[Row]:
 
 def _examine(exercise, source, expression, seed):
     """Return the Verdict on an answer, given by its source; this runs in the process that checks it."""
+    _close_streams()
     file = process.ANSWER_FILE
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # Triton reads it
     names = {"__name__": "__answer__"}
@@ -119,6 +124,13 @@ def _examine(exercise, source, expression, seed):
         sentence = f"what defines the answer raises {type(error).__name__}: {error}"
         return Verdict(exercise, Outcome.NOT_CHECKED, sentence)
     return examine_answer(exercise, answer, seed)
+
+
+def _close_streams():
+    """Let nothing that an answer writes reach the terminal, which would act on some characters."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
 
 
 def table(rows: list[Row]) -> str:

@@ -23,7 +23,7 @@ def paths(folder: Path) -> Iterator[tuple[Path, str]]:
     bad: list[OSError] = []
     for here, folders, files in os.walk(folder, onerror=bad.append):
         folders[:] = sorted(name for name in folders if name not in NOT_ONES)
-        named = [name for name in files + folders if name.endswith(".ipynb") and not name.startswith("._")]
+        named = [name for name in files + folders if name.lower().endswith(".ipynb") and not name.startswith("._")]
         yield from ((Path(here, name), "") for name in named)
     yield from ((Path(error.filename), f"the folder cannot be read ({error.strerror})") for error in bad)
 
@@ -58,7 +58,7 @@ def _loaded(path):
         if path.is_dir():
             raise ValueError("it is a folder, not a file")
         if path.is_symlink() and not path.exists():
-            raise ValueError("it is a link to a file that is not there")
+            raise ValueError("it is a link that leads to no file")
         if not path.is_file():
             raise ValueError("it is no plain file")
         if (size := path.stat().st_size) > LARGEST:
@@ -68,7 +68,7 @@ def _loaded(path):
         raw = path.read_bytes()
         if not raw.strip():
             raise ValueError("the file is empty")
-        return json.loads(raw)
+        return json.loads(raw, parse_int=str)  # of any length
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror})") from None
     except RecursionError:

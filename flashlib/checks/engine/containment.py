@@ -11,10 +11,12 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 LOOK = 0.1  # seconds
+END_LIMIT = 5.0  # seconds to end them in; one that runs as another user stays
 PROCESSES = 32
 MEMORY = 8.0  # GiB for all processes, or half of what the machine has
 FILES = 1.0  # GiB in their folder
@@ -47,11 +49,16 @@ def enter(connection: Connection, status: Connection) -> None:
     os._exit(0)
 
 
-def excess(keeper: int, folder: str) -> str:
-    """Return a sentence on what the processes below `keeper` use beyond the limits, or ""."""
+def excess(keeper: int, folder: str, seconds: float) -> str:
+    """Return a sentence on what the processes below `keeper` use beyond the limits, or "".
+
+    seconds: of computing, for each process, where they do not end themselves.
+    """
     if not LINUX:
         return ""
     processes = _below(keeper)
+    if (used := max(map(_computed, processes), default=0.0)) > seconds:
+        return f"computed for {used:.0f} seconds and did not end"
     if len(processes) > PROCESSES:
         return f"ran {len(processes)} processes at once; up to {PROCESSES} are accepted"
     page, pages = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
@@ -63,9 +70,22 @@ def excess(keeper: int, folder: str) -> str:
     return ""
 
 
-def end(keeper: int) -> None:
-    """End a process and all below it; they are stopped first, so that none starts another meanwhile."""
-    while LINUX and (processes := _below(keeper)):
+def computed(keeper: int) -> float:
+    """Return the seconds of computing of that process below `keeper` that computed most; 0 but on Linux."""
+    return max(map(_computed, _below(keeper)), default=0.0) if LINUX else 0.0
+
+
+def _computed(process):
+    with contextlib.suppress(OSError):
+        user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def end(keeper: int, folder: str) -> None:
+    """End a process, all below it and all in its folder; stopped first, so that none starts another meanwhile."""
+    until = time.monotonic() + END_LIMIT
+    while LINUX and time.monotonic() < until and (processes := {*_below(keeper), *_inside(folder)}):
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for process in processes:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -87,6 +107,16 @@ def _below(process):
         below = children.get(left.pop(), [])
         left += [child for child, _ in below]
         found += [child for child, state in below if state not in "ZX"]
+    return found
+
+
+def _inside(folder):
+    """Return the ids of the processes that work in a folder: if their keeper is gone, they are below no other."""
+    folder, found = os.path.realpath(folder), []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if f"{os.readlink(f'/proc/{name}/cwd')}/".startswith((f"{folder}/", f"{folder} ")):  # " (deleted)"
+                found.append(int(name))
     return found
 
 

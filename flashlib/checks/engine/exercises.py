@@ -58,22 +58,27 @@ class Exercise:
 
     def judged(self, function: Callable, *arguments: object) -> Verdict:
         """Return the Verdict that a function returns, run in a process of its own; never raises."""
+        return replace(self._judged(function, *arguments), exercise=self.name).printable()
+
+    def _judged(self, function, *arguments):
         try:
             verdict, printed = process.call(function, *arguments, limit=self._limit())
             if not (isinstance(verdict, Verdict) and verdict.is_sound()):
-                return Verdict(self.name, Outcome.WRONG, process.RUBBISH, mistakes=("not_ended",))
-            return replace(verdict, exercise=self.name, printed=printed)
+                return Verdict("", Outcome.WRONG, process.RUBBISH, mistakes=("not_ended",))
+            return replace(verdict, printed=printed)
         except process.RaisedByAnswer as error:
-            return replace(self.known.wrong("raises", error=error, at=""), exercise=self.name)
+            return self.known.wrong("raises", error=error, at="")
         except process.NotEnded as error:
             details = (("input", error.at),) if error.at else ()
-            return Verdict(self.name, Outcome.WRONG, error.sentence, details, mistakes=("not_ended",))
+            return Verdict("", Outcome.WRONG, error.sentence, details, mistakes=("not_ended",))
         except CannotBeSent as error:
             sentence = f"it uses something that cannot be sent to the process that checks it: {error}"
-            return Verdict(self.name, Outcome.NOT_CHECKED, sentence)
+            return Verdict("", Outcome.NOT_CHECKED, sentence)
+        except OSError as error:
+            return Verdict("", Outcome.NOT_CHECKED, f"the process that checks it cannot start: {error}")
         except RuntimeError as error:
             sentence = "the check itself failed; this is a mistake in the course, not in your answer"
-            return Verdict(self.name, Outcome.NOT_CHECKED, sentence, (("traceback", str(error)),))
+            return Verdict("", Outcome.NOT_CHECKED, sentence, (("traceback", str(error)),))
 
     @property
     def triton(self) -> bool:

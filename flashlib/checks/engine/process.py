@@ -18,13 +18,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flashlib.checks.engine import containment
+import numpy as np
+
+from flashlib.checks.engine import containment, tampering
 from flashlib.learner import pickling
 
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
 ANSWER_FILE = "<answer>"  # the name of an answer's text that has no file
 PACKAGE = str(Path(__file__).parents[2])
+SLACK = 1.0  # seconds of computing after which a process that did not end by itself is ended
+LONGEST = 2**28  # bytes of a message
 PRINTED = 4000  # characters of what is printed that are kept
 
 
@@ -62,30 +66,33 @@ def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str
         try:
             return _received(here, ended, process, limit, folder)
         finally:
-            _end(process)
+            _end(process, folder)
             here.close()
             ended.close()
 
 
 def _received(connection, ended, process, limit, folder):
     """Return what a process sends as its result."""
-    at, started, wall = "", False, max(WALL_LIMIT, limit)
+    at, started, most, wall = "", False, float("inf"), max(WALL_LIMIT, limit)
     end = time.monotonic() + START_LIMIT
     try:
-        for kind, value in _messages(connection, ended):
+        for kind, value in _messages(connection, ended, lambda: containment.end(process.pid, folder)):
             if kind == "started" and not started:
                 started, end = True, time.monotonic() + wall
+                most = containment.computed(process.pid) + limit + SLACK
             elif kind == "at":
-                at = value
+                at = value[:PRINTED]
             elif kind == "raised by the answer":
                 raise RaisedByAnswer(value)
             elif kind == "raised":
                 raise RuntimeError(value)
+            elif kind == "changed":
+                raise NotEnded(f"changes {value}, which its check uses too: give yours a name of its own", at)
             elif kind == "done":
                 return value
             elif kind != "look":
                 raise NotEnded(RUBBISH, at)
-            elif sentence := containment.excess(process.pid, folder):
+            elif sentence := containment.excess(process.pid, folder, most):
                 raise NotEnded(sentence, at)
             if time.monotonic() > end:
                 raise NotEnded(f"did not end within {wall:g} seconds: it waits, or is slow", at)
@@ -99,20 +106,24 @@ def _received(connection, ended, process, limit, folder):
     raise NotEnded(f"ended its process: {_death(code)}", at)
 
 
-def _messages(connection, ended):
-    """Yield what a process sends as (kind, value) until its end, and ("look", "") every LOOK seconds."""
-    sent: queue.SimpleQueue = queue.SimpleQueue()
+def _messages(connection, ended, end):
+    """Yield what a process sends as (kind, value) until its end, and ("look", "") every LOOK seconds.
+
+    end: called once it has ended; those that it started have the connection too, which ends with the last of them.
+    """
+    sent: queue.Queue = queue.Queue(8)  # so that a flood of messages waits in the process that sends it
     threading.Thread(target=_pass_on, args=(connection, sent), daemon=True).start()
-    look = time.monotonic() + containment.LOOK
-    while True:
+    look, until = time.monotonic() + containment.LOOK, None
+    while until is None or time.monotonic() < until:
         with contextlib.suppress(queue.Empty):
             message = sent.get(timeout=max(0, look - time.monotonic()))
             if message is None:
                 return
             yield _message(message)
         if time.monotonic() >= look:
-            if ended.poll() and sent.empty():
-                return
+            if until is None and ended.poll():
+                end()
+                until = time.monotonic() + containment.END_LIMIT  # its last message may still be on its way
             yield "look", ""
             look = time.monotonic() + containment.LOOK
 
@@ -120,7 +131,7 @@ def _messages(connection, ended):
 def _exit_code(process, ended):
     """Return the exit code of a process, as its keeper sent it if there is one, or None if it runs."""
     with contextlib.suppress(EOFError, OSError):
-        if ended.poll(1):
+        if ended.poll(containment.END_LIMIT):
             return ended.recv()
     process.join(1)
     return process.exitcode
@@ -131,10 +142,11 @@ RUBBISH = "its process sent something that is no verdict: leave the pipe of the 
 
 def _pass_on(connection, sent):
     """Put the messages of a connection into a queue, then None: half a message would hold up who reads it."""
-    with contextlib.suppress(EOFError, OSError):  # closed, or a length that is none
-        while True:
-            sent.put(connection.recv_bytes())
-    sent.put(None)
+    with contextlib.suppress(queue.Full):  # nobody reads it any more
+        with contextlib.suppress(EOFError, OSError):  # closed, or a length that is none
+            while True:
+                sent.put(connection.recv_bytes(LONGEST), timeout=60)
+        sent.put(None, timeout=60)
 
 
 class _Rubbish(Exception):
@@ -159,7 +171,11 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module, name):
         if (module, name) in PLAIN:
             return super().find_class(module, name)
-        if module.split(".")[0] in ("flashlib", "numpy") and "." not in name:
+        if module.split(".")[0] == "numpy" and name != "memmap":
+            found = super().find_class(module, name)
+            if isinstance(found, type) and issubclass(found, np.ndarray | np.dtype | np.generic):
+                return found
+        if module.split(".")[0] == "flashlib" and "." not in name:
             found = super().find_class(module, name)
             tasks = module.startswith(("flashlib.checks.chapters.", "flashlib.checks.harness."))
             if isinstance(found, type | types.FunctionType if tasks else type) and found.__module__ == module:
@@ -176,9 +192,9 @@ PLAIN = {
 COMPUTED = getattr(signal, "SIGPROF", 0)  # what ends a process whose computing takes too long, where there is such
 
 
-def _end(process):
+def _end(process, folder):
     """End a process and those that it has started."""
-    containment.end(process.pid)
+    containment.end(process.pid, folder)
     process.kill()
     process.join()
 
@@ -223,7 +239,7 @@ def _child(connection, status, folder, limit, parcel):
     _connection = connection
     containment.enter(connection, status)
     os.chdir(folder)
-    printed = _Printed()
+    printed, modules = _Printed(), tampering.kept()
     try:
         warnings.simplefilter("ignore")
         if parcel.has_kernels:
@@ -236,9 +252,11 @@ def _child(connection, status, folder, limit, parcel):
         with contextlib.redirect_stdout(printed):
             result = function(*arguments)
         message = "done", (result, printed.getvalue())
+        changed = [*tampering.changes(modules)]
     except BaseException as error:  # SystemExit too: a learner's exit() does not end a check
+        changed = [*tampering.changes(modules)]  # before what follows uses it
         message = _raised(error, parcel.sources)
-    connection.send(message)
+    connection.send(("changed", " and ".join(changed[:3])) if changed else message)
 
 
 def _raised(error, files):
@@ -267,7 +285,7 @@ def _death(code):
     """Return in words how a process died."""
     if code is None or code >= 0:
         return f"exit code {code}"
-    name = signal.Signals(-code).name
+    name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
     if name in ("SIGSEGV", "SIGBUS"):
         return f"{name}, it read or wrote memory that is not its own"
     return f"{name}" + (", perhaps out of memory" if name == "SIGKILL" else "")

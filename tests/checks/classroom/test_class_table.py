@@ -79,11 +79,21 @@ def test_an_answer_cannot_change_a_neighbour_that_is_not_yet_read(tmp_path):
     assert found[1].outcome == "right", "all notebooks are read before the first answer runs"
 
 
+def test_nothing_of_an_answer_reaches_the_terminal(tmp_path, capfd):
+    write = "import os, sys\nX = [os.write(n, b'\\x1b[31m') for n in (1, 2)]\nY = os.system('echo no')"
+    found = rows_of(tmp_path, a=(IMPORTS, write, SMALL + "X, Y", CHECK))
+    assert capfd.readouterr() == ("", "") and found[0].outcome == "wrong", found
+
+
 REASONS = {
     "is not defined before its check": (CHECK, STEP),
     "cell 1 is not Python": (IMPORTS, "def my_online_step(:", CHECK),
     "its check was not run; cell 1 is not Python": (IMPORTS, "checks.online_step(f"),
     "made by code that is not run": (IMPORTS, "for t in range(3): u = t", SMALL + "u", CHECK),
+    "it uses my_online_step, made by code": (IMPORTS, "with np.errstate():\n    def my_online_step(*a): 1", CHECK),
+    "cell 1 is not Python (duplicate": (IMPORTS, "def my_online_step(m, m, l): return m", CHECK),
+    "cell 1 is not Python (it has 60005 characters": (IMPORTS, "x = " + "-" * 60000 + "1", CHECK),
+    "'await' outside": (IMPORTS, "K = await 5", SMALL + "K", CHECK),
     "ZeroDivisionError": (IMPORTS, "K = 1 / 0", SMALL + "K", CHECK),
     "\\x1b": (IMPORTS, SMALL + "no", CHECK.replace("my_online_step", "exec('raise ValueError(chr(27) * 9)')")),
 }
@@ -102,6 +112,7 @@ FILES = {
     "nested too deeply": b"[" * 10**5,
     'no list of "cells"': b"[1]",
     "an old format": b'{"worksheets": []}',
+    'it has no list of "cells"': b'{"cells": ' + b"1" * 5000 + b"}",
     "its cell 0 is no cell": b'{"cells": [5]}',
     "up to 0 are read": b" " * 10**6,
 }
@@ -135,7 +146,7 @@ def test_what_lies_in_a_folder_is_told_apart(tmp_path):
         "two/a.ipynb",
     ]
     assert list(found) == named
-    assert "link to a file that is not there" in found["link.ipynb"] and "folder" in found["three.ipynb"]
+    assert "link that leads to no file" in found["link.ipynb"] and "folder" in found["three.ipynb"]
 
 
 def test_a_stub_without_a_check_has_a_row(tmp_path):

@@ -92,7 +92,8 @@ def test_a_cached_function_is_sent():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals that kill")
 @pytest.mark.parametrize(
-    "number, said", [(signal.SIGSEGV, "memory that is not its own"), (signal.SIGKILL, "SIGKILL")]
+    "number, said",
+    [(signal.SIGSEGV, "memory that is not its own"), (signal.SIGKILL, "SIGKILL"), (40, "signal 40")],
 )
 def test_a_death_is_told(number, said):
     f = learner("def f(n):\n    import os\n    os.kill(os.getpid(), n)")
@@ -138,7 +139,8 @@ RUBBISH = {
     "bytes": "pipe.send_bytes(b'rubbish')",
     "something else": "pipe.send(('done', 5))",
     "another kind": "pipe.send(('x', 5))",
-    "a call": "pipe.send(('done', (P(), '')))",
+    "a call": "pipe.send(('done', (P(open, path, 'w'), '')))",
+    "a class of numpy": "pipe.send(('done', (P(np.memmap, path, 'u1', 'w+', 0, 8), '')))",
 }
 
 
@@ -148,11 +150,47 @@ def test_what_an_answer_sends_runs_nothing_here(tmp_path, what):
     from flashlib.checks.engine import process
     pipe = process._connection
     class P:
-        def __reduce__(self): return open, (path, "w")
+        def __init__(self, *call): self.call = call
+        def __reduce__(self): return self.call[0], self.call[1:]
     {RUBBISH[what]}""")
     with pytest.raises(process.NotEnded, match="sent something that is no verdict"):
         process.call(f, str(tmp_path / "ran"), limit=LIMIT)
     assert not (tmp_path / "ran").exists(), "what was sent was called in the learner's own process"
+
+
+def test_a_message_of_any_length_is_not_waited_for():
+    f = learner("""def f():
+    import os, time
+    from flashlib.checks.engine import process
+    os.write(process._connection.fileno(), (2**32 - 1).to_bytes(4, "big") + (2**62).to_bytes(8, "big"))
+    time.sleep(30)""")
+    with pytest.raises(process.NotEnded, match="sent something that is no verdict"):
+        process.call(f, limit=LIMIT)
+
+
+TAMPERED = {
+    "sys.modules.builtins": "import sys; sys.modules.clear()",
+    "builtins.len": "import builtins; builtins.len = lambda x: 0",
+    "builtins.isinstance": "import builtins; builtins.isinstance = None",
+    "builtins.print": "import builtins; del builtins.print",
+    "numpy.where": "np.where = lambda *a: True",
+    "flashlib.checks.engine.values.same": "import flashlib.checks.engine.values as v; v.same = lambda *a: True",
+}
+
+
+@pytest.mark.parametrize("then", ["return 1", "raise ValueError", "return answer()"])
+@pytest.mark.parametrize("name", TAMPERED)
+def test_what_an_answer_changes_in_a_module_is_its_own_mistake(name, then):
+    f = learner(f"def f(answer):\n    {TAMPERED[name]}\n    {then}")
+    with pytest.raises(process.NotEnded, match=f"^changes {name}.* its check uses too"):
+        process.call(f, learner("def f(): return len(5)"), limit=LIMIT)
+
+
+def test_the_last_message_is_waited_for(monkeypatch):
+    """On a busy machine the process has ended before its result is read."""
+    pass_on = process._pass_on
+    monkeypatch.setattr(process, "_pass_on", lambda *pipe: (time.sleep(0.5), pass_on(*pipe)))
+    assert process.call(learner("def f(): return 1"), limit=LIMIT)[0] == 1
 
 
 def test_half_a_message_does_not_hold_up_a_check(monkeypatch):
@@ -166,6 +204,7 @@ def test_half_a_message_does_not_hold_up_a_check(monkeypatch):
         process.call(f, limit=0.5)
 
 
+WRITE = "open(path, 'w').write(str(p))"
 LEFT = {
     "in a session of its own": "p = subprocess.Popen(sleep, start_new_session=True).pid",
     "forked twice, and its parent gone": """
@@ -180,8 +219,18 @@ LEFT = {
 }
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is it looked at")
+def test_computing_is_limited_even_if_its_signal_is_ignored():
+    f = learner("""def f():
+    import signal
+    signal.signal(signal.SIGPROF, signal.SIG_IGN)
+    while True: pass""")
+    with pytest.raises(process.NotEnded, match="computed for"):
+        process.call(f, limit=0.1)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a keeper")
-@pytest.mark.parametrize("way", ["return p", "open(path, 'w').write(str(p)); os._exit(0)"])
+@pytest.mark.parametrize("way", ["return p", f"{WRITE}; os._exit(0)", f"{WRITE}; os.kill(os.getppid(), 9)"])
 @pytest.mark.parametrize("left", LEFT)
 def test_what_leaves_its_group_ends_with_it(tmp_path, left, way):
     path = tmp_path / "pid"
