@@ -68,7 +68,7 @@ def _loaded(path):
         raw = path.read_bytes()
         if not raw.strip():
             raise ValueError("the file is empty")
-        return json.loads(raw, parse_int=str)  # of any length
+        return json.loads(raw, parse_int=len)  # which may be too many for an int
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror})") from None
     except RecursionError:

@@ -52,7 +52,8 @@ def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str
 
     Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
     an empty folder of their own, and processes that they leave behind are ended. Raises pickling.CannotBeSent,
-    NotEnded, RaisedByAnswer if a function that `function` was given raised, else RuntimeError with the traceback.
+    NotEnded, OSError if it cannot start, RaisedByAnswer if a function that `function` was given raised, else
+    RuntimeError with the traceback.
     """
     parcel = pickling.dumps((function, arguments))
     here, there = (context := _context()).Pipe()
@@ -103,6 +104,8 @@ def _received(connection, ended, process, limit, folder):
         raise NotEnded(RUBBISH, at)
     if code == -COMPUTED:
         raise NotEnded(f"did not end within {limit:g} seconds", at)
+    if not started:
+        raise ChildProcessError(_death(code))
     raise NotEnded(f"ended its process: {_death(code)}", at)
 
 

@@ -113,6 +113,7 @@ FILES = {
     'no list of "cells"': b"[1]",
     "an old format": b'{"worksheets": []}',
     'it has no list of "cells"': b'{"cells": ' + b"1" * 5000 + b"}",
+    "its cell 0 is no cell with a text": b'{"cells": [{"cell_type": "code", "source": 5}]}',
     "its cell 0 is no cell": b'{"cells": [5]}',
     "up to 0 are read": b" " * 10**6,
 }

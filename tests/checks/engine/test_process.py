@@ -186,6 +186,12 @@ def test_what_an_answer_changes_in_a_module_is_its_own_mistake(name, then):
         process.call(f, learner("def f(): return len(5)"), limit=LIMIT)
 
 
+def test_a_process_that_cannot_start_is_no_mistake_of_the_answer(monkeypatch):
+    monkeypatch.setattr(process, "_child", os._exit)  # called with arguments that it does not take
+    with pytest.raises(ChildProcessError, match="exit code 1"):
+        process.call(learner("def f(): return 1"), limit=LIMIT)
+
+
 def test_the_last_message_is_waited_for(monkeypatch):
     """On a busy machine the process has ended before its result is read."""
     pass_on = process._pass_on
