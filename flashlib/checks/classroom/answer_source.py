@@ -70,7 +70,7 @@ def calls(found: list[ast.stmt], exercises: dict) -> Iterator[tuple[int, str, as
                 if isinstance(called, ast.Attribute) and ast.unparse(called.value) in modules:
                     name = called.attr
                 given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "answer")]
-                if name in exercises and given:
+                if name is not None and name in exercises and given:
                     yield number, name, given[0]
 
 
