@@ -58,14 +58,14 @@ def compiled(verdict: Verdict) -> Verdict:
     """Return the verdict on an answer once its launches are compiled: wrong, if the compiler refuses one."""
     if not verdict.launches:
         return verdict
-    from flashlib.kernels.compiler import client, learner_kernels  # here: Triton may be missing
+    from flashlib.kernels.compiler import learner_kernels  # here: Triton may be missing
 
     sent, verdict = verdict.launches, replace(verdict, launches=None)
     if isinstance(sent, str):
         return _not_compiled(verdict, sent)
     try:
         refused = learner_kernels.refusal(sent)
-    except (client.CompileError, OSError) as error:
+    except Exception as error:  # a check never raises
         return _not_compiled(verdict, str(error))
     if refused is None:
         return verdict
