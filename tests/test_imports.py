@@ -49,7 +49,7 @@ ROOMS = {
     "pictures": "types gpus",
     "widgets": "types inputs gpus masks softmax memory cost naive tiled cache pipeline learner lm pictures / "
     "kernels.compiler",
-    "checks.engine": "chapters softmax learner widgets / kernels base",
+    "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
     "kernels.ladder, kernels.compiler, checks.engine, checks.harness",

@@ -20,6 +20,7 @@ import triton
 import triton.language as tl
 from torch.autograd import forward_ad
 from triton import JITFunction, knobs
+from triton.compiler.errors import CompilationError
 from triton.runtime import Autotuner, cache, driver, interpreter
 
 if TYPE_CHECKING:
@@ -136,6 +137,26 @@ def stopped_at_ttgir(stop: Callable[[object], object]) -> AbstractContextManager
     return mock.patch.object(CUDABackend, "make_llir", lambda backend, ttgir, *_: stop(ttgir))
 
 
+def stopped_at_shared_memory(stop: Callable[[int], object]) -> AbstractContextManager:
+    """Return a context in which stop(shared) takes the place of what makes LLVM's code, which may take a minute.
+
+    shared: bytes of shared memory that a program takes.
+    """
+    from triton.backends.nvidia import compiler
+
+    def allocated(backend, ttgir, metadata, options, capability):
+        passes = compiler.ir.pass_manager(ttgir.context)
+        compiler.passes.ttgpuir.add_allocate_warp_groups(passes)
+        compiler.passes.convert.add_scf_to_cf(passes)
+        compiler.passes.gluon.add_inliner(passes)
+        version = compiler.get_ptx_version_from_options(options, backend.target.arch)
+        compiler.nvidia.passes.ttgpuir.add_allocate_shared_memory_nv(passes, capability, version)
+        passes.run(ttgir, "allocate")
+        stop(ttgir.get_int_attr("ttg.shared"))
+
+    return mock.patch.object(compiler.CUDABackend, "make_llir", allocated)
+
+
 def forget_compiled(kernel: JITFunction) -> None:
     """Let a kernel be compiled anew."""
     kernel.device_caches.clear()
@@ -149,6 +170,23 @@ def show_ptxas() -> None:
 def compiles_always() -> bool:
     """Return whether nothing that was compiled before is used, as TRITON_ALWAYS_COMPILE=1 asks."""
     return knobs.compilation.always_compile
+
+
+def ptxas() -> str:
+    """Return where NVIDIA's assembler is; raise RuntimeError if it is missing."""
+    return knobs.nvidia.ptxas.path
+
+
+def located(error: BaseException) -> tuple[str, int] | None:
+    """Return the text of a function and which of its lines the compiler refuses, from 1; None if not known."""
+    line = getattr(getattr(error, "node", None), "lineno", None)
+    return (error.src, line) if isinstance(error, CompilationError) and error.src and line else None
+
+
+def refusal(error: BaseException) -> str:
+    """Return what an error of Triton's says, without the lines of the program."""
+    said = error.error_message if isinstance(error, CompilationError) else str(error)
+    return (said or "").strip()
 
 
 def nvdisasm() -> str:
@@ -319,6 +357,18 @@ def _product(watch, dot):
         return dot(self, a, b, d, precision, *others)
 
     return create_dot
+
+
+def launches_seen(see: Callable[[Any, tuple, dict], object]) -> AbstractContextManager:
+    """Return a context in which see(kernel, arguments, options) is called before a launch in the interpreter."""
+    kernels = interpreter.InterpretedFunction
+    run = kernels.run
+
+    def seen(self, *arguments, grid, warmup, **options):
+        see(self, arguments, options)
+        return run(self, *arguments, grid=grid, warmup=warmup, **options)
+
+    return mock.patch.object(kernels, "run", seen)
 
 
 def selections_seen(see: Callable[[np.ndarray], object]) -> AbstractContextManager:

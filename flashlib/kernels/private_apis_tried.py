@@ -43,13 +43,23 @@ USED = {
         "triton": {
             "knobs.compilation.always_compile": "bool",
             "knobs.nvidia.dump_ptxas_log": "bool",
+            "knobs.nvidia.ptxas.path": "str",
             "knobs.nvidia.nvdisasm.path": "str",
             "JITFunction.run": "self, args, grid, warmup, kwargs",
             "JITFunction.device_caches": "set",
         },
         "triton.compiler": {"CompiledKernel.asm": "set", "CompiledKernel.metadata": "set"},
+        "triton.compiler.errors": {
+            "CompilationError.src": "set",
+            "CompilationError.node": "set",
+            "CompilationError.error_message": "set",
+        },
         "triton.backends.compiler": {"GPUTarget": "backend, arch, warp_size"},
-        "triton.backends.nvidia.compiler": {"CUDABackend.make_llir": "self, src, metadata, options, capability"},
+        "triton.backends.nvidia.compiler": {
+            "CUDABackend.make_llir": "self, src, metadata, options, capability",
+            "CUDABackend.target": "set",
+            "get_ptx_version_from_options": "options, arch",
+        },
         "triton.runtime": {"driver.set_active": "driver"},
         "triton.runtime.cache": {"get_cache_manager": "key"},
     },
@@ -72,6 +82,8 @@ USED = {
         "triton": {"JITFunction.fn": "set"},
         "triton.runtime.interpreter": {
             "InterpretedFunction.fn": "set",
+            "InterpretedFunction.arg_names": "set",
+            "InterpretedFunction.run": "self, args, grid, warmup, kwargs",
             "GridExecutor.fn": "set",
             "GridExecutor.arg_names": "set",
             "GridExecutor.__call__": "self, args_dev, kwargs",

@@ -15,7 +15,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks.engine import diagnosis, exercises, process, solutions  # noqa: E402
+from flashlib.checks.engine import compiling, diagnosis, exercises, process, solutions  # noqa: E402
 from tests.checks import answers  # noqa: E402
 
 SEED = 4711  # of the cases that are drawn, in tests the same every time
@@ -44,7 +44,7 @@ def right(name) -> list:
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
 def test_the_solution_is_right(exercise, record_property):
     verdict = exercise(solutions.solution(exercise.name))
-    assert verdict.outcome == "right", f"\n{verdict}"
+    assert verdict.outcome == "right" and not verdict.details, f"\n{verdict}"
     record_property("right answers accepted", (exercise.name, 1))
 
 
@@ -75,13 +75,18 @@ def test_a_drawn_gradient_of_almost_0_is_right(name, seeds, monkeypatch):
             assert verdict.outcome == "right", f"seed {seed}\n{verdict}\n\n{program.source}"
 
 
-def verdict_here(answer, monkeypatch):
+def verdict_here(answer, monkeypatch, compiled=False):
     """Return the verdict of a check in this process: a process for each would take most of the time of all tests.
+
+    compiled: whether what is right is compiled too.
 
     Solutions get one, as a learner's answer does, and so do answers that do not end, and a kernel that is called
     without a grid: the interpreter, once it has run, no longer minds that.
     """
     with monkeypatch.context() as patch:
+        patch.setattr(compiling, "_said", False)
+        if not compiled:
+            patch.setattr(compiling, "noting", contextlib.nullcontext)
         if answer.mistake == "not_ended":
             patch.setattr(exercises, "LIMIT", 1)
         if hasattr(signal, "SIGPROF") and answer.mistake not in ("not_ended", "no_grid"):
@@ -116,6 +121,16 @@ def test_right_answers_in_another_style_are_accepted(exercise, monkeypatch, reco
     failed = [(a, v, f"{a.words!r} was found {v.outcome}") for a, v in verdicts if v.outcome != "right"]
     assert not failed, report(failed)
     record_property("right answers accepted", (exercise.name, len(verdicts)))
+
+
+@pytest.mark.parametrize("amount", ["few", "all"])
+@pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.triton], ids=lambda e: e.name)
+def test_right_kernels_in_another_style_are_compiled(exercise, amount, monkeypatch):
+    found = right(exercise.name)
+    found = found[:1] if amount == "few" else found[1:]
+    verdicts = [(answer, verdict_here(answer, monkeypatch, compiled=True)) for answer in found]
+    failed = [(a, v, f"{a.words!r} was not compiled") for a, v in verdicts if not v.right or v.details]
+    assert not failed, report(failed)
 
 
 @pytest.mark.parametrize("amount", ["few", "all"])

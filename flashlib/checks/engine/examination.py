@@ -19,6 +19,7 @@ from flashlib.checks.engine.cases import (
     find_problem,
     outputs_of,
 )
+from flashlib.checks.engine.compiling import only_fixed
 from flashlib.checks.engine.diagnosis import diagnose
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.process import announce
@@ -41,6 +42,7 @@ def examine(
         tried, changed = [], ()
         for case in stage:
             announce(describe(answer, case.arguments))
+            only_fixed(case)
             arguments = [_copy(x) for x in case.arguments]
             result = attempt(answer, *arguments)
             if result is UNSOLVED:

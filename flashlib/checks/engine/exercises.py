@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 
 from flashlib.chapters import chapter
-from flashlib.checks.engine import folders, mistake_tables, process, progress_file, random_cases, solutions
+from flashlib.checks.engine import (
+    compiling,
+    folders,
+    mistake_tables,
+    process,
+    progress_file,
+    random_cases,
+    solutions,
+)
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import Program, out_of_reach, written
 from flashlib.checks.engine.values import describe_value, show
@@ -54,7 +62,7 @@ class Exercise:
             sentence = f"seed is {show(seed)}; pass a whole number from 0, or none"
             return Verdict(self.name, Outcome.NOT_CHECKED, sentence)
         verdict = self.judged(_examine, self.name, answer, seed)
-        return replace(verdict, answer=answer)
+        return replace(compiling.compiled(verdict).printable(), answer=answer)
 
     def judged(self, function: Callable, *arguments: object) -> Verdict:
         """Return the Verdict that a function returns, run in a process of its own; never raises."""
@@ -100,16 +108,22 @@ class Exercise:
 
 
 def _examine(name, answer, seed):
+    """Return the Verdict with what is to be compiled."""
+    with compiling.noting():
+        return compiling.with_launches(_examined(name, answer, seed))
+
+
+def _examined(name, answer, seed):
     random_cases.use(seed)
     exercise = EXERCISES[name]
     return exercise.examine(out_of_reach(answer), exercise.known)
 
 
 def examine_answer(name: str, answer: object, seed: int) -> Verdict:
-    """Return the Verdict on an answer, examined in this process."""
+    """Return the Verdict on an answer, examined in this process; nothing of it is compiled, outside of it."""
     if not callable(answer):
         return EXERCISES[name].known.wrong("no_function", given=describe_value(answer))
-    return _examine(name, answer, seed)
+    return _examined(name, answer, seed)
 
 
 def exercise(

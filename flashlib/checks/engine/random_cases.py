@@ -24,4 +24,13 @@ def cases(make: Callable[[np.random.Generator], Any], count: int = 3) -> list:
     """Return `count` Cases, each made by make(rng); their words say that they are drawn, and from what seed."""
     rng = np.random.default_rng(_seed)
     made = [make(rng) for _ in range(count)]
-    return [case._replace(words=f"{case.words} (drawn with seed {_seed})") for case in made]
+    return [case._replace(words=f"{case.words} {_drawn()}") for case in made]
+
+
+def is_drawn(case: Any) -> bool:
+    """Return whether `cases` has made a Case from this seed."""
+    return case.words.endswith(_drawn())
+
+
+def _drawn():
+    return f"(drawn with seed {_seed})"

@@ -34,7 +34,8 @@ class Verdict:
     exercise: its name. sentence: the diagnosis, or why it is right. details: pairs of a label and a text, such as
     the smallest failing input, what was expected and what was given. printed: what the answer printed. mistakes:
     the ids of what is wrong with it, rows of the table of its exercise; two where it makes two at once. run: an
-    object whose play(answer) returns a player of the run that fails, or None. answer: what was checked.
+    object whose play(answer) returns a player of the run that fails, or None. launches: of a right answer, what is
+    still to be compiled: see `compiling`. answer: what was checked.
     """
 
     exercise: str
@@ -44,6 +45,7 @@ class Verdict:
     printed: str = ""
     mistakes: tuple[str, ...] = ()
     run: Any = None
+    launches: Any = field(default=None, repr=False, compare=False)
     answer: Any = field(default=None, repr=False, compare=False)
 
     @property

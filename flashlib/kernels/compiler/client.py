@@ -18,6 +18,7 @@ from typing import Any
 import triton
 
 from flashlib.kernels import private_apis
+from flashlib.kernels.compiler import trial
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
@@ -30,6 +31,10 @@ class CompileError(RuntimeError):
 
 class Cancelled(CompileError):
     """Nobody waits for the answer any more."""
+
+
+class Crashed(CompileError):
+    """The compiler ended without an answer, as it does where it meets what nobody thought of."""
 
 
 class Wanted:
@@ -98,7 +103,8 @@ class Compiler:
 
     def _answer(self, request):
         late, wanted = threading.Event(), WANTED.get() or Wanted()
-        timer = threading.Timer(TIME_LIMIT, lambda: (late.set(), self.kill()))
+        limit = TIME_LIMIT * request.get("times", 1)
+        timer = threading.Timer(limit, lambda: (late.set(), self.kill()))
         timer.daemon = True  # Python does not wait for it at its end
         timer.start()
         try:
@@ -114,7 +120,7 @@ class Compiler:
         finally:
             timer.cancel()
         whole = line.endswith("\n") and not wanted.cancelled
-        return json.loads(line) if whole else self._ended(late.is_set(), wanted.cancelled)
+        return json.loads(line) if whole else self._ended(late.is_set(), wanted.cancelled, limit)
 
     def start(self) -> None:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -143,7 +149,7 @@ class Compiler:
             self.log.close()
             self.process = None
 
-    def _ended(self, late, cancelled):
+    def _ended(self, late, cancelled, limit):
         self.kill()  # it may have been cancelled after its last word
         self.process.wait()
         self.log.seek(0)
@@ -153,10 +159,11 @@ class Compiler:
             raise Cancelled("it was cancelled")
         if late:
             raise CompileError(
-                f"the compiler took longer than {TIME_LIMIT} seconds: choose smaller tiles or more warps"
+                f"the compiler took longer than {limit} seconds: choose smaller tiles or more warps"
             )
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
-        raise CompileError(f"the compiler ended without an answer; it last said: {said}")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
+        said = trial.errors_in("\n".join(lines)) or last
+        raise Crashed(f"the compiler ended without an answer; it last said: {said}")
 
 
 def _kept(manager, until):
@@ -167,8 +174,12 @@ def _kept(manager, until):
 
 
 def _manager(request, sources):
-    """Return the folder of Triton's cache for a request, however far it is compiled."""
-    asked = {name: value for name, value in request.items() if name != "until"}
+    """Return the folder of Triton's cache for a request, however far it is compiled.
+
+    A request with what is pickled has a key in its place: what is pickled is not the same in each session.
+    """
+    left_out = {"until", "parcel", "launches"} if "key" in request else {"until"}
+    asked = {name: value for name, value in request.items() if name not in left_out}
     return private_apis.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
 
 
@@ -184,7 +195,12 @@ def _sources():
 def answered(request: dict) -> dict:
     """Return the answer of `flashlib.kernels.compiler.worker` to a request; raise the error that it names."""
     gpu = MULTIPROCESSORS[request["capability"]].gpu
-    became = _compiler.ask(request | {"room": gpu.block_sram, "sms": gpu.sms})
+    return asked(request | {"room": gpu.block_sram, "sms": gpu.sms})
+
+
+def asked(request: dict) -> dict:
+    """Return the answer of `worker` to a request that has all; raise the error that it names."""
+    became = _compiler.ask(request)
     if "error" in became:
         name, sentence = became["error"]
         raise {"TypeError": TypeError, "ValueError": ValueError}.get(name, CompileError)(sentence)

@@ -2,9 +2,11 @@
 
 import base64
 from collections.abc import Callable
+from typing import NamedTuple
 
 from flashlib.inputs import check_counts
-from flashlib.kernels.compiler import client, compiled
+from flashlib.kernels.compiler import client, compiled, seen, sources
+from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.learner import pickling
 
 
@@ -20,9 +22,10 @@ def reports(
     raises; pickling.CannotBeSent where it uses something that cannot be sent to another process.
     """
     check_counts(at_least=1, d=d)
-    pickled, sources, _ = pickling.dumps(call)
+    pickled, files, _ = pickling.dumps(call)
     asked = {"kernel": getattr(call, "__name__", kind), "d": d, "dtype": dtype, "causal": causal}
-    sent = {"parcel": [base64.b64encode(pickled).decode(), sources], "call": kind, "shape": None, "until": "cubin"}
+    parcel = base64.b64encode(pickled).decode(), files
+    sent = {"parcel": parcel, "key": sources.digest(call), "call": kind, "shape": None, "until": "cubin"}
 
     def became(launched):
         return client.answered(asked | sent | {"capability": capability, "launched": launched})
@@ -35,3 +38,43 @@ def reports(
         compiled.made(found[name], **asked | {"kernel": name, "capability": capability})
         for name in dict.fromkeys(last["names"])
     ]
+
+
+MANY = 5  # launches at once, each for two GPUs: so many times the time of one
+
+
+class Refusal(NamedTuple):
+    """What the compiler refuses.
+
+    because: why. launch: of which kernel, with which constants, "" if not known. capability: of the GPU. line,
+    number: the text of the line and its place in the cell or file, "" and 0 if not known.
+    """
+
+    because: str
+    launch: str
+    capability: int
+    line: str = ""
+    number: int = 0
+
+
+def refusal(sent: seen.Sent, capabilities: tuple[int, ...] = (80, 90)) -> Refusal | None:
+    """Compile launches for some GPUs; return what the compiler refuses, or None.
+
+    Raises CompileError where it cannot say, OSError where nothing can be written.
+    """
+    pickled, files, _ = sent.parcel
+    room = {capability: MULTIPROCESSORS[capability].gpu.block_sram for capability in capabilities}
+    parcel = base64.b64encode(pickled).decode(), files
+    try:
+        request = {"launches": parcel, "key": sent.key, "room": room, "until": "cubin", "times": MANY}
+        found = client.asked(request)["refused"]
+    except client.Crashed as error:
+        return Refusal(str(error), "", capabilities[0])
+    if not found:
+        return None
+    refused = Refusal(found["because"], found["launch"], found["capability"])
+    for text, at in found["at"]:  # the innermost of the learner's lines
+        if text in sent.places:
+            line = text.splitlines()[at - 1].strip()
+            refused = refused._replace(line=line, number=sent.places[text] + at - 1)
+    return refused

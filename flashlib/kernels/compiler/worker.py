@@ -22,7 +22,7 @@ import torch
 import triton
 
 from flashlib.kernels import private_apis
-from flashlib.kernels.compiler import listings
+from flashlib.kernels.compiler import listings, trial
 from flashlib.kernels.launch import inputs, tile_sizes
 from flashlib.learner import pickling
 
@@ -47,7 +47,7 @@ class Launches:
             only_compiler = ((name, value) for name, value in options.items() if name not in kernel.arg_names)
             self.compile_options = sorted(only_compiler)
             if self.until == "config":
-                raise Enough
+                raise trial.Enough
             self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
             private_apis.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
             self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
@@ -64,11 +64,7 @@ class Launches:
     def stop(self, ttgir: object) -> NoReturn:
         """Take the place of what makes LLVM's code from TTGIR."""
         self.ttgir = str(ttgir)
-        raise Enough
-
-
-class Enough(Exception):
-    """The requested part is there."""
+        raise trial.Enough
 
 
 def answer(launches: Launches, request: dict) -> dict:
@@ -83,7 +79,7 @@ def answer(launches: Launches, request: dict) -> dict:
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
     stopped = private_apis.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
-    with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough), stopped:
+    with contextlib.redirect_stdout(launches.log), contextlib.suppress(trial.Enough), stopped:
         _launch(request)  # Triton prints what ptxas says
     if launches.options is None:
         raise ValueError(f"{request['kernel']} launched no kernel")
@@ -169,7 +165,7 @@ def _sentence(error, own):
     if fatal := re.search(r"ptxas fatal\s*:\s*(?:\(\w+\) )?(.*)", text):
         return "CompileError", f"ptxas, which makes the GPU's code from PTX, refused it: {fatal[1]}"
     lines = [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    return "CompileError", f"{INTERNAL}: {lines[-1].strip()}"
+    return "CompileError", f"{INTERNAL}: {trial.errors_in(text) or lines[-1].strip()}"
 
 
 def main() -> None:
@@ -181,7 +177,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            became = answer(launches, request)
+            became = trial.answer(launches, request) if "launches" in request else answer(launches, request)
         except Exception as error:
             became = {"error": _sentence(error, own="parcel" in request)}
         out.write(json.dumps(became) + "\n")

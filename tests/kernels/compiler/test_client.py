@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from flashlib.kernels.compiler import client
+from flashlib.kernels.compiler import client, trial
 
 REQUEST = {"kernel": "softmax", "d": 16, "until": "sass"}
 SLOW = """
@@ -158,3 +158,34 @@ def test_cancelling_after_the_answer_ends_nothing(slow):
     assert asking.got["sass"] == "ADD"
     process = slow.process
     assert slow.ask(REQUEST | {"d": 0.01})["sass"] == "ADD" and slow.process is process
+
+
+@pytest.mark.parametrize(
+    "log, said",
+    [
+        ("cell.py:3:4: error: 'tt.dot' op bad sizes\nmodule {\n}\n", "'tt.dot' op bad sizes"),
+        ("error: one\nerror: one\nerror: two\ndump", "one; two"),
+        ("ptxas fatal   : (C7907) Internal compiler error\n", "Internal compiler error"),
+        ("loaded\n}\n", ""),
+    ],
+)
+def test_of_a_log_the_errors_are_told_and_not_the_dump_at_its_end(log, said):
+    assert trial.errors_in(log) == said
+
+
+def test_a_compiler_that_crashes_is_told_by_its_errors(monkeypatch):
+    dies = (
+        "import sys; sys.stdin.readline(); print('x.py:1:2: error: no such op\\n}', file=sys.stderr); sys.exit(3)"
+    )
+
+    def start(self):
+        self.log = tempfile.TemporaryFile("w+")
+        pipes = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+        self.process = subprocess.Popen([sys.executable, "-c", dies], **pipes, stderr=self.log, text=True)
+
+    monkeypatch.setattr(client.Compiler, "start", start)
+    monkeypatch.setattr(client.Compiler, "kill", lambda self: None)
+    with pytest.raises(client.Crashed, match="it last said: no such op$"):
+        mine = client.Compiler()
+        mine.start()
+        mine._answer(REQUEST)

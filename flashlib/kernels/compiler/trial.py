@@ -1,0 +1,96 @@
+"""For `worker`: launches that the interpreter ran are compiled, and the line is found that is refused."""
+
+import base64
+import contextlib
+import os
+import re
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from flashlib.kernels import private_apis
+from flashlib.kernels.compiler import seen, sources
+from flashlib.learner import pickling
+
+if TYPE_CHECKING:
+    from flashlib.kernels.compiler.worker import Launches
+
+LOCATED = re.compile(r"^(.+?):(\d+):\d+: error: (.+)", re.MULTILINE)
+ERROR = re.compile(r"\berror: (.+)|ptxas fatal\s*: (?:\(\w+\) )?(.+)")
+LOG = 2  # the file that the compiler writes to from C++
+
+
+class Enough(Exception):
+    """The requested part is there."""
+
+
+def answer(launches: "Launches", request: dict) -> dict:
+    """Return {"refused": what the compiler refuses, {} for nothing}.
+
+    request: launches, the parcel of a list of `seen.Launch`; room: {capability: bytes of shared memory}. What is
+    refused has because, a sentence; at, the lines that led there, the innermost last, (text of a function, line);
+    launch, its kernel and constants; capability.
+    """
+    private_apis.ptxas()
+    pickled, files = request["launches"]
+    found = pickling.loads(pickling.Parcel(base64.b64decode(pickled), files, has_kernels=True))
+    for capability, room in request["room"].items():
+        private_apis.pretend_gpu(int(capability))
+        for launch in found:
+            if refused := _refused(launches, launch, room):
+                return {"refused": refused | {"launch": seen.told(launch), "capability": int(capability)}}
+    return {"refused": {}}
+
+
+def _refused(launches: "Launches", launch: seen.Launch, room: int) -> dict:
+    """Return what the compiler refuses of a launch, {} for nothing. room: bytes of shared memory."""
+    launches.prepare(None, "cubin")
+    taken = 0
+
+    def stop(shared):
+        nonlocal taken
+        taken = shared
+        raise Enough
+
+    part = contextlib.nullcontext() if launch.whole else private_apis.stopped_at_shared_memory(stop)
+    before = os.fstat(LOG).st_size
+    try:
+        with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough), part:
+            launch.kernel.run(*launch.arguments, grid=(1,), warmup=True, **launch.options)
+            taken = launches.compiled.metadata.shared
+    except (OSError, ImportError, MemoryError):  # of this computer
+        raise
+    except Exception as error:
+        log = os.pread(LOG, os.fstat(LOG).st_size - before, before).decode(errors="replace")
+        return _told(error, log, launch)
+    said = f"a program takes {taken} bytes of shared memory, and the GPU has {room}: choose smaller tiles"
+    return {"because": said, "at": []} if taken > room else {}
+
+
+def _told(error: BaseException, log: str, launch: seen.Launch) -> dict:
+    """Return what an error says, or the log: after its errors there may be a dump of the whole program."""
+    chain = [error]
+    while chain[-1].__cause__:
+        chain.append(chain[-1].__cause__)
+    at = list(filter(None, map(private_apis.located, chain)))
+    said = [private_apis.refusal(one) for one in chain]
+    because = next(filter(None, reversed(said)), type(error).__name__)
+    if not at and (found := LOCATED.search(log)):
+        at = _line_of(found[1], int(found[2]), launch)
+    return {"because": errors_in(log) or errors_in(because) or " ".join(because.split()), "at": at}
+
+
+def errors_in(log: str) -> str:
+    """Return what the lines of a log say that begin with "error:", "" if there are none."""
+    return "; ".join(dict.fromkeys(first or second for first, second in ERROR.findall(log)))
+
+
+def _line_of(file: str, line: int, launch: seen.Launch) -> list:
+    """Return a line of a file as lines of the functions of a launch."""
+    functions: dict[FunctionType, int] = {}
+    sources.described(launch, functions)
+    found = []
+    for function in functions:
+        text, first = sources.source(function)
+        if function.__code__.co_filename == file and first <= line < first + text.count("\n") + 1:
+            found.append((text, line - first + 1))
+    return found
