@@ -1,5 +1,6 @@
 """Run code that may hang or kill its process in a process of its own, under a time limit."""
 
+import builtins
 import contextlib
 import io
 import multiprocessing
@@ -131,6 +132,7 @@ def _child(connection, folder, limit, parcel):
         os.setsid()
     os.chdir(folder)
     printed = _Printed()
+    builtins.__dict__.update(display=_display, get_ipython=_Shell)  # a notebook has them
     try:
         warnings.simplefilter("ignore")
         if parcel.has_kernels:
@@ -146,6 +148,18 @@ def _child(connection, folder, limit, parcel):
     except BaseException:  # SystemExit too: a learner's exit() does not end a check
         message = "raised", traceback.format_exc()
     connection.send(message)
+
+
+def _display(*objects, **options):  # noqa: ARG001
+    """Stand for a notebook's display: print."""
+    print(*objects)
+
+
+class _Shell:
+    """Stands for a notebook's shell, whose magics do nothing here."""
+
+    def __getattr__(self, name):
+        return lambda *arguments, **options: None
 
 
 class _Printed(io.StringIO):
