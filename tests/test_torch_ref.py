@@ -114,8 +114,8 @@ def test_masks_in_half_precision_round_once(rng):
 def test_a_mask_that_does_not_fit_is_refused(rng):
     Q, K, V = tensors(rng, 4, 6, 5)
     for mask, error, words in [
-        (masks.alibi([1.0, 2.0]), ValueError, "the mask tells 2 heads apart, and Q has 3; they must be equal"),
-        (masks.documents([[0] * 6] * 3), ValueError, "the mask tells 3 sequences apart, and Q has 2"),
+        (masks.alibi([1.0, 2.0]), ValueError, "the mask is made for 2 heads, and Q has 3; they must be equal"),
+        (masks.documents([[0] * 6] * 3), ValueError, "the mask is made for 3 sequences, and Q has 2"),
         (masks.documents([0] * 5), ValueError, "ids has shape .5,., and there are 6 keys"),
         (lambda r, c: c <= r, TypeError, "mask is of type function; pass one of flashlib.masks"),
     ]:

@@ -4,6 +4,7 @@ So a function that is written in a notebook can run elsewhere, and Triton and tr
 find it there.
 """
 
+import contextvars
 import functools
 import importlib
 import io
@@ -64,6 +65,8 @@ class _Pickler(cloudpickle.CloudPickler):
 
     def reducer_override(self, obj):
         if isinstance(obj, types.FunctionType):
+            if hasattr(obj, "dispatch") and isinstance(getattr(obj, "registry", None), types.MappingProxyType):
+                return functools.singledispatch, (obj.registry[object],), dict(obj.registry), None, None, _register
             self.files.add(obj.__code__.co_filename)
         elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):  # by name: Triton may be missing
             return _jit, (obj.fn,)
@@ -71,6 +74,12 @@ class _Pickler(cloudpickle.CloudPickler):
             return _gluon_jit, (obj.fn,)
         elif isinstance(obj, functools._lru_cache_wrapper):
             return _cached, (obj.__wrapped__, obj.cache_parameters())
+        elif isinstance(obj, functools.cached_property):
+            return _property, (obj.func, obj.attrname)
+        elif isinstance(obj, contextvars.ContextVar) and (
+            place := _place(obj)
+        ):  # a library's, as NumPy's of errstate
+            return getattr, place
         return super().reducer_override(obj)
 
 
@@ -86,3 +95,23 @@ def _gluon_jit(fn):
 
 def _cached(f, parameters):
     return functools.lru_cache(**parameters)(f)
+
+
+def _register(dispatched, registry):
+    for kind, f in registry.items():
+        dispatched.register(kind, f)
+
+
+def _property(f, name):
+    made = functools.cached_property(f)
+    made.attrname = name
+    return made
+
+
+def _place(obj):
+    """Return a module and the name that an object has there, or None."""
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if value is obj:
+                return module, name
+    return None

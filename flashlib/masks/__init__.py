@@ -160,7 +160,7 @@ def fitted(mask: Mask | None, causal_: bool, B: int, H: int, N_q: int, N_k: int)
     mask = combined(mask, causal_)
     for name, count, given in (("heads", mask.heads, H), ("sequences", mask.batches, B)):
         if count not in (None, 1, given):
-            raise ValueError(f"the mask tells {count} {name} apart, and Q has {given}; they must be equal")
+            raise ValueError(f"the mask is made for {count} {name}, and Q has {given}; they must be equal")
     mask.check(Place(N_q, N_k))
     return mask
 

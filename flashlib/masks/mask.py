@@ -68,7 +68,7 @@ class Mask:
         for name, count in (("heads", self.heads), ("sequences", self.batches)):
             if count not in (None, 1):
                 raise ValueError(
-                    f"the mask tells {count} {name} apart, and this is one head of one sequence: pass the part "
+                    f"the mask is made for {count} {name}, and this is one head of one sequence: pass the part "
                     "that belongs to it, e.g. alibi(slopes[h]) or documents(ids[b])"
                 )
         return Tiles(self, Place(int(N_q), int(N_k)))
@@ -269,7 +269,7 @@ def _common(name, first, second):
         return a if b is None else b
     if b not in (None, 1, a):
         what = "sequences" if name == "batches" else name
-        raise ValueError(f"one mask tells {a} {what} apart and the other {b}; they must agree")
+        raise ValueError(f"one mask is made for {a} {what} and the other for {b}; they must agree")
     return a
 
 

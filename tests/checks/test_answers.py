@@ -2,8 +2,10 @@
 
 import contextlib
 import functools
+import inspect
 import io
 import pickle
+import re
 import signal
 import warnings
 from collections import Counter, defaultdict
@@ -15,7 +17,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks.engine import compiling, diagnosis, exercises, process, solutions  # noqa: E402
+from flashlib.checks.engine import compiling, diagnosis, examination, exercises, process, solutions  # noqa: E402
 from tests.checks import answers  # noqa: E402
 
 SEED = 4711  # of the cases that are drawn, in tests the same every time
@@ -147,9 +149,29 @@ def test_wrong_answers_are_named(exercise, amount, guesses, monkeypatch, record_
         if verdict.outcome != "wrong" or verdict.mistake != answer.mistake:
             said = f"{answer.mistake} ({answer.words}) was found {verdict.outcome} {verdict.mistake or ''}"
             failed.append((answer, verdict, said))
+        elif (shown := dict(verdict.details)).get("given", "") == shown.get(
+            "expected"
+        ) and "first at" not in shown:
+            failed.append((answer, verdict, f"of {answer.words!r} what is expected and what is given look alike"))
+        elif (lines := len(repr(verdict).splitlines())) > examination.LINES:
+            failed.append((answer, verdict, f"{answer.words!r} is told in {lines} lines, more than a page shows"))
         named.append(answer.mistake)
     assert not failed, report(failed)
     record_property("wrong answers named", (exercise.name, named))
+
+
+PLAIN = [e for e in EXERCISES if not e.triton and not inspect.isgeneratorfunction(solutions.solution(e.name))]
+
+
+@pytest.mark.parametrize("exercise", PLAIN, ids=lambda e: e.name)
+def test_arguments_are_named_as_in_the_text_however_the_answer_names_them(exercise, monkeypatch):
+    def answer(*arguments):  # noqa: ARG001
+        return None
+
+    monkeypatch.setattr(process, "call", call_here)
+    input = dict(exercise(answer, seed=SEED).details).get("input", "")
+    named = re.findall(r"^(\w+) = ", input, re.MULTILINE)
+    assert named == list(inspect.signature(solutions.solution(exercise.name)).parameters)
 
 
 def test_the_readme_shows_the_totals():

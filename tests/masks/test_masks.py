@@ -243,11 +243,11 @@ REFUSED = [
     (
         lambda: masks.documents([[0]] * 2) & masks.documents([[0]] * 3),
         ValueError,
-        "one mask tells 2 sequences apart and the other 3",
+        "one mask is made for 2 sequences and the other for 3",
     ),
     (lambda: masks.causal() & F, TypeError, "mask is of type function; pass one of flashlib.masks"),
     (lambda: masks.causal() | masks.softcap(2.0), ValueError, "softcap changes scores, and a union does not say"),
-    (lambda: masks.alibi([1, 2]) & masks.alibi([1, 2, 3]), ValueError, "tells 2 heads apart and the other 3"),
+    (lambda: masks.alibi([1, 2]) & masks.alibi([1, 2, 3]), ValueError, "is made for 2 heads and the other for 3"),
     (lambda: masks.documents([0, 1]).on(2, 3), ValueError, "ids has shape .2,., and there are 3 keys"),
     (
         lambda: masks.blocks([[True]], 2, 2).on(2, 3),
@@ -257,13 +257,13 @@ REFUSED = [
     (
         lambda: masks.alibi([1, 2]).on(4, 4),
         ValueError,
-        "tells 2 heads apart, and this is one head.*alibi.slopes.h",
+        "is made for 2 heads, and this is one head.*alibi.slopes.h",
     ),
-    (lambda: masks.documents([[0, 1], [0, 0]]).on(2, 2), ValueError, "tells 2 sequences apart.*documents.ids.b"),
+    (lambda: masks.documents([[0, 1], [0, 0]]).on(2, 2), ValueError, "is made for 2 sequences.*documents.ids.b"),
     (lambda: masks.resolve(F, False, 2, 2), TypeError, "mask is of type function; pass one of flashlib.masks"),
     (lambda: masks.resolve(None, 1, 2, 2), TypeError, "causal is 1; pass True or False"),
-    (lambda: masks.fitted(masks.alibi([1, 2]), False, 1, 3, 4, 4), ValueError, "tells 2 heads apart, and Q has 3"),
-    (lambda: masks.fitted(masks.documents([[0], [0]]), False, 3, 1, 1, 1), ValueError, "tells 2 sequences apart"),
+    (lambda: masks.fitted(masks.alibi([1, 2]), False, 1, 3, 4, 4), ValueError, "is made for 2 heads, and Q has 3"),
+    (lambda: masks.fitted(masks.documents([[0], [0]]), False, 3, 1, 1, 1), ValueError, "is made for 2 sequences"),
 ]
 
 

@@ -316,6 +316,19 @@ def test_a_phase_that_a_role_could_have_passed_must_not_be_over_before_it_did():
     assert report.fault.kind == "two phases ahead" and report.fault.role == "A"
 
 
+def test_no_phase_below_0_is_told():
+    barrier = p.Barrier("b")
+
+    def waits():
+        yield p.Wait(barrier, 1)
+
+    def arrives():
+        yield p.Arrive(barrier)
+
+    said = p.check(p.Program({"A": waits, "B": arrives}, (barrier,), ())).fault.said
+    assert said.startswith("phase 0 of b completes before A, which waits for parity 1 and could pass at once")
+
+
 def test_an_output_that_is_not_done_must_not_be_written():
     def early(make):
         commands_ = list(make())

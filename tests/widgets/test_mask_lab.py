@@ -182,7 +182,7 @@ def test_words():
     assert MaskLab(line="c > r + N_k").result["words"][0].startswith("Every tile is hidden")
     assert "none is hidden" in MaskLab(line="(r - c) % 3 == 0").result["words"][0]
     changed = MaskLab(masks.alibi(0.5) & masks.causal()).result
-    assert changed["words"][2:] == ["It changes scores too, which hides none and is not counted."]
+    assert changed["words"][2:] == ["It changes scores too: that hides none of them, and is not counted."]
     assert changed["kinds"] == MaskLab().result["kinds"] and len(MaskLab().result["words"]) == 2
     interval = "Each row does see an interval here, but this mask gives no bounds."
     assert MaskLab(line="c <= r").result["words"][1].startswith(interval)
@@ -372,7 +372,7 @@ BAD = [
     (dict(left=-1), "left is -1; pass a whole number from 0 to 96, or None for no bound."),
     (dict(n=None), "n is None; pass a whole number from 0 to 96."),
     (dict(share=101), "share is 101; pass a whole number from 0 to 100."),
-    (dict(mask=masks.alibi([0.5, 0.25])), "the mask tells 2 heads apart"),
+    (dict(mask=masks.alibi([0.5, 0.25])), "the mask is made for 2 heads"),
     (dict(mask=masks.documents([0, 0, 1])), "ids has shape (3,), and there are 64 keys"),
 ]
 

@@ -110,13 +110,11 @@ def _copied(x):
 
 
 def _has_numbers(guess):
-    """Return whether a mistake gives finite numbers, or None, which a guard does not mend."""
-    if guess is None:
-        return True
+    """Return whether a mistake gives finite numbers, or what is none, as a set, which a guard does not mend."""
     try:
         return all(np.isfinite(as_numbers(x)).all() for x in (guess if isinstance(guess, tuple) else (guess,)))
     except (TypeError, ValueError):
-        return False
+        return not isinstance(guess, Finding)
 
 
 def _same_outcome(guess, result, case):

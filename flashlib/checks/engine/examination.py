@@ -23,9 +23,20 @@ from flashlib.checks.engine.compiling import only_fixed
 from flashlib.checks.engine.diagnosis import diagnose
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.process import announce
-from flashlib.checks.engine.values import SHOWN, argument_names, as_array, describe, show, show_apart, show_outputs
+from flashlib.checks.engine.values import (
+    SHOWN,
+    argument_names,
+    as_array,
+    describe,
+    show,
+    show_apart,
+    show_outputs,
+    told_apart,
+)
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.softmax import State
+
+LINES = 30  # of a verdict, with its sentence
 
 
 def examine(
@@ -55,13 +66,14 @@ def examine(
             if wrong.problem:
                 found = wrong.measured or wrong.problem
                 verdict = diagnose(known, [*right, *tried], outputs) or known.verdict(found)
-                return verdict.with_details(*_details(answer, wrong.case, wrong.result, outputs))
+                return verdict.with_details(*_short(lambda most: _details(answer, wrong, outputs, most)))  # noqa: B023
         if changed:
             name, *details = changed
             return known.wrong("argument_changed", *details, name=name)
         for one in tried:
             if one.measured:
-                return known.verdict(one.measured, ("input", describe(answer, one.case.arguments)))
+                input = _short(lambda most: [("input", describe(answer, one.case.arguments, most))])  # noqa: B023
+                return known.verdict(one.measured, *input)
         right += tried
     return Verdict("", Outcome.RIGHT, f"in all {len(right)} cases")
 
@@ -90,27 +102,37 @@ def _changed(answer, case, arguments):
     return ()
 
 
-def _details(answer, case, result, outputs):
-    found = [("input", describe(answer, case.arguments))]
+def _short(details):
+    """Return details(most), where `most` is how many numbers of an array are shown at most, in few lines."""
+    for most in (SHOWN, 12, 8, 4):
+        found = details(most)
+        if sum(len(text.splitlines()) for _, text in found) < LINES:
+            break
+    return found
+
+
+def _details(answer, tried, outputs, most):
+    case, result, *_ = tried
+    found = [("input", describe(answer, case.arguments, most))]
     if isinstance(result, Finding):
-        found.append(("expected", show_outputs(case.expected, outputs)))
+        found.append(("expected", show_outputs(case.expected, outputs, most=most)))
         return [*found, ("raised", result.fields["error"])] if isinstance(result, Raised) else found
-    expected, given = show_apart(case.expected, result, outputs)
+    expected, given = show_apart(case.expected, result, outputs, most)
     found += [("expected", expected), ("given", given)]
-    if at := _first_difference(result, case, outputs):
+    if at := _first_difference(result, case, outputs, most):
         found.append(("first at", at))
     return found
 
 
-def _first_difference(result, case, outputs):
-    """Return where a large array first differs from what is expected, as text, or ""."""
+def _first_difference(result, case, outputs, most):
+    """Return where an array of more than `most` numbers first differs from what is expected, as text, or ""."""
     try:
         given = [as_array(x) for x in outputs_of(result, outputs)]
         expected = [as_array(x) for x in outputs_of(case.expected, outputs)]
     except (TypeError, ValueError):
         return ""
     for name, x, right in zip(outputs, given, expected, strict=False):
-        if x.shape != right.shape or x.size <= SHOWN:
+        if x.shape != right.shape or x.size <= most:
             continue
         size = max(np.abs(right[np.isfinite(right)]).max(initial=0), case.size, 1e-300)
         with np.errstate(all="ignore"):
@@ -119,5 +141,6 @@ def _first_difference(result, case, outputs):
         if wrong.any():
             at = tuple(int(n) for n in np.argwhere(wrong)[0])
             index = ", ".join(map(str, at))
-            return f"{name}[{index}]: expected {show(right[at])}, given {show(x[at])}"
+            expected, given = told_apart(show, right[at], x[at])
+            return f"{name}[{index}]: expected {expected}, given {given}"
     return ""

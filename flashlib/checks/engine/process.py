@@ -1,5 +1,6 @@
 """Run code that may hang or kill its process in a process of its own, under a time limit."""
 
+import builtins
 import contextlib
 import io
 import multiprocessing
@@ -242,6 +243,7 @@ def _child(connection, status, folder, limit, parcel):
     _connection = connection
     containment.enter(connection, status)
     os.chdir(folder)
+    builtins.__dict__.update(display=_display, get_ipython=_Shell)  # a notebook has them
     printed, modules = _Printed(), tampering.kept()
     try:
         warnings.simplefilter("ignore")
@@ -273,6 +275,18 @@ def _raised(error, files):
             said = type(error).__name__
         return "raised by the answer", said
     return "raised", traceback.format_exc()
+
+
+def _display(*objects, **options):  # noqa: ARG001
+    """Stand for a notebook's display: print."""
+    print(*objects)
+
+
+class _Shell:
+    """Stands for a notebook's shell, whose magics do nothing here."""
+
+    def __getattr__(self, name):
+        return lambda *arguments, **options: None
 
 
 class _Printed(io.StringIO):

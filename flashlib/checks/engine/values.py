@@ -66,30 +66,35 @@ def argument_names(answer: Callable, arguments: Sequence) -> list[str]:
     return names if len(names) == len(arguments) else [f"argument {n}" for n in range(1, len(arguments) + 1)]
 
 
-def describe(answer: Callable, arguments: Sequence) -> str:
-    """Return the arguments of a case as text, one to a line."""
+def describe(answer: Callable, arguments: Sequence, most: int = SHOWN) -> str:
+    """Return the arguments of a case as text, one to a line; most: as `show` takes it."""
     names = argument_names(answer, arguments)
-    return "\n".join(f"{name} = {show(x)}" for name, x in zip(names, arguments, strict=True))
+    return "\n".join(f"{name} = {show(x, most=most)}" for name, x in zip(names, arguments, strict=True))
 
 
-def show_outputs(result: object, outputs: Sequence[str], digits: int = 4) -> str:
-    """Return a result as text, each output with its name if there are several."""
+def show_outputs(result: object, outputs: Sequence[str], digits: int = 4, most: int = SHOWN) -> str:
+    """Return a result as text, each output with its name if there are several; digits, most: as in `show`."""
     if len(outputs) > 1 and isinstance(result, tuple | list) and len(result) == len(outputs):
-        return "\n".join(f"{name} = {show(x, digits)}" for name, x in zip(outputs, result, strict=True))
-    return show(result, digits)
+        return "\n".join(f"{name} = {show(x, digits, most)}" for name, x in zip(outputs, result, strict=True))
+    return show(result, digits, most)
 
 
-def show_apart(expected: object, given: object, outputs: Sequence[str]) -> list[str]:
+def show_apart(expected: object, given: object, outputs: Sequence[str], most: int = SHOWN) -> list[str]:
     """Return both results as text, with more digits if they would look alike."""
-    for digits in (4, 8, 17):
-        both = [show_outputs(x, outputs, digits) for x in (expected, given)]
+    return told_apart(lambda x, digits: show_outputs(x, outputs, digits, most), expected, given)
+
+
+def told_apart(text: Callable[[Any, int], str], expected: object, given: object) -> list[str]:
+    """Return text(x, digits) of both, with as many digits as it takes for them to differ."""
+    for digits in (4, 8, 12, 17):
+        both = [text(x, digits) for x in (expected, given)]
         if both[0] != both[1]:
             return both
-    return [show_outputs(x, outputs) for x in (expected, given)]  # they differ further on
+    return [text(x, 4) for x in (expected, given)]  # they differ further on
 
 
-def show(x: Any, digits: int = 4) -> str:
-    """Return x as text, to so many digits, whole numbers as they are; of a large array its first numbers."""
+def show(x: Any, digits: int = 4, most: int = SHOWN) -> str:
+    """Return x as text, to so many digits, whole numbers as they are; of a longer array than `most` its first."""
     if isinstance(x, type):
         return x.__name__
     if isinstance(x, bool | str | set | dict) or x is None:
@@ -99,14 +104,16 @@ def show(x: Any, digits: int = 4) -> str:
     if isinstance(x, int):
         return _represented(x)
     if hasattr(x, "_fields") and hasattr(x, "m"):  # a State
-        return f"State({', '.join(f'{name} = {show(value, digits)}' for name, value in x._asdict().items())})"
+        return (
+            f"State({', '.join(f'{name} = {show(value, digits, most)}' for name, value in x._asdict().items())})"
+        )
     try:
         if not isinstance(x, np.ndarray | np.generic | float | list) and not hasattr(x, "detach"):
             raise TypeError("no array")
         X = as_array(x)
     except (TypeError, ValueError):
         return _represented(x)
-    if X.size > SHOWN:
+    if X.size > most:
         return f"shape {X.shape}, {np.array2string(_plain(X.flat[:4]), precision=digits).rstrip(']')} ...]"
     X = _plain(X)
     if X.ndim == 0 and X.dtype.kind != "f":

@@ -24,6 +24,7 @@ import triton
 LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
 BORDER = 512  # elements
 UNTOUCHED = 1e38  # lies around an output
+NO_INDEX = -(2**30)  # lies around whole numbers
 UNWRITTEN = 0x7FC0DEAD  # the bits of a nan that no arithmetic makes: what lies in an output
 
 
@@ -31,8 +32,8 @@ def launched(answer: Callable, way: Callable[..., Finding | None] = lambda watch
     """Return answer as a function of arrays, Strideds, Outs and numbers that returns the filled outputs, Measured.
 
     One output is returned as it is, several as a tuple; without an Out, what the answer returns. float16 stays
-    float16, other numbers are float32. way: finds out more from the Watch and the arguments, a Finding or None.
-    Raises Finding if the launch wrote where it may not.
+    float16, whole numbers are int32, others float32. way: finds out more from the Watch and the arguments, a
+    Finding or None. Raises Finding if the launch wrote where it may not.
     """
 
     @wraps(answer)
@@ -116,11 +117,13 @@ class _Placed:
             return
         self.extent = extent(x)
         self.border = BORDER + self.extent
-        dtype = torch.float32
+        dtype, self.around = torch.float32, UNTOUCHED if self.is_output else torch.nan
         if not self.is_output and np.asarray(x).dtype == np.float16:
             dtype = torch.float16
-        size, around = self.extent + 2 * self.border, UNTOUCHED if self.is_output else torch.nan
-        self.memory = torch.full((size,), around, dtype=dtype, device=DEVICE)
+        elif not self.is_output and np.asarray(x).dtype.kind in "iu":
+            dtype, self.around = torch.int32, NO_INDEX
+        size = self.extent + 2 * self.border
+        self.memory = torch.full((size,), self.around, dtype=dtype, device=DEVICE)
         self.place = x.shape, strides_of(x), self.border
         self.tensor = self.memory.as_strided(*self.place)
         self.own = torch.zeros_like(self.memory, dtype=torch.bool)
@@ -142,7 +145,7 @@ class _Placed:
         """Raise Finding if something was written next to it."""
         if self.memory is None:
             return
-        touched = self.memory != UNTOUCHED if self.is_output else ~self.memory.isnan()
+        touched = ~self.memory.isnan() if np.isnan(self.around) else self.memory != self.around
         at = (touched & ~self.own).nonzero().flatten() - self.border
         if not len(at):
             return

@@ -47,6 +47,7 @@ RUNS = (
     Sizes(10, 11, 2, 2, 2, 0.7),
     Sizes(6, 8, 2, 2, 3, 0.5, ties=True),
     Sizes(3, 5, 2, 4, 7, 0.5),
+    Sizes(3, 4, 1, 1, 1, 0.5, causal=True),
     Sizes(3, 0, 2, 2, 2, 0.5),
 )
 

@@ -14,7 +14,7 @@ from flashlib import naive
 from flashlib.checks.engine import Known, Outcome, Program, Verdict, announce, diagnose, random_cases, written
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
 from flashlib.checks.engine.mistake_tables import Mistake
-from flashlib.checks.engine.values import same, show
+from flashlib.checks.engine.values import same, show, told_apart
 from flashlib.checks.harness import update
 from flashlib.checks.harness.loop_run import RUNS, Run, any_sizes
 from flashlib.learner.loop import STATE, Truth
@@ -119,15 +119,16 @@ class _Examined:
         return None
 
     def _wrong_step(self, k, name, r):
-        step = self.steps[k]
+        step, true = self.steps[k], self.true[k]
         tile = step.i, step.j
+        expected, given = told_apart(lambda state, digits: _row(state, r, digits), true, step)
         reason = self._reason(k, r) or self.run.ended or self.run.about_blocks() or self._about_tiles()
         said = self._said(reason or Finding("wrong_part", name=name))
         return self._wrong(
             replace(said, sentence=self.known.sentence("first_at", reason=said.sentence, tile=tile)),
             ("first wrong", f"step {k + 1}, tile {tile}, row {step.rows.start + r}: {name}"),
-            ("expected", _row(self.true[k], r)),
-            ("given", _row(step, r)),
+            ("expected", expected),
+            ("given", given),
             opens_at=k,
         )
 
@@ -236,7 +237,8 @@ class _Examined:
             return None
         apart = np.array([not same(*rows, 1e-9) for rows in zip(O, exact.O, strict=True)])
         row = int(np.flatnonzero(apart)[0])
-        rows = ("first wrong", f"O, row {row}"), ("expected", show(exact.O[row])), ("given", show(O[row]))
+        expected, given = told_apart(show, exact.O[row], O[row])
+        rows = ("first wrong", f"O, row {row}"), ("expected", expected), ("given", given)
         return self._wrong(self._reason_of_O(apart, exact), *rows)
 
     def _reason_of_O(self, apart, exact):
@@ -297,5 +299,5 @@ def _list(tiles):
     return ", ".join(map(str, tiles))
 
 
-def _row(state, r):
-    return "  ".join(f"{name} = {show(getattr(state, name)[r])}" for name in STATE)
+def _row(state, r, digits):
+    return "  ".join(f"{name} = {show(getattr(state, name)[r], digits)}" for name in STATE)

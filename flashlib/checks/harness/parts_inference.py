@@ -3,8 +3,6 @@
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable
 
-import torch
-
 from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.strided import Out
 import flashlib.kernels  # noqa: F401
@@ -24,7 +22,7 @@ def by_parts(answer: Callable) -> Callable:
         group = H_q // H_k
         sizes = N, H_k, group, parts, scale
         constants = {"D": d, "B_R": max(ROWS, triton.next_power_of_2(group)), "B_C": B_C}
-        answer[(parts, H_k, B)](Q, K, V, lengths.to(torch.int32), m, l, O_acc, *sizes, **constants)
+        answer[(parts, H_k, B)](Q, K, V, lengths, m, l, O_acc, *sizes, **constants)
 
     placed = launched(launch)
 
@@ -44,8 +42,7 @@ def into_pages(answer: Callable) -> Callable:
     def launch(new, before, table, lengths, pool):
         pool.copy_(before)
         (T, d), page = new.shape, pool.shape[1]
-        whole = (X.to(torch.int32) for X in (table, lengths))
-        answer[(T,)](new, pool, *whole, table.shape[1], page, d, D=triton.next_power_of_2(d))
+        answer[(T,)](new, pool, table, lengths, table.shape[1], page, d, D=triton.next_power_of_2(d))
 
     placed = launched(launch)
 

@@ -28,19 +28,25 @@ SHOWN = 12  # actions of a schedule, its last
 SLOW = 1.1  # times as long as the solution takes by the speeds of the units
 
 
+def _as_it_is(program: Program, found: Finding) -> Finding:  # noqa: ARG001
+    return found
+
+
 class Task(NamedTuple):
     """What the roles of an answer are for.
 
     program: takes the answer and the arguments of a case, plain values, and returns the Program with its roles.
     names: of the arguments. drawn: the least of each, and what is above the largest, where they are drawn. work:
     takes the fixed Program and the arguments, and raises Finding unless all is done that must be; None: the other
-    roles see to it. Its functions are a module's own, so that a Verdict can take them to another process.
+    roles see to it. cause: takes the fixed Program and the Finding of a schedule, and returns that of what led to
+    it. Its functions are a module's own, so that a Verdict can take them to another process.
     """
 
     program: Callable[..., Program]
     names: tuple
     drawn: tuple
     work: Callable[..., None] | None = None
+    cause: Callable[[Program, Finding], Finding] = _as_it_is
 
     def model(self, answer: Callable) -> Callable[..., str]:
         """Return the function of a case's arguments that gives the commands of an answer's program, as text."""
@@ -156,7 +162,7 @@ def _fault(program, arguments, task, solution):
     """Return what is wrong with a program, a Finding or None, and the schedule that shows it, if it takes one."""
     report = check(program, **SEARCH)
     if report.fault:
-        return _finding(report.fault), report.actions
+        return task.cause(program, _finding(report.fault)), report.actions
     try:
         if task.work:
             task.work(program, *arguments)

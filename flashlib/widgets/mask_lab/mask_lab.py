@@ -110,7 +110,7 @@ class MaskLab(Lab):
             result["lengths"] = choices.pack(choices.read_lengths(setting["lengths"]), setting["N_k"])
             result["words"].append(words.documents(result["lengths"], setting["N_k"]))
         if result["changes_scores"]:
-            result["words"].append("It changes scores too, which hides none and is not counted.")
+            result["words"].append("It changes scores too: that hides none of them, and is not counted.")
         rows = words.rows(result, *(setting[name] for name in ("N_q", "N_k", "B_r", "B_c")))
         return result | {"rows": rows}
 

@@ -111,6 +111,14 @@ def test_whatever_it_returns_or_raises_is_told(answer, sentence):
     assert verdict.sentence.startswith(sentence)
 
 
+def test_what_is_no_number_must_be_explained_in_every_case():
+    """A guard may hide the nan of a mistake where an answer is right, but a wrong set is not mended by one."""
+    known = Known("sum", Program("def my_sum(x):\n    X = 1 * x\n    return set(X)", {}))
+    cases = [Case("two", (x[:2],), {1.0, 2.0}), Case("three", (x,), {1.0, 2.0, 4.0})]
+    answer = lambda x: set(x) if len(x) < 3 else {1.0, 8.0, 64.0}  # noqa: E731
+    assert examine(answer, cases, known).mistake == "value"  # and not "cubed", which is wrong for two
+
+
 def test_not_solved_yet():
     def stub(x):
         raise NotImplementedError

@@ -90,6 +90,36 @@ def test_a_cached_function_is_sent():
     assert process.call(f, limit=LIMIT)[0] == 7
 
 
+STYLES = {
+    "singledispatch": "@functools.singledispatch\ndef f(x): pass\n"
+    "@f.register\ndef _(x: int): return 7 if x < 1 else f(x - 1)",
+    "a dispatched helper": "@functools.singledispatch\ndef g(x): pass\n"
+    "@g.register(int)\ndef h(x): return 7\ndef f(x): return g(x)",
+    "singledispatchmethod": "class A:\n    @functools.singledispatchmethod\n    def g(self, x): pass\n"
+    "    @g.register\n    def _(self, x: int): return 7\ndef f(x): return A().g(x)",
+    "cache": "@functools.cache\ndef g(x): return 7 if x < 1 else g(x - 1)\ndef f(x): return g(x)",
+    "cached_property": "class A:\n    @functools.cached_property\n"
+    "    def v(self): return 7\ndef f(x): return A().v",
+    "partial": "def g(a, x): return a\nf = functools.partial(g, 7)",
+    "wraps": "def deco(h):\n    @functools.wraps(h)\n    def run(*a): return h(*a)\n    return run\n"
+    "@deco\ndef f(x): return 7",
+    "a callable object": "class A:\n    def __call__(self, x): return 7\nf = A()",
+    "a method": "class A:\n    def g(self, x): return 7\nf = A().g",
+    "lambda": "f = lambda x: 7",
+    "dataclass": "@dataclasses.dataclass(slots=True)\nclass A:\n    v: int = 7\ndef f(x): return A().v",
+    "match and walrus": "def f(x):\n    match x:\n        case int() if (n := 7): return n",
+    "errstate": "@np.errstate(all='ignore')\ndef f(x): return 7",
+    "display": "def f(x):\n    display(x, display_id=True)\n    return 7",
+    "get_ipython": "def f(x):\n    get_ipython().run_line_magic('timeit', 'x')\n    return 7",
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_function_of_any_style_is_sent(style):
+    f = learner(f"import dataclasses, functools\n{STYLES[style]}")
+    assert process.call(f, 2, limit=LIMIT)[0] == 7
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals that kill")
 @pytest.mark.parametrize(
     "number, said",

@@ -35,9 +35,9 @@ each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
         ),
         (torch.ones(8, 8, dtype=torch.bool), TypeError, r"mask is of type Tensor; .* blocks\(table, B_r, B_c\)"),
         (True, TypeError, "mask is of type bool"),
-        (masks.alibi([1.0, 2.0, 3.0]), ValueError, "tells 3 heads apart, and Q has 2; they must be equal"),
+        (masks.alibi([1.0, 2.0, 3.0]), ValueError, "is made for 3 heads, and Q has 2; they must be equal"),
         (masks.documents([0] * 7), ValueError, r"ids has shape \(7,\), and there are 8 keys: pass an id for each"),
-        (masks.documents([[0] * 8] * 3), ValueError, "tells 3 sequences apart, and Q has 2"),
+        (masks.documents([[0] * 8] * 3), ValueError, "is made for 3 sequences, and Q has 2"),
         (
             masks.blocks(np.ones((2, 4), bool), 4, 4),
             ValueError,

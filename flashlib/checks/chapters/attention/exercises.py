@@ -23,7 +23,9 @@ def longest(answer: Callable, known: Known) -> Verdict:
         _fits("some bytes more", 2400 + 3 * 24, 3, 4),
         _fits("one head", 1000, 1, 2),
         _fits("a capacity too small for one token", 10, 8, 4),
+        _fits("no capacity", 0, 1, 1),
         _fits("a GPU of 80 GB, 32 heads in fp16", 80 * 10**9, 32, 2),
+        _fits("2 TB less a byte", 2 * 10**12 - 1, 1, 1),
         _fits("a GPU of 24 GB, 12 heads in fp32", 24 * 10**9, 12, 4),
     ]
     return examine(noted(answer, _is_whole), fixed + random_cases.cases(_any_fit, 4), known)
@@ -89,6 +91,8 @@ def causal_attention(answer: Callable, known: Known) -> Verdict:
         _random(rng, "scores of hundreds", 5, 7, 4, times=1000),
         _random(rng, "scores of thousands", 4, 4, 3, times=10000),
         _attention("scores that are all equal", np.zeros((3, 2)), K[:3], V[:3]),
+        _attention("scores near -20000", np.full((3, 2), 14142.0), K[:3] + np.arange(3)[:, None] / 1e5, V[:3]),
+        _random(rng, "one column", 3, 4, 1),
         _attention("rows whose scores lie far apart", np.array([[0.0, 0], [800, 0], [1600, 0]]), K, V),
     ]
     some_see_none = [

@@ -148,6 +148,7 @@ def recompute_P(answer: Callable, known: Known) -> Verdict:
     large = [
         _tile(rng, "scores near 900", 3, 5, 3, 2, 900),
         _tile(rng, "scores near -900", 3, 5, 3, 2, -900),
+        _tile(rng, "scores near -20000", 3, 5, 3, 2, -20000),
     ]
     unseen = [
         _tile(rng, "2 rows, of which one sees no key", 2, 3, 2, 2, hidden=1),

@@ -27,9 +27,13 @@ def in_blocks(answer: Callable, names: dict[int, str], at: int, limit: int) -> C
         placed = [MeteredArray(x) if n in names and len(x) >= MANY else x for n, x in enumerate(arguments)]
         result, found = lean(answer, limit)(*placed)
         for n, name in names.items():
-            most, rows = placed[n].loads.most if placed[n] is not arguments[n] else 0, arguments[n]
-            if most > arguments[at] * rows.shape[1] and not (found and most == rows.size):
+            if placed[n] is arguments[n]:
+                continue
+            loads, size, block = placed[n].loads, arguments[n].size, arguments[at] * arguments[n].shape[1]
+            if loads.most > block and not (found and loads.most == size):
                 found = Finding("loaded_at_once", name=name)
+            elif loads.most <= block and loads.held > max(4 * block, size // 2):
+                found = Finding("all_kept", name=name)
         return Measured(result, found)
 
     return run
@@ -135,7 +139,7 @@ def _any_column_block(rng):
 def row_blocks(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 1 1 1 1, 1 2 2 1 1, 0 3 3 1 1, 1 4 4 2 2, 1 7 7 2 2, 1 8 8 4 2, 1 6 6 2 3, 0 2 5 1 2, 1 2 5 1 2,
-        2 5 12 2 5, 0 5 2 2 1, 1 12 5 5 2, 3 40 64 8 16, 7 100 90 16 12, 1 2 4 3 2, 0 0 4 2 2
+        2 5 12 2 5, 0 5 2 2 1, 1 12 5 5 2, 3 40 64 8 16, 7 100 90 16 12, 0 20001 2 20000 1, 1 2 4 3 2, 0 0 4 2 2
     """
 
     def right(j, N_q, N_k, B_r, B_c):
@@ -146,11 +150,14 @@ def row_blocks(answer: Callable, known: Known) -> Verdict:
         N_q, N_k, B_r, B_c = rng.integers(1, (60, 60, 20, 20))
         return rng.integers(0, -(-N_k // B_c)), N_q, N_k, B_r, B_c
 
-    return examine(_numbers(answer), sizes.cases(right, fixed, draw, count=8), known)
+    return examine(_numbers(answer, right), sizes.cases(right, fixed, draw, count=8), known)
 
 
-def _numbers(answer):
-    """Return answer with what it returns made a sorted list of int; raises Finding if it holds others."""
+def _numbers(answer, right):
+    """Return answer with what it returns made a sorted list of int; raises Finding if it holds others.
+
+    right: what is expected; floats are found if they are right.
+    """
 
     @wraps(answer)
     def run(*sizes):
@@ -160,7 +167,10 @@ def _numbers(answer):
         try:
             numbers = list(found)
             if all(i == int(i) for i in numbers):
-                return sorted(map(int, numbers))
+                floats = any(isinstance(i, float | np.floating) for i in numbers) and sorted(numbers) == right(
+                    *sizes
+                )
+                return Measured(sorted(map(int, numbers)), Finding("float") if floats else None)
         except (TypeError, ValueError):
             pass
         raise Finding("no_list", given=describe_value(found))

@@ -1,11 +1,13 @@
 """The exercises of chapter 15 on sizes: the bytes of a cache, and the parts in which keys are split and joined."""
 
+import contextlib
 from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Known, Measured, Verdict, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
+from flashlib.checks.engine.values import as_array, same
 from flashlib.checks.harness import sizes, update
 from flashlib.softmax import summarise_rows
 
@@ -18,7 +20,7 @@ INF = np.inf
 @exercise(title="Room for tokens", minutes=5, difficulty="easy")
 def cache_tokens(answer: Callable, known: Known) -> Verdict:
     fixed = """
-        1 1 1 1 2, 1 1 1 1 7, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,
+        1 1 1 1 2, 1 1 1 1 7, 1 1 1 1 0, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,
         80 8 128 1 30000000000, 24 1 576 2 1234567890
     """
 
@@ -42,7 +44,8 @@ def split_keys(answer: Callable, known: Known) -> Verdict:
     fixed = [
         ([4], 4, 1), ([8], 4, 2), ([16], 4, 2), ([6], 4, 2), ([20], 4, 2), ([28], 4, 3), ([8, 8], 4, 2),
         ([8, 8], 4, 4), ([4, 12], 4, 4), ([5, 9, 40], 4, 5), ([3, 100, 2, 7], 4, 8), ([90, 1, 1], 1, 7),
-        ([8], 4, 5), ([1, 1, 1], 4, 2), ([9, 9, 1, 1], 4, 3), ([41], 1, 6),
+        ([8], 4, 5), ([1, 1, 1], 4, 2), ([9, 9, 1, 1], 4, 3), ([41], 1, 6), ([20001], 20000, 2),
+        ([122], 1, 14),  # where 122 / 14 * 7 is a little less than 61
     ]  # fmt: skip
     empty = [([0, 8], 4, 2), ([5, 0, 20], 4, 3), ([0], 4, 2), ([0, 0, 0], 4, 5), ([12, 0], 4, 1)]
     plain = [_split(*sizes) for sizes in fixed] + random_cases.cases(_any_split, 4)
@@ -71,7 +74,11 @@ def _of_a_copy(answer):
 
     @wraps(answer)
     def run(lengths, B_c, parts):
-        return Measured(answer(list(lengths), B_c, parts), None)
+        rows = answer(list(lengths), B_c, parts)
+        with contextlib.suppress(TypeError, ValueError):  # no rows of three numbers
+            if same(rows, _split(lengths, B_c, parts).expected, 0) and as_array(rows).dtype.kind == "f":
+                return Measured(rows, Finding("float"))
+        return Measured(rows, None)
 
     return run
 
@@ -95,6 +102,9 @@ def merge_parts(answer: Callable, known: Known) -> Verdict:
     large = [
         _in_parts(rng, "scores near 1000", [2, 3, 1], at=1000.0),
         _in_parts(rng, "scores near -1000", [2, 3, 1], at=-1000.0),
+        _in_parts(rng, "scores near -20000", [2, 3, 1], at=-20000.0),
+        _in_parts(rng, "a part whose values are 0", [2, 3, 1], v=[1, 0, 1]),
+        _in_parts(rng, "values that are all 0", [2, 1], v=0),
         _in_parts(rng, "scores that differ by 2000", [2, 1, 2], at=[-1000, 1000, 0]),
         _in_parts(rng, "scores that differ by 2000, the largest first", [2, 1, 2], at=[1000, -1000, 0]),
     ]
@@ -110,14 +120,19 @@ def merge_parts(answer: Callable, known: Known) -> Verdict:
     return examine(answer, [plain, large, empty, nothing], known, outputs=("O", "lse"))
 
 
-def _in_parts(rng, words, counts, *, at=0.0, d=2, tied=False):
-    """Return the Case of parts of so many keys; at: added to their scores. The right result takes all at once."""
+def _in_parts(rng, words, counts, *, at=0.0, d=2, tied=False, v=1):
+    """Return the Case of parts of so many keys; the right result takes all at once.
+
+    at: added to their scores. v: their values are multiplied by it.
+    """
     scores = [
         rng.normal(size=n).round(2) + x for n, x in zip(counts, np.broadcast_to(at, len(counts)), strict=True)
     ]
     if tied:
         scores = [np.append(x[1:], 3.0) for x in scores]
-    values = [rng.normal(size=(n, d)).round(2) for n in counts]
+    values = [
+        rng.normal(size=(n, d)).round(2) * x for n, x in zip(counts, np.broadcast_to(v, len(counts)), strict=True)
+    ]
     states = [summarise_rows(x, V) for x, V in zip(scores, values, strict=True)]
     O, lse = update.finished(summarise_rows(np.concatenate(scores)[None], np.concatenate(values)))
     return Case(words, tuple(map(np.array, zip(*states, strict=True))), (O[0], float(lse[0])))

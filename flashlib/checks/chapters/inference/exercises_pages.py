@@ -44,6 +44,8 @@ FIXED = """
     4 4: a+6 a>b a- b- c+4 d+4 e+4 f+4
 """
 
+BESIDE = "4 4: a+3 b+6 a>c c+2 b- a+1"  # what an allocator does while there is another
+
 
 @exercise(title="An allocator of pages", minutes=30, difficulty="hard", limit=6.0)
 def pages(answer: Callable, known: Known) -> Verdict:
@@ -59,13 +61,35 @@ def pages(answer: Callable, known: Known) -> Verdict:
             return Verdict("", Outcome.NOT_SOLVED, "")
         operations = _fewest(answer, n_pages, page, operations, _kind(found))
         found = _played(answer, n_pages, page, operations)
+        if found is None:  # alone, an allocator goes wrong no more
+            return known.wrong("shared_state")
         return known.verdict(cause(found), ("operations", _shown(n_pages, page, operations)))
+    if _share(answer):
+        return known.wrong("shared_state")
     return Verdict("", Outcome.RIGHT, f"in all {len(cases)} sequences of operations")
 
 
 def _played(answer, n_pages, page, operations):
     """Return None, or the Finding in which the operations end."""
     return attempt(out_of_reach(lambda: play(answer, n_pages, page, operations)))
+
+
+def _share(answer):
+    """Return whether an allocator goes wrong, though alone it is right, while there is another beside it."""
+    n_pages, page, operations = _script(BESIDE).arguments
+
+    def both():
+        other = answer(n_pages, page)
+        sequence = other.start()
+        other.append(sequence, 5)
+        before = list(other.table(sequence))
+        play(answer, n_pages, page, operations)
+        if list(other.table(sequence)) != before:
+            raise ValueError("its table has changed")
+        other.append(sequence, 1)
+        other.free(sequence)
+
+    return attempt(out_of_reach(both)) is not None
 
 
 def _kind(found):

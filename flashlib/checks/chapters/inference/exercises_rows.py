@@ -20,6 +20,7 @@ def gather_pages(answer: Callable, known: Known) -> Verdict:
         _gathered(rng, "pages in any order", 7, 3, 2, [5, 0, 3, 1], 10),
         _gathered(rng, "as many rows in a page as columns", 6, 4, 4, [4, 2, 5], 11),
         _gathered(rng, "a first page that is not full", 6, 5, 2, [3], 2),
+        _gathered(rng, "pages of one row and one column", 5, 1, 1, [3, 0, 4, 1], 3),
         _gathered(rng, "a table with more places than pages", 6, 3, 2, [4, 1, 0, 0], 5),
         *random_cases.cases(_any_gathered),
     ]
@@ -38,7 +39,7 @@ def _gathered(rng, words, n_pages, page, d, table, N):
 
 
 def _any_gathered(rng):
-    n_pages, page, d = map(int, rng.integers((4, 2, 1), (12, 6, 6)))
+    n_pages, page, d = map(int, rng.integers((4, 1, 1), (12, 6, 6)))
     table = rng.permutation(n_pages)[: rng.integers(2, n_pages)]
     N = int(rng.integers(1, len(table) * page + 1))
     return _gathered(rng, f"{N} tokens in pages of {page}", n_pages, page, d, table, N)
@@ -59,6 +60,7 @@ def quantise(answer: Callable, known: Known) -> Verdict:
         _quantised("halves: 0.5, 1.5, 2.5 and their negatives", [[127.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5]]),
         _quantised("a row of one large number", [[0.1, 0.2, -1000.0], [0.1, 0.2, -0.3]]),
         _quantised("very small numbers", rng.normal(size=(2, 3)) * 1e-12),
+        _quantised("one column", [[-3.0], [0.5]]),
         *random_cases.cases(_any_quantised),
         _quantised("rows in fp32", rng.normal(size=(3, 5)).astype(np.float32)),
     ]
@@ -80,6 +82,6 @@ def _quantised(words, X):
 
 
 def _any_quantised(rng):
-    N, d = map(int, rng.integers((1, 2), (6, 9)))
+    N, d = map(int, rng.integers((1, 1), (6, 9)))
     X = rng.normal(size=(N, d)) * 10.0 ** rng.integers(-3, 4, (N, 1))
     return _quantised(f"{N} rows of {d}", X)

@@ -31,11 +31,17 @@ def normalised(answer: Callable, known: Known) -> Verdict:
         ("no keys", []),
     )
     cases = [_normalised(rng, words, np.array(x)) for words, x in rows]
-    return examine(read_once(answer, {0: "x", 1: "V"}), cases + random_cases.cases(_any_normalised), known)
+    cases += [_normalised(rng, "values that begin with 0", np.array([1.0, 2.0, 1.5, 0.5]), zeros=2)]
+    low = np.array([-2e12, -2e12, 1 - 2e12])
+    cases += [_normalised(rng, "scores near -2e12", low)._replace(tolerance=1e-3)]  # an lse has so few digits
+    cases += [_normalised(rng, "one column", np.array([1.0, -INF, 2.0]), d=1)]
+    read = read_once(answer, {0: "x", 1: "V"}, at_most=lambda x, V: len(x))
+    return examine(read, cases + random_cases.cases(_any_normalised), known)
 
 
-def _normalised(rng, words, x, d=2):
+def _normalised(rng, words, x, d=2, zeros=0):
     V = rng.normal(size=(len(x), d)).round(1)
+    V[:zeros] = 0
     outputs = [_attention(x[: j + 1], V[: j + 1]) for j in range(len(x))]
     return Case(words, (x, V), np.array(outputs).reshape(len(x), d))
 
@@ -67,17 +73,21 @@ def block_step(answer: Callable, known: Known) -> Verdict:
         _block(rng, "scores that rise by 1000", 2, 3, 2, 3, (-1000, 1000)),
         _block(rng, "scores that fall by 1000", 2, 3, 2, 3, (1000, -1000)),
         _block(rng, "equal keys, scores of -1e6", 2, 3, 2, 0, (0, -2e6), 0.5, alike=True),
+        _block(rng, "equal keys, scores of -1e12", 2, 3, 2, 0, (0, -2e12), 0.5, alike=True),
+        _block(rng, "2 keys after others whose values are 0", 2, 2, 2, 2, v=0),
     ]
     cases = fixed + random_cases.cases(_any_block)
     return examine(update.uses_scale(answer, known), cases, known, outputs=State._fields)
 
 
-def _block(rng, words, B_r, B_c, d, n_before, sizes=None, scale=0.3, alike=False):
+def _block(rng, words, B_r, B_c, d, n_before, sizes=None, scale=0.3, alike=False, v=1):
     """Return the Case of a block of B_c keys after others.
 
     sizes: of the scores of those before and of its own. alike: whether keys, and queries, are all the same.
+    v: by which the values before it are multiplied.
     """
     Q_i, K, V = (rng.normal(size=(n, d)).round(1) for n in (B_r, n_before + B_c, n_before + B_c))
+    V[:n_before] *= v
     if alike:
         Q_i[:], K[:] = 1, 0
     if sizes:
@@ -113,18 +123,22 @@ def one_row(answer: Callable, known: Known) -> Verdict:
         _row(rng, "scores that rise by 1800 in a block", 3, 3, np.linspace(-900, 900, 3)),
         _row(rng, "scores that fall by 1800 in a block", 3, 3, np.linspace(900, -900, 3)),
         _row(rng, "equal keys, scores of -3e6", 5, 3, scale=0.5, alike=-2e6),
+        _row(rng, "values that begin with 0", 5, 2, v=[[0], [0], [0], [1], [1]]),
+        _row(rng, "one column, one key", 1, 2, d=1),
+        _row(rng, "five columns", 4, 3, d=5),
         _row(rng, "many keys", MANY, 30),
     ]
     return examine(_metered(answer, known), fixed + random_cases.cases(_any_row), known)
 
 
-def _row(rng, words, N_k, B_c, offsets=0, scale=0.3, alike=None):
+def _row(rng, words, N_k, B_c, offsets=0, scale=0.3, alike=None, v=1, d=3):
     """Return the Case of a query and N_k keys in blocks of B_c.
 
     offsets: what is added to the scores. alike: the number that all keys are made of, if they are the same.
+    v: by which values are multiplied.
     """
-    q, K, V = (rng.normal(size=size).round(1) for size in (3, (N_k, 3), (N_k, 3)))
-    q[2], K[:, 2] = 1, np.divide(offsets, scale)
+    q, K, V = (rng.normal(size=size).round(1) for size in (d, (N_k, d), (N_k, d)))
+    q[-1], K[:, -1], V = 1, np.divide(offsets, scale), V * v
     if alike:
         q[:], K[:] = 1, alike
     return Case(words, (q, K, V, B_c, scale), _attention(K @ q * scale, V))
@@ -167,6 +181,7 @@ def alpha(answer: Callable, known: Known) -> Verdict:
         ("a row that still has seen nothing", [-INF, 1.0], [-INF, 1.5]),
         ("four rows", [-INF, 1.0, -INF, -5.0], [-INF, 3.0, 3.0, -5.0]),
         ("large numbers", [-2000.0, 1000.0, -INF], [2000.0, 1000.0, -INF]),
+        ("numbers near -2e12", [-2e12, -2e12], [-2e12, 1 - 2e12]),
         ("no rows", [], []),
     )
     cases = []

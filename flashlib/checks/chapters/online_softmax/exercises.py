@@ -25,10 +25,13 @@ def online_step(answer: Callable, known: Known) -> Verdict:
         _step("a second score above the maximum", [0.0, 1.0], 3.0),
         _step("a score equal to the maximum after three", [1.0, 2.0, 2.0], 2.0),
         _step("a first score of -20000", [], -20000.0),
+        _step("a first score of -2e12", [], -2e12),
+        _step("a second score of -2e12", [-2e12], -2e12)._replace(tolerance=1e-3),  # of an lse too
         _step("scores near 1000", [1000.0, 999.0], 1001.0),
         _step("scores near -1000", [-1000.0], -999.0),
         _step("a score far above the maximum", [-20000.0], 20000.0),
         _step("a score far below the maximum", [20000.0], -20000.0),
+        _step("a score 18 below the maximum", [1.0], -17.0),
     ]
     masked = [
         _step("a masked score", [2.0, 1.0], -INF),
@@ -63,7 +66,7 @@ def stream_lse(answer: Callable, known: Known) -> Verdict:
         ("scores near 1000", [1000.0, 1001.0]),
         ("scores far below 0", [-1000.0, -1001.0]),
         ("scores near -20000", [-20000.0, -20001.0]),
-        ("one score of -1e12", [-1e12]),
+        ("one score of -2e12", [-2e12]),
         ("scores that rise by 1000", [-1000.0, 0.0, 1000.0, 1000.5]),
         ("scores that fall by 1000", [1000.5, 1000.0, 0.0, -1000.0]),
     )
@@ -158,7 +161,8 @@ def weighted_mean(answer: Callable, known: Known) -> Verdict:
         ("scores near 1000", [1000.0, 1001.0, 999.0], v[:3]),
         ("scores near -1000", [-1000.0, -1001.0], v[:2]),
         ("scores near -20000", [-20000.0, -20001.0], v[:2]),
-        ("one score of -1e12", [-1e12], v[:1]),
+        ("one score of -2e12", [-2e12], v[:1]),
+        ("values that begin with 0", [1.0, 2.0, 0.5], [0.0, 0.0, 3.0]),
         ("scores that rise by 1000", [-1000.0, 0.0, 1000.0, 1000.5], v),
         ("scores that fall by 1000", [1000.5, 1000.0, 0.0, -1000.0], v),
     )

@@ -22,6 +22,7 @@ from flashlib.softmax import merge as true_merge
 
 INF = np.inf
 CLOSE = 1e-10  # relative error: less than of a 1e-9 that is added to a sum
+COARSE = 1e-3  # of scores near -2e12, whose lse has so few digits
 FOUR = np.log([1.0, 2.0, 1.0, 4.0])
 
 
@@ -40,6 +41,9 @@ def merge(answer: Callable, known: Known) -> Verdict:
         _merged("scores near 1000", *_cut(FOUR + 1000, V, 1)),
         _merged("two equal maxima near 1000", *_cut(equal + 1000, V, 2)),
         _merged("scores near -1000", *_cut(FOUR - 1000, V, 1)),
+        _merged("scores near -2e12", *_cut(FOUR - 2e12, V, 2))._replace(tolerance=COARSE),
+        _merged("values that are 0 in a", *_cut(FOUR, V * [[0], [0], [1], [1]], 2)),
+        _merged("values that are 0 in b", *_cut(FOUR, V * [[1], [1], [0], [0]], 2)),
         _merged("a b that counts for nearly nothing", *_cut(far, V[:2], 1)),
         _merged("an a that counts for nearly nothing", *_cut(far[::-1].copy(), V[:2], 1)),
         _merged("two rows of two values", *_rows(rng, 2, 2)),
@@ -139,6 +143,8 @@ def merge_outputs(answer: Callable, known: Known) -> Verdict:
         _outputs("scores near 1000", FOUR + 1000, V, [1]),
         _outputs("scores near -1000", FOUR - 1000, V, [3]),
         _outputs("scores near -20000", FOUR - 20000, V, [3]),
+        _outputs("values that are 0 in one part", FOUR, V * [[1], [1], [0], [0]], [2]),
+        _outputs("values that are all 0", FOUR, 0 * V, [2]),
         _outputs("scores that rise by 1000", 1000.0 * np.arange(-2, 3), W, [1, 2, 3, 4]),
         _outputs("scores that fall by 1000", -1000.0 * np.arange(-2, 3), W, [1, 2, 3, 4]),
         _outputs("a part that is fully masked", np.array([0.0, 1.0, -INF, -INF, 2.0]), W, [2, 4]),

@@ -53,7 +53,8 @@ def best_tile(answer: Callable, known: Known) -> Verdict:
     )
     smallest = [_tile(2048, d, cost.sram_bytes(16, 16, d, "float16"), "float16") for d in (2, 64)]
     stages = [[_tile(*size) for size in fixed] + filled + random_cases.cases(_any_tile), smallest]
-    return examine(answer, stages, known, outputs=("B_r", "B_c"))
+    right = {case.arguments: case.expected for stage in stages for case in stage}
+    return examine(sizes.whole(answer, lambda *size: right[size]), stages, known, outputs=("B_r", "B_c"))
 
 
 def _tile(N, d, capacity, dtype):
@@ -78,7 +79,7 @@ def _any_tile(rng):
 def skipped_tiles(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1, 2 2 1 1, 4 4 2 2, 6 6 3 2, 5 5 2 2, 2 5 1 2, 5 2 2 1, 5 12 2 5, 12 5 5 2, 3 9 3 3, 3 4 8 2,
-        9 4 2 16, 1200 1000 300 500
+        9 4 2 16, 20001 2 20000 1, 2 20001 1 20000, 1200 1000 300 500
     """
     return examine(_a_set(answer), [*map(_skipped, sizes.rows(fixed)), *random_cases.cases(_any_tiles)], known)
 
@@ -106,10 +107,15 @@ def _a_set(answer):
         if tiles is None:
             return None
         try:
-            found = {(int(i), int(j)) for i, j in (None if isinstance(tiles, np.ndarray) else tiles)}
-        except (TypeError, ValueError):
+            found = {(i, j) for i, j in (None if isinstance(tiles, np.ndarray) else tiles)}
+            wrong = next((tile for tile in found if tile != tuple(map(int, tile))), None)
+        except (TypeError, ValueError, OverflowError):
             raise Finding("no_set", given=describe_value(tiles)) from None
-        return Measured(found, Finding("single_scores") if most > enough else None)
+        if wrong:
+            raise Finding("no_tile", i=wrong[0], j=wrong[1])
+        floats = any(isinstance(i, float | np.floating) for tile in found for i in tile)
+        problem = Finding("float") if floats and found == _skipped(size).expected else None
+        return Measured(found, Finding("single_scores") if most > enough else problem)
 
     return run
 
@@ -130,14 +136,20 @@ def last_tile(answer: Callable, known: Known) -> Verdict:
         _padded(rng, "4 keys of 4", 3, 4, 3, 4, 4, 0.0),
         _padded(rng, "2 keys of 5 and none before", 3, 5, 2, 2, 0, 7.0),
         _padded(rng, "2 keys of 3, scores of -1e6", 2, 3, 1, 2, 2, 0.0, 0.5, -2e6),
+        _padded(rng, "2 keys of 3, scores of -2e12", 2, 3, 1, 2, 2, 0.0, 0.5, -4e12),
+        _padded(rng, "2 keys of 4 after others whose values are 0", 2, 4, 3, 2, 3, 0.0, v=0),
     ]
     answer, cases = update.uses_scale(_loaded_whole(answer), known), fixed + random_cases.cases(_any_padded)
     return examine(answer, cases, known, outputs=State._fields)
 
 
-def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, key=None):
-    """Return the Case of a tile of which n keys are real; key: what all are, if Q_i is 1."""
+def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, key=None, v=1):
+    """Return the Case of a tile of which n keys are real.
+
+    key: what all are, if Q_i is 1. v: by which the values before it are multiplied.
+    """
     Q_i, K, V = (rng.normal(size=(size, d)).round(1) for size in (B_r, n_before + n, n_before + n))
+    V[:n_before] *= v
     if key:
         Q_i[:], K[:] = 1, key
     S = Q_i @ K.T * scale
@@ -154,15 +166,55 @@ def _any_padded(rng):
     return _padded(rng, words, B_r, B_c, d, n, n_before, padding, rng.integers(1, 20) / 10)
 
 
+class _Tile(np.ndarray):
+    """A tile that was loaded, which notes in `parts` when a part of it is taken, as rows or of its transpose."""
+
+    parts: list | None = None
+
+    def __array_finalize__(self, other):
+        self.parts = getattr(other, "parts", None)
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        if self.parts is not None and part.ndim == 2 and part.size < self.size:
+            self.parts.append(part.shape)
+        return part
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        plain = [x.view(np.ndarray) if isinstance(x, _Tile) else x for x in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+
+class _SlowTile(MeteredArray):
+    """A tile in slow memory, which is loaded as a _Tile. parts: of what is loaded, the shapes that are taken."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.parts = []
+
+    def __getitem__(self, key):
+        tile = super().__getitem__(key)
+        if tile.shape != self.shape:
+            return tile
+        tile = tile.view(_Tile)
+        tile.parts = self.parts
+        return tile
+
+
 def _loaded_whole(answer):
-    """Return answer with K_j and V_j in slow memory; a part that is never loaded is found."""
+    """Return answer with K_j and V_j in slow memory; a part that is never loaded, or taken alone, is found."""
 
     @wraps(answer)
-    def run(Q_i, K_j, V_j, *arguments):
-        tiles = {"K_j": MeteredArray(K_j), "V_j": MeteredArray(V_j)}
-        after = answer(Q_i, *tiles.values(), *arguments)
-        part = next((name for name, X in tiles.items() if (X.reads == 0).any()), None)
-        return Measured(after, Finding("part_loaded", name=part) if part else None)
+    def run(Q_i, K_j, V_j, n, *arguments):
+        tiles = {"K_j": _SlowTile(K_j), "V_j": _SlowTile(V_j)}
+        after = answer(Q_i, *tiles.values(), n, *arguments)
+        d = K_j.shape[1]
+        for name, X in tiles.items():
+            if (X.reads == 0).any():
+                return Measured(after, Finding("part_loaded", name=name))
+            if (n, d) in X.parts or (d, n) in X.parts:
+                return Measured(after, Finding("part_taken", name=name))
+        return Measured(after, None)
 
     return run
 
@@ -176,17 +228,19 @@ def finish(answer: Callable, known: Known) -> Verdict:
         ("a row that has seen nothing", [0.5, -INF], [1.5, 0.0]),
         ("rows that have all seen nothing", [-INF, -INF], [0.0, 0.0]),
         ("large and small maxima", [1000.0, -1000.0, -INF], [2.0, 1.0, 0.0]),
+        ("a maximum of -2e12", [-2e12], [1.5]),
         ("no rows", [], []),
     )
     cases = [_finished(rng, words, np.array(m), np.array(l)) for words, m, l in rows]
+    cases += [_finished(rng, "rows whose values are all 0", np.array([0.5, -2.0]), np.array([1.5, 3.0]), size=0)]
     return examine(_with_addend(answer), cases + random_cases.cases(_any_rows), known, outputs=("O", "lse"))
 
 
 EXACT = 2e-15  # relative: a few roundings
 
 
-def _finished(rng, words, m, l, d=2):
-    O_acc = rng.normal(size=(len(m), d)).round(1) * (l > 0)[:, None]
+def _finished(rng, words, m, l, d=2, size=1):
+    O_acc = rng.normal(size=(len(m), d)).round(1) * (l > 0)[:, None] * size
     return Case(words, (m, l, O_acc), _of_rows(m, l, O_acc), EXACT)
 
 

@@ -58,7 +58,7 @@ def window_bounds(answer: Callable, known: Known) -> Verdict:
         1 16 16 4 4 0 4, 1 16 16 4 4 4 7, 1 16 16 4 4 4 6, 0 4 10 2 3 3 1, 1 4 10 2 3 3 1, 0 3 11 2 4 5 2,
         1 5 17 4 3 6 2, 0 8 3 4 2 2 1, 1 8 3 4 2 2 1, 0 9 3 2 2 1 0, 0 9 3 2 2 1 5, 3 9 3 2 2 1 5,
         5 24 24 4 2 9 3, 2 24 24 4 8 9 3, 4 40 56 8 16 19 0, 1 6 7 4 3 20 20, 1 24 24 4 2 9 9,
-        0 7 20 3 2 4 4, 0 14 8 6 1 25 20
+        1 20001 20001 20000 20000 5 0, 0 7 20 3 2 4 4, 0 14 8 6 1 25 20
     """
     huge = ",".join(f"{HUGE // 10} {HUGE} {N_k} 8 4 37 5" for N_k in (HUGE, HUGE + 6))
 
@@ -115,6 +115,8 @@ def block_table(answer: Callable, known: Known) -> Verdict:
         _table("the middle of a tile alone is seen", spot, 3, 3),
         _table("a checkerboard of scores in a tile", np.indices((3, 3)).sum(0) % 2 == 0, 3, 3),
         _table("every second of 20 tiles is seen", np.arange(20)[None] % 2 == 0, 1, 1),
+        _table("every third of 300 tiles is seen", np.arange(300)[None] % 3 == 0, 1, 1),
+        _table("20001 keys in tiles of 20000", np.ones((1, 20001), bool), 1, 20000),
         _table("no keys", np.ones((3, 0), bool), 2, 2),
         _table("random tiles", _random_tiles(rng, 7, 9, 2, 3), 2, 3),
         *random_cases.cases(_any_table),
@@ -177,6 +179,7 @@ def work_of(answer: Callable, known: Known) -> Verdict:
     packs = [
         ([0, 1], 1), ([0, 2], 1), ([0, 4], 2), ([0, 2, 4], 2), ([0, 3], 2), ([0, 2, 5, 12], 2),
         ([0, 0, 3], 2), ([0, 3, 3, 5, 5], 2), ([0, 5, 6, 13], 4), ([0, 0], 2), ([0, 1, 2, 3], 8),
+        ([0, 20001], 20000),
     ]  # fmt: skip
     cases = [_work(p, *pack) for pack in packs for p in range(-(-pack[0][-1] // pack[1]) + len(pack[0]) - 1)]
     answer = sizes.whole(answer, _rows_of)

@@ -61,6 +61,7 @@ def capped_gradient(answer: Callable, known: Known) -> Verdict:
     large = [
         _large_gradient(rng, "scores near 1500 and a cap of 2", 2.0),
         _large_gradient(rng, "scores near 1500 and a cap of 1000", 1000.0),
+        _large_gradient(rng, "scores near 20000 and a cap of 30000", 30000.0, 20000),
     ]
     unseen = [
         _gradient(rng, "a query that sees no key of this tile", 3, 6, 3, hidden=0.3, blind="here"),
@@ -80,10 +81,10 @@ def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind="
     return _gradient_of(words, S, dP, seen, B_c, c)
 
 
-def _large_gradient(rng, words, c):
-    """Return a Case of scores near 0, 1500 and -1500, with hidden ones near -1500 and 1500 among them."""
+def _large_gradient(rng, words, c, size=1500):
+    """Return a Case of scores near 0, `size` and -size, with hidden ones near -size and size among them."""
     S, dP = rng.normal(size=(3, 5)).round(1), rng.normal(size=(3, 5)).round(1)
-    near = np.array([[0, 0, 0, 0, 0], [1500, 1500, 1500, -1500, 1500], [-1500, -1500, -1500, 1500, -1500]])
+    near = np.array([[0, 0, 0, 0, 0], [1, 1, 1, -1, 1], [-1, -1, -1, 1, -1]]) * size
     return _gradient_of(words, S + near, dP, near == near[:, :1], 3, c)
 
 
@@ -134,6 +135,8 @@ def sink(answer: Callable, known: Known) -> Verdict:
         _sunk_far(rng, "lse = -1000 and a sink of 0", [-1000.0], 0.0),
         _sunk_far(rng, "lse = 1000 and a sink of 0", [1000.0], 0.0),
         _sunk_far(rng, "lse = 20 and a sink of -1000", [20.0], -1000.0),
+        _sunk_far(rng, "lse = -20000 and a sink of -20000", [-20000.0], -20000.0),
+        _sunk_far(rng, "values that are 0", [1.5, -0.5], 1.0, v=0),
     ]
     return examine(answer, [plain, large, unseen, far], known, outputs=("O_new", "lse_new"))
 
@@ -153,9 +156,9 @@ def _sunk(rng, words, N_q, N_k, d, sink, at=0.0, blind=False):
     return Case(words, (O, lse, sink), right)
 
 
-def _sunk_far(rng, words, lse, sink):
-    """Return the Case of rows of these lse, each as of one key."""
-    O, lse = rng.normal(size=(len(lse), 2)).round(1), np.array(lse)
+def _sunk_far(rng, words, lse, sink, v=1):
+    """Return the Case of rows of these lse, each as of one key; v: values are multiplied by it."""
+    O, lse = rng.normal(size=(len(lse), 2)).round(1) * v, np.array(lse)
     rows = [_attended(np.array([[x, sink]]), np.array([o, 0 * o])) for o, x in zip(O, lse, strict=True)]
     return Case(words, (O, lse, sink), tuple(map(np.concatenate, zip(*rows, strict=True))))
 

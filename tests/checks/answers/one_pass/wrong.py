@@ -1,7 +1,7 @@
 """Wrong answers to the exercises of chapter 05: see `tests.checks.answers`."""
 
 
-# normalised, loaded_at_once: each row from all its keys
+# normalised, read_again: each row from all its keys
 def my_normalised(x, V):
     outputs = np.zeros(V.shape)
     for j in range(len(x)):
@@ -136,19 +136,6 @@ def my_normalised(x, V):
             p = np.exp(x_j - m)
             l_old, l = l, l + p
             O = l_old / l * O + p / l * v_j
-        outputs[j] = O
-    return outputs
-
-
-# normalised, loaded_at_once: np.asarray first
-def my_normalised(x, V):
-    x, V = np.asarray(x), np.asarray(V)
-    m, l, O, outputs = -np.inf, 0.0, np.zeros(V.shape[1]), np.zeros(V.shape)
-    for j in range(len(x)):
-        if x[j] > -np.inf:
-            m_old, m = m, max(m, x[j])
-            l_old, l = l, l * np.exp(m_old - m) + np.exp(x[j] - m)
-            O = np.exp(m_old - m) * l_old / l * O + np.exp(x[j] - m) / l * V[j]
         outputs[j] = O
     return outputs
 

@@ -1,0 +1,35 @@
+"""Right answers to the exercises of chapter 04 in further styles: see `tests.checks.answers`."""
+
+
+# causal_attention: -1e9, and rows that see none set to 0
+def my_causal_attention(Q, K, V):
+    seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
+    S = np.where(seen, Q @ K.T / np.sqrt(Q.shape[1]).astype(Q.dtype), Q.dtype.type(-1e9))
+    P = np.exp(S - S.max(axis=1, keepdims=True))
+    P[~seen.any(axis=1)] = 0
+    l = P.sum(axis=1, keepdims=True)
+    return P @ V / np.where(l == 0, 1, l)
+
+
+# causal_attention: row by row
+def my_causal_attention(Q, K, V):
+    O = np.zeros((len(Q), V.shape[1]), Q.dtype)
+    past = len(K) - len(Q)
+    for r, q in enumerate(Q):
+        n = max(0, min(len(K), r + past + 1))
+        if n:
+            x = K[:n] @ q / q.dtype.type(np.sqrt(len(q)))
+            p = np.exp(x - x.max())
+            O[r] = p @ V[:n] / p.sum()
+    return O
+
+
+# causal_attention: einsum, float64 inside
+def my_causal_attention(Q, K, V):
+    S = np.einsum("rd,cd->rc", Q.astype(float), K.astype(float)) * Q.shape[1] ** -0.5
+    r, c = np.indices(S.shape)
+    S[c > r + len(K) - len(Q)] = -np.inf
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.nan_to_num(m, neginf=0))
+    l = P.sum(axis=1, keepdims=True)
+    return (np.divide(P, l, out=np.zeros_like(P), where=l > 0) @ V).astype(Q.dtype)

@@ -1,0 +1,100 @@
+"""Right answers to the exercises of chapter 06 in further styles: see `tests.checks.answers`."""
+
+
+# fa1: the loads in a helper
+def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
+    past = len(K) - len(Q)
+    O.fill(0)
+    M, L = np.full(len(Q), -np.inf), np.zeros(len(Q))
+    for j, cols in enumerate(blocks(len(K), B_c)):
+        k, v = K[cols], V[cols]
+        for i, rows in enumerate(blocks(len(Q), B_r)):
+            if causal and is_hidden(rows, cols, past):
+                continue
+            S = scale * Q[rows] @ k.T
+            if causal:
+                S[~is_visible(rows, cols, past)] = -np.inf
+            m = np.maximum(M[rows], S.max(axis=1))
+            sh = np.where(m == -np.inf, 0, m)
+            a, P = np.exp(M[rows] - sh), np.exp(S - sh[:, None])
+            A = O[rows] * L[rows, None] * a[:, None] + P @ v
+            l = a * L[rows] + P.sum(axis=1)
+            M[rows], L[rows] = m, l
+            O[rows] = A / np.where(l > 0, l, 1)[:, None]
+            yield Step(i, j, m, l, A)
+
+
+# best_tile: max by a key
+def my_best_tile(N, d, capacity, dtype):
+    tiles = [(1 << r, 1 << c) for r in range(4, 11) for c in range(4, 11)]
+    fits = filter(lambda t: cost.sram_bytes(*t, d, dtype) <= capacity, tiles)
+    return min(fits, key=lambda t: (cost.fa2_traffic(N, N, d, B_r=t[0], B_c=t[1], dtype=dtype).total, -t[1], t[0]))
+
+
+# skipped_tiles: a comprehension with math.ceil
+def my_skipped_tiles(N_q, N_k, B_r, B_c):
+    from math import ceil
+
+    return {
+        (i, j)
+        for i in range(ceil(N_q / B_r))
+        for j in range(ceil(N_k / B_c))
+        if j * B_c > min(i * B_r + B_r, N_q) - 1 + N_k - N_q
+    }
+
+
+# skipped_tiles: NumPy numbers
+def my_skipped_tiles(N_q, N_k, B_r, B_c):
+    i, j = np.arange(-(-N_q // B_r))[:, None], np.arange(-(-N_k // B_c))
+    last = np.minimum((i + 1) * B_r, N_q) - 1 + N_k - N_q
+    return list(zip(*np.nonzero(j * B_c > last)))
+
+
+# last_tile: weights set to 0 in place, the maximum of real keys
+def my_last_tile(Q_i, K_j, V_j, n, m, l, O_acc, scale):
+    S = scale * (Q_i @ K_j.T)
+    new = np.maximum(m, S[:, :n].max(axis=1))
+    P = np.exp(S - new[:, None], where=np.arange(len(K_j)) < n, out=np.zeros_like(S))
+    a = np.exp(m - new)
+    return new, a * l + P.sum(axis=1), a[:, None] * O_acc + P @ V_j
+
+
+# last_tile: scores overwritten from n on
+def my_last_tile(Q_i, K_j, V_j, n, m, l, O_acc, scale):
+    k, v = K_j[:], V_j[:]
+    S = np.dot(Q_i, k.T) * scale
+    S[:, n:] = -np.inf
+    new = np.maximum(m, S.max(axis=1))
+    a, P = np.exp(m - new), np.exp(S - new[:, None])
+    return new, a * l + P.sum(axis=1), a[:, None] * O_acc + P.dot(v)
+
+
+# last_tile: einsum, copies
+def my_last_tile(Q_i, K_j, V_j, n, m, l, O_acc, scale):
+    k, v = K_j.copy(), np.asarray(V_j)
+    S = np.einsum("re,ce->rc", Q_i, k) * scale
+    S = np.where(np.arange(S.shape[1]) >= n, -np.inf, S)
+    new = np.maximum(m, S.max(axis=1))
+    a, P = np.exp(m - new), np.exp(S - new[:, None])
+    return new, a * l + P.sum(axis=1), a[:, None] * O_acc + np.einsum("rc,ce->re", P, v)
+
+
+# finish: l is at least 1 where a key was seen
+def my_finish(m, l, O_acc):
+    d = np.maximum(l, 1)
+    return O_acc / d[:, None], m + np.log(d)
+
+
+# finish: np.divide with where
+def my_finish(m, l, O_acc):
+    O = np.divide(O_acc, l[:, None], out=np.zeros_like(O_acc), where=l[:, None] > 0)
+    with np.errstate(divide="ignore"):
+        lse: np.ndarray = np.log(l) + m
+    return O, lse
+
+
+# finish: row by row, printed
+def my_finish(m, l, O_acc):
+    rows = [(O / b, a + np.log(b)) if (b > 0) else (np.zeros_like(O), -np.inf) for a, b, O in zip(m, l, O_acc)]
+    print(f"{len(rows)=}")
+    return np.array([r[0] for r in rows]).reshape(O_acc.shape), np.array([r[1] for r in rows])
