@@ -308,6 +308,7 @@ def exchanged_in_interpreter(watch: "Watch") -> list:
     return [
         (executor, "__call__", launch),
         (executor, "_init_args_hst", move),
+        (builder, "set_grid_idx", _program(watch, builder.set_grid_idx)),
         *((builder, name, new) for name, new in _memory(watch, builder).items()),
         (builder, "create_dot", _product(watch, builder.create_dot)),
         (Autotuner, "do_bench", property(lambda self: lambda call, quantiles: [0.0] * len(quantiles))),
@@ -350,8 +351,17 @@ def _memory(watch, builder) -> dict:
     return {function.__name__: function for function in made}
 
 
+def _program(watch, begin):
+    def set_grid_idx(self, *at):
+        watch.programs += 1
+        return begin(self, *at)
+
+    return set_grid_idx
+
+
 def _product(watch, dot):
     def create_dot(self, a, b, d, precision, *others):
+        watch.products[(*a.data.shape[-2:], b.data.shape[-1])] += 1
         if "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name) and precision.name != "IEEE":
             watch.tf32 = True
         return dot(self, a, b, d, precision, *others)

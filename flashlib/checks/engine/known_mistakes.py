@@ -1,6 +1,6 @@
 """What is known of an exercise: its table of mistakes, and how they are tried."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ class Known:
 
     table: str
     program: Any = None
-    variants: tuple[str, ...] = ()
+    variants: Iterable[str] = ()
     model: Any = None
     guesses: tuple[Mistake, ...] = ()
 

@@ -1,7 +1,7 @@
 """Cases of attention over heads, stored in any layout, and answers that launch kernels on them."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any
 
@@ -10,26 +10,31 @@ import numpy as np
 from flashlib.checks.engine import Case, Finding, Measured, raised
 from flashlib.checks.harness.strided import Strided, contiguous, memory, offsets_of, strides_of
 
+APART = "BHdN", "BdHN", "BNdH"  # the order of the axes in memory of Q, K and V: no stride is that of another
+
 
 def case(
     words: str, shape: tuple[int, int, int, int, int], exact: Callable, *others: object, dtype: type = np.float32,
-    tolerance: float = 1e-5, size: float = 1, stored: Sequence[str] = (), rng: np.random.Generator | None = None,
+    tolerance: float = 1e-5, size: float = 1, V_size: float = 1, fine: bool = False, stored: Sequence[str] = (),
+    rng: np.random.Generator | None = None,
 ) -> Case:  # fmt: skip
     """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d), and of others.
 
     exact: takes Q, K and V of a head in fp64, and others, and returns its O, or a tuple of O and more. dtype: of
-    Q, K, V and O; what comes with O is float32. size: how many times larger Q is. stored: the order of the axes
-    in memory of each, which is BHNd otherwise.
+    Q, K, V and O; what comes with O is float32. size, V_size: how many times larger Q and V are; a
+    larger V is not below 0. stored: the order of the axes in memory of each, which is BHNd otherwise.
+    fine: the numbers have more bits than fp16, or as many; else few, so that fp32 has the scores exactly.
     """
     rng = rng or np.random.default_rng(0)
     B, H, N_q, N_k, d = shape
-    Q, K, V = (rng.integers(-24, 25, (B, H, N, d)) / 16 for N in (N_q, N_k, N_k))
-    Q *= size
+    steps = 16 if not fine else 2**10 if dtype is np.float16 else 2**14  # in 1
+    Q, K, V = (rng.integers(-1.5 * steps, 1.5 * steps + 1, (B, H, N, d)) / steps for N in (N_q, N_k, N_k))
+    Q, V = Q * size, (np.abs(V) if V_size > 1 else V) * V_size
     results = [exact(Q[b, h], K[b, h], V[b, h], *others) for b in range(B) for h in range(H)]
     several = isinstance(results[0], tuple)
     outputs = zip(*results, strict=True) if several else [results]
     expected = tuple(np.array(X).reshape(B, H, *X[0].shape) for X in outputs)
-    given = [X.astype(dtype) for X in (Q, K, V)]
+    given = [X.astype(dtype) for X in (Q, K, V)]  # exact
     if stored:
         given = [_laid(X, order) for X, order in zip(given, stored, strict=True)]
     dtypes = (dtype, *[np.float32] * (len(expected) - 1)) if several else dtype
@@ -42,9 +47,22 @@ def _laid(X, order):
     return X if order == "BHNd" else Strided(X, tuple(strides[axis] for axis in range(4)))
 
 
-def read_as(X: np.ndarray | Strided, other: np.ndarray | Strided | None = None) -> np.ndarray:
-    """Return what is read if X is addressed with the strides of `other`, or as if it were contiguous."""
-    strides = strides_of(other) if other is not None else contiguous(X.shape)
+def read_as(
+    X: np.ndarray | Strided, other: np.ndarray | Strided | None = None, axes: Sequence[int] = (0, 1, 2, 3)
+) -> np.ndarray:
+    """Return what is read if X is addressed with the strides of `other`, or as if it were contiguous.
+
+    axes: those that take these strides; the others have their own.
+    """
+    wrong = strides_of(other) if other is not None else contiguous(X.shape)
+    strides = [wrong[axis] if axis in axes else own for axis, own in enumerate(strides_of(X))]
+    return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
+
+
+def still(X: np.ndarray | Strided, axis: int) -> np.ndarray:
+    """Return what is read if an axis of X is left out of its address."""
+    strides = list(strides_of(X))
+    strides[axis] = 0
     return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
 
 
@@ -60,8 +78,15 @@ def like(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
     return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
+def padded(X: np.ndarray, B_c: int) -> np.ndarray:
+    """Return the rows of a head as tiles of B_c rows hold them: zeros after the last."""
+    return np.pad(X, ((0, -len(X) % B_c), (0, 0)))
+
+
 # What a model may do with tensors.
-READ: dict[str, Any] = {"whole": np.asarray, "read_as": read_as, "dense": dense, "like": like}
+READ: dict[str, Any] = {
+    "whole": np.asarray, "read_as": read_as, "still": still, "dense": dense, "like": like, "padded": padded,
+}  # fmt: skip
 
 
 def O_alone(launched: Callable) -> Callable:
@@ -77,10 +102,34 @@ def O_alone(launched: Callable) -> Callable:
     return run
 
 
-def streaming(answer: Callable, change: Callable[[Callable], Callable] = lambda launched: launched) -> Callable:
+class Tiles:
+    """Variants of a model of attention: the tiles B_r x B_c that an answer takes, as its products show them.
+
+    Its loop may end at the last key that a block of rows sees (skips), or not.
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[int, int], None] = {}
+
+    def note(self, watch: Any) -> None:
+        """Note the tile of the first product, which is S."""
+        if watch.products:
+            B_r, _, B_c = next(iter(watch.products))
+            self.seen[B_r, B_c] = None
+
+    def __iter__(self) -> Iterator[str]:
+        for B_r, B_c in self.seen or {(32, 32): None, (64, 64): None, (128, 64): None}:  # not seen if compiled
+            yield from (f"B_r = {B_r}; B_c = {B_c}; skips = {skips}" for skips in (False, True))
+
+
+def streaming(
+    answer: Callable,
+    change: Callable[[Callable], Callable] = lambda launched: launched,
+    tiles: Tiles | None = None,
+) -> Callable:
     """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found.
 
-    change: of the launched answer, as `O_alone`.
+    change: of the launched answer, as `O_alone`. tiles: notes those that it takes.
     """
     from flashlib.checks.harness.launches import launched
     from flashlib.checks.harness.parts import Made
@@ -92,7 +141,8 @@ def streaming(answer: Callable, change: Callable[[Callable], Callable] = lambda 
         with made:
             return answer(*arguments)
 
-    attended = change(launched(answer if hasattr(answer, "fn") else noted))  # else it is not a kernel
+    given = answer if hasattr(answer, "fn") else noted  # a kernel is refused
+    attended = change(launched(given, note=(tiles or Tiles()).note))
 
     def run(Q, K, V, *others):
         N_q, N_k = Q.shape[2], K.shape[2]

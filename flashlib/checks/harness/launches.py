@@ -17,23 +17,26 @@ from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, e
 from flashlib.checks.engine.values import argument_names
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
-from flashlib.checks.harness.watch import watched
+from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED, private_apis
 import triton
 
 LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
 BORDER = 512  # elements
 UNTOUCHED = 1e38  # lies around an output
-NO_INDEX = -(2**30)  # lies around whole numbers
+NO_NUMBER = -(2**31)  # lies around whole numbers
 UNWRITTEN = 0x7FC0DEAD  # the bits of a nan that no arithmetic makes: what lies in an output
 
 
-def launched(answer: Callable, way: Callable[..., Finding | None] = lambda watch, *arguments: None) -> Callable:
+def launched(
+    answer: Callable, way: Callable[..., Finding | None] = lambda watch, *arguments: None,
+    note: Callable[[Watch], object] = lambda watch: None,
+) -> Callable:  # fmt: skip
     """Return answer as a function of arrays, Strideds, Outs and numbers that returns the filled outputs, Measured.
 
     One output is returned as it is, several as a tuple; without an Out, what the answer returns. float16 stays
     float16, whole numbers are int32, others float32. way: finds out more from the Watch and the arguments, a
-    Finding or None. Raises Finding if the launch wrote where it may not.
+    Finding or None. note: gets the Watch after each launch. Raises Finding if the launch wrote where it may not.
     """
 
     @wraps(answer)
@@ -45,6 +48,7 @@ def launched(answer: Callable, way: Callable[..., Finding | None] = lambda watch
         tensors = {name: p.tensor for name, p in placed.items() if p.memory is not None}
         with watched(**tensors) as watch:
             result = unwrapped(answer, *(p.tensor for p in placed.values()))
+        note(watch)
         for name, p in placed.items():
             p.check_outside(name)
         for name, p in placed.items():
@@ -78,13 +82,18 @@ def _found(watch, outputs, empty):
     if watch.refused:
         return _of_global(*watch.refused)
     if watch.outside:
-        return Finding("stored_outside" if watch.stored else "outside", name=watch.outside)
+        return Finding("stored_outside" if watch.stored else outside_id(watch), name=watch.outside)
     if watch.tf32:
         return Finding("tf32")
     for name, n in missing.items():
         if n:
             return Finding("partly_written", name=name, n=n, size=outputs[name].tensor.numel())
     return None
+
+
+def outside_id(watch: Watch) -> str:
+    """Return the id of a load beside the elements of a tensor: a mask may be missing, or not be the right one."""
+    return "outside_masked" if watch.behind_mask else "outside"
 
 
 def unwrapped(f: Callable, *arguments: object) -> Any:
@@ -107,6 +116,11 @@ def _tile_in_if():
     raise Finding("tile_in_if")
 
 
+def _dtype(given):
+    """Return the dtype on the device of numbers that NumPy has in another."""
+    return torch.int32 if given.kind in "iu" else torch.float16 if given == np.float16 else torch.float32
+
+
 class _Placed:
     """An argument as the launch gets it."""
 
@@ -117,11 +131,8 @@ class _Placed:
             return
         self.extent = extent(x)
         self.border = BORDER + self.extent
-        dtype, self.around = torch.float32, UNTOUCHED if self.is_output else torch.nan
-        if not self.is_output and np.asarray(x).dtype == np.float16:
-            dtype = torch.float16
-        elif not self.is_output and np.asarray(x).dtype.kind in "iu":
-            dtype, self.around = torch.int32, NO_INDEX
+        dtype = torch.float32 if self.is_output else _dtype(np.asarray(x).dtype)
+        self.around = UNTOUCHED if self.is_output else torch.nan if dtype.is_floating_point else NO_NUMBER
         size = self.extent + 2 * self.border
         self.memory = torch.full((size,), self.around, dtype=dtype, device=DEVICE)
         self.place = x.shape, strides_of(x), self.border
@@ -145,8 +156,8 @@ class _Placed:
         """Raise Finding if something was written next to it."""
         if self.memory is None:
             return
-        touched = ~self.memory.isnan() if np.isnan(self.around) else self.memory != self.around
-        at = (touched & ~self.own).nonzero().flatten() - self.border
+        as_it_was = self.memory.isnan() if np.isnan(self.around) else self.memory == self.around
+        at = (~as_it_was & ~self.own).nonzero().flatten() - self.border
         if not len(at):
             return
         if self.is_output and self.tensor.isnan().any():

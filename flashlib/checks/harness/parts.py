@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from flashlib.checks.engine import Finding, Measured
-from flashlib.checks.harness.launches import unwrapped
+from flashlib.checks.harness.launches import outside_id, unwrapped
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED, private_apis
 from flashlib.softmax import State
@@ -100,10 +100,10 @@ def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
     m, l = torch.full((2, B_r), torch.nan, device=DEVICE)
     state = m, l, torch.full((B_r, d), torch.nan, device=DEVICE)
     sizes = {"B_R": B_r, "B_C": B_C, "D": d}
-    watch, tf32 = launch_watched(
+    watch, used = launch_watched(
         kernel, 1, State._fields, tensors, *tensors.values(), *state, last=(N_k, scale, answer), **sizes
     )
-    found = Finding("outside", name=watch.outside) if watch.outside else tf32
+    found = Finding(outside_id(watch), name=watch.outside) if watch.outside else used
     return tuple(X.cpu().numpy() for X in state), found, watch
 
 
@@ -111,16 +111,21 @@ def launch_watched(
     kernel: triton.KernelInterface, programs: int, outputs: Sequence[str], readable: dict[str, torch.Tensor],
     *tensors: torch.Tensor, last: Sequence, ids: tuple[str, str] = IDS, **constants: Any,
 ) -> tuple[Watch, Finding | None]:  # fmt: skip
-    """Launch a kernel; return the Watch of the tensors `readable`, and the Finding of a tl.dot in tf32 or None.
+    """Launch a kernel; return the Watch of the tensors `readable`, and a Finding of how it uses them or None.
 
-    It takes `tensors`, one that says whether the outputs are in fp32, and `last`. ids: see `called`.
+    It takes `tensors`, one that says whether the outputs are in fp32, and `last`. ids: see `called`. A tensor that
+    is written to is found, and a tl.dot in tf32.
     """
     in_fp32 = torch.zeros(1, device=DEVICE)
+    before = {name: X.clone() for name, X in readable.items()}
     launch = lambda: kernel[(programs,)](*tensors, in_fp32, *last, **constants)  # noqa: E731
     with watched(**readable) as watch:
         compiled = called(launch, outputs, ids)
     if not in_fp32[0]:
         raise Finding(ids[1], names=", ".join(outputs))
+    for name, X in readable.items():
+        if not torch.equal(X.nan_to_num(), before[name].nan_to_num()):
+            return watch, Finding("input_written", name=name.partition("_")[0])
     tf32 = watch.tf32 if INTERPRETED else TF32.search(compiled.asm["ttir"])
     return watch, Finding("tf32") if tf32 else None
 

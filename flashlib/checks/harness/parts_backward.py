@@ -18,6 +18,7 @@ import triton
 import triton.language as tl
 
 IDS = "one_dtype", "in_16_bits"
+PRODUCTS = 3  # of a tile, for dQ: S, dP and dS K
 
 
 def deltas(answer: Callable) -> Callable:
@@ -41,11 +42,11 @@ def dkv_of(answer: Callable) -> Callable:
         B_C, D = k.shape
         rows = {name: amid_nan(X) for name, X in (("Q", Q), ("dO", dO), ("lse", lse), ("delta", delta))}
         dk, dv = torch.full((2, B_C, D), torch.nan, device=DEVICE)
-        watch, tf32 = launch_watched(
+        watch, used = launch_watched(
             _dkv_kernel, 1, ("dk", "dv"), rows, *map(tensor, (k, v)), *rows.values(), dk, dv,
             last=(len(Q), scale), ids=IDS, f=answer, D=D, B_R=B_R, B_C=B_C,
         )  # fmt: skip
-        found = Finding("read_past", name=watch.outside) if watch.outside else tf32
+        found = Finding("read_past", name=watch.outside) if watch.outside else used
         if watch.outside and (dk.isnan().any() or dv.isnan().any()):
             raise found
         return Measured((dk.cpu().numpy(), dv.cpu().numpy()), found)
@@ -67,13 +68,15 @@ def dq_of(answer: Callable) -> Callable:
         seen = {f"{name}_{i}": X[i, : visited(i, N_q, N_k, B_R, B_C)]
                 for name, X in zip("KV", keys, strict=True) for i in range(T_r)}  # fmt: skip
         dQ = torch.full((N_q, D), torch.nan, device=DEVICE)
-        watch, tf32 = launch_watched(
+        watch, found = launch_watched(
             _dq_kernel, T_r, ("dq",), seen, *map(tensor, (Q, dO, lse, delta)), *keys, dQ,
             last=(keys[0].stride(0), N_q, N_k, scale), ids=IDS, f=answer, D=D, B_R=B_R, B_C=B_C,
         )  # fmt: skip
-        found = tf32
         if watch.outside:
             found = Finding("read_past" if len(seen[watch.outside]) == N_k else "hidden_read")
+        tiles = sum(triton.cdiv(visited(i, N_q, N_k, B_R, B_C), B_C) for i in range(T_r))
+        if watch.idle and watch.products.total() > PRODUCTS * tiles:
+            found = found or Finding("hidden_visited")
         return Measured(dQ.cpu().numpy(), found)
 
     return run

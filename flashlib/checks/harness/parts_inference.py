@@ -3,11 +3,13 @@
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable
 
+from flashlib.checks.engine import Finding
 from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.strided import Out
 import flashlib.kernels  # noqa: F401
 import triton
 
+PRODUCTS = 2  # of a tile: S and P V
 ROWS = 16  # of a tile of queries: tl.dot takes no fewer
 
 
@@ -24,13 +26,20 @@ def by_parts(answer: Callable) -> Callable:
         constants = {"D": d, "B_R": max(ROWS, triton.next_power_of_2(group)), "B_C": B_C}
         answer[(parts, H_k, B)](Q, K, V, lengths, m, l, O_acc, *sizes, **constants)
 
-    placed = launched(launch)
+    placed = launched(launch, _own_tiles)
 
     def run(Q, K, V, lengths, parts, scale, B_C):
         shape = *Q.shape[:2], parts
         return placed(Q, K, V, lengths, parts, scale, B_C, Out(shape), Out(shape), Out((*shape, Q.shape[2])))
 
     return run
+
+
+def _own_tiles(watch, Q, K, V, lengths, parts, scale, B_C, *outputs):
+    """Return the Finding that a part visits tiles of others, whose loads its masks hide, or None."""
+    tiles = K.shape[1] * sum(triton.cdiv(int(N), B_C) for N in lengths)
+    visits = watch.products.total() / PRODUCTS
+    return Finding("others_visited") if watch.idle and visits > tiles else None
 
 
 def into_pages(answer: Callable) -> Callable:

@@ -5,6 +5,7 @@ In Triton's interpreter each load and store comes past here with its addresses; 
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import NamedTuple
@@ -28,14 +29,17 @@ class Watch:
     that a kernel uses and the compiler refuses, or None. loads, masked, read, widest: {name: how many
     loads had an element of it, how many of these were given a mask, how many elements they had, how many places
     the widest has}. others, elsewhere: how many elements were loaded from, and stored to, tensors that are not
-    watched. after: the names of the tensors that torch wrote to after the last launch.
+    watched. after: the names of the tensors that torch wrote to after the last launch. behind_mask: whether the
+    load that `outside` tells of had a mask. programs: how many ran. idle: how many loads had a mask that lets
+    nothing through. products: how many there were of each size (M, K, N).
     """
 
     def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
         self.sees = INTERPRETED
-        self.outside, self.stored, self.ours, self.tf32 = "", False, "", False
+        self.outside, self.stored, self.behind_mask, self.ours, self.tf32 = "", False, False, "", False
         self.refused: tuple[str, object] | None = None
-        self.launches = self.others = self.elsewhere = 0
+        self.launches = self.others = self.elsewhere = self.programs = self.idle = 0
+        self.products: Counter[tuple[int, int, int]] = Counter()
         self.loads, self.masked, self.read, self.widest = (dict.fromkeys(tensors, 0) for _ in range(4))
         self._tensors, self._versions = tensors, _versions(tensors)
         self._storages = {}  # by address
@@ -81,6 +85,7 @@ class Watch:
         width = pointers.shape[-1] if pointers.ndim else 1
         at = pointers[mask].astype(np.int64)
         if not at.size:
+            self.idle += not store
             return mask
         names, far = [], np.ones(at.size, bool)
         low, high = at.min(), at.max() + size
@@ -95,7 +100,7 @@ class Watch:
                 names.append(self._note(storage, at[here] - storage.start, size, store, masked, width))
         if not far.any():
             return mask
-        self._beside(names[0] if names else self._nearest(at[far][0]), store)
+        self._beside(names[0] if names else self._nearest(at[far][0]), store, masked)
         allowed = mask.copy()
         allowed[mask] = ~far
         return allowed
@@ -109,7 +114,7 @@ class Watch:
         else:
             own = storage.own[at] & storage.own[at + size - 1]
             if not own.all():
-                self._beside(storage.nearest(at[~own][0]), store)
+                self._beside(storage.nearest(at[~own][0]), store, masked)
             if not store and own.any():
                 self.loads[name] += 1
                 self.masked[name] += masked
@@ -117,9 +122,9 @@ class Watch:
                 self.widest[name] = max(self.widest[name], width)
         return name
 
-    def _beside(self, name, store):
+    def _beside(self, name, store, masked):
         if not self.outside:
-            self.outside, self.stored = name, store
+            self.outside, self.stored, self.behind_mask = name, store, masked
 
     def _nearest(self, address):
         storage = min(self._known, key=lambda s: max(s.start - address, address - s.start - s.size), default=None)

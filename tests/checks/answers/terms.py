@@ -220,7 +220,7 @@ TERMS = {
 UNLIKE = {
     "alibi": {"slope_squared", "alpha_without_exp"},
     "append_kernel": {"slot_of_d"},
-    "attention": {"by_column", "divided_twice", "by_all", "alpha_upside_down", "alpha_without_exp"},
+    "attention": {"by_column", "divided_twice", "by_all", "alpha_upside_down", "alpha_without_exp", "rounded"},
     "base_2": {"alpha_without_exp", "m_in_base_e"},
     "capped": {"twice", "one_minus", "tile_of_16"},
     "causal_split": {"end_from_full", "one_cut_tile"},

@@ -191,3 +191,32 @@ def test_all_is_as_before_afterwards():
     with pytest.raises(ZeroDivisionError), watched():
         1 / 0  # noqa: B018
     assert (dict(vars(interpreter.InterpreterBuilder)), dict(vars(interpreter.GridExecutor))) == before
+
+
+@interpreted
+def test_programs_and_products_are_counted():
+    a, b, c = torch.ones(3, 16, 16, device=DEVICE)
+    with watched(a=a, b=b) as watch:
+        product[(3, 2)](a, b, c, "ieee", True)
+    assert (watch.programs, watch.products) == (6, {(16, 16, 16): 6})
+
+
+@interpreted
+def test_a_load_whose_mask_hides_all_is_counted():
+    x, y = vector(5), vector(16)
+    with watched(x=x, y=y) as watch:
+        copy[(1,)](x, y, 0, 5, 1, BLOCK=8)
+    assert watch.idle == 0
+    with watched(x=x, y=y) as watch:
+        copy[(2,)](x, y, 8, 5, 1, BLOCK=8)
+    assert watch.idle == 2
+
+
+@interpreted
+def test_whether_a_load_beside_a_tensor_has_a_mask_is_seen():
+    """An error says "mask the load" only where there is no mask."""
+    for kernel, masked in ((copy, True), (copy_too_late, False)):
+        x, y = vector(5), vector(8)
+        with watched(x=x, y=y) as watch:
+            kernel[(1,)](x, y, 0, 6, 1, BLOCK=8)
+        assert (watch.outside, watch.behind_mask) == ("x", masked)

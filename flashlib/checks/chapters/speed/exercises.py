@@ -57,7 +57,7 @@ def base_2(answer: Callable, known: Known) -> Verdict:
         ],
         [
             _scores("v in fp16, all of it 0", 32, dtype=np.float16, v=0),
-            _scores("v in fp16", 32, dtype=np.float16, tolerance=1e-3),
+            _scores("v in fp16, and sums beyond 65504", 64, size=1 / 8, dtype=np.float16, v=2**14, tolerance=1e-3),
         ],
     ]
     return examine_kernel(answer, updated, stages, known, outputs=State._fields)
@@ -75,7 +75,9 @@ def _scores(
     S = rng.integers(-2560, 2561, (16, N_k)) * size / 256
     S[::4, B_C:] /= 8  # the largest score of these rows is in the first tile
     S -= lowest
-    V = rng.integers(-24, 25, (N_k, d)) / 16 * v
+    steps = 16 if dtype is np.float16 else 2**14  # in 1: more bits than fp16 has
+    V = rng.integers(-1.5 * steps, 1.5 * steps + 1, (N_k, d)) / steps
+    V = (np.abs(V) if v > 1 else V) * v
     visible = rng.random(S.shape) >= hidden
     visible[:, ::B_C] = True
     if blind:
@@ -148,16 +150,22 @@ def tail(answer: Callable, known: Known) -> Verdict:
     words = (("one key", 1), ("fewer keys than a tile", 5), ("one whole tile", 16), ("two whole tiles", 32))
     words += (("a key more than a tile", 17), ("two whole tiles and a tail", 43))
     cases = [_keys(text, N_k) for text, N_k in words] + [_keys("tiles of 32 keys and a tail", 75, 32)]
-    stages = [cases + random_cases.cases(_any_keys), [_keys("no key at all", 0)]]
+    cases.append(_keys("two whole tiles and a tail, and scores far below 0", 43, size=2**31))
+    stages = [cases + random_cases.cases(_any_keys, 2), [_keys("no key at all", 0)]]
     return examine_kernel(answer, over_keys, stages, known, outputs=State._fields)
 
 
-def _keys(words, N_k, B_C=16, d=16, scale=0.75, rng=None):
-    """Return the Case of 16 queries and N_k keys, whose scores are exact in fp32, and far below 0 in some rows."""
+def _keys(words, N_k, B_C=16, d=16, scale=0.75, rng=None, size=1):
+    """Return the Case of 16 queries and N_k keys, whose scores are exact in fp32, and all below 0 in some rows.
+
+    size: how large Q is.
+    """
     rng = rng or np.random.default_rng(0)
-    Q_i, K, V = (rng.integers(-6, 7, (n, d)) / 4 for n in (16, N_k, N_k))
+    Q_i = rng.integers(-6, 7, (16, d)) / 4
+    K, V = rng.integers(-6 * 2**10, 6 * 2**10 + 1, (2, N_k, d)) / 2**12  # more bits than fp16 has
     Q_i[::4], Q_i[1::4], K[:, 0] = 0, 0, np.abs(K[:, 0]) + 1
     Q_i[::4, 0], Q_i[1::4, 0] = -1.5, 1.5  # all scores of these rows are of one sign
+    Q_i *= size
     arguments = *(X.astype(np.float32) for X in (Q_i, K, V)), scale, B_C
     return Case(words, arguments, _state(Q_i @ K.T, V, scale), 1e-5)
 

@@ -61,11 +61,11 @@ def _any_rows(rng):
 # ---- the two loops
 
 
-def _problem(N_q, N_k, d, scale, *, causal=False, last=None, large="", dtype=np.float32):
+def _problem(N_q, N_k, d, scale, *, causal=False, last=None, large="", alike=False, dtype=np.float32):
     """Return Q, K, V, dO, lse, delta as they are given, and the exact Grads of standard attention.
 
     last: the last number of each query and of each key, which makes all scores larger. large: "dQ" or "dKV", whose
-    sums are then beyond 65504.
+    sums are then beyond 65504. alike: rows of V differ little, and dP is larger than dP - delta.
     """
     rng = np.random.default_rng(0)
     Q, K, V, dO = (rng.normal(size=(N, d)) for N in (N_q, N_k, N_k, N_q))
@@ -74,6 +74,8 @@ def _problem(N_q, N_k, d, scale, *, causal=False, last=None, large="", dtype=np.
     if large:
         V, dO[:, 0] = V / 64, 60000
         Q[:, 1], K[:, 1] = (0, V[:, 0] * 2**15) if large == "dQ" else (512, 0)
+    if alike:
+        V = 1 + V / 128
     Q, K, V, dO = (X.astype(dtype) for X in (Q, K, V, dO))
     exact = [X.astype(float) for X in (Q, K, V, dO)]
     O, lse = naive.attention(*exact[:3], scale=scale, causal=causal)
@@ -121,7 +123,14 @@ def dkv_loop(answer: Callable, known: Known) -> Verdict:
     large = [_column_block("scores near 900", 32, last=(20, 120), tolerance=3e-3)]
     in_fp16 = [
         _column_block("inputs of fp16", 21, **FP16),
-        _column_block("inputs of fp16 and scores near 60", 21, scale=0.25, last=(12, 20), **FP16),
+        _column_block(
+            "inputs of fp16, scores near 60, and values nearly alike",
+            21,
+            scale=0.27,
+            last=(12, 20),
+            alike=True,
+            **FP16,
+        ),
         _column_block("inputs of fp16 and sums beyond 65504", 80, large="dKV", **FP16),
     ]
     return examine_kernel(answer, dkv_of, [square, wide, large, in_fp16], known, outputs=("dk", "dv"))
@@ -192,7 +201,15 @@ def dq_loop(answer: Callable, known: Known) -> Verdict:
     ]
     large = [_head("scores near 900", 32, 32, last=(120, 20), tolerance=3e-3)]
     in_fp16 = [
-        _head("inputs of fp16 and scores near 60", 21, 21, scale=0.25, last=(20, 12), **FP16),
+        _head(
+            "inputs of fp16, scores near 60, and values nearly alike",
+            21,
+            21,
+            scale=0.27,
+            last=(20, 12),
+            alike=True,
+            **FP16,
+        ),
         _head("inputs of fp16 and sums beyond 65504", 16, 53, large="dQ", **FP16),
     ]
     return examine_kernel(answer, dq_of, [square, unseen, wide, large, in_fp16], known, outputs=("dQ",))

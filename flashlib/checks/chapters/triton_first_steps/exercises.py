@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -41,13 +42,13 @@ def fp32(x: float | np.ndarray) -> np.ndarray:
 
 def _not_copied(watch, x, y, out):
     copied = [name for name, n in [*watch.read.items()][:2] if watch.sees and not n] + watch.after
-    return Finding("copied", name=copied[0]) if copied and len(x) else _one_block(watch, len(x))
+    return Finding("copied", name=copied[0]) if copied and len(x) else _of_32(watch, len(x))
 
 
-def _one_block(watch, N):
-    """Return the Finding that a long vector is one block, or None."""
+def _of_32(watch, N):
+    """Return the Finding that a vector is cut into blocks that are not of 32, nor single elements, or None."""
     places = max(watch.widest.values())
-    return Finding("one_block", places=places, N=N) if watch.sees and places >= N > 256 else None
+    return Finding("one_block", places=places, N=N) if watch.sees and N > 32 and places not in (1, 32) else None
 
 
 @exercise(title="Scale and exponentiate", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS)
@@ -73,7 +74,7 @@ def _in_one_go(watch, x, y, scale):
     x_read, y_read = watch.read.values()
     if watch.after or (watch.sees and (x_read < len(x) or y_read or watch.others >= max(len(x), 32))):
         return Finding("two_steps")
-    return _one_block(watch, len(x))
+    return _of_32(watch, len(x))
 
 
 @exercise(title="A causal softmax", minutes=20, difficulty="medium", program=MODEL)
@@ -117,4 +118,10 @@ def _any_square(rng):
 
 def _block_of_row(watch, S, P):
     N, places = len(S), max(watch.widest.values())
-    return Finding("block", places=places, N=N) if N > 8 and places > 1 << (N - 1).bit_length() else None
+    too_many = N > 8 and places > 1 << (N - 1).bit_length()
+    return Finding("block", places=places, N=N) if too_many else of_rows(watch, N)
+
+
+def of_rows(watch: Any, rows: int) -> Finding | None:
+    """Return the Finding that there are fewer programs than rows, or None."""
+    return Finding("programs", n=watch.programs, rows=rows) if watch.sees and watch.programs < rows else None

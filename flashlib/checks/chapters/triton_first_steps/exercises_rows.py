@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flashlib.checks.chapters.triton_first_steps.exercises import BLOCKS, MODEL, fp32
+from flashlib.checks.chapters.triton_first_steps.exercises import BLOCKS, MODEL, fp32, of_rows
 from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness.strided import Out, Strided
 from flashlib.softmax import State, merge, summarise_rows
 
 INF = np.inf
 
+LOW = np.array([[500], [3e9], [INF]])  # lies below a finite number that stands for -inf
 UP_TO_256 = BLOCKS[:4]  # in a case, 256 scores fill each of these blocks: there `other` changes nothing
 
 
@@ -29,11 +30,11 @@ def row_max(answer: Callable, known: Known) -> Verdict:
         _maxima(rng, "scores that fall", 2, 40, lambda X: X - np.arange(40) // 16 * 9),
         _maxima(rng, "rows that lie apart", 3, 5, apart=7),
         _maxima(rng, "a long row of scores that grow", 1, LONG, lambda X: X + np.arange(LONG)),
-        _maxima(rng, "256 scores far below 0", 1, 256, lambda X: X - 500),
+        _maxima(rng, "256 scores far below 0, in a row only -inf", 3, 256, lambda X: X - LOW),
         _maxima(rng, "a row of -inf", 3, 21, lambda X: np.where([[False], [True], [False]], -INF, X)),
         _maxima(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9),
     ]
-    return examine(launched(answer, _once_in_blocks), cases + random_cases.cases(_any_maxima), known)
+    return examine(launched(answer, _row_by_row), cases + random_cases.cases(_any_maxima), known)
 
 
 def _scores(rng, rows, N, change, apart):
@@ -78,7 +79,8 @@ def online_block(answer: Callable, known: Known) -> Verdict:
         _block(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9, at=-3e9),
     ]
     cases = [finite, hidden + random_cases.cases(_any_block)]
-    return examine(launched(answer), cases, known, outputs=("m_new", "l_new"))
+    way = lambda watch, X, *others: of_rows(watch, len(X))  # noqa: E731
+    return examine(launched(answer, way), cases, known, outputs=("m_new", "l_new"))
 
 
 def _block(rng, words, rows, N, change=lambda X: X, *, at=0.0, first=False, apart=0):
@@ -141,10 +143,16 @@ def _any_rows(rng):
     return _rows(rng, words, rows, N, lambda X: np.where(hidden, -INF, X * 10 + offset), apart)
 
 
+def _row_by_row(watch, X, m):
+    return _once_in_blocks(watch, X, m) or of_rows(watch, len(X))
+
+
 def _once_in_blocks(watch, X, lse):
-    rows, N = X.shape
+    (rows, N), places = X.shape, max(watch.widest.values())
     if not watch.sees or N <= 256:
         return None
-    if max(watch.widest.values()) >= N:
+    if places >= N:
         return Finding("row_at_once")
+    if places not in (1, 16):
+        return Finding("block_size", places=places)
     return Finding("read_again") if max(watch.read.values()) > 1.5 * rows * N else None

@@ -24,7 +24,7 @@ def inner_loop(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
             _tiles("one tile", 16),
-            _tiles("two tiles", 32),
+            _tiles("two tiles", 32, steps=2**14),
             _tiles("two tiles, a part of which is visible", 32, hidden=0.4),
             _tiles("large scores", 32, size=4096),
             _tiles("scores far below 0", 32, size=4096, lowest=True),
@@ -39,8 +39,8 @@ def inner_loop(answer: Callable, known: Known) -> Verdict:
             *random_cases.cases(lambda rng: _any_tiles(rng, 16, 16, blind=True), 1),
         ],
         [
-            _tiles("q, k and v in fp16, v of zeros", 32, v=0, **fp16),
-            _tiles("q, k and v in fp16", 32, tolerance=1e-3, **fp16),
+            _tiles("q, k and v in fp16, v of zeros", 48, v=0, scale=0.3, steps=1024, **fp16),
+            _tiles("q, k and v in fp16, and sums beyond 65504", 64, v=2**14, size=1 / 8, tolerance=1e-3, **fp16),
         ],
     ]
     return examine_kernel(answer, looped, stages, known, outputs=State._fields)
@@ -48,15 +48,16 @@ def inner_loop(answer: Callable, known: Known) -> Verdict:
 
 def _tiles(
     words, N_k, B_c=16, d=16, *, scale=0.5, size=1, v=1, lowest=False, hidden=0.0, blind=False,
-    dtype=np.float32, tolerance=1e-5, rng=None,
+    dtype=np.float32, tolerance=1e-5, rng=None, steps=16,
 ):  # fmt: skip
     """Return the Case of a row block of 16 rows and N_k keys, whose scores are exact in fp32, before scale.
 
-    size, v: how many times larger Q and V are. lowest: all scores are far below 0.
+    size, v: how many times larger Q and V are. lowest: all scores are far below 0. steps: how many numbers there
+    are from 0 to 1; more than 16, and numbers have as many bits as fp16, or more.
     """
     rng = rng or np.random.default_rng(0)
-    Q_i, K, V = (rng.integers(-32, 33, (n, d)) / 16 for n in (16, N_k, N_k))
-    Q_i, V = Q_i * size, V * v
+    Q_i, K, V = (rng.integers(-2 * steps, 2 * steps + 1, (n, d)) / steps for n in (16, N_k, N_k))
+    Q_i, V = Q_i * size, (np.abs(V) if v > 1 else V) * v
     if lowest:
         Q_i[:, 0], K[:, 0] = -1024 * size, 4
     visible = rng.random((16, N_k)) >= hidden

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -16,9 +17,11 @@ INF = np.inf
 
 @exercise(title="Any head dimension", minutes=10, difficulty="easy")
 def padded(answer: Callable, known: Known) -> Verdict:
-    in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in (1, 16, 20, 80, 128)] + random_cases.cases(_any_d)
+    dimensions = 1, 20, 33, 64, 128
+    in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in dimensions] + random_cases.cases(_any_d, 2)
     in_fp16 = [_padded("fp16 tensors and d = 20", (1, 2, 5, 7, 20), dtype=np.float16, tolerance=2e-3)]
-    return examine(_on_rung_5(answer), [in_fp32, in_fp16], known, outputs=("O",))
+    fine = [_padded("numbers that fp16 does not have", (1, 2, 5, 7, 20), fine=True)]
+    return examine(_on_rung_5(answer), [in_fp32, fine, in_fp16], known, outputs=("O",))
 
 
 def _padded(words, shape, **options):
@@ -35,20 +38,24 @@ def _on_rung_5(answer):
     from flashlib.checks.harness.launches import launched
     from flashlib.kernels.ladder import r5_causal
 
-    launch, attended, dimensions = r5_causal.launch, heads.O_alone(launched(answer)), []
+    launch, attended, dimensions, sizes = r5_causal.launch, heads.O_alone(launched(answer)), [], []
 
-    def noted(kernel, Q, *others, **options):
+    def noted(kernel, Q, K, V, **options):
         dimensions.append(Q.shape[-1])
-        return launch(kernel, Q, *others, **options)
+        sizes.extend(X.element_size() for X in (Q, K, V))
+        return launch(kernel, Q, K, V, **options)
 
     def run(Q, K, V):
         dimensions.clear()
+        sizes.clear()
         with mock.patch.object(r5_causal, "launch", noted):
             O, found = attended(Q, K, V)
         d = Q.shape[-1]
         exact = max(16, 1 << (d - 1).bit_length())
         if not dimensions:
             found = Finding("not_rung_5")
+        elif min(sizes) < Q.itemsize:
+            found = Finding("rounded")
         elif found and found.id == "course_kernel":
             found = None if dimensions[-1] == exact else Finding("too_far", d=d, given=dimensions[-1], exact=exact)
         return Measured(O, found)
@@ -64,40 +71,34 @@ def _with_penalty(text):
     return looped.in_terms({", -np.inf)": " - penalty, -np.inf)"})
 
 
-@exercise(
-    title="A penalty for distance",
-    minutes=30,
-    difficulty="hard",
-    program=_with_penalty,
-    variants=("blocks(len(k), 16) -> blocks(len(k), 64)",),
-)
+@exercise(title="A penalty for distance", minutes=30, difficulty="hard", program=_with_penalty)
 def alibi(answer: Callable, known: Known) -> Verdict:
+    tiles = heads.Tiles()
     stages = [
         [
             _penalised("one query and one key", (1, 1, 1, 1, 16), 0.5),
             _penalised("a slope of 0", (1, 1, 16, 16, 16), 0.0),
             _penalised("two tiles", (1, 1, 16, 32, 16), 0.5),
             _penalised("tiles of 16 that N does not fill", (1, 1, 21, 21, 16), 0.5),
-            _penalised("two sequences of two heads", (2, 2, 5, 7, 16), 0.25),
+            _penalised("two sequences of three heads", (2, 3, 5, 7, 16), 0.25),
             _penalised("large scores and d = 64", (1, 1, 5, 37, 64), 2.0, size=64),
             _penalised("many keys", (1, 1, 2, 150, 16), 0.125),
             _penalised("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), 2.0, size=2**22),
             *random_cases.cases(_any_penalised, 1),
         ],
         [_penalised("more queries than keys", (1, 1, 70, 5, 16), 0.5)],
+        [_penalised("numbers that fp16 does not have", (1, 1, 21, 21, 16), 0.5, fine=True)],
         [
-            _penalised("two heads that are stored as (B, N, H, d)", (1, 2, 5, 7, 16), 0.5, stored=("BNHd",) * 3),
-            _penalised(
-                "K and V, each stored in its own way", (1, 2, 5, 7, 16), 0.5, stored=("BHNd", "BNHd", "BHdN")
-            ),
+            _penalised("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), 0.5, stored=heads.APART),
         ],
     ]
-    return examine(heads.streaming(answer, heads.O_alone), stages, known, outputs=("O",))
+    known = replace(known, variants=tiles)
+    return examine(heads.streaming(answer, heads.O_alone, tiles), stages, known, outputs=("O",))
 
 
-def _penalised(words, shape, slope, *, size=1, stored=(), rng=None):
-    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d); size: how many times larger Q is."""
-    return heads.case(words, shape, _alibi, slope, size=size, stored=stored, rng=rng)
+def _penalised(words, shape, slope, **options):
+    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
+    return heads.case(words, shape, _alibi, slope, **options)
 
 
 def _any_penalised(rng):

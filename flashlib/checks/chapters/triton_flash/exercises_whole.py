@@ -1,6 +1,7 @@
 """The last exercise of chapter 10: a whole kernel with its launch. Triton is imported by the checks, not here."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,18 +11,15 @@ from flashlib.checks.harness import heads, update
 from flashlib.softmax import summarise_rows
 
 OUTPUTS = "O", "lse"
-
-
-def _padded(X, B_c):
-    """Return the rows of a head as tiles of B_c rows hold them: zeros after the last."""
-    return np.pad(X, ((0, -len(X) % B_c), (0, 0)))
+FP16 = {"dtype": np.float16, "tolerance": 2e-3, "fine": True}  # of P and of O, which are rounded
+EXACT = FP16 | {"tolerance": 3e-6}  # of lse, which is not
 
 
 ATTENTION = partial(
     update.looped,
-    signature="step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, causal)",
-    before=(update.IN_FP32, "seen = (c <= r + past) | (not causal)"),
-    padded=_padded,
+    signature="step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, causal, N_k, r_0, c_0)",
+    before=("half = V_j.dtype", update.IN_FP32, "seen = ((c <= r + past) | (not causal)) & (c < N_k)"),
+    LN2=float(np.log(2)),
     **heads.READ,
 )
 
@@ -31,10 +29,10 @@ ATTENTION = partial(
     minutes=60,
     difficulty="hard",
     program=ATTENTION,
-    variants=("B_c = 32", "B_c = 64", "B_c = 128"),
     limit=15.0,
 )
 def attention(answer: Callable, known: Known) -> Verdict:
+    tiles = heads.Tiles()
     stages = [
         [
             _attended("blocks that are all full, without a mask", (1, 1, 128, 128, 16)),
@@ -43,22 +41,25 @@ def attention(answer: Callable, known: Known) -> Verdict:
         [
             _attended("one query and one key", (1, 1, 1, 1, 16)),
             _attended("a last block that is not full, without a mask", (1, 1, 21, 37, 16)),
-            _attended("a last block that is not full, under the causal mask", (1, 1, 21, 21, 16), True),
             _attended("fewer queries than keys, under the causal mask", (1, 1, 5, 37, 16), True),
-            _attended("two sequences of two heads", (2, 2, 5, 7, 16)),
+            _attended("a key more than queries, under the causal mask", (1, 1, 128, 129, 16), True),
+            _attended("two sequences of three heads", (2, 3, 5, 7, 16)),
             _attended("d = 64 and large scores", (1, 1, 5, 150, 64), size=64),
             _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), True, size=2**22),
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, under the causal mask", (1, 1, 70, 5, 16), True)],
+        [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=heads.APART)],
+        [_attended("d = 128, and numbers that fp16 does not have", (1, 1, 5, 21, 128), True, fine=True)],
         [
-            _attended("two heads that are stored as (B, N, H, d)", (1, 2, 5, 7, 16), stored=("BNHd",) * 3),
-            _attended("K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=("BHNd", "BNHd", "BHdN")),
+            _attended("tensors in fp16, and sums beyond 65504", (1, 1, 5, 150, 32), V_size=2**15, **FP16),
+            _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), size=4, V_size=0, **EXACT),
         ],
-        [_attended("tensors in fp16", (1, 1, 5, 21, 16), dtype=np.float16, tolerance=2e-3)],
-        [_attended("d = 128", (1, 1, 5, 21, 128), True)],
     ]
-    return examine(heads.streaming(answer), stages, known, outputs=OUTPUTS, nan="nan, or never stored")
+    known = replace(known, variants=tiles)
+    return examine(
+        heads.streaming(answer, tiles=tiles), stages, known, outputs=OUTPUTS, nan="nan, or never stored"
+    )
 
 
 def _attended(words, shape, causal=False, **options):

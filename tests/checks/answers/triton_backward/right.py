@@ -233,3 +233,41 @@ def my_grouped(dK, H_k):
     group = dK.shape[1] // H_k
     X = dK.astype(np.float32) if dK.dtype == np.float16 else dK
     return np.stack([np.einsum("bhne->bne", X[:, h * group : (h + 1) * group]) for h in range(H_k)], axis=1)
+
+
+# dq_loop: the next tile is loaded before this one is used
+@triton.jit
+def my_dq_loop(
+    i, q, do, lse, delta, K_ptr, V_ptr, N_q, N_k, scale,
+    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):
+    past = N_k - N_q
+    r = i * B_R + tl.arange(0, B_R)
+    e = tl.arange(0, D)
+    end = tl.minimum(N_k, i * B_R + B_R + past)
+    dq = tl.zeros((B_R, D), tl.float32)
+    c = tl.arange(0, B_C)
+    k = tl.load(K_ptr + c[:, None] * D + e[None, :], mask=(c < end)[:, None], other=0.0)
+    v = tl.load(V_ptr + c[:, None] * D + e[None, :], mask=(c < end)[:, None], other=0.0)
+    for start in range(0, end, B_C):
+        c = start + tl.arange(0, B_C)
+        n = c + B_C
+        k_next = tl.load(K_ptr + n[:, None] * D + e[None, :], mask=(n < end)[:, None], other=0.0)
+        v_next = tl.load(V_ptr + n[:, None] * D + e[None, :], mask=(n < end)[:, None], other=0.0)
+        S = tl.dot(q, k.T, input_precision="ieee") * scale
+        P = tl.where(c[None, :] <= r[:, None] + past, tl.exp(S - lse[:, None]), 0.0)
+        dS = P * (tl.dot(do, v.T, input_precision="ieee") - delta[:, None])
+        dq += tl.dot(dS.to(k.dtype), k, input_precision="ieee")
+        k, v = k_next, v_next
+    return dq * scale
+
+
+# delta_kernel: block pointers
+@triton.jit
+def my_delta_kernel(O_ptr, dO_ptr, delta_ptr, N_q, D: tl.constexpr, ROWS: tl.constexpr):
+    i = tl.program_id(0)
+    o = tl.make_block_ptr(O_ptr, (N_q, D), (D, 1), (i * ROWS, 0), (ROWS, D), (1, 0))
+    do = tl.make_block_ptr(dO_ptr, (N_q, D), (D, 1), (i * ROWS, 0), (ROWS, D), (1, 0))
+    x = tl.load(o, boundary_check=(0,)).to(tl.float32) * tl.load(do, boundary_check=(0,)).to(tl.float32)
+    to = tl.make_block_ptr(delta_ptr, (N_q,), (1,), (i * ROWS,), (ROWS,), (0,))
+    tl.store(to, tl.sum(x, 1), boundary_check=(0,))

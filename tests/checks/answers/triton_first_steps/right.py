@@ -133,21 +133,6 @@ def my_causal_softmax(S, P):
     kernel[(triton.cdiv(N, 8) * 8,)](S, P, S.stride(0), P.stride(0), N, B=triton.next_power_of_2(N))
 
 
-# causal_softmax: one program that goes over the rows, and columns that wrap around
-@triton.jit
-def kernel(S, P, s_row, p_row, N, B: tl.constexpr):
-    c = tl.arange(0, B)
-    for r in range(0, N):
-        s = tl.where(c <= r, tl.load(S + r * s_row + c % N), -float("inf"))
-        m = tl.max(s, 0)
-        l = tl.sum(tl.exp(s - m), 0)
-        tl.store(P + r * p_row + c, tl.exp(s - m - tl.log(l)), mask=c < N)
-
-
-def my_causal_softmax(S, P):
-    kernel[(1,)](S, P, S.stride(0), P.stride(0), len(S), triton.next_power_of_2(len(S)))
-
-
 # causal_softmax: P is 0 before, tl.softmax, and a block of 16 places at least
 @triton.jit
 def kernel(S, P, s_row, p_row, B: tl.constexpr):
@@ -213,23 +198,6 @@ def kernel(X, out, stride, N, B: tl.constexpr):
 
 def my_row_max(X, m):
     kernel[(X.shape[0],)](X, m, X.stride(0), X.shape[1], 16)
-
-
-# row_max: four rows in a program, with a mask of rows and columns
-@triton.jit
-def kernel(X, out, stride, rows, N, R: tl.constexpr, B: tl.constexpr):
-    r = tl.program_id(0) * R + tl.arange(0, R)
-    m = tl.full((R,), -float("inf"), tl.float32)
-    for start in range(0, N, B):
-        c = start + tl.arange(0, B)
-        inside = (r[:, None] < rows) & (c[None, :] < N)
-        x = tl.load(X + r[:, None] * stride + c[None, :], mask=inside, other=-float("inf"))
-        m = tl.maximum(m, tl.max(x, axis=1))
-    tl.store(out + r, m, mask=r < rows)
-
-
-def my_row_max(X, m):
-    kernel[(triton.cdiv(X.shape[0], 4),)](X, m, X.stride(0), *X.shape, R=4, B=16)
 
 
 # online_block: the update in a function of its own, and a state where nothing was seen is replaced
@@ -401,3 +369,24 @@ def kernel(X, lse, stride, rows, N, B: tl.constexpr):
 
 def my_row_lse(X, lse):
     kernel[(len(X),)](X, lse, X.stride(0), *X.shape, B=16)
+
+
+# row_lse: a block pointer that moves on
+@triton.jit
+def k_lse(X, lse, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    m, l = -float("inf"), 0.0
+    block = tl.make_block_ptr(X + row * stride, (N,), (1,), (0,), (B,), (0,))
+    for start in range(0, N, B):
+        x = tl.load(block, boundary_check=(0,))
+        x = tl.where(start + tl.arange(0, B) < N, x, -float("inf"))
+        new = tl.maximum(m, tl.max(x, 0))
+        safe = tl.where(new == -float("inf"), 0.0, new)
+        l = l * tl.exp(m - safe) + tl.sum(tl.exp(x - safe), 0)
+        m = new
+        block = tl.advance(block, (B,))
+    tl.store(lse + row, m + tl.log(l))
+
+
+def my_row_lse(X, lse):
+    k_lse[(X.shape[0],)](X, lse, X.stride(0), X.shape[1], B=16)

@@ -404,3 +404,35 @@ def kernel(X, lse, stride, N, B: tl.constexpr):
 
 def my_row_lse(X, lse):
     kernel[(len(X),)](X, lse, X.stride(0), X.shape[1], B=16)
+
+
+# causal_softmax, programs: one program that goes over the rows, and columns that wrap around
+@triton.jit
+def kernel(S, P, s_row, p_row, N, B: tl.constexpr):
+    c = tl.arange(0, B)
+    for r in range(0, N):
+        s = tl.where(c <= r, tl.load(S + r * s_row + c % N), -float("inf"))
+        m = tl.max(s, 0)
+        l = tl.sum(tl.exp(s - m), 0)
+        tl.store(P + r * p_row + c, tl.exp(s - m - tl.log(l)), mask=c < N)
+
+
+def my_causal_softmax(S, P):
+    kernel[(1,)](S, P, S.stride(0), P.stride(0), len(S), triton.next_power_of_2(len(S)))
+
+
+# row_max, programs: four rows in a program, with a mask of rows and columns
+@triton.jit
+def kernel(X, out, stride, rows, N, R: tl.constexpr, B: tl.constexpr):
+    r = tl.program_id(0) * R + tl.arange(0, R)
+    m = tl.full((R,), -float("inf"), tl.float32)
+    for start in range(0, N, B):
+        c = start + tl.arange(0, B)
+        inside = (r[:, None] < rows) & (c[None, :] < N)
+        x = tl.load(X + r[:, None] * stride + c[None, :], mask=inside, other=-float("inf"))
+        m = tl.maximum(m, tl.max(x, axis=1))
+    tl.store(out + r, m, mask=r < rows)
+
+
+def my_row_max(X, m):
+    kernel[(triton.cdiv(X.shape[0], 4),)](X, m, X.stride(0), *X.shape, R=4, B=16)
