@@ -57,7 +57,7 @@ ROOMS = {
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref / kernels.compiler",
     "bench": "types masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
-    "kernels.compiler, kernels.hopper, checks.engine, bench.common",
+    "kernels.compiler, kernels.hopper, kernels.hopper.ladder, checks.engine, bench.common",
 }
 
 # Implementations of which none imports another: the lines that they have in common are the lesson, and sharing
