@@ -1,38 +1,26 @@
 """Execute a notebook in a fresh kernel that can be ended when it hangs."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 
-def execute(
-    text: str, folder: str | Path, *, cell_timeout: int, timeout: float, interrupt: bool = False,
-    **environment: str,
-) -> str:  # fmt: skip
+def execute(text: str, folder: str | Path, *, cell_timeout: int, timeout: float) -> str:
     """Return the text of the notebook `text`, executed from top to bottom with `folder` as working directory.
 
     nbconvert runs in a process of its own. Errors of cells become outputs. cell_timeout, timeout: seconds for a
-    cell and for all; interrupt: a cell that takes longer is interrupted and the rest is run. environment:
-    variables for the kernel. Raises TimeoutError, or RuntimeError with nbconvert's message, if it does not end.
+    cell and for all. Raises TimeoutError, or RuntimeError with nbconvert's message, if it does not end.
     """
     command = [
         *(sys.executable, "-m", "nbconvert", "--stdin", "--stdout", "--to=notebook", "--execute"),
         "--allow-errors",
         f"--ExecutePreprocessor.timeout={cell_timeout}",
-        f"--ExecutePreprocessor.interrupt_on_timeout={interrupt}",
         "--ExecutePreprocessor.kernel_name=python3",
         "--ExecutePreprocessor.record_timing=False",
     ]
     try:
         done = subprocess.run(
-            command,
-            input=text,
-            cwd=folder,
-            timeout=timeout,
-            capture_output=True,
-            encoding="utf-8",
-            env={**os.environ, **environment},
+            command, input=text, cwd=folder, timeout=timeout, capture_output=True, encoding="utf-8"
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"did not end within {timeout} s") from None
