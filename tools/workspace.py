@@ -7,7 +7,6 @@ one from an earlier version of the course is found.
 """
 
 import argparse
-import hashlib
 import shutil
 import sys
 from datetime import datetime
@@ -16,6 +15,7 @@ from pathlib import Path
 import nbformat
 
 from flashlib.chapters import CHAPTERS
+from flashlib.checks.classroom.course import version
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,11 +35,6 @@ def copy(source, workspace):
                 shutil.copyfile(original, target)
             copied.append(target)
     return copied
-
-
-def version(nb) -> str:
-    """Return a hash of what stands in the cells of a chapter."""
-    return hashlib.sha256(repr([cell.source for cell in nb.cells]).encode()).hexdigest()[:12]
 
 
 def outdated(source, workspace) -> list[str]:

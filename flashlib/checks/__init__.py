@@ -4,6 +4,7 @@
     checks.predict(NAME, x)    is a prediction right, and why?
     checks.progress()          which exercises are solved
     python -m flashlib.checks FOLDER   a table of the verdicts in the notebooks of a class
+    pytest -p flashlib.checks.compare FOLDER   their notebooks, compared with what the course stores
 
 An answer runs in a process of its own under a time limit; nothing leaves the machine. What a chapter asks is in
 `chapters`, a folder for each.

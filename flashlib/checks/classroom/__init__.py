@@ -1,1 +1,1 @@
-"""Which exercises are solved: by one learner, and in the notebooks of a class."""
+"""Which exercises are solved, by one learner and in a class; and what learners' notebooks have of the course."""

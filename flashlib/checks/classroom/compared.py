@@ -1,0 +1,97 @@
+"""Learners' notebooks as nbval runs them, with the outputs of the course as what is expected: hooks of pytest."""
+
+import copy
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbval.plugin import IPyNbCell, IPyNbFile, find_metadata_tags
+
+from flashlib.chapters import CHAPTERS
+from flashlib.checks.classroom import course
+
+REMARKS = pytest.StashKey[dict[str, list[str]]]()  # of a run: {notebook: sentences}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out all that is no notebook, and hidden files."""
+    is_notebook = collection_path.suffix == ".ipynb" and not collection_path.name.startswith(".")
+    return True if collection_path.is_file() and not is_notebook else None
+
+
+def pytest_collect_file(file_path: Path, parent: Any) -> "Notebook":
+    return Notebook.from_parent(parent, path=file_path)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say of each notebook what was compared and what was not."""
+    terminalreporter.section("compared with the course")
+    for notebook, said in terminalreporter.config.stash.get(REMARKS, {}).items():
+        terminalreporter.line(f"{notebook}: {said[0]}")
+        for sentence in said[1:]:
+            terminalreporter.line(f"    {sentence}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """With pytest-xdist, take the remarks from a process that collected; all collect the same."""
+    node.config.stash.setdefault(REMARKS, {}).update(getattr(node, "workeroutput", {}).get("remarks", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["remarks"] = session.config.stash.get(REMARKS, {})
+
+
+class Notebook(IPyNbFile):
+    """A notebook of a learner."""
+
+    def collect(self) -> Iterator["Cell"]:
+        """Yield the code cells; none of a chapter that cannot run on this machine."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of cells without an id, for one
+                items = list(super().collect())
+        except Exception as error:
+            what = str(error).partition("\n")[0][:200]
+            raise self.CollectError(f"it is not a notebook that can be read ({what})") from error
+        chapter = course.chapter_of(self.nb)
+        obstacles = [o for c in CHAPTERS if chapter and c.slug == chapter.slug for o in c.obstacles()]
+        said = self.config.stash.setdefault(REMARKS, {})
+        said[self.nodeid] = [f"not run: {o}" for o in obstacles] or course.remarks(self.nb, chapter)
+        for item in [] if obstacles else items:
+            options = _expect(item.cell, item.options, chapter)
+            yield Cell.from_parent(self, name=item.name, cell_num=item.cell_num, cell=item.cell, options=options)
+
+
+def _expect(cell, options, chapter):
+    """Put into a cell, in memory, the outputs that it should have; return nbval's options for it."""
+    cell.outputs, cell.execution_count = [], None
+    if course.kind(cell, chapter) != course.Kind.COMPARED:
+        return options | {"check": False}
+    original = chapter.cells[cell.id]
+    cell.outputs, cell.execution_count = copy.deepcopy(original.outputs), original.execution_count
+    return defaultdict(bool, {"check": True} | dict(find_metadata_tags(original.metadata)))
+
+
+class Cell(IPyNbCell):
+    """A code cell of a learner."""
+
+    def compare_outputs(self, test: list, ref: list, skip_compare: Any = None) -> bool:
+        """Return whether the outputs are those of the course; an exercise may be right or not solved yet."""
+        test, ref = course.passing(test), course.passing(ref)
+        if super().compare_outputs(test, ref, skip_compare):
+            return True
+        self.comparison_traceback[:0] = [
+            *("expected, as the course stores it:", *map(_indented, ref)),
+            *("got:", *map(_indented, test)),
+            "in nbval's words:",
+        ]
+        return False
+
+
+def _indented(output):
+    return "\n".join(f"    {line}" for line in course.text(output).splitlines())

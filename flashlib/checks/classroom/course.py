@@ -1,0 +1,143 @@
+"""What a learner's notebook has of the course: a cell is the course's if it has the id of one there."""
+
+import copy
+import hashlib
+import re
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+
+from flashlib.checks.engine.verdict import MIME, Outcome
+
+FOLDER = Path(__file__).resolve().parents[3] / "notebooks"
+QUESTION = re.compile(r'checks\.predict\("\w+"\)')
+VARIES = "nbval-ignore-output"  # the tag of a cell whose output may differ from run to run
+PASSES = (Outcome.RIGHT, Outcome.NOT_SOLVED)
+
+
+class Kind(StrEnum):
+    """What a code cell of a learner is, and so whether its outputs are compared."""
+
+    COMPARED = "compared"
+    OWN = "the learner's own"
+    STUB = "an exercise's stub: its check is compared"
+    QUESTION = "a question"
+    DEPENDS = "shows the learner's own code"
+    VARIES = "differs from run to run"
+    CHANGED = "changed"
+
+
+class Chapter(NamedTuple):
+    """A chapter as the course stores it: its code cells, by id, and those of its solved notebook."""
+
+    slug: str
+    version: str
+    cells: dict[str, Any]
+    solved: dict[str, Any]
+
+
+def version(nb: Any) -> str:
+    """Return a hash of what stands in the cells of a chapter."""
+    return hashlib.sha256(repr([cell.source for cell in nb.cells]).encode()).hexdigest()[:12]
+
+
+@cache
+def chapters(folder: Path = FOLDER) -> tuple[Chapter, ...]:
+    """Return the chapters in `folder`; raise FileNotFoundError if there are none."""
+    paths = sorted(folder.glob("*.ipynb"))
+    if not paths:
+        raise FileNotFoundError(
+            f"the course's notebooks are not in {folder}: install flashlib from a clone, pip install -e CLONE"
+        )
+    found = []
+    for path in paths:
+        nb, solved = nbformat.read(path, as_version=4), folder / "solutions" / path.name
+        of_solved = _code_cells(nbformat.read(solved, as_version=4)) if solved.exists() else {}
+        found.append(Chapter(path.stem, version(nb), _code_cells(nb), of_solved))
+    return tuple(found)
+
+
+def _code_cells(nb):
+    return {cell.id: cell for cell in nb.cells if cell.cell_type == "code"}
+
+
+def chapter_of(nb: Any, folder: Path = FOLDER) -> Chapter | None:
+    """Return the chapter that has most cells in common with the notebook `nb`, or None if none has any."""
+    ids = {cell.get("id") for cell in nb.cells}
+    most = max(chapters(folder), key=lambda chapter: len(ids & chapter.cells.keys()))
+    return most if ids & most.cells.keys() else None
+
+
+def kind(cell: Any, chapter: Chapter | None) -> Kind:
+    """Return what the code cell `cell` is in a copy of `chapter`; None: in a notebook that is not the course's."""
+    original = chapter.cells.get(cell.get("id")) if chapter else None
+    if chapter is None or original is None:
+        return Kind.OWN
+    if QUESTION.match(original.source):
+        return Kind.QUESTION
+    tags = original.metadata.get("tags", [])
+    if any(tag.startswith("stub:") for tag in tags):
+        return Kind.STUB
+    if cell.cell_type != "code" or cell.source != original.source:
+        return Kind.CHANGED
+    if VARIES in tags:
+        return Kind.VARIES
+    solved = chapter.solved.get(original.id, original)
+    return Kind.COMPARED if _shown(solved) == _shown(original) else Kind.DEPENDS
+
+
+def _shown(cell):
+    """Return the text of each output, the same for an exercise that is solved and for one that is not."""
+    return [text(output) for output in passing(cell.outputs)]
+
+
+def passing(outputs: list) -> list:
+    """Return a copy of `outputs` in which a verdict that passes, right or not solved yet, is one and the same."""
+    outputs = copy.deepcopy(outputs)
+    for output in outputs:
+        verdict = output.get("data", {}).get(MIME, {})
+        if verdict.get("outcome") in PASSES:
+            output.data = {"text/plain": f"{verdict['exercise']}: {' or '.join(PASSES)}"}
+    return outputs
+
+
+def text(output: Any) -> str:
+    """Return an output as plain text."""
+    if output.output_type == "stream":
+        return output.text
+    if output.output_type == "error":
+        return f"{output.ename}: {output.evalue}"
+    return output.data.get("text/plain", ", ".join(output.data))
+
+
+def remarks(nb: Any, chapter: Chapter | None) -> list[str]:
+    """Return sentences on the notebook `nb`: what is compared in it, what is not, and whether it is outdated."""
+    if chapter is None:
+        return ["not of the course, by the ids of its cells: it is run, and there is nothing to compare"]
+    code = [cell for cell in nb.cells if cell.cell_type == "code" or cell.get("id") in chapter.cells]
+    of_kind = {k: [name(nb, cell) for cell in code if kind(cell, chapter) == k] for k in Kind}
+    ids = {cell.get("id") for cell in nb.cells}
+    gone = [cell_id for cell_id in chapter.cells if cell_id not in ids]
+    said = [f"{len(of_kind[Kind.COMPARED])} of {len(chapter.cells)} cells compared with {chapter.slug}"]
+    made_from = nb.metadata.get("flashlib", {}).get("made_from")
+    if made_from not in (None, chapter.version):
+        said.append("from an earlier version of the course: what differs in today's is listed as changed or gone")
+    for words, names in (
+        ("changed: not compared", of_kind[Kind.CHANGED]),
+        ("shows code of your own: not compared", of_kind[Kind.DEPENDS]),
+        ("gone from it, or new in the course", gone),
+        ("your own: run, not compared", of_kind[Kind.OWN]),
+    ):
+        said += [f"{words}: {', '.join(names)}"] if names else []
+    return said
+
+
+def name(nb: Any, cell: Any) -> str:
+    """Return what nbval calls a cell, by its number among the code cells, and its id."""
+    if cell.cell_type != "code":
+        return f"a text ({cell.id})"
+    number = [other.id for other in nb.cells if other.cell_type == "code"].index(cell.id)
+    return f"Cell {number} ({cell.id})"

@@ -1,0 +1,48 @@
+"""Compare the notebooks of learners with the outputs that the course stores: a plugin of pytest, upon nbval.
+
+    python -m pytest -p flashlib.checks.compare FOLDER
+
+Run it from anywhere, on a folder anywhere. Every notebook is run from top to bottom. A cell of the course that is
+as the course has it must show what it shows there. An exercise passes if it is right or not solved yet. Questions,
+cells that the learner changed and cells of the learner's own are run, and not compared. As always with nbval, a
+cell that raises fails, unless it is tagged `raises-exception`, and the pixels of pictures are not compared. More
+options of nbval can be given, such as --nbval-cell-timeout. Notebooks and progress stay as they are. This runs the
+code in the notebooks: run it where you would open them.
+"""
+
+import pytest
+
+from flashlib.checks.classroom import course
+from flashlib.checks.engine import progress_file
+
+OPTIONS = (
+    "--nbval-current-env",
+    f"--nbval-sanitize-with={course.FOLDER.parent / 'tests' / 'nbval.cfg'}",
+    "--nbval-cell-timeout=120",
+    "--continue-on-collection-errors",  # a file that cannot be read fails alone
+)
+FOR_KERNELS = {progress_file.VARIABLE: "off", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Set the options of nbval, and keep pytest from leaving a cache in the learner's folder."""
+    args[:0] = OPTIONS
+    for name in ("stepwise", "cacheprovider"):
+        early_config.pluginmanager.set_blocked(name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.nbval = False  # or nbval would collect each notebook too
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "loadfile"  # with pytest-xdist: the cells of a notebook share a kernel
+    try:
+        course.chapters()
+    except FileNotFoundError as error:
+        raise pytest.UsageError(str(error)) from None
+    from flashlib.checks.classroom import compared  # here: it imports nbval, a plugin, which pytest loads first
+
+    config.pluginmanager.register(compared)
+    patch = pytest.MonkeyPatch()
+    config.add_cleanup(patch.undo)
+    for name, value in FOR_KERNELS.items():
+        patch.setenv(name, value)

@@ -1,0 +1,128 @@
+"""`pytest -p flashlib.checks.compare FOLDER`, on a folder outside of the repository and from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("nbval")
+from nbformat.v4 import new_code_cell, new_notebook  # noqa: E402
+
+from flashlib.checks.classroom import course  # noqa: E402
+from flashlib.checks.engine import solutions  # noqa: E402
+from tools import workspace  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[3]
+N = 6  # code cells of chapter 01 that are run: three of them print
+STUB, CHECK = "b830f7e2", "002b137d"  # of scores_for
+NONSENSE = "def print(*args):\n    __import__('builtins').print('nonsense')"
+ERROR = "def print(*args):\n    __import__('sys').stderr.write('nonsense')"
+pytestmark = pytest.mark.process
+
+
+def start():
+    """Return a copy of the first cells of chapter 01, and of one exercise."""
+    nb = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    cells = code[:N] + [cell for cell in code if cell.id in (STUB, CHECK)]
+    return workspace.without_outputs(new_notebook(cells=cells, metadata={"flashlib": {"made_from": "before"}}))
+
+
+def with_cell(source):
+    nb = start()
+    nb.cells.insert(1, new_code_cell(source, id="of-mine"))
+    return nb
+
+
+def answered(text):
+    nb = start()
+    nb.cells[N].source = text
+    return nb
+
+
+def edited():
+    nb = start()
+    nb.cells[3].source = "print('changed')"
+    return nb
+
+
+NOTEBOOKS = {
+    "control": start,
+    "nonsense": lambda: with_cell(NONSENSE),
+    "elsewhere": lambda: with_cell(ERROR),
+    "right": lambda: answered(solutions.text("scores_for")),
+    "wrong": lambda: answered("def my_scores_for(p):\n    return p"),
+    "edited": edited,
+    "other": lambda: new_notebook(cells=[new_code_cell("print(1)")]),
+}
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Return what pytest prints of all notebooks, run once."""
+    folder, elsewhere = (tmp_path_factory.mktemp(name) for name in ("mine", "elsewhere"))
+    learner = folder / "workspace"  # where progress would be kept
+    learner.mkdir()
+    for name, make in NOTEBOOKS.items():
+        nbformat.write(make(), learner / f"{name}.ipynb")
+    (learner / "broken.ipynb").write_text("{")
+    (learner / "._hidden.ipynb").write_text("{")
+    (learner / "test_mine.py").write_text("def test():\n    assert False, 'a test of the learner'")
+    before = files(folder)
+    command = [sys.executable, "-m", "pytest", "-p", "flashlib.checks.compare", "-rpf", "--color=no", str(learner)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "FLASHLIB_PROGRESS": str(learner / "progress.json")}
+    done = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert files(folder) == before, "nothing of the learner's is written"
+    return done.stdout
+
+
+def failed(ran, name):
+    """Return the numbers of the cells of a notebook that failed; all of its cells were run."""
+    result = rf"^(PASSED|FAILED) .*\b{name}\.ipynb::Cell (\d+)"
+    found = {int(number): outcome for outcome, number in re.findall(result, ran, re.MULTILINE)}
+    assert sorted(found) == list(range(len(NOTEBOOKS[name]().cells))), f"{name}: {found}\n{ran}"
+    return [number for number, outcome in sorted(found.items()) if outcome == "FAILED"]
+
+
+@pytest.mark.parametrize("name", ["control", "right", "edited", "other"])
+def test_what_is_as_in_the_course_passes(ran, name):
+    assert failed(ran, name) == [], ran
+
+
+@pytest.mark.parametrize("name", ["nonsense", "elsewhere"])
+def test_cells_that_print_nonsense_fail(ran, name):
+    """Their sources are unchanged: a name that they use was defined anew above them."""
+    assert failed(ran, name) == [3, 4, 6]
+
+
+def test_a_failure_shows_what_was_expected_and_what_came(ran):
+    stored = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
+    text = next(cell for cell in stored.cells if cell.id == start().cells[2].id).outputs[0].text
+    expected = "\n".join(f"    {line}" for line in text.splitlines())
+    assert f"expected, as the course stores it:\n{expected}\ngot:\n    nonsense\n" in ran
+
+
+def test_a_wrong_answer_fails_with_what_its_check_says(ran):
+    assert failed(ran, "wrong") == [N + 1]
+    assert "scores_for: right or not solved yet\ngot:\n    wrong: " in ran
+
+
+def test_what_was_not_compared_is_said(ran):
+    said = ran.partition("compared with the course =")[2].splitlines()
+    about = {name: next(n for n, line in enumerate(said) if f"{name}.ipynb: " in line) for name in NOTEBOOKS}
+    assert "not of the course" in said[about["other"]]
+    assert "earlier version of the course" in said[about["control"] + 1]
+    changed = said[about["edited"] + 2]
+    assert changed.strip() == f"changed: not compared: Cell 3 ({start().cells[3].id})"
+    assert "your own: run, not compared: Cell 1 (of-mine)" in "\n".join(said)
+    assert "not a notebook that can be read" in ran
+    assert "a test of the learner" not in ran and "._hidden" not in ran

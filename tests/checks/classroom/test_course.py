@@ -1,0 +1,113 @@
+"""What of a learner's notebook is compared with the course: the matching of cells, without running any."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+from nbformat.v4 import new_code_cell, new_notebook, new_output  # noqa: E402
+
+from flashlib.checks.classroom import course  # noqa: E402
+from flashlib.checks.classroom.course import Kind  # noqa: E402
+from flashlib.checks.engine.verdict import MIME, Outcome, Verdict  # noqa: E402
+from tools import workspace  # noqa: E402
+
+PATHS = sorted(course.FOLDER.glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    """All chapters as `make lab` copies them: {slug: notebook}."""
+    folder = tmp_path_factory.mktemp("workspace")
+    workspace.copy(course.FOLDER, folder)
+    return {path.stem: nbformat.read(path, as_version=4) for path in folder.glob("*.ipynb")}
+
+
+@pytest.fixture(params=PATHS, ids=lambda path: path.stem)
+def mine(request, copies):
+    """A copy of a chapter that a test may change."""
+    return copy.deepcopy(copies[request.param.stem])
+
+
+def test_every_cell_of_a_copy_is_found(mine, request):
+    chapter = course.chapter_of(mine)
+    assert chapter.slug == request.node.callspec.params["mine"].stem
+    code = [cell for cell in mine.cells if cell.cell_type == "code"]
+    assert {cell.id for cell in code} == set(chapter.cells), "ids are lost in a copy"
+    kinds = [course.kind(cell, chapter) for cell in code]
+    assert not {Kind.OWN, Kind.CHANGED} & set(kinds)
+    compared = sum(k == Kind.COMPARED for k in kinds)
+    said = course.remarks(mine, chapter)
+    assert said[0] == f"{compared} of {len(code)} cells compared with {chapter.slug}" and compared
+    assert not any(word in sentence for sentence in said for word in ("changed", "gone", "earlier")), said
+
+
+def test_the_solved_notebook_is_expected_to_show_the_same(mine):
+    """But for its answers: so a learner's cells are compared, solved or not."""
+    chapter = course.chapter_of(mine)
+    for cell in mine.cells:
+        if cell.get("id") in chapter.solved:
+            depends = course.kind(cell, chapter) == Kind.DEPENDS
+            assert not depends or "bench.mine(" in cell.source, f"{cell.id} shows other things once it is solved"
+
+
+def test_what_a_learner_changes_adds_and_deletes_is_listed(mine):
+    chapter = course.chapter_of(mine)
+    for cell in mine.cells:
+        if cell.cell_type == "code":
+            kind = course.kind(cell, chapter)
+            cell.source += "\n# mine"
+            expected = kind if kind in (Kind.QUESTION, Kind.STUB) else Kind.CHANGED
+            assert course.kind(cell, chapter) == expected, cell.source
+    mine.cells.append(new_code_cell("1 + 1", id="of-mine"))
+    gone = next(cell for cell in mine.cells if cell.cell_type == "code")
+    mine.cells.remove(gone)
+    last = sum(cell.cell_type == "code" for cell in mine.cells) - 1
+    said = course.remarks(mine, chapter)
+    assert said[0].startswith("0 of ")
+    changed = next(s for s in said if s.startswith("changed: not compared"))
+    for cell in mine.cells:
+        if cell.cell_type == "code" and course.kind(cell, chapter) == Kind.CHANGED:
+            assert course.name(mine, cell) in changed
+    assert f"gone from it, or new in the course: {gone.id}" in said
+    assert f"your own: run, not compared: Cell {last} (of-mine)" in said
+
+
+def test_a_cell_made_a_text_is_listed_as_changed(mine):
+    chapter = course.chapter_of(mine)
+    cell = next(c for c in mine.cells if course.kind(c, chapter) == Kind.COMPARED)
+    cell.cell_type = "markdown"
+    assert f"changed: not compared: a text ({cell.id})" in course.remarks(mine, chapter)
+
+
+def test_an_outdated_copy_is_told(mine):
+    mine.metadata["flashlib"]["made_from"] = "another"
+    assert "earlier version" in course.remarks(mine, course.chapter_of(mine))[1]
+
+
+def test_a_notebook_of_another_kind_is_told():
+    nb = new_notebook(cells=[new_code_cell("1 + 1")])
+    assert course.chapter_of(nb) is None
+    (said,) = course.remarks(nb, None)
+    assert "not of the course" in said and "nothing to compare" in said
+
+
+def test_without_the_notebooks_of_the_course_it_says_how_to_install(tmp_path):
+    with pytest.raises(FileNotFoundError, match="pip install -e"):
+        course.chapters(Path(tmp_path))
+
+
+def shown(exercise, outcome):
+    data = Verdict(exercise, outcome, "the sentence")._repr_mimebundle_()
+    assert MIME in data
+    return course.passing([new_output("execute_result", data)])[0].data
+
+
+def test_an_exercise_passes_if_it_is_right_or_not_solved():
+    passes = shown("merge", Outcome.RIGHT)
+    for outcome in Outcome:
+        same = shown("merge", outcome) == passes
+        assert same == (outcome in (Outcome.RIGHT, Outcome.NOT_SOLVED)), outcome
+        assert same or "the sentence" in shown("merge", outcome)["text/plain"], "what the check says is lost"
+    assert shown("online_step", Outcome.RIGHT) != passes, "the verdict on another exercise"
