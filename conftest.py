@@ -1,5 +1,6 @@
 """How tests are shared among processes (`make test`, by pytest-xdist), and which of them a machine leaves out."""
 
+import os
 from collections import defaultdict
 
 import pytest
@@ -16,6 +17,8 @@ FIRST = (
 )  # what takes longest, in this order
 ONE_BROWSER = ("test_every_widget.py", "test_flash_player.py", "test_saved_page.py")
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
+
+os.environ.pop("MPLBACKEND", None)  # of the shell: notebooks, which inherit it, would show no pictures
 
 
 def scope(nodeid):

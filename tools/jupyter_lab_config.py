@@ -9,6 +9,8 @@ from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebso
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tools import widget_states  # noqa: E402
 
+os.environ.pop("MPLBACKEND", None)  # of the shell: kernels, which inherit it, would show no pictures
+
 c = get_config()  # noqa: F821
 
 c.LabApp.default_url = "/lab/tree/00_start_here.ipynb"

@@ -13,7 +13,7 @@ docs/kernels.md says what each of them takes, and what it refuses.
 
 Importing this package is the one place that decides between compiler and interpreter, since Triton reads
 TRITON_INTERPRET as it is imported: import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or
-1) and it is left alone. The modules:
+1) and it is left alone; an empty one counts as unset. The modules:
 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-if not torch.cuda.is_available() and "TRITON_INTERPRET" not in os.environ:
+if not torch.cuda.is_available() and not os.environ.get("TRITON_INTERPRET"):
     if "triton" in sys.modules:
         raise ImportError(
             "triton was imported before flashlib.kernels, too late to run it without a GPU: "
@@ -69,7 +69,9 @@ if INTERPRETED:
     from flashlib.kernels.interpreter import patch_interpreter
 
     patch_interpreter()
-DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
+else:
+    private_apis.ensure_cache()
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not see what __getattr__ imports
     from flashlib.kernels import append, decode, varlen

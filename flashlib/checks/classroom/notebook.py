@@ -24,6 +24,7 @@ def execute(
         "--ExecutePreprocessor.kernel_name=python3",
         "--ExecutePreprocessor.record_timing=False",
     ]
+    inherited = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # or no pictures
     try:
         done = subprocess.run(
             command,
@@ -32,7 +33,7 @@ def execute(
             timeout=timeout,
             capture_output=True,
             encoding="utf-8",
-            env={**os.environ, **environment},
+            env=inherited | environment,
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"did not end within {timeout} s") from None

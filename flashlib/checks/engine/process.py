@@ -3,6 +3,7 @@
 import contextlib
 import io
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ from flashlib.learner import pickling
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
 PRINTED = 4000  # characters of what is printed that are kept
+FOLDER_LIMIT = 60  # bytes: the path of a socket has at most 104, and two names stand below the temporary folder
 
 
 class NotEnded(Exception):
@@ -111,13 +113,30 @@ def _no_main():
 
 def _context():
     """Return the multiprocessing context: a server that has imported what is needed and forks, or a new Python."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    if "forkserver" not in multiprocessing.get_all_start_methods() or not sockets_fit():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     # torch takes seconds to import; flashlib.kernels would ask for a GPU, which no fork could use after it
     slow = ["torch", "triton"] if "flashlib.kernels" in sys.modules else []
     context.set_forkserver_preload(["flashlib.checks", *slow])
     return context
+
+
+def sockets_fit() -> bool:
+    """Have multiprocessing make its folder for sockets where its path is short; return whether it is.
+
+    A forkserver listens at such a socket. TMPDIR may be of any length, and names a folder too long for one.
+    """
+    usual = tempfile.gettempdir()
+    for folder in (usual, "/tmp", "/var/tmp", "/dev/shm"):
+        if len(os.fsencode(folder)) <= FOLDER_LIMIT and os.access(folder, os.W_OK | os.X_OK):
+            tempfile.tempdir = folder
+            break
+    try:  # it is made once
+        made = multiprocessing.util.get_temp_dir()
+    finally:
+        tempfile.tempdir = usual
+    return len(os.fsencode(os.path.dirname(made))) <= FOLDER_LIMIT
 
 
 _connection = None
