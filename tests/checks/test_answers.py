@@ -139,8 +139,11 @@ def test_wrong_answers_are_named(exercise, amount, guesses, monkeypatch, record_
 
 def test_the_readme_shows_the_totals():
     text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
-    assert f"{len(checks.EXERCISES)} exercises, {len(answers.wrong())} wrong answers" in text
-    assert f"{len(answers.right())} right answers" in text
+    for said in (
+        f"{len(checks.EXERCISES)} exercises, {len(answers.wrong())} wrong answers",
+        f"{len(answers.right())} right answers",
+    ):
+        assert said in text, f"write in README.md: {said}"
 
 
 def test_contributing_shows_the_totals():
@@ -163,3 +166,4 @@ def test_wrong_answers_are_many_and_none_is_a_solution():
         assert answer.source != solutions.text(answer.exercise)
     few = {name: len(by_exercise[name]) for name in checks.EXERCISES if len(by_exercise[name]) < 5}
     assert not few, "each exercise has five wrong answers or more"
+    assert {answer.exercise for answer in answers.right()} == set(checks.EXERCISES), "each has a right one too"

@@ -84,3 +84,13 @@ def test_orders_stand_side_by_side_with_their_titles(rng):
 def test_an_order_of_any_size_can_be_drawn(rng, N_q, N_k):
     steps = tiled.steps(*inputs(rng, N_q, N_k, 2), B_r=8, B_c=4, causal=True)
     assert tile_order.draw_tile_orders({"": steps}, N_q, N_k).png()
+
+
+def test_no_more_blocks_are_labelled_than_there_is_room_for():
+    for n in range(1, 200):
+        ticks = [k + 0.5 for k in range(n)]
+        labels = tile_order.labelled(ticks)
+        assert len(labels) <= 10 and labels[0] == (0, 0.5)
+        assert n > 10 or len(labels) == n
+        assert n <= 10 or len(labels) > 5
+        assert all(middle == ticks[k] for k, middle in labels)

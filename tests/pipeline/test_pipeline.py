@@ -288,6 +288,31 @@ def test_a_copy_into_a_slot_that_threads_wrote_takes_a_fence():
     assert p.check(p.Program({"warps": partial(role, p.Fence())}, (full,), (slot,))).fault is None
 
 
+@pytest.mark.parametrize("fences", ["nobody", "the writer", "the other"])
+def test_a_fence_is_for_what_its_own_role_wrote(fences):
+    full, written, slot = p.Barrier("full"), p.Barrier("written"), p.Slot("o", 64)
+
+    def writer():
+        yield p.Write("O", slot)
+        if fences == "the writer":
+            yield p.Fence()
+        yield p.Arrive(written)
+
+    def copier():
+        yield p.Wait(written, 0)
+        if fences == "the other":
+            yield p.Fence()
+        yield p.Expect(full, 64)
+        yield p.Copy("Q", slot, full)
+        yield p.Wait(full, 0)
+
+    fault = p.check(p.Program({"writer": writer, "copier": copier}, (full, written), (slot,))).fault
+    if fences == "the writer":
+        assert fault is None
+    else:
+        assert fault.kind == "not visible"
+
+
 def test_a_program_that_is_none_is_refused():
     full = p.Barrier("full")
 

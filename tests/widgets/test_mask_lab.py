@@ -121,6 +121,9 @@ def test_bounds_or_a_table(lab):
     assert ("by bounds" in repr(lab) or "bounds in closed form" in repr(lab)) == r["bounds"]
     assert ("no table is needed" in r["words"][1]) == r["bounds"]
     assert r["table"] == 4 * r["tiles"]["all"]
+    if not r["bounds"]:
+        assert f"a table of {r['table']} bytes" in r["words"][1]
+        assert f"one for each score, would take {2 * N_q * N_k}." in r["words"][1]
     if keys is not None:
         for (first, end), runs in zip(zip(*keys, strict=True), r["runs"], strict=True):
             assert runs == ([[first, end]] if first < end else [])

@@ -1,6 +1,7 @@
 """Which exercises are solved is kept in one small file that may be deleted, and nowhere else."""
 
 import json
+from datetime import date
 
 import pytest
 
@@ -38,6 +39,23 @@ def test_it_stays_solved_and_others_come_to_it(workspace):
     assert (workspace / "progress.json").read_text() == before
     progress_file.record(Verdict("other", "right", ""))
     assert set(json.loads((workspace / "progress.json").read_text())["solved"]) == {RIGHT.exercise, "other"}
+
+
+def test_the_day_is_that_of_the_first_right_answer(workspace, monkeypatch):
+    class Calendar(date):
+        now = date(2031, 1, 31)
+
+        @classmethod
+        def today(cls):
+            return cls.now
+
+    monkeypatch.setattr(progress_file, "date", Calendar)
+    progress_file.record(RIGHT)
+    Calendar.now = date(2031, 2, 1)
+    progress_file.record(RIGHT)
+    progress_file.record(Verdict("other", "right", ""))
+    solved = json.loads((workspace / "progress.json").read_text())["solved"]
+    assert solved == {RIGHT.exercise: "2031-01-31", "other": "2031-02-01"}
 
 
 def test_it_may_be_deleted(workspace):
