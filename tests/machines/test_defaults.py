@@ -10,6 +10,9 @@ from flashlib import masks, torch_ref
 from flashlib.lm import training
 from flashlib.lm.tokenizer import encode_characters
 
+if find_spec("triton"):
+    from flashlib import kernels  # before torch imports Triton
+
 KINDS = {
     "causal": masks.causal(),
     "window": masks.window(5, 2),
@@ -70,8 +73,6 @@ def test_torch_ref(kind, device, dtype):
 @others
 @pytest.mark.parametrize("kind", KINDS)
 def test_attention_and_its_gradients(kind, device, dtype):
-    from flashlib import kernels
-
     inputs = tensors(*[(1, 2, 20, 16)] * 3)
     options = {"mask": KINDS[kind], "sink": 0.5}
     if kernels.INTERPRETED:
@@ -81,7 +82,6 @@ def test_attention_and_its_gradients(kind, device, dtype):
 @needs_triton
 @others
 def test_varlen_decode_append_and_trees(device, dtype):
-    from flashlib import kernels
     from flashlib.lm import rotary
 
     if not kernels.INTERPRETED:
