@@ -69,8 +69,8 @@ FOR_GPU = pytest.StashKey[int]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Return two processes more than there are cores: two have browsers, and wait most of the time, as notebooks do."""
-    return 2 + cores.usable()
+    """Return one process more than there are cores: much of a browser test and of a notebook is waiting."""
+    return 1 + cores.usable()
 
 
 @pytest.hookimpl(optionalhook=True)

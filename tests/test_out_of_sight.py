@@ -70,6 +70,14 @@ def test_no_answer_stands_below_its_question(path):
     assert list(given_away(notebooks.read(path))) == []
 
 
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_folded_code_begins_with_a_comment(path):
+    """JupyterLab shows the first line of a folded cell: it says what the cell is, and gives nothing away."""
+    cells = [cell for cell in notebooks.read(path).cells if "folded" in notebooks.tags(cell)]
+    leaks = [f"{cell.id}: {cell.source.splitlines()[0]}" for cell in cells if not cell.source.startswith("# ")]
+    assert not leaks, f"the first line of folded code is in sight: begin with a comment on what it is: {leaks}"
+
+
 def test_an_answer_in_sight_is_found():
     path = next(path for path in CHAPTERS if path.stem.startswith("04"))
     nb = notebooks.read(path)

@@ -117,15 +117,17 @@ def _why(state, role, wait, to_come):
     more = f"; {-missing} bytes more came than were expected" if missing < 0 else ""
     who = ""
     if to_come is not None:
-        by = [other for other in to_come if any(_arrives(command, barrier) for command in to_come[other])]
-        who = f", where {' and '.join(by)} would arrive" if by else ", where nobody will arrive any more"
+        copies = not left and missing > 0
+        do, kinds = ("ask for a copy", c.Copy) if copies else ("arrive", c.Arrive | c.Expect)
+        by = [other for other in to_come if any(_at(one, barrier, kinds) for one in to_come[other])]
+        who = f", where {' and '.join(by)} would {do}" if by else f", where nobody will {do} any more"
     phase = state.target(role, wait)
     lacking = " and ".join(lacks) or "nothing"
     return f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {lacking}{who}{more}"
 
 
-def _arrives(command, barrier):
-    return isinstance(command, c.Arrive | c.Expect | c.Copy) and command.barrier is barrier
+def _at(command, barrier, kinds):
+    return isinstance(command, kinds) and command.barrier is barrier
 
 
 def check(program: c.Program, *, schedules: int = 1000, states: int = 20_000, seed: int = 0) -> Report:

@@ -1,6 +1,7 @@
 """The model of a Hopper kernel's warps: what must never happen is found, our protocol is right, time adds up."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pytest
 from flashlib import pipeline as p
 from flashlib.pipeline import commands, protocol, schedules, timeline
 
-DATA = Path(__file__).parents[2] / "notebooks" / "data"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "notebooks" / "data"
+HOPPER = ROOT / "flashlib" / "kernels" / "hopper"
+TABLES = [*HOPPER.glob("*.py"), *HOPPER.glob("ladder/*.py"), ROOT / "notebooks" / "13_hopper.ipynb"]
 SIZES = protocol.Sizes(rows=16, d=16, B_c=16)
 RIGHT = [
     {"blocks": [3], "consumers": 1},
@@ -36,6 +40,42 @@ def test_the_protocol_is_right_under_random_schedules_of_several_blocks(consumer
     program = protocol.program([5, 1, 2, 4], SIZES, consumers=consumers, stages=stages, turns=turns)
     report = p.check(program, states=0, schedules=schedules // len(program.roles), seed=consumers)
     assert report.fault is None and not report.all, report
+
+
+def test_a_table_of_barriers_names_a_role_where_a_tile_is_said_to_be_there():
+    """A copy does not arrive at `full`: it counts off the bytes that an arrival expects."""
+    rows = {
+        (path.name, line.strip())
+        for path in TABLES
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\W*[qkv]_full\b.* 1 ", line)
+    }
+    assert len(rows) > 10
+    wrong = sorted(row for row in rows if not re.search(r" 1 [\s|]*(producer|who asks for it|the same)\b", row[1]))
+    assert not wrong, f"one who arrives is a role that says Expect: {wrong}"
+
+
+@pytest.mark.parametrize(
+    "left_out, said",
+    [
+        (p.Expect, "lacks 1 of 1 arrivals, where nobody will arrive any more"),
+        (p.Copy, "lacks 64 bytes, where nobody will ask for a copy any more"),
+    ],
+    ids=["Expect", "Copy"],
+)
+def test_a_deadlock_tells_arrivals_from_copies(left_out, said):
+    """The role waits itself, so all it has left is to come; a copy that is left is no arrival."""
+    full, slot = p.Barrier("full"), p.Slot("slot", 64)
+
+    def role():
+        if left_out is not p.Expect:
+            yield p.Expect(full, 64)
+        yield p.Wait(full, 0)
+        if left_out is not p.Copy:
+            yield p.Copy("tile", slot, full)
+
+    report = p.check(p.Program({"one": role}, (full,), (slot,)))
+    assert said in report.fault.said, report.fault.said
 
 
 def test_warps_that_are_all_alike_are_right():

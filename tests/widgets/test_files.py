@@ -42,3 +42,15 @@ def test_every_exported_name_is_imported():
 
 def test_nothing_asks_the_network():
     assert all("http" not in (cls._script + str(cls._css)).replace(SVG, "") for cls in CLASSES)
+
+
+def test_a_column_of_numbers_grows_with_the_number():
+    """A fixed width cuts off the longest one, such as 2.776e-16; the first column of .flash-words has prose."""
+    columns = [
+        (path.name, found)
+        for path in widget.FOLDER.rglob("*.css")
+        for found in re.findall(r"grid-template-columns:([^;]*)", path.read_text(encoding="utf-8"))
+    ]
+    assert len(columns) > 20
+    fixed = [(name, c.strip()) for name, c in columns if re.search(r"\d\s*ch\b", re.sub(r"minmax\(.*?\)", "", c))]
+    assert fixed == [("stepped.css", "15ch 1fr")], "give it minmax(Nch, max-content)"

@@ -10,15 +10,18 @@ has ended". Rings have STAGES slots; tile g, counted over the program's whole li
 round g // STAGES. t counts row blocks, u turns: each tile of a block takes one, but its first.
 
     barrier      count      who arrives, and when            who waits, for which parity       until then
-    q_full[c]    1          copy unit, block t is there      consumer c      t & 1             no Q to multiply
+    q_full[c]    1          producer + bytes of Q, block t   consumer c      t & 1             no Q to multiply
     q_empty[c]   1          consumer c, its last Q K^T done; producer        (t & 1) ^ 1       Q is read
                             one tile, or d = 256: O stored
-    k_full[s]    1          copy unit, K(g) is there         consumers       round & 1         no K to multiply
+    k_full[s]    1          producer + bytes of K(g)         consumers       round & 1         no K to multiply
     k_empty[s]   consumers  each, its Q K(g)^T done          producer        (round & 1) ^ 1   K(g-STAGES) is read
-    v_full[s]    1          copy unit, V(g) is there         consumers       round & 1         no V to multiply
+    v_full[s]    1          producer + bytes of V(g)         consumers       round & 1         no V to multiply
     v_empty[s]   consumers  each, its P V(g) done            producer        (round & 1) ^ 1   V(g-STAGES) is read
     turn[c]      1          the consumer before it, having   consumer c > 0  u & 1             it may not issue
                             issued two products              consumer 0      (u & 1) ^ 1       products
+
+"+ bytes": the producer arrives when it asks for a copy, by `expect`, which also says how many bytes must come. The
+copy unit does not arrive: it counts the bytes off.
 
 Two phases suffice, since no phase ends before all who wait for the one before are through: the producer fills a
 slot again when every consumer has released it, which each does after it waited for it.

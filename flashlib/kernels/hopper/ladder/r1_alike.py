@@ -5,9 +5,11 @@ Only copies run beside them, as far ahead as there are slots. A slot is free whe
 that read it, which a barrier of the whole program says: there is no other role to tell.
 
     barrier      count  who arrives, and when           who waits, for which parity
-    q_full       1      copy unit, Q is there           all warps      0: one row block, one phase
-    k_full[s]    1      copy unit, K(g) is there        all warps      round & 1, round = g // STAGES
-    v_full[s]    1      copy unit, V(g) is there        all warps      round & 1
+    q_full       1      who asks for it + bytes of Q    all warps      0: one row block, one phase
+    k_full[s]    1      the same + bytes of K(g)        all warps      round & 1, round = g // STAGES
+    v_full[s]    1      the same + bytes of V(g)        all warps      round & 1
+
+Who asks for a copy arrives, once, by `expect`, which says how many bytes must come. The copy unit counts them off.
 """
 
 import torch

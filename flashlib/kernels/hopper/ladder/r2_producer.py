@@ -4,9 +4,9 @@ The producer waits until a slot is free and asks for the next tile at once, what
 something to tell the other: a ring of slots has barriers for "full" and for "empty".
 
     barrier      count  who arrives, and when           who waits, for which parity
-    q_full       1      copy unit, Q is there           consumer   0: one row block, one phase
-    k_full[s]    1      copy unit, K(g) is there        consumer   round & 1, round = g // STAGES
-    v_full[s]    1      copy unit, V(g) is there        consumer   round & 1
+    q_full       1      producer + bytes of Q           consumer   0: one row block, one phase
+    k_full[s]    1      producer + bytes of K(g)        consumer   round & 1, round = g // STAGES
+    v_full[s]    1      producer + bytes of V(g)        consumer   round & 1
     k_empty[s]   1      consumer, Q K(g)^T is done      producer   (round & 1) ^ 1: K(g - STAGES) is read
     v_empty[s]   1      consumer, P V(g) is done        producer   (round & 1) ^ 1: V(g - STAGES) is read
 

@@ -5,9 +5,9 @@ the same time and then compute at the same time; barriers of turns keep them apa
 S; both consumers walk the same tiles, so they take equally many.
 
     barrier      count  who arrives, and when               who waits, for which parity
-    q_full[c]    1      copy unit, Q of c is there          consumer c      0: one row block, one phase
-    k_full[s]    1      copy unit, K(g) is there            consumers       round & 1, round = g // STAGES
-    v_full[s]    1      copy unit, V(g) is there            consumers       round & 1
+    q_full[c]    1      producer + bytes of Q of c          consumer c      0: one row block, one phase
+    k_full[s]    1      producer + bytes of K(g)            consumers       round & 1, round = g // STAGES
+    v_full[s]    1      producer + bytes of V(g)            consumers       round & 1
     k_empty[s]   2      each consumer, Q K(g)^T is done     producer        (round & 1) ^ 1: K(g - STAGES) is read
     v_empty[s]   2      each consumer, P V(g) is done       producer        (round & 1) ^ 1: V(g - STAGES) is read
     turn[c]      1      the other consumer, having issued   consumer 1      u & 1, u = g - 1 turns before

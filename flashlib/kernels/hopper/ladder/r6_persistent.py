@@ -5,7 +5,7 @@ and rings go on where they were: g counts tiles over the program's whole life, a
 block may come only when Q of this one is read, for which there is a barrier more than in rung 5:
 
     barrier      count  who arrives, and when               who waits, for which parity
-    q_full[c]    1      copy unit, Q of block t is there    consumer c      t & 1
+    q_full[c]    1      producer + bytes of Q of block t    consumer c      t & 1
     q_empty[c]   1      consumer c, its last Q K^T is done  producer        (t & 1) ^ 1
     turn[c]      1      as in rung 3                        as in rung 3, of u = g - t - 1 turns before
 

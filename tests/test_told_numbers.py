@@ -1,0 +1,45 @@
+"""Numbers that a chapter tells in its text are those of the table or the record that they come from."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbformat")
+
+from flashlib.gpus import GPUS, KB, MB  # noqa: E402
+from tools import notebooks  # noqa: E402
+
+FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+
+
+def text(chapter, cell_id):
+    (path,) = notebooks.chapters(FOLDER, chapter)
+    return next(cell.source for cell in notebooks.read(path).cells if cell.id == cell_id)
+
+
+def test_the_sram_of_the_articles_beside_that_of_a_gpu():
+    a100, h200, told = GPUS["A100"], GPUS["H200"], text("07", "articles")
+    numbers = [
+        f"{a100.sram_bandwidth / 1e12:.1f} TB/s, {a100.sram_bandwidth / a100.bandwidth:.1f} times",
+        f"{a100.sram_bandwidth / a100.sms / 1e9:.0f} GB/s",
+        f"{h200.sram_bandwidth / 1e12:.1f} TB/s, {h200.sram_bandwidth / h200.bandwidth:.0f} times",
+        f"{a100.sms * 192 * KB / MB:.2f} MB",
+        f"{a100.sram // KB} KB of it",
+        f"gets {a100.block_sram // KB}.",
+        f"{a100.all_sram / MB:.1f} MB",
+    ]
+    assert [number for number in numbers if number not in told] == []
+
+
+def test_how_many_programs_it_takes_is_what_the_record_says():
+    run = json.loads((FOLDER / "data" / "h200_decode.json").read_text(encoding="utf-8"))
+    rows = [(row["H_k"] * row["parts"], row) for row in run["parts"]]
+    each = [2 * row["N"] * row["H_k"] * 128 * 2 / row["us"] / 1e3 / n for n, row in rows if n <= 64]  # GB/s
+    in_flight, told = 4 * 64 * 128 * 2, text("15", "split-lab")
+    assert f"{min(each):.0f} to {max(each):.0f} GB/s" in told
+    assert f"{in_flight / max(each) / 1e3:.1f} to {in_flight / min(each) / 1e3:.1f} µs" in told
+    assert f"{run['copy_gbs']} GB/s" in told
+    (programs,) = map(int, re.findall(r"about (\d+) programs", told))
+    assert run["copy_gbs"] / max(each) < programs < run["copy_gbs"] / min(each)
