@@ -11,9 +11,10 @@ One function and three modules, since the module is the selector here as in all 
 imported becomes an attribute of its package, so a function named `varlen` would be the module from then on.
 docs/kernels.md says what each of them takes, and what it refuses.
 
-Importing this package is the one place that decides between compiler and interpreter, since Triton reads
-TRITON_INTERPRET as it is imported: import `flashlib.kernels` before `triton`. Set the variable yourself (to 0 or
-1) and it is left alone; an empty one counts as unset. The modules:
+Importing this package is the one place that decides between compiler and interpreter. Triton may have been
+imported before, by torch's optimizers for one: its language is then interpreted from now on, and so is each kernel
+that is decorated from now on. Those that you decorated before stay as they were, and need a GPU. Set
+TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts as unset. The modules:
 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
@@ -38,17 +39,11 @@ INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors
 import importlib
 import os
 import platform
-import sys
 from typing import TYPE_CHECKING
 
 import torch
 
 if not torch.cuda.is_available() and not os.environ.get("TRITON_INTERPRET"):
-    if "triton" in sys.modules:
-        raise ImportError(
-            "triton was imported before flashlib.kernels, too late to run it without a GPU: "
-            "restart the kernel and import flashlib.kernels first"
-        )
     os.environ["TRITON_INTERPRET"] = "1"
 
 try:
@@ -68,6 +63,7 @@ INTERPRETED = private_apis.interpreted()
 if INTERPRETED:
     from flashlib.kernels.interpreter import patch_interpreter
 
+    private_apis.interpret_language()
     patch_interpreter()
 else:
     private_apis.ensure_cache()

@@ -40,8 +40,8 @@ def attention(
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
     Q, K, V, causal, mask, scale, O, lse, errors, CUDA graphs: as in `forward.attention`. Under torch.autocast Q, K
-    and V are cast to its dtype. Q, K, V, O and lse are kept for the backward pass, and nothing else. It computes
-    all three gradients, whichever are needed.
+    and V are cast to its dtype. Q, K, V, O, lse and the mask are kept for the backward pass, and nothing else. It
+    computes all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
     deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
@@ -53,7 +53,7 @@ def attention(
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
     Q, K, V = as_autocast(Q, K, V)
-    options = causal, mask, scale, deterministic
+    options = causal, host_side.of_call(mask), scale, deterministic
     if sink is not None:
         if forward is not None:
             raise TypeError(

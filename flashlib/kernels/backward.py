@@ -65,6 +65,7 @@ def backward(
     """
     check_deterministic(deterministic)
     asked = B_r, B_c, num_warps, num_stages, descriptors
+    mask = host_side.of_call(mask)
     plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked)
     check_no_gradient(Q=Q, K=K, V=V)
     return run(Q, K, V, O, lse, dO, dlse, resolve_scale(scale, Q.shape[-1]), plan)

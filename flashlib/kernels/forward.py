@@ -60,8 +60,10 @@ def attention(
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf. mask: one of `flashlib.masks`, for any sizes; with causal, what both see. Tiles that it hides
     are not computed. The first call with a mask and sizes prepares it (`host_side`) on the current stream: make
-    a mask once, and pass it again. Before a CUDA graph is captured, call it once with these sizes; and keep the
-    mask as long as the graph, since its numbers on the GPU go with it. torch.compile does not trace it.
+    a mask once, and pass it again. One whose function looks up more than numbers is prepared in each call, and in
+    each replay of a CUDA graph, for which it must look up tensors on the GPU. Before a graph is captured, call it
+    once with these sizes; and keep the mask as long as the graph, since its numbers on the GPU go with it.
+    torch.compile does not trace it.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tile_sizes.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
@@ -70,6 +72,7 @@ def attention(
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
     Q, K, V = as_autocast(Q, K, V)
+    mask = host_side.of_call(mask)
     plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors)
     check_no_gradient(Q=Q, K=K, V=V)
     return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan)

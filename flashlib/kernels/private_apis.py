@@ -10,9 +10,10 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
@@ -65,7 +66,7 @@ def let_flex_recompile() -> None:
 
 
 def interpreted() -> bool:
-    """Return whether Triton interprets kernels, as TRITON_INTERPRET said when it was imported."""
+    """Return whether Triton interprets the kernels that are decorated now."""
     return bool(knobs.runtime.interpret)
 
 
@@ -188,15 +189,35 @@ def _temporary_cache():
 # --- kernels in the interpreter ---
 
 
+def interpret_language() -> None:
+    """Replace Triton's own functions that were made for the compiler, as Triton was imported early.
+
+    They are replaced in all modules that are loaded: whoever imported `cdiv` before has the same one as Triton.
+    """
+    modules = {name: vars(module) for name, module in list(sys.modules.items()) if isinstance(module, ModuleType)}
+    own = [names for module, names in modules.items() if module.startswith("triton.")]
+    compiled = {id(f): f for names in own for f in names.values() if type(f) is JITFunction}
+    made = {key: triton.jit(f.fn) for key, f in compiled.items()}
+    for names in modules.values() if made else ():
+        names.update({name: made[id(value)] for name, value in list(names.items()) if id(value) in made})
+    for key, function in compiled.items():
+        if vars(tl.tensor).get(function.__name__) is function:
+            tl.core._tensor_member_fn(made[key])
+
+
 def replace_in_interpreter(
     *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable
 ) -> None:
     """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
 
+    One thread launches at a time, since a launch changes `triton.language` for all of them.
+
     patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
     a type; block_type: takes the __init__ of block types and returns __new__ and __init__; tensor: the __init__ of
     tensors.
     """
+    kernels, turn = interpreter.InterpretedFunction, threading.RLock()
+    kernels.run = _in_turn(kernels.run, turn)
     interpreter._patch_lang = patch_lang(interpreter._patch_lang)
     builder = interpreter.interpreter_builder
     # Whether a sum of integers leaves its type: eight operations on each, and nobody reads their result.
@@ -204,6 +225,15 @@ def replace_in_interpreter(
     interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
     tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
     tl.tensor.__init__ = tensor
+
+
+def _in_turn(launch, turn):
+    @functools.wraps(launch)
+    def run(*arguments, **options):
+        with turn:
+            return launch(*arguments, **options)
+
+    return run
 
 
 def nothing_to_restore() -> object:

@@ -56,6 +56,7 @@ USED = {
     },
     "kernels in the interpreter": {
         "triton.runtime.interpreter": {
+            "InterpretedFunction.run": "self, args, grid, warmup, kwargs",
             "_patch_lang": "fn",
             "_LangPatchScope": "",
             "_LangPatchScope.restore": "self",
@@ -63,6 +64,7 @@ USED = {
             "interpreter_builder.options.sanitize_overflow": "bool",
         },
         "triton.language": {
+            "core._tensor_member_fn": "fn",
             "block_type.__init__": "self, element_ty, shape",
             "tensor.__init__": "self, handle, type",
         },

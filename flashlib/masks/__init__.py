@@ -107,6 +107,10 @@ def from_function(f: Callable, *, kernel: Callable | None = None) -> Mask:
     r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool, as
     arrays or tensors of a shape that broadcasts to theirs. r is negative for the first rows where N_q > N_k. b and
     h are 0 in `tiled`, `naive` and `cost`, which know one head. kernel: see Function.
+    Each call goes by what f says now: change what it looks up, in place or as another value of a name, and the
+    next call sees it. Kernels ask f in each call if it looks up a tensor, a module or any other object. If it
+    looks up only numbers, they keep its answer for the sizes until a number changes. A backward pass goes by what
+    the forward pass saw. A compiled `kernel` has its constants compiled in.
     Raises TypeError for another f or kernel; when f is called, TypeError or ValueError for what else it returns.
     """
     return Function(f, kernel)

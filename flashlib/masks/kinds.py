@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flashlib.inputs import check_block_sizes
+from flashlib.masks.lookups import looked_up
 from flashlib.masks.mask import Interval, Mask, Place, inside
 from flashlib.types import Same
 
@@ -141,6 +142,18 @@ class Function(Mask):
         self.asks_batch = self.asks_head = self.of_heads
         if kernel is not None:
             _check_kernel(kernel, "b, h, r, c")
+
+    @property
+    def functions(self) -> tuple:  # type: ignore[override]
+        return (self,)
+
+    def without_kernel(self) -> "Function":
+        """Return the mask as a union asks it."""
+        return Function(self.f)
+
+    def looked_up(self) -> tuple | None:
+        """Return what the function that kernels ask looks up, as `lookups.looked_up` does."""
+        return looked_up(self.f if self.kernel is None else self.kernel)
 
     def __repr__(self):
         return f"from_function({_name(self.f)})"

@@ -1,5 +1,6 @@
 """The base of all masks: what it answers, tile by tile, and how masks are combined."""
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,13 +30,15 @@ class Mask:
     """All scores are seen, and stay as they are. Others override what differs.
 
     batches, heads: how many the mask tells apart; None: all alike. asks_batch, asks_head: whether what is seen may
-    depend on them.
+    depend on them. functions: the parts that ask a function. of_call: whether it is for one call.
     """
 
     batches: int | None = None
     heads: int | None = None
     changes_scores = False
     asks_batch = asks_head = False
+    functions: tuple = ()
+    of_call = False
 
     def __repr__(self):
         return f"{type(self).__name__}()"
@@ -45,6 +48,16 @@ class Mask:
 
     def __or__(self, other):
         return Either(self, check_mask(other))
+
+    def anew(self) -> "Mask":
+        """Return the same mask as another object, for which nothing is kept yet; its functions are the same."""
+        if not self.functions:
+            return self
+        mask = copy.copy(self)
+        mask.of_call = True
+        if hasattr(mask, "parts"):
+            mask.parts = tuple(part.anew() for part in mask.parts)
+        return mask
 
     def on(self, N_q: int, N_k: int) -> "Tiles":
         """Return the mask for one head of N_q queries and N_k keys.
@@ -92,6 +105,7 @@ class Both(Mask):
         self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
         self.changes_scores = first.changes_scores or second.changes_scores
+        self.functions = first.functions + second.functions
 
     def __repr__(self):
         return " & ".join(f"({part!r})" if isinstance(part, Either) else repr(part) for part in self.parts)
@@ -134,6 +148,7 @@ class Either(Mask):
         self.asks_batch = first.asks_batch or second.asks_batch
         self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
+        self.functions = tuple(part.without_kernel() for part in first.functions + second.functions)
 
     def __repr__(self):
         return " | ".join(map(repr, self.parts))
@@ -157,7 +172,7 @@ class Repeated(Mask):
 
     def __init__(self, mask, B, times):
         self.mask, self.B, self.batches, self.heads = mask, B, B * times, mask.heads
-        self.asks_head = mask.asks_head
+        self.asks_head, self.functions = mask.asks_head, tuple(part.without_kernel() for part in mask.functions)
 
     def __repr__(self):
         return f"<{self.mask!r}, {self.batches // max(self.B, 1)} times>"

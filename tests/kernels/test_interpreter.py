@@ -4,6 +4,7 @@
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ import torch
 from flashlib import kernels
 import triton
 import triton.language as tl
+from tests.kernels import every
 
 pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="kernels are compiled here")
 
@@ -126,3 +128,15 @@ def test_results_are_those_of_the_interpreter_as_it_comes_to_the_bit():
     )
     assert re.fullmatch("[0-9a-f]{64}\n", ours)
     assert ours == as_it_comes
+
+
+def test_threads_that_launch_at_once_give_the_same_to_the_bit():
+    alone = {name: every.result(name) for name in every.CALLS}
+    with ThreadPoolExecutor(4) as threads:
+        asked = [(name, threads.submit(every.result, name)) for name in (*alone, *reversed(alone))]
+    wrong = {
+        name: asked.exception() or "another result"
+        for name, asked in asked
+        if asked.exception() or asked.result() != alone[name]
+    }
+    assert not wrong, "several threads cannot use the kernels at once"

@@ -11,7 +11,7 @@ from flashlib.lm import training
 from flashlib.lm.tokenizer import encode_characters
 
 if find_spec("triton"):
-    from flashlib import kernels  # before torch imports Triton
+    from flashlib import kernels
 
 KINDS = {
     "causal": masks.causal(),

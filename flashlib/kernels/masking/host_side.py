@@ -3,7 +3,8 @@
 Where every row sees an interval of keys whose ends never fall, bounds say which tiles there are: a closed form for
 windows and prefixes, two numbers for each row and each key, in memory, for documents and intersections. For other
 masks a kernel looks at each tile once, and a table lists those to be computed, in 4 bytes a tile. What no kernel
-can ask (a union, a function without a kernel) is asked once for each score by torch, and kept as a bit.
+can ask (a union, a function without a kernel) is asked once for each score by torch, and kept as a bit. What a
+function said is kept as long as all that it looks up is the same, see `of_call`.
 """
 
 import functools
@@ -26,6 +27,7 @@ from flashlib.kernels.masking.device_side import Change, Closed, Intervals, Mask
 ROWS = 1024  # of scores that torch computes at a time, at most
 SCORES = 2**26  # and scores in all: each takes 8 bytes and more meanwhile
 WORDS = weakref.WeakKeyDictionary()  # {mask: {sizes: its bits}}
+LOOKED_UP = weakref.WeakKeyDictionary()  # {mask: what its functions looked up, and who stands for it since}
 SIZES = 16  # for which the bits of a mask are kept
 OTHERS = 256  # blocks that a block is compared with at a time
 
@@ -52,6 +54,24 @@ class Parts(NamedTuple):
 
     hide: tuple
     change: tuple
+
+
+def of_call(mask: masks.Mask | None) -> masks.Mask | None:
+    """Return the mask for one call: under which nothing is kept of what its functions said when they knew less.
+
+    It is the mask itself as long as all that they look up is the same.
+    """
+    if mask is None or torch.compiler.is_compiling():
+        return mask
+    if not isinstance(mask, masks.Mask) or not mask.functions or mask.of_call:
+        return mask
+    state = tuple(part.looked_up() for part in mask.functions)
+    if None in state:
+        return mask.anew()
+    found = LOOKED_UP.setdefault(mask, (state, None))
+    if found[0] != state:
+        found = LOOKED_UP[mask] = state, mask.anew()
+    return found[1] or mask
 
 
 def checked(

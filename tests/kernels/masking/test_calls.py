@@ -210,7 +210,7 @@ def test_masks_that_are_known_by_their_numbers_may_be_made_anew(prepared, device
 
 
 @pytest.mark.parametrize("four", [False, True])
-def test_a_function_is_asked_once_for_each_score(four, device, monkeypatch):
+def test_a_call_asks_a_function_once_for_each_score(four, device, monkeypatch):
     monkeypatch.setattr(host_side, "SCORES", 45 * 2 * 3)  # three rows at a time, or six
     asked = []
 
@@ -231,8 +231,10 @@ def test_a_function_is_asked_once_for_each_score(four, device, monkeypatch):
         O, _ = attention(*inputs, mask=mask)
         results.append((O, *torch.autograd.grad(O, inputs, dO.to(O.dtype))))
         if inputs is leaves:
+            scores = 21 * 45 * (2 if four else 1)
+            assert sum(asked) == scores and len(asked) > 3, "by both passes and all tiles"
             forward.attention(Q.detach(), K.detach(), V.detach(), mask=mask, B_r=16, B_c=16)
-            assert sum(asked) == 21 * 45 * (2 if four else 1) and len(asked) > 3, "by both passes and all tiles"
+            assert sum(asked) == 2 * scores, "once more in each call, since it looks up a list"
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one.double(), other, atol=5e-5, rtol=0)
 
