@@ -9,13 +9,12 @@ from tests import tiers
 from tools import cores
 
 FIRST = (
-    "notebooks/",
     "tests/browser/",
+    "notebooks/",
     "tests/kernels/",
     "tests/bench/",
     "tests/checks/",
 )  # what takes longest, in this order
-ONE_BROWSER = ("test_every_widget.py", "test_flash_player.py", "test_saved_page.py")
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
 
 os.environ.pop("MPLBACKEND", None)  # of the shell: notebooks, which inherit it, would show no pictures
@@ -24,12 +23,11 @@ os.environ.pop("MPLBACKEND", None)  # of the shell: notebooks, which inherit it,
 def scope(nodeid):
     """Return the name of a group of tests that run in one process, one after the other.
 
-    A notebook has one kernel for all its cells. Tests in the browser share a JupyterLab, so there are two groups.
-    The cases of a test of kernels or of answers may be apart: there are too many for one process.
+    A notebook has one kernel for all its cells. Tests of a file share what the file prepares; those in the browser
+    also share the JupyterLab of their process. The cases of a test of kernels or of answers may be apart: there are
+    too many for one process.
     """
     path, _, test = nodeid.partition("::")
-    if path.startswith("tests/browser/"):
-        return "one browser" if path.endswith(ONE_BROWSER) else "another browser"
     if path.startswith(("tests/kernels/", "tests/bench/")) or path.endswith(("test_answers.py", "test_alone.py")):
         function, _, case = test.partition("[")
         return f"{path}::{function}[{case.partition('-')[0]}"
@@ -68,9 +66,12 @@ FOR_GPU = pytest.StashKey[int]()
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """Return one process more than there are cores: much of a browser test and of a notebook is waiting."""
-    return 1 + cores.usable()
+def pytest_xdist_auto_num_workers(config):
+    """Return more processes than there are cores: much of a notebook is waiting, and of a test in the browser more.
+
+    make test-all begins with minutes of such tests.
+    """
+    return cores.usable() + (3 if config.option.backwards else 1)
 
 
 @pytest.hookimpl(optionalhook=True)
