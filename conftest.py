@@ -5,6 +5,7 @@ from collections import defaultdict
 
 import pytest
 
+from flashlib.environment import for_notebooks
 from tests import tiers
 from tools import cores
 
@@ -17,15 +18,15 @@ FIRST = (
 )  # what takes longest, in this order
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
 
-os.environ.pop("MPLBACKEND", None)  # of the shell: notebooks, which inherit it, would show no pictures
+for_notebooks(os.environ)  # their kernels inherit it
 
 
 def scope(nodeid):
     """Return the name of a group of tests that run in one process, one after the other.
 
     A notebook has one kernel for all its cells. Tests of a file share what the file prepares; those in the browser
-    also share the JupyterLab of their process. The cases of a test of kernels or of answers may be apart: there are
-    too many for one process.
+    also share the JupyterLab of their process. The cases of a test of kernels or of answers may be apart: there
+    are too many for one process.
     """
     path, _, test = nodeid.partition("::")
     if path.startswith(("tests/kernels/", "tests/bench/")) or path.endswith(("test_answers.py", "test_alone.py")):
@@ -67,7 +68,7 @@ FOR_GPU = pytest.StashKey[int]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Return more processes than there are cores: much of a notebook is waiting, and of a test in the browser more.
+    """Return more processes than cores: much of a notebook is waiting, and of a test in the browser more.
 
     make test-all begins with minutes of such tests.
     """

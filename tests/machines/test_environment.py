@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flashlib import environment
 from flashlib.checks.classroom import notebook
 from flashlib.checks.engine import process
 from tests.browser import lab
@@ -85,20 +86,44 @@ def test_a_proxy_is_not_asked_for_this_machine(tmp_path, monkeypatch):
     assert found == f"http://127.0.0.1:{server.server_port}", "it was asked through the proxy"
 
 
+HARMFUL = {
+    "a backend of pictures": {"MPLBACKEND": "Agg"},
+    "no asserts": {"PYTHONOPTIMIZE": "2"},
+    "no folder for matplotlib": {"MPLCONFIGDIR": "{file}/below"},
+    "no folder for fonts": {"MPLCONFIGDIR": "", "XDG_CACHE_HOME": "{file}/below"},
+    "no home": {"MPLCONFIGDIR": "", "HOME": "{file}/below"},
+}
+
+
+@pytest.fixture(params=HARMFUL)
+def harmful(request, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    for name, value in HARMFUL[request.param].items():
+        monkeypatch.setenv(name, value.format(file=tmp_path / "file"))
+
+
+def test_what_harms_a_notebook_is_not_handed_to_it(harmful):
+    given = environment.for_notebooks(dict(os.environ))
+    assert not {"MPLBACKEND", "PYTHONOPTIMIZE"} & {*given}
+    folder = given.get("MPLCONFIGDIR") or os.path.join(os.path.expanduser("~"), ".config")
+    assert os.access(folder, os.W_OK), "matplotlib would say in the first cell that it can write no folder"
+
+
 @pytest.mark.process
-def test_a_notebook_shows_pictures_whatever_backend_the_shell_names(tmp_path, monkeypatch):
+def test_a_notebook_gives_the_same_whatever_the_shell_exports(harmful, tmp_path):
     import nbformat.v4 as v4
 
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    cell = v4.new_code_cell("import matplotlib.pyplot as plt\nplt.plot([1, 2]);")
-    text = json.dumps(v4.new_notebook(cells=[cell]))
-    (cell,) = json.loads(notebook.execute(text, tmp_path, cell_timeout=60, timeout=120))["cells"]
-    assert any("image/png" in output.get("data", {}) for output in cell["outputs"]), cell["outputs"]
+    cells = ["import matplotlib.pyplot as plt", "plt.plot([1, 2]);", "assert False, 'it is run'"]
+    text = json.dumps(v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells]))
+    said, drawn, stopped = json.loads(notebook.execute(text, tmp_path, cell_timeout=60, timeout=120))["cells"]
+    assert not said["outputs"]
+    assert any("image/png" in output.get("data", {}) for output in drawn["outputs"]), drawn["outputs"]
+    assert [output["evalue"] for output in stopped["outputs"]] == ["it is run"]
 
 
-def test_jupyterlab_and_pytest_hand_no_backend_of_pictures_on():
+def test_jupyterlab_and_pytest_hand_no_harm_on():
     for name in ("tools/jupyter_lab_config.py", "conftest.py"):
-        assert 'os.environ.pop("MPLBACKEND", None)' in (ROOT / name).read_text(encoding="utf-8"), name
+        assert "\nfor_notebooks(os.environ)" in (ROOT / name).read_text(encoding="utf-8"), name
 
 
 @needs_triton

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from flashlib.environment import for_notebooks
+
 
 def execute(
     text: str, folder: str | Path, *, cell_timeout: int, timeout: float, interrupt: bool = False,
@@ -24,7 +26,6 @@ def execute(
         "--ExecutePreprocessor.kernel_name=python3",
         "--ExecutePreprocessor.record_timing=False",
     ]
-    inherited = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # or no pictures
     try:
         done = subprocess.run(
             command,
@@ -33,7 +34,7 @@ def execute(
             timeout=timeout,
             capture_output=True,
             encoding="utf-8",
-            env=inherited | environment,
+            env=for_notebooks(dict(os.environ)) | environment,
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"did not end within {timeout} s") from None
