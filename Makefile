@@ -6,6 +6,9 @@ CHAPTER ?=
 REFRESH ?=
 ARGS    ?=
 
+# Under it Python runs no `assert`, and tests and notebooks are made of them.
+unexport PYTHONOPTIMIZE
+
 ifeq ($(OS),Windows_NT)
 PY := .venv/Scripts/python
 else

@@ -1,9 +1,11 @@
 """How tests are shared among processes (`make test`, by pytest-xdist), and which of them a machine leaves out."""
 
+import os
 from collections import defaultdict
 
 import pytest
 
+from flashlib.environment import for_notebooks
 from tests import tiers
 from tools import cores
 
@@ -15,6 +17,8 @@ FIRST = (
     "tests/checks/",
 )  # what takes longest, in this order
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
+
+for_notebooks(os.environ)  # their kernels inherit it
 
 
 def scope(nodeid):

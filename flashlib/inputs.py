@@ -43,6 +43,13 @@ def check_tensors(dtypes: tuple[torch.dtype, ...], **tensors: torch.Tensor) -> N
         if not isinstance(X, torch.Tensor):
             kind = type(X).__name__
             raise TypeError(f"{name} is of type {kind}; pass a torch tensor, e.g. torch.as_tensor({name})")
+        if X.is_nested:
+            raise TypeError(
+                f"{name} is a nested tensor; pass a dense one, e.g. {name}.to_padded_tensor(0.0), or sequences of "
+                "several lengths one after the other to flashlib.kernels.varlen.attention"
+            )
+        if isinstance(X, torch.masked.MaskedTensor):
+            raise TypeError(f"{name} is a masked tensor; pass a plain one, e.g. {name}.to_tensor(0.0), and a mask")
         if X.layout != torch.strided:
             raise TypeError(f"{name} has layout {X.layout}; pass a dense tensor, e.g. {name}.to_dense()")
         if X.dtype not in dtypes:

@@ -26,7 +26,8 @@ def attention(
     Q: (B, H, N_q, d); K: (B, H_k, N_k, d); V: (B, H_k, N_k, d_v); all float16, bfloat16, float32 or float64, on
     one device. H: a multiple of H_k; each head of K and V serves H / H_k consecutive heads of Q.
     O: (B, H, N_q, d_v), the dtype of Q; lse: (B, H, N_q). Computes in fp32 (fp64 for fp64 inputs) and rounds S, P
-    and O to the dtype of Q, like an attention that stores them.
+    and O to the dtype of Q, like an attention that stores them. Autocast and the precision that torch was told to
+    take for products of fp32 change nothing.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right; torch's is_causal is top-left). mask:
     one of flashlib.masks; with causal, what both see. A row that sees no key gives O = 0 and lse = -inf.
     Raises TypeError or ValueError for other shapes, dtypes, devices, causal, mask or scale.
@@ -42,12 +43,27 @@ def attention(
     place = masks.Place(N_q, N_k, b[:, None, None, None], h[:, None, None])
     at = place, i[:, None] + place.past, c
 
-    S = mask.score(Q.to(dtype) @ K.to(dtype).mT * scale, *at)  # (B, H, N_q, N_k)
+    S = mask.score(_product(Q.to(dtype), K.to(dtype).mT) * scale, *at)  # (B, H, N_q, N_k)
     S = S.to(Q.dtype).to(dtype)
     if type(mask) is not masks.Mask:  # a plain Mask hides nothing
         S = S.masked_fill(~mask.sees(*at), -torch.inf)
     lse = S.logsumexp(dim=-1)  # (B, H, N_q)
     shift = lse.masked_fill(lse == -torch.inf, 0)  # -inf - (-inf) would be nan
     P = torch.exp(S - shift[..., None]).to(Q.dtype)  # (B, H, N_q, N_k)
-    O = (P.to(dtype) @ V.to(dtype)).to(Q.dtype)  # (B, H, N_q, d_v)
+    O = _product(P.to(dtype), V.to(dtype)).to(Q.dtype)  # (B, H, N_q, d_v)
     return Attention(O, lse)
+
+
+def _product(A, B):
+    """Return A @ B in their dtype: by way of fp64, gradients too, where torch would take less than fp32."""
+    return A @ B if _exact(A.device.type) else (A.double() @ B.double()).to(A.dtype)
+
+
+def _exact(device):
+    """Return whether products of fp32 are in fp32: not under autocast, nor where torch was told to take less."""
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return False
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # it was told differently for one kind of device
+        return False

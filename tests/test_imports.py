@@ -21,6 +21,7 @@ ROOMS = {
     "types": "",
     "inputs": "types",
     "gpus": "",
+    "environment": "",
     "chapters": "",
     "masks": "types inputs",
     "softmax": "inputs",
@@ -53,7 +54,7 @@ ROOMS = {
     "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
     "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "chapters / kernels base, checks.engine",
+    "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref / kernels.compiler",
     "bench": "types masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "

@@ -1,5 +1,7 @@
 """The kernels' reference equals the NumPy oracle head by head, and torch's own attention."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -137,3 +139,68 @@ def test_bad_input_is_refused(rng):
     ]:
         with pytest.raises(error, match=words):
             torch_ref.attention(*arguments)
+
+
+LESS = {  # what a program may have said to torch, of which fp32 is to be independent
+    "medium": lambda: torch.set_float32_matmul_precision("medium"),
+    "high": lambda: torch.set_float32_matmul_precision("high"),
+    "TF32": lambda: setattr(torch.backends.cuda.matmul, "allow_tf32", True),
+    "autocast": lambda: None,
+}
+
+
+@pytest.mark.parametrize("told", LESS)
+def test_fp32_is_fp32_whatever_torch_was_told(told, rng):
+    inputs = tensors(rng, 64, 64, 128, torch.float32)
+    exact = with_gradients([X.double() for X in inputs])
+    try:
+        LESS[told]()
+        with torch.autocast("cpu", torch.bfloat16, enabled=told == "autocast"):
+            given = with_gradients(inputs)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    for name, x, y in zip(("O", "lse", "dQ", "dK", "dV"), given, exact, strict=True):
+        assert x.dtype == torch.float32, f"{name} is {x.dtype}"
+        assert (x - y).abs().max() < 1e-5, f"{name} was computed in less than fp32"
+
+
+def with_gradients(inputs):
+    """Return O, lse and the gradients of the sum of O^2."""
+    leaves = [X.clone().requires_grad_() for X in inputs]
+    O, lse = torch_ref.attention(*leaves)
+    return O, lse, *torch.autograd.grad((O * O).sum(), leaves)
+
+
+def not_plain():
+    """Return tensors that no attention here takes, each with what is said of it."""
+    X = torch.zeros(1, 1, 4, 16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that these are prototypes
+        nested = torch.nested.nested_tensor([X[0]])
+        masked = torch.masked.masked_tensor(X, X == 0)
+        sparse = {"COO": X.to_sparse(), "CSR": X[0, 0].to_sparse_csr()}
+        quantised = torch.quantize_per_tensor(X, 0.1, 0, torch.qint8)
+    return {
+        "nested": (nested, "Q is a nested tensor; pass a dense one"),
+        **{name: (each, "Q has layout .*; pass a dense tensor") for name, each in sparse.items()},
+        "masked": (masked, "Q is a masked tensor; pass a plain one"),
+        "quantised": (quantised, "Q has dtype torch.qint8; accepted are"),
+        "complex": (X.to(torch.complex64), "Q has dtype torch.complex64; accepted are"),
+        "array": (X.numpy(), "Q is of type ndarray; pass a torch tensor"),
+    }
+
+
+NOT_PLAIN = not_plain()
+
+
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+def test_a_tensor_that_is_not_plain_is_refused_in_a_sentence(kind):
+    X, words = NOT_PLAIN[kind]
+    with pytest.raises(TypeError, match=words):
+        torch_ref.attention(X, X, X)
+
+
+def test_a_parameter_is_a_tensor(rng):
+    inputs = tensors(rng, 5, 7, 4)
+    given = torch_ref.attention(*map(torch.nn.Parameter, inputs))
+    assert torch.equal(given.O.detach(), torch_ref.attention(*inputs).O)

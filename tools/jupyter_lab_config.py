@@ -7,7 +7,10 @@ from pathlib import Path
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from flashlib.environment import for_notebooks  # noqa: E402
 from tools import widget_states  # noqa: E402
+
+for_notebooks(os.environ)  # kernels inherit it
 
 c = get_config()  # noqa: F821
 

@@ -14,7 +14,7 @@ docs/kernels.md says what each of them takes, and what it refuses.
 Importing this package is the one place that decides between compiler and interpreter. Triton may have been
 imported before, by torch's optimizers for one: its language is then interpreted from now on, and so is each kernel
 that is decorated from now on. Those that you decorated before stay as they were, and need a GPU. Set
-TRITON_INTERPRET yourself (to 0 or 1) and it is left alone. The modules:
+TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts as unset. The modules:
 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-if not torch.cuda.is_available() and "TRITON_INTERPRET" not in os.environ:
+if not torch.cuda.is_available() and not os.environ.get("TRITON_INTERPRET"):
     os.environ["TRITON_INTERPRET"] = "1"
 
 try:
@@ -65,7 +65,9 @@ if INTERPRETED:
 
     private_apis.interpret_language()
     patch_interpreter()
-DEVICE = "cpu" if INTERPRETED and not torch.cuda.is_available() else "cuda"
+else:
+    private_apis.ensure_cache()
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not see what __getattr__ imports
     from flashlib.kernels import append, decode, varlen

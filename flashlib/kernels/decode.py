@@ -7,6 +7,7 @@ is launched depends only on the sizes of tensors: a CUDA graph that was captured
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
@@ -234,7 +235,7 @@ def _sees(hide, change, Q, capacity) -> Sees:
 def _ancestors(tree, device) -> Ancestors:
     """Return the ancestors of each candidate as bits of an int32, (B, N_q) or (N_q,), and a sequence's stride."""
     N = tree.parents.shape[-1]
-    bits = (tree.ancestors * (1 << torch.arange(N).numpy())).sum(-1).astype("uint32").view("int32")
+    bits = (tree.ancestors * (1 << np.arange(N))).sum(-1).astype("uint32").view("int32")
     return Ancestors(torch.from_numpy(bits).to(device), 0 if tree.batches in (None, 1) else N)
 
 

@@ -3,10 +3,13 @@
 `private_apis_tried` lists them, says with which versions they were tried, and what to do on a new one.
 """
 
+import atexit
 import dataclasses
 import functools
 import os
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -197,6 +200,28 @@ def nvdisasm() -> str:
 def cache_of(key: str) -> "cache.CacheManager":
     """Return a folder of Triton's cache, with get_file(name) and put(data, name, binary)."""
     return cache.get_cache_manager(key)
+
+
+def ensure_cache() -> None:
+    """Have Triton keep what it compiles in a temporary folder, until Python ends, where it cannot in its own.
+
+    Its own is in the home folder, which a user may not have, or what TRITON_CACHE_DIR names.
+    """
+    folder = knobs.cache.dir
+    try:
+        os.makedirs(folder, exist_ok=True)
+        writable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        os.environ["TRITON_CACHE_DIR"] = _temporary_cache()
+
+
+@functools.cache
+def _temporary_cache():
+    folder = tempfile.mkdtemp(prefix="triton-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 # --- kernels in the interpreter ---

@@ -42,6 +42,7 @@ USED = {
     "reports on compiled kernels": {
         "triton": {
             "knobs.compilation.always_compile": "bool",
+            "knobs.cache.dir": "str",
             "knobs.nvidia.dump_ptxas_log": "bool",
             "knobs.nvidia.ptxas.path": "str",
             "knobs.nvidia.nvdisasm.path": "str",

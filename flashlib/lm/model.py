@@ -76,12 +76,14 @@ class LM(nn.Module):
         self.embedding = nn.Embedding(config.vocab, config.width)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = nn.RMSNorm(config.width)
-        self.angles = rotary.angles(config.context, config.width // config.heads, device="cpu")
-        generator = torch.Generator().manual_seed(seed)
+        device = self.embedding.weight.device
+        self.angles = rotary.angles(config.context, config.width // config.heads, device=device)
+        generator = torch.Generator("cpu").manual_seed(seed)  # the same numbers on every device
         for name, W in self.named_parameters():
             if W.ndim == 2:
                 many = 2 * config.layers if name.endswith(("out.weight", "narrow.weight")) else 1  # are added to x
-                nn.init.normal_(W, std=0.02 / many**0.5, generator=generator)
+                drawn = torch.empty_like(W, device="cpu")
+                W.data.copy_(nn.init.normal_(drawn, std=0.02 / many**0.5, generator=generator))
 
     def _apply(self, fn, recurse=True):
         """Move the angles with the weights, as `to` does, and leave them in fp32: buffers would be rounded too."""
@@ -213,7 +215,7 @@ class LM(nn.Module):
     def _check(self, tokens, sequences):
         """Return tokens as lists of equal length; raise TypeError or ValueError unless `step` takes them."""
         try:
-            tokens = torch.as_tensor(tokens).cpu()
+            tokens = torch.as_tensor(tokens, device="cpu")
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(f"tokens are not (B, n) whole numbers: {error}") from error
         if tokens.ndim != 2 or not tokens.numel() or len(tokens) != len(sequences):

@@ -19,4 +19,4 @@ def encode_characters(text: str) -> tuple[torch.Tensor, list[str]]:
     """Return a text as numbers, a tensor of one axis, and its alphabet: alphabet[number] is the character."""
     alphabet = sorted(set(text))
     numbers = {character: number for number, character in enumerate(alphabet)}
-    return torch.tensor([numbers[character] for character in text], dtype=torch.int64), alphabet
+    return torch.tensor([numbers[character] for character in text], dtype=torch.int64, device="cpu"), alphabet

@@ -18,10 +18,10 @@ def batches(
     check_counts(at_least=1, context=context, batch=batch)
     if tokens.ndim != 1 or len(tokens) <= context:
         raise ValueError(f"tokens has shape {tuple(tokens.shape)}; expected one axis, longer than {context}")
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     while True:
-        starts = torch.randint(len(tokens) - context, (batch, 1), generator=generator).to(tokens.device)
-        pieces = tokens[starts + torch.arange(context + 1, device=tokens.device)]
+        starts = torch.randint(len(tokens) - context, (batch, 1), generator=generator, device="cpu")
+        pieces = tokens[starts.to(tokens.device) + torch.arange(context + 1, device=tokens.device)]
         yield pieces[:, :-1], pieces[:, 1:]
 
 

@@ -281,10 +281,10 @@ class Softcap(Mask):
         return f"softcap({self.cap})"
 
     def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
-        return self.cap * _tanh(S / self.cap)
+        return self.cap * _tanh(S, self.cap)
 
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
-        return 1 - _tanh(S / self.cap) ** 2
+        return 1 - _tanh(S, self.cap) ** 2
 
 
 def _positions(place):
@@ -405,5 +405,9 @@ def _cast(X, other):
     return X.astype(other.dtype) if isinstance(other, np.ndarray) else X.to(other.dtype)
 
 
-def _tanh(X):
-    return np.tanh(X) if isinstance(X, np.ndarray) else X.tanh()
+def _tanh(S, cap):
+    """Return tanh(S / cap). A quotient beyond the dtype is infinite, and its tanh 1, as it should be."""
+    if not _of_numpy(S):
+        return (S / cap).tanh()
+    with np.errstate(over="ignore"):
+        return np.tanh(S / cap)

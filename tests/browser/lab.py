@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 TOKEN = "course"
 LOCAL = ("localhost", "127.0.0.1")
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # http_proxy is not for this machine
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -321,7 +322,7 @@ def _url(folder):
     try:
         (info,) = (folder / "jupyter_runtime_dir").glob("jpserver-*.json")
         url = f"http://127.0.0.1:{json.loads(info.read_text(encoding='utf-8'))['port']}"
-        with urllib.request.urlopen(f"{url}/api?token={TOKEN}", timeout=5):
+        with DIRECT.open(f"{url}/api?token={TOKEN}", timeout=5):
             return url
     except (OSError, ValueError):
         return None

@@ -338,7 +338,7 @@ def test_tensors_a_kernel_cannot_reach_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="Q is on meta, where no kernel runs: Q.to"):
         forward.attention(*[X.to("meta")] * 3)
     monkeypatch.setattr("flashlib.kernels.launch.inputs.INTERPRETED", False)
-    with pytest.raises(ValueError, match="Q is on cpu, where no kernel runs: Q.to"):
+    with pytest.raises(ValueError, match="Q is on cpu, where no kernel runs: (Q.to|torch finds no GPU)"):
         forward.attention(X, X, X)
 
 

@@ -3,6 +3,7 @@
 import functools
 import sys
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -457,3 +458,15 @@ def test_counts_need_no_matrix_of_tiles():
     N = 10**6  # tiles of 64 x 64 would be 2.4e8
     tiles = cost.tiles_per_row_block(N, N, B_r=64, B_c=64, mask=masks.window(1023, 0))
     assert tiles.max() == 17 and tiles[0] == 1 and cost.seen_scores(N, N, causal=True) == N * (N + 1) // 2
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("cap", [1e-3, 0.1, 50.0])
+def test_a_soft_cap_of_huge_scores_is_the_cap_without_a_warning(dtype, cap):
+    S = np.array([-1, 1], dtype) * np.finfo(dtype).max
+    place, at = masks.Place(1, 2), (np.array([[0]]), np.array([0, 1]))
+    mask = masks.softcap(cap)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(mask.score(S[None], place, *at), np.array([[-cap, cap]], dtype))
+        np.testing.assert_array_equal(mask.slope(S[None], place, *at), 0)

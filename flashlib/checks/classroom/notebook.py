@@ -1,8 +1,11 @@
 """Execute a notebook in a fresh kernel that can be ended when it hangs."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+from flashlib.environment import for_notebooks
 
 
 def execute(text: str, folder: str | Path, *, cell_timeout: int, timeout: float) -> str:
@@ -20,7 +23,13 @@ def execute(text: str, folder: str | Path, *, cell_timeout: int, timeout: float)
     ]
     try:
         done = subprocess.run(
-            command, input=text, cwd=folder, timeout=timeout, capture_output=True, encoding="utf-8"
+            command,
+            input=text,
+            cwd=folder,
+            timeout=timeout,
+            capture_output=True,
+            encoding="utf-8",
+            env=for_notebooks(dict(os.environ)),
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"did not end within {timeout} s") from None

@@ -4,6 +4,7 @@ import builtins
 import contextlib
 import io
 import multiprocessing
+import multiprocessing.util
 import os
 import pickle
 import queue
@@ -31,6 +32,7 @@ PACKAGE = str(Path(__file__).parents[2])
 SLACK = 1.0  # seconds of computing after which a process that did not end by itself is ended
 LONGEST = 2**28  # bytes of a message
 PRINTED = 4000  # characters of what is printed that are kept
+FOLDER_LIMIT = 60  # bytes: the path of a socket has at most 104, and two names stand below the temporary folder
 
 
 class NotEnded(Exception):
@@ -225,13 +227,30 @@ def _no_main():
 
 def _context():
     """Return the multiprocessing context: a server that has imported what is needed and forks, or a new Python."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    if "forkserver" not in multiprocessing.get_all_start_methods() or not sockets_fit():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     # torch takes seconds to import; flashlib.kernels would ask for a GPU, which no fork could use after it
     slow = ["torch", "triton"] if "flashlib.kernels" in sys.modules else []
     context.set_forkserver_preload(["flashlib.checks", *slow])
     return context
+
+
+def sockets_fit() -> bool:
+    """Have multiprocessing make its folder for sockets where its path is short; return whether it is.
+
+    A forkserver listens at such a socket. TMPDIR may be of any length, and names a folder too long for one.
+    """
+    usual = tempfile.gettempdir()
+    for folder in (usual, "/tmp", "/var/tmp", "/dev/shm"):
+        if len(os.fsencode(folder)) <= FOLDER_LIMIT and os.access(folder, os.W_OK | os.X_OK):
+            tempfile.tempdir = folder
+            break
+    try:  # it is made once
+        made = multiprocessing.util.get_temp_dir()
+    finally:
+        tempfile.tempdir = usual
+    return len(os.fsencode(os.path.dirname(made))) <= FOLDER_LIMIT
 
 
 _connection = None

@@ -83,7 +83,17 @@ class Compiler:
         Answers are kept where Triton keeps what it compiles, until a source or Triton changes: a minute's work of
         one process is not done again by the next. TRITON_ALWAYS_COMPILE=1 asks anew.
         """
+        try:
+            return self._ask(request)
+        except OSError as error:
+            raise CompileError(
+                f"the compiler needs a folder that it can write ({error}): set TMPDIR and TRITON_CACHE_DIR "
+                "to one before Python starts"
+            ) from error
+
+    def _ask(self, request):
         with self.lock:
+            private_apis.ensure_cache()  # first: answers depend on Triton's variables
             sources, anew = _sources(), private_apis.compiles_always()
             manager, until = _manager(request, sources), request["until"]
             if not anew and (answer := _kept(manager, until)):
@@ -98,7 +108,8 @@ class Compiler:
             answer = self._answer(request)
             missing = "error" in answer or until == "sass" and not answer["sass"]  # without a disassembler
             if not anew and not missing:
-                manager.put(json.dumps(answer), f"{until}.json", binary=False)
+                with contextlib.suppress(OSError):  # a full disk: it is made again
+                    manager.put(json.dumps(answer), f"{until}.json", binary=False)
             return answer
 
     def _answer(self, request):

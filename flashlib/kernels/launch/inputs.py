@@ -27,7 +27,13 @@ def check_device(**tensors: torch.Tensor) -> None:
     """Raise ValueError unless kernels can reach the tensors."""
     for name, X in tensors.items():
         if X.device.type != "cuda" and not (INTERPRETED and X.device.type == "cpu"):
-            raise ValueError(f"{name} is on {X.device}, where no kernel runs: {name}.to({DEVICE!r})")
+            mend = f"{name}.to({DEVICE!r})"
+            if not INTERPRETED and not torch.cuda.is_available():
+                mend = (
+                    "torch finds no GPU, and TRITON_INTERPRET in the environment says that kernels are compiled; "
+                    "remove it and start Python anew, and they run in the interpreter"
+                )
+            raise ValueError(f"{name} is on {X.device}, where no kernel runs: {mend}")
 
 
 def check_no_gradient(**tensors: torch.Tensor) -> None:
@@ -155,7 +161,7 @@ def sink_tensor(sink: float | torch.Tensor, Q: torch.Tensor) -> torch.Tensor:
             raise TypeError(f"sink is {sink!r}; pass a number, or a tensor of one for each head, (H_q,)")
         if not -math.inf <= sink < 1e38:  # false for nan too
             raise ValueError(f"sink is {sink!r:.40}; pass a number below 1e38")
-        return torch.full((), float(sink), device=Q.device)
+        return torch.full((), float(sink), dtype=torch.float32, device=Q.device)
     if not sink.is_floating_point():
         raise TypeError(f"sink has dtype {sink.dtype}; pass floating-point numbers, e.g. sink.float()")
     if sink.shape not in ((), (Q.shape[1],)):

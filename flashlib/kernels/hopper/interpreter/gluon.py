@@ -198,7 +198,7 @@ def fence_async_shared() -> None:
 def _either(pick, pick_tensors):
     def of(a, b):
         if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
-            a, b = (x if isinstance(x, torch.Tensor) else torch.tensor(x) for x in (a, b))
+            a, b = (x if isinstance(x, torch.Tensor) else torch.tensor(x, device="cpu") for x in (a, b))
             return registers(pick_tensors(a, b))
         return pick(a, b)
 
@@ -206,7 +206,7 @@ def _either(pick, pick_tensors):
 
 
 def _store(pointer, x, mask):
-    pointer.X.view(-1)[torch.as_tensor(pointer.at)[mask].long()] = x[mask]
+    pointer.X.view(-1)[torch.as_tensor(pointer.at, device="cpu")[mask].long()] = x[mask]
 
 
 class Gluon:
@@ -234,20 +234,20 @@ class Gluon:
             name = "turn" if name == "o" else name  # O goes where Q was
             parts = c.barriers(name, shape[0])
             self.barriers += parts
-            return Shared(torch.empty(shape), tuple(parts))
+            return Shared(torch.empty(shape, device="cpu"), tuple(parts))
         n_bytes = math.prod(shape[1:]) * dtype.itemsize
         parts = c.ring(name, shape[0], n_bytes)
         self.slots += parts
-        return Shared(torch.full(shape, math.nan, dtype=dtype), tuple(parts))
+        return Shared(torch.full(shape, math.nan, dtype=dtype, device="cpu"), tuple(parts))
 
     def arange(self, start: int, end: int, layout: Layout) -> Registers:
-        return registers(torch.arange(start, end, dtype=torch.int32))
+        return registers(torch.arange(start, end, dtype=torch.int32, device="cpu"))
 
     def full(self, shape: Sequence[int], value: float, dtype: torch.dtype, layout: Layout) -> Registers:
-        return registers(torch.full(shape, value, dtype=dtype))
+        return registers(torch.full(shape, value, dtype=dtype, device="cpu"))
 
     def zeros(self, shape: Sequence[int], dtype: torch.dtype, layout: Layout) -> Registers:
-        return registers(torch.zeros(shape, dtype=dtype))
+        return registers(torch.zeros(shape, dtype=dtype, device="cpu"))
 
     def max(self, x: torch.Tensor, axis: int) -> torch.Tensor:
         return x.amax(axis)

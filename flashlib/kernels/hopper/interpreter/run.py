@@ -149,7 +149,7 @@ def run(
     N_k = K.shape[2]
     scale_log2e = (d**-0.5 if scale is None else scale) * math.log2(math.e)
     above = 2.0 ** math.ceil(math.log2(scale_log2e))
-    O, lse = torch.full_like(Q, math.nan), torch.full((B, H, N_q), math.nan)
+    O, lse = torch.full_like(Q, math.nan), Q.new_full((B, H, N_q), math.nan, dtype=torch.float32)
     T_r = -(-N_q // (rows * consumers))
     n_tiles, numbers, said = B * H * T_r, random.Random(seed), []
     described = (("q_desc", Q, rows), ("k_desc", K, B_c), ("v_desc", V, B_c), ("o_desc", O, rows))
