@@ -40,6 +40,10 @@ def card(lab, n):
     return card
 
 
+def focused(card):
+    return card.evaluate("(card) => card.contains(document.activeElement) && document.activeElement.className")
+
+
 def outcome(card):
     return card.get_attribute("data-outcome")
 
@@ -54,8 +58,20 @@ def test_it_is_answered_by_keyboard(lab):
     lab.page.keyboard.press("Enter")  # the button
     assert outcome(one) == "wrong"
     text = one.locator(".flash-card-verdict").inner_text()
-    assert "fp32: not 88, but 89 (log(3.4e38) is 88.72: the exponential of 88 is finite)" in text
-    assert "fp16: not" not in text and "exp passes the largest number" in text.replace("Exp", "exp")
+    assert "fp32: not 88 (log(3.4e38) is 88.72: the exponential of 88 is finite)" in text
+    assert "Hint: " in text and "fp16: not" not in text and "89" not in text
+    assert focused(one) == "flash-card-verdict", "a screen reader says it, and Tab goes to the buttons"
+    lab.page.keyboard.press("Tab")
+    lab.page.keyboard.press("Enter")  # try again
+    assert one.get_by_label("fp32").evaluate("(field) => field === document.activeElement")
+    assert one.get_by_label("fp32").get_attribute("aria-invalid") == "true"
+    lab.page.keyboard.press("Enter")
+    lab.page.keyboard.press("Tab")
+    lab.page.keyboard.press("Tab")
+    lab.page.keyboard.press("Enter")  # show the answer
+    text = one.locator(".flash-card-verdict").inner_text()
+    assert "fp32: not 88, but 89" in text and "exp passes the largest number" in text and "Hint" not in text
+    assert focused(one) == "flash-card-verdict"
     one.get_by_label("fp32").fill("89")
     lab.page.keyboard.press("Enter")  # in the field
     assert outcome(one) == "right"
@@ -63,19 +79,25 @@ def test_it_is_answered_by_keyboard(lab):
 
 def test_what_is_missing_or_no_number_is_said_and_costs_no_reason(lab):
     one = card(lab, ONE)
-    for text, said in (("-18 keys", "“-18 keys” is not a number."), ("", "")):
+    for text, said in (("-18 keys", "“-18 keys” has “keys” behind the number"), ("", "")):
         one.get_by_label("your answer").fill(text)
         one.get_by_role("button", name="Check").click()
         assert outcome(one) == "open" and "logarithm" not in one.inner_text()
         assert said in one.locator(".flash-card-verdict").inner_text()
+    one.get_by_label("your answer").fill("e^2")
+    lab.page.keyboard.press("Enter")
+    assert "“e^2” is not a number: write one such as 0.5, 1e-3, 2^10" in one.inner_text()
+    assert one.locator(".flash-card-verdict sup").count() == 0, "it is seen as it is typed"
     parts = card(lab, CHOICE)
     parts.get_by_label("limit").fill("4.3")
     lab.page.keyboard.press("Enter")
-    assert "limit: not 4.3, but 4.16 (near: 3.4% too much); left: weights." in parts.inner_text()
+    assert "limit: not 4.3 (near: less than 10 % too large); left: weights." in parts.inner_text()
     parts.get_by_text("nan", exact=True).click()
     parts.get_by_label("limit").fill("4.16")
     lab.page.keyboard.press("Enter")
     assert outcome(parts) == "wrong" and "no term is inf, so there is no inf / inf" in parts.inner_text()
+    parts.get_by_role("button", name="Show the answer").click()
+    assert "weights: not nan, but 0" in parts.inner_text()
 
 
 def wait_until_kept(lab, folder, text):
@@ -113,6 +135,9 @@ def test_it_answers_while_python_is_busy(lab, folder):
 @pytest.mark.parametrize("theme", THEMES)
 def test_it_can_be_read_and_operated_by_all(lab, theme):
     lab.theme(theme)
+    card(lab, TUPLES).get_by_label("S").fill("(7, 5)")  # its verdict has buttons
+    lab.page.keyboard.press("Enter")
+    card(lab, TUPLES).get_by_role("button", name="Try again").wait_for()
     for n in (PARTS, CHOICE, ONE, TUPLES):
         assert card(lab, n).evaluate(VIOLATIONS) == []
         assert too_low(card(lab, n)) == []
@@ -126,3 +151,8 @@ def test_on_a_saved_page_it_is_graded_without_python(browser, tmp_path):
         one.get_by_label("your answer").fill("-18")
         page.keyboard.press("Enter")
         assert outcome(one) == "right" and "2^-24" in one.inner_text()
+        one.get_by_label("your answer").fill("−20")
+        page.keyboard.press("Enter")
+        assert outcome(one) == "wrong" and "Hint: " in one.inner_text() and "-18" not in one.inner_text()
+        one.get_by_role("button", name="Show the answer").click()
+        assert "not −20, but -18" in one.inner_text() and "Why: " in one.inner_text()

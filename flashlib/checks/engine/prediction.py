@@ -1,20 +1,22 @@
-"""Predict, then run: questions whose answer is a value, graded at once with the reason."""
+"""Predict, then run: questions whose answer is a value; a wrong guess gets a hint, and on demand the answer."""
 
 import difflib
-import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flashlib.checks.engine import folders, progress_file
+from flashlib.checks.engine import folders, progress_file, units
+from flashlib.checks.engine.grade import grade
+from flashlib.checks.engine.guess import Unclear, read
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from flashlib.widgets.prediction_card.prediction_card import PredictionCard
+
+OUTCOMES = {"right": Outcome.RIGHT, "wrong": Outcome.WRONG, "open": Outcome.NOT_ANSWERED}
 
 
 @dataclass(frozen=True)
@@ -22,18 +24,21 @@ class Question:
     """A question of a chapter, whose text stands in the notebook.
 
     answer: returns the right value, computed: a number, bool, text (one of `choices`), tuple or set; or a dict of
-    these for a question of several parts, which are answered by keyword. labels: {part: what a card calls it},
-    where that is not its name. reason: why, said with every answer. wrong: {a wrong value, or (part, value): what
-    it overlooks}. tolerance: relative, for numbers.
+    these for a question of several parts, which are answered by keyword. reason: why, said with the answer. hint:
+    said of a wrong guess, without the answer. labels: {part: what a card calls it}, where that is not its name.
+    wrong: {a wrong value, or (part, value): what it overlooks}. tolerance: relative, for numbers. unit: in which
+    they are asked for, one of `units.fitting`, or {part: unit}.
     """
 
     name: str
     answer: Callable[[], Any]
     reason: str
+    hint: str = ""
     choices: tuple[str, ...] = ()
     labels: dict = field(default_factory=dict)
     wrong: dict = field(default_factory=dict)
     tolerance: float = 0.0
+    unit: str | dict[str, str] = ""
 
 
 @cache
@@ -42,40 +47,50 @@ def questions() -> dict[str, Question]:
     return {q.name: q for module in folders.modules("questions.py") for q in module.QUESTIONS}
 
 
-def predict(name: str, *answer: object, **parts: object) -> "PredictionCard | Verdict":
+def predict(name: str, *answer: object, show: bool = False, **parts: object) -> "PredictionCard | Verdict":
     """Return a card that asks for a prediction and says at once whether it is right: `predict("tiles")`.
 
     With an answer, `predict("tiles", 10)` or by part `predict("overflow", fp16=12)`, return the Verdict on it. An
-    answer of `...` is not given yet. Never raises.
+    answer is a value or a text, such as "1.07 GB"; one of `...` is not given yet. A wrong one gets a hint;
+    `show=True` gives the right answer and its reason. Never raises.
     """
     if name not in questions():
         near = difflib.get_close_matches(str(name), questions(), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return Verdict(str(name), Outcome.NOT_CHECKED, f"there is no question {name!r}{hint}")
     question = questions()[name]
-    if not answer and not parts:
+    if not answer and not parts and not show:
         return _card(question)
-    expected = _expected(question)
-    given = {part: _plain(x, question.choices) for part, x in {**_only(answer), **parts}.items() if x is not ...}
-    if unknown := sorted(given.keys() - expected.keys()):
-        accepted = ", ".join(f"{part}=..." if part else "..." for part in expected)
+    fields = [{**one, "label": one["part"]} for one in _fields(question)]
+    given = {part: _written(x) for part, x in {**_only(answer), **parts}.items() if x is not ...}
+    if unknown := sorted(given.keys() - {one["part"] for one in fields}):
+        accepted = ", ".join(f"{one['part']}=..." if one["part"] else "..." for one in fields)
         what = f"there is no part {unknown[0]!r}" if unknown[0] else "it has several parts"
         return Verdict(name, Outcome.NOT_CHECKED, f"{what}: checks.predict({name!r}, {accepted})")
-    if not given:
-        return Verdict(name, Outcome.NOT_ANSWERED, "put what you expect in place of the dots, then run this cell")
-    if slips := [
-        _named(part, kind) for part, x in given.items() if (kind := _wrong_kind(question, x, expected[part]))
-    ]:
-        return Verdict(
-            name, Outcome.NOT_ANSWERED, "; ".join(slips)
-        )  # no answer yet, so it does not cost the reason
-    graded = [_named(part, _grade(question, part, x, expected[part])) for part, x in given.items()]
-    problem = "; ".join(filter(None, graded))
-    if left := [part for part in expected if part not in given]:
-        return Verdict(name, Outcome.NOT_ANSWERED, f"{problem or 'right so far'}; left: {', '.join(left)}")
-    if problem:
-        return Verdict(name, Outcome.WRONG, f"{problem}.", (("why", question.reason),))
-    return Verdict(name, Outcome.RIGHT, question.reason)
+    found = grade({"fields": fields, "reason": question.reason, "hint": question.hint}, given, shows=show)
+    if not found["sentence"]:
+        return _unanswered(question, fields, show)
+    return Verdict(name, OUTCOMES[found["outcome"]], found["sentence"], tuple(_details(name, found)))
+
+
+def _unanswered(question, fields, show):
+    if not show:
+        sentence = "put what you expect in place of the dots, then run this cell"
+        return Verdict(question.name, Outcome.NOT_ANSWERED, sentence)
+    right = "; ".join(f"{one['part']}: {one['shown']}" if one["part"] else one["shown"] for one in fields)
+    return Verdict(question.name, Outcome.NOT_ANSWERED, f"the answer is {right}", (("why", question.reason),))
+
+
+def _details(name, found):
+    """Yield what a Verdict says below its sentence."""
+    if "read" in found:
+        yield "note", found["read"]
+    if found.get("hint"):
+        yield "hint", found["hint"]
+    if "hint" in found:
+        yield "answer", f"try again, or see it: checks.predict({name!r}, show=True)"
+    if "reason" in found:
+        yield "why", found["reason"]
 
 
 def _only(answer):
@@ -92,26 +107,40 @@ def _expected(question):
 def _card(question):
     from flashlib.widgets.prediction_card.prediction_card import PredictionCard  # here: checks do without widgets
 
-    fields = [_field(question, part, right) for part, right in _expected(question).items()]
     keep = partial(progress_file.keep_prediction, question.name)
     given = progress_file.predicted().get(question.name)
-    return PredictionCard(question.name, fields, question.reason, given, keep)
+    return PredictionCard(question.name, _fields(question), question.reason, question.hint, given, keep)
+
+
+def _fields(question):
+    return [_field(question, part, right) for part, right in _expected(question).items()]
 
 
 def _field(question, part, right):
     """Return what a card is told of one part, see PredictionCard."""
-    wrong = ((_plain(value, question.choices), why) for value, why in _overlooked(question, part))
-    return {
+    unit = question.unit.get(part, "") if isinstance(question.unit, dict) else question.unit
+    one = {
         "part": part,
         "label": question.labels.get(part, part.replace("_", " ")),
         "kind": _kind(right),
         "right": _typed(right),
         "shown": f"{right:.4g}" if isinstance(right, float) else _typed(right),
-        "wrong": [[_typed(value), why] for value, why in wrong if not _wrong_kind(question, value, right)],
+        "wrong": [],
         "choices": list(question.choices),
-        "length": len(right) if isinstance(right, tuple) else 0,
+        "length": _length(right),
         "tolerance": question.tolerance,
+        "unit": unit,
+        "units": units.fitting(unit) if _kind(right) == "number" else {},
     }
+    wrong = [[_typed(value), why] for value, why in _overlooked(question, part)]
+    return {**one, "wrong": [pair for pair in wrong if _is_read(pair[0], one)]}
+
+
+def _is_read(text, field):
+    try:
+        return bool(read(text, field))
+    except Unclear:
+        return False
 
 
 def _overlooked(question, part):
@@ -128,78 +157,31 @@ def _kind(right):
     return next((name for kind, name in kinds.items() if isinstance(right, kind)), "number")
 
 
+def _length(right):
+    """Return of how many numbers a tuple is, or each item of a set; 0 if they are numbers."""
+    if isinstance(right, set | frozenset):
+        return next((len(item) for item in right if isinstance(item, tuple)), 0)
+    return len(right) if isinstance(right, tuple) else 0
+
+
 def _typed(x):
-    """Return a value as a learner would type it."""
+    """Return a right or a wrong value as a learner would type it."""
     if isinstance(x, set | frozenset):
-        return ", ".join(f"({_typed(item)})" if isinstance(item, tuple) else _typed(item) for item in sorted(x))
+        return (
+            ", ".join(f"({_typed(item)})" if isinstance(item, tuple) else _typed(item) for item in sorted(x))
+            or "{}"
+        )
     return ", ".join(map(_typed, x)) if isinstance(x, tuple | list) else str(x)
 
 
-def _plain(x, choices):
-    """Return x as a plain value; a number as the choice that it is written as, such as nan or 0."""
-    x = x.item() if isinstance(x, np.generic) else x
-    return written if choices and _is_number(x) and (written := f"{x:g}") in choices else x
-
-
-def _named(part, problem):
-    return f"{part}: {problem}" if part and problem else problem
-
-
-def _grade(question, part, given, right):
-    """Return what is wrong with one answer, or "" if it is right."""
-    if _equal(given, right, question.tolerance):
-        return ""
-    shown = f"{right:.4g}" if isinstance(right, float) else repr(right)
-    for value, why in _overlooked(question, part):
-        if _equal(given, value, question.tolerance):
-            return f"not {given!r}, but {shown} ({why})"
-    near = _near(given, right) if question.tolerance and _is_number(right) and _is_number(given) else ""
-    return f"not {given!r}, but {shown}{near}"
-
-
-def _near(given, right):
-    """Return what to say of a number that is nearly right, or right in another unit, or ""."""
-    if not (math.isfinite(given) and math.isfinite(right) and right and given):
-        return ""
-    ratio = given / right
-    if abs(ratio - 1) <= 0.1:
-        return f" (near: {abs(ratio - 1):.1%} {'too much' if abs(ratio) > 1 else 'too little'})"
-    for unit in (1e3, 1024):
-        power = math.log(abs(ratio), unit)
-        if ratio > 0 and round(power) and abs(ratio / unit ** round(power) - 1) <= 0.1:
-            times = f"{float(f'{ratio:.3g}'):g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
-            return f" (right but for the unit: that is {times} times as much)"
-    return ""
-
-
-def _wrong_kind(question, given, right):
-    """Return what kind of answer is asked for if `given` is of another, or ""."""
-    if isinstance(right, bool):
-        return "" if isinstance(given, bool) else f"{given!r} is neither True nor False"
-    if isinstance(right, str):
-        fits = isinstance(given, str) and given in question.choices
-        return "" if fits else f"{given!r} is none of {', '.join(map(repr, question.choices))}"
-    if isinstance(right, tuple):
-        fits = isinstance(given, tuple | list) and len(given) == len(right) and all(map(_is_number, given))
-        return "" if fits else f"{given!r} is not a tuple of {len(right)} numbers, such as {(1,) * len(right)}"
-    if isinstance(right, set | frozenset):
-        fits = isinstance(given, set | frozenset | tuple | list) and all(isinstance(x, Hashable) for x in given)
-        return "" if fits else f"{given!r} is not a set, such as {{1, 2}}"
-    return "" if _is_number(given) else f"{given!r} is not a number"
-
-
-def _is_number(x):
-    return isinstance(x, Real) and not isinstance(x, bool)
-
-
-def _equal(given, right, tolerance):
-    """Return whether two values of any kinds are equal; numbers to the relative tolerance."""
-    if _is_number(right) and _is_number(given):
-        if math.isnan(right):
-            return math.isnan(given)
-        return abs(given - right) <= tolerance * abs(right) if math.isfinite(right) else given == right
-    if isinstance(right, tuple) and isinstance(given, tuple | list):
-        return len(given) == len(right) and all(map(partial(_equal, tolerance=tolerance), given, right))
-    if isinstance(right, set | frozenset) and isinstance(given, set | frozenset | tuple | list):
-        return set(given) == right
-    return type(given) is type(right) and given == right
+def _written(x):
+    """Return an answer of any type as a learner would type it."""
+    try:
+        x = x.tolist() if isinstance(x, np.ndarray | np.generic) else x
+        if isinstance(x, set | frozenset):
+            return f"{{{', '.join(map(_written, x))}}}"
+        if isinstance(x, tuple | list):
+            return f"({', '.join(map(_written, x))})"
+        return str(x) or "“”"
+    except Exception as problem:  # a class of the learner's
+        return f"{type(x).__name__}: {type(problem).__name__}"

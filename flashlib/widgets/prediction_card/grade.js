@@ -1,77 +1,121 @@
-// Whether an answer is right, and what there is to say of it: as flashlib/checks/engine/prediction.py does for a call.
+// Whether a guess is right, and what there is to say of it: as flashlib/checks/engine/grade.py does for a call.
 
-/** @import { Field } from "./types.js" */
-import { EXPECTED, READ } from "./read.js";
+/** @import { Asked, Field } from "./types.js" */
+import { Unclear, read } from "./read.js";
 
-/**
- * @param {any} a
- * @param {any} b
- * @param {number} tolerance
- */
-function isEqual(a, b, tolerance) {
-  if (Array.isArray(a)) return a.length === b.length && a.every((x, k) => isEqual(x, b[k], tolerance));
-  if (typeof a !== "number" || typeof b !== "number") return a === b;
-  if (Number.isNaN(b)) return Number.isNaN(a);
-  return Number.isFinite(b) ? Math.abs(a - b) <= tolerance * Math.abs(b) : a === b;
-}
+const EXACT = 1e-9; // relative: a unit that was converted
+const NEAR = 0.1;
+const FACTORS = [8, 100, ...[1000, 1024].flatMap((base) => [1, 2, 3, 4].map((k) => base ** k))]; // between units
 
 /**
- * A ratio to three digits: 1020, 0.001, 1e9.
- * @param {number} ratio
- */
-function times(ratio) {
-  const x = Number(ratio.toPrecision(3));
-  return x < 1e6 && x >= 1e-4 ? String(x) : x.toExponential().replace("e+", "e");
-}
-
-/**
- * What to say of a number that is nearly right, or right in another unit.
  * @param {any} given
  * @param {any} right
+ * @param {number} tolerance
  */
-function nearly(given, right) {
+function isEqual(given, right, tolerance) {
+  const isSame = (x, k) => isEqual(x, right[k], tolerance);
+  if (Array.isArray(right)) return given.length === right.length && given.every(isSame);
+  if (typeof right !== "number") return given === right;
+  if (Number.isNaN(right)) return Number.isNaN(given);
+  if (!Number.isFinite(right)) return given === right;
+  return Math.abs(given - right) <= Math.max(tolerance, EXACT) * Math.abs(right);
+}
+
+/**
+ * A text, cut if it is long.
+ * @param {string} text
+ */
+const short = (text) => ([...text].length <= 40 ? text : `${[...text].slice(0, 39).join("")}…`);
+
+/**
+ * What to say of a number that is near the right one, or right in another unit, or "".
+ * @param {number} given
+ * @param {number} right
+ * @param {Field} field
+ */
+function nearly(given, right, { tolerance, unit }) {
   if (![given, right].every((x) => Number.isFinite(x) && x !== 0)) return "";
-  const ratio = given / right;
-  const off = Math.abs(ratio - 1);
-  if (off <= 0.1) return ` (near: ${(100 * off).toFixed(1)}% too ${Math.abs(ratio) > 1 ? "much" : "little"})`;
-  for (const unit of [1000, 1024]) {
-    const power = Math.round(Math.log(Math.abs(ratio)) / Math.log(unit));
-    if (ratio > 0 && power && Math.abs(ratio / unit ** power - 1) <= 0.1)
-      return ` (right but for the unit: that is ${times(ratio)} times as much)`;
-  }
+  if (tolerance && Math.abs(given / right - 1) <= NEAR)
+    return `near: less than 10 % too ${given > right ? "large" : "small"}`;
+  const factors = unit ? [...FACTORS, ...FACTORS.map((factor) => 1 / factor)] : [];
+  if (factors.some((factor) => isEqual(given, right * factor, tolerance)))
+    return `right but for the unit: the answer is in ${unit}`;
   return "";
 }
 
 /**
- * What is wrong with the text of one part, or "".
+ * Whether a sentence holds the right answer.
  * @param {Field} field
- * @param {string} text
+ * @param {string} sentence
  */
-function gradePart(field, text) {
-  const { kind, right, shown, wrong, tolerance } = field;
-  const read = (typed) => READ[kind](typed, field);
-  const given = read(text);
-  if (isEqual(given, read(right), tolerance)) return "";
-  const known = wrong.find(([value]) => isEqual(given, read(value), tolerance));
-  const why = known ? ` (${known[1]})` : kind === "number" && tolerance ? nearly(given, read(right)) : "";
-  return `not ${text}, but ${shown}${why}`;
+function tells({ shown }, sentence) {
+  const escaped = shown.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`(?<![\\w.^-])${escaped}(?![\\w^]|\\.\\d)`).test(sentence);
 }
 
 /**
- * The verdict on what is given, {part: text}: its outcome, a sentence, and the reason once all was answered.
- * @param {{ fields: Field[], reason: string }} card
- * @param {Record<string, string>} given
+ * What is wrong with the value of one part, or "".
+ * @param {Field} field
+ * @param {string} text
+ * @param {any} value
+ * @param {boolean} shows
  */
-export function grade({ fields, reason }, given) {
+function problemOf(field, text, value, shows) {
+  const { kind, shown, wrong, tolerance } = field;
+  const right = read(field.right, field).value;
+  if (isEqual(value, right, tolerance)) return "";
+  const known = wrong.find(([typed]) => isEqual(value, read(typed, field).value, tolerance));
+  let why = known ? known[1] : kind === "number" ? nearly(value, right, field) : "";
+  if (!shows && tells(field, why)) why = "";
+  return `not ${text}${shows ? `, but ${shown}` : ""}${why && ` (${why})`}`;
+}
+
+/**
+ * @param {string} text
+ * @param {Field} field
+ * @returns {{ value?: any, said?: string, slip?: string }}
+ */
+function tryRead(text, field) {
+  try {
+    return read(text, field);
+  } catch (error) {
+    if (error instanceof Unclear) return { slip: `“${short(text)}” ${error.message}` };
+    throw error;
+  }
+}
+
+/**
+ * The verdict on what is typed, {part: text}: its outcome, what there is to say, and the parts to look at again.
+ * @param {Omit<Asked, "name">} card
+ * @param {Record<string, string>} given
+ * @param {boolean} [shows] whether the right answer is shown too
+ * @returns {{ outcome: "right" | "wrong" | "open", sentence: string, read?: string, hint?: string,
+ *   reason?: string, slips?: string[] }}
+ */
+export function grade({ fields, reason, hint }, given, shows = false) {
   const labelled = (field, problem) => (fields.length > 1 ? `${field.label}: ${problem}` : problem);
-  const answered = fields.filter(({ part }) => given[part]);
+  const typed = (field) => (given[field.part] ?? "").trim();
+  const answered = fields.filter(typed);
   if (!answered.length) return { outcome: "open", sentence: "" };
-  const slips = answered.filter((field) => READ[field.kind](given[field.part], field) === undefined);
-  const slip = (field) => labelled(field, `“${given[field.part]}” ${EXPECTED[field.kind](field)}`);
-  if (slips.length) return { outcome: "open", sentence: `${slips.map(slip).join("; ")}.` };
-  const problems = answered.map((field) => [field, gradePart(field, given[field.part])]).filter(([, problem]) => problem);
-  const problem = problems.map((pair) => labelled(...pair)).join("; ");
-  const left = fields.filter(({ part }) => !given[part]).map(({ label }) => label);
-  if (left.length) return { outcome: "open", sentence: `${problem || "Right so far"}; left: ${left.join(", ")}.` };
-  return problem ? { outcome: "wrong", sentence: `${problem}.`, reason } : { outcome: "right", sentence: reason };
+  const found = answered.map((field) => ({ field, text: typed(field), ...tryRead(typed(field), field) }));
+  const slips = found.filter(({ slip }) => slip);
+  if (slips.length) {
+    const sentence = `${slips.map(({ field, slip }) => labelled(field, slip)).join("; ")}.`;
+    return { outcome: "open", sentence, slips: slips.map(({ field }) => field.part) };
+  }
+  const wrong = found
+    .map(({ field, text, value }) => ({ field, problem: problemOf(field, short(text), value, shows) }))
+    .filter(({ problem }) => problem);
+  const problem = wrong.map((one) => labelled(one.field, one.problem)).join("; ");
+  const said = found.filter((one) => one.said).map(({ text, said }) => `“${short(text)}” is read as ${said}`);
+  const left = fields.filter((field) => !typed(field));
+  const read = said.length ? { read: `${said.join("; ")}.` } : {};
+  const more = problem ? (shows && !left.length ? { reason } : { hint }) : {};
+  if (left.length) {
+    const sentence = `${problem || "right so far"}; left: ${left.map(({ label }) => label).join(", ")}.`;
+    return { outcome: "open", sentence, slips: left.map(({ part }) => part), ...read, ...more };
+  }
+  const sentence = problem ? `${problem}.` : reason;
+  const outcome = problem ? "wrong" : "right";
+  return { outcome, sentence, ...read, ...more, slips: wrong.map(({ field }) => field.part) };
 }

@@ -1,4 +1,5 @@
-// PredictionCard: fields, a button, and the verdict. The page grades; Python only keeps what is given.
+// PredictionCard: fields, a button, and the verdict; a wrong guess gets a hint before the answer. The page grades;
+// Python only keeps what is given.
 
 /** @import { Field, Traits } from "./types.js" */
 import { choice } from "../shared/controls.js";
@@ -14,6 +15,8 @@ class Card extends Widget {
   constructor(context) {
     super(context, "card", "a prediction");
     this.card = this.model.get("card");
+    /** @type {string[]} the parts to look at again */
+    this.again = [];
     const several = this.card.fields.length > 1;
     this.fields = this.card.fields.map((field) => ({
       part: field.part,
@@ -29,7 +32,7 @@ class Card extends Widget {
       event.preventDefault(); // the page would be left
       this.#check();
     });
-    this.verdict = h("div", { class: "flash-card-verdict", role: "status" });
+    this.verdict = h("div", { class: "flash-card-verdict", role: "status", tabindex: -1 });
     this.root.append(h("p", { class: "flash-card-title" }, "Your prediction"), form, this.verdict);
     this.start("given");
   }
@@ -40,17 +43,47 @@ class Card extends Widget {
     this.model.set("given", given);
     if (!this.off) this.model.save_changes();
     this.load(given); // where it is the same as before nothing changes
+    if (this.again.length && this.root.dataset.outcome === "open") this.#retry();
+    else this.verdict.focus();
+  }
+
+  /** Go to the first field to look at again; what was said of it stays. */
+  #retry() {
+    const { focus } = this.fields.find(({ part }) => this.again.includes(part)) ?? this.fields[0];
+    focus();
   }
 
   /** @param {Record<string, string>} given */
   load(given) {
     for (const { part, show } of this.fields) if (part in given) show(given[part]);
-    const { outcome, sentence, reason } = grade(this.card, given);
+    this.#say(given, false);
+  }
+
+  /** @param {Record<string, string>} given @param {boolean} shows */
+  #say(given, shows) {
+    const { outcome, sentence, read, hint, reason, slips } = grade(this.card, given, shows);
     this.root.dataset.outcome = outcome;
+    this.again = slips ?? [];
+    for (const { part, mark } of this.fields) mark(this.again.includes(part) && part in given);
     const [sign, word] = SAID[outcome];
-    const said = h("p", {}, `${sign} `, h("b", {}, word), " ", typeset(sentence));
-    this.verdict.replaceChildren(...(sentence ? [said] : []));
-    if (reason) this.verdict.append(h("p", {}, "Why: ", typeset(reason))); // of what is wrong
+    const isForm = outcome === "open" && hint === undefined; // how to write a guess: as it is typed
+    const said = [h("p", {}, `${sign} `, h("b", {}, word), " ", isForm ? sentence : typeset(sentence))];
+    if (read) said.push(h("p", { class: "flash-note" }, read));
+    if (hint) said.push(h("p", {}, h("b", {}, "Hint: "), typeset(hint)));
+    if (reason) said.push(h("p", {}, "Why: ", typeset(reason)));
+    this.verdict.replaceChildren(...(sentence ? said : []));
+    if (hint !== undefined) this.verdict.append(this.#buttons(given));
+  }
+
+  /** @param {Record<string, string>} given */
+  #buttons(given) {
+    const name = { class: "flash-button flash-text", type: "button" };
+    const show = () => {
+      this.#say(given, true);
+      this.verdict.focus();
+    };
+    const again = h("button", { ...name, onclick: () => this.#retry() }, "Try again");
+    return h("p", { class: "flash-card-next" }, again, h("button", { ...name, onclick: show }, "Show the answer"));
   }
 
   paint() {} // all its colours are the style sheet's
@@ -62,7 +95,7 @@ class Card extends Widget {
  * The control of a field: its element, what it holds as a text, and a way to show one.
  * @param {Field} field
  */
-function fieldOf({ kind, part, label, choices, length }) {
+function fieldOf({ kind, part, label, choices, length, unit }) {
   const name = label || "your answer";
   if (kind === "bool" || kind === "choice") {
     const options = kind === "bool" ? ["True", "False"] : choices;
@@ -70,9 +103,12 @@ function fieldOf({ kind, part, label, choices, length }) {
     const control = choice(part || "answer", name, options.map((option) => [option, option]), (value) => (chosen = value));
     /** @param {string} text */
     const show = (text) => control.show((chosen = text));
-    return { element: control.element, text: () => chosen, show };
+    const focus = () => /** @type {HTMLElement} */ (control.element.querySelector("input")).focus();
+    return { element: control.element, text: () => chosen, show, focus, mark: (_wrong) => {} };
   }
-  const hint = { number: "a number", tuple: `${length} numbers: a, b`, set: "a set: a, b" }[kind];
+  const number = unit ? `a number (${unit})` : "a number";
+  const set = length ? "a set: (a, b), (c, d)" : "a set: a, b";
+  const hint = { number, tuple: `${length} numbers: a, b`, set }[kind];
   const input = h("input", {
     type: "text",
     class: "flash-field",
@@ -80,9 +116,19 @@ function fieldOf({ kind, part, label, choices, length }) {
     placeholder: hint,
     autocomplete: "off",
     spellcheck: "false",
-    style: `width:${Math.max(18, 3 * length + 4)}ch`,
+    style: `width:${Math.max(20, 3 * length + 4)}ch`,
   });
-  return { element: input, text: () => input.value.trim(), show: (text) => void (input.value = text) };
+  return {
+    element: input,
+    text: () => input.value.trim(),
+    show: (text) => void (input.value = text),
+    focus: () => {
+      input.focus();
+      input.select();
+    },
+    /** @param {boolean} wrong */
+    mark: (wrong) => void (input.ariaInvalid = wrong ? "true" : null),
+  };
 }
 
 export default {

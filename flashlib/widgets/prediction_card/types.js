@@ -10,11 +10,13 @@
  * @property {string} shown the right answer, as a verdict says it
  * @property {[string, string][]} wrong a wrong answer, and what it overlooks
  * @property {string[]} choices
- * @property {number} length of a tuple
+ * @property {number} length of a tuple, or of each item of a set (0: numbers)
  * @property {number} tolerance
+ * @property {string} unit
+ * @property {Record<string, number>} units that fit, as they may be written: how many of `unit` each is
  */
 
-/** @typedef {{ name: string, fields: Field[], reason: string }} Asked */
+/** @typedef {{ name: string, fields: Field[], reason: string, hint: string }} Asked */
 
 /** @typedef {SharedTraits & { card: Asked, given: Record<string, string> }} Traits */
 

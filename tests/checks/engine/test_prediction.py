@@ -1,10 +1,17 @@
-"""Questions are graded by value, at once, with the reason."""
+"""Questions are graded by value, at once; a wrong guess gets a hint, and the answer if it is asked for."""
 
+import math
+import re
+
+import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
 from flashlib.checks.engine import folders, prediction  # noqa: E402
+from flashlib.checks.engine.grade import equal, tells  # noqa: E402
+from flashlib.checks.engine.guess import read  # noqa: E402
 from flashlib.checks.engine.prediction import Question, predict, questions  # noqa: E402
+from tests.checks.engine import guesses  # noqa: E402
 
 
 @pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
@@ -17,21 +24,41 @@ def test_the_right_answer_is_right_and_its_reason_given(question):
 
 @pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
 def test_a_typical_wrong_answer_is_told_what_it_overlooks(question):
-    right = question.answer()
+    right, said = question.answer(), set()
     parts = right if isinstance(right, dict) else {"": right}
-    for value, why in question.wrong.items():
-        said = []
-        for part, expected in parts.items():
-            of_part = isinstance(value, tuple) and value[0] in parts
-            x = value[1] if of_part else value
-            if of_part and value[0] != part:
+    for field in prediction._fields(question):
+        value = read(field["right"], field)[0]
+        for typed, why in field["wrong"]:
+            if equal(read(typed, field)[0], value, field["tolerance"]):
                 continue
-            if prediction._wrong_kind(question, x, expected) or prediction._equal(x, expected, 0):
-                continue
-            verdict = predict(question.name, **{**parts, part: x}) if part else predict(question.name, x)
-            said += [verdict] if why in repr(verdict) else []
-            assert verdict.outcome == "wrong" and question.reason in repr(verdict)
-        assert said, f"{value!r} is never wrong"
+            given = {**parts, field["part"]: typed}
+            for show in (False, True):
+                verdict = (
+                    predict(question.name, *given.values(), show=show)
+                    if "" in given
+                    else predict(question.name, show=show, **given)
+                )
+                assert verdict.outcome == "wrong" and (question.reason in repr(verdict)) == show
+            said |= {why} if why in verdict.sentence else set()
+    assert said >= set(question.wrong.values()), "is never wrong"
+
+
+@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+def test_a_wrong_guess_does_not_get_the_answer_before_it_is_asked_for(question):
+    for field in prediction._fields(question):
+        parts = {f["part"]: f["right"] for f in prediction._fields(question)}
+        for typed, _ in field["wrong"]:
+            given = {**parts, field["part"]: typed}
+            verdict = predict(question.name, given[""]) if "" in given else predict(question.name, **given)
+            said = verdict.sentence.replace(f"not {typed}", "")
+            assert verdict.outcome == "right" or not tells(field, said), f"{field['shown']} is in: {said}"
+
+
+@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+def test_every_question_has_a_hint_that_does_not_tell_the_answer(question):
+    assert question.hint.endswith((".", "?")) and len(question.hint) <= 160
+    for field in prediction._fields(question):
+        assert not tells(field, question.hint), f"{field['shown']} is in: {question.hint}"
 
 
 @pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
@@ -39,12 +66,11 @@ def test_choices_hold_the_right_answer(question):
     right = question.answer()
     for value in right.values() if isinstance(right, dict) else [right]:
         assert not isinstance(value, str) or value in question.choices
-        assert prediction._wrong_kind(question, value, value) == ""
 
 
 QUESTIONS = {
-    "tiles": Question("tiles", lambda: 10, "because.", wrong={6: "those are the skipped ones"}),
-    "length": Question("length", lambda: 2.5, "because.", tolerance=0.01),
+    "tiles": Question("tiles", lambda: 10, "because.", "count them.", wrong={6: "those are the skipped ones"}),
+    "length": Question("length", lambda: 2.5, "because.", tolerance=0.01, unit="GB"),
     "shape": Question("shape", lambda: (2, 3), "because."),
     "rows": Question("rows", lambda: {1, 2}, "because."),
     "which": Question("which", lambda: "l", "because.", choices=("m", "l")),
@@ -75,10 +101,10 @@ def test_values(some, name, right, wrong):
     assert predict(name, ...).outcome == "not answered yet"
 
 
-@pytest.mark.parametrize("name, odd", [("tiles", "10"), ("tiles", True), ("shape", 6), ("which", "k"), ("nan", 1)])
+@pytest.mark.parametrize("name, odd", [("tiles", "x"), ("tiles", True), ("shape", 6), ("which", "k"), ("nan", 1)])
 def test_an_answer_of_another_kind_is_told_which_is_meant(some, name, odd):
     verdict = predict(name, odd)
-    assert verdict.outcome == "not answered yet" and repr(odd) in verdict.sentence
+    assert verdict.outcome == "not answered yet" and f"“{odd}”" in verdict.sentence
     assert "because" not in repr(verdict), "a slip of form does not give the answer away"
 
 
@@ -94,20 +120,72 @@ def test_a_number_may_stand_for_the_choice_that_is_written_so(some, monkeypatch)
 
 
 def test_a_near_guess_has_a_sentence_of_its_own(some):
-    assert predict("length", 2.4).sentence == "not 2.4, but 2.5 (near: 4.0% too little)."
-    assert "right but for the unit" in predict("length", 2.5e9).sentence
-    assert predict("length", 5).sentence == "not 5, but 2.5."
+    assert predict("length", 2.4).sentence == "not 2.4 (near: less than 10 % too small)."
+    assert predict("length", 2.6, show=True).sentence == "not 2.6, but 2.5 (near: less than 10 % too large)."
+    assert predict("length", 5).sentence == "not 5."
+
+
+@pytest.mark.parametrize("right", [-2.5, 2.5, 1.073741824, 64])
+@pytest.mark.parametrize("tolerance", [0.0, 0.001, 0.05])
+def test_only_what_an_exact_factor_makes_right_is_right_but_for_the_unit(some, monkeypatch, right, tolerance):
+    monkeypatch.setitem(QUESTIONS, "x", Question("x", lambda: right, "because.", tolerance=tolerance, unit="GB"))
+    for factor in (8, 100, 1000, 1024, 1 / 1024, 1e-3):
+        assert "right but for the unit" in predict("x", right * factor).sentence
+        for off in (1.09, 0.91):  # as in 954 times
+            assert "unit" not in predict("x", right * factor * off).sentence, f"{off} of {factor} times"
+    monkeypatch.setitem(QUESTIONS, "x", Question("x", lambda: right, "because.", tolerance=tolerance))
+    assert "unit" not in predict("x", right * 1000).sentence, "it has no unit"
 
 
 def test_what_is_overlooked(some):
-    assert predict("tiles", 6).sentence == "not 6, but 10 (those are the skipped ones)."
-    assert predict("tiles", 7).sentence == "not 7, but 10."
+    assert predict("tiles", 6).sentence == "not 6 (those are the skipped ones)."
+    assert predict("tiles", 7).sentence == "not 7."
+    assert predict("tiles", 6, show=True).sentence == "not 6, but 10 (those are the skipped ones)."
+
+
+def test_a_wrong_guess_gets_its_hint_and_the_way_to_the_answer(some):
+    verdict = predict("tiles", 7)
+    assert "count them." in repr(verdict) and "because" not in repr(verdict)
+    assert "checks.predict('tiles', show=True)" in repr(verdict)
+    for shown in (predict("tiles", 7, show=True), predict("tiles", show=True), predict("tiles", ..., show=True)):
+        assert "10" in repr(shown) and "because." in repr(shown) and "count them." not in repr(shown)
+    assert "fp16: 12; fp32: 89" in repr(predict("two", show=True))
+
+
+@pytest.mark.parametrize("name, text, outcome, read_as", guesses.ROWS)
+def test_an_odd_guess_is_understood_or_answered(monkeypatch, name, text, outcome, read_as):
+    monkeypatch.setattr(prediction, "questions", lambda: guesses.QUESTIONS)
+    verdict = predict(name, text)
+    outcomes = {"right": "right", "wrong": "wrong", "open": "not answered yet"}
+    assert verdict.outcome == outcomes[outcome], f"{text!r}: {verdict}"
+    notes = dict(verdict.details).get("note", "")
+    assert notes.endswith(f" is read as {read_as}.") if read_as else not notes
+    if outcome == "open":
+        assert re.search("write|put what you expect", verdict.sentence), "it is said how to write it"
+
+
+@pytest.mark.parametrize(
+    "name, value, outcome",
+    [
+        *(("set", x, "right") for x in ({-800, 800}, (-800, 800), [800, -800, 800], np.array([-800.0, 800.0]))),
+        *(("pairs", x, "right") for x in ([(1, 0), (2, 0)], {(2, 0), (1, 0)}, np.array([[1, 0], [2, 0]]))),
+        *(("pairs", x, "wrong") for x in ((1, 0), {(1, 0)}, set())),
+        *(("count", x, "wrong") for x in (1.0, -math.inf, math.nan, 10**30, np.int8(5))),
+        *(("count", x, "not answered yet") for x in (None, 1 + 2j, (1, 2), True, {1: 2}, 10**400, print)),
+        *(("shape", x, "right") for x in ((5, 7), [5.0, 7.0], np.array([5, 7]))),
+        *(("shape", x, "not answered yet") for x in ({5, 7}, 57, ((5, 7), (5, 7)))),
+    ],
+)
+def test_a_value_is_graded_as_what_is_typed(monkeypatch, name, value, outcome):
+    monkeypatch.setattr(prediction, "questions", lambda: guesses.QUESTIONS)
+    assert predict(name, value).outcome == outcome
+    assert predict(name, 10**5000).outcome == "not answered yet", "Python has no text for it"
 
 
 def test_parts(some):
     assert predict("two", fp16=12, fp32=89).outcome == "right"
     assert predict("two", fp16=..., fp32=...).outcome == "not answered yet"
-    assert predict("two", fp16=12, fp32=...).sentence == "right so far; left: fp32"
+    assert predict("two", fp16=12, fp32=...).sentence == "right so far; left: fp32."
     assert predict("two", fp16=12, fp32="x").outcome == "not answered yet"
     assert "no part 'fp8'" in predict("two", fp8=1).sentence
     assert predict("two", 12).sentence == "it has several parts: checks.predict('two', fp16=..., fp32=...)"
@@ -115,13 +193,14 @@ def test_parts(some):
 
 def test_the_reason_waits_for_all_parts(some):
     verdict = predict("two", fp16=11, fp32=...)
-    assert verdict.outcome == "not answered yet" and verdict.sentence == "fp16: not 11, but 12; left: fp32"
-    assert "because" not in repr(verdict) and "because" in repr(predict("two", fp16=11, fp32=88))
+    assert verdict.outcome == "not answered yet" and verdict.sentence == "fp16: not 11; left: fp32."
+    assert "because" not in repr(verdict) and "because" not in repr(predict("two", fp16=11, fp32=..., show=True))
+    assert "because" in repr(predict("two", fp16=11, fp32=88, show=True))
 
 
 def test_what_is_overlooked_in_one_part(some):
     QUESTIONS["two"].wrong[("fp32", 12)] = "that is fp16"
-    assert predict("two", fp16=12, fp32=12).sentence == "fp32: not 12, but 89 (that is fp16)."
+    assert predict("two", fp16=12, fp32=12).sentence == "fp32: not 12 (that is fp16)."
     assert "that is fp16" not in predict("two", fp16=13, fp32=89).sentence
 
 
@@ -130,8 +209,6 @@ def test_an_unknown_question_is_no_error(some):
 
 
 def test_an_answer_that_cannot_be_compared_is_no_error(some):
-    import numpy as np
-
     for name in QUESTIONS:
         for odd in (np.ones(2), object(), None, "", (1, "a"), {1: 2}, np.float32(10)):
             assert predict(name, odd).outcome in ("wrong", "right", "not answered yet", "not checked")

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { grade } from "../../../flashlib/widgets/prediction_card/grade.js";
 
-const NUMBER = { part: "", label: "", kind: "number", right: "2", shown: "2", tolerance: 0, wrong: [], choices: [] };
+const NUMBER = { part: "", label: "", kind: "number", right: "2", shown: "2", tolerance: 0, wrong: [], choices: [], unit: "", units: {} };
 
 /** A card of fields that are NUMBER but for what is given. */
 const card = (...own) => ({ name: "card", reason: "because.", fields: own.map((of) => ({ ...NUMBER, ...of })) });
@@ -18,18 +18,25 @@ test("what is missing, or is not of its kind, costs no reason", () => {
     return found.sentence;
   };
   assert.equal(open({}), "");
-  assert.equal(open({ a: "2 keys" }), "the first: “2 keys” is not a number.");
-  assert.equal(open({ a: "2" }), "Right so far; left: b.");
-  assert.equal(open({ a: "3" }), "the first: not 3, but 2; left: b.");
-  assert.equal(open({ a: "2", b: "yes" }), "b: “yes” is neither True nor False.");
+  assert.match(open({ a: "2 keys" }), /^the first: “2 keys” has “keys” behind the number/);
+  assert.equal(open({ a: "2" }), "right so far; left: b.");
+  assert.equal(open({ a: "3" }), "the first: not 3; left: b.");
+  assert.equal(open({ a: "2", b: "perhaps" }), "b: “perhaps” is neither True nor False: write True or False.");
   assert.equal(grade(two, { a: "2", b: "true" }).outcome, "right");
 });
 
-test("a near number, and one in another unit, have a sentence of their own", () => {
-  const said = (right, given) => grade(card({ right, shown: right, tolerance: 1e-3 }), { "": given }).sentence;
-  assert.match(said("100", "104"), /near: 4\.0% too much/);
-  assert.match(said("100", "96"), /near: 4\.0% too little/);
-  assert.match(said("100", "102400"), /right but for the unit: that is 1020 times as much/);
-  for (const given of ["89", "111", "150", "115000"]) assert.doesNotMatch(said("100", given), /near|unit/);
-  for (const given of ["0", "-100", "inf", "nan"]) assert.equal(said("100", given), `not ${given}, but 100.`);
+test("a wrong guess gets the hint, and the answer when it is shown", () => {
+  const one = { ...card({ part: "", wrong: [["3", "that is one more than 2"]] }), hint: "look." };
+  const first = grade(one, { "": "3" });
+  assert.deepEqual([first.outcome, first.sentence, first.hint, first.reason], ["wrong", "not 3.", "look.", undefined]);
+  const shown = grade(one, { "": "3" }, true);
+  assert.equal(shown.sentence, "not 3, but 2 (that is one more than 2).");
+  assert.deepEqual([shown.hint, shown.reason], [undefined, "because."]);
+});
+
+test("the parts to look at again are known", () => {
+  const two = card({ part: "a", label: "a" }, { part: "b", label: "b" });
+  assert.deepEqual(grade(two, { a: "2", b: "3" }).slips, ["b"]);
+  assert.deepEqual(grade(two, { a: "x", b: "3" }).slips, ["a"]);
+  assert.deepEqual(grade(two, { b: "2" }).slips, ["a"]);
 });

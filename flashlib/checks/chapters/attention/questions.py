@@ -33,20 +33,24 @@ QUESTIONS = [
         "16384 * 16384 scores of 4 bytes are 1.07 GB, and each head has its own: 34.36 GB for 32 of them. The "
         "scores of a head take 32 times the bytes of its Q, K, V and O: the largest array by far is neither input "
         "nor output.",
+        hint="Each head has N * N scores, each of 4 bytes. Divide the bytes by 10^9.",
         wrong={0.0336: "that is Q, K, V and O together", 0.268: "each score takes 4 bytes"},
         tolerance=0.05,
         labels={"heads_32": "32 heads"},
+        unit="GB",
     ),
     Question(
         "shapes",
         lambda: {"S": (5, 7), "P": (5, 7), "O": (5, 16)},
         "S and P have a row for each query and a column for each key; O has a row per query and the width of V.",
+        hint="S = Q K^T has a row for each query and a column for each key. O = P V has the width of V.",
         wrong={(7, 5): "a row for each query, a column for each key", (7, 16): "O has a row for each query"},
     ),
     Question(
         "std_unscaled",
         lambda: float(np.sqrt(64)),
         "the variances of d independent terms add up to d = 64, so the standard deviation is its root, 8.",
+        hint="Variances of independent terms add up. The standard deviation is the root of the variance.",
         wrong={64: "that is the variance", 1: "that is what the scale makes of it"},
         tolerance=0.05,
     ),
@@ -55,6 +59,7 @@ QUESTIONS = [
         _without_a_key,
         "aligned bottom right, the last query sees both keys, the one before it sees one, and the first "
         "N_q - N_k = 3 see none.",
+        hint="The mask is aligned bottom right: the last query sees the last key. Draw the 5 by 2 grid.",
         wrong={
             0: "that is how a mask aligned top left would have it: there each query sees key 0",
             2: "that is the number of keys; the queries without a key are the first N_q - N_k",
@@ -65,6 +70,7 @@ QUESTIONS = [
         _moved,
         "pass 1 loads Q and K and stores S; pass 2 loads S and stores P (and lse); pass 3 loads P and V and "
         "stores O. So S and P are each written once and read once; the two other trips carry no N x N matrix.",
+        hint="Go through the three passes. In each, what is loaded and what is stored? Count only S and P.",
         wrong={
             1: "both S and P are written and read",
             3: "that counts the trips; Q, K, V and O are not N x N matrices",
@@ -75,8 +81,10 @@ QUESTIONS = [
         "share_of_S_and_P",
         lambda: 100 * _share(4096, 64),
         "4 N^2 items against 4 N d + N: for N = 4096 and d = 64, S and P have 64 times as many.",
+        hint="Count in items: S and P are moved 4 N^2 times in all, and Q, K, V and O have N d items each.",
         wrong={50: "they would have half where N = d, and N is 64 times as large"},
         tolerance=0.02,
+        unit="%",
     ),
     Question(
         "doubling_d",
@@ -85,6 +93,8 @@ QUESTIONS = [
             "traffic": round(_traffic(128) / _traffic(64), 2),
         },
         "the FLOPs are 4 N^2 d; of the bytes, only the few of Q, K, V and O grow with d.",
+        hint="The FLOPs are 4 N^2 d. Which of the arrays moved have d columns, and what part of all bytes are "
+        "they?",
         wrong={2: "nearly all bytes are those of S and P, whose size has no d in it"},
         tolerance=0.05,
     ),

@@ -81,6 +81,7 @@ QUESTIONS = [
         lambda: cost.backward_flops(N, N, d) / cost.flops(N, N, d),
         "five products, each of 2 N_q N_k d FLOPs, against two, S and O. The five are S = Q K^T once more, dV, "
         "dP, dQ and dK.",
+        hint="Count the matrix products of the backward pass, S = Q K^T included, and those of the forward pass.",
         wrong={
             2: "these are dV, dP, dQ and dK; S = Q K^T is computed again, a fifth product",
             5: "that is how many products the backward has; the forward has two",
@@ -94,12 +95,14 @@ QUESTIONS = [
         _row_sum,
         "the sum of P * dP is delta, and that of P * delta is delta too, since the weights of a row sum to 1. It "
         "has to be 0: a number added to all scores of a row changes nothing.",
+        hint="Sum P * (dP - delta) over a row, and use that the weights of a row sum to 1.",
         wrong={1: "a row of P sums to 1, so what one weight gains the others lose: their changes sum to 0"},
     ),
     Question(
         "backward_kept",
         _kept,
         "only lse = m + log(l), since exp(S - m) / l = exp(S - m - log(l)) = exp(S - lse).",
+        hint="Write exp(S - m) / l as one exponential. What is subtracted from S?",
         wrong={
             2: "m and l would do, but P needs them only together, as m + log(l)",
             0: "without the sum over all keys a tile cannot know what its weights are divided by",
@@ -111,6 +114,7 @@ QUESTIONS = [
         _factor,
         "exp(S - m) is l times exp(S - lse), as lse = m + log(l). Nothing overflows, so the mistake does not "
         "show.",
+        hint="S - m and S - lse are two exponents. By how much do they differ? Take exp of that.",
         choices=("l", "exp(m)", "exp(lse)"),
         wrong={
             "exp(m)": "the shift by m is there; what is missing is the division by l",
@@ -121,6 +125,7 @@ QUESTIONS = [
         "backward_memory",
         _kept_bytes,
         "a row of P has N = 4096 numbers; a row of O has d = 64, and lse is one more: 4096 / 65.",
+        hint="A row of P has N numbers. How many numbers do O and lse have in a row?",
         wrong={
             4096: "lse is one number in place of 4096, but O is kept too",
             126: "S is not kept: the softmax goes back with P alone",
@@ -134,6 +139,7 @@ QUESTIONS = [
         _stays,
         "dK_j and dV_j belong to column block j, and every tile adds to them. dQ_i changes with i: each tile "
         "adds to another row block's.",
+        hint="Which of the sums have the index j, the one that the program keeps?",
         choices=("dQ", "dK and dV", "all three"),
         wrong={
             "dQ": "that is so if a row block stays; here Q_i passes by, and dQ_i with it",
@@ -145,6 +151,7 @@ QUESTIONS = [
         _products,
         "S, dP, dV, dK and dQ are five. Two passes compute S and dP in both: S, dP, dV, dK and S, dP, dQ are "
         "seven.",
+        hint="List the products: S, dP, dV, dK, dQ. Which of them does each of the two passes need?",
         wrong={
             ("one_pass", 4): "P is not kept, so S = Q K^T is computed again too",
             ("one_pass", 3): "S = Q K^T and dP = dO V^T come before dV, dK and dQ",
@@ -159,6 +166,8 @@ QUESTIONS = [
         _visits,
         "all rows see key 0, so the first column block visits both row blocks. Only rows 6 and 7 see keys 6 and "
         "7, and they lie in one row block.",
+        hint="Which rows see a key of the first column block, and which see keys 6 and 7? In which row blocks are "
+        "they?",
         wrong={
             ("first", 1): "that is how many the last has; every row sees key 0",
             ("first", 4): "4 is the number of column blocks; there are two row blocks",
@@ -172,11 +181,13 @@ QUESTIONS = [
         lambda: 4 * GPUS["H200"].ridge,
         "989.4 / 4.8 is 206 FLOPs in the time of a byte, and four bytes are moved. To compute the number again "
         "takes 2 d, 128 at d = 64, and an exponential, which lasts as long as about 250.",
+        hint="Divide the FLOP/s by the bytes per second. That is for one byte.",
         wrong={
             206: "that is for one byte; the number takes 2 bytes and is moved twice",
             412: "that is for 2 bytes; the number is written and read",
             1650: "in fp16 a number takes 2 bytes, not 4; written and read it is 4",
         },
         tolerance=0.0121,
+        unit="FLOP",
     ),
 ]

@@ -60,6 +60,7 @@ QUESTIONS = [
         _scores_share,
         "S and P are 4 N^2 numbers, each written and read; Q, K, V and O are 4 N d, one part in N / d + 1 = 9. At "
         "N = 4096, as in chapter 04, it is one part in 65.",
+        hint="S and P are 4 N^2 items moved. How many items are Q, K, V and O, and what part of all is that?",
         wrong={
             80: "S and P are written and read again, so each is moved twice",
             44: "that is S alone, or each of S and P moved once",
@@ -68,12 +69,14 @@ QUESTIONS = [
             11: "that is the share of all the others",
         },
         tolerance=0.006,
+        unit="%",
     ),
     Question(
         "traffic_order",
         _written,
         "FA1 stores O, m and l first as zeros and then again for each of 8 column blocks, so nine times. "
         "FA2 stores O once.",
+        hint="FA2 writes each row of O once. How often is it written if the loop over column blocks is outside?",
         wrong={
             2: "O is stored again for every column block, of which there are 8",
             60: "there are 64 tiles, but each stores only its own 64 rows of O",
@@ -85,6 +88,7 @@ QUESTIONS = [
         "in N^2 d^2 / M twice the length makes N^2 four times as large, and twice the SRAM halves the "
         "quotient. In detail: a block holds about twice the rows, so there are as many row blocks as before, "
         "and each reads K and V of twice the length.",
+        hint="Put 2 N and 2 M into N^2 d^2 / M.",
         choices=tuple(CHANGES),
         wrong={
             "about half": "that is the effect of the SRAM on a sequence of the same length",
@@ -97,6 +101,8 @@ QUESTIONS = [
         lambda: round(_tiled(B_r=16) / _standard(), 1),
         "256 row blocks read K and V, 2 N d numbers each: 8 N^2 in all, against 4 N^2 of standard attention. "
         "Tiling saves bytes only with B_r above about d / 2.",
+        hint="How many row blocks are there, and what does each read? Divide by the 4 N^2 items of standard "
+        "attention.",
         wrong={
             0.5: "it is the other way round: with B_r = 16, FA2 moves more",
             1: "they are equal near B_r = d / 2, which is 32",
@@ -111,6 +117,8 @@ QUESTIONS = [
         "989 TFLOP/s over 4.8 TB/s: an H200 can do 206 FLOPs while it moves a byte. Standard attention has "
         "about d / 2 = 32 FLOPs per byte, FA2 in fp16 about B_r = 128. The count knows no L2 cache, which in "
         "practice serves most of FA2's reads.",
+        hint="First the ridge of the H200, FLOP/s divided by bytes per second. Then the intensities: d / 2 and "
+        "B_r.",
         choices=("memory", "compute"),
         wrong={
             ("standard", "compute"): "it does about 32 FLOPs for each byte, and the bytes take longer",
@@ -122,6 +130,8 @@ QUESTIONS = [
         lambda: DRAM[2],
         "K and V of a head are 2 MB. The row blocks of a head run at about the same time, so only a few heads are "
         "read at once. Their K and V stay in the L2 cache, which serves all but the first read.",
+        hint="Row blocks of a head run at about the same time. Compare the size of their K and V with the L2 "
+        "cache.",
         choices=DRAM,
         wrong={
             DRAM[0]: "the formula counts what the programs ask for; the L2 cache lies between them and DRAM",
@@ -135,6 +145,7 @@ QUESTIONS = [
         "Small chunks make the peak small, not the sum. The L2 cache may hand a chunk on, so that DRAM sees "
         "less of it, but the SMs load and store no less. Only one kernel for all lines, in which S_ij never "
         "leaves the chip, spares them that: FlashAttention.",
+        hint="Where is the chunk of S between one line and the next?",
         choices=("yes", "no"),
         wrong={"yes": "S and P are never whole, but every tile of them is still stored and loaded again"},
     ),

@@ -117,6 +117,7 @@ QUESTIONS = [
         _alike,
         "the products are 2 * 2 * 128 * 128 * 128 FLOP, 2048 clocks, and the exponentials 128 * 128 / 16 = 1024 "
         "clocks. In those the tensor cores wait: 2048 of 3072 clocks are 66.7 %.",
+        hint="How many clocks do the two products take, and how many the exponentials? They never overlap.",
         wrong={
             50.0: "there are two products, and a multiplication and an addition are two operations",
             33.33: "that is the part of the time that they wait",
@@ -125,12 +126,15 @@ QUESTIONS = [
             80.0: "each product is 2 * 128 * 128 * 128 FLOP, 1024 clocks",
         },
         tolerance=0.02,
+        unit="%",
     ),
     Question(
         "hopper_three",
         lambda: _clocks(SMALL),
         "the products are 2 * 2 * 64 * 128 * 64 FLOP: with half of d they take half the time. The scores are as "
         "many as before, so at d = 64 the exponentials alone take as long as the products.",
+        hint="The two products have 4 * rows * keys * d FLOPs; there is one exponential for each of the rows * "
+        "keys scores.",
         wrong={
             ("products", 256): "there are two products",
             ("products", 1024): "that is at d = 128",
@@ -138,12 +142,14 @@ QUESTIONS = [
             ("exponentials", 1024): "the tile has 64 rows, not 128",
             ("exponentials", 8192): "16 exponentials are done in a clock",
         },
+        unit="clocks",
     ),
     Question(
         "hopper_fresh",
         _passes_at_once,
         "phase 0 is under way, so whoever waits for it, with parity 0, waits. The phase before it would have "
         "parity 1, and counts as complete. So a producer that starts with parity 1 finds all slots free.",
+        hint="Phase 0 is under way. A wait lasts as long as the phase under way has the parity waited for.",
         wrong={
             ("parity_0", True): "nobody has arrived, so phase 0 is not complete",
             ("parity_1", False): "phase 1 is not meant, but the phase before phase 0: it counts as complete",
@@ -155,18 +161,22 @@ QUESTIONS = [
         lambda: {"K": protocol.SIZES.kv_bytes, "Q": protocol.SIZES.q_bytes},
         "128 * 128 numbers of 2 bytes are 32768 bytes, and 64 * 128 are 16384. With fewer the phase would end "
         "before the tile is there; with more it would never end.",
+        hint="Count the numbers of each tile, keys or rows times d, and 2 bytes for each.",
         wrong={
             ("K", 16384): "those are numbers: each has 2 bytes",
             ("K", 65536): "K alone is asked for: V has a barrier of its own, and bf16 has 2 bytes",
             ("Q", 8192): "those are numbers: each has 2 bytes",
             ("Q", 32768): "one consumer has 64 rows",
         },
+        unit="B",
     ),
     Question(
         "hopper_slots",
         lambda: {"d_128": _slots(protocol.SIZES), "d_64": _slots(SMALL)},
         "at d = 128, Q and O of both take 4 * 16384 bytes, and of the 166912 bytes that are left a tile of K "
         "and one of V take 65536. At d = 64 all tiles have half the bytes: (232448 - 32768) // 32768 is 6.",
+        hint="Subtract the slots of Q and O of both consumers first. Then divide by the bytes of a tile of K and "
+        "one of V.",
         wrong={
             ("d_128", 3): "4 * 16384 bytes are for Q and O, which leaves 166912 for pairs of 65536",
             ("d_128", 5): "each slot of K needs one of V too",
@@ -181,6 +191,7 @@ QUESTIONS = [
         partial(_ring, "fetched"),
         "tile 2 goes into slot 0, where tile 0 is still read. Nothing stops the producer; the "
         "product reads some numbers of tile 0 and some of tile 2, and the result is wrong now and then.",
+        hint="Into which slot does tile 2 go, and is that slot still in use?",
         choices=(NOTHING, DEADLOCK, OVERWRITTEN),
         wrong={
             NOTHING: "tile 2 goes into slot 0, which is still read",
@@ -193,6 +204,7 @@ QUESTIONS = [
         "a product goes on after the warps that began it have gone on. The release tells the producer that "
         "the slot is free, and the next tile comes while the tensor cores still read: first wait for the "
         "product, then release.",
+        hint="The product is still under way when the slot is released. What may the producer do then?",
         choices=(NOTHING, DEADLOCK, OVERWRITTEN),
         wrong={
             NOTHING: "that a product was begun does not mean that it has read its tiles",
@@ -205,6 +217,8 @@ QUESTIONS = [
         "the consumer releases the slot of V only after the next K is there. But the producer brings a V "
         "before that K, and for this V the slot must be free: each waits for the other. With two slots that V "
         "has room.",
+        hint="Write down who waits for what once the consumer waits for K of the next tile. Which V must come "
+        "before that K?",
         choices=(NOTHING, DEADLOCK, OVERWRITTEN),
         wrong={
             NOTHING: "before K of tile 2 the producer brings V of tile 1, for which V of tile 0 must be released",
@@ -216,6 +230,8 @@ QUESTIONS = [
         _first_turns,
         "consumer 0 waits with parity 1, which a new barrier lets pass, and consumer 1 with parity 0, for the "
         "first arrival at its barrier: that of consumer 0, once its products are issued.",
+        hint="A wait goes on if the phase under way has another parity. Who must go on at once, and who must wait "
+        "for an arrival?",
         wrong={
             (
                 "consumer_0",
@@ -229,6 +245,7 @@ QUESTIONS = [
         lambda: {f"warps_{warps}": _launched(warps) for warps in (12, 20)},
         "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. 20 warps have 640, and 65536 / 640 = 102.4, "
         "so 96.",
+        hint="Divide the registers by the threads and round down to a multiple of 8.",
         wrong={
             ("warps_12", 170): "a multiple of 8 is asked for",
             ("warps_12", 171): "a multiple of 8 is asked for, and 171 * 384 registers are not there",
@@ -247,6 +264,8 @@ QUESTIONS = [
         "shortest first, one multiprocessor gets 1, 3 and 5 and needs 9; the other has 2 and 4, and waits for "
         "the last 3. Longest first, they get 5 and 2, and 4, 3 and 1: 7 and 8. What comes last is short, so "
         "little is waited for.",
+        hint="Whenever a multiprocessor is free it takes the next in the list. Draw a time line for each of the "
+        "two.",
         wrong={
             ("shortest", 7.5): "blocks are not divided",
             (
@@ -267,6 +286,7 @@ QUESTIONS = [
         lambda: 100 * 300 / (-(-300 // GPU.sms) * GPU.sms),
         "132 programs run, then 132, then the last 36, for which all others wait: 300 of 3 * 132 = 396 places "
         "are 75.8 %.",
+        hint="How many rounds of 132 are needed, and how many places do these rounds have?",
         wrong={
             27.27: "those are the 36 programs of the last wave: the two waves before it are full",
             113.6: "three waves are needed, since 2 * 132 programs are 264",
@@ -276,5 +296,6 @@ QUESTIONS = [
             24.24: "that is the part that does not work",
         },
         tolerance=0.02,
+        unit="%",
     ),
 ]

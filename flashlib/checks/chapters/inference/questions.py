@@ -60,6 +60,7 @@ QUESTIONS = [
         "a key takes 2 d operations for its score and its value 2 d more; both together are 2 d numbers of 2 "
         "bytes. So it is 4 N d operations for 4 N d bytes. Four heads that share K and V do four times the work "
         "with the same bytes.",
+        hint="Count operations and bytes for one key and its value. Sharing does more work with the same bytes.",
         wrong={
             ("one_head", 2): "K and V are both read: 2 N d numbers of 2 bytes",
             ("one_head", 0.5): "a multiplication and an addition count as two operations",
@@ -68,24 +69,28 @@ QUESTIONS = [
             ("group_of_4", 0.25): "the work grows, and the bytes do not",
         },
         labels={"one_head": "one head of Q", "group_of_4": "four heads of Q"},
+        unit="FLOP/byte",
     ),
     Question(
         "decode_time",
         lambda: _bytes(32768) / GPUS["H200"].bandwidth * 1e6,
         "2 * 32768 * 8 * 128 numbers of 2 bytes are 134 MB, and 134 MB / 4.8 TB/s is 28 microseconds. No kernel "
         "can be faster, whatever it computes.",
+        hint="How many bytes are K and V of this layer? Divide by the bytes per second.",
         wrong={
             13.98: "K and V are both read",
             3.495: "that is one of the 8 heads",
             111.8: "there are 8 heads of K and V, not 32: a group of heads of Q shares one",
         },
         tolerance=0.03,
+        unit="microseconds",
     ),
     Question(
         "idle_gpu",
         lambda: {"share": 100 * 8 / 132, "parts": -(-132 // 8)},
         "8 heads of K and V are 8 programs, for 132 multiprocessors. With 16 parts of each head there are 128 "
         "programs, which leaves 4 without work.",
+        hint="How many programs are there without splitting? Then round up 132 / programs.",
         wrong={
             ("share", 24.24): "that is a program for each head of Q: the heads of a group share one",
             ("share", 0.0606): "that is the share itself: it is asked for in percent",
@@ -96,11 +101,13 @@ QUESTIONS = [
         },
         labels={"share": "percent that work", "parts": "parts of each head"},
         tolerance=0.02,
+        unit={"share": "%"},
     ),
     Question(
         "two_parts",
         _two_parts,
         "the weights are as e^2 to e^0, that is 7.389 to 1, and 7.389 / 8.389 is 0.88.",
+        hint="Each output is weighted by exp(lse), divided by the sum of both weights.",
         wrong={
             0.5: "that is the plain mean; the part with the larger lse counts for more",
             1.0: "the second part weighs less, but not nothing",
@@ -115,6 +122,7 @@ QUESTIONS = [
         lambda: 60e9 / _bytes(1, layers=32) / 1000,
         "2 * 32 * 8 * 128 * 2 = 131072 bytes a token, and 60e9 / 131072 is 457763 tokens: nearly 14 sequences "
         "of 32768.",
+        hint="How many bytes does a token take: K and V, layers, heads, d, 2 bytes? Divide the free bytes by it.",
         wrong={
             915.5: "K and V are both kept",
             14648: "that is one layer of 32",
@@ -123,6 +131,7 @@ QUESTIONS = [
             457763: "thousands are asked for",
         },
         tolerance=0.02,
+        unit="thousand tokens",
     ),
     Question(
         "pages_waste",
@@ -130,6 +139,7 @@ QUESTIONS = [
         "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. Reserved are 3 * 40 = 120 rows. In "
         "pages less than a page is lost for each sequence, however long it grows. And to reserve, one must know "
         "the 40 beforehand.",
+        hint="Round each length up to whole pages of 16. For the other case compare with 3 times 40.",
         wrong={
             ("pages", 18): "sequence 5 leaves 11 rows, 17 leaves 15, and 40 leaves 8",
             ("pages", 96): "that is all rows of the 6 pages; 62 of them hold a token",
@@ -146,6 +156,8 @@ QUESTIONS = [
         _forked,
         "40 tokens have 3 pages, which the fork shares. The first of the two that writes copies the last page, so "
         "there are 4. Then the old page has one owner, who writes into it without a copy.",
+        hint="How many pages do 40 tokens take? Which page is written by the first of the two, and who else owns "
+        "it?",
         wrong={
             3: "both write into the third page, and their tokens differ: one of them needs a copy",
             5: "once one of the two has its copy, the other is the only owner of the old page",
@@ -157,6 +169,7 @@ QUESTIONS = [
         lambda: 2.0**-3 / 2,
         "between 1 and 2 the numbers lie 2^-3 = 1/8 apart, and rounding moves a number by half of that at most, "
         "1/16. bf16, with 7 bits, moves it by 1/256.",
+        hint="How far apart do the numbers lie between 1 and 2? Rounding moves a number by half of that at most.",
         wrong={
             1 / 8: "that is the distance of two neighbours: rounding moves by half of it",
             1 / 32: "3 bits make 8 steps from 1 to 2, and half a step is 1/16",
@@ -171,6 +184,7 @@ QUESTIONS = [
         lambda: 64 * (8192 + 512) / (8192 + 64 * 512),
         "64 * 8704 = 557056 tokens are read if each sequence reads its own prompt, and 8192 + 64 * 512 = 40960 if "
         "it is read once.",
+        hint="Count the tokens read each way: the prompt 64 times or once, and the own tokens of each.",
         wrong={
             64: "the prompt is read 64 times less, but the 512 tokens of each sequence are read as before",
             17: "8704 / 512 would be without reading the prompt at all",
@@ -184,6 +198,7 @@ QUESTIONS = [
         lambda: _steps(8, 2, 2, 2),
         "in batches it is 8 steps for the first two, and 2 for the others. If the next one joins at once, the "
         "three short answers take one slot for 6 steps, while the long one has the other for 8.",
+        hint="Draw the two slots step by step. When is a slot free in each case?",
         wrong={
             ("static", 8): "the last two begin only when the first two are done, after 8 steps",
             ("static", 14): "two requests run at a time, and each writes a token in a step",

@@ -70,6 +70,8 @@ QUESTIONS = [
         "exp passes the largest number at its logarithm: 11.09, 88.72 and 709.78. log(a b) is log(a) + log(b), so "
         "a range 10^303 times as large, that of fp64 beside fp16, moves the limit only by about 699. An "
         "exponential uses up any range quickly.",
+        hint="exp(x) passes a number where x passes its logarithm. Take the natural logarithm of each largest "
+        "number, and round up.",
         wrong={
             11: "log(65504) is 11.09: the exponential of 11 is finite",
             16: "log2(65504) is 16: exp is a power of e, not of 2",
@@ -83,6 +85,7 @@ QUESTIONS = [
         _nans,
         "the sum is inf. Each finite exponential becomes finite / inf = 0. The one that overflowed becomes "
         "inf / inf, which has no value: nan.",
+        hint="Work out each of the three quotients: what is finite / inf, and what is inf / inf?",
         wrong={
             3: "the first two terms are finite, and finite / inf is 0",
             2: "finite / inf is 0",
@@ -95,6 +98,8 @@ QUESTIONS = [
         "1024 exp(x) passes 65504 at x = log(65504 / 1024) = 4.16, long before a single term overflows at 11.09. "
         "Then the sum is inf while each term is finite, and every weight is finite / inf = 0. There is no "
         "inf / inf, so no nan warns of the failure.",
+        hint="Set 1024 exp(x) equal to the largest number of fp16. For the weights: is a single term inf there, "
+        "or only the sum?",
         choices=("0", "1/1024", "nan"),
         wrong={
             11.09: "that is where a single exponential overflows",
@@ -110,6 +115,8 @@ QUESTIONS = [
         lambda: _count(0, -1, lambda x: np.exp(np.float16(x)) > 0),
         "the logarithm of 2^-24 is -16.64. An exponential below 2^-24 is rounded up to it as long as it is above "
         "half of it, so down to x = -17.33. exp(-17) is rounded up, and exp(-18) is rounded to 0.",
+        hint="What is the natural logarithm of 2^-24? And a number above half of the smallest one is rounded up "
+        "to it.",
         wrong={
             -17: "the exponential of -17 is 0.69 times the smallest number: it is rounded up",
             -12: "the range is not the same at both ends: 65504 is about 2^16",
@@ -123,6 +130,7 @@ QUESTIONS = [
         lambda: {"fp16": _stands_still(np.finfo(np.float16).nmant + 1), "bf16": _stands_still(8)},
         "with t binary digits the numbers from 2^t on lie 2 apart. So 2^t + 1 lies halfway between two of them "
         "and is rounded back to 2^t, the even one, however often 1 is added: 2^11 = 2048 and 2^8 = 256.",
+        hint="With t binary digits, from which power of two on do neighbouring numbers lie 2 apart?",
         wrong={
             65504: "that is the largest number: the sum stops long before it",
             1024: "from 1024 on the neighbours are still 1 apart",
@@ -137,6 +145,8 @@ QUESTIONS = [
         "the exponentials of (9, 10, 11) add up to about 90003, more than 65504, so l is inf and all weights "
         "are 0. nan needs a term that is inf, and the first such x is 11.09375. 16384 copies of the row add up to "
         "24628 exp(x), which passes 65504 at x = 0.98.",
+        hint="First add up the three exponentials. Then ask when one term is inf, and when 16384 times their sum "
+        "is.",
         wrong={
             True: "each exponential is finite, but their sum is about 90000",
             12: "between 11 and 12 fp16 has 127 numbers",

@@ -117,6 +117,7 @@ QUESTIONS = [
         _stream,
         "a query keeps its row of A, d = 4 numbers, and adds to it. A block of K and V is used and forgotten, so"
         " no 12 x 12 matrix is held, and a sum is the same in any order.",
+        hint="What does a query carry from block to block? And is a sum changed by the order of its terms?",
         wrong={
             12: "the scores of the 12 keys need not be kept: each is used at once",
             3: "a block of 3 keys is used and forgotten",
@@ -130,6 +131,7 @@ QUESTIONS = [
         "two_sums_nan",
         _nan_rows,
         "each row has a score far above 709, where exp becomes inf in fp64; l is inf too, and inf / inf is nan.",
+        hint="Scores become very large. What is exp of them in fp64, and what is then numerator / l?",
         wrong={0: "exp of a score above 709 is inf in fp64, and inf / inf is nan"},
     ),
     Question(
@@ -137,6 +139,7 @@ QUESTIONS = [
         _other_order,
         "no score of the second block is above 4, so m stays, alpha = exp(4 - 4) = 1 and nothing is rescaled. "
         "The end is the same, up to rounding: this is merge of chapter 03, which is commutative.",
+        hint="alpha = exp(m_old - m). Does the second block bring a score above the maximum of the first?",
         tolerance=1e-3,
         wrong={
             0: "alpha is 0 in the first block, which comes from m = -inf",
@@ -150,6 +153,7 @@ QUESTIONS = [
         "divisions",
         _divisions,
         "unnormalised: d, once; normalised: d + 1 in each of the 64 blocks, d for PV and one for the factor of o.",
+        hint="Use the column of divisions: how many blocks are there, and which version divides in each of them?",
         wrong={
             4096: "that is d in each block; O_acc is divided once, at the end, and o takes d + 1 in each block",
             1: "O_acc / l divides each of its d numbers",
@@ -161,6 +165,7 @@ QUESTIONS = [
         "row_without_keys",
         _row_without_keys,
         "both are exp(-inf - (-inf)), and -inf - (-inf) is nan. Once nan is in l and O_acc it stays there.",
+        hint="Put m_old = m = -inf into both lines. What is the exponent?",
         choices=("0", "1", "inf", "nan"),
         wrong={
             "0": "it ought to be 0, but -inf - (-inf) is nan, not -inf",
@@ -174,6 +179,8 @@ QUESTIONS = [
         "row 3 is rescaled by tiles (0, 1) and (0, 2), row 2 by (0, 3). A tile rescales a row if it is not its "
         "first and holds a score above all before it, so the last rescaling comes with the row's largest score: "
         "among keys 4 and 5 in row 3, among keys 6 and 7 in row 2.",
+        hint="A row is rescaled by a tile that is not its first and brings a new largest score. Mark those tiles "
+        "in each row.",
         wrong={
             0: "it is rescaled once, by tile (0, 1)",
             1: "it is rescaled once, by tile (0, 1)",
@@ -185,6 +192,8 @@ QUESTIONS = [
         "first_wrong_step",
         _first_wrong,
         "O_acc goes wrong where a row is first rescaled, by tile (0, 1), the second step; l has its alpha.",
+        hint="Forgetting alpha does harm where a row has something in O_acc and gets a larger maximum. Which tile "
+        "is the first with such a row?",
         wrong={
             1: "in step 1 alpha is 0 and nothing is lost; in step 2 rows 0, 1 and 3 go wrong, row 0 the lowest",
             3: "in step 2 rows 0, 1 and 3 go wrong already, row 0 the lowest",
@@ -194,6 +203,7 @@ QUESTIONS = [
         "passes_over_K",
         _passes,
         "each row block reads all of K once, and of V too, and there are 64 / B_r row blocks.",
+        hint="Each row block reads all of K once. How many row blocks are there?",
         wrong={
             1: "one pass is enough only for one row block",
             4: "a pass for each row block: count these",
@@ -207,6 +217,7 @@ QUESTIONS = [
         _right_mistakes,
         "after the first block m is max(0, 2) = 2, as it should be; and exp(-m) cancels in O_acc / l, whatever m"
         " is. Mistake 1 gives too much weight to keys seen before the maximum grew, and mistake 2 gives O_acc.",
+        hint="Which of the three changes O_acc and l by the same factor, so that the division cancels it?",
         wrong={
             1: "keys seen before the maximum grew get too much weight",
             2: "O_acc is the output times l",
@@ -217,6 +228,7 @@ QUESTIONS = [
         _after_1000,
         "m stays 0, all weights are exp(-996) or less, which is 0 in fp64, so l = 0, and 0 / 0 is nan. In fp32 "
         "this happens already where all scores are below about -104.",
+        hint="What is the largest of the scores and 0? What are the exponentials of scores near -1000 in fp64?",
         choices=tuple(SAME.values()),
         wrong={
             SAME["right"]: "with m = 0 the weights are exp(-996) and less, which is 0 in fp64",

@@ -61,6 +61,8 @@ QUESTIONS = [
         "it is 2 again. The three old terms were measured against the maximum log 2. Against the new maximum log "
         "4 each of them is half as large, so the old sum 2 becomes 1. The new term is exp(0) = 1, and together "
         "that is 2. The scores themselves were not needed.",
+        hint="The old sum was measured against the old maximum. By what factor do its terms change when the "
+        "maximum grows to log 4?",
         wrong={
             3: "that adds the new term 1 to the old sum, which is still measured against log 2",
             1: "that is the old sum, rescaled: the new term exp(0) = 1 is added to it",
@@ -73,6 +75,8 @@ QUESTIONS = [
         _without_rescale,
         "each score is the largest when it comes, so each adds e^0 = 1 and l is 8; the true l is 1.5814, and "
         "1.5814 / 8 = 0.1977.",
+        hint="Each score is the largest when it comes: what does it add to l? Then compare that l with the true "
+        "one.",
         wrong={1: "the weights are divided by an l that is too large, so they add up to less"},
         tolerance=0.03,
     ),
@@ -82,6 +86,7 @@ QUESTIONS = [
         "maximum and sum come out of one pass. The weights need m and l of the whole row, so x is read again. "
         "With the output pass that is naive 2, safe 3, online 2: as few reads as the naive softmax, without its "
         "failures.",
+        hint="Maximum and sum are updated together. Can the weights be written before the row has ended?",
         wrong={
             3: "that is safe softmax: online softmax finds maximum and sum in one pass",
             ("m_and_l", 2): "when the maximum grows, the sum is rescaled, so it needs no pass of its own",
@@ -94,6 +99,7 @@ QUESTIONS = [
         "each merge leaves one state less, so 1024 states take 1023 merges in any order, as many as a scan. Each "
         "level halves the number of states, and 1024 is 2 to the power of 10. A scan has to wait 1023 times, the "
         "tree 10 times.",
+        hint="Each merge makes one state out of two. And each level halves the number of states.",
         wrong={
             1024: "the last merge leaves one state, so there is one less",
             512: "those are the merges of the first level",
@@ -108,5 +114,6 @@ QUESTIONS = [
         "merge is associative and commutative and has an identity, so the State of the whole is the same but for "
         "the last digits. In a plain mean of means each mean counts one half, so the parts that come last get "
         "more weight than those that come first.",
+        hint="The merge is associative and commutative and has an identity. Is that so of a plain mean of two?",
     ),
 ]

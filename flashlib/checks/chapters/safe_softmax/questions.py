@@ -81,6 +81,7 @@ QUESTIONS = [
         "after the subtraction the largest score is 0 and no other is above it, so no exponential is above 1. "
         "Every finite fp16 score works, up to the very last. With scores far apart the largest takes all the "
         "weight, which is right.",
+        hint="After the subtraction the largest score is always 0. So what limits the score that goes in?",
         wrong={
             11.09: "that is the limit without the subtraction",
             22.18: "the subtraction does not double the range: it takes the size of the scores away",
@@ -94,6 +95,8 @@ QUESTIONS = [
         "in fp64 exp overflows above 709.78 and becomes 0 below -745.13. Subtracting -800 makes scores near 800: "
         "all terms are inf, and inf / inf is nan. Subtracting 800 makes scores near -800: all terms are 0, and 0 "
         "/ 0 is nan. For the other five the weights are right.",
+        hint="In fp64 exp overflows above about 709 and becomes 0 below about -745. Subtracting c moves the "
+        "scores to about -c.",
         wrong={
             frozenset({-800}): "for c = 800 all terms become 0, and 0 / 0 is nan too",
             frozenset({800}): "for c = -800 the terms become inf, and inf / inf is nan too",
@@ -107,6 +110,8 @@ QUESTIONS = [
         "every exponent x - m is at most 0, so every term is at most exp(0) = 1: no exponential overflows, and l "
         "is at most 1000, for equal scores. The largest score gives the term 1 exactly, so l is at least 1 and "
         "0/0 cannot happen. It is 1 if all other terms underflow.",
+        hint="Each term is exp(x - m). How large is the term of the largest score? When are all terms as large as "
+        "they can be?",
         wrong={
             0: "the largest score itself gives the term exp(0) = 1",
             1001: "there are 1000 terms, each at most 1",
@@ -118,6 +123,7 @@ QUESTIONS = [
         _row_of_equal_scores,
         "the safe softmax subtracts x from every score, so its l is 65536 for every x, too large for fp16. The "
         "naive one has l = 65536 exp(x), which fp16 can hold when x is a little below 0.",
+        hint="What is l in each of the two, as a formula in x? For which x does fp16 hold it?",
     ),
     Question(
         "masked_row",
@@ -126,6 +132,8 @@ QUESTIONS = [
         "seen are weighted equally. Adding -1e6 to all scores is a shift, and a shift cancels: the weights are "
         "those of the raw scores, as if there were no mask. They are only coarser, as near 1e6 the numbers of "
         "fp32 lie 1/16 apart.",
+        hint="Remember that softmax does not change if one number is added to all scores. What are the three "
+        "scores in each case?",
         choices=("zeros", "equal", "unmasked", "nan"),
         wrong={"nan": "safe returns zeros before -inf - (-inf) can happen, and -1e6 is a finite number"},
     ),
@@ -133,6 +141,7 @@ QUESTIONS = [
         "large_logsumexp",
         lambda: round(float(logsumexp(np.full(4, 1000.0))) - 1000, 4),
         "m is 1000 and l is 4, so lse = 1000 + log(4), and log(4) is 1.3863.",
+        hint="lse = m + log(l). What are m and l for four equal scores?",
         wrong={
             0: "that is m alone: log(l) is added to it, and l is 4",
             4: "l is 4, and its logarithm is added",
@@ -146,6 +155,7 @@ QUESTIONS = [
         lambda: f"{logsumexp(np.full(3, -np.inf)):g}",
         "every term is exp(-inf) = 0, so the sum is 0, and log(0) is -inf. This is a value, not an error. It says "
         "that the row weighs nothing.",
+        hint="What is each term of the sum, and what is the logarithm of that sum?",
         choices=("-inf", "0", "nan"),
         wrong={
             "0": "that would be a row of one score 0, which weighs exp(0) = 1",
@@ -158,6 +168,8 @@ QUESTIONS = [
         "the first weight needs the complete sum, so naive reads x for l and again for p. In the safe softmax the "
         "first term of the sum needs the complete maximum, so it reads x for m, for l and for p. Articles that "
         "say two passes for safe softmax leave out p; those that say 3 and 4 memory accesses add the write.",
+        hint="Which numbers of the whole row must be known before the first weight can be computed? Each takes a "
+        "pass; then comes the output.",
         wrong={
             2: "that leaves out one of the maximum, the sum and the output",
             3: "the naive softmax has no maximum to look for",

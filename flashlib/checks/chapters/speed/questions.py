@@ -56,6 +56,8 @@ QUESTIONS = [
         "at 16 a clock. At d = 64 they take equally long. If a product and the softmax that needs it take turns, "
         "as in our loop, and nothing else fills the gaps, the limit is half of the peak; at d = 128, with twice "
         "the FLOPs for each exponential, two thirds.",
+        hint="The two products have 4 * 128 * 128 * d FLOPs, and each score has one exponential. Divide by what a "
+        "clock does.",
         wrong={
             ("products", 512): "there are two products, or a multiplication and an addition count as two",
             ("products", 256): "there are two products, and a multiplication and an addition count as two",
@@ -63,12 +65,15 @@ QUESTIONS = [
             ("exponentials", 8): "a tile has 128 * 128 scores: each has its exponential",
             ("exponentials", 16384): "that is how many there are: 16 of them are made in a clock",
         },
+        unit="clocks",
     ),
     Question(
         "speed_stages",
         lambda: _shared(128, 128, 128, 3, 2),
         "a tile of 128 x 128 in bf16 takes 32 KB. Q_i is there once, K_j and V_j once for each stage: 1 + 2 * "
         "3 tiles. A program of the H100 can have 227 KB, so a fourth stage does not fit.",
+        hint="How many bytes does one tile take? How many tiles are there at once: one of Q, and K and V for each "
+        "stage.",
         wrong={
             192: "Q_i stays in shared memory too",
             96: "a stage holds K_j and V_j, and Q_i stays there too",
@@ -77,6 +82,7 @@ QUESTIONS = [
             448: "a number in bf16 takes 2 bytes",
             64: "that is one stage, without Q_i",
         },
+        unit="KB",
     ),
     Question(
         "speed_ceiling",
@@ -84,6 +90,7 @@ QUESTIONS = [
         "each row block reads all of K and V, 4 N d bytes, for 4 * 64 * N * d FLOPs: about B_r for each byte. "
         "The H200 needs 206, so HBM would allow 64 * 4.8 = 307 TFLOP/s. A kernel that is faster has its K and "
         "V from the L2 cache, which many programs share.",
+        hint="Each row block reads all of K and V. Compare FLOPs per byte with the ridge, 989 / 4.8.",
         choices=("bandwidth", "arithmetic"),
         wrong={
             ("intensity", 2048): "that is if K and V were read once: each of the 64 row blocks reads them again",
@@ -92,12 +99,14 @@ QUESTIONS = [
             ("intensity", 32): "a row of K and one of V, 4 d bytes, serve 64 queries, with 4 d FLOPs each",
         },
         tolerance=0.05,
+        unit={"intensity": "FLOP/byte"},
     ),
     Question(
         "speed_programs",
         lambda: _by_registers(168, 4),
         "a program has 4 * 32 = 128 threads, and 128 * 168 = 21504 registers: three times that is 64512, and "
         "65536 are there.",
+        hint="How many threads are 4 warps, and how many registers do they take together?",
         wrong={
             390: "each of the 128 threads has 168 registers",
             12: "that is how many warps fit: a program has four",
@@ -112,6 +121,7 @@ QUESTIONS = [
         "the GPU is done with a kernel long before the CPU has launched the next one, so the launches take "
         "the time: 100 * 115, and 5 for the last kernel. A graph is launched once, and then the kernels take "
         "100 * 5.",
+        hint="Which is longer, the launch or the kernel? The longer one sets the pace.",
         wrong={
             ("launched", 500): "the GPU waits for each launch, which takes 115 microseconds",
             ("launched", 12000): "the CPU does not wait for the kernel: it launches the next one meanwhile",
@@ -120,6 +130,7 @@ QUESTIONS = [
             ("graph", 5): "the graph holds 100 kernels, one after the other",
         },
         tolerance=0.01,
+        unit="microseconds",
     ),
     Question(
         "speed_causal",
@@ -127,6 +138,7 @@ QUESTIONS = [
         "with T tiles in a row T (T + 1) / 2 of T^2 are computed: 36 of 64, and 136 of 256. What is above one "
         "half are the tiles on the diagonal, half of each computed in vain: the shorter the sequence, the larger "
         "their share.",
+        hint="With T tiles in a row, T (T + 1) / 2 of T^2 are computed. What is T in each case?",
         wrong={
             ("large", 50): "the tiles on the diagonal are computed whole",
             ("small", 50): "the tiles on the diagonal are computed whole",
@@ -136,5 +148,6 @@ QUESTIONS = [
             ("small", 56.25): "that is with tiles of 128 x 128: smaller tiles compute less in vain",
         },
         tolerance=0.005,
+        unit="%",
     ),
 ]

@@ -106,6 +106,7 @@ QUESTIONS = [
         _grid,
         "ceil(10 / 4) = 3 row blocks by ceil(7 / 3) = 3 column blocks. The last of each is shorter where the "
         "size does not divide: tile (2, 2) holds rows 8 and 9 and column 6.",
+        hint="Round up N / B in both directions. The last block holds what the others leave.",
         wrong={
             4: "sizes round up: the shorter blocks at the edges are tiles too",
             6: "sizes round up: the shorter blocks at the edges are tiles too",
@@ -119,6 +120,7 @@ QUESTIONS = [
         _causal_tiles,
         "row block i computes i + 1 tiles: 1 + 2 + ... + 8 = 36. The diagonal passes through the last tile of "
         "each row block, so these 8 need the mask. In the 28 below it every score is seen.",
+        hint="Row block i sees column blocks 0 to i. Through which tile of each row block does the diagonal pass?",
         wrong={
             32: "half of the 64 leaves out the half of the diagonal",
             28: "these lie below the diagonal, where all is seen; those on it hold scores of both kinds",
@@ -132,6 +134,8 @@ QUESTIONS = [
         "past is -3, so rows 0 to 2 see nothing. Row block 0 has no tile at all; its zeros are written "
         "nevertheless. Row 2 shares tile (1, 0) with row 3, and all its scores there are -inf: this is what "
         "the guards shift and divisor are for.",
+        hint="Number the rows: which are the first to see a key? A tile is computed if any of its rows sees one "
+        "of its keys.",
         wrong={
             False: "row 2 sees nothing, and lies in one block with row 3, which sees key 0",
             frozenset({(0, 0), (1, 0), (2, 0)}): "rows 0 and 1 see nothing, so tile (0, 0) is skipped",
@@ -144,6 +148,7 @@ QUESTIONS = [
         "a key of zeros has the score q . 0 = 0, so its weight is exp(0 - m), not 0. Each of the two adds that "
         "to l. To O_acc it adds that times a row of zeros, which is nothing. So O = O_acc / l comes out too "
         "small.",
+        hint="A row of zeros in K has the score 0. What does its weight add to each of the two sums?",
         choices=("l", "O_acc", "both", "neither"),
         wrong={
             "both": "V is 0 there too, so nothing is added to O_acc as long as m is the same",
@@ -157,6 +162,8 @@ QUESTIONS = [
         "FA2 breaks even at B_r = d / 2 = 2, and B_r = 4 is above that. FA1 breaks even at B_c = 3 d / 4 = 3, "
         "and B_c = 2 is below that: Q, O, m and l pass by for each of 6 column blocks. The players count 3168 "
         "bytes for FA2, 6240 for standard attention and 10848 for FA1.",
+        hint="Section 9: compare B_r with d / 2 for one order, and B_c with 3 d / 4 for the other. Here d is "
+        "small.",
         choices=WORDS,
         wrong={
             "FA1": "it reads K and V once, but O, m and l go to memory and back for every tile",
@@ -169,6 +176,7 @@ QUESTIONS = [
         _three_traffics,
         "standard attention moves about 4 N^2 items. Since B_r = B_c = d here, FA1 moves about 3 N^2 and FA2 2 "
         "N^2: three quarters and half as many.",
+        hint="Put B_r = B_c = d into the three formulas of the table.",
         choices=WORDS,
         wrong={
             "FA1": "its 3 N^2 items lie between the 2 N^2 of FA2 and the 4 N^2 of standard attention",
@@ -180,6 +188,7 @@ QUESTIONS = [
         "fits_48_KB",
         lambda: cost.sram_bytes(64, 64, 64, "float16") <= 48 * 1024,
         "Q_i, K_j and V_j take 24 KB, and O_acc and S_ij 16 KB each in fp32; with m and l it is 56.5 KB.",
+        hint="Add up Q_i, K_j and V_j in 2 bytes a number, and S_ij and O_acc in 4.",
         wrong={True: "O_acc and S_ij are fp32, 16 KB each"},
     ),
     Question(
@@ -188,6 +197,7 @@ QUESTIONS = [
         "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times. The "
         "other size changes how many tiles there are, not how many bytes move. So the map has rows of one "
         "colour for FA2 and columns of one colour for FA1.",
+        hint="Look at the formulas of section 9: which block size stands in each of them?",
         choices=("B_r", "B_c"),
         wrong={
             "B_r": "B_r decides how often K and V are read, and FA1 reads them once",
@@ -199,6 +209,7 @@ QUESTIONS = [
         _break_even,
         "2 d / B_r = 4 at B_r = d / 2 = 64, and 3 d / B_c = 4 at B_c = 3 d / 4 = 96, or 98 with m and l "
         "counted. Both move with d, and hardly with N once N is much larger than d.",
+        hint="Set 2 N^2 d / B_r and 3 N^2 d / B_c equal to 4 N^2 and solve for the block size.",
         tolerance=0.03,
         wrong={
             32: "that is d / 2 for d = 64",
@@ -212,6 +223,7 @@ QUESTIONS = [
         _shorter,
         "the tiled orders skip tiles that are all hidden: they are neither loaded nor computed. This standard "
         "attention stores all of S, masked or not.",
+        hint="Which of them decides tile by tile what to load, and which stores all of S?",
         wrong={
             True: "this standard attention stores all of S, masked or not",
             False: "tiles that are all hidden are neither loaded nor computed",
@@ -223,6 +235,7 @@ QUESTIONS = [
         "FA1 moves the less the larger B_c is. Beside the smallest B_r, 16, the largest that fits is 256, "
         "since K_j and V_j take two bytes a number and the fp32 accumulator has few rows. It moves 27.9 MB, "
         "less than the 34.6 of FA2. The price is that each column block waits for the one before it.",
+        hint="FA1 moves the less the larger B_c is. With the smallest B_r, how large can B_c be so that all fits?",
         wrong={
             64: "B_r can be made smaller, to make room",
             128: "B_r can be made smaller, to make room",

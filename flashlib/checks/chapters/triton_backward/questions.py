@@ -52,6 +52,7 @@ QUESTIONS = [
         _products,
         "the pass for dK and dV computes S, dP, dV and dK, the other S, dP and dQ: seven. One pass for all three "
         "computes S and dP once: five. The forward pass has S and O.",
+        hint="List S, dP, dV, dK and dQ. Which are needed in both passes? And which products make S and O?",
         labels={"fused": "one pass"},
         wrong={
             ("two_passes", 5): "S and dP are computed in both passes",
@@ -68,6 +69,7 @@ QUESTIONS = [
         "grads_speed_limit",
         lambda: _by_convention(560),
         "the time is that of seven products, and five are counted: 560 * 5 / 7.",
+        hint="The time is that of the products really done. By the convention fewer of them are counted.",
         wrong={
             560: "that is the speed of all seven products, of which the convention counts five",
             784: "five are counted and seven computed, so the number becomes smaller, not larger",
@@ -77,12 +79,14 @@ QUESTIONS = [
             224: "5 / 2 is the ratio of the backward to the forward pass; five of seven are counted",
         },
         tolerance=0.001,
+        unit="TFLOP/s",
     ),
     Question(
         "grads_registers",
         lambda: _registers(128, 128, 8),
         "dK_j and dV_j have 2 * 128 * 128 numbers of one register each, and 8 warps have 256 threads. A thread "
         "may have 255, and q, do, S^T, dP^T and addresses come on top.",
+        hint="Count the numbers of dK_j and dV_j and divide by the threads. A warp has 32 threads.",
         wrong={
             64: "that is only dK_j, or both in 16 bits: there are two sums, in fp32",
             256: "that is with 4 warps: 8 warps have 256 threads",
@@ -96,6 +100,8 @@ QUESTIONS = [
         lambda: _additions(4096, 128),
         "each of the 4096 / 128 = 32 column blocks adds its part. Under a causal mask the first rows see "
         "only the first column block, and the last rows see all of them.",
+        hint="Each column block that sees a row block adds to it once. How many column blocks are there, and "
+        "which see the first rows?",
         wrong={
             ("no_mask", 1): "that is how often dK and dV are written: each column block adds its part of dQ",
             ("no_mask", 128): "128 keys are summed in one tile, before the addition",
@@ -112,6 +118,7 @@ QUESTIONS = [
         lambda: _kept(4096, 64),
         "Q, K, V and O have 4 * 4096 * 64 numbers of 2 bytes, lse has 4096 of 4: 2048 + 16 KB. P has 4096 * 4096 "
         "numbers of 2 bytes.",
+        hint="Count numbers, times 2 bytes in bf16 and 4 in fp32, and divide by 1024.",
         wrong={
             ("kept", 2048): "lse is kept too, 4 bytes a row",
             ("kept", 1536): "O and lse are kept too, for delta and for P",
@@ -124,12 +131,14 @@ QUESTIONS = [
             ("P", 16384): "a number in bf16 takes 2 bytes, not one",
         },
         tolerance=0.0005,
+        unit="KB",
     ),
     Question(
         "grads_order",
         _differ,
         "a program sums dK_j and dV_j on its own, in the order of its loop, and writes them once. All programs "
         "add to dQ, in the order in which they get there, and sums in fp32 depend on the order.",
+        hint="Which gradient gets parts from several programs, and which are summed by one alone?",
         choices=("dQ", "dK and dV", "all three"),
         wrong={
             "dK and dV": "these are summed by one program, in the order of its loop",

@@ -27,6 +27,7 @@ QUESTIONS = [
         "triton_grid",
         lambda: {"programs": _programs(10, 4), "empty": _programs(10, 4) * 4 - 10},
         "10 / 4 is rounded up to 3 programs; they have 12 places, two more than there are elements.",
+        hint="Divide 10 by 4 and round up. Then compare all places with the elements.",
         wrong={
             2.5: "a program is started or it is not: round up",
             ("programs", 2): "two programs have 8 places: the last two elements need a program too",
@@ -37,6 +38,7 @@ QUESTIONS = [
         "triton_owner",
         lambda: {"BLOCK_4": _owners(10, 4), "BLOCK_8": _owners(10, 8)},
         "element n belongs to program n // BLOCK, and the last program has only what is left.",
+        hint="Element n belongs to program n // BLOCK, the quotient without remainder.",
         wrong={tuple(n % 4 for n in range(10)): "that is the place within the block, not the program"},
         labels={"BLOCK_4": "BLOCK = 4", "BLOCK_8": "BLOCK = 8"},
     ),
@@ -46,6 +48,7 @@ QUESTIONS = [
         "without the argument other these places are undefined: the interpreter happens to put 0 there, a GPU "
         "whatever its registers held. In add_kernel that does no harm, as these places are not stored. In a sum "
         "or a maximum it does: there other must be the value that changes nothing, 0 in a sum, -inf in a maximum.",
+        hint="What does the documentation promise of a masked place if no `other` is given?",
         choices=("0", "nan", "nothing certain"),
         wrong={"0": "it may be 0, but nobody promises it: for a 0 pass other=0.0"},
     ),
@@ -53,6 +56,7 @@ QUESTIONS = [
         "triton_tile",
         lambda: tuple(X.T[1, 2:6].tolist()),
         "row 1 of X.T is column 1 of X, whose elements end in 1; its columns 2 to 5 are the rows 2 to 5 of X.",
+        hint="Row r of X.T is column r of X. The tile begins in row 1 and column 2 of X.T.",
         wrong={tuple(X[1, 2:6].tolist()): "that is the row of the tile of X, not of X.T"},
     ),
     Question(
@@ -62,6 +66,7 @@ QUESTIONS = [
         "0.0337 / 3.0337; with -inf the empty places weigh 0. The mistake raises no error, and for scores near 0 "
         "its result looks plausible. It comes back in attention, where the last tile of K may be filled up with "
         "zeros.",
+        hint="With 0, three more places take part, and the maximum changes. What do they weigh beside e^-5?",
         wrong={
             5 / 8: "the places do not weigh the same: 0 lies 5 above the scores, and counts e^5 times as much",
             5 * np.exp(-5): "that is the sum of the exponentials; it is divided by itself and the three ones",
@@ -73,6 +78,7 @@ QUESTIONS = [
         lambda: {"programs": 4, "turns": _programs(100, 16)},
         "each row has a program, however long it is; its loop takes 16 scores at a time, and 100 / 16 is rounded "
         "up: the seventh block has 4.",
+        hint="One program takes one row. Its loop takes BLOCK scores a turn, and the last turn may have fewer.",
         wrong={
             28: "that counts the turns of all rows: a row is one program, which loops",
             6: "the last 4 scores need a turn too",
@@ -82,6 +88,7 @@ QUESTIONS = [
         "triton_next_power",
         lambda: {f"of_{n}": 1 << (n - 1).bit_length() for n in (10, 50, 64)},
         "16 and 64 are the first powers of two that are not below 10 and 50; 64 is one itself.",
+        hint="Which is the smallest power of two that is not below each? A power of two is one itself.",
         wrong={128: "64 is a power of two already", 12: "12 is a multiple of 4, not a power of two"},
     ),
 ]

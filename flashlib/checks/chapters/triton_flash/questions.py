@@ -50,6 +50,7 @@ QUESTIONS = [
         lambda: _grid(2, 40, 56, 16, 16),
         "3 row blocks of each of 2 heads make 6 programs; each goes over all 56 keys, in 4 tiles; so each of the "
         "3 row blocks of a head reads all of its K.",
+        hint="Row blocks of one head first, then times the heads. Each program goes over all keys of its head.",
         wrong={
             ("programs", 3): "there are two heads",
             ("tiles", 12): "those are the tiles of a head; a program computes those of its row block",
@@ -62,6 +63,7 @@ QUESTIONS = [
         "flash_zero_rows",
         lambda: _rows_of_zeros(2.0, 8),
         "a score of 0 is below the maximum 2, so m stays; but each of the 8 rows adds e^(0 - 2) = 0.1353 to l.",
+        hint="Compare the score of a row of zeros with m. And what is its exp(S - m)?",
         wrong={
             ("l", 8): "each adds e^(0 - m), which is 1 only if m is 0",
             ("m", -2): "the maximum does not fall: 0 is smaller than 2",
@@ -74,6 +76,7 @@ QUESTIONS = [
         lambda: _final_rows(40, 56, 32),
         "the mask is aligned with the end of K: with N_k = 32 query r sees keys up to r - 8, and with all keys it "
         "sees those up to r + 16.",
+        hint="The causal mask is aligned with the end of K. What happens to it when K is cut?",
         wrong={
             16: "so it would be if the queries were cut too, so that N_k - N_q stays",
             32: "that is the number of keys; the mask moves when K is cut",
@@ -84,12 +87,14 @@ QUESTIONS = [
         "flash_no_key",
         lambda: _unseeing(24, 20),
         "query r sees keys up to r + 20 - 24, and for r below 4 that is negative.",
+        hint="Query r sees keys up to r + N_k - N_q. For how many r is that below 0?",
         wrong={5: "query 4 sees key 0", 0: "the mask is aligned bottom right: the last query sees the last key"},
     ),
     Question(
         "flash_base_2",
         lambda: {"m_2": math.log2(16), "l": float(summarise(np.log([16.0, 4.0, 4.0])).l)},
         "in base 2 the scores are 4, 2 and 2, so m_2 = 4 and l = 2^0 + 2^-2 + 2^-2.",
+        hint="Turn the scores into base 2 first: log 16 becomes log2 16. Then sum the powers 2^(s - m_2).",
         wrong={
             ("m_2", math.log(16)): "that is m, in base e: log2(16) is a whole number",
             ("l", 1.25): "there are two scores of log 4",
@@ -102,6 +107,7 @@ QUESTIONS = [
         "flash_kinds_square",
         lambda: _kinds(96, 16, 16),
         "the 6 tiles on the diagonal are cut, the 15 below it full, the 15 above it skipped.",
+        hint="Draw the grid: tiles on the diagonal, below it and above it.",
         wrong={
             ("full", 21): "the tiles on the diagonal are cut",
             ("skipped", 21): "the tiles on the diagonal are cut, and computed",
@@ -114,6 +120,8 @@ QUESTIONS = [
         lambda: _kinds(96, 32, 16),
         "each of the 3 row blocks has 2 cut tiles, since the mask moves on by 32 keys within it; before them lie "
         "0, 2 and 4 full ones.",
+        hint="Each row block has 32 rows and each column block 16 keys. Through how many tiles of a row block "
+        "does the diagonal pass?",
         wrong={
             ("cut", 3): "the edge of the mask goes through two tiles of each row block",
             ("full", 9): "the cut tiles are not full",

@@ -56,6 +56,7 @@ QUESTIONS = [
         "on the diagonal the causal bound cuts, and in the tiles next to it the left bound: row 4 sees key 0, "
         "row 5 does not. Row 8 sees keys 4 to 8, so tile (2, 0) is hidden, as are the three above the diagonal. "
         "No tile is whole: for that a window must hold B_r + B_c keys, 8 here.",
+        hint="For each tile, look at its first and its last row: which keys does each of them see?",
         wrong={
             ("hidden", 3): "these lie above the diagonal; the left bound hides tile (2, 0) too",
             ("hidden", 6): "row 4 sees key 0, and row 8 sees key 4",
@@ -70,6 +71,8 @@ QUESTIONS = [
         "the rows of block i see keys from 128 i - 1023 to 128 i + 127. Key 128 i - 1023 lies in tile i - 8, so "
         "there are nine, i - 8 to i. All rows see keys from 128 i + 127 - 1023 = 128 (i - 7) to 128 i: tiles "
         "i - 7 to i - 1 are whole.",
+        hint="Which is the first key that the first row of a block sees? And the last row? In which tiles do "
+        "these lie?",
         wrong={
             ("computed", 8): "1024 / 128 is 8, but 128 rows see 1151 keys together, which begin in tile i - 8",
             ("computed", 1024): "that counts keys; a tile has 128",
@@ -83,6 +86,7 @@ QUESTIONS = [
         "variant_table",
         lambda: 128 * 128 // 4,
         "a tile has 128 * 128 = 16384 scores, of a byte each, and one number of 4 bytes in the table.",
+        hint="How many scores has a tile, and how many bytes has its entry in the table?",
         wrong={
             16384: "the numbers of the table take 4 bytes each",
             128: "a tile has 128 rows and 128 columns",
@@ -95,6 +99,7 @@ QUESTIONS = [
         _padding,
         "3 times 7 * 7; 12 * 12; and 4 + 9 + 49. Packing alone saves next to nothing here: the scores between "
         "documents are nearly as many as those of the padding. The gain comes from tiles that are hidden.",
+        hint="A sequence of n tokens has n * n scores. Which n counts in each of the three cases?",
         wrong={
             ("padded", 49): "each of the three sequences is padded to 7",
             ("padded", 21): "that counts tokens; the scores of a sequence are 7 * 7",
@@ -109,6 +114,7 @@ QUESTIONS = [
         _own_key,
         "the penalties are 0, 1/2 and 1, so the weights are as 1 to e^-0.5 to e^-1, that is 1 : 0.607 : 0.368, "
         "and 1 / 1.974 is 0.51.",
+        hint="The penalties are the slope times the distances 0, 1 and 2. Take exp of minus each and normalise.",
         wrong={
             1 / 3: "without a penalty all would weigh the same; the two keys before are lowered by 1/2 and 1",
             4 / 7: "1 : 1/2 : 1/4 would be powers of 1/2; the penalty is in the exponent of e",
@@ -122,6 +128,7 @@ QUESTIONS = [
         lambda: {"capped": _capped(50.0)[0], "slope": _capped(50.0)[1]},
         "50 tanh(1) is 50 * 0.762 = 38.1, and 1 - 0.762^2 is 0.42: less than half of the gradient goes back "
         "through a score as large as the cap.",
+        hint="Put S / c = 1 into both formulas. You need tanh(1), about 0.762.",
         wrong={
             ("capped", 50): "that would be a clip; tanh(1) is 0.762",
             ("capped", 0.762): "that is tanh(1); it is multiplied by c",
@@ -137,6 +144,7 @@ QUESTIONS = [
         "tanh of minus infinity is -1. So a hidden key gets the smallest score there can be, and its weight is "
         "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low or c is "
         "small.",
+        hint="What is tanh of minus infinity? Multiply by c.",
         choices=("-inf", "nan", "-c"),
         wrong={
             "-inf": "tanh never leaves -1 to 1",
@@ -148,6 +156,7 @@ QUESTIONS = [
         lambda: {"sum_of_weights": 0.75, "lse": float(np.log(4))},
         "l grows from 2 + 1 = 3 to 4, as e^0 = 1 is added. The two weights are 2/4 and 1/4; the sink has the "
         "rest. And lse is the logarithm of the sum, log 4.",
+        hint="The sink adds e^0 to the sum of exponentials, but has no key of its own. Compute that sum first.",
         wrong={
             ("sum_of_weights", 1): "that of all three; the sink is one of them, and its value is 0",
             ("sum_of_weights", 2 / 3): "the sum without the sink is e^log 2 + e^0 = 3",
@@ -163,6 +172,7 @@ QUESTIONS = [
         lambda: {"of_token": 2 * 32 * 8 * 128 * 2 // 1024, "tokens": 8192},
         "2 matrices, 32 layers, 8 heads, 128 numbers and 2 bytes are 131072 bytes, that is 128 KB. A GB of 2^30 "
         "bytes holds 8192 such tokens.",
+        hint="K and V, all layers, the heads of K and V, d numbers, 2 bytes each. Then divide a GB by that.",
         wrong={
             ("of_token", 512): "that would be with 32 heads of K and V: here four heads of Q share one",
             ("of_token", 64): "K and V are both kept",
@@ -171,17 +181,20 @@ QUESTIONS = [
             ("tokens", 16384): "K and V are both kept",
         },
         labels={"of_token": "KB of a token", "tokens": "tokens in a GB"},
+        unit={"of_token": "KB"},
     ),
     Question(
         "variant_dropout",
         lambda: 32 * 16384**2 / GB,
         "32 * 16384 * 16384 bytes. In 32 layers that would be 275 GB, for one sequence. Kept as bits it is an "
         "eighth, and still grows with N^2.",
+        hint="There is a weight for each pair of tokens, in each head.",
         wrong={
             0.27: "that is one head",
             1.07: "that is a bit for each weight",
             17.2: "that is two bytes for each weight",
         },
         tolerance=0.03,
+        unit="GB",
     ),
 ]
