@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 from flashlib.checks.engine.guess import Unclear, read, trim
 
@@ -32,7 +33,7 @@ def grade(card: dict, given: dict[str, str], shows: bool = False) -> dict[str, s
             said.append(f"“{short(text)}” is read as {read_as}")
     if slips:
         return {"outcome": "open", "sentence": f"{'; '.join(slips)}."}
-    wrong = [(field, problem) for field, *of in values if (problem := _problem(field, *of, shows))]
+    wrong = [(field, problem) for field, *of in values if (problem := _problem(field, of, shows))]
     problem = "; ".join(_labelled(fields, *pair) for pair in wrong)
     left = ", ".join(field["label"] for field in fields if field not in answered)
     told = {"read": f"{'; '.join(said)}."} if said else {}
@@ -51,7 +52,7 @@ def short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def equal(given: object, right: object, tolerance: float) -> bool:
+def equal(given: Any, right: Any, tolerance: float) -> bool:
     """Return whether two values are equal; numbers to the relative tolerance."""
     if isinstance(right, tuple):
         return all(equal(x, y, tolerance) for x, y in zip(given, right, strict=True))
@@ -66,8 +67,9 @@ def _labelled(fields, field, problem):
     return f"{field['label']}: {problem}" if len(fields) > 1 else problem
 
 
-def _problem(field, text, value, shows):
-    """Return what is wrong with the value of one part, or ""."""
+def _problem(field, of, shows):
+    """Return what is wrong with one part, or "". of: its text and value."""
+    text, value = of
     right, tolerance = read(field["right"], field)[0], field["tolerance"]
     if equal(value, right, tolerance):
         return ""
