@@ -28,7 +28,7 @@ def case(
     rng = rng or np.random.default_rng(0)
     B, H, N_q, N_k, d = shape
     steps = 16 if not fine else 2**10 if dtype is np.float16 else 2**14  # in 1
-    Q, K, V = (rng.integers(-1.5 * steps, 1.5 * steps + 1, (B, H, N, d)) / steps for N in (N_q, N_k, N_k))
+    Q, K, V = (rng.integers(-3 * steps // 2, 3 * steps // 2 + 1, (B, H, N, d)) / steps for N in (N_q, N_k, N_k))
     Q, V = Q * size, (np.abs(V) if V_size > 1 else V) * V_size
     results = [exact(Q[b, h], K[b, h], V[b, h], *others) for b in range(B) for h in range(H)]
     several = isinstance(results[0], tuple)
