@@ -24,9 +24,9 @@ for_notebooks(os.environ)  # their kernels inherit it
 def scope(nodeid):
     """Return the name of a group of tests that run in one process, one after the other.
 
-    A notebook has one kernel for all its cells. Tests of a file share what the file prepares; those in the browser
-    also share the JupyterLab of their process. The cases of a test of kernels or of answers may be apart: there
-    are too many for one process.
+    A notebook has one kernel for all its cells. Tests of a file share what the file prepares; those in the
+    browser also share the JupyterLab of their process. The cases of a test of kernels or of answers may be apart:
+    there are too many for one process.
     """
     path, _, test = nodeid.partition("::")
     if path.startswith(("tests/kernels/", "tests/bench/")) or path.endswith(("test_answers.py", "test_alone.py")):
@@ -68,9 +68,9 @@ FOR_GPU = pytest.StashKey[int]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Return more processes than cores: much of a notebook is waiting, and of a test in the browser more.
+    """Return more processes than there are cores: much of a notebook is waiting.
 
-    make test-all begins with minutes of such tests.
+    Of a test in the browser even more is, and make test-all begins with minutes of such tests.
     """
     return cores.usable() + (3 if config.option.backwards else 1)
 

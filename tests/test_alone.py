@@ -1,5 +1,7 @@
 """Each file of tests passes alone, in a process that ran no other: one case of each test that is not long.
 
+What asks the compiler is left out: that is another process, which knows nothing of the tests before.
+
 A notebook has a kernel of its own anyhow. The files of tests/browser share one JupyterLab, which takes longest to
 start, and are left out.
 """
@@ -32,7 +34,8 @@ def run(name, said):
     file = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    sys.exit(pytest.main(["-q", "-m", "not long", "-p", "no:cacheprovider", name], plugins=[OneCase()]))
+    options = "-q", "-m", "not long and not compiles", "-p", "no:cacheprovider"
+    sys.exit(pytest.main([*options, name], plugins=[OneCase()]))
 
 
 @pytest.fixture(scope="module")

@@ -54,11 +54,11 @@ ROOMS = {
     "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
     "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "environment / checks.engine",
+    "checks.classroom": "environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref / kernels.compiler",
     "bench": "types masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
-    "kernels.compiler, kernels.hopper, checks.engine, bench.common",
+    "kernels.compiler, kernels.hopper, kernels.hopper.ladder, checks.engine, bench.common",
 }
 
 # Implementations of which none imports another: the lines that they have in common are the lesson, and sharing

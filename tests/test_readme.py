@@ -81,7 +81,7 @@ def test_each_part_of_the_results_names_the_command_that_makes_its_record():
     for part in results.PARTS:
         assert find_spec(part.module.split()[0]), part.module
         assert commands.get(f"{part.record}.json", part.command) == part.command
-    shown = {f"{part.record}.json" for part in results.PARTS} | {"h200_timelines.json"}
+    shown = {f"{part.record}.json" for part in results.PARTS} | {"h200_timelines.json", "h200_clocks.json"}
     assert shown == {path.name for path in results.DATA.glob("*.json")}
 
 

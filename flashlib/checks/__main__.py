@@ -1,10 +1,12 @@
-"""Run the notebooks of a folder, and print a table of the verdicts on their exercises.
+"""Check the answers in the notebooks of a folder, and print a table of the verdicts.
 
-The notebooks stay as they are. A cell that does not end is interrupted, and a notebook that hangs or whose kernel
-dies is one failed row. This runs the code in the notebooks: run it where you would open them.
+The notebooks stay as they are and are not executed. Each answer is run with the functions, imports and constants
+that it names, in a process of its own with limits. It is still code of others: run it where you would open the
+notebooks.
 """
 
 import argparse
+import io
 import sys
 
 from flashlib.checks.classroom import class_table
@@ -15,6 +17,9 @@ def main() -> None:
     parser.add_argument("folder", help="searched for notebooks, its subfolders too")
     folder = parser.parse_args().folder
     rows = []
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         for some in class_table.run(folder):
             rows += some

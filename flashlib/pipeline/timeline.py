@@ -1,8 +1,9 @@
 """How long a program takes on one multiprocessor: the schedule that the speeds of its units give, in clocks.
 
-Each unit does one thing at a time, in the order of requests. Speeds are peaks, and latencies are an idle GPU's, so
-this is a bound with the waits in it, not a measurement: the clocks of warps that issue instructions,
-conflicts in shared memory and other multiprocessors are left out.
+Each unit does one thing at a time, in the order of requests. Arithmetic slows down while another role multiplies
+or computes, and stands still while the role's own products are under way: that was measured, and why it is so was
+not. No number was chosen to fit a kernel's timeline. Left out: what a program does before its first copy,
+conflicts in shared memory, and tiles that come from HBM.
 """
 
 import heapq
@@ -14,7 +15,7 @@ from flashlib.gpus import GPUS, SRAM_BYTES
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.schedules import Action, Walk
 
-H200, CLOCK = GPUS["H200"], 1.296e9  # Hz, see SOURCES
+H200 = GPUS["H200"]
 
 
 class Machine(NamedTuple):
@@ -23,33 +24,40 @@ class Machine(NamedTuple):
     tensor: FLOP of tensor cores, bf16. exp: results of the special function units. fma: fp32 multiply-adds.
     copy: bytes from the L2 cache. sram: bytes that threads write into shared memory.
     arrival: clocks until a role sees what happened to a barrier. arrives: until the bytes of a copy begin to come.
+    finish: until a role sees that its products are done. beside, under: the part of its speed that arithmetic
+    keeps while the tensor cores work for another role, and while they work for its own.
     """
 
     tensor: float = 4096
     exp: float = 16
     fma: float = 128
-    copy: float = 45
+    copy: float = 36.5
     sram: float = SRAM_BYTES
-    arrival: float = 29
-    arrives: float = 263
+    arrival: float = 69
+    arrives: float = 449
+    finish: float = 53
+    beside: float = 0.57
+    under: float = 0.0
 
 
 MACHINE = Machine()
+RECORD = "measured alone, h200_clocks.json: "
 SOURCES = {
-    "clock": "measured, h200_ladder.json: a matrix product has 700.9 TFLOP/s, 4096 FLOP a clock on each of 132 "
-    "multiprocessors at 1.296 GHz; busy tensor cores do not keep the clock of the datasheet",
     "tensor": f"{H200.sources['bf16']}; over 132 multiprocessors at 1.83 GHz",
     "exp": "CUDA C++ Programming Guide, table of arithmetic throughput, column 9.0: 16 results a clock",
     "fma": "CUDA C++ Programming Guide, table of arithmetic throughput, column 9.0: 128 results a clock",
-    "copy": "measured, h200_ladder.json: the L2 cache gives all 132 multiprocessors 7.7 TB/s; at that clock",
+    "copy": RECORD + "all multiprocessors copy tiles that lie in the L2 cache; the median of four sizes",
     "sram": "CUDA C++ Programming Guide: 32 banks of 4 bytes a clock",
-    "arrival": GPUS["H100"].sources["latency"] + ": shared memory",
-    "arrives": GPUS["H100"].sources["latency"] + ": L2 cache; the copy unit adds to it what is not known here",
+    "arrival": RECORD + "a turn, from one group's arrival until the other goes on",
+    "arrives": RECORD + "a program's first tile, while all multiprocessors ask for one, less its bytes at `copy`",
+    "finish": RECORD + "a product that is waited for, less its FLOP at `tensor`",
+    "beside": RECORD + "a softmax alone, over one beside another group's softmax or products; the median of eight",
+    "under": RECORD + "a softmax and a product of its own under way take as long as one after the other",
 }
 LANES = c.UNITS
 
 
-LATENCIES = ("arrival", "arrives")
+LATENCIES = ("arrival", "arrives", "finish", "under")
 WAITS = {c.Finish: "its products", c.FinishStores: "its stores"}  # waits that are not for a barrier
 
 
@@ -77,21 +85,24 @@ class Phase(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """What happened when. clocks: in all."""
+    """What happened when.
+
+    clocks: in all. work: of each unit of arithmetic, the clocks that all it does takes at full speed.
+    """
 
     spans: list
     phases: list
     clocks: float
+    work: dict = {}
 
     def lane(self, name: str) -> list:
         """Return the spans of a lane, in the order of their starts."""
         return sorted((span for span in self.spans if span.lane == name), key=lambda span: span.start)
 
     def use(self, lane: str = "tensor cores") -> float:
-        """Return the part of the time that a lane was busy; waits do not count."""
-        return (
-            sum(s.end - s.start for s in self.lane(lane) if s.kind != "wait") / self.clocks if self.clocks else 0.0
-        )
+        """Return the part of the time that a lane was busy, without waits; arithmetic counts as at full speed."""
+        busy = self.work.get(lane, sum(s.end - s.start for s in self.lane(lane) if s.kind != "wait"))
+        return busy / self.clocks if self.clocks else 0.0
 
 
 def run(program: c.Program, machine: Machine = MACHINE) -> Timeline:
@@ -104,10 +115,20 @@ def run(program: c.Program, machine: Machine = MACHINE) -> Timeline:
     return _Run(program, machine).timeline()
 
 
+class _Work:
+    """What a unit of arithmetic works on. left: clocks that it takes at full speed, counted `since` a time."""
+
+    def __init__(self, role, command, start, left):
+        self.role, self.command, self.start, self.left = role, command, start, left
+        self.since, self.speed, self.plan = start, 0.0, None
+
+
 class _Run:
     def __init__(self, program, machine):
         self.machine, self.walk = machine, Walk(program)
         self.now, self.free = 0.0, dict.fromkeys(LANES, 0.0)
+        self.products, self.queues, self.work = [], {"exp": [], "fma": []}, {}
+        self.full = {"exp": 0.0, "fma": 0.0}  # clocks at full speed
         self.spans, self.phases = [], []
         self.since, self.blocked = {}, set()  # when a role began to wait; who does
         self.holds, self.coming = {}, []  # since when a slot holds its tile; what will happen
@@ -123,7 +144,7 @@ class _Run:
         clocks = max((span.end for span in self.spans), default=0.0)
         for slot, (since, tile, role) in self.holds.items():
             self._span(slot, "hold", tile, since, clocks, role)
-        return Timeline(self.spans, self.phases, clocks)
+        return Timeline(self.spans, self.phases, clocks, self.full)
 
     def _at(self, time, act, what):
         heapq.heappush(self.coming, (time, next(self.order), act, what))
@@ -141,18 +162,16 @@ class _Run:
             if role in self.since:
                 what = getattr(command, "barrier", WAITS.get(type(command)))
                 self._span(role, "wait", what, self.since.pop(role), self.now, role)
-            if takes := self._do(role, command):
-                self._at(self.now + takes, self._go, role)
+            if self._do(role, command):
                 return
 
     def _do(self, role, command):
-        """Execute one command and return how long the role itself is busy with it."""
+        """Execute one command and return whether the role itself is busy with it: it goes on after."""
         state, before = self.walk.state, self._completed()
         self.walk.take(Action(role, command, None))
         self._note_phases(before)
         if isinstance(command, c.Wait):
-            self._span(role, "wait", command.barrier, self.now, self.now + self.machine.arrival, role)
-            return self.machine.arrival
+            return self._busy(role, "wait", command.barrier, self.machine.arrival)
         if isinstance(command, c.Copy | c.Store):
             self._move(state, role, command)
         elif isinstance(command, c.Product):
@@ -160,20 +179,67 @@ class _Run:
             self._span("tensor cores", "product", command.name, start, end, role)
             for slot, tile in command.reads:
                 self._span(slot, "read", tile, start, end, role)
-            self._at(end, self._complete, state.products[-1])
+            self.products.append((end, role))
+            self._pace()
+            self._at(end, self._pace, None)
+            self._at(end + self.machine.finish, self._complete, state.products[-1])
         elif isinstance(command, c.Compute):
-            start, end = self._on(command.unit, command.amount / getattr(self.machine, command.unit))
-            if start > self.now:
-                self._span(role, "wait", command.unit, self.now, start, role)
-            for lane in (command.unit, role):
-                self._span(lane, command.unit, command.name, start, end, role)
-            return end - self.now
+            self.queues[command.unit].append((role, command, self.now))
+            self._next(command.unit)
+            return True
         elif isinstance(command, c.Write):
-            end = self.now + command.slot.n_bytes / self.machine.sram
-            self._span(role, "write", command.tile, self.now, end, role)
             self._hold(command.slot, command.tile, role)
-            return end - self.now
-        return 0.0
+            return self._busy(role, "write", command.tile, command.slot.n_bytes / self.machine.sram)
+        return False
+
+    def _busy(self, role, kind, name, takes):
+        self._span(role, kind, name, self.now, self.now + takes, role)
+        self._at(self.now + takes, self._go, role)
+        return True
+
+    def _next(self, unit):
+        """Begin what a role has asked a unit of arithmetic for, if the unit is free."""
+        if unit in self.work or not self.queues[unit]:
+            return
+        role, command, asked = self.queues[unit].pop(0)
+        if self.now > asked:
+            self._span(role, "wait", unit, asked, self.now, role)
+        takes = command.amount / getattr(self.machine, unit)
+        self.full[unit] += takes
+        self.work[unit] = _Work(role, command, self.now, takes)
+        self._pace()
+
+    def _pace(self, _=None):
+        """A unit begins or ends something: arithmetic goes on at another speed."""
+        for unit in self.work:
+            self._plan(unit)
+
+    def _plan(self, unit):
+        """Say when what a unit works on will end, at the speed of now."""
+        work = self.work[unit]
+        work.left -= (self.now - work.since) * work.speed
+        work.since, work.speed = self.now, self._speed(work.role)
+        work.plan = next(self.order)
+        if work.speed:
+            self._at(self.now + work.left / work.speed, self._end, (unit, work.plan))
+
+    def _speed(self, role):
+        asked = [by for end, by in self.products if self.now < end]
+        if role in asked:
+            return self.machine.under
+        alone = not asked and all(work.role == role for work in self.work.values())
+        return 1.0 if alone else self.machine.beside
+
+    def _end(self, what):
+        unit, plan = what
+        if unit not in self.work or self.work[unit].plan != plan:
+            return  # its speed has changed since
+        work = self.work.pop(unit)
+        for lane in (unit, work.role):
+            self._span(lane, unit, work.command.name, work.start, self.now, work.role)
+        self._next(unit)
+        self._pace()
+        self._go(work.role)
 
     def _move(self, state, role, command):
         """A copy or a store by the copy unit."""

@@ -2,10 +2,11 @@
 
 import copy
 import functools
+import json
 
 import pytest
 
-from flashlib.bench import timelines
+from flashlib.bench import clocks, timelines
 from flashlib.bench.common import harness, records
 from flashlib.kernels.compiler import compiled
 from flashlib.kernels.hopper import instrumented
@@ -45,6 +46,14 @@ def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
     for row in rows:
         source = instrumented.instrument(row["rung"]).source
         assert row["source"] == timelines.hash_of(source), f"{row['rung']}: {record.command}"
+
+
+def test_the_units_were_timed_as_they_are_today():
+    read = json.loads((records.DATA / "h200_clocks.json").read_text(encoding="utf-8"))
+    assert read["source"] == clocks.sources(), (
+        "python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json"
+    )
+    assert read["triton"] == records.pinned_triton()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 SAID = {
+    "clocks": "The units are timed on a GPU of compute capability 9.0",
     "backward_ladder": "The ladder is timed on a CUDA device",
     "counters": "The counters need a CUDA device",
     "gpt": "The GPT is trained on a CUDA device",
@@ -17,7 +18,7 @@ SAID = {
     "timelines": "Timelines are recorded on a GPU of compute",
     "tune": "There is no CUDA device to tune for",
 }
-WITH_RECORD = "hopper", "serve", "timelines"
+WITH_RECORD = "clocks", "hopper", "serve", "timelines"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -202,7 +202,7 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(args, more, sentence):
 
 
 def test_a_learners_own_generators_play():
-    full, slot = Barrier("full"), Slot("tile", 4500)
+    full, slot = Barrier("full"), Slot("tile", 3650)
 
     def bring():
         yield Expect(full, slot.n_bytes)
@@ -213,7 +213,7 @@ def test_a_learners_own_generators_play():
 
     shown = only(PipelinePlayer(Program({"bring": bring, "take": take}, (full,), (slot,))))
     assert ("copy unit", "copy", "mine", 0, 100, "bring") in spans(shown)
-    assert ("take", "wait", "full", 0, 363, "take") in spans(shown)
+    assert ("take", "wait", "full", 0, 100 + MACHINE.arrives, "take") in spans(shown)
 
 
 def test_a_program_that_takes_no_time_plays():

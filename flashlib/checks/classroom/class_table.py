@@ -1,21 +1,28 @@
-"""Run the notebooks of a class and collect the verdicts of the checks in them."""
+"""Check the answers in the notebooks of a class.
 
-import json
+No notebook is executed: the source of each answer is taken out of it (see `answer_source`) and runs in the process
+that checks it, in a folder of its own. All notebooks are read before the first answer runs.
+"""
+
+import ast
+import contextlib
+import importlib.util
+import linecache
+import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from flashlib.checks.classroom.notebook import execute
-from flashlib.checks.engine import progress_file
-from flashlib.checks.engine.exercises import EXERCISES
-from flashlib.checks.engine.verdict import Outcome
+from flashlib.checks.classroom import answer_source, notebook_file
+from flashlib.checks.engine import process
+from flashlib.checks.engine.exercises import EXERCISES, examine_answer
+from flashlib.checks.engine.random_cases import new_seed
+from flashlib.checks.engine.verdict import Outcome, Verdict
 
-CELL_TIMEOUT = 60  # seconds; then the cell is interrupted and the rest of the notebook is run
-TIMEOUT = 600  # seconds for a notebook
-CALL = re.compile(r"\bchecks\.(\w+)\(")
+CALL = re.compile(r"^[^#\n]*\bchecks\.(\w+)\(", re.MULTILINE)
 NOT_RUN = "its check was not run"
+LONGEST = 300  # characters of a sentence
 
 
 class Row(NamedTuple):
@@ -27,39 +34,103 @@ class Row(NamedTuple):
     sentence: str
 
 
-def notebooks(folder: Path) -> list[Path]:
-    """Return the paths of the notebooks under `folder`, sorted; raises ValueError if there are none."""
+class Notebook(NamedTuple):
+    """A notebook that was read. answers: {exercise: its Answer, or why there is none}; problem: what is wrong."""
+
+    name: str
+    answers: dict
+    problem: str
+
+
+def read(folder: Path) -> list[Notebook]:
+    """Return the Notebooks under `folder`, sorted by their names; raises ValueError if there are none."""
+    folder = Path(folder)
     if not folder.is_dir():
-        raise ValueError(f"{folder} is not a folder; pass the one that holds the notebooks")
-    found = sorted(p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+        raise ValueError(f"{plain(str(folder))} is not a folder; pass the one that holds the notebooks")
+    found = sorted(notebook_file.paths(folder), key=lambda one: one[0].relative_to(folder).parts)
     if not found:
-        raise ValueError(f"there is no notebook (.ipynb) in {folder}")
-    return found
+        raise ValueError(f"there is no notebook (.ipynb) in {plain(str(folder))}")
+    return [_read(path, plain(path.relative_to(folder).as_posix()), problem) for path, problem in found]
 
 
-def verdicts(path: Path, name: str) -> list[Row]:
-    """Execute the notebook at `path`, which stays as it is, and return its Rows; `name` stands for it in them.
-
-    For each exercise the last check that ran counts. Outputs that the notebook stores are thrown away.
-    """
+def _read(path, name, problem):
+    if problem:
+        return Notebook(name, {}, problem)
     try:
-        nb = _without_outputs(json.loads(path.read_text(encoding="utf-8")))
-        asked = _exercises(nb)
-        with tempfile.TemporaryDirectory() as folder:
-            log = Path(folder) / "verdicts"
-            variables: dict = {progress_file.VARIABLE: "off", progress_file.LOG: str(log)}
-            times: dict = {"cell_timeout": CELL_TIMEOUT, "timeout": TIMEOUT, "interrupt": True}
-            done = json.loads(execute(json.dumps(nb), path.parent, **times, **variables))
-            given = _logged(log)
-    except (TimeoutError, RuntimeError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[-1]
-        return [Row(name, "", "failed", _line(said.removeprefix("nbclient.exceptions.")))]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return [Row(name, "", "failed", f"it is not a notebook that can be read ({type(error).__name__})")]
-    reason = _first_error(done)
-    rows = [Row(name, exercise, *given[exercise]) for exercise in given]
-    rows += [Row(name, exercise, "no verdict", reason or NOT_RUN) for exercise in asked if exercise not in given]
-    return rows or [Row(name, "", "no exercises", reason)]
+        return Notebook(name, _answers(notebook_file.cells(path)), "")
+    except ValueError as error:
+        return Notebook(name, {}, str(error))
+
+
+def _answers(cells):
+    """Return {exercise: its Answer, or a sentence on why there is none}, in the order of the notebook."""
+    found, owners, broken, first = [], [], "", {}
+    for cell in cells:
+        first.setdefault(cell.stub, cell.number)
+        try:
+            found += (new := answer_source.statements(cell.source))
+            owners += [cell.number] * len(new)
+        except SyntaxError as error:
+            broken = broken or f"; cell {cell.number} is not Python ({error.msg}, line {error.lineno})"
+            for name in CALL.findall(cell.source):
+                first.setdefault(name, cell.number)
+    answers = {name: NOT_RUN + broken for name in first if name in EXERCISES}
+    for number, name, given in answer_source.calls(found, EXERCISES):
+        first[name] = min(owners[number], first.get(name, owners[number]))
+        try:
+            answers[name] = _reason(made := answer_source.answer(found, number, given), broken) or made
+        except (RecursionError, MemoryError):
+            answers[name] = "what it uses is nested too deeply to be taken out of the notebook"
+    return dict(sorted(answers.items(), key=lambda one: first[one[0]]))
+
+
+def _reason(answer, broken):
+    """Return why an Answer cannot be checked, or ""."""
+    if answer.missing:
+        names = ", ".join(answer.missing)
+        return f"it uses {names}, made by code that is not run for the table: define it at the top of a cell"
+    if answer.undefined:
+        return f"{', '.join(answer.undefined)} is not defined before its check{broken}"
+    return ""
+
+
+def verdicts(notebook: Notebook) -> list[Row]:
+    """Return the Rows of a Notebook; for each exercise the last check in it counts."""
+    if notebook.problem:
+        return [Row(notebook.name, "", "failed", _line(notebook.problem))]
+    rows = []
+    for exercise, answer in notebook.answers.items():
+        if isinstance(answer, str):
+            rows.append(Row(notebook.name, exercise, "no verdict", _line(answer)))
+            continue
+        if EXERCISES[exercise].triton and not importlib.util.find_spec("triton"):
+            rows.append(Row(notebook.name, exercise, "not checked", "it needs Triton, which is not installed"))
+            continue
+        verdict = EXERCISES[exercise].judged(_examine, exercise, answer.source, answer.expression, new_seed())
+        rows.append(Row(notebook.name, exercise, str(verdict.outcome), _line(verdict.sentence)))
+    return rows or [Row(notebook.name, "", "no exercises", "")]
+
+
+def _examine(exercise, source, expression, seed):
+    """Return the Verdict on an answer, given by its source; this runs in the process that checks it."""
+    _close_streams()
+    file = process.ANSWER_FILE
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # Triton reads it
+    names = {"__name__": "__answer__"}
+    try:
+        exec(compile(source, file, "exec"), names)
+        answer = eval(compile(ast.parse(expression, mode="eval"), file, "eval"), names)
+    except BaseException as error:
+        sentence = f"what defines the answer raises {type(error).__name__}: {error}"
+        return Verdict(exercise, Outcome.NOT_CHECKED, sentence)
+    return examine_answer(exercise, answer, seed)
+
+
+def _close_streams():
+    """Let nothing that an answer writes reach the terminal, which would act on some characters."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
 
 
 def table(rows: list[Row]) -> str:
@@ -79,49 +150,22 @@ def table(rows: list[Row]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _without_outputs(nb):
-    """Return a notebook without what it stores: some cells are not run, and would keep it."""
-    for cell in nb["cells"]:
-        cell.pop("outputs", None)
-        if cell["cell_type"] == "code":
-            cell["outputs"] = []
-    return nb
-
-
-def _exercises(nb):
-    """Return the names of the exercises that a notebook has, by its tags or by calls of their checks, in order."""
-    found = []
-    for cell in nb["cells"]:
-        if cell["cell_type"] == "code":
-            tags = [tag.partition(":")[2] for tag in cell.get("metadata", {}).get("tags", []) if "stub:" in tag]
-            found += [*tags, *CALL.findall("".join(cell["source"]))]
-    return [name for name in dict.fromkeys(found) if name in EXERCISES]
-
-
-def _logged(log):
-    """Return {exercise: (outcome, sentence)} of the last verdict on each."""
-    if not log.exists():
-        return {}
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    return {line["exercise"]: (line["outcome"], _line(line["sentence"])) for line in lines}
-
-
-def _first_error(nb):
-    """Return a sentence on the first cell that raised, or ""."""
-    for number, cell in enumerate(nb["cells"]):
-        for output in cell.get("outputs", []):
-            if output["output_type"] == "error":
-                return _line(f"cell {number} raised {output['ename']}: {output['evalue']}")
-    return ""
+def plain(text: str) -> str:
+    """Return a text with what a terminal would act on written out, as \\x1b."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _line(text):
-    """Return the first line of a text."""
-    return (str(text).splitlines() or [""])[0]
+    """Return the first line of a text, plain, and cut."""
+    line = plain((text.splitlines() or [""])[0])
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
 
 
 def run(folder: Path) -> Iterator[list[Row]]:
     """Yield the Rows of every notebook under `folder`."""
-    folder = Path(folder)
-    for path in notebooks(folder):
-        yield verdicts(path, str(path.relative_to(folder)))
+    notebooks = read(folder)
+    if any(EXERCISES[name].triton for notebook in notebooks for name in notebook.answers):
+        with contextlib.suppress(ImportError):
+            import flashlib.kernels  # noqa: F401  now, so that not each process imports it anew
+    for notebook in notebooks:
+        yield verdicts(notebook)

@@ -8,21 +8,16 @@ from pathlib import Path
 from flashlib.environment import for_notebooks
 
 
-def execute(
-    text: str, folder: str | Path, *, cell_timeout: int, timeout: float, interrupt: bool = False,
-    **environment: str,
-) -> str:  # fmt: skip
+def execute(text: str, folder: str | Path, *, cell_timeout: int, timeout: float) -> str:
     """Return the text of the notebook `text`, executed from top to bottom with `folder` as working directory.
 
     nbconvert runs in a process of its own. Errors of cells become outputs. cell_timeout, timeout: seconds for a
-    cell and for all; interrupt: a cell that takes longer is interrupted and the rest is run. environment:
-    variables for the kernel. Raises TimeoutError, or RuntimeError with nbconvert's message, if it does not end.
+    cell and for all. Raises TimeoutError, or RuntimeError with nbconvert's message, if it does not end.
     """
     command = [
         *(sys.executable, "-m", "nbconvert", "--stdin", "--stdout", "--to=notebook", "--execute"),
         "--allow-errors",
         f"--ExecutePreprocessor.timeout={cell_timeout}",
-        f"--ExecutePreprocessor.interrupt_on_timeout={interrupt}",
         "--ExecutePreprocessor.kernel_name=python3",
         "--ExecutePreprocessor.record_timing=False",
     ]
@@ -34,7 +29,7 @@ def execute(
             timeout=timeout,
             capture_output=True,
             encoding="utf-8",
-            env=for_notebooks(dict(os.environ)) | environment,
+            env=for_notebooks(dict(os.environ)),
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"did not end within {timeout} s") from None

@@ -75,7 +75,7 @@ def attempt(answer: Callable, *arguments: object) -> Any:
         return UNSOLVED
     except Finding as found:
         return found
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
+    except BaseException as error:  # of any kind: what an answer raises is no mistake of the course
         return raised(error)
 
 
@@ -87,7 +87,7 @@ def raised(error: BaseException) -> Finding:
             line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
     try:
         kind, said = type(error).__name__, str(error).strip().splitlines()
-    except Exception:  # an exception of the learner's own whose text raises
+    except BaseException:  # an exception of the learner's own whose text raises
         kind, said = type(error).__name__, []
     if not said:
         return Raised(kind, kind, line)

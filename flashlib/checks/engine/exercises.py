@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from flashlib.chapters import chapter
 from flashlib.checks.engine import folders, mistake_tables, process, progress_file, random_cases, solutions
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import Program, out_of_reach, written
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.values import describe_value, show
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.learner.pickling import CannotBeSent
 
@@ -42,25 +43,42 @@ class Exercise:
     def __call__(self, answer, seed=None) -> Verdict:
         """Return the Verdict on an answer, and record in the progress file that it was right.
 
-        seed: of the cases that are drawn anew at each check; drawn too if not given.
+        seed: of the cases that are drawn anew at each check, a whole number from 0; drawn too if not given.
         """
         return progress_file.record(self._verdict(answer, random_cases.new_seed() if seed is None else seed))
 
     def _verdict(self, answer, seed):
         if not callable(answer):
             return replace(self.known.wrong("no_function", given=describe_value(answer)), exercise=self.name)
+        if not isinstance(seed, Integral) or seed < 0:
+            sentence = f"seed is {show(seed)}; pass a whole number from 0, or none"
+            return Verdict(self.name, Outcome.NOT_CHECKED, sentence)
+        verdict = self.judged(_examine, self.name, answer, seed)
+        return replace(verdict, answer=answer)
+
+    def judged(self, function: Callable, *arguments: object) -> Verdict:
+        """Return the Verdict that a function returns, run in a process of its own; never raises."""
+        return replace(self._judged(function, *arguments), exercise=self.name).printable()
+
+    def _judged(self, function, *arguments):
         try:
-            verdict, printed = process.call(_examine, self.name, answer, seed, limit=self._limit())
-            return replace(verdict, exercise=self.name, printed=printed, answer=answer)
+            verdict, printed = process.call(function, *arguments, limit=self._limit())
+            if not (isinstance(verdict, Verdict) and verdict.is_sound()):
+                return Verdict("", Outcome.WRONG, process.RUBBISH, mistakes=("not_ended",))
+            return replace(verdict, printed=printed)
+        except process.RaisedByAnswer as error:
+            return self.known.wrong("raises", error=error, at="")
         except process.NotEnded as error:
             details = (("input", error.at),) if error.at else ()
-            return Verdict(self.name, Outcome.WRONG, error.sentence, details, mistakes=("not_ended",))
+            return Verdict("", Outcome.WRONG, error.sentence, details, mistakes=("not_ended",))
         except CannotBeSent as error:
             sentence = f"it uses something that cannot be sent to the process that checks it: {error}"
-            return Verdict(self.name, Outcome.NOT_CHECKED, sentence)
+            return Verdict("", Outcome.NOT_CHECKED, sentence)
+        except OSError as error:
+            return Verdict("", Outcome.NOT_CHECKED, f"the process that checks it cannot start: {error}")
         except RuntimeError as error:
             sentence = "the check itself failed; this is a mistake in the course, not in your answer"
-            return Verdict(self.name, Outcome.NOT_CHECKED, sentence, (("traceback", str(error)),))
+            return Verdict("", Outcome.NOT_CHECKED, sentence, (("traceback", str(error)),))
 
     @property
     def triton(self) -> bool:
@@ -85,6 +103,13 @@ def _examine(name, answer, seed):
     random_cases.use(seed)
     exercise = EXERCISES[name]
     return exercise.examine(out_of_reach(answer), exercise.known)
+
+
+def examine_answer(name: str, answer: object, seed: int) -> Verdict:
+    """Return the Verdict on an answer, examined in this process."""
+    if not callable(answer):
+        return EXERCISES[name].known.wrong("no_function", given=describe_value(answer))
+    return _examine(name, answer, seed)
 
 
 def exercise(

@@ -5,20 +5,31 @@ import io
 import multiprocessing
 import multiprocessing.util
 import os
+import pickle
+import queue
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import types
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from flashlib.checks.engine import containment, tampering
 from flashlib.learner import pickling
 
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
+ANSWER_FILE = "<answer>"  # the name of an answer's text that has no file
+PACKAGE = str(Path(__file__).parents[2])
+SLACK = 1.0  # seconds of computing after which a process that did not end by itself is ended
+LONGEST = 2**28  # bytes of a message
 PRINTED = 4000  # characters of what is printed that are kept
 FOLDER_LIMIT = 60  # bytes: the path of a socket has at most 104, and two names stand below the temporary folder
 
@@ -34,59 +45,161 @@ class NotEnded(Exception):
         self.sentence, self.at = sentence, at
 
 
+class RaisedByAnswer(Exception):
+    """The learner's own code raised; the text says what."""
+
+
 def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str]:
     """Return (function(*arguments), what it printed), run in another process within `limit` seconds of computing.
 
     Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
     an empty folder of their own, and processes that they leave behind are ended. Raises pickling.CannotBeSent,
-    NotEnded, or RuntimeError with the traceback if `function` itself raised.
+    NotEnded, OSError if it cannot start, RaisedByAnswer if a function that `function` was given raised, else
+    RuntimeError with the traceback.
     """
     parcel = pickling.dumps((function, arguments))
     here, there = (context := _context()).Pipe()
+    ended, status = context.Pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        process = context.Process(target=_child, args=(there, folder, limit, parcel), daemon=True)
+        process = context.Process(target=_child, args=(there, status, folder, limit, parcel), daemon=True)
         with _no_main():
             process.start()
         there.close()
+        status.close()
         try:
-            return _received(here, process, limit)
+            return _received(here, ended, process, limit, folder)
         finally:
-            _end(process)
+            _end(process, folder)
             here.close()
+            ended.close()
 
 
-def _received(connection, process, limit):
+def _received(connection, ended, process, limit, folder):
     """Return what a process sends as its result."""
-    at, wall = "", max(WALL_LIMIT, limit)
+    at, started, most, wall = "", False, float("inf"), max(WALL_LIMIT, limit)
     end = time.monotonic() + START_LIMIT
     try:
-        while True:
-            if not connection.poll(max(0, end - time.monotonic())):
-                raise NotEnded(f"did not end within {wall:g} seconds: it waits, or is slow", at)
-            kind, value = connection.recv()
-            if kind == "started":
-                end = time.monotonic() + wall
+        for kind, value in _messages(connection, ended, lambda: containment.end(process.pid, folder)):
+            if kind == "started" and not started:
+                started, end = True, time.monotonic() + wall
+                most = containment.computed(process.pid) + limit + SLACK
             elif kind == "at":
-                at = value
+                at = value[:PRINTED]
+            elif kind == "raised by the answer":
+                raise RaisedByAnswer(value)
             elif kind == "raised":
                 raise RuntimeError(value)
-            else:
+            elif kind == "changed":
+                raise NotEnded(f"changes {value}, which its check uses too: give yours a name of its own", at)
+            elif kind == "done":
                 return value
-    except (EOFError, ConnectionResetError):
-        process.join()
-        if process.exitcode == -COMPUTED:
-            raise NotEnded(f"did not end within {limit:g} seconds", at) from None
-        raise NotEnded(f"ended its process: {_death(process.exitcode)}", at) from None
+            elif kind != "look":
+                raise NotEnded(RUBBISH, at)
+            elif sentence := containment.excess(process.pid, folder, most):
+                raise NotEnded(sentence, at)
+            if time.monotonic() > end:
+                raise NotEnded(f"did not end within {wall:g} seconds: it waits, or is slow", at)
+    except _Rubbish:
+        raise NotEnded(RUBBISH, at) from None
+    code = _exit_code(process, ended)
+    if code is None:
+        raise NotEnded(RUBBISH, at)
+    if code == -COMPUTED:
+        raise NotEnded(f"did not end within {limit:g} seconds", at)
+    if not started:
+        raise ChildProcessError(_death(code))
+    raise NotEnded(f"ended its process: {_death(code)}", at)
 
+
+def _messages(connection, ended, end):
+    """Yield what a process sends as (kind, value) until its end, and ("look", "") every LOOK seconds.
+
+    end: called once it has ended; those that it started have the connection too, which ends with the last of them.
+    """
+    sent: queue.Queue = queue.Queue(8)  # so that a flood of messages waits in the process that sends it
+    threading.Thread(target=_pass_on, args=(connection, sent), daemon=True).start()
+    look, until = time.monotonic() + containment.LOOK, None
+    while until is None or time.monotonic() < until:
+        with contextlib.suppress(queue.Empty):
+            message = sent.get(timeout=max(0, look - time.monotonic()))
+            if message is None:
+                return
+            yield _message(message)
+        if time.monotonic() >= look:
+            if until is None and ended.poll():
+                end()
+                until = time.monotonic() + containment.END_LIMIT  # its last message may still be on its way
+            yield "look", ""
+            look = time.monotonic() + containment.LOOK
+
+
+def _exit_code(process, ended):
+    """Return the exit code of a process, as its keeper sent it if there is one, or None if it runs."""
+    with contextlib.suppress(EOFError, OSError):
+        if ended.poll(containment.END_LIMIT):
+            return ended.recv()
+    process.join(1)
+    return process.exitcode
+
+
+RUBBISH = "its process sent something that is no verdict: leave the pipe of the check alone"
+
+
+def _pass_on(connection, sent):
+    """Put the messages of a connection into a queue, then None: half a message would hold up who reads it."""
+    with contextlib.suppress(queue.Full):  # nobody reads it any more
+        with contextlib.suppress(EOFError, OSError):  # closed, or a length that is none
+            while True:
+                sent.put(connection.recv_bytes(LONGEST), timeout=60)
+        sent.put(None, timeout=60)
+
+
+class _Rubbish(Exception):
+    """What was sent is no message."""
+
+
+def _message(sent):
+    """Return what was sent as (kind, value); raises _Rubbish if it is no message."""
+    try:
+        kind, value = _Unpickler(io.BytesIO(sent)).load()
+    except Exception:  # a pickle of the learner's may raise anything
+        raise _Rubbish from None
+    text = value[1] if kind == "done" and isinstance(value, tuple) and len(value) == 2 else value
+    if not (isinstance(kind, str) and isinstance(text, str)):
+        raise _Rubbish
+    return kind, value
+
+
+class _Unpickler(pickle.Unpickler):
+    """Loads data and objects of flashlib, and calls nothing else: an answer can write to the pipe too."""
+
+    def find_class(self, module, name):
+        if (module, name) in PLAIN:
+            return super().find_class(module, name)
+        if module.split(".")[0] == "numpy" and name != "memmap":
+            found = super().find_class(module, name)
+            if isinstance(found, type) and issubclass(found, np.ndarray | np.dtype | np.generic):
+                return found
+        if module.split(".")[0] == "flashlib" and "." not in name:
+            found = super().find_class(module, name)
+            tasks = module.startswith(("flashlib.checks.chapters.", "flashlib.checks.harness."))
+            if isinstance(found, type | types.FunctionType if tasks else type) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is not sent by a check")
+
+
+PLAIN = {
+    *(("builtins", name) for name in ("set", "frozenset", "complex", "slice", "range", "bytearray")),
+    *((f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
+}  # fmt: skip
 
 COMPUTED = getattr(signal, "SIGPROF", 0)  # what ends a process whose computing takes too long, where there is such
 
 
-def _end(process):
+def _end(process, folder):
     """End a process and those that it has started."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+    containment.end(process.pid, folder)
     process.kill()
     process.join()
 
@@ -142,29 +255,43 @@ def sockets_fit() -> bool:
 _connection = None
 
 
-def _child(connection, folder, limit, parcel):
+def _child(connection, status, folder, limit, parcel):
     """Run what was sent and send what comes out."""
     global _connection
     _connection = connection
-    if hasattr(os, "setsid"):
-        os.setsid()
+    containment.enter(connection, status)
     os.chdir(folder)
-    printed = _Printed()
+    printed, modules = _Printed(), tampering.kept()
     try:
         warnings.simplefilter("ignore")
         if parcel.has_kernels:
             import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
         function, arguments = pickling.loads(parcel)
-        connection.send(("started", None))
+        connection.send(("started", ""))
         if COMPUTED:
             signal.signal(COMPUTED, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_PROF, limit)
         with contextlib.redirect_stdout(printed):
             result = function(*arguments)
         message = "done", (result, printed.getvalue())
-    except BaseException:  # SystemExit too: a learner's exit() does not end a check
-        message = "raised", traceback.format_exc()
-    connection.send(message)
+        changed = [*tampering.changes(modules)]
+    except BaseException as error:  # SystemExit too: a learner's exit() does not end a check
+        changed = [*tampering.changes(modules)]  # before what follows uses it
+        message = _raised(error, parcel.sources)
+    connection.send(("changed", " and ".join(changed[:3])) if changed else message)
+
+
+def _raised(error, files):
+    """Return the message on an exception: the learner's, if it went through a line of theirs, or the course's."""
+    theirs = {ANSWER_FILE, *(file for file in files if not file.startswith(PACKAGE))}
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if theirs & set(frames[2:]):  # after this file's, and that of the function that calls the answer
+        try:
+            said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        except BaseException:  # its text raises too
+            said = type(error).__name__
+        return "raised by the answer", said
+    return "raised", traceback.format_exc()
 
 
 class _Printed(io.StringIO):
@@ -180,7 +307,7 @@ def _death(code):
     """Return in words how a process died."""
     if code is None or code >= 0:
         return f"exit code {code}"
-    name = signal.Signals(-code).name
+    name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
     if name in ("SIGSEGV", "SIGBUS"):
         return f"{name}, it read or wrote memory that is not its own"
     return f"{name}" + (", perhaps out of memory" if name == "SIGKILL" else "")

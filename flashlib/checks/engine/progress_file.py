@@ -13,7 +13,6 @@ from pathlib import Path
 from flashlib.checks.engine.verdict import Verdict
 
 VARIABLE = "FLASHLIB_PROGRESS"
-LOG = "FLASHLIB_VERDICTS"  # names a file to which each verdict is added, a line of JSON, for the table of a class
 
 
 def path() -> Path | None:
@@ -21,7 +20,10 @@ def path() -> Path | None:
     named = os.environ.get(VARIABLE)
     if named:
         return None if named == "off" else Path(named)
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder is gone
+        return None
     return next((folder / "progress.json" for folder in (here, *here.parents) if folder.name == "workspace"), None)
 
 
@@ -42,9 +44,9 @@ def _read():
     file = path()
     if file is None:
         return nothing, "Progress is kept in the folder workspace, which make lab makes; it is not kept here."
-    if not file.exists():
-        return nothing, ""
     try:
+        if not file.exists():
+            return nothing, ""
         found = json.loads(file.read_text(encoding="utf-8"))
         days = {str(name): str(day) for name, day in found["solved"].items()}
         typed = found.get("predicted", {}).items()
@@ -52,7 +54,7 @@ def _read():
         return {"solved": days, "predicted": parts}, ""
     except OSError as error:
         return nothing, f"{file.name} cannot be read ({error.strerror}), so progress is not kept."
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         problem = "is not a progress file any more, and is left as it is: delete it to start anew."
         return nothing, f"{file.name} {problem}"
 
@@ -79,9 +81,6 @@ def keep_prediction(name: str, given: dict[str, str]) -> None:
 
 def record(verdict: Verdict) -> Verdict:
     """Return the verdict, once it is recorded that its exercise is solved; with a note if that is not possible."""
-    if log := os.environ.get(LOG):
-        with open(log, "a", encoding="utf-8") as file:
-            file.write(json.dumps(verdict.data) + "\n")
     if not verdict.right or path() is None:
         return verdict
     found, problem = _read()

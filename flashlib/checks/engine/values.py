@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 SHOWN = 24  # numbers of an array that are printed in full
+LARGEST = 2**24  # numbers of a range that an array is made of
 
 
 def as_array(x: Any) -> np.ndarray:
@@ -16,9 +17,14 @@ def as_array(x: Any) -> np.ndarray:
     if hasattr(x, "detach"):  # a torch tensor
         x = x.detach().cpu()
         x = (x.double() if x.is_floating_point() else x).numpy()  # NumPy has no bf16
-    X = np.asarray(x)
-    if X.dtype == object and all(isinstance(n, Real | Decimal) for n in X.flat):  # exact ones, as of Fraction
-        X = X.astype(np.float64)
+    if isinstance(x, range) and x[LARGEST:]:
+        raise ValueError("a range that is too long for an array")
+    try:
+        X = np.asarray(x)
+        if X.dtype == object and all(isinstance(n, Real | Decimal) for n in X.flat):  # exact ones, as of Fraction
+            X = X.astype(np.float64)
+    except (OverflowError, RecursionError, MemoryError) as error:
+        raise ValueError(f"not an array of numbers: {error}") from None
     if X.dtype.kind not in "biuf":
         raise TypeError(f"{X.dtype} is not a number")
     return X
@@ -86,10 +92,12 @@ def show(x: Any, digits: int = 4) -> str:
     """Return x as text, to so many digits, whole numbers as they are; of a large array its first numbers."""
     if isinstance(x, type):
         return x.__name__
-    if isinstance(x, bool | int | str | set | dict) or x is None:
-        return repr(x)
+    if isinstance(x, bool | str | set | dict) or x is None:
+        return _text(x)
     if isinstance(x, list) and len(x) <= SHOWN and all(type(n) is int for n in x):
-        return repr(x)
+        return _text(x)
+    if isinstance(x, int):
+        return _represented(x)
     if hasattr(x, "_fields") and hasattr(x, "m"):  # a State
         return f"State({', '.join(f'{name} = {show(value, digits)}' for name, value in x._asdict().items())})"
     try:
@@ -123,14 +131,23 @@ def describe_value(x: object) -> str:
         return f"the number {show(x)}"
     if isinstance(x, tuple | list):
         return f"a {type(x).__name__} of {len(x)}" if x else f"an empty {type(x).__name__}"
-    name = type(x).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    return _type(x)
 
 
 def _represented(x):
-    """Return repr(x), cut; what it is, where that raises."""
-    try:
-        text = repr(x)
-    except Exception:
-        return describe_value(x)
+    """Return repr(x), cut."""
+    text = _text(x)
     return text if len(text) < 200 else f"{text[:200]} ..."
+
+
+def _text(x):
+    """Return repr(x); its type, where that raises."""
+    try:
+        return str(repr(x))
+    except BaseException:  # SystemExit too
+        return _type(x)
+
+
+def _type(x):
+    name = type(x).__name__
+    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"

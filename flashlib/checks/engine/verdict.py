@@ -1,7 +1,7 @@
 """Verdict: what a check answers."""
 
 import html
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -85,6 +85,21 @@ class Verdict:
         ]
         return {"text/plain": repr(self), "text/html": "".join(parts), MIME: self.data}
 
+    def is_sound(self) -> bool:
+        """Return whether its fields are of their types: one that comes from an answer's process may be forged."""
+        if not {f.name for f in fields(self)} <= vars(self).keys():
+            return False
+        pairs = isinstance(self.details, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in self.details)
+        if not pairs or not isinstance(self.mistakes, tuple) or not isinstance(self.outcome, Outcome):
+            return False
+        texts = [self.sentence, *self.mistakes, *(text for pair in self.details for text in pair)]
+        return all(isinstance(text, str) for text in texts)
+
+    def printable(self) -> "Verdict":
+        """Return the verdict with what has no UTF-8 in its texts, halves of a character, written out."""
+        details = tuple((_encoded(label), _encoded(text)) for label, text in self.details)
+        return replace(self, sentence=_encoded(self.sentence), details=details, printed=_encoded(self.printed))
+
     def with_details(self, *details: tuple[str, str]) -> "Verdict":
         """Return the verdict with further details at its end."""
         return replace(self, details=(*self.details, *details))
@@ -97,3 +112,7 @@ class Verdict:
 
         display(self)
         return self.run.play(self.answer)
+
+
+def _encoded(text):
+    return text.encode("utf-8", "backslashreplace").decode()

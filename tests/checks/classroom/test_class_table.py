@@ -1,4 +1,4 @@
-"""A table for a class: one notebook that hangs or crashes is one failed row."""
+"""A table for a class: answers are taken out of notebooks, and what is wrong with one costs one row."""
 
 import json
 import subprocess
@@ -6,99 +6,160 @@ import sys
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("nbconvert")
-from nbformat.v4 import new_code_cell, new_notebook  # noqa: E402
-
-from flashlib.checks.classroom import class_table  # noqa: E402
+pytest.importorskip("cloudpickle")
+pytest.importorskip("IPython")
+from flashlib.checks.classroom import class_table, notebook_file  # noqa: E402
 from flashlib.checks.engine import solutions  # noqa: E402
-from flashlib.checks.engine.verdict import MIME  # noqa: E402
 
 IMPORTS = "import numpy as np\nfrom flashlib import checks"
-RIGHT = f"{solutions.text('online_step')}\nchecks.online_step(my_online_step)"
-WRONG = "checks.online_step(lambda m, l, x_j: (m, l))"
-OTHER_WAY = f"""from flashlib.checks import scores_for
-{solutions.text("scores_for")}
-print(scores_for(my_scores_for));"""
-NOTEBOOKS = {
-    "anna/03.ipynb": (IMPORTS, RIGHT, OTHER_WAY, "# never run: checks.merge(f)"),
-    "bert/03.ipynb": (IMPORTS, WRONG, "import time; time.sleep(1000)", RIGHT),
-    "carl/03.ipynb": (IMPORTS, "1 / 0", "checks.online_step(my_online_step)"),
-    "dora/03.ipynb": (IMPORTS, RIGHT, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
-    "emil/03.ipynb": ("print('nothing')",),
+STEP = solutions.text("online_step")
+CHECK = "checks.online_step(my_online_step)"
+RIGHT = (IMPORTS, STEP, CHECK)
+SMALL = "def my_online_step(m, l, x_j):\n    return "
+
+
+def text(*sources):
+    """Return the text of a notebook with these code cells."""
+    return json.dumps({"cells": [{"cell_type": "code", "metadata": {}, "source": source} for source in sources]})
+
+
+def rows_of(folder, **notebooks):
+    """Return the Rows of notebooks, given by their names and sources."""
+    for name, sources in notebooks.items():
+        (folder / f"{name}.ipynb").write_text(text(*sources), encoding="utf-8")
+    return [row for rows in class_table.run(folder) for row in rows]
+
+
+NAMED = {
+    "a function that it calls": (STEP.replace("my_online_step", "g"), "def my_online_step(*a): return g(*a)"),
+    "a computed constant": (STEP, "N = 4 * 16", "g = my_online_step", SMALL + "g(m, l, x_j) if N == 64 else 0"),
+    "a magic": ("%matplotlib inline\n!ls", "%%time\n" + STEP),
+    "a decorator": ("import functools", "@functools.cache\n" + STEP),
+    "a conditional": ("try:\n    import nowhere\nexcept ImportError:\n    " + STEP.replace("\n", "\n    "),),
+    "defined anew, then the check, then again": ("def my_online_step(): 1", STEP, CHECK, "my_online_step = 3"),
+    "built on what it was": (STEP, "def o(f): return lambda *a: f(*a)", "my_online_step = o(my_online_step)"),
+    "a local name like a global that raises": ("m = 1 / 0", STEP),
+    "an attribute of its own": (STEP, "my_online_step.calls = 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NAMED)
+def test_an_answer_comes_with_what_it_names(tmp_path, what):
+    sources = NAMED[what]
+    sources = (IMPORTS, *sources) if CHECK in sources else (IMPORTS, *sources, CHECK)
+    (row,) = rows_of(tmp_path, a=sources)
+    assert row.outcome == "right", row.sentence
+
+
+@pytest.mark.parametrize(
+    "call", ["print(c.online_step(f));", "v = online_step(answer=f)", "c.online_step(lambda *a: f(*a))"]
+)
+def test_any_way_to_call_a_check_counts(tmp_path, call):
+    imports = "import numpy as np\nimport flashlib.checks as c\nfrom flashlib.checks import online_step"
+    (row,) = rows_of(tmp_path, a=(imports, STEP.replace("my_online_step", "f"), call))
+    assert row[1:3] == ("online_step", "right"), row.sentence
+
+
+def test_no_cell_runs_or_forges_a_verdict(tmp_path, monkeypatch):
+    wrong = SMALL + "m, l"
+    attack = f"""import os, sys
+from flashlib.checks.engine import process
+open({str(tmp_path / "ran")!r}, "w")
+process.call = lambda *a, **k: 1
+np.exp = print
+sys.exit()"""
+    found = rows_of(tmp_path, a=(IMPORTS, attack, wrong, CHECK), b=RIGHT)
+    assert [row.outcome for row in found] == ["wrong", "right"]
+    assert not (tmp_path / "ran").exists(), "a cell with side effects was run"
+
+
+def test_an_answer_cannot_change_a_neighbour_that_is_not_yet_read(tmp_path):
+    write = f"X = open({str(tmp_path / 'b.ipynb')!r}, 'w').write('')"
+    found = rows_of(tmp_path, a=(IMPORTS, write, SMALL + "X", CHECK), b=RIGHT)
+    assert found[1].outcome == "right", "all notebooks are read before the first answer runs"
+
+
+def test_nothing_of_an_answer_reaches_the_terminal(tmp_path, capfd):
+    write = "import os, sys\nX = [os.write(n, b'\\x1b[31m') for n in (1, 2)]\nY = os.system('echo no')"
+    found = rows_of(tmp_path, a=(IMPORTS, write, SMALL + "X, Y", CHECK))
+    assert capfd.readouterr() == ("", "") and found[0].outcome == "wrong", found
+
+
+REASONS = {
+    "is not defined before its check": (CHECK, STEP),
+    "cell 1 is not Python": (IMPORTS, "def my_online_step(:", CHECK),
+    "its check was not run; cell 1 is not Python": (IMPORTS, "checks.online_step(f"),
+    "made by code that is not run": (IMPORTS, "for t in range(3): u = t", SMALL + "u", CHECK),
+    "it uses my_online_step, made by code": (IMPORTS, "with np.errstate():\n    def my_online_step(*a): 1", CHECK),
+    "cell 1 is not Python (duplicate": (IMPORTS, "def my_online_step(m, m, l): return m", CHECK),
+    "cell 1 is not Python (it has 60005 characters": (IMPORTS, "x = " + "-" * 60000 + "1", CHECK),
+    "'await' outside": (IMPORTS, "K = await 5", SMALL + "K", CHECK),
+    "ZeroDivisionError": (IMPORTS, "K = 1 / 0", SMALL + "K", CHECK),
+    "\\x1b": (IMPORTS, SMALL + "no", CHECK.replace("my_online_step", "exec('raise ValueError(chr(27) * 9)')")),
 }
-FORGED = {"exercise": "online_step", "outcome": "right", "sentence": "in all\nmine"}
 
 
-def _forged(path):
-    """Write a notebook that stores verdicts in cells that are not run, and data that are not a verdict."""
-    cells = [new_code_cell(""), new_code_cell("checks.online_step(f)"), nbformat.v4.new_markdown_cell("so")]
-    cells[1].metadata.tags = ["skip-execution"]
-    stored = [{"output_type": "display_data", "metadata": {}, "data": {MIME: data}} for data in (FORGED, {"x": 1})]
-    nb = json.loads(json.dumps(new_notebook(cells=cells)))
-    for cell in nb["cells"]:
-        cell["outputs"] = stored
-    path.write_text(json.dumps(nb))
+@pytest.mark.parametrize("said", REASONS)
+def test_why_there_is_no_verdict_is_said(tmp_path, said):
+    (row,) = rows_of(tmp_path, a=REASONS[said])
+    assert row.outcome in ("no verdict", "not checked") and said in row.sentence, row
 
 
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("class")
-    for name, sources in NOTEBOOKS.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), folder / name)
-    (folder / "fritz.ipynb").write_text("{")
-    _forged(folder / "ilse.ipynb")
-    before = {path: path.read_bytes() for path in folder.rglob("*.ipynb")}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_table, "CELL_TIMEOUT", 8)
-        found = [row for some in class_table.run(folder) for row in some]
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before, "left as they were"
-    return {(row.notebook, row.exercise): row for row in found}
+FILES = {
+    "the file is empty": b"",
+    "it is not JSON": b"{",
+    "its text is not in utf-8": b'{"a": "\xe9"}',
+    "nested too deeply": b"[" * 10**5,
+    'no list of "cells"': b"[1]",
+    "an old format": b'{"worksheets": []}',
+    'it has no list of "cells"': b'{"cells": ' + b"1" * 5000 + b"}",
+    "its cell 0 is no cell with a text": b'{"cells": [{"cell_type": "code", "source": 5}]}',
+    "its cell 0 is no cell": b'{"cells": [5]}',
+    "up to 0 are read": b" " * 10**6,
+}
 
 
-def test_a_notebook_has_a_row_for_each_exercise(tmp_path):
-    cells = [new_code_cell(source) for source in (IMPORTS, RIGHT, "1 / 0", "checks.merge(my_merge)")]
-    nbformat.write(new_notebook(cells=cells), tmp_path / "03.ipynb")
-    found = [row for rows in class_table.run(tmp_path) for row in rows]
-    assert [(row.exercise, row.outcome) for row in found] == [("online_step", "right"), ("merge", "no verdict")]
-    assert class_table.table(found).splitlines()[-1] == "1 of 2 exercises right"
+@pytest.mark.parametrize("said", FILES)
+def test_a_file_that_is_no_notebook_is_one_row(tmp_path, monkeypatch, said):
+    monkeypatch.setattr(notebook_file, "LARGEST", 5 * 10**5)
+    (tmp_path / "b.ipynb").write_bytes(FILES[said])
+    row, other = reversed(rows_of(tmp_path, a=RIGHT))
+    assert (row[:3], other.outcome) == (("b.ipynb", "", "failed"), "right") and said in row.sentence, row
 
 
-@pytest.mark.process
-def test_verdicts(rows):
-    assert rows["anna/03.ipynb", "online_step"].outcome == "right"
-    words = "the last verdict counts, and the cell that hung is interrupted"
-    assert rows["bert/03.ipynb", "online_step"].outcome == "right", words
-    said = "cell 1 raised ZeroDivisionError: division by zero"
-    assert rows["carl/03.ipynb", "online_step"][2:] == ("no verdict", said)
+def test_what_lies_in_a_folder_is_told_apart(tmp_path):
+    for folder in ("one", "two", "__MACOSX", ".ipynb_checkpoints", "three.ipynb"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.ipynb").write_text(text())
+        (tmp_path / folder / "._a.ipynb").write_text("x")
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "gone")
+    (tmp_path / "json.py").write_text("1 / 0")
+    (tmp_path / "bom.ipynb").write_bytes(b"\xef\xbb\xbf" + text().encode())
+    (tmp_path / "red\x1b[31m\n.ipynb").write_text(text())
+    found = {row.notebook: row.sentence for row in rows_of(tmp_path)}
+    named = [
+        "bom.ipynb",
+        "link.ipynb",
+        "one/a.ipynb",
+        r"red\x1b[31m\n.ipynb",
+        "three.ipynb",
+        "three.ipynb/a.ipynb",
+        "two/a.ipynb",
+    ]
+    assert list(found) == named
+    assert "link that leads to no file" in found["link.ipynb"] and "folder" in found["three.ipynb"]
 
 
-@pytest.mark.process
-def test_what_fails_is_one_row(rows):
-    assert rows["dora/03.ipynb", ""][2:] == ("failed", "DeadKernelError: Kernel died")
-    assert rows["emil/03.ipynb", ""].outcome == "no exercises"
-    assert rows["fritz.ipynb", ""].outcome == "failed"
-    assert len(rows) == 9
+def test_a_stub_without_a_check_has_a_row(tmp_path):
+    cell = {"cell_type": "code", "metadata": {"tags": ["stub:merge"]}, "source": ["x"], "outputs": [{"data": 1}]}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell, {"cell_type": "markdown", "source": "so"}]}))
+    assert rows_of(tmp_path) == [("a.ipynb", "merge", "no verdict", "its check was not run")]
 
 
-@pytest.mark.process
-def test_any_way_to_call_a_check_counts(rows):
-    assert rows["anna/03.ipynb", "scores_for"].outcome == "right"
-    assert rows["anna/03.ipynb", "merge"][2:] == ("no verdict", "its check was not run")
-
-
-@pytest.mark.process
-def test_what_a_notebook_stores_does_not_count(rows):
-    assert rows["ilse.ipynb", "online_step"].outcome == "no verdict"
-
-
-@pytest.mark.process
-def test_table(rows):
-    lines = class_table.table(list(rows.values())).splitlines()
-    assert lines[0].split() == ["notebook", "exercise", "outcome"]
-    assert lines[-1] == "3 of 6 exercises right, 2 notebooks failed"
-    assert len(lines) == 11
+def test_table(tmp_path):
+    lines = class_table.table(rows_of(tmp_path, a=RIGHT, b=("1",), c=(CHECK,))).splitlines()
+    assert lines[0].split() == ["notebook", "exercise", "outcome"] and len(lines) == 5
+    assert lines[-1] == "1 of 2 exercises right"
 
 
 @pytest.mark.process

@@ -1,6 +1,7 @@
 """Which exercises are solved is kept in one small file that may be deleted, and nowhere else."""
 
 import json
+import sys
 from datetime import date
 
 import pytest
@@ -71,7 +72,9 @@ def test_a_notebook_in_a_folder_of_the_workspace_counts(workspace, monkeypatch):
     assert (workspace / "progress.json").exists()
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"solved": 3}', "not json"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"solved": 3}', "not json", "[" * 10**5, '{"solved": {}, "predicted": 3}']
+)
 def test_a_file_that_is_something_else_is_left_alone(workspace, text):
     (workspace / "progress.json").write_text(text)
     verdict = progress_file.record(RIGHT)
@@ -99,3 +102,15 @@ def test_the_page_links_every_chapter():
     page = progress()._repr_mimebundle_()["text/html"]
     for exercise in EXERCISES.values():
         assert f'href="{exercise.chapter}.ipynb"' in page and exercise.title.replace("'", "&#x27;") in page
+
+
+def test_a_folder_of_its_name_breaks_nothing(workspace):
+    (workspace / "progress.json").mkdir()
+    verdict = progress_file.record(RIGHT)
+    assert verdict.outcome == "right" and "cannot be read" in repr(verdict)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a folder that is somebody's own")
+def test_a_folder_that_is_gone_breaks_nothing(workspace):
+    workspace.rmdir()
+    assert progress_file.record(RIGHT) == RIGHT

@@ -1,5 +1,6 @@
 """What every exercise answers, whatever it is given."""
 
+import asyncio
 import functools
 import threading
 
@@ -10,6 +11,7 @@ pytest.importorskip("cloudpickle")
 from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import exercises  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
+from flashlib.checks.engine.verdict import MIME  # noqa: E402
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -45,6 +47,77 @@ def test_a_mistake_of_a_check_is_not_one_of_the_learner(monkeypatch):
     verdict = checks.online_step(lambda: 1)
     assert verdict.outcome == "not checked" and "not in your answer" in verdict.sentence
     assert "KeyError: 'ours'" in dict(verdict.details)["traceback"]
+
+
+@pytest.mark.parametrize("error", [GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit])
+def test_whatever_an_answer_raises_is_its_own(error):
+    class Odd:
+        def __repr__(self):
+            raise error
+
+    def raises(m, l, x_j):
+        raise error
+
+    for answer in (raises, lambda m, l, x_j: Odd()):
+        verdict = checks.online_step(answer)
+        assert verdict.outcome == "wrong", verdict
+
+
+FORGED = {
+    "not a verdict": "5",
+    "without fields": "object.__new__(Verdict)",
+    "details": "Verdict('', Outcome.RIGHT, '', details=5)",
+    "a detail": "Verdict('', Outcome.RIGHT, '', details=(('x', 5),))",
+    "mistakes": "Verdict('', Outcome.WRONG, '', mistakes=(5,))",
+    "the outcome": "Verdict('', 'right', '')",
+    "the sentence": "Verdict('', Outcome.RIGHT, None)",
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_verdict_that_is_none_is_told(what):
+    names = {}
+    exec(f"""def sends(m, l, x_j):
+    from flashlib.checks.engine import process
+    from flashlib.checks.engine.verdict import Outcome, Verdict
+    process._connection.send(("done", ({FORGED[what]}, "")))""", names)  # fmt: skip
+    verdict = checks.online_step(names["sends"])
+    assert "no verdict" in verdict.sentence and verdict._repr_mimebundle_(), verdict
+
+
+ODD = {
+    "too large for a float": "10**400, 10**400",
+    "too large for text": "10**5000, 10**5000",
+    "a list of them": "[10**5000], 1.0",
+    "in a set": "{10**5000}, 1.0",
+    "a long range": "range(10**30), 1.0",
+    "in itself": "(lambda a: (a.append(a), a))([])",
+    "of a type without a name": "type('', (), {})()",
+    "an exact number": "__import__('fractions').Fraction(10**400), 1.0",
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_whatever_an_answer_returns_it_is_no_mistake_of_the_course(what):
+    for name in ("online_step", "merge"):
+        verdict = checks.EXERCISES[name](eval(f"lambda *a: {ODD[what]}"))
+        assert verdict.outcome == "wrong", verdict
+
+
+def test_what_an_answer_says_can_be_sent_to_a_page():
+    def raises(m, l, x_j):
+        print("\ud800")
+        raise ValueError("\ud800")
+
+    bundle = checks.online_step(raises)._repr_mimebundle_()
+    for part in (bundle["text/plain"], bundle["text/html"], *bundle[MIME].values()):
+        part.encode("utf-8")
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 1.5, [3]])
+def test_a_seed_that_is_none_is_told(seed):
+    verdict = checks.online_step(lambda m, l, x_j: (m, l), seed=seed)
+    assert verdict.outcome == "not checked" and "pass a whole number" in verdict.sentence
 
 
 def test_what_it_prints_is_shown():

@@ -159,6 +159,7 @@ def run(
         "scale_above": above, "H": H, "group": H // K.shape[1], "N_q": N_q, "N_k": N_k, "T_r": T_r,
         "section": section, "n_tiles": n_tiles,
         "B_R": rows * consumers, "CONSUMERS": consumers, "STAGES": stages, "CAUSAL": causal,
+        "TURNS": True,
     }  # fmt: skip
     (kernel,) = (name for name in _kernels(module) if name.startswith("_"))
     arguments = {name: given[name] for name in vars(module)[kernel].arg_names}

@@ -37,12 +37,13 @@ NAMES = ("q", "q_full", "k", "k_full", "v", "v_full", "o", "k_empty", "v_empty",
 def launch(
     kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool,
     scale: float | None, rows: int, consumers: int = 1, moved: bool = False, persistent: bool = False,
+    turns: bool = True,
 ) -> Attention:  # fmt: skip
     """Check the inputs, run a rung's kernel, return O and lse.
 
     Shapes, dtypes and errors as in `kernels.hopper.forward.attention`, but d is 64 or 128.
     rows: for each of the `consumers`, which have a warp for 16 of them. moved: whether they get the producer's
-    registers. persistent: a program for each multiprocessor, not for each row block.
+    registers. persistent: a program for each multiprocessor, not for each row block. turns: for rung 3.
     """
     Q, K, V = as_autocast(Q, K, V)
     finished.check(Q, K, V, causal, None)
@@ -64,6 +65,7 @@ def launch(
         "H": H, "group": H // H_k, "N_q": N_q, "N_k": N_k, "T_r": T_r, "n_tiles": T_r * B * H,
         "section": finished.section(B * H, N_k * d * Q.element_size() * 2 // (H // H_k)),
         "B_R": rows * consumers, "CONSUMERS": consumers, "STAGES": stages, "CAUSAL": bool(causal),
+        "TURNS": bool(turns),
     }  # fmt: skip
     grid = T_r * B * H
     if persistent:

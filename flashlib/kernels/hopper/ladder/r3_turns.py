@@ -30,10 +30,11 @@ from flashlib.types import Attention
 
 
 def attention(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None
-) -> Attention:
-    """Return Attention(O, lse); see `ladder.launch`."""
-    return launch(_in_turns, Q, K, V, causal=causal, scale=scale, rows=64, consumers=2)
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None,
+    turns: bool = True,
+) -> Attention:  # fmt: skip
+    """Return Attention(O, lse); see `ladder.launch`. turns: False lets both consumers multiply when they like."""
+    return launch(_in_turns, Q, K, V, causal=causal, scale=scale, rows=64, consumers=2, turns=turns)
 
 
 @gluon.jit
@@ -62,7 +63,10 @@ def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl
 
 
 @gluon.jit
-def step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr):
+def step(
+    state, g, n, limits, q, k_ring, v_ring, turn, scales,
+    ME: gl.constexpr, TURNS: gl.constexpr, MASKED: gl.constexpr,
+):  # fmt: skip
     """Take a turn: P V of the tile before and S of tile g. Then wait for both, and compute the softmax."""
     k_slots, k_full, k_empty = k_ring
     v_slots, v_full, v_empty = v_ring
@@ -73,12 +77,14 @@ def step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr,
     S_LAYOUT: gl.constexpr = m.type.layout.parent
     s = g % STAGES
     before = (g - 1) % STAGES
-    mbarrier.wait(turn.index(ME), ((g - 1) & 1) ^ (1 if ME == 0 else 0))  # the other's products are ahead of mine
+    if TURNS:  # the other's products are ahead of mine
+        mbarrier.wait(turn.index(ME), ((g - 1) & 1) ^ (1 if ME == 0 else 0))
     mbarrier.wait(v_full.index(before), ((g - 1) // STAGES) & 1)  # V(g - 1) is there
     O_acc = O_acc * tiles.by_row(alpha, O_acc)
     O_begun = warpgroup_mma(P, tiles.matrix(v_slots.index(before)), O_acc, is_async=True)
     S_begun = tiles.scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a turn ago
-    mbarrier.arrive(turn.index(1 - ME))
+    if TURNS:
+        mbarrier.arrive(turn.index(1 - ME))
     O_acc, S = warpgroup_mma_wait(0, deps=(O_begun, S_begun))
     mbarrier.arrive(k_empty.index(s))
     mbarrier.arrive(v_empty.index(before))
@@ -94,7 +100,7 @@ def step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME: gl.constexpr,
 @gluon.jit
 def consumer(
     rings, turn, o_slots, o_desc, lse_ptr, scales, sizes,
-    B_R: gl.constexpr, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    B_R: gl.constexpr, CAUSAL: gl.constexpr, TURNS: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Compute 64 rows of the row block: O and lse."""
     H, group, N_q, N_k, T_r = sizes
@@ -125,9 +131,9 @@ def consumer(
     state = gl.zeros([ROWS, D], gl.float32, O_LAYOUT), P_low, m, shift, alpha, tiles.partial_sums(P)
     mbarrier.wait(k_full.index(1 % STAGES), (1 // STAGES) & 1, pred=n > 1)  # K of the next turn
     for g in range(1, cut):
-        state = step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME, True)
+        state = step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME, TURNS, True)
     for g in range(cut, n):
-        state = step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME, False)
+        state = step(state, g, n, limits, q, k_ring, v_ring, turn, scales, ME, TURNS, False)
 
     O_acc, P, m, shift, alpha, l = state
     last = (n - 1) % STAGES
@@ -144,7 +150,7 @@ def consumer(
 @gluon.jit(do_not_specialize=["H", "group", "N_q", "N_k", "T_r"])
 def _in_turns(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, scale_above, H, group, N_q, N_k, T_r,
-    B_R: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    B_R: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr, TURNS: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
     k_slots, k_full = tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1)
@@ -157,7 +163,7 @@ def _in_turns(
     scales = scale_log2e, scale_above
     sizes = H, group, N_q, N_k, T_r
     gl.warp_specialize([
-        (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),
-        (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 1)),
+        (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, 0)),
+        (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, 1)),
         (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
     ], [4, 1])  # fmt: skip
