@@ -105,6 +105,8 @@ def test_a_cell_that_is_to_raise_is_no_error():
     error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
     cell = nbformat.v4.new_code_cell("x", outputs=[error], metadata={"tags": ["raises-exception"]})
     assert page.first_error(nbformat.v4.new_notebook(cells=[cell])) is None
+    after = nbformat.v4.new_code_cell("y", outputs=[error])
+    assert page.first_error(nbformat.v4.new_notebook(cells=[cell, after])).startswith("cell 1 ")
 
 
 @pytest.mark.parametrize("chapter, said", [("", "No chapter was given"), ("77", "There is no notebook '77'")])

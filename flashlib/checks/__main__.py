@@ -6,6 +6,7 @@ notebooks.
 """
 
 import argparse
+import io
 import sys
 
 from flashlib.checks.classroom import class_table
@@ -16,8 +17,9 @@ def main() -> None:
     parser.add_argument("folder", help="searched for notebooks, its subfolders too")
     folder = parser.parse_args().folder
     rows = []
-    sys.stdout.reconfigure(errors="backslashreplace")
-    sys.stderr.reconfigure(errors="backslashreplace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         for some in class_table.run(folder):
             rows += some

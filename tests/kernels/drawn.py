@@ -95,6 +95,8 @@ WIDE = {
     "function with a kernel": lambda rng, B, H, N_q, N_k: stripes(),
     "score of heads": lambda rng, B, H, N_q, N_k: OF_HEADS & masks.window(20, 3),
     "blocks of whole tiles": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k) & masks.causal(),
+    "blocks of whole tiles in rows alone": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k, 64, 13),
+    "blocks of whole tiles in columns alone": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k, 13, 64),
     "blocks of parts of tiles": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k, 13, 17) & masks.softcap(2.0),
     "empty rows": lambda rng, B, H, N_q, N_k: (
         masks.causal() & masks.from_function(lambda r, c: (r % 7 != 3) & (c < 40))

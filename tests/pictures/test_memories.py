@@ -34,6 +34,20 @@ def test_areas_are_bytes(name):
 
 
 @pytest.mark.parametrize("name", GPUS)
+def test_the_small_squares_are_to_the_scale_of_the_large_memory(name, monkeypatch):
+    gpu, drawn = GPUS[name], []
+
+    def box(self, x, y, width, height, **options):
+        if options.get("fill") == memories.INK:
+            drawn.append(width * height)
+
+    monkeypatch.setattr(memories.Picture, "box", box)
+    memories.draw_memories(name)
+    shares = [gpu.sms * size / gpu.memory for size in (gpu.sram, gpu.registers)]
+    assert drawn == pytest.approx([share * memories.SIDE**2 for share in shares])
+
+
+@pytest.mark.parametrize("name", GPUS)
 def test_the_numbers_are_those_of_the_gpu(name):
     gpu, picture = GPUS[name], memories.draw_memories(name)
     for text in (f"{gpu.memory // GB} GB", f"{gpu.sram // KB} KB", f"{gpu.registers // KB} KB", gpu.kind, name):

@@ -42,8 +42,9 @@ def statements(cell: str) -> list[ast.stmt]:
         _compiled(found)
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(str(error) or "nested too deeply") from None
-    if len(found) == 1 and ast.unparse(found[0]).startswith("get_ipython().run_cell_magic("):
-        magic, _, body = (ast.literal_eval(x) for x in found[0].value.args)
+    call = found[0].value if len(found) == 1 and isinstance(found[0], ast.Expr) else None
+    if isinstance(call, ast.Call) and ast.unparse(call.func) == "get_ipython().run_cell_magic":
+        magic, _, body = (ast.literal_eval(x) for x in call.args)
         return statements(body) if magic in PYTHON else []
     return found
 
@@ -70,7 +71,7 @@ def calls(found: list[ast.stmt], exercises: dict) -> Iterator[tuple[int, str, as
                 if isinstance(called, ast.Attribute) and ast.unparse(called.value) in modules:
                     name = called.attr
                 given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "answer")]
-                if name in exercises and given:
+                if name is not None and name in exercises and given:
                     yield number, name, given[0]
 
 

@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, setText } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { moved, zoomed } from "./view.js";
 
 /** The part of the axis that is shown, [from, to]; `changed` is called with it. */
 export class PipeZoom {
@@ -27,19 +27,15 @@ export class PipeZoom {
   }
 
   whole() {
-    this.#go(0, this.result.end);
+    this.#go([0, this.result.end]);
   }
 
   /**
-   * Show so many times as much, with what is shown now in the middle.
+   * Show so many times as much, with the time that is played in the middle.
    * @param {number} factor
    */
   by(factor) {
-    const [from, to] = this.view;
-    const { end } = this.result;
-    const wide = between(end / 64, (to - from) * factor, end);
-    const start = between(0, this.at - wide / 2, end - wide);
-    this.#go(start, start + wide);
+    this.#go(zoomed(this.view, factor, this.at, this.result.end));
   }
 
   /**
@@ -49,13 +45,11 @@ export class PipeZoom {
   follow(at) {
     this.at = at;
     const [from, to] = this.view;
-    if (at >= from && at <= to) return;
-    const start = between(0, at - 0.1 * (to - from), this.result.end - (to - from));
-    this.#go(start, start + to - from);
+    if (at < from || at > to) this.#go(moved(this.view, at, this.result.end));
   }
 
-  #go(from, to) {
-    this.view = [from, to];
+  #go(view) {
+    this.view = view;
     this.#tell();
     this.changed(this.view);
   }

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { moved, zoomed } from "../../../flashlib/widgets/pipeline_player/view.js";
+
+const END = 1234;
+const TIMES = [0, 1, 37, 600, 1200, END];
+const VIEWS = [
+  [0, END],
+  [0, 20],
+  [500, 900],
+  [END - 20, END],
+];
+
+for (const view of VIEWS) {
+  for (const at of TIMES) {
+    test(`a view of [${view}] is zoomed around ${at}, and stays on the axis`, () => {
+      for (const factor of [0.5, 2, 1 / 1000, 1000]) {
+        const [from, to] = zoomed(view, factor, at, END);
+        const wide = Math.min(END, Math.max(END / 64, (view[1] - view[0]) * factor));
+        assert.ok(from >= 0 && to <= END + 1e-9 && Math.abs(to - from - wide) < 1e-9);
+        assert.ok(from <= at && at <= to, "the time that is played is in it");
+        if (from > 0 && to < END - 1e-9) assert.ok(Math.abs((from + to) / 2 - at) < 1e-9, "in its middle");
+      }
+    });
+
+    test(`a view of [${view}] moves to ${at} and keeps its width`, () => {
+      const [from, to] = moved(view, at, END);
+      assert.ok(from >= 0 && to <= END + 1e-9 && Math.abs(to - from - (view[1] - view[0])) < 1e-9);
+      assert.ok(from <= at && at <= to + 1e-9);
+      if (from > 0 && to < END - 1e-9) assert.ok(Math.abs(at - from - 0.1 * (to - from)) < 1e-9, "near its left end");
+    });
+  }
+}
