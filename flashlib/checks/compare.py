@@ -17,7 +17,7 @@ from flashlib.checks.engine import progress_file
 
 OPTIONS = (
     "--nbval-current-env",
-    f"--nbval-sanitize-with={course.FOLDER.parent / 'tests' / 'nbval.cfg'}",
+    f"--nbval-sanitize-with={course.SANITIZE}",
     "--nbval-cell-timeout=120",
     "--continue-on-collection-errors",  # a file that cannot be read fails alone
 )
@@ -25,8 +25,9 @@ FOR_KERNELS = {progress_file.VARIABLE: "off", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Set the options of nbval, and keep pytest from leaving a cache in the learner's folder."""
+    """Set the options of nbval; run no conftest.py, and leave no cache in the learner's folder."""
     args[:0] = OPTIONS
+    early_config.known_args_namespace.noconftest = True
     for name in ("stepwise", "cacheprovider"):
         early_config.pluginmanager.set_blocked(name)
 

@@ -13,6 +13,7 @@ import nbformat
 from flashlib.checks.engine.verdict import MIME, Outcome
 
 FOLDER = Path(__file__).resolve().parents[3] / "notebooks"
+SANITIZE = FOLDER.parent / "tests" / "nbval.cfg"  # what nbval does not compare
 QUESTION = re.compile(r'checks\.predict\("\w+"\)')
 VARIES = "nbval-ignore-output"  # the tag of a cell whose output may differ from run to run
 PASSES = (Outcome.RIGHT, Outcome.NOT_SOLVED)
@@ -91,7 +92,16 @@ def kind(cell: Any, chapter: Chapter | None) -> Kind:
 
 def _shown(cell):
     """Return the text of each output, the same for an exercise that is solved and for one that is not."""
-    return [text(output) for output in passing(cell.outputs)]
+    shown = [text(output) for output in passing(cell.outputs)]
+    for pattern, replacement in _sanitizing():
+        shown = [re.sub(pattern, replacement, one) for one in shown]
+    return shown
+
+
+@cache
+def _sanitizing():
+    """Return (pattern, replacement) of what may differ between two runs."""
+    return re.findall(r"^regex: (.*)\nreplace: (.*)$", SANITIZE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def passing(outputs: list) -> list:

@@ -76,6 +76,7 @@ def ran(tmp_path_factory):
     (learner / "broken.ipynb").write_text("{")
     (learner / "._hidden.ipynb").write_text("{")
     (learner / "test_mine.py").write_text("def test():\n    assert False, 'a test of the learner'")
+    (learner / "conftest.py").write_text("1 / 0")
     before = files(folder)
     command = [sys.executable, "-m", "pytest", "-p", "flashlib.checks.compare", "-rpf", "--color=no", str(learner)]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "FLASHLIB_PROGRESS": str(learner / "progress.json")}
