@@ -28,6 +28,7 @@ def path(request):
 DIFFERS = {
     "times": r"perf_counter|do_bench|flashlib\.bench\.cpu",
     "the machine": r"kernels\.INTERPRETED|platform\.python_version",
+    "sliders, into which only a page puts their picture": r"\binteract\(",
     "roundings of fp16, in the order in which this CPU adds": r"\.half\(\)",
 }
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("nbformat")
+
 from flashlib import environment
 from flashlib.checks.classroom import notebook
 from flashlib.checks.engine import process

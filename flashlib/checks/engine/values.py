@@ -85,12 +85,23 @@ def show_apart(expected: object, given: object, outputs: Sequence[str], most: in
 
 
 def told_apart(text: Callable[[Any, int], str], expected: object, given: object) -> list[str]:
-    """Return text(x, digits) of both, with as many digits as it takes for them to differ."""
+    """Return text(x, digits) of both, with as many digits as it takes for them to differ, or with their dtypes."""
     for digits in (4, 8, 12, 17):
         both = [text(x, digits) for x in (expected, given)]
         if both[0] != both[1]:
             return both
-    return [text(x, 4) for x in (expected, given)]  # they differ further on
+    kinds = [_dtypes(x) for x in (expected, given)]
+    kinds = [f", {kind}" if kind else "" for kind in kinds] if kinds[0] != kinds[1] else ["", ""]
+    return [
+        text(x, 4) + kind for x, kind in zip((expected, given), kinds, strict=True)
+    ]  # they may differ further on
+
+
+def _dtypes(x):
+    """Return the dtype of an array, or those of several, as text."""
+    if isinstance(x, tuple | list):
+        return ", ".join(filter(None, map(_dtypes, x)))
+    return str(getattr(x, "dtype", "")).removeprefix("torch.")
 
 
 def show(x: Any, digits: int = 4, most: int = SHOWN) -> str:

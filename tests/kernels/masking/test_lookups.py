@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+pytest.importorskip("anywidget")
+
 from flashlib import cost, kernels, masks, naive, tiled, torch_ref
 from flashlib.kernels import backward, decode, forward
 from flashlib.masks.lookups import looked_up
