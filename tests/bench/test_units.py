@@ -18,7 +18,7 @@ def made(what, d, B_c):
     return compiled.made(client.answered(asked | call | {"shape": None, "until": "sass"}), **asked)
 
 
-@pytest.mark.compiles(each="what")
+@pytest.mark.compiles
 @pytest.mark.parametrize("what", calls_of_units.LAUNCHES)
 @pytest.mark.parametrize("d, B_c", [(128, 128), (64, 64)])
 def test_no_kernel_spills_or_is_serialized(what, d, B_c):

@@ -54,8 +54,7 @@ def error(given, expected, tolerance):
 
 
 @interpreted
-@pytest.mark.parametrize("amount", ["few", "all"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name, amount", [("dq_loop", "few"), *((name, "all") for name in NAMES)])
 def test_right_answers_lie_inside_and_lost_bits_outside(name, amount, monkeypatch):
     """`pytest -s` shows the margins: few is the solution and one answer for each such mistake."""
     solution = Answer(name, "", "the solution", solutions.program(name))
