@@ -28,11 +28,11 @@ def text(lab, selector):
 
 def reopened(lab, file, widgets):
     """Close the notebook and open it until its widgets are there: JupyterLab at times draws before it restores."""
-    for _ in range(3):
+    for _ in range(6):
         lab.close()
         lab.open(file)
         try:
             return lab.page.locator(".flash-widget").nth(widgets - 1).wait_for(timeout=20_000)
         except Late:
             continue
-    raise AssertionError("opened three times, and the widgets were not restored")
+    raise AssertionError("opened six times, and the widgets were not restored")

@@ -22,7 +22,7 @@ SHOWN = [
     "Wrong: l is not rescaled",
     "Right: in all",
     "Not answered yet:",
-    "Wrong: not 3, but 2",
+    "Wrong: not 3",
 ]
 
 

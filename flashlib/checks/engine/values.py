@@ -124,6 +124,8 @@ def show(x: Any, digits: int = 4, most: int = SHOWN) -> str:
         X = as_array(x)
     except (TypeError, ValueError):
         return _represented(x)
+    if not X.size and X.ndim > 1:
+        return f"shape {X.shape}, []"
     if X.size > most:
         return f"shape {X.shape}, {np.array2string(_plain(X.flat[:4]), precision=digits).rstrip(']')} ...]"
     X = _plain(X)

@@ -16,7 +16,7 @@ APART = "BHdN", "BdHN", "BNdH"  # the order of the axes in memory of Q, K and V:
 def case(
     words: str, shape: tuple[int, int, int, int, int], exact: Callable, *others: object, dtype: type = np.float32,
     tolerance: float = 1e-5, size: float = 1, V_size: float = 1, fine: bool = False, stored: Sequence[str] = (),
-    rng: np.random.Generator | None = None,
+    alike: float = 0, rng: np.random.Generator | None = None,
 ) -> Case:  # fmt: skip
     """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d), and of others.
 
@@ -24,12 +24,15 @@ def case(
     Q, K, V and O; what comes with O is float32. size, V_size: how many times larger Q and V are; a
     larger V is not below 0. stored: the order of the axes in memory of each, which is BHNd otherwise.
     fine: the numbers have more bits than fp16, or as many; else few, so that fp32 has the scores exactly.
+    alike: if not 0, all of Q is -alike and all of K is alike, so all scores are the same, far below 0.
     """
     rng = rng or np.random.default_rng(0)
     B, H, N_q, N_k, d = shape
     steps = 16 if not fine else 2**10 if dtype is np.float16 else 2**14  # in 1
     Q, K, V = (rng.integers(-3 * steps // 2, 3 * steps // 2 + 1, (B, H, N, d)) / steps for N in (N_q, N_k, N_k))
     Q, V = Q * size, (np.abs(V) if V_size > 1 else V) * V_size
+    if alike:
+        Q, K = np.full_like(Q, -alike), np.full_like(K, alike)
     results = [exact(Q[b, h], K[b, h], V[b, h], *others) for b in range(B) for h in range(H)]
     several = isinstance(results[0], tuple)
     outputs = zip(*results, strict=True) if several else [results]
