@@ -214,6 +214,7 @@ def test_a_step_that_fails_on_its_way_leaves_no_token_that_could_be_found():
         ({"n": 0}, ValueError, "n is 0"),
         ({"temperature": -1}, ValueError, "temperature is -1; pass at least 0"),
         ({"temperature": math.nan}, ValueError, "temperature is nan"),
+        ({"temperature": math.inf}, ValueError, "temperature is inf"),
         ({"temperature": "hot"}, TypeError, "temperature is 'hot'"),
         ({"seed": -1}, ValueError, "seed is -1"),
     ],
