@@ -20,8 +20,8 @@ IN_ALL_WIDGETS = ("test_every_widget.py", "test_saved_page.py")
 def long(items) -> set:
     """Return the node ids of those `items` of pytest that are long."""
     cases = defaultdict(list)
-    for item in items:
-        cases[item.nodeid.partition("[")[0]].append(item)
+    for item in items:  # what needs a GPU apart: of one test either those cases run or the others
+        cases[item.nodeid.partition("[")[0], bool(item.get_closest_marker("gpu"))].append(item)
     short = {item.nodeid for of_one in cases.values() for item in _short(of_one)}
     return {item.nodeid for item in items} - short
 
