@@ -32,6 +32,15 @@ def test_cases_that_share_entries_are_spread():
     assert sorted(second for _, second in few) == ["x", "x", "y", "y"]
 
 
+def test_entries_of_short_lists_all_meet_beside_a_long_one():
+    """Else one of two would only ever come with one of the other two: causal=True with float32, say."""
+    cases = list(itertools.product("abcdefgh", "xy", "01", "+-"))
+    few = covering(cases, [set(enumerate(case)) for case in cases])
+    assert len(few) == 8
+    for one, other in itertools.combinations((1, 2, 3), 2):
+        assert len({(case[one], case[other]) for case in few}) == 4
+
+
 class Item(NamedTuple):
     """What `tiers` asks of one case of a test with two lists, one of them of the devices."""
 
