@@ -80,7 +80,7 @@ def sizes_of(size):
 
 @pytest.fixture
 def replay(monkeypatch, tmp_path, capsys):
-    """Return a function that runs a benchmark on a made-up GPU, and returns its lines: it must write the record."""
+    """Return a function that runs a benchmark on a made-up GPU and returns its lines: it must write the record."""
     path = tmp_path / "record.json"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: (9, 0))
