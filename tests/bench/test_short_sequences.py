@@ -1,6 +1,8 @@
 """What short calls take is measured on what was verified; in the interpreter, by made-up clocks."""
 
 import contextlib
+import functools
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -58,6 +60,36 @@ def test_a_call_is_timed_with_the_gpu_idle_and_a_loop_until_it_is_done(which, wa
     assert len(waited) == waits * short_sequences.TURNS * 2
     waiting = 0 if which == "host_us" else 2000 / 7
     assert us == {"one": pytest.approx(1000 + waiting, abs=0.1), "slow": pytest.approx(10000 + waiting, abs=0.1)}
+
+
+def test_a_call_in_a_graph_has_its_share_of_the_replay(monkeypatch):
+    captured = {}
+    graph = SimpleNamespace(replay=lambda: None)
+    monkeypatch.setattr(harness, "captured", lambda run, times: captured.update({run: times}) or graph)
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: {graph.replay: 0.5}[run])
+    us, times = short_sequences.graph_us("a call"), captured["a call"]
+    assert us * times == pytest.approx(500)
+
+
+@pytest.mark.parametrize("wrong", [None, "sdpa_flash", "ours"])
+def test_a_shape_is_timed_in_graphs_if_it_is_right(wrong, clocks, monkeypatch):
+    peer = {name: short_sequences.chosen_sdpa for name in short_sequences.NAMES}
+    if wrong:
+        peer[wrong] = lambda Q, K, V, causal: V
+    monkeypatch.setattr(short_sequences, "HEADS", 2)
+    monkeypatch.setattr(short_sequences, "D", 16)
+    monkeypatch.setattr(short_sequences, "Problem", functools.partial(short_sequences.Problem, device="cpu"))
+    monkeypatch.setattr(short_sequences, "BACKENDS", {})
+    monkeypatch.setattr(short_sequences, "PEERS", peer)
+    monkeypatch.setattr(short_sequences, "graph_us", lambda run: 7.123)
+    if wrong == "ours":
+        with pytest.raises(AssertionError, match="O of ours at B=3, N=24, causal=True is wrong"):
+            short_sequences.in_graph(3, 24, True)
+        return
+    row, right = short_sequences.in_graph(3, 24, True), [name for name in peer if name != wrong]
+    assert (row["B"], row["H"], row["N"], row["d"], row["causal"]) == (3, 2, 24, 16, True)
+    assert row["graph_us"] == dict.fromkeys(peer) | dict.fromkeys(right, 7.12)
+    assert row["host_us"] == dict.fromkeys(peer) | dict.fromkeys(right, 30.0)
 
 
 def test_each_number_is_read_as_often_as_it_is_said():
