@@ -99,6 +99,24 @@ def test_each_number_is_read_as_often_as_it_is_said():
         bandwidth.check("reads", bandwidth.read(X, sums, 3), X, 4)
 
 
+def test_bytes_are_those_that_were_read_and_written(monkeypatch):
+    """On a made-up GPU, whose L2 cache has room for five tiles; two fifths of it are read."""
+    here = SimpleNamespace(L2_cache_size=5 * 4 * bandwidth.TILE, multi_processor_count=1)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: here)
+    monkeypatch.setattr(bandwidth, "numbers", functools.partial(bandwidth.numbers, device=kernels.DEVICE))
+    monkeypatch.setattr(bandwidth, "TIMES", 3)
+    monkeypatch.setattr(bandwidth, "LARGE", 4000)
+    monkeypatch.setattr(harness, "median_ms", lambda run: run() is None or 0.5)
+    assert bandwidth.l2_read() == (2 * 4 * bandwidth.TILE * 3, 0.5)
+    arange = torch.arange
+    monkeypatch.setattr(torch, "arange", lambda n, device, **of: arange(n, **of))
+    assert bandwidth.dram_copy() == (2 * 4000, 0.5)
+    monkeypatch.setattr(bandwidth, "read", lambda X, sums, times: sums + times)
+    with pytest.raises(AssertionError, match="reads from the L2 cache are wrong"):
+        bandwidth.l2_read()
+
+
 @pytest.mark.gpu
 def test_the_cache_gives_more_than_dram():
     (l2_bytes, l2_ms), (dram_bytes, dram_ms) = bandwidth.l2_read(), bandwidth.dram_copy()
