@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from flashlib.kernels.hopper import forward, ladder, launch
+from flashlib.kernels.hopper import forward, instrumented, ladder, launch
 from flashlib.kernels.launch import tile_sizes
 
 SMS = 132
@@ -138,3 +138,26 @@ def test_the_kernel_gets_its_tensors_in_their_order(causal, scale, on_a_cpu, mon
         assert scale_log2e == pytest.approx(log2e)
         assert log2e <= above < 2 * log2e and math.log2(above) % 1 == 0
         assert (O.shape, O.dtype, lse.shape, lse.dtype) == (Q.shape, Q.dtype, Q.shape[:3], torch.float32)
+
+
+@pytest.mark.parametrize("name", ["r1_alike", "r2_producer", "r4_overlap", "forward"])
+def test_a_recording_says_how_its_kernel_was_launched(name, on_a_cpu, monkeypatch):
+    recording, launches = instrumented.instrument(name).recording, []
+
+    class Kernel:
+        def __getitem__(self, grid):
+            return lambda *given, events, **named: launches.append((grid, events))
+
+    monkeypatch.setattr(recording, "kernel", Kernel())
+    found = instrumented.attention(*inputs(9, 4, 2, 517, 300, 64), rung=name)
+    B_c, stages, consumers = launch.TILES[64, False]
+    expected = {"B_r": 64 * consumers, "B_c": B_c, "stages": stages, "consumers": consumers}
+    if name != "forward":
+        B_c, stages = ladder.EQUAL[64]
+        expected = {"B_r": 128, "B_c": B_c, "stages": stages, "consumers": 1 if name < "r3" else 2}
+    assert found.launched == expected
+    (((n, *_), events),) = launches
+    assert n == -(-517 // expected["B_r"]) * 9 * 4 == len(events) and events is found.events
+    assert events.shape[2] == len(found.points) and not events.any()
+    found.again()
+    assert [grid for grid, _ in launches] == [launches[0][0]] * 2
