@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
 from flashlib import checks, widgets
 from flashlib.chapters import CHAPTERS
-from tests.tiers import covering
+from tests.tiers import covering, long
 from tools import cores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +30,39 @@ def test_cases_that_share_entries_are_spread():
     cases = list(itertools.product("abcd", "xy"))
     few = covering(cases, [set(enumerate(case)) for case in cases])
     assert sorted(second for _, second in few) == ["x", "x", "y", "y"]
+
+
+def test_entries_of_short_lists_all_meet_beside_a_long_one():
+    """Else one of two would only ever come with one of the other two: causal=True with float32, say."""
+    cases = list(itertools.product("abcdefgh", "xy", "01", "+-"))
+    few = covering(cases, [set(enumerate(case)) for case in cases])
+    assert len(few) == 8
+    for one, other in itertools.combinations((1, 2, 3), 2):
+        assert len({(case[one], case[other]) for case in few}) == 4
+
+
+class Item(NamedTuple):
+    """What `tiers` asks of one case of a test with two lists, one of them of the devices."""
+
+    device: str
+    kernel: str
+
+    nodeid = property(lambda self: f"tests/kernels/test_a.py::test_b[{self.device}-{self.kernel}]")
+    callspec = property(lambda self: SimpleNamespace(params=self._asdict()))
+
+    def get_closest_marker(self, name):
+        return name == "gpu" and self.device == "cuda" or None
+
+    def iter_markers(self, name):
+        return []
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_where_there_is_no_gpu_every_entry_occurs_too(n):
+    """The cases for a GPU are left out there: they stand for none of the others."""
+    items = [Item(*of) for of in itertools.product(("cpu", "cuda"), "abcdefg"[:n])]
+    short = {item for item in items if item.nodeid not in long(items)}
+    assert short == set(items)
 
 
 def collected(*options):
