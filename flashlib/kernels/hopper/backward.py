@@ -101,6 +101,16 @@ def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
+def rows_of(g, first, whole, T_r, group):
+    """Return the row block of tile g, and which of the heads that read these keys has it.
+
+    Those whose rows see all keys come first: the compiler finds registers for the first of two loops more easily.
+    """
+    i = whole + g // group
+    return i - (T_r - first if i >= T_r else 0), g % group
+
+
+@gluon.jit
 def fetch(tile_desc, at, slot, row_desc, row_at, row_slot, full):
     """Have the copy unit bring a tile of Q or dO and a number for each of its rows; past the end come zeros."""
     mbarrier.expect(full, tile_desc.block_type.nbytes + row_desc.block_type.nbytes)
@@ -122,17 +132,14 @@ def producer(memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
         at = [b, h_k, (j * 2 + c) * KEYS, 0]
         tma.async_copy_global_to_shared(k_desc, at, full, kv.index(c))
         tma.async_copy_global_to_shared(v_desc, at, full, kv.index(2 + c))
-    g = 0
-    for member in range(group):
-        h = h_k * group + member
-        for i in range(first, T_r):
-            s = g & 1
-            mbarrier.wait(barriers.index(EMPTY + s), ((g >> 1) & 1) ^ 1)  # both are done with Q and dO of g - 2
-            at = [b, h, i * B_R, 0]
-            row_at = [head * group + member, i * B_R]
-            fetch(q_desc, at, qo.index(s), lse_desc, row_at, rows.index(s), barriers.index(ROWS_FULL + s))
-            fetch(do_desc, at, qo.index(2 + s), delta_desc, row_at, rows.index(2 + s), barriers.index(DO_FULL + s))
-            g += 1
+    for g in range(group * (T_r - first)):
+        s = g & 1
+        i, member = rows_of(g, first, whole, T_r, group)
+        mbarrier.wait(barriers.index(EMPTY + s), ((g >> 1) & 1) ^ 1)  # both are done with Q and dO of g - 2
+        at = [b, h_k * group + member, i * B_R, 0]
+        row_at = [head * group + member, i * B_R]
+        fetch(q_desc, at, qo.index(s), lse_desc, row_at, rows.index(s), barriers.index(ROWS_FULL + s))
+        fetch(do_desc, at, qo.index(2 + s), delta_desc, row_at, rows.index(2 + s), barriers.index(DO_FULL + s))
 
 
 @gluon.jit
@@ -144,18 +151,15 @@ def reducer(memory, dq_ptr, sizes, B_R: gl.constexpr, D: gl.constexpr, CAUSAL: g
     LAYOUT: gl.constexpr = gl.BlockedLayout([4], [32], [gl.num_warps()], [0])
     CHUNK: gl.constexpr = 4 * 32 * gl.num_warps()
     lane = gl.arange(0, CHUNK, layout=LAYOUT)
-    g = 0
-    for member in range(group):
-        sums = dq_ptr + ((head * group + member).to(gl.int64) * T_r + first) * (B_R * D) + lane
-        for i in range(first, T_r):
-            for c in gl.static_range(2):
-                mbarrier.wait(barriers.index(DQ_FULL + c), g & 1)
-                for at in gl.static_range(0, HALF, CHUNK):
-                    x = dq.index(c).slice(at, CHUNK).load(LAYOUT)
-                    gl.atomic_add(sums + (c * HALF + at), x, sem="relaxed")
-                mbarrier.arrive(barriers.index(DQ_EMPTY + c))
-            sums += B_R * D
-            g += 1
+    for g in range(group * (T_r - first)):
+        i, member = rows_of(g, first, whole, T_r, group)
+        sums = dq_ptr + ((head * group + member).to(gl.int64) * T_r + i) * (B_R * D) + lane
+        for c in gl.static_range(2):
+            mbarrier.wait(barriers.index(DQ_FULL + c), g & 1)
+            for at in gl.static_range(0, HALF, CHUNK):
+                x = dq.index(c).slice(at, CHUNK).load(LAYOUT)
+                gl.atomic_add(sums + (c * HALF + at), x, sem="relaxed")
+            mbarrier.arrive(barriers.index(DQ_EMPTY + c))
 
 
 @gluon.jit
@@ -202,13 +206,13 @@ def hand_over(dQ, dq, barriers, g, ME: gl.constexpr):
 def masked(S, row, where, CAUSAL: gl.constexpr):
     """Return S^T of 64 rows, -inf for keys past the end and, causal, past the row's own.
 
-    row: the first, counted from `where`'s: the first key, less that of the head's first row, and N_q and N_k.
+    where: the first key, the last key that the tile's first row sees, and N_k. row: the first, within the tile.
     """
-    key, past, N_k = where
+    key, own, N_k = where
     S_LAYOUT: gl.constexpr = S.type.layout
     keys = key + gl.arange(0, 64, layout=gl.SliceLayout(1, S_LAYOUT))
     if CAUSAL:
-        rows = row + past + gl.arange(0, 64, layout=gl.SliceLayout(0, S_LAYOUT))
+        rows = own + row + gl.arange(0, 64, layout=gl.SliceLayout(0, S_LAYOUT))
         return gl.where(keys[:, None] <= gl.minimum(rows, N_k - 1)[None, :], S, -float("inf"))
     else:
         return gl.where((keys < N_k)[:, None], S, -float("inf"))
@@ -234,7 +238,7 @@ def step(
     lse = vector(rows.index(s)).load(BY_ROW)
     S = warpgroup_mma_wait(1, deps=(S_begun,))
     if MASKED:
-        S = masked(S, g * 64, where, CAUSAL)
+        S = masked(S, 0, where, CAUSAL)
     P = gl.exp2(S * scale_log2e - lse[None, :])
     dV_begun = warpgroup_mma(operand(P.to(qo.dtype), SUM), do, dV, is_async=True)
     delta = vector(rows.index(2 + s)).load(BY_ROW)
@@ -274,7 +278,7 @@ def step_of_halves(
     lse = lse_slot.slice(0, 64).load(BY_ROW)
     S = warpgroup_mma_wait(2, deps=(S0_begun,))
     if MASKED:
-        S = masked(S, g * 128, where, CAUSAL)
+        S = masked(S, 0, where, CAUSAL)
     P = gl.exp2(S * scale_log2e - lse[None, :])
     dV_begun = warpgroup_mma(operand(P.to(qo.dtype), SUM), do0, dV, is_async=True)
     delta = delta_slot.slice(0, 64).load(BY_ROW)
@@ -287,7 +291,7 @@ def step_of_halves(
     lse = lse_slot.slice(64, 64).load(BY_ROW)
     S = warpgroup_mma_wait(3, deps=(S1_begun,))
     if MASKED:
-        S = masked(S, g * 128 + 64, where, CAUSAL)
+        S = masked(S, 64, where, CAUSAL)
     P = gl.exp2(S * scale_log2e - lse[None, :])
     dV_begun = warpgroup_mma(operand(P.to(qo.dtype), SUM), do1, dV_begun, is_async=True)
     delta = delta_slot.slice(64, 64).load(BY_ROW)
@@ -328,14 +332,12 @@ def consumer(
         take: gl.constexpr = step_of_halves
     else:
         take: gl.constexpr = step
-    begin = 0
-    for _ in range(group):
-        where = start, (first - begin) * B_R + N_k - N_q, N_k
-        for g in range(begin, begin + whole - first):  # the causal mask or the end of K cuts these tiles
-            dK, dV = take(dK, dV, g, k, v, memory, where, scale_log2e, ME, CAUSAL, True)
-        for g in range(begin + whole - first, begin + T_r - first):
-            dK, dV = take(dK, dV, g, k, v, memory, where, scale_log2e, ME, CAUSAL, False)
-        begin += T_r - first
+    n_whole = group * (T_r - whole)
+    for g in range(n_whole):
+        dK, dV = take(dK, dV, g, k, v, memory, (start, 0, N_k), scale_log2e, ME, CAUSAL, False)
+    for g in range(n_whole, group * (T_r - first)):  # the causal mask or the end of K cuts these tiles
+        own = (first + (g - n_whole) // group) * B_R + N_k - N_q
+        dK, dV = take(dK, dV, g, k, v, memory, (start, own, N_k), scale_log2e, ME, CAUSAL, True)
 
     b, h_k = head // H_k, head % H_k
     mbarrier.arrive(barriers.index(K_DONE))
