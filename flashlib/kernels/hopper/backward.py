@@ -204,17 +204,22 @@ def hand_over(dQ, dq, barriers, g, ME: gl.constexpr):
 
 @gluon.jit
 def masked(S, row, where, CAUSAL: gl.constexpr):
-    """Return S^T of 64 rows, -inf for keys past the end and, causal, past the row's own.
+    """Return S^T of 64 rows, -inf for keys past the end or, causal, past the row's own.
 
     where: the first key, the last key that the tile's first row sees, and N_k. row: the first, within the tile.
     """
     key, own, N_k = where
-    S_LAYOUT: gl.constexpr = S.type.layout
-    keys = key + gl.arange(0, 64, layout=gl.SliceLayout(1, S_LAYOUT))
-    if CAUSAL:
-        rows = own + row + gl.arange(0, 64, layout=gl.SliceLayout(0, S_LAYOUT))
-        return gl.where(keys[:, None] <= gl.minimum(rows, N_k - 1)[None, :], S, -float("inf"))
+    if CAUSAL:  # by eights of rows, whose numbers are constants, as every thread has rows of each
+        eights = S.reshape([64, 8, 8])
+        LAYOUT: gl.constexpr = eights.type.layout
+        keys = key - own - row + gl.arange(0, 64, layout=gl.SliceLayout(1, gl.SliceLayout(2, LAYOUT)))
+        eight = 8 * gl.arange(0, 8, layout=gl.SliceLayout(0, gl.SliceLayout(2, LAYOUT)))
+        rest = gl.arange(0, 8, layout=gl.SliceLayout(0, gl.SliceLayout(1, LAYOUT)))
+        seen = pin(keys[:, None, None] - rest[None, None, :], 1) <= eight[None, :, None]
+        eights = gl.where(seen, eights, -float("inf"))
+        return gl.convert_layout(eights.reshape([64, 64]), S.type.layout, assert_trivial=True)
     else:
+        keys = key + gl.arange(0, 64, layout=gl.SliceLayout(1, S.type.layout))
         return gl.where((keys < N_k)[:, None], S, -float("inf"))
 
 
