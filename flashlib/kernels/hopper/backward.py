@@ -203,29 +203,31 @@ def hand_over(dQ, dq, barriers, g, ME: gl.constexpr):
 
 
 @gluon.jit
-def masked(S, row, where, CAUSAL: gl.constexpr):
-    """Return S^T of 64 rows, -inf for keys past the end or, causal, past the row's own.
+def masked(S, g, row, cut, B_R: gl.constexpr, CAUSAL: gl.constexpr):
+    """Return S^T of 64 rows of tile g, -inf for keys past the end or, causal, past the row's own.
 
-    where: the first key, the last key that the tile's first row sees, and N_k. row: the first, within the tile.
+    row: the first, within the tile. cut: how many tiles are whole, heads that read these keys, and how far the
+    first key lies past the first cut row's own, or past the end.
     """
-    key, own, N_k = where
-    if CAUSAL:  # by eights of rows, whose numbers are constants, as every thread has rows of each
+    n_whole, group, past = cut
+    if CAUSAL:  # by eights of rows: every thread has some of each, so that their numbers are constants
         eights = S.reshape([64, 8, 8])
         LAYOUT: gl.constexpr = eights.type.layout
-        keys = key - own - row + gl.arange(0, 64, layout=gl.SliceLayout(1, gl.SliceLayout(2, LAYOUT)))
+        past = past - (g - n_whole) // group * B_R - row
+        keys = past + gl.arange(0, 64, layout=gl.SliceLayout(1, gl.SliceLayout(2, LAYOUT)))
         eight = 8 * gl.arange(0, 8, layout=gl.SliceLayout(0, gl.SliceLayout(2, LAYOUT)))
         rest = gl.arange(0, 8, layout=gl.SliceLayout(0, gl.SliceLayout(1, LAYOUT)))
         seen = pin(keys[:, None, None] - rest[None, None, :], 1) <= eight[None, :, None]
         eights = gl.where(seen, eights, -float("inf"))
         return gl.convert_layout(eights.reshape([64, 64]), S.type.layout, assert_trivial=True)
     else:
-        keys = key + gl.arange(0, 64, layout=gl.SliceLayout(1, S.type.layout))
-        return gl.where((keys < N_k)[:, None], S, -float("inf"))
+        keys = past + gl.arange(0, 64, layout=gl.SliceLayout(1, S.type.layout))
+        return gl.where((keys < 0)[:, None], S, -float("inf"))
 
 
 @gluon.jit
 def step(
-    dK, dV, g, k, v, memory, where, scale_log2e,
+    dK, dV, g, k, v, memory, cut, scale_log2e,
     ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Add what 64 rows contribute to dK and dV, d = 128, and compute half of dQ's columns."""
@@ -243,7 +245,10 @@ def step(
     lse = vector(rows.index(s)).load(BY_ROW)
     S = warpgroup_mma_wait(1, deps=(S_begun,))
     if MASKED:
-        S = masked(S, 0, where, CAUSAL)
+        if not CAUSAL:
+            S = masked(S, g, 0, cut, 64, CAUSAL)
+        elif g >= cut[0]:
+            S = masked(S, g, 0, cut, 64, CAUSAL)
     P = gl.exp2(S * scale_log2e - lse[None, :])
     dV_begun = warpgroup_mma(operand(P.to(qo.dtype), SUM), do, dV, is_async=True)
     delta = vector(rows.index(2 + s)).load(BY_ROW)
@@ -263,7 +268,7 @@ def step(
 
 @gluon.jit
 def step_of_halves(
-    dK, dV, g, k, v, memory, where, scale_log2e,
+    dK, dV, g, k, v, memory, cut, scale_log2e,
     ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Add what 128 rows contribute to dK and dV, d = 64: products of one half run under the softmax of the other."""
@@ -283,7 +288,7 @@ def step_of_halves(
     lse = lse_slot.slice(0, 64).load(BY_ROW)
     S = warpgroup_mma_wait(2, deps=(S0_begun,))
     if MASKED:
-        S = masked(S, 0, where, CAUSAL)
+        S = masked(S, g, 0, cut, 128, CAUSAL)
     P = gl.exp2(S * scale_log2e - lse[None, :])
     dV_begun = warpgroup_mma(operand(P.to(qo.dtype), SUM), do0, dV, is_async=True)
     delta = delta_slot.slice(0, 64).load(BY_ROW)
@@ -296,7 +301,7 @@ def step_of_halves(
     lse = lse_slot.slice(64, 64).load(BY_ROW)
     S = warpgroup_mma_wait(3, deps=(S1_begun,))
     if MASKED:
-        S = masked(S, 64, where, CAUSAL)
+        S = masked(S, g, 64, cut, 128, CAUSAL)
     P = gl.exp2(S * scale_log2e - lse[None, :])
     dV_begun = warpgroup_mma(operand(P.to(qo.dtype), SUM), do1, dV_begun, is_async=True)
     delta = delta_slot.slice(64, 64).load(BY_ROW)
@@ -337,12 +342,14 @@ def consumer(
         take: gl.constexpr = step_of_halves
     else:
         take: gl.constexpr = step
-    n_whole = group * (T_r - whole)
-    for g in range(n_whole):
-        dK, dV = take(dK, dV, g, k, v, memory, (start, 0, N_k), scale_log2e, ME, CAUSAL, False)
-    for g in range(n_whole, group * (T_r - first)):  # the causal mask or the end of K cuts these tiles
-        own = (first + (g - n_whole) // group) * B_R + N_k - N_q
-        dK, dV = take(dK, dV, g, k, v, memory, (start, own, N_k), scale_log2e, ME, CAUSAL, True)
+    n_whole, n = group * (T_r - whole), group * (T_r - first)
+    cut = n_whole, group, start - first * B_R - (N_k - N_q) if CAUSAL else start - N_k
+    ONE_LOOP: gl.constexpr = CAUSAL and D == 128
+    if not ONE_LOOP:
+        for g in range(n_whole):
+            dK, dV = take(dK, dV, g, k, v, memory, cut, scale_log2e, ME, CAUSAL, False)
+    for g in range(0 if ONE_LOOP else n_whole, n):
+        dK, dV = take(dK, dV, g, k, v, memory, cut, scale_log2e, ME, CAUSAL, True)
 
     b, h_k = head // H_k, head % H_k
     mbarrier.arrive(barriers.index(K_DONE))
