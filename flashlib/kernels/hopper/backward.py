@@ -153,7 +153,7 @@ def reducer(memory, dq_ptr, sizes, B_R: gl.constexpr, D: gl.constexpr, CAUSAL: g
     lane = gl.arange(0, CHUNK, layout=LAYOUT)
     for g in range(group * (T_r - first)):
         i, member = rows_of(g, first, whole, T_r, group)
-        sums = dq_ptr + ((head * group + member).to(gl.int64) * T_r + i) * (B_R * D) + lane
+        sums = dq_ptr + (gl.cast(head * group + member, gl.int64) * T_r + i) * (B_R * D) + lane
         for c in gl.static_range(2):
             mbarrier.wait(barriers.index(DQ_FULL + c), g & 1)
             for at in gl.static_range(0, HALF, CHUNK):
