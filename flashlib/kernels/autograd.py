@@ -13,7 +13,7 @@ import torch
 
 from flashlib import masks
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import backward, forward
+from flashlib.kernels import INTERPRETED, backward, forward
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -43,7 +43,8 @@ def attention(
     and V are cast to its dtype. Q, K, V, O, lse and the mask are kept for the backward pass, and nothing else. It
     computes all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
-    deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
+    deterministic: as in `backward.backward`; False: on a Hopper GPU `kernels.hopper.backward`, where it takes the
+    problem and is faster. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. Raises RuntimeError for derivatives in
     forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of
@@ -135,6 +136,12 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None):
     check_deterministic(deterministic)
+    if not deterministic and mask is None and not INTERPRETED:
+        from flashlib.kernels.hopper import backward as hopper  # only here: with it comes all of Gluon
+        from flashlib.kernels.hopper import launch_backward
+
+        if launch_backward.suits(Q, K, V, causal):
+            return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
     plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic)
     return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan)
 

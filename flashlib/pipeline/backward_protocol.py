@@ -44,10 +44,14 @@ class Sizes(NamedTuple):
         return 2 * KEYS * self.half * self.d
 
 
-class Shared(NamedTuple):
-    """Slots and barriers of a program. kv: K of both consumers, then V; qo: two of Q, then of dO; rows: of lse, delta.
+SIZES = Sizes()
 
-    ds: two of each consumer's dS, by halves; dq: each consumer's half.
+
+class Shared(NamedTuple):
+    """Slots and barriers of a program.
+
+    kv: K of both consumers, then V; qo: two of Q, then two of dO; rows: of lse, then of delta; ds: two of each
+    consumer's dS, by halves; dq: each consumer's half of dQ.
     """
 
     kv: list
@@ -206,7 +210,7 @@ def _store(tile, slot, needs):
     yield c.Store(tile, slot)
 
 
-def program(n: int, sizes: Sizes = Sizes()) -> c.Program:
+def program(n: int, sizes: Sizes = SIZES) -> c.Program:
     """Return a producer, two consumers and a reducer. n: how many tiles of rows see the program's keys."""
     check_counts(at_least=1, n=n)
     memory = shared(sizes)

@@ -12,15 +12,15 @@ issue these additions takes longer than a consumer has. `_finish` puts the sums 
 
 Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Phases as in `forward`.
 
-    barrier       count   who arrives, and when               who waits, for which parity    until then
-    kv_full       1       producer + bytes of K, V            consumers       0              nothing to multiply
-    rows_full[s]  1       producer + bytes of Q(g), lse       consumers       round & 1      no Q to multiply
-    do_full[s]    1       producer + bytes of dO(g), delta    consumers       round & 1      no dO to multiply
-    empty[s]      2       each consumer, its dK, dV(g) done   producer        (round & 1)^1  Q, dO(g - 2) are read
-    ds_full[s]    2       each consumer, its dS(g) stored     both consumers  round & 1      the other half is missing
-    dq_full[c]    1       consumer c, its half of dQ stored   reducer         g & 1          nothing to add
-    dq_empty[c]   1       reducer, it has read the half       consumer c      (g & 1) ^ 1    dQ(g - 1) is read
-    k_done        2       each consumer, its last dQ done     both consumers  0              K is read, where dK goes
+    barrier       count   who arrives, and when               who waits, for which parity   until then
+    kv_full       1       producer + bytes of K, V            consumers       0             nothing to multiply
+    rows_full[s]  1       producer + bytes of Q(g), lse       consumers       round & 1     no Q to multiply
+    do_full[s]    1       producer + bytes of dO(g), delta    consumers       round & 1     no dO to multiply
+    empty[s]      2       each consumer, its dK, dV(g) done   producer        round & 1 ^1  Q, dO(g - 2) are read
+    ds_full[s]    2       each consumer, its dS(g) stored     both consumers  round & 1     half of dS is missing
+    dq_full[c]    1       consumer c, its half of dQ stored   reducer         g & 1         nothing to add
+    dq_empty[c]   1       reducer, it has read the half       consumer c      (g & 1) ^ 1   dQ(g - 1) is read
+    k_done        2       each consumer, its last dQ done     both consumers  0             K is read: room for dK
 
 No barrier says that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both stored
 dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
@@ -85,8 +85,11 @@ def vector(slot):
 
 @gluon.jit
 def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return head of K and V over the batch, block of keys, the first row block that sees a key of it, and the first
-    of those whose rows see all of them: causal blocks with the most rows come first."""
+    """Return what a program computes: causal blocks with the most rows come first.
+
+    That is: the head of K and V, over the batch; the block of keys; the first row block that sees a key of it; the
+    first whose rows see all of them.
+    """
     H_k, group, N_q, N_k, T_r, T_c = sizes
     head, j = gl.program_id(0) // T_c, gl.program_id(0) % T_c
     first = 0
@@ -271,7 +274,7 @@ def step_of_halves(
     dK, dV, g, k, v, memory, cut, scale_log2e,
     ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """Add what 128 rows contribute to dK and dV, d = 64: products of one half run under the softmax of the other."""
+    """Do what `step` does with 128 rows, at d = 64: products of one half run under the softmax of the other."""
     kv, qo, rows, ds, dq, barriers = memory
     SUM: gl.constexpr = dK.type.layout
     BY_ROW: gl.constexpr = gl.SliceLayout(0, SUM)  # S's layout too: 64 rows, and d = 64
@@ -339,9 +342,7 @@ def consumer(
     if D == 64:  # registers are free, and so the products read half as much of shared memory
         OPERAND: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=S_LAYOUT, k_width=2)
         k, v = k.load(OPERAND), v.load(OPERAND)
-        take: gl.constexpr = step_of_halves
-    else:
-        take: gl.constexpr = step
+    take: gl.constexpr = step_of_halves if D == 64 else step
     n_whole, n = group * (T_r - whole), group * (T_r - first)
     cut = n_whole, group, start - first * B_R - (N_k - N_q) if CAUSAL else start - N_k
     ONE_LOOP: gl.constexpr = CAUSAL and D == 128

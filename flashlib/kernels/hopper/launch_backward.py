@@ -13,12 +13,13 @@ from flashlib.kernels import backward as portable
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch
 from flashlib.kernels.launch import planning
-from flashlib.kernels.launch.inputs import check_readable, on_device_of
+from flashlib.kernels.launch.inputs import check_readable, kernel_input, on_device_of
 from flashlib.types import Grads
 
 PORTABLE = "flashlib.kernels.backward.backward"
 KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
+SHORT = 1024  # keys; up to it the portable passes are faster under a causal mask at d = 128, tried on an H100
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 _Descriptor = private_apis.unchecked(TensorDescriptor)
 
@@ -48,8 +49,7 @@ def backward(
     contiguous: dict = {"memory_format": torch.contiguous_format}
     if plan is None:  # no rows, or no keys that they could see
         return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
-    if not launch.describable(dO):
-        dO = dO.contiguous()  # such as that of a sum, whose strides are 0
+    O, dO = kernel_input(O), _describable(dO)
     dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
     with on_device_of(Q):
         lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows)
@@ -61,6 +61,10 @@ def backward(
         plan.main(*descs, sums, scale * math.log2(math.e), scale)
         plan.finish(sums, dQ, scale)
     return Grads(dQ, dK, dV)
+
+
+def _describable(dO):
+    return dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
 
 
 def _numbers(X, B_R):
@@ -91,6 +95,20 @@ def check(
     check_readable(O=O, lse=lse, dO=dO, dlse=dlse)
 
 
+def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bool:
+    """Return whether the kernel takes these and is faster than the portable passes."""
+    d = Q.shape[-1]
+    if Q.dtype not in launch.DTYPES or d not in ROWS or V.shape[-1] != d:
+        return False
+    if causal and d == 128 and K.shape[2] <= SHORT:
+        return False
+    return is_hopper(Q.device) and all(not X.numel() or launch.describable(X) for X in (Q, K, V))
+
+
+def is_hopper(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
+
+
 def _plan(main, finish, Q, K, O, dO, causal):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
@@ -98,12 +116,10 @@ def _plan(main, finish, Q, K, O, dO, causal):
     B_R = ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * KEYS))
     problem = portable.Problem.of(Q, K, causal, False)
-    constants = {"B_R": B_R, "D": d}
+    constants, sizes = {"B_R": B_R, "D": d}, (H_k, H // H_k, N_q, N_k, T_r, T_c)
     return Plan(
-        portable.prepare_launch(O, dO if launch.describable(dO) else dO.contiguous(), problem),
-        planning.Launch(
-            main, T_c * B * H_k, (H_k, H // H_k, N_q, N_k, T_r, T_c), constants | {"CAUSAL": causal}, {"num_warps": 4}
-        ),
+        portable.prepare_launch(kernel_input(O), _describable(dO), problem),
+        planning.Launch(main, T_c * B * H_k, sizes, constants | {"CAUSAL": causal}, {"num_warps": 4}),
         planning.Launch(finish, 2 * B * H * T_r, (N_q, T_r), constants, {}),
         (B, H, problem.N_padded),
         B * H * T_r * B_R * d,

@@ -16,7 +16,6 @@ from flashlib.kernels.hopper.interpreter.threads import Role, current, say
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Kind
 
-
 WRITTEN = "what threads wrote"
 
 

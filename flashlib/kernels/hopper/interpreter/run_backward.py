@@ -35,8 +35,8 @@ def backward(
     check_causal(causal)
     if Q.shape[-1] not in launch_backward.ROWS or not Q.numel() or not K.numel():
         raise ValueError(
-            f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {tuple(launch_backward.ROWS)}, and no size "
-            "is 0"
+            f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {tuple(launch_backward.ROWS)}, "
+            "and no size is 0"
         )
     return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed)[0]
 
