@@ -42,7 +42,7 @@ def parts(d):
 
 
 def goes_wrong(program, schedules=100):
-    """Return whether one of many schedules ends in a fault; `check` would look for the shortest, which takes long."""
+    """Return whether one of many schedules ends in a fault. `check` would take long to find the shortest."""
     lists, numbers = commands.expanded(program), random.Random(0)
     for _ in range(schedules):
         chance = Chance(numbers)

@@ -19,7 +19,7 @@ from flashlib.types import Grads
 PORTABLE = "flashlib.kernels.backward.backward"
 KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
-SHORT = 1024  # keys; up to it the portable passes are faster under a causal mask at d = 128, tried on an H100
+SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 _Descriptor = private_apis.unchecked(TensorDescriptor)
 
@@ -100,7 +100,8 @@ def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bo
     d = Q.shape[-1]
     if Q.dtype not in launch.DTYPES or d not in ROWS or V.shape[-1] != d:
         return False
-    if causal and d == 128 and K.shape[2] <= SHORT:
+    N_q, N_k = Q.shape[2], K.shape[2]
+    if (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
         return False
     return is_hopper(Q.device) and all(not X.numel() or launch.describable(X) for X in (Q, K, V))
 

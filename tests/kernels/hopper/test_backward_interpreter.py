@@ -118,17 +118,18 @@ def on_hopper(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "deterministic, d, N_k, causal, mine",
+    "deterministic, d, N_q, N_k, causal, mine",
     [
-        (False, 64, 70, True, True),
-        (False, 128, 70, False, True),
-        (False, 128, 70, True, False),
-        (False, 32, 70, False, False),
-        (True, 64, 70, True, False),
+        (False, 64, 10, 1030, True, True),
+        (False, 128, 10, 1024, False, True),
+        (False, 128, 10, 1023, False, False),
+        (False, 64, 10, 1028, True, False),
+        (False, 32, 10, 1030, False, False),
+        (True, 64, 10, 1030, True, False),
     ],
 )
-def test_autograd_picks_it_where_it_is_faster(deterministic, d, N_k, causal, mine, on_hopper):
-    Q, K, V, _, _, dO, _ = inputs(1, 2, 1, 90, N_k, d, causal)
+def test_autograd_picks_it_where_it_is_faster(deterministic, d, N_q, N_k, causal, mine, on_hopper):
+    Q, K, V, _, _, dO, _ = inputs(1, 2, 1, N_q, N_k, d, causal)
     leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
     O = autograd.attention(*leaves, causal=causal, deterministic=deterministic).O
     found = backward.Grads(*torch.autograd.grad(O, leaves, dO))
