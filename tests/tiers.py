@@ -65,6 +65,11 @@ def covering(cases, having) -> list:
 
     Greedy: the next case has the most new entries; of equal ones, that whose entries occurred least so far.
     """
+    if all(len(entries) == 1 for entries in having):  # of one list: the same, in no time
+        first = {}
+        for case, entries in zip(cases, having, strict=True):
+            first.setdefault(*entries, case)
+        return list(first.values())
     left, used, chosen = dict(enumerate(having)), Counter(), []
     while left:
         new, _, n = max((len(h - used.keys()), -sum(used[e] for e in h), -n) for n, h in left.items())
