@@ -64,6 +64,20 @@ def attention(
     return _by_ours(Q, K, V, *options) if forward is None else _by_another(forward, Q, K, V, *options)
 
 
+def hopper_attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: None = None,
+    scale: float | None = None, deterministic: bool = False,
+) -> Attention:  # fmt: skip
+    """Return what `attention` returns, by kernels for Hopper: `kernels.hopper.attention` is this function.
+
+    Q, K, V, causal, mask, scale, O, lse, errors: as in `hopper.forward.attention`. deterministic: as in `attention`,
+    but False by default. At d = 256, and wherever they are faster, the portable kernels compute the gradients.
+    """
+    from flashlib.kernels.hopper import forward  # only here: with it comes all of Gluon
+
+    return attention(Q, K, V, causal=causal, mask=mask, scale=scale, deterministic=deterministic, forward=forward)
+
+
 def _by_ours(Q, K, V, causal, mask, scale, deterministic):
     if in_forward_mode() or not _unwatched(Q, K, V):
         mask, causal = _checked(Q, K, V, causal, mask)
@@ -137,7 +151,7 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None):
     check_deterministic(deterministic)
     if not deterministic and mask is None and not INTERPRETED:
-        from flashlib.kernels.hopper import backward as hopper  # only here: with it comes all of Gluon
+        from flashlib.kernels.hopper import backward as hopper  # only here, too
         from flashlib.kernels.hopper import launch_backward
 
         if launch_backward.suits(Q, K, V, causal):

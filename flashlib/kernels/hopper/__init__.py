@@ -9,24 +9,16 @@ instrumented  the same kernels with marks, which write when what happened
 interpreter   a kernel's own code on a CPU: run, under random schedules; gluon, a stub of Gluon; threads, its roles
 """
 
-import torch
+import importlib
+from typing import TYPE_CHECKING
 
-from flashlib.types import Attention
+if TYPE_CHECKING:  # for editors and type checkers, which do not see what __getattr__ imports
+    from flashlib.kernels.autograd import hopper_attention as attention
+
+__all__ = ["attention"]
 
 
-def attention(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: None = None,
-    scale: float | None = None, deterministic: bool = False,
-) -> Attention:  # fmt: skip
-    """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, with gradients, by kernels for Hopper.
-
-    Q, K, V, causal, mask, scale, O, lse, errors: as in `forward.attention`. deterministic: as in
-    `kernels.autograd.attention`, but False by default. At d = 256, and wherever they are faster, the portable
-    kernels compute the gradients.
-    """
-    from flashlib.kernels import autograd  # only when called: a module here may be imported without a GPU
-    from flashlib.kernels.hopper import forward
-
-    return autograd.attention(
-        Q, K, V, causal=causal, mask=mask, scale=scale, deterministic=deterministic, forward=forward
-    )
+def __getattr__(name):
+    if name == "attention":
+        return importlib.import_module("flashlib.kernels.autograd").hopper_attention
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
