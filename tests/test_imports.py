@@ -38,7 +38,7 @@ ROOMS = {
     "kernels base": "",  # which Triton, and what is private in it
     "kernels.launch": "inputs masks / kernels base",
     "kernels.masking": "masks / kernels.launch",
-    "kernels": "types inputs masks sink cache / kernels base, kernels.launch, kernels.masking",
+    "kernels": "types inputs masks cache / kernels base, kernels.launch, kernels.masking",
     "kernels.ladder": "types inputs / kernels.launch",
     "kernels.ablations": "types inputs / kernels.launch, kernels, kernels.ladder",
     "kernels.hopper": "types inputs / kernels base, kernels.launch, kernels",

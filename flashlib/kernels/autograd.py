@@ -70,8 +70,9 @@ def hopper_attention(
 ) -> Attention:  # fmt: skip
     """Return what `attention` returns, by kernels for Hopper: `kernels.hopper.attention` is this function.
 
-    Q, K, V, causal, mask, scale, O, lse, errors: as in `hopper.forward.attention`. deterministic: as in `attention`,
-    but False by default. At d = 256, and wherever they are faster, the portable kernels compute the gradients.
+    Q, K, V, causal, mask, scale, O, lse, errors: as in `hopper.forward.attention`. deterministic: as in
+    `attention`, but False by default. At d = 256, and wherever they are faster, the portable kernels compute the
+    gradients.
     """
     from flashlib.kernels.hopper import forward  # only here: with it comes all of Gluon
 
