@@ -13,6 +13,20 @@ from tests.browser.lab import SIZE, THEMES, resized, settled, window
 from tests.browser.labs import reopened
 from tests.browser.playing import active_cell
 from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, MOVING, STOPS, VIOLATIONS
+from tests.browser.shown import (
+    backward_player,
+    compare_players,
+    flash_player,
+    mask_lab,
+    merge_tree,
+    online_softmax_lab,
+    overflow_lab,
+    pages_lab,
+    pipeline_player,
+    serve_lab,
+    split_lab,
+    tiling_lab,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -31,6 +45,21 @@ WRONG = {  # for each class, one argument that is wrong for it
     "ServeLab": {"batch": 0},
     "SplitLab": {"N_k": 0},
     "TilingLab": {"N": 0},
+}
+
+SHOWN = {  # for each class, what compares it with Python
+    "BackwardPlayer": backward_player.check,
+    "ComparePlayers": compare_players.check,
+    "FlashPlayer": flash_player.check,
+    "MaskLab": mask_lab.check,
+    "MergeTree": merge_tree.check,
+    "OnlineSoftmaxLab": online_softmax_lab.check,
+    "OverflowLab": overflow_lab.check,
+    "PagesLab": pages_lab.check,
+    "PipelinePlayer": pipeline_player.check,
+    "ServeLab": serve_lab.check,
+    "SplitLab": split_lab.check,
+    "TilingLab": tiling_lab.check,
 }
 
 # Play a widget step by step; what moved.
@@ -159,6 +188,11 @@ def theme(lab, request):
 def test_every_widget_is_on_the_page(lab):
     assert lab.page.locator(".flash-widget").count() == len(NAMES) + len(WRONG)
     assert set(WRONG) == set(NAMES), "give each class of __all__ an argument that is wrong for it"
+
+
+def test_what_is_shown_is_what_python_computed(widget, name):
+    assert name in SHOWN, "say in tests/browser/shown what it shows"
+    SHOWN[name](widget)
 
 
 def test_axe_finds_no_violation(lab, theme):
