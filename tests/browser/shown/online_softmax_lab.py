@@ -70,6 +70,9 @@ EVERY = """widget => {
             terms: [...widget.querySelectorAll("[data-name=terms] .flash-online-column")].map((e) => e.title),
             heights: [...widget.querySelectorAll("[data-name=terms] .flash-online-area")].map(
                 (area) => parseFloat(area.children[0].style.height) / 92),
+            sum: [...widget.querySelectorAll(".flash-online-track > span")].map(
+                ({ style }) => parseFloat(style.width) || 0),
+            pieces: [...widget.querySelectorAll(".flash-online-bar > i")].map((e) => Number(e.style.flexGrow)),
         };
     });
 }"""
@@ -105,6 +108,7 @@ def check_scan(widget, row, known, rescale):
         if rescale:
             assert np.allclose(before["heights"][:j], terms[:j], atol=1e-3)
             assert np.allclose(after["heights"][: j + 1], terms[: j + 1], atol=1e-3)
+        check_sum(before, after, known, j, rescale)
     assert titles(every[2 * N]["terms"]) == list(known[weight])
     assert f"{known[weight].sum():.4g}"[:5] in sentence(widget)
     assert values(widget, "scores") == list(row)
@@ -116,6 +120,20 @@ def check_position(now, phase, rescale, expected, terms, N):
         text, full = (value(one) for one in now["numbers"][name])
         assert full == x and text in (full, float(f"{full:.3e}")), name
     assert titles(now["terms"]) == [*terms, *[None] * (N - len(terms))]
+
+
+def check_sum(before, after, known, j, rescale):
+    """l is a bar of all that was summed, as long as the largest l allows; its pieces are the terms."""
+    l, kept, p = known["l"], known["kept"], known["p"]
+    largest = max(l) if rescale else known["l_wrong"][-1]
+    wrong = [known["l_wrong"][j - 1] if j else 0, known["l_wrong"][j]]
+    for now, right, added, shown in ((before, kept[j], 0, wrong[0]), (after, l[j], p[j], wrong[1])):
+        added, shown = (added, right) if rescale else (0, shown)
+        parts = np.array(now["sum"][:3]) / 100 * largest
+        assert np.allclose(parts, [right - added, added, max(0, shown - right)], atol=1e-3 * largest)
+    last = j - 1 if rescale else j  # of the terms that are in the bar
+    if last >= 0:
+        assert np.allclose(after["pieces"], 100 * known["terms"][last] / l[last], atol=1e-3)
 
 
 def titles(columns):
