@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("anywidget")
 pytest.importorskip("axe_playwright_python")
+pytest.importorskip("cloudpickle")
 
 from flashlib import widgets
 from tests.browser.contrast import too_low
@@ -23,6 +24,7 @@ from tests.browser.shown import (
     overflow_lab,
     pages_lab,
     pipeline_player,
+    prediction_card,
     serve_lab,
     split_lab,
     tiling_lab,
@@ -47,6 +49,10 @@ WRONG = {  # for each class, one argument that is wrong for it
     "TilingLab": {"N": 0},
 }
 
+CARD = """import os
+os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
+from flashlib import checks
+checks.predict("first_overflow")"""
 SHOWN = {  # for each class, what compares it with Python
     "BackwardPlayer": backward_player.check,
     "ComparePlayers": compare_players.check,
@@ -140,8 +146,8 @@ def call(name, arguments=None):
 
 @pytest.fixture(scope="module")
 def page(open_lab):
-    """The page: each widget as it is made without arguments, then each with the wrong one."""
-    cells = [call(name) for name in NAMES] + [call(name, WRONG[name]) for name in NAMES if name in WRONG]
+    """The page: each widget as it is made without arguments, then each with the wrong one, and a prediction."""
+    cells = [call(name) for name in NAMES] + [call(name, WRONG[name]) for name in NAMES if name in WRONG] + [CARD]
     with open_lab(FILE, cells=cells) as lab:
         lab.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
         yield lab
@@ -186,13 +192,19 @@ def theme(lab, request):
 
 
 def test_every_widget_is_on_the_page(lab):
-    assert lab.page.locator(".flash-widget").count() == len(NAMES) + len(WRONG)
+    assert lab.page.locator(".flash-widget").count() == len(NAMES) + len(WRONG) + 1
     assert set(WRONG) == set(NAMES), "give each class of __all__ an argument that is wrong for it"
 
 
 def test_what_is_shown_is_what_python_computed(widget, name):
     assert name in SHOWN, "say in tests/browser/shown what it shows"
     SHOWN[name](widget)
+
+
+def test_a_prediction_is_graded_as_it_is_typed(lab):
+    card = shown(lab, len(NAMES) + len(WRONG))
+    prediction_card.check(card)
+    assert card.evaluate(VIOLATIONS) == [] and too_low(card) == []
 
 
 def test_axe_finds_no_violation(lab, theme):
@@ -327,6 +339,6 @@ def test_no_widget_changes_the_look_of_another(widget, name):
 def test_what_is_opened_again_is_drawn_again(lab):
     """Python is not asked again."""
     lab.save()
-    reopened(lab, FILE, len(NAMES) + len(WRONG))
+    reopened(lab, FILE, len(NAMES) + len(WRONG) + 1)
     for n, name in enumerate(NAMES):
         assert shown(lab, n).locator("svg, canvas, table").count(), name
