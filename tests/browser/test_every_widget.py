@@ -131,6 +131,21 @@ SPEED = """(root, index) => {
     return before;
 }"""
 
+# Unfold and fold again all that can be: what each button says of it, and how many elements are to be seen.
+UNFOLDED = """root => {
+    const seen = () => [...root.querySelectorAll("*")].filter((e) => e.checkVisibility()).length;
+    const folds = [...root.querySelectorAll("[aria-expanded]")].filter((e) => e.checkVisibility());
+    return folds.map((button) => {
+        const found = [0, 1, 2].map(() => {
+            const now = [button.getAttribute("aria-expanded"), seen()];
+            button.click();
+            return now;
+        });
+        button.click();
+        return found;
+    });
+}"""
+
 # Play from not far from the end.
 PLAYED = """root => {
     const { transport } = root.flashWidget;
@@ -245,6 +260,12 @@ def test_no_group_of_controls_is_empty(widget):
     groups = widget.locator("fieldset, [role=group]")
     empty = "all => all.filter((e) => !e.querySelector('button, input, select, textarea')).map((e) => e.outerHTML)"
     assert groups.evaluate_all(empty) == []
+
+
+def test_what_is_folded_says_so_and_unfolds(widget):
+    for before, between, after in widget.evaluate(UNFOLDED):
+        seen = dict([before, between])
+        assert before == after and seen["true"] > seen["false"]
 
 
 def test_arrow_keys_stay_in_the_widget(lab, widget):

@@ -5,7 +5,7 @@ import numpy as np
 from flashlib.pictures.numbers import number
 from flashlib.softmax import summarise
 from flashlib.widgets import MergeTree
-from flashlib.widgets.merge_tree.numbers import grow, output, roots_of
+from flashlib.widgets.merge_tree.numbers import differences, grow, output, roots_of, whole_row
 
 
 def card(tree, k):
@@ -65,6 +65,12 @@ def check_nodes(tree, x, V, nodes):
         assert shown == [number(ours) if alone else "", number(true)]
     shown = tree.locator('tr[data-compared="O"] td').all_text_contents()[1]
     assert shown == ", ".join(map(number, output(whole, V.shape[1])))
+    if alone:
+        found = differences(root, whole_row(x, V), V.shape[1])
+        for name, size in found.items():
+            how = f"✕ wrong by {number(size)}" if name == "plain" else f"{number(size)}, rounding"
+            said = tree.locator(f'tr[data-compared="{name}"] td').all_text_contents()[2]
+            assert said == (how if size else "equal to the last bit")
 
 
 def check_places(tree, places):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flashlib.pictures.numbers import number
 from flashlib.widgets.overflow_lab.numbers import COLUMNS
 from flashlib.widgets.overflow_lab.overflow_lab import OverflowLab
 
@@ -66,6 +67,10 @@ def check_bars(lab, setting):
         assert np.allclose([left, right], sorted([place(0), place(log)]), atol=2)
         assert abs(sum(diamond) / 2 - place(log_safe)) < 2
     shown = [lab.locator(f"i[data-zone={name}]").first.bounding_box() for name in ("subnormal", "normal", "high")]
+    for name, words in (("smallest", "smallest"), ("normal", "normal from"), ("largest", "largest")):
+        said, x = lab.locator(f"[data-limit={name}]").inner_text(), result["limits"][name][1]
+        assert said in (f"{words} {number(x)}", f"{words} {x:.0f}")
+    assert lab.locator("[data-limit=one]").inner_text().replace("\u00a0", " ") == "exp(0) = 1"
     for zone, name in zip(shown, ("smallest", "normal", "largest"), strict=True):
         assert abs(zone["x"] - place(result["limits"][name][0])) < 2
     right = shown[-1]["x"] + shown[-1]["width"]

@@ -45,6 +45,19 @@ def check(player):
     last = len(result["events"]) - 1
     for position in sorted({0, last // 5, last // 3, last // 2, last - 3, last}):
         check_moment(player.evaluate(NOW, position), result, program, position, x)
+    check_zoom(player, result["end"])
+
+
+def check_zoom(player, end):
+    """In shows half as much, out twice as much, all everything; the part that is shown is said."""
+    view = "player => player.flashWidget.zoom.view"
+    wide = [end]
+    for name in ("zoom in (+)", "zoom in (+)", "zoom out (−)", "the whole axis (0)"):
+        player.get_by_role("button", name=name, exact=True).click()
+        start, stop = player.evaluate(view)
+        assert f"{start:.0f} to {stop:.0f}" in player.locator(".flash-pipelining-zoom").inner_text()
+        wide.append(stop - start)
+    assert wide == pytest.approx([end, end / 2, end / 4, end / 2, end])
 
 
 def check_picture(picture, result, program):
