@@ -19,15 +19,18 @@ SHAPES = {  # for each way to draw, the corners of what is drawn
 
 
 class Places:
-    """What was drawn in Pictures: words, (left, top, right, bottom, text), and corners, (x, y, of what)."""
+    """What was drawn in a Picture.
+
+    words: (left, top, right, bottom, text). corners: (x, y, of what). boxes: (x, y, width, height, fill or edge).
+    """
 
     def __init__(self, monkeypatch):
-        self.size, self.words, self.corners = (0, 0), [], []
+        self.size, self.words, self.corners, self.boxes = (0, 0), [], [], []
         begin, write = Picture.__init__, Picture.text
 
         def started(picture, width, height, *words, **more):
             begin(picture, width, height, *words, **more)
-            self.size, self.words, self.corners = picture._image.size, [], []
+            self.size, self.words, self.corners, self.boxes = picture._image.size, [], [], []
 
         def written(picture, x, y, text, size=12, ink="", align="l", face="", **more):
             wide = length(text, size, face)
@@ -43,6 +46,8 @@ class Places:
     def _followed(self, name, draw, corners):
         def drawn(picture, *given, **more):
             self.corners += [(x, y, name) for x, y in corners(*given, **more)]
+            if name == "box":
+                self.boxes.append((*given, more.get("fill") or more.get("edge")))
             return draw(picture, *given, **more)
 
         return drawn
