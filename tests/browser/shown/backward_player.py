@@ -1,6 +1,7 @@
 """What BackwardPlayer shows: at every frame the numbers of its part, the errors, and what memory holds."""
 
 import math
+import re
 
 import numpy as np
 
@@ -50,6 +51,7 @@ def check(player, recording=None):
     seen = list(zip(ends, shown, strict=True))
     check_numbers(recording, seen)
     check_errors(recording, seen)
+    check_curve(player, recording._errors)
     check_memory(recording, seen)
     check_words(recording, seen)
     check_meters(player, recording, shown)
@@ -84,6 +86,16 @@ def check_errors(recording, seen):
         assert error_value(now["block"]) == block
         assert error_value(now["whole"]) == four_digits(errors.whole[k + added])
         assert abs(now["middle"] - (k + added) / T) < 0.01
+
+
+def check_curve(player, errors):
+    """The error of all rows over the steps: from 0 at the foot to the largest error that is drawn at the top."""
+    path = player.locator(".flash-chart .flash-whole").get_attribute("d")
+    x, y = np.array([list(map(float, point)) for point in re.findall(r"[ML]([-\d.e]+) ([-\d.e]+)", path)]).T
+    known = np.array(errors.whole)
+    assert np.allclose(x, 1000 * np.flatnonzero(np.isfinite(known)) / (len(known) - 1))
+    peak = max(known.max(), np.max(errors.after))
+    assert np.allclose(y, 100 * (1 - known[np.isfinite(known)] / peak), atol=1e-6)
 
 
 def check_memory(recording, seen):

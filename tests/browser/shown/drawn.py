@@ -1,4 +1,4 @@
-"""Paths of SVG as boxes."""
+"""Paths of SVG as numbers."""
 
 import re
 
@@ -22,3 +22,9 @@ def boxes(path):
         box = found[-1]
         found[-1] = [min(box[0], x), min(box[1], y), max(box[2], x), max(box[3], y)]
     return found
+
+
+def marked(widget):
+    """Return the positions that are marked below the scrub bar of a widget."""
+    path = widget.locator(".flash-marks path")
+    return [int(x) for x in re.findall(r"M(\d+) 0V1", path.get_attribute("d") or "")] if path.count() else []

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from flashlib.pictures.steps import grown
 from flashlib.widgets.flash_player.frames import record
 from tests.browser.playing import (
     AT_WORK,
@@ -18,6 +19,7 @@ from tests.browser.playing import (
     timeline,
     two_decimals,
 )
+from tests.browser.shown.drawn import marked
 
 COLUMN = '.flash-rows tbody tr:not(.flash-unused) [data-name="{}"] > span:first-child'
 PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"]
@@ -50,6 +52,7 @@ def check(player):
     check_memory(frames, sent, steps, seen)
     check_words(steps, seen)
     check_tiles(player, frames)
+    check_marks(player, steps, ends)
     assert_line_at_work_is_lit(player, shown)
     assert_meters_count(player, frames, shown)
 
@@ -173,6 +176,12 @@ def check_tiles(player, frames):
         )
         assert {(i, j) for i, j, done, _ in covers if done} == set(computed[:k])
         assert {(i, j) for i, j, _, skipped in covers if skipped} == everything - set(computed)
+
+
+def check_marks(player, steps, ends):
+    """Below the scrub bar a mark stands at each frame that rescales a row whose maximum grew."""
+    grew = [frame for frame, (k, part) in enumerate(ends) if part == "rescale" and grown(steps[k]).any()]
+    assert marked(player) == grew
 
 
 def check_words(steps, seen):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flashlib.widgets.online_softmax_lab.numbers import read, scan
+from tests.browser.shown.drawn import marked
 
 
 def seek(widget, position):
@@ -87,6 +88,8 @@ def check(widget):
         check_scan(widget, row, known, rescale)
     without(widget).set_checked(was)
     check_scores(widget, row)
+    grew = (known["m_old"] > -np.inf) & (known["m"] > known["m_old"])
+    assert marked(widget) == (2 * np.flatnonzero(grew)).tolist()
 
 
 def check_scan(widget, row, known, rescale):
@@ -131,6 +134,9 @@ def check_sum(before, after, known, j, rescale):
         added, shown = (added, right) if rescale else (0, shown)
         parts = np.array(now["sum"][:3]) / 100 * largest
         assert np.allclose(parts, [right - added, added, max(0, shown - right)], atol=1e-3 * largest)
+    shrinks = rescale and known["m"][j] > known["m_old"][j] > -np.inf
+    outline = known["l"][j - 1] if shrinks else 0  # of what it was before
+    assert np.isclose(before["sum"][3] / 100 * largest, outline, atol=1e-3 * largest)
     last = j - 1 if rescale else j  # of the terms that are in the bar
     if last >= 0:
         assert np.allclose(after["pieces"], 100 * known["terms"][last] / l[last], atol=1e-3)

@@ -82,3 +82,14 @@ def check(lab):
     setting = {"x": float(shown["x"]), "dtype": shown["dtype"], "copies": int(shown["copies"])}
     assert_shown(lab, setting)
     check_bars(lab, setting)
+    check_steps(lab, setting)
+
+
+def check_steps(lab, setting):
+    """The buttons beside x go to the numbers of the format before and after it, and back."""
+    here, (before, after) = setting["x"], [x for x, _ in OverflowLab(**setting).result["neighbours"]]
+    for name, x in (("previous", before), ("next", here), ("next", after), ("previous", here)):
+        lab.locator(f".flash-overflow-{name}").click()
+        lab.page.wait_for_function(
+            "([lab, x]) => Number(lab.dataset.x) === x", arg=[lab.element_handle(), x], timeout=10_000
+        )

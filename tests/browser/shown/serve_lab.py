@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.shown.drawn import boxes
+from tests.browser.shown.drawn import boxes, marked
 
 MARKS = {"w": "wait", "p": "read", "a": "again", "i": "held", "x": "preempted", "e": "empty"}
 STRIPS = {"slots": ["decode", "reading", "held"], "tokens": ["decode", "read"], "pages": ["used", "kept"]}
@@ -38,6 +38,8 @@ NOW = """(lab, position) => {
 def check(lab):
     result = lab.evaluate("lab => lab.flashWidget.model.get('result')")
     places = [check_picture(lab.evaluate(PICTURE, k), result, run) for k, run in enumerate(result["runs"])]
+    lanes = [lane for run in result["runs"] for lane in run["lanes"]]
+    assert sorted(marked(lab)) == sorted({step for lane in lanes for step, one in enumerate(lane) if one == "x"})
     for position in (0, result["steps"] // 2, result["steps"] - 1):
         check_step(lab.evaluate(NOW, position), result, position, places)
 
