@@ -134,7 +134,7 @@ def _checked(Q, K, V, causal, mask):
 def _differentiable(run, Q, K, V, causal, scale, deterministic, mask):
     """Return run(Q, K, V), watched by autograd where a gradient is needed."""
     if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_Attention.apply(run, Q, K, V, bool(causal), scale, deterministic, mask))
+        return Attention(*_Attention.apply(Q, K, V, (run, bool(causal), scale, deterministic, mask)))
     return run(Q, K, V)
 
 
@@ -193,14 +193,15 @@ class _Attention(torch.autograd.Function):
     """Keeps in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
 
     @staticmethod
-    def forward(ctx, run, *inputs):
-        output = run(*inputs[:3])
-        _keep(ctx, inputs, output)
+    def forward(ctx, Q, K, V, call):
+        run, *options = call
+        output = run(Q, K, V)
+        _keep(ctx, (Q, K, V, *options), output)
         return tuple(output)
 
     @staticmethod
     def backward(ctx, dO, dlse):
-        return None, *_gradients(ctx, dO, dlse)
+        return *_gradients(ctx, dO, dlse)[:3], None
 
 
 class _WithSink(torch.autograd.Function):
