@@ -17,4 +17,5 @@ def test_a_few_heads_get_a_program_for_each_multiprocessor_and_many_heads_no_mor
     assert splits.chosen(512, 1, SMS) in range(100, SMS + 1)
     assert [splits.chosen(512, heads, SMS) for heads in (4, 33, 66, 132)] == [32, 4, 2, 1]
     assert [splits.chosen(tiles, 1, SMS) for tiles in (1, 2, 5)] == [1, 2, 5], "no part without a tile"
+    assert splits.cost(128, 512, 1, SMS) < splits.cost(132, 512, 1, SMS), "four tiles either way, and more States"
     assert splits.chosen(512, 132, SMS, ragged=True) >= 2 and splits.chosen(1, 132, SMS, ragged=True) == 1
