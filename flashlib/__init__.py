@@ -12,6 +12,7 @@ Read it in this order:
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch; any mask
     cache          a key/value cache in pages: who owns which page, prefixes shared by content, and its storage
+    splits         into how many parts decoding splits the keys of a sequence: a model of the time
     pipeline       warps, barriers and units of a Hopper multiprocessor, as a model that runs
     lm             a small language model: trained with any attention, writing with a cache, serving requests
 

@@ -23,6 +23,7 @@ ROOMS = {
     "gpus": "",
     "environment": "",
     "chapters": "",
+    "splits": "",
     "masks": "types inputs",
     "softmax": "inputs",
     "memory": "types",
@@ -38,7 +39,7 @@ ROOMS = {
     "kernels base": "",  # which Triton, and what is private in it
     "kernels.launch": "inputs masks / kernels base",
     "kernels.masking": "masks / kernels.launch",
-    "kernels": "types inputs masks cache / kernels base, kernels.launch, kernels.masking",
+    "kernels": "types inputs splits masks cache / kernels base, kernels.launch, kernels.masking",
     "kernels.ladder": "types inputs / kernels.launch",
     "kernels.ablations": "types inputs / kernels.launch, kernels, kernels.ladder",
     "kernels.hopper": "types inputs / kernels base, kernels.launch, kernels",
@@ -50,8 +51,8 @@ ROOMS = {
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder",
     "lm": "types inputs cache kernels",
     "pictures": "types gpus",
-    "widgets": "types inputs gpus masks softmax memory cost naive tiled cache pipeline learner lm pictures / "
-    "kernels.compiler",
+    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline learner lm pictures "
+    "/ kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
@@ -59,7 +60,7 @@ ROOMS = {
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref / kernels.compiler",
-    "bench": "types masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
+    "bench": "types splits masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
     "kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, checks.engine, bench.common",
 }
 

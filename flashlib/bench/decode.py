@@ -9,6 +9,7 @@ in a CUDA graph that goes through several caches, so that none is found in the L
              backend that torch chooses; bytes: of K and V, and scales, that a call reads; share: bytes a second
              relative to the copy, which reads and writes
     parts    ours at one size, by the number of parts
+    sweep    ours at each size of `rows` by n, the parts of a sequence; `chosen` is the n that ours takes by itself
     shared   many sequences with one prompt: read once; in the same pages, but read by each; in pages of their own
     cpu      microseconds of the CPU for a step (append, rotate, attend) as calls, and as one CUDA graph
     memory   bytes of a token and layer; the share of empty rows in a cache, for lengths as in `ragged`
@@ -25,7 +26,7 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from flashlib import torch_ref
+from flashlib import splits, torch_ref
 from flashlib.bench import bandwidth, short_sequences, variants
 from flashlib.bench.common import harness
 from flashlib.bench.common.peers import kernels
@@ -36,6 +37,7 @@ D = 128
 COLD = 4 * 10**8  # bytes of caches to go through, many times what an L2 cache holds
 REPLAYS = 20  # of a graph, at least: a call of some microseconds is shorter than what surrounds it
 LONG = 32768
+FILLED = (0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)  # programs for each multiprocessor, in a sweep
 
 
 class Size(NamedTuple):
@@ -180,12 +182,13 @@ def measure(case: str, size: Size, copy_gbs: float, device: str = "cuda", cold: 
     row = {"case": case, "B": size.B, "H": size.H_q, "H_k": size.H_k, "d": D, "N": size.N, "page": size.page}
     row |= {"fp8": size.fp8, "longest": max(size.lengths or [size.N]), "tokens": size.tokens, "us": us}
     row |= {"bytes": size.bytes, "share": share(size.bytes, us, copy_gbs)}
-    plan = kernels("decode").plan_of(problem.Q, _cache(problem), False, None, None, 0, None)
+    plan = _plan(problem)
     return row | {"kernels": [variants.noted(launch) for launch in (plan.partial, plan.merge)]}
 
 
-def _cache(problem):
-    return kernels("decode").Cache(*(problem.caches[0].get(name) for name in kernels("decode").Cache._fields))
+def _plan(problem):
+    cache = kernels("decode").Cache(*(problem.caches[0].get(name) for name in kernels("decode").Cache._fields))
+    return kernels("decode").plan_of(problem.Q, cache, False, None, None, 0, None)
 
 
 def share(n: int, us: dict[str, float], copy_gbs: float) -> dict[str, float]:
@@ -202,6 +205,32 @@ def by_parts(size: Size, device: str = "cuda", cold: int = COLD) -> list[dict]:
         rows.append({"B": size.B, "H": size.H_q, "H_k": size.H_k, "N": size.N, "parts": parts, "us": us})
         harness.say(f"{parts:4} parts {us:9.1f} us")
     return rows
+
+
+def sweep(case: str, size: Size, multiprocessors: int, device: str = "cuda", cold: int = COLD) -> dict:
+    """Return the row of one size by n, the parts of a sequence, each verified before it is timed.
+
+    tiles, heads, ragged: what `splits.chosen` was asked for.
+    """
+    problem = Problem(size, device, cold)
+    launch = _plan(problem).partial
+    chosen, longest = launch.sizes[-2] // size.B, max(size.lengths or [size.N])
+    tiles = -(-longest // launch.constants["B_C"])
+    heads = size.B * size.H_k * -(-size.H_q // size.H_k // launch.constants["B_R"])
+    filled = [int(x * multiprocessors / heads) for x in FILLED]
+    numbers = sorted({chosen, *(splits.made(tiles, n) for n in filled if 1 <= n <= tiles)})
+    times, graphs = max(1, REPLAYS // len(problem.caches)) * len(problem.caches), {}
+    for n in numbers:
+        attention = functools.partial(ours, parts=n * size.B)
+        problem.verify(f"{n} parts", attention)
+        graphs[str(n)] = harness.captured(problem.run(attention), times)
+    us = {n: round(value / times, 2) for n, value in harness.replayed_us(graphs).items()}
+    row = {"case": case, "B": size.B, "H": size.H_q, "H_k": size.H_k, "N": size.N, "page": size.page}
+    row |= {"fp8": size.fp8, "longest": longest, "tiles": tiles, "heads": heads}
+    row |= {"ragged": size.B > 1, "chosen": chosen, "us": us}
+    (n, best), own = min(us.items(), key=lambda pair: pair[1]), us[str(chosen)]
+    harness.say(f"{case:8} {size[:6]!s:40} {chosen:4} parts {own:8.1f} us, the best {n:>4} {best:8.1f} us")
+    return row
 
 
 def with_a_prompt(
@@ -227,7 +256,10 @@ def _shared(table, n):
 
 
 def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> dict:
-    """Return the CPU's time for a step: append the new token, rotate its query, attend."""
+    """Return the CPU's time for a step: append the new token, rotate its query, attend.
+
+    contiguous, sdpa: for attention over a contiguous cache, by ours and SDPA.
+    """
     problem = Problem(Size(B, *GQA, N, page), device, cold=0)
     cache, turned = problem.caches[0], rotary.angles(N, D, device=device)
     K_new, V_new = (torch.randn(B, GQA[1], 1, D, device=device, dtype=torch.bfloat16) for _ in range(2))
@@ -241,8 +273,9 @@ def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> di
     def attend():
         return ours(problem.Q, **cache)
 
-    graph = harness.captured(step, 1)
-    us = short_sequences.host_us({"step": step, "attention": attend, "graph": graph.replay})
+    graph, alone = harness.captured(step, 1), Problem(Size(B, *GQA, N), device, cold=0)
+    runs = {"step": step, "attention": attend, "graph": graph.replay}
+    us = short_sequences.host_us(runs | {"contiguous": alone.run(ours), "sdpa": alone.run(sdpa)})
     return {"B": B, "N": N, "page": page, "us": us, "graph_us": round(harness.median_ms(graph.replay) * 1e3, 2)}
 
 
@@ -271,13 +304,17 @@ def main() -> None:
     n, ms = bandwidth.dram_copy()
     record = {**harness.environment(), "dtype": "bfloat16", "copy_gbs": round(n / ms / 1e6), "memory": memory()}
     harness.say(", ".join(f"{key} {value}" for key, value in record.items() if not isinstance(value, list)))
-    record |= {"rows": [], "parts": [], "shared": [], "cpu": []}
+    record["multiprocessors"] = torch.cuda.get_device_properties().multi_processor_count
+    record |= {"rows": [], "parts": [], "sweep": [], "shared": [], "cpu": []}
     save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
     for case, size in SIZES:
         record["rows"].append(measure(case, size, record["copy_gbs"]))
         say(record["rows"][-1])
         save()
     record["parts"] = by_parts(Size(1, *GQA, LONG))
+    for case, size in SIZES:
+        record["sweep"].append(sweep(case, size, record["multiprocessors"]))
+        save()
     record["shared"].append(with_a_prompt())
     record["cpu"].append(steps())
     harness.say(record["shared"], record["cpu"])

@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from flashlib import masks
+from flashlib import masks, splits
 from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_scale
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.decode_passes import FEW, _merge, _partial
@@ -77,8 +77,8 @@ def attention(
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
     its query.
-    parts: about how many parts the keys of one head are split into, in all sequences together; default: as many as
-    occupy the GPU.
+    parts: about how many parts the keys of one head are split into, in all sequences together; default: see
+    `flashlib.splits`.
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
     Lengths are not looked at where they lie on a GPU: more than the cache holds counts as all, less than 0 as 0.
@@ -91,8 +91,10 @@ def attention(
     (Q,) = as_autocast(Q)
     cache = Cache(K, V, lengths, table, k_scale, v_scale)
     plan = plan_of(Q, cache, causal, mask, sink, shared, parts)
-    given = {"Q": Q, "K": K, "V": V, "sink": sink, "k_scale": k_scale, "v_scale": v_scale}
-    check_no_gradient(**{name: X for name, X in given.items() if isinstance(X, torch.Tensor)})
+    check_no_gradient(Q=Q, K=K, V=V)
+    if sink is not None or k_scale is not None:
+        others = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale}
+        check_no_gradient(**{name: X for name, X in others.items() if isinstance(X, torch.Tensor)})
     scale = resolve_scale(scale, Q.shape[-1])
     prior = None
     if plan.of_shared:
@@ -103,13 +105,15 @@ def attention(
 class Plan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
-    states: how many States all parts leave, for each row of a sequence. partial, merge: None if O has no elements.
-    of_shared: the plan for the keys that all sequences share, or None.
+    partial, merge: None if O has no elements. states: how many numbers O_acc, m and l of all parts are.
+    as_given: whether kernels read the tensors of a call as they are. of_shared: the plan for the keys that all
+    sequences share, or None.
     """
 
-    states: int
     partial: planning.Launch | None
     merge: planning.Launch | None
+    states: tuple[int, ...] = ()
+    as_given: bool = False
     of_shared: "Plan | None" = None
 
 
@@ -124,7 +128,8 @@ def plan_of(
     plans = PLANS.of(mask)
     check_causal(causal)
     check_counts(shared=shared)
-    check_counts(at_least=1, **({} if parts is None else {"parts": parts}))
+    if parts is not None:
+        check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
     key = plans.key((Q, *cache, of_sink), bool(causal), shared, parts, type(sink))
@@ -240,24 +245,26 @@ def _ancestors(tree, device) -> Ancestors:
 
 
 def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
-    q, k, v = kernel_input(Q), _read(cache.K), _read(cache.V)
+    q, read = _as_read(Q, cache)
+    k, v = read.K, read.V
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
-        return Plan(0, None, None)
+        return Plan(None, None)
     dims = HeadDims.of(d, d_v)
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
         compute = torch.float16
-    config, programs = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device)
+    config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
-    parts = _wanted(max(1, programs // blocks), B) if parts is None else parts
+    seen = min(layout.capacity - shared, sees.left + N_q)  # of a sequence's keys
+    tiles, multiprocessors = max(1, triton.cdiv(seen, config.B_C)), tile_sizes.room(q.device).multiprocessors or 8
+    if parts is None:
+        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, ragged=B > 1 and cache.lengths is not None)
     parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has at least one tile
-    states = parts + B - 1
     unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
-    table_stride = 0 if cache.table is None else kernel_input(cache.table).stride(0)
+    table_stride = 0 if read.table is None else read.table.stride(0)
     about = layout.capacity, shared, sees.left
-    of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     D_V = dims.D_V.value
     early = (
         tile_sizes.room(q.device).tma and not INTERPRETED
@@ -265,9 +272,10 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
+    of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     partial = planning.Launch(
         _partial,
-        states * blocks,
+        (parts + B - 1) * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.args),
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
         {"num_warps": config.num_warps, "num_stages": config.num_stages},
@@ -281,11 +289,13 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         | of_keys,
         {"num_warps": 4, **({"launch_pdl": True} if early else {})},
     )
-    return Plan(states, partial, merge)
+    states = (parts + B - 1) * H * N_q
+    as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
+    return Plan(partial, merge, (states * d_v, states, states), as_given)
 
 
 def _config(R, D, dtype, itemsize, paged, device):
-    """Return tiles for R rows, and how many programs occupy the GPU.
+    """Return tiles for R rows.
 
     A tile of many pages waits for its entries of the table, which take half of the stages.
     """
@@ -303,25 +313,19 @@ def _config(R, D, dtype, itemsize, paged, device):
         return (config.B_R + 2 * held * config.B_C) * D * itemsize + tile_sizes.BARRIERS
 
     config = tile_sizes.fitted(config, taken, gpu.shared)
-    at_a_time = max(1, min(2, int(gpu.shared // taken(config)))) if gpu.multiprocessors else 1
     if paged and paged * FEW.value < config.B_C:
         config = config._replace(num_stages=2 * config.num_stages - 1)
-    return config, max(gpu.multiprocessors, 8) * at_a_time
+    return config
 
 
-def _wanted(places, B):
-    """Return how many parts to ask for, if `places` of one head run at once.
+def _as_read(Q, cache) -> tuple[torch.Tensor, Cache]:
+    """Return Q and a cache as kernels read them; the interpreter reads neither bfloat16 nor fp8."""
 
-    With the B - 1 more that there can be they fill waves, as many as leave at most half of the places to parts
-    that are not full.
-    """
-    waves = triton.cdiv(2 * B, places)
-    return waves * places - B + 1
+    def read(X):
+        return X.float() if INTERPRETED and X.dtype not in COMPUTE else kernel_input(X)
 
-
-def _read(X):
-    """Return X as a kernel can read it; the interpreter reads neither bfloat16 nor fp8."""
-    return X.float() if INTERPRETED and X.dtype not in COMPUTE else kernel_input(X)
+    others = (X if X is None else kernel_input(X) for X in cache[2:])
+    return kernel_input(Q), Cache(read(cache.K), read(cache.V), *others)
 
 
 def run(
@@ -329,19 +333,17 @@ def run(
     prior: Attention | None = None, dtype: torch.dtype | None = None,
 ) -> Attention:  # fmt: skip
     """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
-    q, k, v = kernel_input(Q), _read(cache.K), _read(cache.V)
-    B, H, N_q, _ = q.shape
-    d_v = v.shape[3]
-    o = torch.empty((B, H, N_q, d_v), dtype=dtype or q.dtype, device=q.device)
-    lse = torch.empty((B, H, N_q), dtype=torch.float32, device=q.device)
+    q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
+    rows = B, H, N_q = q.shape[:3]
+    o = q.new_empty((B, H, N_q, v.shape[3]), dtype=dtype)
+    lse = q.new_empty(rows, dtype=torch.float32)
     if plan.partial and plan.merge:
-        O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
-        m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
-        sink = None if sink is None else kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())
-        prior = (None, None) if prior is None else prior
+        O_part, m, l = q.new_empty(sum(plan.states), dtype=torch.float32).split_with_sizes(plan.states)
+        if sink is not None:
+            sink = kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())
+        O_prior, lse_prior = prior or (None, None)
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
-            lengths, table, *scales = (X if X is None else kernel_input(X) for X in cache[2:])
-            plan.partial(q, k, v, *scales, lengths, table, O_part, m, l, scale_log2e)
-            plan.merge(O_part, m, l, *prior, sink, lengths, o, lse, scale_log2e)
+            plan.partial(q, k, v, k_scale, v_scale, lengths, table, O_part, m, l, scale_log2e)
+            plan.merge(O_part, m, l, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

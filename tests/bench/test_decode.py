@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from flashlib import splits
 from flashlib.bench import decode
 from flashlib.bench.common import harness, records
 from flashlib.bench.decode import Size
@@ -103,6 +104,15 @@ def test_more_caches_than_the_L2_cache_holds():
     size = SIZES["contiguous"]
     problem = decode.Problem(size, "cpu", cold=3 * size.bytes)
     assert len(problem.caches) == 3 and len({cache["K"].data_ptr() for cache in problem.caches}) == 3
+
+
+def test_a_sweep_has_what_is_chosen_and_says_why(no_clock, monkeypatch):
+    monkeypatch.setattr(harness, "replayed_us", lambda graphs: dict.fromkeys(graphs, 40.0))
+    torch.manual_seed(0)
+    for case in ("contiguous", "ragged"):
+        row = decode.sweep(case, SIZES[case], 8, device="cpu", cold=0)
+        assert row["chosen"] == splits.chosen(row["tiles"], row["heads"], 8, ragged=row["ragged"])
+        assert str(row["chosen"]) in row["us"] and len(row["us"]) > 1
 
 
 def test_a_prompt_is_shared_by_all(no_clock):

@@ -82,15 +82,6 @@ def test_pages_change_nothing_to_the_bit(device, poisoned):
         assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
 
 
-@pytest.mark.parametrize("places", [1, 7, 49, 396])
-@pytest.mark.parametrize("B", [1, 3, 16, 64, 300])
-def test_parts_fill_the_waves_that_they_need(places, B):
-    """However long the sequences are, there are at most B - 1 more parts than asked for; a call has B at least."""
-    parts = decode._wanted(places, B)
-    assert parts >= B and (parts + B - 1) % places == 0
-    assert parts + B - 1 < 2 * B + places, "no wave more than that"
-
-
 @pytest.mark.parametrize("page", [0, 16])
 def test_the_last_program_merges_to_the_same_bits(page, device, poisoned):
     lengths = [700, 0, 33, 200]

@@ -17,7 +17,7 @@ from flashlib.kernels import decode
 from flashlib.kernels.decode_passes import SIZES, Sequences, _join, _partial, _task
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.launch import planning
-from flashlib.kernels.launch.inputs import DTYPES, check_no_gradient, kernel_input, on_device_of
+from flashlib.kernels.launch.inputs import DTYPES, check_no_gradient, on_device_of
 from flashlib.types import Attention
 
 
@@ -38,22 +38,21 @@ def attention(
     cache = decode.Cache(K, V, lengths, table, None, None)
     plan = _in_one(decode.plan_of(Q, cache, causal, None, None, 0, parts), Q.device)
     check_no_gradient(Q=Q, K=K, V=V)
-    lengths, table = (X if X is None else kernel_input(X) for X in (lengths, table))
-    (q, k, v), (B, H, N_q, d) = map(kernel_input, (Q, K, V)), Q.shape
-    d_v, scale_log2e = v.shape[3], resolve_scale(scale, d) * LOG2_E.value
-    o = torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=q.device)
-    lse = torch.empty((B, H, N_q), dtype=torch.float32, device=q.device)
-    O_part = torch.empty((plan.states, H, N_q, d_v), dtype=torch.float32, device=q.device)
-    m, l = torch.empty((2, plan.states, H, N_q), dtype=torch.float32, device=q.device)
+    q, (k, v, lengths, table, _, _) = decode._as_read(Q, cache)
+    B, H, N_q, d = Q.shape
+    scale_log2e = resolve_scale(scale, d) * LOG2_E.value
+    o = torch.empty((B, H, N_q, v.shape[3]), dtype=q.dtype, device=q.device)
+    lse = q.new_empty((B, H, N_q), dtype=torch.float32)
+    O_part, m, l = q.new_empty(sum(plan.states), dtype=torch.float32).split_with_sizes(plan.states)
     with on_device_of(q):
         plan.launch(q, k, v, None, None, lengths, table, O_part, m, l, o, lse, plan.counts, scale_log2e)
     return Attention(o.to(Q.dtype), lse)
 
 
 class Plan(NamedTuple):
-    """states: how many all parts leave; counts: how many programs are done, all 0 between calls."""
+    """states: as in `decode.Plan`; counts: how many programs are done, all 0 between calls."""
 
-    states: int
+    states: tuple[int, ...]
     launch: planning.Launch
     counts: torch.Tensor
 

@@ -1,7 +1,7 @@
 """How `decode` splits the keys of a sequence, the programs of a call, and a model of the time that they take.
 
-The split and the tiles are those of `flashlib.kernels.decode` for N_q = 1, 16-bit numbers and a GPU with tensor
-cores for bf16, written once more, since Triton is not on every machine; tests hold the two together.
+The tiles are those of `flashlib.kernels.decode` for N_q = 1, 16-bit numbers and a GPU with tensor cores for bf16,
+written once more, since Triton is not on every machine; tests hold the two together.
 
 The time is a model, not a measurement. By Little's law the bytes in flight are the rate times the latency. A
 program keeps a few tiles in flight, so few programs cannot ask for as much as the memory can give.
@@ -11,7 +11,9 @@ Source: Volkov, Understanding Latency Hiding on GPUs (2016).
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from flashlib import splits
 from flashlib.gpus import GPUS
+from flashlib.splits import made
 
 B_C = 64  # keys of a tile
 HOPPER = "H100", "H200"  # multiply tiles of 64 rows from shared memory, which holds one tile more
@@ -41,15 +43,6 @@ class Time(NamedTuple):
 def tiles_of(N_k: int) -> int:
     """Return how many tiles N_k keys are."""
     return -(-N_k // B_C)
-
-
-def made(tiles: int, parts: int, B: int = 1) -> int:
-    """Return how many parts each of B sequences of so many tiles has, if `parts` are asked for.
-
-    Source: `_parts` of flashlib/kernels/decode_passes.py. There `parts` counts those of all sequences, as here.
-    """
-    most = -(-B * tiles // parts)  # tiles of a part
-    return -(-tiles // most)
 
 
 def split(N_k: int, parts: int) -> list[list[int]]:
@@ -101,8 +94,7 @@ class Call:
     @property
     def default(self) -> int:
         """How many parts of a sequence `decode` makes by default."""
-        places = max(1, self.places // self.H_k)
-        return made(tiles_of(self.N_k), -(-2 * self.B // places) * places - self.B + 1, self.B)
+        return splits.chosen(tiles_of(self.N_k), self.B * self.H_k, GPUS[self.gpu].sms)
 
     def programs(self, n: int) -> int:
         """How many programs read a part, with n parts of a sequence. Up to 64 heads of a group are rows of one."""
