@@ -23,7 +23,7 @@ def highlighted(gpu, at):
     return (np.ptp(rows) + edge) * (np.ptp(columns) + edge) if len(rows) else 0
 
 
-@pytest.mark.parametrize("name", GPUS)
+@pytest.mark.parametrize("name", memories.DRAWN)
 def test_areas_are_bytes(name):
     gpu = GPUS[name]
     assert highlighted(name, None) == 0
@@ -33,7 +33,7 @@ def test_areas_are_bytes(name):
     assert areas["HBM"] == pytest.approx(memories.SIDE**2, rel=0.05)
 
 
-@pytest.mark.parametrize("name", GPUS)
+@pytest.mark.parametrize("name", memories.DRAWN)
 def test_the_small_squares_are_to_the_scale_of_the_large_memory(name, monkeypatch):
     gpu, drawn = GPUS[name], []
 
@@ -47,7 +47,7 @@ def test_the_small_squares_are_to_the_scale_of_the_large_memory(name, monkeypatc
     assert drawn == pytest.approx([share * memories.SIDE**2 for share in shares])
 
 
-@pytest.mark.parametrize("name", GPUS)
+@pytest.mark.parametrize("name", memories.DRAWN)
 def test_the_numbers_are_those_of_the_gpu(name):
     gpu, picture = GPUS[name], memories.draw_memories(name)
     for text in (f"{gpu.memory // GB} GB", f"{gpu.sram // KB} KB", f"{gpu.registers // KB} KB", gpu.kind, name):
@@ -65,5 +65,7 @@ def test_the_h200_as_the_course_shows_it():
 def test_what_is_not_there_is_refused():
     with pytest.raises(ValueError, match="gpu is 'H300'; accepted are T4, A100"):
         memories.draw_memories("H300")
+    with pytest.raises(ValueError, match="gpu is 'MI300X'"):
+        memories.draw_memories("MI300X")
     with pytest.raises(ValueError, match="at is 'L2'; accepted are HBM, SRAM, registers"):
         memories.draw_memories(at="L2")

@@ -164,10 +164,11 @@ def environment() -> dict:
     }
 
 
-def capability() -> int:
-    """Return ten times the compute capability of the current GPU: 90 for 9.0."""
-    major, minor = torch.cuda.get_device_capability()
-    return 10 * major + minor
+def capability() -> int | str:
+    """Return what the compiler knows the current GPU by: 90 for a compute capability of 9.0."""
+    from flashlib.kernels.launch import which_gpu  # not before it is needed: Triton may not be installed
+
+    return which_gpu.known_as(torch.cuda.current_device())
 
 
 def watch(steps: Iterable) -> tuple[list, list, int]:

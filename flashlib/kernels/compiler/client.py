@@ -23,6 +23,7 @@ from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
 ROOT = Path(__file__).parents[3]
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}  # of NVIDIA's, of AMD's
 
 
 class CompileError(RuntimeError):
@@ -106,7 +107,8 @@ class Compiler:
                 self.start()
                 self.sources = sources
             answer = self._answer(request)
-            missing = "error" in answer or until == "sass" and not answer["sass"]  # without a disassembler
+            lacks_sass = until == "sass" and not (answer["sass"] or answer["amdgcn"])  # without a disassembler
+            missing = "error" in answer or lacks_sass
             if not anew and not missing:
                 with contextlib.suppress(OSError):  # a full disk: it is made again
                     manager.put(json.dumps(answer), f"{until}.json", binary=False)
@@ -136,7 +138,7 @@ class Compiler:
     def start(self) -> None:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         # Triton must compile, and this process must not see a GPU.
-        env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
+        env = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": path} | NO_GPU
         self.stop()
         self.log = tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen(
