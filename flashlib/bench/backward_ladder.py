@@ -17,8 +17,6 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import torch
-
 from flashlib import cost
 from flashlib.bench import ladder
 from flashlib.bench.common import harness, records

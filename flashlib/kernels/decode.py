@@ -17,7 +17,7 @@ from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_s
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.decode_passes import FEW, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
-from flashlib.kernels.launch import planning, tile_sizes, which_gpu
+from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.cache_layout import Layout, check_cache
 from flashlib.kernels.launch.inputs import (
     DTYPES,
@@ -263,8 +263,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         tile_sizes.room(q.device).tma and not INTERPRETED
     )  # Hopper can launch a kernel before the last has ended
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
-    pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one, and turned by PTX
-    pairs = pairs and which_gpu.capability(q.device) >= (8, 9)
+    pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
     partial = planning.Launch(
         _partial,

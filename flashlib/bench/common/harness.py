@@ -165,10 +165,11 @@ def environment() -> dict:
 
 
 def capability() -> int | str:
-    """Return what the compiler knows the current GPU by: 90 for a compute capability of 9.0."""
-    from flashlib.kernels.launch import which_gpu  # not before it is needed: Triton may not be installed
-
-    return which_gpu.known_as(torch.cuda.current_device())
+    """Return what the compiler knows the current GPU by: 90 for a capability of 9.0, "gfx942" for an MI300X."""
+    if torch.version.hip:
+        return torch.cuda.get_device_properties().gcnArchName.partition(":")[0]
+    major, minor = torch.cuda.get_device_capability()
+    return 10 * major + minor
 
 
 def watch(steps: Iterable) -> tuple[list, list, int]:

@@ -107,8 +107,7 @@ class Compiler:
                 self.start()
                 self.sources = sources
             answer = self._answer(request)
-            lacks_sass = until == "sass" and not (answer["sass"] or answer["amdgcn"])  # without a disassembler
-            missing = "error" in answer or lacks_sass
+            missing = "error" in answer or until == "sass" and _ends_early(answer)
             if not anew and not missing:
                 with contextlib.suppress(OSError):  # a full disk: it is made again
                     manager.put(json.dumps(answer), f"{until}.json", binary=False)
@@ -177,6 +176,11 @@ class Compiler:
         last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
         said = trial.errors_in("\n".join(lines)) or last
         raise Crashed(f"the compiler ended without an answer; it last said: {said}")
+
+
+def _ends_early(answer):
+    """Return whether the listing of what the GPU runs is missing, as there is no disassembler."""
+    return not (answer.get("sass") or answer.get("amdgcn"))
 
 
 def _kept(manager, until):

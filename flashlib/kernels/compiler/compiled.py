@@ -80,7 +80,7 @@ class Compiled:
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of what the GPU runs, which a change of names or comments leaves as it is; "" without sass."""
+        """A short hash of what the GPU runs, which other names or comments leave as it is; "" without SASS."""
         return fingerprint(self.sass or self.amdgcn)
 
     @property

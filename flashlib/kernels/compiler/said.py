@@ -3,17 +3,17 @@
 import re
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING
+from typing import Any
 
 from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import listings
 
-if TYPE_CHECKING:
-    from triton.compiler import CompiledKernel
 
+def of_nvidia(compiled: Any, log: str, disassembled: bool) -> dict:
+    """Return fields of a `compiled.Compiled`.
 
-def of_nvidia(compiled: "CompiledKernel", log: str, disassembled: bool) -> dict:
-    """Return fields of a Compiled. log: what ptxas printed; disassembled: whether to make SASS readable."""
+    compiled: Triton's CompiledKernel; log: what ptxas printed; disassembled: whether SASS is wanted.
+    """
     return {
         "registers": _number(r"Used (\d+) registers", log),
         "agprs": 0,
@@ -25,7 +25,7 @@ def of_nvidia(compiled: "CompiledKernel", log: str, disassembled: bool) -> dict:
     }
 
 
-def of_amd(compiled: "CompiledKernel", log: str, disassembled: bool) -> dict:
+def of_amd(compiled: Any, log: str, disassembled: bool) -> dict:
     """Return the same; AMDGCN has the numbers as comments, and needs no disassembler."""
     text = compiled.asm["amdgcn"]
     return {

@@ -1,4 +1,4 @@
-"""The process that compiles kernels for any GPU of `occupancy`, present or not: `python -m flashlib.kernels.compiler.worker`.
+"""The process that compiles kernels for any GPU, present or not: `python -m flashlib.kernels.compiler.worker`.
 
 Started by `client`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
 request as a line of JSON from stdin and writes the answer as a line of JSON to stdout, until stdin ends. The
@@ -66,16 +66,19 @@ class Launches:
         raise trial.Enough
 
 
-def answer(launches: Launches, request: dict) -> dict:
-    """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
-    capability, room = request["capability"], request["room"]
-    maker = maker_of(capability)
+def pretend(capability: int | str, room: int, sms: int) -> None:
+    """Let kernels choose and be compiled for a GPU that need not be there, with so much shared memory."""
     private_apis.pretend_gpu(capability)
     of_nvidia = divmod(capability, 10) if isinstance(capability, int) else (0, 0)
     which_gpu.capability = lambda device: of_nvidia
+    gpu = tile_sizes.Room.of(room, sms, maker_of(capability).lanes, of_nvidia)
+    tile_sizes.room = lambda device: gpu  # type: ignore[assignment]
+
+
+def answer(launches: Launches, request: dict) -> dict:
+    """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
     sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
-    there = tile_sizes.Room.of(room, sms, maker.lanes, of_nvidia)
-    tile_sizes.room = lambda device: there  # type: ignore[assignment]
+    pretend(request["capability"], request["room"], sms)
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
     stopped = private_apis.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
@@ -93,8 +96,8 @@ def answer(launches: Launches, request: dict) -> dict:
         ttgir = listings.readable("ttgir", launches.ttgir)
         return asked | {"ttgir": ttgir, "compile_options": launches.compile_options}
     compiled = launches.compiled
-    of_maker = said.OF[maker.name](compiled, launches.log.getvalue(), request["until"] == "sass")
-    return asked | {
+    of_maker = said.OF[maker_of(request["capability"]).name](compiled, launches.log.getvalue(), request["until"] == "sass")
+    chosen = {
         "B_r": config[0],
         "B_c": config[1],
         "shared": compiled.metadata.shared,
@@ -103,7 +106,8 @@ def answer(launches: Launches, request: dict) -> dict:
         "descriptors": options.get("DESCRIPTORS"),
         "compile_options": launches.compile_options,
         "names": launches.names,
-    } | of_maker
+    }
+    return asked | chosen | of_maker
 
 
 def _keys_of_a_tile(options):

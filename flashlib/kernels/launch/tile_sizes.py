@@ -51,7 +51,7 @@ SMALL = 2**31  # multiplications of Q K^T; with fewer, a pass ends before the CP
 
 
 class Room(NamedTuple):
-    """What a GPU has: bytes of shared memory for one program, multiprocessors, tensor cores, TMA, a warp's threads.
+    """What a GPU has: bytes of shared memory for one program, multiprocessors, tensor cores, TMA, lanes of a warp.
 
     tensor_cores: that Triton uses; AMD calls its own matrix cores.
     """
@@ -236,5 +236,5 @@ def room(device: torch.device) -> Room:
         return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time
     index = torch.cuda.current_device() if device.index is None else device.index
     properties = private_apis.device_properties(index)
-    names = "max_shared_mem", "multiprocessor_count", "warpSize"
-    return Room.of(*(properties[name] for name in names), which_gpu.capability(device))
+    shared, multiprocessors = properties["max_shared_mem"], properties["multiprocessor_count"]
+    return Room.of(shared, multiprocessors, properties["warpSize"], which_gpu.capability(device))
