@@ -42,7 +42,7 @@ def test_a_kernel_compiles_fits_and_spills_nothing(asked):
     assert not r.descriptors, "there is no TMA"
     if r.kernel in PASSES:
         products, counts = r.counts("amdgcn", loop=True)["MFMA"], r.counts("amdgcn")
-        assert 0 < products < counts["MFMA"] and counts["exp"] > 0
+        assert 0 < products <= counts["MFMA"]
         # Each thread makes its part of P once for each tile; a row's rescaling is on top.
         assert r.counts("amdgcn", loop=True)["exp"] >= r.B_r * r.B_c // (AMD.lanes * r.num_warps)
         assert "xf32" not in r.amdgcn, "fp32 products are IEEE"
