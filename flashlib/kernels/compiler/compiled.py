@@ -1,4 +1,4 @@
-"""What the compiler makes of a kernel, for any GPU, present or not.
+"""What the compiler makes of a kernel, for any GPU of NVIDIA's or AMD's, present or not.
 
 >>> from flashlib.kernels.compiler import compiled
 >>> compiled.report(d=64, dtype="float16", B_r=64, B_c=64, num_warps=4).registers  # doctest: +SKIP
@@ -129,10 +129,10 @@ def report(
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90; or AMD's
-    name of its architecture, "gfx942" of an MI300X or "gfx950" of an MI355X. sass:
-    whether to disassemble what the GPU would run. shape: (B, H_q, H_k, N) of the tensors, of which the compiler
-    makes use, and by which a kernel chooses on a GPU as large as there is; default: as many heads of Q as of K and
-    V, a long sequence, and programs enough.
+    name of its architecture, "gfx942" of an MI300X or "gfx950" of an MI355X. sass: whether to disassemble what
+    NVIDIA's would run. shape: (B, H_q, H_k, N) of the tensors, of which the compiler makes use, and by which a
+    kernel chooses on a GPU as large as there is; default: as many heads of Q as of K and V, a long sequence, and
+    programs enough.
     Raises TypeError or ValueError for what the kernel does not take, before any work where that can be known, and
     CompileError where the compiler cannot do it or takes longer than a minute.
     """

@@ -96,7 +96,8 @@ def answer(launches: Launches, request: dict) -> dict:
         ttgir = listings.readable("ttgir", launches.ttgir)
         return asked | {"ttgir": ttgir, "compile_options": launches.compile_options}
     compiled = launches.compiled
-    of_maker = said.OF[maker_of(request["capability"]).name](compiled, launches.log.getvalue(), request["until"] == "sass")
+    of_maker = said.OF[maker_of(request["capability"]).name]
+    became = of_maker(compiled, launches.log.getvalue(), disassembled=request["until"] == "sass")
     chosen = {
         "B_r": config[0],
         "B_c": config[1],
@@ -107,7 +108,7 @@ def answer(launches: Launches, request: dict) -> dict:
         "compile_options": launches.compile_options,
         "names": launches.names,
     }
-    return asked | chosen | of_maker
+    return asked | chosen | became
 
 
 def _keys_of_a_tile(options):

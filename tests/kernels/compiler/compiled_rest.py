@@ -1,4 +1,4 @@
-"""Compile packs and caches' writers for a GPU that need not be there: python -m tests.kernels.compiler.compiled_rest gfx942
+"""Compile packs and caches' writers for no GPU: python -m tests.kernels.compiler.compiled_rest gfx942
 
 Prints a line of JSON: d, kernel, and what `no_device.compiled` returns.
 """
@@ -10,13 +10,19 @@ import torch
 
 from tests.kernels.compiler import no_device
 
-KERNELS = [("pack", 64, "_forward"), ("cache", 128, "_append"), ("cache", 80, "_append"), ("cache", 128, "_rotate")]
+KERNELS = [
+    ("pack", 64, "_forward"),
+    ("cache", 128, "_append"),
+    ("cache", 80, "_append"),
+    ("cache", 128, "_rotate"),
+]
 
 
 def call(what, d):
-    """Launch what one call launches: attention of a pack, or the writing of new keys into pages."""
+    """Launch what one call launches: attention of a pack, or the writing of new keys into a cache."""
     if what == "pack":
-        Q, offsets = torch.empty(4096, 8, d, dtype=torch.bfloat16), torch.tensor([0, 1000, 4096], dtype=torch.int32)
+        Q = torch.empty(4096, 8, d, dtype=torch.bfloat16)
+        offsets = torch.tensor([0, 1000, 4096], dtype=torch.int32)
         return varlen.attention(Q, Q, Q, offsets, offsets, causal=True)
     K, cache = (torch.empty(2, 3, n, d, dtype=torch.bfloat16) for n in (19, 500))
     lengths, turn = torch.zeros(2, dtype=torch.int64), rotary.angles(500, d, device="cpu")

@@ -34,7 +34,10 @@ KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes t
     ],
     80: [("documents", 128, "_forward"), ("soft cap", 64, "_dkv"), ("bits", 128, "_forward")],
     "gfx942": [
-        ("documents", 64, "_dq"), ("soft cap", 64, "_dkv"), ("function", 64, "_forward"), ("bits", 128, "_forward"),
+        ("documents", 64, "_dq"),
+        ("soft cap", 64, "_dkv"),
+        ("function", 64, "_forward"),
+        ("bits", 128, "_forward"),
     ],
 }
 

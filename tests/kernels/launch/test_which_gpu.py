@@ -1,4 +1,4 @@
-"""On PyTorch for AMD's GPUs, which also says "cuda" and a capability, nothing takes the GPU for one of NVIDIA's."""
+"""PyTorch for AMD's GPUs also says "cuda" and a capability: nothing takes such a GPU for one of NVIDIA's."""
 
 from types import SimpleNamespace
 
@@ -23,7 +23,9 @@ def gpu(request, monkeypatch):
     """Pretend that torch finds a GPU, and was made for its maker; return what torch calls its capability."""
     monkeypatch.setattr(torch.version, "hip", "7.0.2" if request.param == MI300X else None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: request.param)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: SimpleNamespace(gcnArchName="gfx942:sramecc+"))
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda: SimpleNamespace(gcnArchName="gfx942:sramecc+")
+    )
     monkeypatch.setattr(private_apis, "device_properties", lambda index: PROPERTIES[request.param])
     return request.param
 
