@@ -17,7 +17,7 @@ def test_programs_by_hand():
     assert occupancy.programs(128, 0, 4, 90) == (4, 32, 16)
 
 
-# VGPRs and AGPRs of kernels compiled for an MI300X, and what stands below their code: wavefronts that fit on a SIMD.
+# VGPRs and AGPRs of kernels compiled for an MI300X: wavefronts that fit on a SIMD, as stands below their code.
 SAID_BY_LLVM = {16: 8, 61: 8, 68: 7, 89: 5, 96: 5, 101: 4, 127: 4, 133: 3, 168: 3, 172: 2, 239: 2, 264: 1, 388: 1}
 
 
