@@ -1,5 +1,6 @@
 """How tests are shared among processes (`make test`, by pytest-xdist), and which of them a machine leaves out."""
 
+import gc
 import os
 from collections import defaultdict
 
@@ -37,6 +38,17 @@ def scope(nodeid):
 
 def pytest_addoption(parser):
     parser.addoption("--backwards", action="store_true", help="in reverse order, for make test-all")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while tests are collected, nor afterwards among them: they are many, and stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

@@ -38,12 +38,14 @@ ROOMS = {
     "kernels base": "",  # which Triton, and what is private in it
     "kernels.launch": "inputs masks / kernels base",
     "kernels.masking": "masks / kernels.launch",
-    "kernels": "types inputs masks sink cache / kernels base, kernels.launch, kernels.masking",
+    "kernels": "types inputs masks cache / kernels base, kernels.launch, kernels.masking",
     "kernels.ladder": "types inputs / kernels.launch",
     "kernels.ablations": "types inputs / kernels.launch, kernels, kernels.ladder",
-    "kernels.hopper": "types inputs / kernels base, kernels.launch",
+    "kernels.hopper": "types inputs / kernels base, kernels.launch, kernels",
     "kernels.hopper.ladder": "types inputs / kernels.launch, kernels.hopper",
-    "kernels.hopper.interpreter": "types inputs pipeline / kernels.launch, kernels.hopper",
+    "kernels.hopper.interpreter": "types inputs pipeline / kernels.launch, kernels, kernels.hopper",
+    "kernels.autograd": "types inputs masks sink / kernels base, kernels.launch, kernels.masking, kernels, "
+    "kernels.hopper",  # it joins all passes
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder",
     "lm": "types inputs cache kernels",
@@ -58,7 +60,7 @@ ROOMS = {
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref / kernels.compiler",
     "bench": "types masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
-    "kernels.compiler, kernels.hopper, kernels.hopper.ladder, checks.engine, bench.common",
+    "kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, checks.engine, bench.common",
 }
 
 # Implementations of which none imports another: the lines that they have in common are the lesson, and sharing

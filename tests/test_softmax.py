@@ -34,13 +34,13 @@ def rounding(x):
 
 @pytest.mark.parametrize("f", IMPLEMENTATIONS.values(), ids=IMPLEMENTATIONS)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("N", [1, 2, 7, 37, 64])
-def test_equals_fp64(f, dtype, N, rng):
-    x = rng.standard_normal(N).astype(dtype)
-    y = f(x)
-    assert y.dtype == dtype and y.shape == x.shape
-    assert np.abs(y - exact(x)).max() <= rounding(x)
-    assert abs(y.sum(dtype=np.float64) - 1) <= np.finfo(dtype).eps * (N + 2)
+def test_equals_fp64(f, dtype, rng):
+    for N in (1, 2, 7, 37, 64):
+        x = rng.standard_normal(N).astype(dtype)
+        y = f(x)
+        assert y.dtype == dtype and y.shape == x.shape
+        assert np.abs(y - exact(x)).max() <= rounding(x)
+        assert abs(y.sum(dtype=np.float64) - 1) <= np.finfo(dtype).eps * (N + 2)
 
 
 @pytest.mark.parametrize("f", STABLE.values(), ids=STABLE)

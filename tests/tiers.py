@@ -6,12 +6,13 @@ place       of the tests in the browser, those of all widgets together and of a 
 process     it starts Python or Jupyter anew (marker `process`)
 amount      it has few cases and all of them: `all` is long
 cases       of a test with several lists of parameters, as many cases are short as it takes for each entry of
-            each list to occur, in changing company ("each choice")
+            each list to occur, and as many pairs of entries as these cases can have ("each choice")
 compiles    of a test that asks the compiler (marker `compiles`), one case is short, or one for each kernel if a
             parameter names it; without cases it is long
 """
 
 from collections import Counter, defaultdict
+from itertools import combinations
 
 BROWSER = "tests/browser/"
 IN_ALL_WIDGETS = ("test_every_widget.py", "test_saved_page.py")
@@ -20,8 +21,8 @@ IN_ALL_WIDGETS = ("test_every_widget.py", "test_saved_page.py")
 def long(items) -> set:
     """Return the node ids of those `items` of pytest that are long."""
     cases = defaultdict(list)
-    for item in items:
-        cases[item.nodeid.partition("[")[0]].append(item)
+    for item in items:  # what needs a GPU apart: of one test either those cases run or the others
+        cases[item.nodeid.partition("[")[0], bool(item.get_closest_marker("gpu"))].append(item)
     short = {item.nodeid for of_one in cases.values() for item in _short(of_one)}
     return {item.nodeid for item in items} - short
 
@@ -63,13 +64,26 @@ def entries(item) -> set:
 def covering(cases, having) -> list:
     """Return few of the cases in which all of their entries occur. having: the set of entries of each case.
 
-    Greedy: the next case has the most new entries; of equal ones, that whose entries occurred least so far.
+    Greedy: the next case has the most new entries; of equal ones, the most pairs of entries that have not met; of
+    equal ones, that whose entries occurred least so far.
     """
-    left, used, chosen = dict(enumerate(having)), Counter(), []
+    if all(len(entries) == 1 for entries in having):  # of one list: the same, in no time
+        first = {}
+        for case, entries in zip(cases, having, strict=True):
+            first.setdefault(*entries, case)
+        return list(first.values())
+    left, used, met, chosen = dict(enumerate(having)), Counter(), set(), []
     while left:
-        new, _, n = max((len(h - used.keys()), -sum(used[e] for e in h), -n) for n, h in left.items())
+        new, _, _, n = max(
+            (len(h - used.keys()), len(_pairs(h) - met), -sum(used[e] for e in h), -n) for n, h in left.items()
+        )
         if not new:
             break
         chosen.append(cases[-n])
+        met |= _pairs(left[-n])
         used.update(left.pop(-n))
     return chosen
+
+
+def _pairs(entries):
+    return set(map(frozenset, combinations(entries, 2)))

@@ -54,7 +54,8 @@ def rungs() -> dict:
     def peer(kernel):
         return lambda Q, K, V, causal: kernel.call(Q, K, V, causal=causal).O
 
-    return {name: peer(kernel) for name, kernel in registry.kernels().items() if name.startswith("hopper_")}
+    found = registry.kernels().items()
+    return {name: peer(kernel) for name, kernel in found if name.startswith("hopper_") and not kernel.launched}
 
 
 PEERS = {"hopper": hopper, **{name: peers.PEERS[name] for name in OTHERS if name in peers.PEERS}}

@@ -13,7 +13,7 @@ import torch
 
 from flashlib import masks
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import backward, forward
+from flashlib.kernels import INTERPRETED, backward, forward
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -43,7 +43,8 @@ def attention(
     and V are cast to its dtype. Q, K, V, O, lse and the mask are kept for the backward pass, and nothing else. It
     computes all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
-    deterministic: as in `backward.backward`. forward: the module whose `attention` computes O and lse, with its
+    deterministic: as in `backward.backward`; False: on a Hopper GPU `kernels.hopper.backward`, where it takes the
+    problem and is faster. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. Raises RuntimeError for derivatives in
     forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of
@@ -61,6 +62,21 @@ def attention(
             )
         return _with_sink(Q, K, V, sink, *options)
     return _by_ours(Q, K, V, *options) if forward is None else _by_another(forward, Q, K, V, *options)
+
+
+def hopper_attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: None = None,
+    scale: float | None = None, deterministic: bool = False,
+) -> Attention:  # fmt: skip
+    """Return what `attention` returns, by kernels for Hopper: `kernels.hopper.attention` is this function.
+
+    Q, K, V, causal, mask, scale, O, lse, errors: as in `hopper.forward.attention`. deterministic: as in
+    `attention`, but False by default. At d = 256, and wherever they are faster, the portable kernels compute the
+    gradients.
+    """
+    from flashlib.kernels.hopper import forward  # only here: with it comes all of Gluon
+
+    return attention(Q, K, V, causal=causal, mask=mask, scale=scale, deterministic=deterministic, forward=forward)
 
 
 def _by_ours(Q, K, V, causal, mask, scale, deterministic):
@@ -118,7 +134,7 @@ def _checked(Q, K, V, causal, mask):
 def _differentiable(run, Q, K, V, causal, scale, deterministic, mask):
     """Return run(Q, K, V), watched by autograd where a gradient is needed."""
     if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_Attention.apply(run, Q, K, V, bool(causal), scale, deterministic, mask))
+        return Attention(*_Attention.apply(Q, K, V, (run, bool(causal), scale, deterministic, mask)))
     return run(Q, K, V)
 
 
@@ -135,6 +151,12 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None):
     check_deterministic(deterministic)
+    if not deterministic and mask is None and not INTERPRETED:
+        from flashlib.kernels.hopper import backward as hopper  # only here, too
+        from flashlib.kernels.hopper import launch_backward
+
+        if launch_backward.suits(Q, K, V, causal):
+            return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
     plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic)
     return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan)
 
@@ -171,14 +193,15 @@ class _Attention(torch.autograd.Function):
     """Keeps in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
 
     @staticmethod
-    def forward(ctx, run, *inputs):
-        output = run(*inputs[:3])
-        _keep(ctx, inputs, output)
+    def forward(ctx, Q, K, V, call):
+        run, *options = call
+        output = run(Q, K, V)
+        _keep(ctx, (Q, K, V, *options), output)
         return tuple(output)
 
     @staticmethod
     def backward(ctx, dO, dlse):
-        return None, *_gradients(ctx, dO, dlse)
+        return *_gradients(ctx, dO, dlse)[:3], None
 
 
 class _WithSink(torch.autograd.Function):

@@ -29,6 +29,7 @@ from flashlib.kernels.launch.inputs import (
     check_readable,
     kernel_input,
     on_device_of,
+    ready,
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims
@@ -74,7 +75,8 @@ def backward(
 class Plan(NamedTuple):
     """A call of `backward`, except its tensors and its scale. A launch is None where it has nothing to write.
 
-    dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta.
+    dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
+    kernels take the tensors as they are.
     """
 
     prepare: Launch | None
@@ -82,6 +84,8 @@ class Plan(NamedTuple):
     dq: Launch | None
     rows: tuple
     deterministic: bool
+    descriptors: bool
+    ready: bool
 
 
 PLANS = planning.PlansOfMasks()
@@ -123,8 +127,12 @@ def plan(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, dO: torch.Tensor, causal: bool,
     masking: Callable, deterministic: bool, B_r: int | None = None, B_c: int | None = None,
     num_warps: int | None = None, num_stages: int | None = None, descriptors: bool | None = None,
+    tokens_first: bool = False,
 ) -> Plan:  # fmt: skip
-    """Return the plan of tensors that were checked. masking: `host_side.of` for one mask, a function of Asked."""
+    """Return the plan of tensors that were checked.
+
+    masking, tokens_first: as in `forward.plan`.
+    """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v, o, do = map(kernel_input, (Q, K, V, O, dO))
     worthwhile = q.numel() * k.shape[2] >= tile_sizes.SMALL
@@ -134,7 +142,7 @@ def plan(
             "descriptors=True with deterministic=False: Triton's interpreter does not support adding through a "
             "descriptor; leave descriptors out"
         )
-    problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])
+    problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])._replace(tokens_first=tokens_first)
     configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, **asked)
     return Plan(
         prepare_launch(o, do, problem),
@@ -142,11 +150,16 @@ def plan(
         dq_launch(q, k, v, do, problem, configs.dq) if deterministic else None,
         (*q.shape[:2], problem.N_padded),
         deterministic,
+        descriptors,
+        ready(Q, K, V, O, dO),
     )
 
 
 class Problem(NamedTuple):
-    """A problem as the kernels take it; N_padded: N_q rounded up to a multiple of every B_r."""
+    """A problem as the kernels take it; N_padded: N_q rounded up to a multiple of every B_r.
+
+    tokens_first: how gradients lie in memory, as in `planning.laid_out`.
+    """
 
     H_k: int
     group: int
@@ -157,6 +170,7 @@ class Problem(NamedTuple):
     causal: bool
     descriptors: bool
     masking: Callable | None
+    tokens_first: bool = False
 
     @classmethod
     def of(
@@ -197,8 +211,8 @@ def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
     """Return the Launch that writes dK and dV and, if dQ is not None, adds to it dQ without scale."""
     if not k.numel():
         return None
-    contiguous = (torch.empty(X.shape, device="meta") for X in (k, v, q))
-    unit, strides = planning.in_units(q, k, v, do, *contiguous)
+    grads = (planning.laid_out(X.shape, problem.tokens_first) for X in (k, v, q))
+    unit, strides = planning.in_units(q, k, v, do, *grads)
     whole = problem.N_q > 0 and problem.N_k % config.B_C == 0
     short = problem.N_k <= tile_sizes.SHORT * config.B_C  # not worth a kernel of its own
     mask_args, code = problem.mask(q, config, transposed=True)
@@ -215,7 +229,7 @@ def dq_launch(
     """Return the Launch that writes dQ. in_registers: whether Q_i and dO_i are held there if d is at most 128."""
     if not q.numel():
         return None
-    unit, strides = planning.in_units(q, k, v, do, torch.empty(q.shape, device="meta"))
+    unit, strides = planning.in_units(q, k, v, do, planning.laid_out(q.shape, problem.tokens_first))
     grid = triton.cdiv(problem.N_q, config.B_R) * q.shape[0] * q.shape[1]
     mask_args, code = problem.mask(q, config, transposed=False)
     in_registers = in_registers and problem.dims.widest <= 128
@@ -243,7 +257,8 @@ def run(
     mask_args: tuple[MaskArgs | None, MaskArgs | None] = (None, None),
 ) -> Grads:  # fmt: skip
     """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
-    q, k, v, o, do = kernel_input(Q), kernel_input(K), kernel_input(V), kernel_input(O), kernel_input(dO)
+    tensors = Q, K, V, O, dO
+    q, k, v, o, do = tensors if plan.ready else map(kernel_input, tensors)
     contiguous: dict = {"memory_format": torch.contiguous_format}
     dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
     with on_device_of(q):
@@ -255,8 +270,7 @@ def run(
             plan.dq(*described(plan.dq, q, k, v, do)[:4], *rows, dq, scale, mask_args=mask_args[1])
         if sums is not None:
             torch.mul(sums, scale, out=dq)
-    given = ((dq, Q), (dk, K), (dv, V))
-    return Grads(*(X if X.dtype == Y.dtype else X.to(Y.dtype) for X, Y in given))
+    return Grads(dq, dk, dv) if plan.ready else Grads(dq.to(Q.dtype), dk.to(K.dtype), dv.to(V.dtype))
 
 
 def prepared(
@@ -264,7 +278,8 @@ def prepared(
     shape: tuple[int, ...],
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """Return lse2 and delta."""
-    lse2, delta = (o.new_empty(shape, dtype=torch.float32) for _ in range(2))
+    lse2 = o.new_empty(shape, dtype=torch.float32)
+    delta = torch.empty_like(lse2)
     if launch:
         launch(o, do, lse.contiguous(), None if dlse is None else dlse.contiguous(), lse2, delta)
     return lse2, delta

@@ -31,6 +31,7 @@ from flashlib.kernels.launch.inputs import (
     check_readable,
     kernel_input,
     on_device_of,
+    ready,
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims, Keys, load, load_k, load_v, store, strides
@@ -79,12 +80,17 @@ def attention(
 
 
 class Plan(NamedTuple):
-    """A call of `attention`, except its tensors and its scale. launch: None if O has no elements."""
+    """A call of `attention`, except its tensors and its scale. launch: None if O has no elements.
+
+    O, lse: shape and strides of each. ready: whether the kernel takes Q, K and V as they are.
+    """
 
     launch: planning.Launch | None
     descriptors: bool
     dims: HeadDims
-    tokens_first: bool = False
+    O: tuple
+    lse: tuple
+    ready: bool
 
 
 PLANS = planning.PlansOfMasks()
@@ -113,7 +119,7 @@ def plan(
     """Return the plan of tensors that were checked.
 
     masking: `host_side.of` for one mask, a function of Asked.
-    tokens_first: O lies in memory as (B, N_q, H_q, d_v).
+    tokens_first: Q, K and V are one sequence of packed tokens, and `run` gets and returns (N, H, d).
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     q, k, v = map(kernel_input, (Q, K, V))
@@ -126,9 +132,12 @@ def plan(
         dims.widest, q.dtype, descriptors, q.device,
         causal=causal, N_q=N_q, N_k=N_k, heads=B * H, sparsity=sparsity, **asked,
     )  # fmt: skip
+    o = planning.laid_out((B, H, N_q, v.shape[3]), tokens_first)
+    outputs = _outputs(o, tokens_first)
+    empty = Plan(None, descriptors, dims, outputs[0], outputs[1], ready(Q, K, V))
     if not q.numel():
-        return Plan(None, descriptors, dims, tokens_first)
-    unit, strides = planning.in_units(q, k, v, _output(q, v.shape[3], tokens_first, device="meta"))
+        return empty
+    unit, strides = planning.in_units(q, k, v, o)
     mask_args, code = masking(host_side.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
     constants = {"DIMS": dims, "MASK": code, "DESCRIPTORS": descriptors, "UNIT": unit}
     # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
@@ -137,31 +146,29 @@ def plan(
     sizes = *strides, H, H // max(H_k, 1), N_q, N_k, mask_args
     grid = triton.cdiv(N_q, config.B_R) * B * H
     launch = planning.Launch(_forward, grid, sizes, constants, config._asdict())
-    return Plan(launch, descriptors, dims, tokens_first)
+    return empty._replace(launch=launch)
 
 
-def _output(q, d_v, tokens_first, device):
-    """Return an empty O, (B, H_q, N_q, d_v)."""
-    B, H, N_q, _ = q.shape
-    if tokens_first:
-        return torch.empty((B, N_q, H, d_v), dtype=q.dtype, device=device).transpose(1, 2)
-    return torch.empty((B, H, N_q, d_v), dtype=q.dtype, device=device)
+def _outputs(o, tokens_first):
+    """Return shape and strides of O and lse as `run` returns them. The kernel writes lse head after head."""
+    lse = torch.empty(o.shape[:3], device="meta")
+    outputs = (o[0].transpose(0, 1), lse[0].mT) if tokens_first else (o, lse)
+    return [(tuple(X.shape), X.stride()) for X in outputs]
 
 
 def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, scale: float, plan: Plan, mask_args: MaskArgs | None = None
 ) -> Attention:
     """Do what `attention` does, by its plan; nothing is checked. mask_args: in place of the plan's."""
-    q, k, v = kernel_input(Q), kernel_input(K), kernel_input(V)
-    o = _output(q, v.shape[3], plan.tokens_first, q.device)
-    lse = q.new_empty(q.shape[:3], dtype=torch.float32)
+    q, k, v = (Q, K, V) if plan.ready else map(kernel_input, (Q, K, V))
+    o, lse = q.new_empty_strided(*plan.O), q.new_empty_strided(*plan.lse, dtype=torch.float32)
     if plan.launch:
         if plan.descriptors:
             rows = plan.launch.config["B_C"]
             k, v = planning.describe(k, rows, plan.dims.D.value), planning.describe(v, rows, plan.dims.D_V.value)
         with on_device_of(q):
             plan.launch(q, k, v, o, lse, scale * LOG2_E.value, mask_args=mask_args)
-    return Attention(o if o.dtype == Q.dtype else o.to(Q.dtype), lse)
+    return Attention(o if plan.ready else o.to(Q.dtype), lse)
 
 
 class Rows(NamedTuple):

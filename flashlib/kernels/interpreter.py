@@ -11,11 +11,13 @@ from flashlib.kernels import private_apis
 def patch_interpreter() -> None:
     """Replace the parts that take most of the interpreter's time and compute nothing that is needed.
 
-    What follows from types is worked out once for each type, and not for each number that has it.
+    What follows from types is worked out once for each type, and not for each number that has it. Operands that
+    have the same type already, or the same shape, are left as they are.
     """
     private_apis.replace_in_interpreter(
-        patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor
-    )
+        patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor,
+        builtins=_directly_called, cast=_cast, broadcast=_broadcast, operands=_operands,
+    )  # fmt: skip
 
 
 def _once(prepare):
@@ -81,8 +83,66 @@ def _tensor(tensor, handle, type):
     """Make a tensor; all tensors of a type share one shape."""
     tensor.handle, tensor.type, tensor.dtype = handle, type, type.scalar
     try:
-        tensor.shape, tensor.numel = type.of_tensors
+        tensor.shape, tensor.numel, tensor.dims = type.of_tensors
     except AttributeError:
-        shape = type.shape if type.is_block() else ()
-        type.of_tensors = tl.tuple([tl.constexpr(n) for n in shape]), tl.constexpr(math.prod(shape))
-        tensor.shape, tensor.numel = type.of_tensors
+        dims = tuple(type.shape) if type.is_block() else ()
+        type.of_tensors = tl.tuple([tl.constexpr(n) for n in dims]), tl.constexpr(math.prod(dims)), dims
+        tensor.shape, tensor.numel, tensor.dims = type.of_tensors
+
+
+def _directly_called(find):
+    """Return a function of a part of the language: (name, what calls it in the interpreter) of its builtins.
+
+    Triton finds them anew at each launch, and each of them asks at each call whether it is inside of a kernel.
+    """
+    return functools.cache(lambda part: [(name, private_apis.interpreted_call(f)) for name, f in find(part)])
+
+
+def _cast(cast):
+    """Return `cast` of a tensor to a type, which leaves one of that type as it is."""
+
+    def to(x, type, *rounding):
+        return x if x.dtype is type.scalar else cast(x, type, *rounding)
+
+    return to
+
+
+def _broadcast(broadcast):
+    """Return `broadcast` of two tensors to one shape, which looks at plain numbers for the shape."""
+
+    def both(x, y):
+        dims = _common(x.dims, y.dims)
+        return broadcast(x, y) if dims is None else (_widened(x, dims), _widened(y, dims))
+
+    return both
+
+
+@functools.cache
+def _common(one, other):
+    """Return the shape that two shapes are broadcast to; None if there is none, or if one needs new axes."""
+    if not one or not other:
+        return one or other
+    if len(one) != len(other) or any(n != m and 1 not in (n, m) for n, m in zip(one, other, strict=True)):
+        return None
+    return tuple(map(max, one, other))
+
+
+def _widened(x, dims):
+    """Return a tensor, repeated to a shape."""
+    if x.dims == dims:
+        return x
+    return tl.tensor(private_apis.widened_handle(x, dims), tl.block_type(x.dtype, list(dims)))
+
+
+def _operands(operands, broadcast):
+    """Return `operands` of an operation, in one type and shape, which seeks no type for those of the same one.
+
+    Those of a division are left to Triton: fp16 becomes fp32 there.
+    """
+
+    def both(x, y, pointer_first=False, pointer_second=False, typed=True, divided=False):
+        if type(x) is type(y) is tl.tensor and x.dtype is y.dtype and not divided and not x.dtype.is_ptr():
+            return broadcast(x, y)
+        return operands(x, y, pointer_first, pointer_second, typed, divided)
+
+    return both

@@ -6,6 +6,7 @@
 import atexit
 import dataclasses
 import functools
+import inspect
 import os
 import shutil
 import sys
@@ -252,15 +253,18 @@ def interpret_language() -> None:
 
 
 def replace_in_interpreter(
-    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable
-) -> None:
+    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable, builtins: Callable,
+    cast: Callable, broadcast: Callable, operands: Callable,
+) -> None:  # fmt: skip
     """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
 
     One thread launches at a time, since a launch changes `triton.language` for all of them.
 
     patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
     a type; block_type: takes the __init__ of block types and returns __new__ and __init__; tensor: the __init__ of
-    tensors.
+    tensors. builtins: takes what finds (name, function) of the builtins of a module or a class, and returns what
+    finds those to put there. cast, broadcast, operands: take what makes of tensors those of another type, of one
+    shape, and of one type and shape; operands also gets the new broadcast.
     """
     kernels, turn = interpreter.InterpretedFunction, threading.RLock()
     kernels.run = _in_turn(kernels.run, turn)
@@ -271,6 +275,43 @@ def replace_in_interpreter(
     interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
     tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
     tl.tensor.__init__ = tensor
+    called = builtins(_builtins)
+    interpreter._patch_builtin = lambda part, _, scope: [scope.set_attr(part, *pair) for pair in called(part)]
+    semantic = interpreter.interpreter_semantic
+    semantic.cast = cast(semantic.cast)
+    semantic.broadcast_impl_value = broadcast(semantic.broadcast_impl_value)
+    semantic.binary_op_type_checking_impl = operands(
+        semantic.binary_op_type_checking_impl, semantic.broadcast_impl_value
+    )
+
+
+def _builtins(part):
+    return [(name, member) for name, member in inspect.getmembers(part) if tl.core.is_builtin(member)]
+
+
+def interpreted_call(builtin: Callable) -> Callable:
+    """Return a builtin of `triton.language` as the interpreter calls it."""
+    f, semantic = getattr(builtin, "__wrapped__", builtin), interpreter.interpreter_semantic
+
+    def call(*arguments, **options):
+        options["_semantic"] = semantic
+        return f(*arguments, **options)
+
+    return call
+
+
+class _Shape(NamedTuple):
+    """What create_splat asks of a type."""
+
+    shape: tuple[int, ...]
+
+
+def widened_handle(x: tl.tensor, dims: tuple[int, ...]) -> object:
+    """Return the handle of a tensor that is repeated to a shape, which has as many axes as x, or x has none."""
+    builder = interpreter.interpreter_builder
+    if x.type.is_block():
+        return builder.create_broadcast(x.handle, dims)
+    return builder.create_splat(_Shape(dims), x.handle)
 
 
 def _in_turn(launch, turn):

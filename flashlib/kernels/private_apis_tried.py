@@ -78,9 +78,20 @@ USED = {
             "_LangPatchScope.restore": "self",
             "_get_np_dtype": "tt_dtype",
             "interpreter_builder.options.sanitize_overflow": "bool",
+            "_patch_builtin": "pkg, builder, scope",
+            "_LangPatchScope.set_attr": "self, obj, name, value",
+            "InterpreterBuilder.create_broadcast": "self, arg, shape",
+            "InterpreterBuilder.create_splat": "self, ret_ty, arg",
+            "interpreter_semantic.cast": "input, dst_ty, fp_downcast_rounding",
+            "interpreter_semantic.broadcast_impl_value": "lhs, rhs",
+            "interpreter_semantic.binary_op_type_checking_impl": "lhs, rhs, allow_lhs_ptr, allow_rhs_ptr, "
+            "arithmetic_check, div_or_mod",
         },
         "triton.language": {
             "core._tensor_member_fn": "fn",
+            "core.is_builtin": "fn",
+            "load.__wrapped__": "pointer, mask, other, boundary_check, padding_option, cache_modifier, "
+            "eviction_policy, volatile, _semantic",
             "block_type.__init__": "self, element_ty, shape",
             "tensor.__init__": "self, handle, type",
         },

@@ -16,6 +16,8 @@ from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
     check_readable,
+    kernel_input,
+    ready,
     uncompiled,
 )
 from flashlib.kernels.masking import packed
@@ -42,23 +44,26 @@ def attention(
     Source: the interface of flash_attn_varlen_func (FlashAttention 2), which pads no sequence either.
     """
     Q, K, V = as_autocast(Q, K, V)
+    plan = plan_of(Q, K, V, cu_seqlens_q, cu_seqlens_k, causal)
+    cu_q, cu_k = _offsets(cu_seqlens_q, cu_seqlens_k, Q, K)
+    scale = resolve_scale(scale, Q.shape[-1])
+    if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
+        return Attention(*_Packed.apply(Q, K, V, (cu_q, cu_k, plan, scale)))
+    masks = packed.run(plan.of_forward, cu_q, cu_k)
+    return forward.run(Q, K, V, scale, plan.kernels, masks.get("forward"))
+
+
+def _check(Q, K, V, cu_q, cu_k, causal):
+    """Raise what `attention` raises, except about the scale."""
     for name, X in (("Q", Q), ("K", K), ("V", V)):
         if not isinstance(X, torch.Tensor) or X.ndim != 3:
             given = tuple(X.shape) if isinstance(X, torch.Tensor) else type(X).__name__
             raise ValueError(f"{name} is {given}; pass a tensor of packed tokens, (T, H, d)")
-    q, k, v = (X.transpose(0, 1)[None] for X in (Q, K, V))  # (1, H, T, d)
     check_causal(causal)
+    q, k, v = map(_heads_first, (Q, K, V))
     check_attention(q, k, v, False, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
-    offsets = _offsets(cu_seqlens_q, cu_seqlens_k, Q, K)
-    O, lse = _Packed.apply(q, k, v, *offsets, bool(causal), resolve_scale(scale, Q.shape[-1]))
-    return Attention(O[0].transpose(0, 1), lse[0].transpose(0, 1))
-
-
-def _offsets(cu_seqlens_q, cu_seqlens_k, Q, K):
-    """Return both offsets on the device of Q; raise TypeError or ValueError if they cannot be offsets."""
-    given = (("cu_seqlens_q", cu_seqlens_q, len(Q)), ("cu_seqlens_k", cu_seqlens_k, len(K)))
-    for name, cu, T in given:
+    for name, cu, T in (("cu_seqlens_q", cu_q, len(Q)), ("cu_seqlens_k", cu_k, len(K))):
         if not isinstance(cu, torch.Tensor) or cu.dtype not in (torch.int32, torch.int64) or cu.ndim != 1:
             what = f"{tuple(cu.shape)} of {cu.dtype}" if isinstance(cu, torch.Tensor) else type(cu).__name__
             raise TypeError(f"{name} is {what}; pass a tensor (B + 1,) of int32 or int64")
@@ -66,14 +71,23 @@ def _offsets(cu_seqlens_q, cu_seqlens_k, Q, K):
             raise ValueError(
                 f"{name} has {len(cu)} numbers and T is {T}; for B sequences it has B + 1, from 0 to T"
             )
-        if cu.device.type == "cpu":
-            _check_values(name, cu, T)
-    if len(cu_seqlens_q) != len(cu_seqlens_k):
+    _offsets(cu_q, cu_k, Q, K)
+    if len(cu_q) != len(cu_k):
         raise ValueError(
-            f"cu_seqlens_q has {len(cu_seqlens_q)} numbers and cu_seqlens_k {len(cu_seqlens_k)}; both have "
+            f"cu_seqlens_q has {len(cu_q)} numbers and cu_seqlens_k {len(cu_k)}; both have "
             "one for each sequence and one more"
         )
-    return [cu.to(Q.device).contiguous() for _, cu, _ in given]
+
+
+def _offsets(cu_q, cu_k, Q, K):
+    """Return both offsets on the device of Q; raise ValueError if they lie on the CPU and cannot be offsets."""
+    if not cu_q.is_cuda:
+        _check_values("cu_seqlens_q", cu_q, len(Q))
+    if not cu_k.is_cuda:
+        _check_values("cu_seqlens_k", cu_k, len(K))
+    return [
+        cu if cu.device == Q.device and cu.is_contiguous() else cu.to(Q.device).contiguous() for cu in (cu_q, cu_k)
+    ]
 
 
 def _check_values(name, cu, T):
@@ -88,56 +102,102 @@ def _check_values(name, cu, T):
 
 
 class Plan(NamedTuple):
-    """What shapes, strides and dtypes decide: the plan of `forward` or `backward`, and the tiles of its passes."""
+    """A call of `attention`, except its tensors and its scale.
 
-    kernels: forward.Plan | backward.Plan
-    asked: list
-
-
-FORWARD, BACKWARD = planning.Plans(), planning.Plans()
-
-
-def _planned(plans, tensors, causal, make) -> Plan:
-    """Return the plan that was kept for tensors like these, or make(variant) of the kernels and keep it.
-
-    The numbers of the offsets are not part of it: they are new in each call.
+    of_forward, of_both: what is found in the offsets for the forward pass, and for the backward pass too.
+    descriptors: whether the backward pass takes its tiles through descriptors.
     """
-    key = plans.key(tensors, causal)
-    if not (plan := plans.get(key)):
-        asked = []
 
-        def variant(tiles):
-            asked.append(tiles)
-            return None, packed.MASKING
+    kernels: forward.Plan
+    of_forward: packed.Plan
+    of_both: packed.Plan
+    descriptors: bool
 
-        plan = plans.keep(key, Plan(make(variant), asked))
-    return plan
+
+PLANS, BACKWARD_PLANS = planning.Plans(), planning.Plans()
+
+
+def plan_of(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, cu_q: torch.Tensor, cu_k: torch.Tensor, causal: bool
+) -> Plan:
+    """Return the plan for these tensors, whatever the offsets' numbers; raise what `attention` raises of them."""
+    key = PLANS.key((Q, K, V, cu_q, cu_k), causal)
+    if found := PLANS.get(key):
+        return found
+    _check(Q, K, V, cu_q, cu_k, causal)
+    B, causal = len(cu_q) - 1, bool(causal)
+    q, k, v = map(_heads_first, (Q, K, V))
+    keys = len(K) / max(B, 1)  # a guess: to know the lengths is to wait for the GPU
+    tiles, sparsity = {}, tile_sizes.Sparsity(keys)
+    kernels = forward.plan(q, k, v, False, _noting(tiles, "forward"), sparsity, tokens_first=True)
+    of_forward = packed.plan(B, causal, tiles)
+    o = planning.laid_out((*q.shape[:3], v.shape[3]), tokens_first=True)
+    after = backward.plan(q, k, v, o, o, False, _noting(tiles, "dq", "dkv"), True, tokens_first=True)
+    of_both = packed.plan(B, causal, tiles)
+    kernels = kernels._replace(ready=ready(Q, K, V))
+    return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors))
+
+
+def _noting(tiles, *names):
+    """Return the `masking` of a plan, which notes the tiles of its passes; the second name: of that for keys."""
+
+    def masking(asked):
+        tiles[names[asked.transposed]] = asked
+        return None, packed.MASKING
+
+    return masking
+
+
+def _heads_first(X):
+    """Return (T, H, d) as plans take it, (1, H, T, d)."""
+    return kernel_input(X).transpose(0, 1)[None]
 
 
 class _Packed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, q, k, v, cu_q, cu_k, causal, scale):
-        def make(variant):
-            keys = k.shape[2] / max(len(cu_k) - 1, 1)  # a guess: to know the lengths is to wait for the GPU
-            return forward.plan(q, k, v, False, variant, tile_sizes.Sparsity(keys), tokens_first=True)
+    """Takes and returns (T, H, d): to differentiate a view, autograd would fill zeros and copy."""
 
-        plan = _planned(FORWARD, (q, k, v, cu_q, cu_k), causal, make)
-        args = [packed.mask_args(cu_q, cu_k, causal, tiles) for tiles in plan.asked]
-        O, lse = forward.run(q, k, v, scale, plan.kernels, *args)
-        ctx.save_for_backward(q, k, v, O, lse, cu_q, cu_k)
-        ctx.causal, ctx.scale = causal, scale
+    @staticmethod
+    def forward(ctx, Q, K, V, call):
+        cu_q, cu_k, plan, scale = call
+        masks = packed.run(plan.of_both, cu_q, cu_k)
+        O, lse = forward.run(Q, K, V, scale, plan.kernels, masks.get("forward"))
+        ctx.save_for_backward(Q, K, V, O, lse)
+        ctx.set_materialize_grads(False)
+        ctx.call = plan.descriptors, scale, (masks.get("dkv"), masks.get("dq"))
         return O, lse
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, dO, dlse):
-        q, k, v, O, lse, cu_q, cu_k = ctx.saved_tensors
-        check_readable(dO=dO, dlse=dlse)
+        gradients = _once if torch.is_grad_enabled() else _gradients
+        return *gradients(ctx, dO, dlse), None
 
-        def make(variant):
-            return backward.plan(q, k, v, O, dO, False, variant, True)
 
-        plan = _planned(BACKWARD, (q, k, v, O, lse, dO, dlse, cu_q, cu_k), ctx.causal, make)
-        args = {tiles.transposed: packed.mask_args(cu_q, cu_k, ctx.causal, tiles) for tiles in plan.asked}
-        both = args.get(True), args.get(False)
-        return *backward.run(q, k, v, O, lse, dO, dlse, ctx.scale, plan.kernels, both), None, None, None, None
+def _gradients(ctx, dO, dlse):
+    Q, K, V, O, lse = ctx.saved_tensors
+    descriptors, scale, masks = ctx.call
+    if dO is None and dlse is None:
+        return None, None, None
+    tensors = Q, K, V, O, torch.zeros_like(O) if dO is None else dO
+    if descriptors:  # the masks are for the tiles of this way: what lies otherwise, as dO may, is copied
+        check_readable(dO=dO)
+        tensors = [X if planning.describable(_heads_first(X)) else _copied(X) for X in tensors]
+    *tensors, dO = tensors
+    plan = _backward_plan_of(*tensors, lse, dO, dlse, descriptors)
+    return backward.run(*tensors, lse.mT, dO, None if dlse is None else dlse.mT, scale, plan, masks)
+
+
+def _copied(X):
+    return X.clone(memory_format=torch.contiguous_format)
+
+
+_once = torch.autograd.function.once_differentiable(_gradients)
+
+
+def _backward_plan_of(Q, K, V, O, lse, dO, dlse, descriptors):
+    key = BACKWARD_PLANS.key((Q, K, V, O, lse, dO, dlse), descriptors)
+    if found := BACKWARD_PLANS.get(key):
+        return found
+    check_readable(dO=dO, dlse=dlse)
+    tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting({}, "dq", "dkv")
+    plan = backward.plan(*tensors, False, masking, True, descriptors=descriptors, tokens_first=True)
+    return BACKWARD_PLANS.keep(key, plan._replace(ready=ready(Q, K, V, O, dO)))

@@ -70,9 +70,8 @@ class Picture:
         face: "", "bold" or "italic". Symbols such as m and O_acc are typeset as in a formula.
         """
         self.written.append((x, y, text))
-        pieces = list(_typeset(text, size, face))
-        x -= {"l": 0, "m": 0.5, "r": 1}[align] * sum(font.getlength(piece) for piece, font, _ in pieces)
-        for piece, font, lower in pieces:
+        x -= {"l": 0, "m": 0.5, "r": 1}[align] * length(text, size, face)
+        for piece, font, lower in _typeset(text, size, face):
             self._draw.text((round(x), round(y + lower)), piece, _rgba(ink), font, anchor="lm")
             x += font.getlength(piece)
 
@@ -178,6 +177,11 @@ class Picture:
             for r, c in np.argwhere(np.isneginf(X)).tolist():
                 self.hatch(corners(xs[c], ys[r], xs[c + 1] - xs[c] - gap, ys[r + 1] - ys[r] - gap))
             self.box(x - 1, y - 1, xs[-1] - x + 2, ys[-1] - y + 2, edge=INK, dotted=True)
+
+
+def length(text: str, size: float = 12, face: str = "") -> float:
+    """Return how many pixels wide `Picture.text` writes a line of text."""
+    return sum(font.getlength(piece) for piece, font, _ in _typeset(text, size, face))
 
 
 def scale(X: np.ndarray, peak: float = 1.0) -> np.ndarray:

@@ -23,6 +23,7 @@ from flashlib.pipeline.commands import (
     FinishStores,
     Product,
     Program,
+    Read,
     Ring,
     Slot,
     Store,
@@ -37,6 +38,6 @@ from flashlib.pipeline.timeline import MACHINE, Machine, Timeline, run
 
 __all__ = [
     "KINDS", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fault", "Fence", "Finish", "FinishStores",
-    "Kind", "MACHINE", "Machine", "Product", "Program", "Report", "Ring", "Slot", "Store", "Timeline", "Wait",
-    "Write", "barriers", "check", "ring", "run",
+    "Kind", "MACHINE", "Machine", "Product", "Program", "Read", "Report", "Ring", "Slot", "Store", "Timeline",
+    "Wait", "Write", "barriers", "check", "ring", "run",
 ]  # fmt: skip

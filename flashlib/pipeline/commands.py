@@ -136,6 +136,13 @@ class Write(NamedTuple):
     needs: tuple = ()
 
 
+class Read(NamedTuple):
+    """Take a tile out of a slot into registers, by the threads of the role, which are through when it ends."""
+
+    tile: str
+    slot: Slot
+
+
 class Fence(NamedTuple):
     """Make what this role wrote into slots visible to the copy unit and the tensor cores (fence.proxy.async)."""
 
@@ -153,8 +160,8 @@ class FinishStores(NamedTuple):
     pending: int = 0
 
 
-COMMANDS = (Wait, Arrive, Expect, Copy, Product, Finish, Compute, Write, Fence, Store, FinishStores)
-Command = Wait | Arrive | Expect | Copy | Product | Finish | Compute | Write | Fence | Store | FinishStores
+COMMANDS = (Wait, Arrive, Expect, Copy, Product, Finish, Compute, Write, Read, Fence, Store, FinishStores)
+Command = Wait | Arrive | Expect | Copy | Product | Finish | Compute | Write | Read | Fence | Store | FinishStores
 
 
 class Program(NamedTuple):

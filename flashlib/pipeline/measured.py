@@ -28,7 +28,7 @@ MODELS: dict[str, Callable[..., c.Program]] = {
     "r6_persistent": protocol.program,
     "forward": protocol.program,
 }
-UNMARKED = c.Arrive, c.Expect, c.Compute, c.Write, c.Fence
+UNMARKED = c.Arrive, c.Expect, c.Compute, c.Write, c.Read, c.Fence
 WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit that has most to do
 
 

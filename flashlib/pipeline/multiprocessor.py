@@ -185,6 +185,9 @@ class State:
         self.slots[command.slot] = command.tile
         self.unfenced |= {(command.slot, role)}
 
+    def _read(self, role, command, now):
+        self._check_there(role, command.slot, command.tile, f"a load of {command.tile}")
+
     def _fence(self, role, command, now):
         self.unfenced = frozenset(pair for pair in self.unfenced if pair[1] != role)
 
@@ -243,6 +246,9 @@ class State:
 
     def _check_read(self, role, slot, tile, what):
         self._check_fenced(role, slot, what)
+        self._check_there(role, slot, tile, what)
+
+    def _check_there(self, role, slot, tile, what):
         held = self.slots[slot]
         if held == tile:
             return

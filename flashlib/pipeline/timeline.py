@@ -190,6 +190,10 @@ class _Run:
         elif isinstance(command, c.Write):
             self._hold(command.slot, command.tile, role)
             return self._busy(role, "write", command.tile, command.slot.n_bytes / self.machine.sram)
+        elif isinstance(command, c.Read):
+            takes = command.slot.n_bytes / self.machine.sram
+            self._span(command.slot, "read", command.tile, self.now, self.now + takes, role)
+            return self._busy(role, "load", command.tile, takes)
         return False
 
     def _busy(self, role, kind, name, takes):

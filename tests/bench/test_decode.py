@@ -111,6 +111,48 @@ def test_a_prompt_is_shared_by_all(no_clock):
     assert set(row["us"]) == {"pages of their own", "read by each", "read once"}
 
 
+def test_a_row_for_each_number_of_parts(no_clock, monkeypatch):
+    size, asked = SIZES["contiguous"], []
+
+    def ours(Q, K, V, lengths, parts):
+        asked.append(parts)
+        return decode.sdpa(Q, K, V, lengths)
+
+    monkeypatch.setattr(decode, "ours", ours)
+    rows = decode.by_parts(size, "cpu", cold=0)
+    assert [row["parts"] for row in rows] == sorted(set(asked)) and min(asked) == 1
+    for row in rows:
+        assert (row["B"], row["H"], row["H_k"], row["N"], row["us"]) == (2, 4, 2, 96, 1.0)
+    monkeypatch.setattr(decode, "ours", lambda Q, K, V, lengths, parts: Q)
+    with pytest.raises(AssertionError, match="O of 1 parts at"):
+        decode.by_parts(size, "cpu", cold=0)
+
+
+def test_a_step_appends_rotates_and_attends(no_clock, monkeypatch):
+    calls, kept = [], {}
+
+    def host_us(runs):
+        kept.update(runs)
+        for name, run in runs.items():
+            calls.append([name])
+            run()
+        return dict.fromkeys(runs, 3.0)
+
+    def called(name, result):
+        return lambda *given, **options: calls[-1].append(name) or result
+
+    monkeypatch.setattr(decode.short_sequences, "host_us", host_us)
+    monkeypatch.setattr(harness, "median_ms", lambda run: 0.05)
+    monkeypatch.setattr(decode, "ours", called("attend", None))
+    monkeypatch.setattr(decode.kernels("append"), "append", called("append", None))
+    monkeypatch.setattr(decode.kernels("append"), "rotate", called("rotate", None))
+    calls.append([])  # what is captured as a graph
+    row = decode.steps(B=2, N=32, page=16, device="cpu")
+    step = ["append", "rotate", "attend"]
+    assert calls == [step, ["step", *step], ["attention", "attend"], ["graph"]]
+    assert row == {"B": 2, "N": 32, "page": 16, "us": dict.fromkeys(kept, 3.0), "graph_us": 50.0}
+
+
 def test_lengths_are_ragged_and_add_up():
     each = decode.lengths(16, 8192)
     assert sum(each) == 16 * 8192 and min(each) > 0 and max(each) > 2 * 8192

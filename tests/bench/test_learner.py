@@ -1,9 +1,13 @@
 """`bench.mine` puts a learner's kernel beside ours, as it is compiled or timed."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from flashlib import bench
+from flashlib.bench import learner
+from flashlib.bench.common import harness, problem
 from flashlib.checks.engine import solutions
 from flashlib.kernels import INTERPRETED, forward, softmax, triton
 from flashlib.kernels.compiler import learner_kernels
@@ -72,6 +76,71 @@ def test_what_a_function_raises_is_told():
         learner_kernels.reports(lambda X: X.columns, "softmax", d=64)
     with pytest.raises(CompileError, match="launched no kernel"):
         learner_kernels.reports(lambda X: X, "softmax", d=64)
+
+
+@pytest.fixture
+def made_up_gpu(monkeypatch):
+    """Here nothing is drawn on a screen: the figures that would be."""
+    from matplotlib import pyplot as plt
+
+    shown = []
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: shown.append(plt.gcf()))
+    told = {"gpu": "G", "torch": "1", "triton": "2", "date": "today"}
+    monkeypatch.setattr(harness, "environment", lambda: told)
+    yield shown
+    plt.close("all")
+
+
+def test_the_speeds_that_are_measured_are_tabled_and_drawn(made_up_gpu, monkeypatch):
+    """Of each size and peer another one; yours cannot take the last size, flex none with a mask."""
+    measured = {}
+
+    def measure(size, given):
+        Q, K, V = torch.randn(3, 1, 1, 5, 4)
+        assert torch.equal(given["yours"](Q, K, V, size.causal), Q + size.causal)
+        assert size.B * size.N == 16384 and size.H_q == size.H_k == 2048 // size.d
+        speeds = {name: 10.0 * len(measured) + at for at, name in enumerate(given, 1)}
+        speeds |= {"flex": None} if size.causal else {}
+        measured[size] = speeds | ({"yours": None} if len(measured) == 3 else {})
+        return {"tflops": measured[size]}
+
+    monkeypatch.setattr(problem, "measure", measure)
+    table = learner._attention_timed(lambda Q, K, V, causal: (Q + causal, V))
+    assert [(size.d, size.causal) for size in measured] == [(64, False), (64, True), (128, False), (128, True)]
+    assert table.heads[1:] == ("yours", *learner.ATTENTION_PEERS, "yours / ours") and "G, torch 1" in table.title
+    (figure,) = made_up_gpu
+    for row, ax, (size, speeds) in zip(table.rows, figure.axes, measured.items(), strict=True):
+        assert row[0] == ax.get_title() == f"d = {size.d}, {'causal' if size.causal else 'no mask'}"
+        assert row[1:-1] == tuple(speed or "-" for speed in speeds.values())
+        assert row[-1] == (round(speeds["yours"] / speeds["ours"], 2) if speeds["yours"] else "-")
+        assert [bar.get_width() for bar in ax.patches] == [speed or 0 for speed in speeds.values()]
+        assert [text.get_text() for text in ax.texts] == [f"{x:.0f}" if x else "none" for x in speeds.values()]
+        assert ax.patches[0].get_facecolor() != ax.patches[1].get_facecolor() == ax.patches[-1].get_facecolor()
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_bytes_of_softmax_are_read_and_written_once(wrong, made_up_gpu, monkeypatch, capsys):
+    randn = torch.randn
+    monkeypatch.setattr(torch, "randn", lambda *shape, device: randn(*shape))
+    monkeypatch.setattr(learner, "ROWS", 80)
+    monkeypatch.setattr(learner, "LENGTHS", (100, 1000))
+    ms = {"yours": 0.001, "ours": 0.0005, "torch": 0.002, "copy": 0.00025}
+    monkeypatch.setattr(harness, "side_by_side", lambda runs: {name: ms[name] for name in runs})
+    table = learner._softmax_timed(lambda X: X.softmax(-1) * (1.1 if wrong else 1))
+    assert table.heads == ("", *ms)
+    for row, length in zip(table.rows, (100, 1000), strict=True):
+        speeds = [round(2 * 4 * 80 * length / (1e6 * t)) for t in ms.values()]
+        assert row == (f"rows of {length}", *(["-", *speeds[1:]] if wrong else speeds))
+    assert capsys.readouterr().out.count("softmax of rows of") == 2 * wrong
+
+
+def test_kilobytes_of_shared_memory_are_tabled_beside_the_registers():
+    report = SimpleNamespace(kernel="k", registers=1, spilled=2, shared=4608, num_warps=5, programs=6)
+    ours = SimpleNamespace(**vars(report) | {"kernel": "o", "shared": 1024})
+    assert learner._rows("d = 64", [report], ours) == [
+        ("d = 64", "yours", "k", 1, 2, 4.5, 5, 6), ("d = 64", "ours", "o", 1, 2, 1.0, 5, 6),
+    ]  # fmt: skip
 
 
 @pytest.mark.gpu

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import importlib
 import json
 
 import pytest
@@ -132,6 +133,20 @@ def test_a_row_of_a_ladder_is_noted_if_it_is_the_best_with_tiles():
     assert records.has_notes(row) and records.has_notes(row | {"part": "wait"})
     for other in ({"best": False}, {"d": 64}, {"part": "peer"}, {"rung": "r1_eager"}):
         assert not records.has_notes(row | other)
+
+
+def test_the_command_of_a_record_is_the_one_that_its_module_says():
+    for record in records.RECORDS:
+        words = record.command.split()
+        assert words[:3] == ["python", "-m", record.module] and words[-2:] == [
+            "--out",
+            f"notebooks/data/{record.file}",
+        ]
+        assert (records.DATA / record.file).is_file() and words[3:-2] == (
+            ["--backward"] if "_backward." in record.file else []
+        )
+        module = importlib.import_module(record.module)
+        assert record.module == "flashlib.bench" or record.command in module.__doc__
 
 
 def test_the_pinned_triton_is_read_from_the_requirements():

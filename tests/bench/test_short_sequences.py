@@ -1,6 +1,8 @@
 """What short calls take is measured on what was verified; in the interpreter, by made-up clocks."""
 
 import contextlib
+import functools
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -60,11 +62,59 @@ def test_a_call_is_timed_with_the_gpu_idle_and_a_loop_until_it_is_done(which, wa
     assert us == {"one": pytest.approx(1000 + waiting, abs=0.1), "slow": pytest.approx(10000 + waiting, abs=0.1)}
 
 
+def test_a_call_in_a_graph_has_its_share_of_the_replay(monkeypatch):
+    captured = {}
+    graph = SimpleNamespace(replay=lambda: None)
+    monkeypatch.setattr(harness, "captured", lambda run, times: captured.update({run: times}) or graph)
+    monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: {graph.replay: 0.5}[run])
+    us, times = short_sequences.graph_us("a call"), captured["a call"]
+    assert us * times == pytest.approx(500)
+
+
+@pytest.mark.parametrize("wrong", [None, "sdpa_flash", "ours"])
+def test_a_shape_is_timed_in_graphs_if_it_is_right(wrong, clocks, monkeypatch):
+    peer = {name: short_sequences.chosen_sdpa for name in short_sequences.NAMES}
+    if wrong:
+        peer[wrong] = lambda Q, K, V, causal: V
+    monkeypatch.setattr(short_sequences, "HEADS", 2)
+    monkeypatch.setattr(short_sequences, "D", 16)
+    monkeypatch.setattr(short_sequences, "Problem", functools.partial(short_sequences.Problem, device="cpu"))
+    monkeypatch.setattr(short_sequences, "BACKENDS", {})
+    monkeypatch.setattr(short_sequences, "PEERS", peer)
+    monkeypatch.setattr(short_sequences, "graph_us", lambda run: 7.123)
+    if wrong == "ours":
+        with pytest.raises(AssertionError, match="O of ours at B=3, N=24, causal=True is wrong"):
+            short_sequences.in_graph(3, 24, True)
+        return
+    row, right = short_sequences.in_graph(3, 24, True), [name for name in peer if name != wrong]
+    assert (row["B"], row["H"], row["N"], row["d"], row["causal"]) == (3, 2, 24, 16, True)
+    assert row["graph_us"] == dict.fromkeys(peer) | dict.fromkeys(right, 7.12)
+    assert row["host_us"] == dict.fromkeys(peer) | dict.fromkeys(right, 30.0)
+
+
 def test_each_number_is_read_as_often_as_it_is_said():
     X, sums = bandwidth.numbers(3, kernels.DEVICE), torch.zeros(5, device=kernels.DEVICE)
     bandwidth.check("reads", bandwidth.read(X, sums, 4), X, 4)
     with pytest.raises(AssertionError, match="reads are wrong: the sum is"):
         bandwidth.check("reads", bandwidth.read(X, sums, 3), X, 4)
+
+
+def test_bytes_are_those_that_were_read_and_written(monkeypatch):
+    """On a made-up GPU, whose L2 cache has room for five tiles; two fifths of it are read."""
+    here = SimpleNamespace(L2_cache_size=5 * 4 * bandwidth.TILE, multi_processor_count=1)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: here)
+    monkeypatch.setattr(bandwidth, "numbers", functools.partial(bandwidth.numbers, device=kernels.DEVICE))
+    monkeypatch.setattr(bandwidth, "TIMES", 3)
+    monkeypatch.setattr(bandwidth, "LARGE", 4000)
+    monkeypatch.setattr(harness, "median_ms", lambda run: run() is None or 0.5)
+    assert bandwidth.l2_read() == (2 * 4 * bandwidth.TILE * 3, 0.5)
+    arange = torch.arange
+    monkeypatch.setattr(torch, "arange", lambda n, device, **of: arange(n, **of))
+    assert bandwidth.dram_copy() == (2 * 4000, 0.5)
+    monkeypatch.setattr(bandwidth, "read", lambda X, sums, times: sums + times)
+    with pytest.raises(AssertionError, match="reads from the L2 cache are wrong"):
+        bandwidth.l2_read()
 
 
 @pytest.mark.gpu

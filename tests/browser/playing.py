@@ -129,20 +129,26 @@ def press(player, keys):
         assert data(player, name) == expected, key
 
 
-def assert_line_at_work_is_lit(player):
+# What every_frame is asked for the two checks that follow.
+AT_WORK = {
+    "lit": "[...player.querySelectorAll('.flash-lines tr[aria-current]')].map((row) => row.dataset.part)",
+    "lines": "texts('.flash-lines tr[aria-current] code')",
+}
+MOVED = {"moved": "texts('.flash-moved')[0]"}
+
+
+def assert_line_at_work_is_lit(player, shown=None):
     """For two steps: the line of the part is lit, and is in the source."""
     source = Path(tiled.__file__).read_text(encoding="utf-8")
-    lit = "[...player.querySelectorAll('.flash-lines tr[aria-current]')].map((row) => row.dataset.part)"
-    shown = every_frame(player, lit=lit, lines="texts('.flash-lines tr[aria-current] code')")
-    for (_, part), now in zip(timeline(player)[:14], shown, strict=False):
+    for (_, part), now in zip(timeline(player)[:14], shown or every_frame(player, **AT_WORK), strict=False):
         assert now["lit"] == [part]
         assert now["lines"] and all(line in source for line in now["lines"])
 
 
-def assert_meters_count(player, frames):
+def assert_meters_count(player, frames, shown=None):
     """At every frame: bytes read and written so far, as Python counted them."""
-    shown = [now["moved"] for now in every_frame(player, moved="texts('.flash-moved')[0]")]
-    *moved, end = ([int("".join(filter(str.isdigit, part))) for part in text.split(",")] for text in shown)
+    texts = [now["moved"] for now in shown or every_frame(player, **MOVED)]
+    *moved, end = ([int("".join(filter(str.isdigit, part))) for part in text.split(",")] for text in texts)
     before = [0, 0]
     for (k, part), now in zip(timeline(player), moved, strict=True):
         assert now[0] == frames["steps"][k][6] and all(a >= b for a, b in zip(now, before, strict=True))

@@ -3,8 +3,6 @@
 What a test changes it changes back: those below it go on from there.
 """
 
-import math
-
 import numpy as np
 import pytest
 
@@ -15,22 +13,17 @@ from tests.browser.playing import (
     active_cell,
     assert_announces,
     assert_drawing_fits_into_a_frame,
-    assert_line_at_work_is_lit,
-    assert_meters_count,
     assert_nothing_jumps,
     assert_whole_steps_are_one_frame_each,
     data,
-    every_frame,
     four_digits,
-    numbers,
     press,
     seek,
     timeline,
-    two_decimals,
     unfold,
-    value,
     wait_for,
 )
+from tests.browser.shown import backward_player as shown
 
 pytestmark = pytest.mark.browser
 
@@ -41,8 +34,6 @@ CELLS = [
     "BackwardPlayer(N=64, d=16, B_r=8, B_c=8, causal=True, opens_at=10)",
     "BackwardPlayer(np.ones((4, 2)), np.ones((4, 2)), np.ones((4, 2)), np.ones((3, 2)))",
 ]
-PARTS = ["load", "scores", "weights", "dP", "dS", "add", "store"]
-TILES = {"S_ij": "scores", "P_ij": "weights", "dP_ij": "dP", "dS_ij": "dS"}
 FIRST = {"N": 7, "d": 3, "B_r": 4, "B_c": 2}
 
 
@@ -85,99 +76,11 @@ def at_start(lab, n):
 
 
 def shown_error(player, name):
-    return error_value(player.locator(f'output[data-name="error-{name}"]').inner_text())
+    return shown.error_value(player.locator(f'output[data-name="error-{name}"]').inner_text())
 
 
-def error_value(text):
-    return value(text.replace("e−", "e-")) if text else None
-
-
-def test_every_frame_shows_the_numbers_of_its_part(player, recording):
-    steps, sums = recording._recording.steps, recording._recording.sums
-    names = recording.frames["gradients"]
-    tiles = [*TILES, "lse_i", "delta_i", *(f"{name}_{kind}" for name in names for kind in ("sum", "added"))]
-    shown = every_frame(player, data="{ ...player.dataset }", **{name: f"cells('{name}')" for name in tiles})
-    for frame, ((k, part), now) in enumerate(zip(timeline(player), shown[:-1], strict=True)):
-        step = steps[k]
-        done = lambda name: PARTS.index(part) >= PARTS.index(name)  # noqa: B023, E731
-        expected = {
-            name: getattr(step, name) if done(since) and part != "store" else [] for name, since in TILES.items()
-        }
-        for name, X in (("lse_i", recording._recording.lse), ("delta_i", recording._recording.delta)):
-            expected[name] = [] if part == "store" else X[step.rows]
-        for name, (old, added, total) in zip(names, sums[k], strict=True):
-            expected[f"{name}_sum"] = total if done("add") else old
-            expected[f"{name}_added"] = added if part == "add" else []
-        for name, X in expected.items():
-            assert numbers(now[name]) == [two_decimals(x) for x in np.ravel(X)], (frame, part, name)
-        assert (now["data"]["part"], now["data"]["step"]) == (part, str(k))
-
-
-def test_the_error_of_every_frame_is_told_and_marked(player, recording):
-    errors, T = recording._errors, len(recording._recording.steps)
-    error = "texts('output[data-name=\"error-{}\"]')[0]".format
-    middle = """(() => {
-        const of = (name) => player.querySelector(`.flash-chart .flash-${name}`).getBoundingClientRect();
-        const [chart, now] = [of("curve"), of("now")];
-        return (now.x + now.width / 2 - chart.x) / chart.width;
-    })()"""
-    shown = every_frame(player, block=error("block"), whole=error("whole"), middle=middle)
-    for (k, part), now in zip([*timeline(player), [T, "end"]], shown, strict=True):
-        added = part in ("add", "store")
-        block = None if part == "end" else four_digits((errors.after if added else errors.before)[k])
-        assert error_value(now["block"]) == block
-        assert error_value(now["whole"]) == four_digits(errors.whole[k + added])
-        assert abs(now["middle"] - (k + added) / T) < 0.01
-
-
-def test_memory_fills_as_blocks_are_stored(player, recording):
-    frames, d = recording.frames, recording.frames["d"]
-    shown = every_frame(
-        player,
-        filled="Object.entries(player.flashWidget.views.made.memory.held).map("
-        "([name, X]) => [name, [...X].filter((x) => !Number.isNaN(x)).length])",
-        beside="texts('.flash-beside > p')[0]",
-        outlined="Object.entries(player.flashWidget.views.made.memory.strips).filter("
-        "([, { here }]) => !here.hidden).map(([name]) => name)",
-    )
-    for (k, part), now in zip([*timeline(player), [len(frames["steps"]), "end"]], shown, strict=True):
-        stored = k if part in ("store", "end") else k - 1
-        expected = dict.fromkeys(frames["gradients"], 0)
-        for after, start, stop, _, name in frames["writes"]:
-            expected[name] += (stop - start) * d * (after <= stored)
-        assert dict(now["filled"]) == expected
-        rows = next(iter(expected.values())) // d
-        assert f": {rows} of " in now["beside"]
-        inputs = [] if part in ("store", "end") else ["Q", "dO", "K", "V", "lse", "delta"]
-        assert now["outlined"] == [*inputs, *(sorted(frames["gradients"]) if part == "store" else [])]
-
-
-def test_meters_count_with_the_frames(player, recording):
-    assert_meters_count(player, recording.frames)
-    text = player.locator(".flash-meters").inner_text()
-    for name in ("both", "standard"):
-        assert f"{sum(recording.frames[name]):,} B".replace(",", "\u202f") in text
-
-
-def test_the_line_at_work_is_lit_and_is_of_the_source(player):
-    assert_line_at_work_is_lit(player)
-
-
-def test_the_row_is_told_in_words(player, recording):
-    steps, lse = recording._recording.steps, recording._recording.lse
-    *shown, end = every_frame(player, row="Number(player.dataset.row)", text="texts('.flash-sentence')[0]")
-    for (k, part), now in zip(timeline(player), shown, strict=True):
-        step, row, text = steps[k], now["row"], now["text"]
-        assert not any(word in text for word in ("undefined", "object", "NaN"))
-        r = row - step.rows.start
-        if part == "dS" and lse[row] > -math.inf and step.S_ij[r].max() > -math.inf:
-            c = int(np.argmax(step.P_ij[r]))
-            assert text.startswith(f"Row {row}, key {step.cols.start + c}: P · (dP − delta) = ")
-            result = value(text.partition(" = ")[2].partition(" = ")[2].split(". ")[0].replace("e−", "e-"))
-            assert result == four_digits(step.dS_ij[r, c])
-        elif part in ("scores", "weights", "dP", "dS") and lse[row] == -math.inf:
-            assert "sees no key: its lse is −∞" in text
-    assert "none was stored" in end["text"]
+def test_every_frame_shows_what_python_computed(player, recording):
+    shown.check(player, recording)
 
 
 def test_a_row_is_chosen_by_pointer_and_by_key(lab, first):

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("anywidget")
 
-from flashlib import cost
+from tests.browser.shown.compare_players import check, side
 
 pytestmark = pytest.mark.browser
 
@@ -25,23 +25,8 @@ def compare(lab):
     return compare
 
 
-def side(compare, order):
-    return compare.locator(f'.flash-side[data-order="{order}"]')
-
-
-def moved(compare, order):
-    """Bytes read and written, as the meter of a side shows them."""
-    text = side(compare, order).locator(".flash-moved").inner_text()
-    return [int("".join(filter(str.isdigit, part))) for part in text.split(",")]
-
-
-def test_both_end_at_their_closed_forms(compare):
-    compare.focus()
-    compare.page.keyboard.press("End")
-    assert compare.get_attribute("data-step") == compare.get_attribute("data-tiles") == "8"
-    for order, closed_form in (("fa1", cost.fa1_traffic), ("fa2", cost.fa2_traffic)):
-        traffic = closed_form(7, 7, 3, B_r=4, B_c=2, dtype="float64")
-        assert moved(compare, order) == [traffic.read, traffic.written]
+def test_it_shows_what_python_computed(compare):
+    check(compare)
 
 
 def test_both_move_together_each_in_its_order(compare):
@@ -81,11 +66,3 @@ def test_sliders_retile_both(compare):
     compare.page.wait_for_function("root => root.dataset.tiles === '6'", arg=compare.element_handle())
     compare.page.keyboard.press("ArrowLeft")
     compare.page.wait_for_function("root => root.dataset.tiles === '8'", arg=compare.element_handle())
-
-
-def test_words_compare(compare):
-    compare.evaluate("root => root.flashWidget.transport.seek(8)")
-    total = {o: sum(moved(compare, o)) for o in ("fa1", "fa2")}
-    text = compare.locator(".flash-sentence").inner_text()
-    assert f"FA1 {total['fa1'] / total['fa2']:#.4g} times as much as FA2" in text
-    assert "Both have the same O" in text

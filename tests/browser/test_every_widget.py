@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("anywidget")
 pytest.importorskip("axe_playwright_python")
+pytest.importorskip("cloudpickle")
 
 from flashlib import widgets
 from tests.browser.contrast import too_low
@@ -13,6 +14,21 @@ from tests.browser.lab import SIZE, THEMES, resized, settled, window
 from tests.browser.labs import reopened
 from tests.browser.playing import active_cell
 from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, MOVING, STOPS, VIOLATIONS
+from tests.browser.shown import (
+    backward_player,
+    compare_players,
+    flash_player,
+    mask_lab,
+    merge_tree,
+    online_softmax_lab,
+    overflow_lab,
+    pages_lab,
+    pipeline_player,
+    prediction_card,
+    serve_lab,
+    split_lab,
+    tiling_lab,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -31,6 +47,25 @@ WRONG = {  # for each class, one argument that is wrong for it
     "ServeLab": {"batch": 0},
     "SplitLab": {"N_k": 0},
     "TilingLab": {"N": 0},
+}
+
+CARD = """import os
+os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
+from flashlib import checks
+checks.predict("first_overflow")"""
+SHOWN = {  # for each class, what compares it with Python
+    "BackwardPlayer": backward_player.check,
+    "ComparePlayers": compare_players.check,
+    "FlashPlayer": flash_player.check,
+    "MaskLab": mask_lab.check,
+    "MergeTree": merge_tree.check,
+    "OnlineSoftmaxLab": online_softmax_lab.check,
+    "OverflowLab": overflow_lab.check,
+    "PagesLab": pages_lab.check,
+    "PipelinePlayer": pipeline_player.check,
+    "ServeLab": serve_lab.check,
+    "SplitLab": split_lab.check,
+    "TilingLab": tiling_lab.check,
 }
 
 # Play a widget step by step; what moved.
@@ -96,6 +131,21 @@ SPEED = """(root, index) => {
     return before;
 }"""
 
+# Unfold and fold again all that can be: what each button says of it, and how many elements are to be seen.
+UNFOLDED = """root => {
+    const seen = () => [...root.querySelectorAll("*")].filter((e) => e.checkVisibility()).length;
+    const folds = [...root.querySelectorAll("[aria-expanded]")].filter((e) => e.checkVisibility());
+    return folds.map((button) => {
+        const found = [0, 1, 2].map(() => {
+            const now = [button.getAttribute("aria-expanded"), seen()];
+            button.click();
+            return now;
+        });
+        button.click();
+        return found;
+    });
+}"""
+
 # Play from not far from the end.
 PLAYED = """root => {
     const { transport } = root.flashWidget;
@@ -111,8 +161,8 @@ def call(name, arguments=None):
 
 @pytest.fixture(scope="module")
 def page(open_lab):
-    """The page: each widget as it is made without arguments, then each with the wrong one."""
-    cells = [call(name) for name in NAMES] + [call(name, WRONG[name]) for name in NAMES if name in WRONG]
+    """The page: each widget as it is made without arguments, then each with the wrong one, and a prediction."""
+    cells = [call(name) for name in NAMES] + [call(name, WRONG[name]) for name in NAMES if name in WRONG] + [CARD]
     with open_lab(FILE, cells=cells) as lab:
         lab.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
         yield lab
@@ -157,8 +207,19 @@ def theme(lab, request):
 
 
 def test_every_widget_is_on_the_page(lab):
-    assert lab.page.locator(".flash-widget").count() == len(NAMES) + len(WRONG)
+    assert lab.page.locator(".flash-widget").count() == len(NAMES) + len(WRONG) + 1
     assert set(WRONG) == set(NAMES), "give each class of __all__ an argument that is wrong for it"
+
+
+def test_what_is_shown_is_what_python_computed(widget, name):
+    assert name in SHOWN, "say in tests/browser/shown what it shows"
+    SHOWN[name](widget)
+
+
+def test_a_prediction_is_graded_as_it_is_typed(lab):
+    card = shown(lab, len(NAMES) + len(WRONG))
+    prediction_card.check(card)
+    assert card.evaluate(VIOLATIONS) == [] and too_low(card) == []
 
 
 def test_axe_finds_no_violation(lab, theme):
@@ -199,6 +260,12 @@ def test_no_group_of_controls_is_empty(widget):
     groups = widget.locator("fieldset, [role=group]")
     empty = "all => all.filter((e) => !e.querySelector('button, input, select, textarea')).map((e) => e.outerHTML)"
     assert groups.evaluate_all(empty) == []
+
+
+def test_what_is_folded_says_so_and_unfolds(widget):
+    for before, between, after in widget.evaluate(UNFOLDED):
+        seen = dict([before, between])
+        assert before == after and seen["true"] > seen["false"]
 
 
 def test_arrow_keys_stay_in_the_widget(lab, widget):
@@ -293,6 +360,6 @@ def test_no_widget_changes_the_look_of_another(widget, name):
 def test_what_is_opened_again_is_drawn_again(lab):
     """Python is not asked again."""
     lab.save()
-    reopened(lab, FILE, len(NAMES) + len(WRONG))
+    reopened(lab, FILE, len(NAMES) + len(WRONG) + 1)
     for n, name in enumerate(NAMES):
         assert shown(lab, n).locator("svg, canvas, table").count(), name

@@ -3,8 +3,6 @@
 What a test changes it changes back: those below it go on from there.
 """
 
-import math
-
 import numpy as np
 import pytest
 
@@ -16,25 +14,21 @@ from tests.browser.playing import (
     active_cell,
     assert_announces,
     assert_drawing_fits_into_a_frame,
-    assert_line_at_work_is_lit,
-    assert_meters_count,
     assert_nothing_jumps,
     assert_whole_steps_are_one_frame_each,
     at_start,
     data,
-    every_frame,
-    four_digits,
     numbers,
     press,
     received,
     seek,
     steps_of,
     timeline,
-    two_decimals,
     unfold,
     value,
     wait_for,
 )
+from tests.browser.shown import flash_player as look
 
 pytestmark = pytest.mark.browser
 
@@ -86,12 +80,9 @@ def first(lab):
     return at_start(lab, 0)
 
 
-COLUMN = '.flash-rows tbody tr:not(.flash-unused) [data-name="{}"] > span:first-child'
-
-
 def shown(player, name):
     """The numbers in a column of the state table; None where it is blank."""
-    return numbers(player.locator(COLUMN.format(name)).all_inner_texts())
+    return numbers(player.locator(look.COLUMN.format(name)).all_inner_texts())
 
 
 def test_the_buffer_is_tiled_steps_bit_for_bit(player):
@@ -104,67 +95,14 @@ def test_the_buffer_is_tiled_steps_bit_for_bit(player):
             assert np.array_equal(sent[offset : offset + X.size].view("u8"), X.view("u8")), (position, name)
 
 
-def test_every_frame_shows_the_numbers_of_its_part(player):
-    frames, sent = received(player)
-    steps = steps_of(frames, sent)
-    order = ["load", "scores", "maximum", "rescale", "weights", "add", "store"]
-    columns = {name: f"texts('{COLUMN.format(name)}')" for name in ("m_old", "m", "alpha", "l")}
-    tiles = {name: f"cells('{name}')" for name in ("S_ij", "P_ij")}
-    shown = every_frame(player, data="{ ...player.dataset }", **columns, **tiles)
-    for frame, ((k, part), page) in enumerate(zip(timeline(player), shown[:-1], strict=True)):
-        step, now = steps[k], order.index(part)
-        done = lambda name: now >= order.index(name)  # noqa: B023, E731
-        rescaled = step.alpha * step.l_old if done("rescale") else step.l_old
-        expected = {
-            "m_old": step.m_old,
-            "m": step.m if done("maximum") else step.m_old,
-            "alpha": step.alpha if done("rescale") else [None] * len(step.m),
-            "l": step.l if done("add") else rescaled,
-        }
-        for name, X in expected.items():
-            four = [x if x is None else four_digits(x) for x in X]
-            assert numbers(page[name]) == four, (frame, part, name)
-        for name, since in (("S_ij", "scores"), ("P_ij", "weights")):
-            X = getattr(step, name).ravel() if done(since) and part != "store" else []
-            assert numbers(page[name]) == [two_decimals(x) for x in X], (frame, part, name)
-        assert (page["data"]["part"], page["data"]["step"]) == (part, str(k))
+def test_every_frame_shows_what_python_computed(player):
+    look.check(player)
 
 
-def test_the_line_at_work_is_lit_and_is_of_the_source(player):
-    assert_line_at_work_is_lit(player)
-
-
-def test_meters_count_with_the_frames(player):
+def test_the_meters_tell_what_standard_attention_moves(player):
     frames, _ = received(player)
-    assert_meters_count(player, frames)
     standard = f"{sum(frames['standard']):,} B".replace(",", "\u202f")
     assert standard in player.locator(".flash-meters").inner_text()
-
-
-def test_tiles_are_drawn_as_they_are(player):
-    """Asks the picture itself, at the middle of each tile, which of its paths cover that point."""
-    frames, _ = received(player)
-    computed = [(i, j) for i, j, *_ in frames["steps"]]
-    everything = {(i, j) for i in range(frames["T_r"]) for j in range(frames["T_c"])}
-    for k in (0, 1, len(computed) // 2, len(computed) - 1, len(computed)):
-        player.evaluate("(player, k) => player.flashWidget.seekStep(k)", k)
-        covers = player.evaluate(
-            """player => {
-                const { frames, views: { made: { grid } } } = player.flashWidget;
-                const [done, skipped] = ["done", "skipped"].map((name) => player.querySelector(`.flash-${name}`));
-                const found = [];
-                for (let i = 0; i < frames.T_r; i++) for (let j = 0; j < frames.T_c; j++) {
-                    const middle = (k, B, N) => (k * B + Math.min((k + 1) * B, N)) / 2;
-                    const x = middle(j, frames.B_c, frames.N_k) * grid.width;
-                    const y = middle(i, frames.B_r, frames.N_q) * grid.height;
-                    const inside = (path) => path.isPointInFill(new DOMPoint(x, y));
-                    found.push([i, j, inside(done), inside(skipped)]);
-                }
-                return found;
-            }"""
-        )
-        assert {(i, j) for i, j, done, _ in covers if done} == set(computed[:k])
-        assert {(i, j) for i, j, _, skipped in covers if skipped} == everything - set(computed)
 
 
 def test_a_click_on_a_tile_goes_there(first):
@@ -217,26 +155,6 @@ def test_keyboard(lab, first):
     page.keyboard.press("Space")
     assert active_cell(lab) == before
     assert page.evaluate("() => document.activeElement.matches('.flash-player')")
-
-
-def test_the_row_is_told_in_words(player):
-    frames, sent = received(player)
-    steps = steps_of(frames, sent)
-    *shown, end = every_frame(player, row="Number(player.dataset.row)", text="texts('.flash-sentence')[0]")
-    for (k, part), now in zip(timeline(player), shown, strict=True):
-        step, r, text = steps[k], now["row"] - steps[k].rows.start, now["text"]
-        assert "undefined" not in text and "object" not in text
-        if part != "rescale":
-            continue
-        if step.m[r] > step.m_old[r] > -math.inf:
-            assert "the maximum grew from" in text and "is multiplied by alpha" in text
-        elif step.m[r] == -math.inf:
-            assert "has seen no key" in text
-        elif step.m_old[r] > -math.inf:
-            assert "nothing is rescaled" in text or "sees no key of this tile" in text
-        else:
-            assert "nothing to rescale" in text
-    assert "none was stored" in end["text"]
 
 
 def test_sliders_and_switches_retile(lab, first):

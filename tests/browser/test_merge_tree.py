@@ -11,6 +11,7 @@ pytest.importorskip("matplotlib")
 from flashlib.pictures.numbers import number
 from flashlib.softmax import IDENTITY, merge, summarise
 from tests.browser.lab import wait_until_heard
+from tests.browser.shown.merge_tree import card, expected, numbers
 
 pytestmark = pytest.mark.browser
 
@@ -55,27 +56,6 @@ def answered(tree, act):
 
 def button(tree, name):
     return tree.get_by_role("button", name=name, exact=True)
-
-
-def card(tree, k):
-    return tree.locator(f'.flash-merge-card[data-node="{k}"]')
-
-
-def numbers(card):
-    """Return the numbers on a card by their names."""
-    found = {}
-    for name, text in card.locator(".flash-merge-number").evaluate_all(
-        "spans => spans.filter((span) => span.offsetParent).map((span) => [span.dataset.name, span.textContent])"
-    ):
-        found.setdefault(name, []).append(text)
-    return found
-
-
-def expected(state):
-    O_acc = np.broadcast_to(state.O_acc, 2)
-    O = O_acc / state.l if state.l else O_acc
-    named = {"m": [state.m], "l": [state.l], "O_acc": O_acc, "O": O}
-    return {name: list(map(number, values)) for name, values in named.items()}
 
 
 def leaves(cuts):

@@ -13,6 +13,17 @@ from flashlib import softmax
 from flashlib.widgets.online_softmax_lab.numbers import read, scan, write
 from tests.browser.lab import wait_until_heard
 from tests.browser.playing import active_cell
+from tests.browser.shown.online_softmax_lab import (
+    bars,
+    check,
+    data,
+    heights,
+    seek,
+    sentence,
+    shown,
+    values,
+    without,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -54,14 +65,6 @@ def press(widget, key):
     widget.page.keyboard.press(key)
 
 
-def seek(widget, position):
-    widget.evaluate("(widget, position) => widget.flashWidget.transport.seek(position)", position)
-
-
-def without(widget):
-    return widget.get_by_label("without the rescale")
-
-
 def field(widget):
     return widget.locator(".flash-online-typed")
 
@@ -71,67 +74,8 @@ def type_row(widget, text):
     field(widget).press("Enter")
 
 
-def data(widget, name):
-    return widget.get_attribute(f"data-{name}")
-
-
-def sentence(widget):
-    return widget.locator(".flash-online-sentence").inner_text()
-
-
-def value(text):
-    return float(text.replace("−", "-").replace("∞", "inf"))
-
-
-def shown(widget, name):
-    """The number in an element, which must be its title to four digits."""
-    element = widget.locator(f"[data-name={name}]")
-    number, full = value(element.inner_text()), value(element.get_attribute("title"))
-    assert number == full or number == float(f"{full:.3e}"), name
-    return full
-
-
-def values(widget, chart):
-    """The titles of the columns of a chart: the numbers with all their digits, None where there is none yet."""
-    titles = widget.locator(f"[data-name={chart}] .flash-online-column").evaluate_all(
-        "all => all.map((c) => c.title)"
-    )
-    return [value(title.split(": ")[1]) if title else None for title in titles]
-
-
-def heights(widget, part):
-    """The heights of a part of the terms, 1 for a term of 1; parts are 1: right, 2: too much, 3: compared with."""
-    bars = widget.locator(f"[data-name=terms] .flash-online-area > :nth-child({part})")
-    return np.array(bars.evaluate_all("all => all.map((bar) => parseFloat(bar.style.height) / 92)"))
-
-
 def test_every_position_shows_the_numbers_of_the_scan(widget):
-    known = scan(np.array(ROW))
-    for rescale in (True, False):
-        without(widget).set_checked(not rescale)
-        l, error, weight = ("l", "error", "weight") if rescale else ("l_wrong", "error_wrong", "weight_wrong")
-        for j in range(len(ROW)):
-            l_old = known[l][j - 1] if j else 0
-            seek(widget, 2 * j)
-            assert (data(widget, "phase"), data(widget, "rescale")) == ("rescale", str(rescale).lower())
-            assert [shown(widget, name) for name in ("m_old", "m", "alpha", "l_old")] == [
-                *(known[name][j] for name in ("m_old", "m", "alpha")),
-                l_old,
-            ]
-            assert shown(widget, "shown") == (known["kept"][j] if rescale else l_old)
-            assert shown(widget, "reference") == (l_old if rescale else known["kept"][j])
-            assert shown(widget, "error") == (known[error][j - 1] if j else 0)
-            terms = known["terms"][j] if rescale else known["p"]
-            assert values(widget, "terms") == [*terms[:j], *[None] * (len(ROW) - j)]
-            seek(widget, 2 * j + 1)
-            assert data(widget, "phase") == "add"
-            for name, x in (("l", known[l][j]), ("shown", known[l][j]), ("error", known[error][j])):
-                assert shown(widget, name) == x
-            assert values(widget, "terms") == [*terms[: j + 1], *[None] * (len(ROW) - j - 1)]
-        seek(widget, 2 * len(ROW))
-        assert values(widget, "terms") == list(known[weight])
-        assert f"{known[weight].sum():.4g}"[:5] in sentence(widget)
-        assert values(widget, "scores") == ROW
+    check(widget)
 
 
 def test_bars_shrink_by_alpha_when_the_maximum_grows(widget):
@@ -151,19 +95,6 @@ def test_bars_shrink_by_alpha_when_the_maximum_grows(widget):
     without(widget).check()
     assert np.allclose(heights(widget, 1) + heights(widget, 2), before, atol=1e-3)
     assert "should be multiplied" in sentence(widget)
-
-
-def bars(widget):
-    """The scores as they are drawn: where each bar begins and ends, in px above the zero line, and which way."""
-    return widget.locator("[data-name=scores]").evaluate(
-        """chart => {
-            const zero = chart.querySelector(".flash-online-zero").getBoundingClientRect().bottom;
-            return [...chart.querySelectorAll(".flash-online-bar")].map((bar) => {
-                const { top, bottom } = bar.getBoundingClientRect();
-                return [zero - bottom, zero - top, bar.classList.contains("flash-online-negative")];
-            });
-        }"""
-    )
 
 
 def test_scores_stand_on_the_zero_line_or_hang_from_it(widget):

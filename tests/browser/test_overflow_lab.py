@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib.widgets.overflow_lab.numbers import COLUMNS
 from flashlib.widgets.overflow_lab.overflow_lab import OverflowLab
 from tests.browser.lab import wait_until_heard
 from tests.browser.playing import active_cell
+from tests.browser.shown.overflow_lab import assert_shown, cells, value
 
 pytestmark = pytest.mark.browser
 
@@ -65,43 +65,6 @@ def shows(lab, **wanted):
 
 def jump(lab, name):
     lab.locator(f".flash-overflow-jump[data-name={name}]").click()
-
-
-def cells(lab, name):
-    """The texts and the marks of a column of the table, or of a sum."""
-    found = lab.locator(f"td[data-name={name}]")
-    return found.locator(".flash-overflow-number").all_inner_texts(), found.evaluate_all(
-        "cells => cells.map((cell) => cell.dataset.mark)"
-    )
-
-
-def value(text):
-    return float(text.replace("−", "-"))
-
-
-def four_digits(x):
-    return float(f"{x:.3e}")
-
-
-def assert_shown(lab, setting):
-    """Every number and mark in the table is the one that Python has for this setting."""
-    result = OverflowLab(**setting).result
-    numbers = np.frombuffer(result["buffer"], "<f8")
-    for k, name in enumerate(COLUMNS):
-        texts, marks = cells(lab, name)
-        expected = numbers[k * result["n"] :][: result["n"]]
-        if name == "x":
-            assert texts == result["scores"]
-        else:
-            assert np.array_equal(list(map(value, texts)), list(map(four_digits, expected)), equal_nan=True), name
-        assert marks == result["marks"].get(name, [""] * result["n"])
-    _, l, l_safe, naive_total, safe_total, *_ = numbers[len(COLUMNS) * result["n"] :]
-    for name, x in dict(l=l, l_safe=l_safe, naive_total=naive_total, safe_total=safe_total).items():
-        (text,), marks = cells(lab, name)
-        assert np.array_equal(value(text), four_digits(x), equal_nan=True) and marks == result["marks"][name]
-    words = [text.replace("_", "") for text in result["words"]]  # what follows the underscore is set lower
-    assert lab.locator(".flash-overflow-words p").all_inner_texts() == words
-    assert lab.locator(".flash-overflow-x b").inner_text() == result["x"][1]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ pytest.importorskip("nbconvert")
 from tests.browser.contrast import too_low
 from tests.browser.lab import THEMES, opened_file
 from tests.browser.probes import AXE, VIOLATIONS
+from tests.browser.shown import prediction_card
+from tests.browser.shown.prediction_card import outcome
 from tools import page as tool
 
 pytestmark = pytest.mark.browser
@@ -40,41 +42,8 @@ def card(lab, n):
     return card
 
 
-def focused(card):
-    return card.evaluate("(card) => card.contains(document.activeElement) && document.activeElement.className")
-
-
-def outcome(card):
-    return card.get_attribute("data-outcome")
-
-
 def test_it_is_answered_by_keyboard(lab):
-    one = card(lab, PARTS)
-    assert outcome(one) == "open" and one.locator(".flash-card-verdict").inner_text() == ""
-    one.get_by_label("fp16").focus()
-    for text in ("12", "88", "710"):
-        lab.page.keyboard.type(text)
-        lab.page.keyboard.press("Tab")
-    lab.page.keyboard.press("Enter")  # the button
-    assert outcome(one) == "wrong"
-    text = one.locator(".flash-card-verdict").inner_text()
-    assert "fp32: not 88 (log(3.4e38) is 88.72: the exponential of 88 is finite)" in text
-    assert "Hint: " in text and "fp16: not" not in text and "89" not in text
-    assert focused(one) == "flash-card-verdict", "a screen reader says it, and Tab goes to the buttons"
-    lab.page.keyboard.press("Tab")
-    lab.page.keyboard.press("Enter")  # try again
-    assert one.get_by_label("fp32").evaluate("(field) => field === document.activeElement")
-    assert one.get_by_label("fp32").get_attribute("aria-invalid") == "true"
-    lab.page.keyboard.press("Enter")
-    lab.page.keyboard.press("Tab")
-    lab.page.keyboard.press("Tab")
-    lab.page.keyboard.press("Enter")  # show the answer
-    text = one.locator(".flash-card-verdict").inner_text()
-    assert "fp32: not 88, but 89" in text and "exp passes the largest number" in text and "Hint" not in text
-    assert focused(one) == "flash-card-verdict"
-    one.get_by_label("fp32").fill("89")
-    lab.page.keyboard.press("Enter")  # in the field
-    assert outcome(one) == "right"
+    prediction_card.check(card(lab, PARTS))
 
 
 def test_what_is_missing_or_no_number_is_said_and_costs_no_reason(lab):

@@ -160,7 +160,9 @@ MISTAKES = {
     "layer -1": (lambda c: c.gather(0, -1), ValueError, "layer is -1"),
     "flat slots": (lambda c: c.write(np.arange(6), *rows()[1:]), ValueError, r"slots has shape \(6,\)"),
     "float slots": (lambda c: c.write(rows()[0] * 1.0, *rows()[1:]), ValueError, "dtype float64"),
-    "row 4 of 4": (lambda c: c.write(rows()[0] + [[0, 4]], *rows()[1:]), ValueError, "not there"),
+    "row 4 of 4": (lambda c: c.write(with_slot(1, 4), *rows()[1:]), ValueError, "not there"),
+    "row -1": (lambda c: c.write(with_slot(1, -1), *rows()[1:]), ValueError, "not there"),
+    "page 13 of 13": (lambda c: c.write(with_slot(13, 0), *rows()[1:]), ValueError, "not there"),
     "page of nobody": (lambda c: c.write(rows()[0] + [[9, 0]], *rows()[1:]), ValueError, "without an owner"),
 }
 
@@ -169,6 +171,11 @@ def rows(n=6, H=H_K, d=D, d_v=D_V, dtype="float32"):
     """Return slots of six tokens, and K and V."""
     slots = np.array([divmod(at, 4) for at in range(6)], np.int32)
     return slots, np.ones((H, n, d), dtype), np.ones((H, n, d_v), dtype)
+
+
+def with_slot(*slot):
+    """Return slots of which the last is another."""
+    return np.array([*rows()[0][:-1].tolist(), slot], np.int32)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -5,7 +5,8 @@ import torch
 
 def poison(monkeypatch):
     """Fill whatever torch allocates without a value with NaN, whole numbers with the largest of their dtype."""
-    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+    of_torch, of_tensors = ("empty", "empty_like"), ("new_empty", "new_empty_strided")
+    for owner, name in (*((torch, name) for name in of_torch), *((torch.Tensor, name) for name in of_tensors)):
         allocate = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *a, _allocate=allocate, **k: _filled(_allocate(*a, **k)))
 

@@ -1,11 +1,13 @@
 """The interpreter, made faster, computes what it did, and leaves the language as it was."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
+import math
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 
@@ -96,6 +98,53 @@ def test_a_kind_of_block_type_is_made_as_it_says():
 
     one, other = (OfALayout(tl.float32, [16], layout) for layout in "ab")
     assert one.layout != other.layout and one.numel == other.numel == 16
+
+
+TYPES = [tl.int1, tl.int8, tl.uint8, tl.int32, tl.int64, tl.float16, tl.bfloat16, tl.float32, tl.float64]
+TYPES += [tl.pointer_type(tl.float32), tl.pointer_type(tl.float16)]
+SHAPES = [(), (1,), (4,), (8,), (1, 4), (8, 1), (8, 4), (2, 1, 4)]
+
+
+def _tensor(type, shape):
+    """Return a tensor of the interpreter, of numbers that every type has; a scalar's array has one number."""
+    from triton.runtime import interpreter
+
+    data = np.arange(math.prod(shape)).reshape(shape or 1) % 2
+    handle = interpreter.TensorHandle(data.astype(interpreter._get_np_dtype(type)), type)
+    return tl.tensor(handle, tl.block_type(type, list(shape)) if shape else type)
+
+
+def _outcome(f, *arguments):
+    """Return the types and the bytes of the tensors that a function returns, or what it raises."""
+    try:
+        made = f(*arguments)
+    except Exception as error:
+        return type(error), getattr(error, "message", str(error))
+    made = made if isinstance(made, tuple) else (made,)
+    of_data = [(x.handle.data.dtype, x.handle.data.shape, x.handle.data.tobytes()) for x in made]
+    return [(str(x.type), str(x.dtype), x.shape.values, x.handle.dtype) for x in made], of_data
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_operands_come_out_as_they_do_of_the_interpreter_as_it_comes(shape):
+    from triton.runtime import interpreter
+
+    ours = interpreter.interpreter_semantic
+    as_it_comes = type(ours)(ours.builder)
+    same_shape = [(_tensor(type, shape), _tensor(other, shape)) for type in TYPES for other in TYPES]
+    same_type = [(_tensor(type, shape), _tensor(type, other)) for type in TYPES for other in SHAPES]
+    numbers = [(_tensor(type, shape), n) for type in TYPES for n in (0, -1, 2, 0.5, True, 2**40)]
+    rules = [(False, False), (True, True), (True, False, False), (False, False, True, True)]
+    scope = interpreter._patch_lang(_kernel.fn)
+    try:
+        for x, y in (*same_shape, *same_type, *numbers):
+            asked = [("binary_op_type_checking_impl", x, y, *rule) for rule in rules]
+            if isinstance(y, tl.tensor):
+                asked += [("broadcast_impl_value", x, y), ("cast", x, y.dtype)]
+            for name, *given in asked:
+                assert _outcome(getattr(ours, name), *given) == _outcome(getattr(as_it_comes, name), *given), name
+    finally:
+        scope.restore()
 
 
 RESULTS = """

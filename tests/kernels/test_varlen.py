@@ -5,9 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
+import triton.language as tl
 
 from flashlib import torch_ref
 from flashlib.kernels import forward, varlen
+from flashlib.kernels.launch import planning, tile_sizes
+from flashlib.kernels.masking import host_side
 from flashlib.kernels.masking import packed as packing
 from tests import oracle
 
@@ -110,6 +113,80 @@ def test_tokens_lie_one_after_the_other_as_those_of_q(lengths, device):
     assert O.shape == (sum(lengths), 3, 16) and O.is_contiguous() and O.view(sum(lengths), 48).shape[1] == 48
 
 
+def test_gradients_lie_as_the_tensors_do(device, poisoned):
+    Q, K, V, *offsets = packed(device, [20, 3], [13, 30], heads=(2, 1))
+    O = varlen.attention(Q, K, V, *offsets).O
+    assert all(dX.is_contiguous() for dX in torch.autograd.grad(O, (Q, K, V), torch.ones_like(O)))
+
+
+def test_the_gradient_of_lse_alone(device, poisoned):
+    Q, K, V, *offsets = packed(device, [20, 3], [13, 30], heads=(2, 1))
+    lse = varlen.attention(Q, K, V, *offsets).lse
+    dQ, dK, dV = torch.autograd.grad(lse.square().sum(), (Q, K, V))
+    expected = one_by_one(*(X.double() for X in (Q, K, V)), *(cu.tolist() for cu in offsets))[1]
+    exact = torch.autograd.grad(expected.square().sum(), (Q, K))
+    assert not dV.any() and all(torch.allclose(X, Y, atol=1e-4) for X, Y in zip((dQ, dK), exact, strict=True))
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """The names of the kernels that are launched."""
+    names, launch = [], planning.Launch.__call__
+
+    def note(self, *given, **args):
+        names.append(self.kernel.__name__)
+        return launch(self, *given, **args)
+
+    monkeypatch.setattr(planning.Launch, "__call__", note)
+    return names
+
+
+def test_the_first_launch_of_a_call_finds_what_all_passes_see(device, launched):
+    """A launch takes more of the CPU's time than this one takes of the GPU's."""
+    Q, K, V, *offsets = packed(device, [20, 3], [13, 30])
+    O = varlen.attention(Q, K, V, *offsets).O
+    assert launched == ["_find", "_forward"]
+    torch.autograd.grad(O, Q, torch.ones_like(O))
+    assert launched[2:] == ["_prepare", "_dkv", "_dq"]
+
+
+def test_a_gradient_of_O_that_lies_otherwise(device, launched, monkeypatch):
+    """Tiles of this one cannot come through descriptors, and the first launch was for the tiles of that way."""
+    gpu = tile_sizes.room(torch.device(device))._replace(multiprocessors=1, tma=True)
+    monkeypatch.setattr(tile_sizes, "room", lambda device: gpu)
+    monkeypatch.setattr(tile_sizes, "SMALL", 0)
+    Q, K, V, *offsets = packed(device, [70, 13], [50, 30], heads=(2, 1), dtype=torch.float16)
+    O = varlen.attention(Q, K, V, *offsets).O
+    dO = torch.randn(1, 1, 16, device=device).to(O.dtype).expand_as(O)
+    given, expected = (torch.autograd.grad(O, (Q, K, V), Y, retain_graph=True) for Y in (dO, dO.contiguous()))
+    assert launched[2:] == 2 * ["_prepare", "_dkv", "_dq"]
+    assert all(map(torch.equal, given, expected))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_first_launch_finds_what_masks_would_be_prepared_to(causal, device, monkeypatch):
+    if device == "cpu":  # a kernel that is compiled takes no other constant
+        monkeypatch.setattr(packing, "STRETCH", tl.constexpr(2))
+    stretch = packing.STRETCH.value
+    *_, cu_q, cu_k = packed(device, [20, 0, 67, 14], [41, 9, 5, 33], offsets=torch.int64)
+    asked = {
+        "rows": host_side.Asked(1, 2, 101, 88, 16, 32, device),
+        "keys": host_side.Asked(1, 2, 101, 88, 32, 16, device, True),
+    }
+    found = packing.run(packing.plan(4, causal, asked), cu_q, cu_k)
+    for name, tiles in asked.items():
+        first, end = found[name].bounds[:2]
+        N = tiles.N_k if tiles.transposed else tiles.N_q
+        expected = host_side.intervals(first[:N][None], end[:N][None], tiles).order[0]
+        order = found[name].order.view(-1, 8)[: len(expected)]
+        by_block = [X[X[:, 0].argsort()][:, :7].cpu() for X in (order, expected)]
+        assert torch.equal(*by_block)
+        for start in range(0, len(order), stretch):
+            blocks, _, _, _, _, _, most = order[start : start + stretch, :7].T.tolist()
+            assert sorted(blocks) == list(range(start, start + len(blocks)))
+            assert most == sorted(most, reverse=True)
+
+
 def test_one_sequence_is_the_kernel_without_packing(device, poisoned):
     Q, K, V, *offsets = packed(device, [37], [53])
     given = varlen.attention(Q, K, V, *offsets, causal=True)
@@ -124,7 +201,7 @@ def test_offsets_may_lie_anywhere_in_memory(device):
     Q, K, V, cu, _ = packed(device, [20, 30], [20, 30])
     apart = torch.cat([cu[:1], cu])[1:]
     assert cu.data_ptr() % 16 != apart.data_ptr() % 16
-    launches = {packing._launch(50, 50, 2, False, False, *map(packing._kind, (X, cu))) for X in (cu, apart)}
+    launches = {varlen.plan_of(Q, K, V, X, cu, False).of_both.launch for X in (cu, apart)}
     assert len(launches) == 2
     assert torch.equal(varlen.attention(Q, K, V, cu, cu).O, varlen.attention(Q, K, V, apart, apart).O)
 

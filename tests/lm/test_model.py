@@ -214,6 +214,7 @@ def test_a_step_that_fails_on_its_way_leaves_no_token_that_could_be_found():
         ({"n": 0}, ValueError, "n is 0"),
         ({"temperature": -1}, ValueError, "temperature is -1; pass at least 0"),
         ({"temperature": math.nan}, ValueError, "temperature is nan"),
+        ({"temperature": math.inf}, ValueError, "temperature is inf"),
         ({"temperature": "hot"}, TypeError, "temperature is 'hot'"),
         ({"seed": -1}, ValueError, "seed is -1"),
     ],
@@ -228,6 +229,12 @@ def test_the_whole_context_can_be_written():
     assert len(list(model.generate(some(3), 45))) == 45
     with pytest.raises(ValueError, match="N = 49; this model's context is 48"):
         logits_of(model, some(49))
+    cache = model.cache(4)
+    sequence, _ = cache.start()
+    model.step([some(47)], cache, [sequence])
+    model.step([[60]], cache, [sequence])  # the last place, and the last token
+    with pytest.raises(ValueError, match="would have 49 tokens; this model's context is 48"):
+        model.step([[60]], cache, [sequence])
 
 
 @pytest.mark.parametrize("kind", [tuple, np.array, torch.tensor])

@@ -116,3 +116,17 @@ X, HALF = np.zeros((3, 5, 8)), np.zeros((5, 4), np.float32)
 def test_bad_input_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_tensors_are_checked_as_arrays_are():
+    torch = pytest.importorskip("torch")
+    given, half = torch.from_numpy(X), torch.from_numpy(HALF)
+    for wrong, error, words in (
+        ((given.int(), half, half), TypeError, "X has dtype torch.int32; accepted are torch.float16"),
+        ((given, half.int(), half.int()), TypeError, "cos has dtype torch.int32"),
+        ((given, half, half.double()), TypeError, "sin has dtype torch.float64 and cos has torch.float32"),
+        ((given, HALF, HALF), TypeError, "cos is of type ndarray; pass a torch tensor"),
+        ((given, half.to("meta"), half.to("meta")), ValueError, "cos is on meta and X on cpu"),
+    ):
+        with pytest.raises(error, match=words):
+            rotary.rotate(*wrong)

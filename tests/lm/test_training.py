@@ -32,6 +32,7 @@ def test_what_does_not_fit_is_refused():
         next(train(model(), tokens + 1, 1, batch=2))
     with pytest.raises(ValueError, match=r"tokens has shape \(9,\); expected one axis, longer than 9"):
         next(train(model(), tokens[:9], 1, batch=2))
+    next(train(model(), tokens[:10], 1, batch=2))  # one token more than the context is enough
     for arguments in ({"steps": 0, "batch": 2}, {"steps": 1, "batch": 0}):
         with pytest.raises(ValueError, match="is 0; accepted are whole numbers of at least 1"):
             next(train(model(), tokens, **arguments))

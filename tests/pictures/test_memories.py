@@ -12,6 +12,7 @@ from PIL import Image
 from flashlib.gpus import GB, GPUS, KB
 from flashlib.pictures import memories
 from flashlib.pictures.inks import HIGHLIGHT
+from tests.pictures.places import Places
 
 
 def highlighted(gpu, at):
@@ -54,6 +55,14 @@ def test_the_numbers_are_those_of_the_gpu(name):
         assert text in picture.texts
     assert f"all registers: {gpu.sms * gpu.registers / 2**20:.4g} MB" in picture.texts
     assert f"{gpu.sms} multiprocessors with {gpu.sram // KB} KB of SRAM" in repr(picture)
+
+
+@pytest.mark.parametrize("at", [None, *memories.LEVELS])
+@pytest.mark.parametrize("name", GPUS)
+def test_words_lie_in_the_picture_and_on_no_others(name, at, monkeypatch):
+    places = Places(monkeypatch)
+    memories.draw_memories(name, at)
+    assert (places.outside(), places.overlapping()) == ([], [])
 
 
 def test_the_h200_as_the_course_shows_it():

@@ -12,6 +12,7 @@ from PIL import Image
 from flashlib import cost, tiled
 from flashlib.pictures import tile_order
 from flashlib.pictures.canvas import Picture
+from tests.pictures.places import Places
 
 SIDE = 240  # pixels
 
@@ -81,9 +82,11 @@ def test_orders_stand_side_by_side_with_their_titles(rng):
 
 
 @pytest.mark.parametrize("N_q, N_k", [(0, 3), (3, 0), (1, 1), (64, 64), (9, 4)])
-def test_an_order_of_any_size_can_be_drawn(rng, N_q, N_k):
+def test_an_order_of_any_size_can_be_drawn(rng, N_q, N_k, monkeypatch):
     steps = tiled.steps(*inputs(rng, N_q, N_k, 2), B_r=8, B_c=4, causal=True)
+    places = Places(monkeypatch)
     assert tile_order.draw_tile_orders({"": steps}, N_q, N_k).png()
+    assert (places.outside(), places.overlapping()) == ([], [])
 
 
 def test_no_more_blocks_are_labelled_than_there_is_room_for():

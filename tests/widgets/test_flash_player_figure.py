@@ -7,7 +7,7 @@ pytest.importorskip("anywidget")
 
 from flashlib import tiled
 from flashlib.pictures import numbers
-from flashlib.pictures.canvas import _typeset
+from flashlib.pictures.canvas import length
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets import FlashPlayer
 from flashlib.widgets.flash_player import figure
@@ -73,8 +73,7 @@ def test_neighbouring_numbers_of_the_state_do_not_touch(rng):
             for x, y, text in picture.written:
                 if x in left[:-2] and 190 < y < 316:  # row, m_old, m, alpha: each up to the next column
                     size = 9 if len(text) > list(figure.LONG.values())[left.index(x)] else 11
-                    width = sum(font.getlength(piece) for piece, font, _ in _typeset(text, size, "bold"))
-                    assert x + width + 3 <= left[left.index(x) + 1], text
+                    assert x + length(text, size, "bold") + 3 <= left[left.index(x) + 1], text
 
 
 def test_a_picture_of_a_wrong_loop_shows_what_is_wrong(rng):

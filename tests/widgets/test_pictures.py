@@ -24,6 +24,7 @@ from flashlib.widgets import (
     SplitLab,
     TilingLab,
 )
+from tests.pictures.places import Places
 
 LARGE = {"N": 64, "d": 16, "B_r": 8, "B_c": 8, "causal": True}
 WIDGETS = {
@@ -70,3 +71,10 @@ def test_a_picture_is_small_and_lies_on_the_page(widget):
 
 def test_a_picture_says_in_words_what_it_shows(widget):
     assert len(repr(widget.figure())) > 40 and "\n" not in repr(widget.figure())
+
+
+def test_what_is_written_lies_in_the_picture_and_on_no_other_words(widget, monkeypatch):
+    places = Places(monkeypatch)
+    widget.figure()
+    assert places.words and places.corners
+    assert (places.outside(), places.overlapping()) == ([], [])

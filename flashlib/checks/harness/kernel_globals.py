@@ -2,6 +2,7 @@
 
 import builtins
 import dis
+import functools
 import types
 from collections.abc import Collection
 from types import FunctionType
@@ -30,9 +31,10 @@ def refused(function: FunctionType, seen: Collection[FunctionType] = ()) -> tupl
     return next(filter(None, others), None)
 
 
+@functools.lru_cache(maxsize=256)  # a kernel is launched in each case
 def _loaded(code):
     """Return the names that a function loads from its globals, in order."""
-    return dict.fromkeys(step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
+    return tuple(dict.fromkeys(step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"))
 
 
 def _allowed(name, value):

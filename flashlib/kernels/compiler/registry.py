@@ -14,6 +14,7 @@ from flashlib.kernels import backward, forward, ladder, softmax
 from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.compiler.makers import NVIDIA, maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
+from flashlib.kernels.hopper import backward as hopper_backward
 from flashlib.kernels.hopper import forward as hopper_forward
 from flashlib.kernels.hopper import ladder as hopper_ladder
 from flashlib.kernels.ladder import r8_descriptors
@@ -49,7 +50,8 @@ def kernels() -> dict[str, Kernel]:
     for idea in ("late_division", "parallel_rows", "split_rows"):
         found[f"without_{idea}"] = Kernel(ablated.attention, options={idea: False})
     found |= {f"hopper_{name}": kernel for name, kernel in _rungs(hopper_ladder).items()}
-    return found | {"hopper_forward": Kernel(hopper_forward.attention)}
+    backward_of = Kernel(hopper_backward.backward, "_backward")
+    return found | {"hopper_forward": Kernel(hopper_forward.attention), "hopper_backward": backward_of}
 
 
 def _rungs(package):

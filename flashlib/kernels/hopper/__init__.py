@@ -1,8 +1,24 @@
 """FlashAttention on Hopper, in Gluon: kernels that say which warp does what.
 
+attention     both passes as one operation of PyTorch, with gradients
 forward       the forward pass: the kernel and `attention`
-launch        which tensors it takes, and its tiles, grid and descriptors
+backward      its gradients: the kernel and `backward`
+launch        which tensors the forward takes, and its tiles, grid and descriptors; launch_backward: the backward's
 ladder        numbered, frozen teaching versions, one idea more in each
 instrumented  the same kernels with marks, which write when what happened
 interpreter   a kernel's own code on a CPU: run, under random schedules; gluon, a stub of Gluon; threads, its roles
 """
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # for editors and type checkers, which do not see what __getattr__ imports
+    from flashlib.kernels.autograd import hopper_attention as attention
+
+__all__ = ["attention"]
+
+
+def __getattr__(name):
+    if name == "attention":
+        return importlib.import_module("flashlib.kernels.autograd").hopper_attention
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -102,30 +102,34 @@ def plan_of(
     return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal)))
 
 
-def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object) -> None:
-    """Raise TypeError or ValueError for what the kernels do not take; the sentence names the module that does."""
+def check(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object,
+    head_dims: tuple[int, ...] = HEAD_DIMS, portable: str = PORTABLE,
+) -> None:  # fmt: skip
+    """Raise TypeError or ValueError for what the kernels do not take; the sentence names what does: portable."""
     if INTERPRETED:
-        raise ValueError(f"there is no GPU to run this kernel, which takes a Hopper GPU: call {PORTABLE}")
+        raise ValueError(f"there is no GPU to run this kernel, which takes a Hopper GPU: call {portable}")
     if mask is not None:
-        raise ValueError(f"mask is {mask!r}; this kernel takes only causal: call {PORTABLE}")
+        raise ValueError(f"mask is {mask!r}; this kernel takes only causal: call {portable}")
     check_attention(Q, K, V, causal, head_dims=range(1, 257), grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
     capability = which_gpu.capability(Q.device)
     if capability != (9, 0):
         found = f"compute capability {capability}" if capability > (0, 0) else "another maker than NVIDIA"
-        raise ValueError(f"Q is on a GPU of {found}, not Hopper's (9, 0): call {PORTABLE}")
+        raise ValueError(f"Q is on a GPU of {found}, not Hopper's (9, 0): call {portable}")
     if Q.dtype not in DTYPES:
-        raise ValueError(f"Q is {Q.dtype}; this kernel takes float16 and bfloat16: call {PORTABLE}")
-    if Q.shape[-1] not in HEAD_DIMS or V.shape[-1] != Q.shape[-1]:
+        raise ValueError(f"Q is {Q.dtype}; this kernel takes float16 and bfloat16: call {portable}")
+    if Q.shape[-1] not in head_dims or V.shape[-1] != Q.shape[-1]:
+        taken = f"{', '.join(map(str, head_dims[:-1]))} or {head_dims[-1]}"
         raise ValueError(
-            f"d is {Q.shape[-1]} and d_v {V.shape[-1]}; this kernel takes 64, 128 or 256 for both: call {PORTABLE}"
+            f"d is {Q.shape[-1]} and d_v {V.shape[-1]}; this kernel takes {taken} for both: call {portable}"
         )
     for name, X in (("Q", Q), ("K", K), ("V", V)):
         if X.numel() and not describable(X):
             raise ValueError(
                 f"{name} has strides {X.stride()} and starts {X.data_ptr() % 16} bytes past a multiple of 16; the "
                 "copy unit takes a contiguous last axis and multiples of 16 bytes: "
-                f"use {name}.contiguous(), or call {PORTABLE}"
+                f"use {name}.contiguous(), or call {portable}"
             )
 
 

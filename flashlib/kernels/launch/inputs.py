@@ -200,6 +200,11 @@ def kernel_input(X: torch.Tensor) -> torch.Tensor:
     return X if X.stride(-1) == 1 else X.contiguous()
 
 
+def ready(*tensors: torch.Tensor) -> bool:
+    """Return whether kernels take the tensors as they are."""
+    return all(kernel_input(X) is X for X in tensors)
+
+
 def on_device_of(X: torch.Tensor) -> AbstractContextManager:
     """Return a context in which Triton launches on the device of X, which need not be the current one."""
     here = not X.is_cuda or X.device.index == torch.cuda.current_device()

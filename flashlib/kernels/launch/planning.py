@@ -45,7 +45,7 @@ def resolve_descriptors(descriptors: bool | None, *tensors: torch.Tensor, worthw
         raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
     if any(X.numel() == 0 for X in tensors):  # nothing to load, and TMA describes no empty tensor
         return False
-    possible = all(map(_describable, tensors))
+    possible = all(map(describable, tensors))
     if descriptors is None:
         # not in fp32, where they spill registers
         return (
@@ -63,7 +63,7 @@ def resolve_descriptors(descriptors: bool | None, *tensors: torch.Tensor, worthw
     return descriptors
 
 
-def _describable(X) -> bool:
+def describable(X: torch.Tensor) -> bool:
     """Return whether TMA can address X: base, rows and strides are multiples of 16 bytes.
 
     The stride of an axis of size 1 may be anything: torch leaves it as it comes, and `describe` gives another.
@@ -74,14 +74,31 @@ def _describable(X) -> bool:
 
 
 def describe(X: torch.Tensor, rows: int, D: int) -> TensorDescriptor:
-    """Return the descriptor of X for tiles of `rows` rows, X being as `resolve_descriptors` accepts it."""
-    strides = b, h, n, _ = X.stride()
+    """Return the descriptor of X for tiles of `rows` rows, X being as `resolve_descriptors` accepts it.
+
+    X: (B, H, N, d), or packed tokens (N, H, d).
+    """
+    shape, strides = X.shape, X.stride()
+    if len(shape) == 3:
+        shape, strides = (1, shape[1], shape[0], shape[2]), (UNIT, strides[1], strides[0], strides[2])
+    b, h, n, _ = strides
     if (b | h | n) % UNIT or not (b and h and n):  # seldom, and all that looking at each axis is worth
-        strides = [stride if size > 1 else UNIT for stride, size in zip(strides, X.shape, strict=True)]
-    return _Descriptor(X, X.shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
+        strides = [stride if size > 1 else UNIT for stride, size in zip(strides, shape, strict=True)]
+    return _Descriptor(X, shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
 
 
 _Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+
+
+def laid_out(shape: Sequence[int], tokens_first: bool) -> torch.Tensor:
+    """Return what has the strides of an output (B, H, N, d), and no memory.
+
+    tokens_first: it lies in memory as (B, N, H, d).
+    """
+    B, H, N, d = shape
+    if tokens_first:
+        return torch.empty((B, N, H, d), device="meta").transpose(1, 2)
+    return torch.empty((B, H, N, d), device="meta")
 
 
 def in_units(*tensors: torch.Tensor) -> tuple[int, list[int]]:
@@ -111,12 +128,8 @@ class Plans(dict):
         if private_apis.in_forward_mode() or not self.KINDS.issuperset(kinds):
             return None
         try:
-            return (
-                options,
-                kinds,
-                tile_sizes.room(tensors[0].device),
-                *[X if X is None else _kind(X) for X in tensors],
-            )
+            room = tile_sizes.room(tensors[0].device)
+            return options, kinds, room, *[X if X is None else _kind(X) for X in tensors]
         except (AttributeError, RuntimeError):
             return None
 

@@ -389,21 +389,30 @@ def spans(
     Spans_ptr, bounds, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, TRANSPOSED: tl.constexpr,
     OTHERS: tl.constexpr,
 ):  # fmt: skip
-    """Write what `tiles` loads for each block, a program for each: in each batch, those with most tiles first.
-
-    The place of a block is how many of the others have more. A sort would take some more launches, and a call with
-    packed sequences does this each time.
-    """
+    """Write what `tiles` loads for each block, a program for each: in each batch, those with most tiles first."""
     T = tl.cdiv(N_own, B_OWN)
     b, block = tl.program_id(0) // T, tl.program_id(0) % T
-    counted, n_cut, n = span_of(loaded, bounds, b, block, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
-    place = 0
-    for start in range(0, T, OTHERS):
+    spans_of_batch = Spans_ptr + b * T * SPAN
+    write_span(spans_of_batch, loaded, bounds, b, block, 0, T, N_own, N_q, N_k, B_OWN, B, TRANSPOSED, OTHERS)
+
+
+@triton.jit
+def write_span(
+    Spans_ptr, BOUNDS: tl.constexpr, bounds, b, block, begin, end, N_own, N_q, N_k, B_OWN: tl.constexpr,
+    B: tl.constexpr, TRANSPOSED: tl.constexpr, OTHERS: tl.constexpr,
+):  # fmt: skip
+    """Write what `tiles` loads for a block, of those from begin to end, so that those with most tiles come first.
+
+    Its place is how many of the others have more. A sort would take some more launches, and a call with packed
+    sequences does this each time.
+    """
+    counted, n_cut, n = span_of(BOUNDS, bounds, b, block, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
+    before = tl.zeros((OTHERS,), tl.int32)
+    for start in range(begin, end, OTHERS):
         other = start + tl.arange(0, OTHERS)
-        _, _, its = span_of(loaded, bounds, b, other, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
-        before = (other < T) & ((its > n) | ((its == n) & (other < block)))
-        place += tl.sum(before.to(tl.int32))
-    span = Spans_ptr + (b * T + place) * SPAN
+        _, _, its = span_of(BOUNDS, bounds, b, other, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
+        before += ((other < end) & ((its > n) | ((its == n) & (other < block)))).to(tl.int32)
+    span = Spans_ptr + (begin + tl.sum(before)) * SPAN
     tl.store(span, block)
     for k in tl.static_range(5):
         tl.store(span + 1 + k, counted[k])

@@ -4,7 +4,7 @@ import textwrap
 
 import numpy as np
 
-from flashlib.pictures.canvas import Picture
+from flashlib.pictures.canvas import Picture, length
 from flashlib.pictures.inks import INK, ON_FILL, WRONG, ZERO
 from flashlib.pictures.numbers import number
 from flashlib.widgets.overflow_lab.numbers import COLUMNS
@@ -90,27 +90,28 @@ def _draw_table(picture, result, columns, rest, top):
     """Write the numbers of each score and, beneath, the sums; return the bottom."""
     for header, x in HEADERS.items():
         picture.text(x, top, header, 12, face="bold")
-    places = [*HEADERS.values()]
     columns_of_marks = [result["marks"].get(name, [""] * result["n"]) for name in COLUMNS]
     for j in range(result["n"]):
         middle = top + LINE_HEIGHT * (j + 1)
         picture.text(12, middle, str(j + 1), 11)
         texts = [result["scores"][j], *(number(column[j]) for column in columns[1:])]
-        for x, text, found in zip(places, texts, columns_of_marks, strict=True):
-            _write(picture, x, middle, text, found[j])
+        for k, (text, found) in enumerate(zip(texts, columns_of_marks, strict=True)):
+            _write(picture, k, middle, text, found[j])
     bottom = top + LINE_HEIGHT * (result["n"] + 1)
     picture.line([(12, bottom - LINE_HEIGHT / 2), (RIGHT, bottom - LINE_HEIGHT / 2)])
     picture.text(12, bottom, "sum", 11)
     _, l, l_safe, total, total_safe, *_ = rest
     sums = {1: ("l", l), 2: ("naive_total", total), 4: ("l_safe", l_safe), 5: ("safe_total", total_safe)}
     for column, (name, value) in sums.items():
-        _write(picture, places[column], bottom, number(value), result["marks"][name][0])
-    _write(picture, places[6], bottom, "1", "")
+        _write(picture, column, bottom, number(value), result["marks"][name][0])
+    _write(picture, 6, bottom, "1", "")
     return bottom + LINE_HEIGHT / 2
 
 
-def _write(picture, x, y, text, mark):
-    word = f" {MARKS[mark]} {mark}" if mark else ""
-    picture.text(
-        x, y, text.replace("∞", "inf") + word, 11, WRONG if mark == "wrong" else INK, face="bold" * bool(mark)
-    )
+def _write(picture, column, y, text, mark):
+    """Write a number and its mark, smaller where the column has too little room."""
+    x, end = [*HEADERS.values(), RIGHT][column : column + 2]
+    text = text.replace("∞", "inf") + (f" {MARKS[mark]} {mark}" if mark else "")
+    face = "bold" * bool(mark)
+    size = next((size for size in (11, 10, 9) if x + length(text, size, face) < end), 8)
+    picture.text(x, y, text, size, WRONG if mark == "wrong" else INK, face=face)

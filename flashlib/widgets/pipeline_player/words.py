@@ -99,6 +99,8 @@ def command(one: Command) -> str:
             return f"computes “{one.name}”"
         case c.Write():
             return f"writes {one.tile}"
+        case c.Read():
+            return f"loads {one.tile}"
         case c.Store():
             return f"stores {one.tile}"
         case c.Fence():

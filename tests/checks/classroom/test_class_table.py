@@ -1,5 +1,6 @@
 """A table for a class: answers are taken out of notebooks, and what is wrong with one costs one row."""
 
+import io
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 pytest.importorskip("IPython")
+from flashlib.checks import __main__  # noqa: E402
 from flashlib.checks.classroom import class_table, notebook_file  # noqa: E402
 from flashlib.checks.engine import solutions  # noqa: E402
 
@@ -160,6 +162,20 @@ def test_table(tmp_path):
     lines = class_table.table(rows_of(tmp_path, a=RIGHT, b=("1",), c=(CHECK,))).splitlines()
     assert lines[0].split() == ["notebook", "exercise", "outcome"] and len(lines) == 5
     assert lines[-1] == "1 of 2 exercises right"
+
+
+def test_what_a_terminal_cannot_write_is_written_as_its_code(monkeypatch, tmp_path):
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    other = io.StringIO()  # has no encoding to be asked for
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(sys, "stderr", other)
+    monkeypatch.setattr(sys, "argv", ["checks", str(tmp_path)])
+    rows = [class_table.Row("ö.ipynb", "merge", "right", ""), class_table.Row("ö.ipynb", "safe", "wrong", "n° 1")]
+    monkeypatch.setattr(class_table, "run", lambda folder: iter([rows] * (folder == str(tmp_path))))
+    __main__.main()
+    said = terminal.buffer.getvalue().decode("ascii")
+    assert said.count("\\xf6.ipynb") == 2 and "n\\xb0 1" in said and "1 of 2 exercises right" in said
+    assert other.getvalue() == "ö.ipynb: done\n"
 
 
 @pytest.mark.process

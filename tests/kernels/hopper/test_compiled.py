@@ -105,3 +105,20 @@ def test_a_launch_has_one_config_however_far_it_is_told():
     asked = {"kernel": "hopper_forward", "d": 128, "shape": (1, 4, 2, 4096)}
     config, sass = (compiled.launch(**asked, until=until) for until in ("config", "sass"))
     assert config.config == sass.config == [128, 128, 4, 2] and len(sass.sass) == 12
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("d, causal, dtype", [(d, c, "bfloat16") for d in (64, 128) for c in (False, True)])
+def test_the_loop_of_the_backward_spills_nothing_and_waits_as_its_protocol_says(d, causal, dtype):
+    """In the loop over whole tiles: five products, a wait for Q, dO, dS and the reducer, an arrival at three."""
+    made = compiled.report(kernel="hopper_backward", d=d, causal=causal, dtype=dtype)
+    assert made.shared <= GPUS["H200"].block_sram and not made.notes
+    assert sorted((role.name, role.given) for role in made.roles) == [("consumer", 240)] * 2 + [("producer", 24)]
+    assert all(role.used <= role.given for role in made.roles)
+    for kind in ("ptx", "sass"):
+        loop = made.counts(kind, loop=True)
+        halves = 128 // d  # of 64 rows, in a tile
+        assert (loop["mbarrier wait"], loop["mbarrier arrive"]) == (4, 3)
+        assert loop["wgmma"] == halves * (2 * d // 16 + 2 * 64 // 16) + 128 // 16  # each sums 16 of d, rows, keys
+        assert loop["ex2"] == halves * 64 * 64 // 128 and loop["spill"] == loop["atomic add"] == 0
+    assert made.counts("sass")["atomic add"] == 32  # the reducer's, of 16 bytes a thread

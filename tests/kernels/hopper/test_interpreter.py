@@ -9,7 +9,8 @@ from flashlib import torch_ref
 from flashlib.kernels import forward as portable
 from flashlib.kernels.hopper import forward
 from flashlib.kernels.hopper.interpreter import run as interpreter
-from flashlib.pipeline import Compute, Fault, Product, commands, protocol
+from flashlib.pipeline import Fault, commands, protocol
+from tests.kernels.hopper.spoken import spoil, spoken
 
 # B, H, H_k, N_q, N_k, d, causal, consumers, stages, B_c, programs, section
 PROBLEMS = [
@@ -101,17 +102,6 @@ def test_scores_up_to_1e38_are_exact():
         assert O < 0.02 and lse < largest * 1e-6
 
 
-def spoken(commands_):
-    """Return commands without what has other names or amounts in the model: tiles and arithmetic."""
-    found = []
-    for command in commands_:
-        parts = (getattr(command, name, "") for name in ("barrier", "slot", "phase", "pending", "n_bytes"))
-        read = [str(slot) for slot, _ in command.reads] if isinstance(command, Product) else []
-        if not isinstance(command, Compute):
-            found.append((type(command).__name__, *map(str, parts), *read))
-    return found
-
-
 @pytest.mark.parametrize("problem", [*PROBLEMS, WIDE], ids=str)
 def test_each_role_of_the_kernel_says_what_the_protocol_says(problem):
     B, H, _, N_q, N_k, d, causal, consumers, stages, B_c, programs, section = problem
@@ -154,18 +144,7 @@ SPOILT = {
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_spoilt_kernel_is_found(name, monkeypatch):
-    function, old, new = SPOILT[name]
-    source = forward.__dict__[function].src
-    assert source.count(old) >= 1
-    spoilt = source.replace(old, new)
-    functions = interpreter.functions
-
-    def with_spoilt(gl, module):
-        world = functions(gl, module)
-        exec(compile(spoilt, function, "exec"), world)  # noqa: S102
-        return world
-
-    monkeypatch.setattr(interpreter, "functions", with_spoilt)
+    spoil(monkeypatch, interpreter, forward, *SPOILT[name])
     with pytest.raises((Fault, TypeError)):
         for seed in range(20):
             given, exact, *_ = run((1, 1, 1, 128, 448, 64, False, 2, 2, 64, 1, 1), seed)

@@ -101,6 +101,15 @@ def test_other_strides_count(strides, device):
         planning.resolve_descriptors(True, X)
 
 
+@pytest.mark.parametrize("shape", [(5, 3, 32), (5, 1, 32), (1, 3, 16)])
+def test_packed_tokens_are_described_as_one_sequence(shape):
+    X = torch.zeros(shape)
+    given, expected = (planning.describe(Y, 16, 32) for Y in (X, X.transpose(0, 1)[None]))
+    assert tuple(given.shape) == tuple(expected.shape) and given.block_shape == expected.block_shape
+    sides = zip(given.shape, given.strides, expected.strides, strict=True)
+    assert all(stride == other for n, stride, other in sides if n > 1)
+
+
 @pytest.mark.gpu
 def test_hooks_see_every_launch():
     """Profilers learn from hooks what ran; without hooks a launch leaves that work out."""

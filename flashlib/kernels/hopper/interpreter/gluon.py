@@ -16,6 +16,8 @@ from flashlib.kernels.hopper.interpreter.threads import Role, current, say
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Kind
 
+WRITTEN = "what threads wrote"
+
 
 class Layout:
     """A stub of any layout; tiles here have none."""
@@ -68,13 +70,21 @@ class Shared(NamedTuple):
     def permute(self, axes: tuple[int, ...]) -> "Shared":
         return Shared(self.data.permute(axes), self.parts)
 
+    def slice(self, start: int, n: int, dim: int = 0) -> "Shared":
+        return Shared(self.data.narrow(dim, start, n), self.parts)
+
+    def load(self, layout: "Layout") -> "Registers":
+        slots = current().state.slots
+        say(c.Read(slots[self.parts[0]] or "a tile", self.parts[0]))
+        return registers(self.data.clone())
+
     def store(self, x: torch.Tensor) -> None:
-        say(c.Write("O", self.parts[0]))
+        say(c.Write(WRITTEN, self.parts[0]))
         self.data.copy_(x)
 
 
 class Descriptor(NamedTuple):
-    """What a tensor descriptor says. X: (B, H, N, d); rows: of a tile, one head's."""
+    """What a tensor descriptor says. X: (B, H, N, d), or (heads, N); rows: of a tile, one head's."""
 
     name: str
     X: torch.Tensor
@@ -87,14 +97,20 @@ class Descriptor(NamedTuple):
 
     @property
     def block_shape(self) -> list[int]:
-        return [1, 1, self.rows, self.X.shape[-1]]
+        block = [1, 1, self.rows, self.X.shape[-1]]
+        return block if self.X.ndim == 4 else block[1:3]
 
     @property
     def block_type(self) -> types.SimpleNamespace:
-        return types.SimpleNamespace(nbytes=self.rows * self.X.shape[-1] * self.X.element_size())
+        return types.SimpleNamespace(nbytes=math.prod(self.block_shape) * self.X.element_size())
 
     def rows_at(self, at: Sequence[int]) -> torch.Tensor:
-        return self.X[at[0], at[1], max(at[2], 0) : max(at[2] + self.rows, 0)]
+        *head, start = at[:3] if self.X.ndim == 4 else at
+        return self.X[tuple(head)][max(start, 0) : max(start + self.rows, 0)]
+
+    def rows_of(self, slot: Shared) -> torch.Tensor:
+        """Return what lies in a slot for such tiles, without the axes of size 1."""
+        return slot.data[0, 0] if self.X.ndim == 4 else slot.data[0]
 
 
 class Pointer(NamedTuple):
@@ -143,7 +159,7 @@ class TMA:
         def arrived():
             slot.data.zero_()
             tile = desc.rows_at(at)
-            slot.data[0, 0, : len(tile)] = tile
+            desc.rows_of(slot)[: len(tile)] = tile
 
         say(c.Copy(f"{desc.name}{list(at)}", slot.parts[0], barrier.parts[0]), arrived)
         slot.data.fill_(math.nan)  # no other thread has run since, and no unit has completed anything
@@ -152,9 +168,9 @@ class TMA:
     def async_copy_shared_to_global(desc: Descriptor, at: Sequence[int], slot: Shared) -> None:
         def read():
             tile = desc.rows_at(at)
-            tile.copy_(slot.data[0, 0, : len(tile)])
+            tile.copy_(desc.rows_of(slot)[: len(tile)])
 
-        say(c.Store("O", slot.parts[0]), read)
+        say(c.Store(WRITTEN, slot.parts[0]), read)
 
     @staticmethod
     def store_wait(pending: int) -> None:
@@ -162,14 +178,15 @@ class TMA:
 
 
 def warpgroup_mma(
-    a: Registers | Shared, b: Shared, acc: torch.Tensor, use_acc: bool = True, is_async: bool = False
+    a: Registers | Shared, b: Shared, acc: "torch.Tensor | Begun", use_acc: bool = True, is_async: bool = False
 ) -> Begun:
     assert is_async
     begun, slots = Begun(), [x for x in (a, b) if isinstance(x, Shared)]
 
     def done():
         left, right = ((x.data if isinstance(x, Shared) else x).float() for x in (a, b))
-        begun.result = registers(left @ right + (acc if use_acc else 0.0))
+        added = acc.result if isinstance(acc, Begun) else acc  # of a product before it: they are done in order
+        begun.result = registers(left @ right + (added if use_acc else 0.0))
 
     role = current()
     role.products.append(begun)
@@ -209,16 +226,24 @@ def _store(pointer, x, mask):
     pointer.X.view(-1)[torch.as_tensor(pointer.at, device="cpu")[mask].long()] = x[mask]
 
 
+def _atomic_add(pointer, x, sem):
+    assert sem == "relaxed"
+    pointer.X.view(-1).index_add_(0, pointer.at.long(), x.as_subclass(torch.Tensor))
+
+
 class Gluon:
     """What `gl` is to one program of the grid."""
 
     constexpr, float32, int32, int64 = object, torch.float32, torch.int32, torch.int64
-    NVMMADistributedLayout = SliceLayout = DotOperandLayout = Layout
+    NVMMADistributedLayout = SliceLayout = DotOperandLayout = BlockedLayout = Layout
+    NVMMASharedLayout = SwizzledSharedLayout = Layout
     minimum, maximum = staticmethod(_either(min, torch.minimum)), staticmethod(_either(max, torch.maximum))
     static_range, where, exp2, log2 = range, torch.where, torch.exp2, torch.log2
-    store = staticmethod(_store)
+    store, atomic_add = staticmethod(_store), staticmethod(_atomic_add)
 
-    def __init__(self, number: int, programs: int, numbers: random.Random, names: Iterable[str]) -> None:
+    def __init__(
+        self, number: int, programs: int, numbers: random.Random, names: Iterable[str | Sequence[str]]
+    ) -> None:
         self.number, self.programs, self.numbers = number, programs, numbers
         self.names, self.barriers, self.slots, self.roles, self.said = iter(names), [], [], [], {}
 
@@ -228,11 +253,17 @@ class Gluon:
     def num_programs(self, axis: int) -> int:
         return self.programs
 
+    def num_warps(self) -> int:
+        return 2  # of the one role that asks, the reducer
+
+    def cast(self, x: object, dtype: torch.dtype) -> object:
+        return x
+
     def allocate_shared_memory(self, dtype: torch.dtype, shape: Sequence[int], layout: Layout) -> Shared:
-        name = next(self.names)
+        name: Any = next(self.names)
         if dtype == torch.int64:
             name = "turn" if name == "o" else name  # O goes where Q was
-            parts = c.barriers(name, shape[0])
+            parts = c.barriers(name, shape[0]) if isinstance(name, str) else [c.Barrier(one) for one in name]
             self.barriers += parts
             return Shared(torch.empty(shape, device="cpu"), tuple(parts))
         n_bytes = math.prod(shape[1:]) * dtype.itemsize
@@ -273,5 +304,6 @@ class Gluon:
     def warp_specialize(
         self, roles: Sequence[tuple[Callable, tuple]], warps: Sequence[int], registers: Sequence[int] | None = None
     ) -> None:
-        names = [f"consumer {at}" for at in range(len(roles) - 1)] + ["producer"]
+        consumers = sum(function.__name__ == "consumer" for function, _ in roles)
+        names = [f"consumer {at}" for at in range(consumers)] + ["producer", "reducer"][: len(roles) - consumers]
         self.roles = [Role(name, *role) for name, role in zip(names, roles, strict=True)]

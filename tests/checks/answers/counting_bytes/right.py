@@ -39,7 +39,7 @@ def my_fa2_bytes(N_q, N_k, d, B_r, itemsize):
 def my_causal_bytes(N, d, B_r, B_c, itemsize):
     import numpy as np
 
-    mask = np.tril(np.ones((N, N), bool))
+    mask = np.tri(N, dtype=bool)
     read = 0
     for i in range(0, N, B_r):
         for j in range(0, N, B_c):

@@ -1,0 +1,86 @@
+"""Runs the Hopper backward's own code on a CPU, as `run` does the forward's."""
+
+import math
+import random
+
+import torch
+
+from flashlib.inputs import check_causal, check_shapes, check_tensors, resolve_scale
+from flashlib.kernels.backward import check_saved
+from flashlib.kernels.hopper import backward as kernel
+from flashlib.kernels.hopper import launch, launch_backward
+from flashlib.kernels.hopper.interpreter import gluon
+from flashlib.kernels.hopper.interpreter.run import functions, play
+from flashlib.kernels.launch.inputs import check_no_gradient, check_readable
+from flashlib.pipeline import backward_protocol as protocol
+from flashlib.types import Grads
+
+NAMES = ("kv", "qo", "rows", "ds", "dq", protocol.BARRIERS)  # as the kernel allocates
+
+
+def backward(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
+    dlse: torch.Tensor | None = None, causal: bool = False, scale: float | None = None, seed: int = 0,
+) -> Grads:  # fmt: skip
+    """Return the gradients by the kernel's own code, each program under one random schedule.
+
+    Arguments and gradients as `hopper.backward.backward` takes and returns them, in the computer's memory.
+    Raises TypeError or ValueError for anything else, and Fault for what a kernel must never do.
+    """
+    check_tensors(tuple(launch.DTYPES), Q=Q, K=K, V=V)
+    check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=True)
+    check_saved(Q, V, O, dO, lse, dlse)
+    check_no_gradient(Q=Q, K=K, V=V)
+    check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse)
+    check_causal(causal)
+    if Q.shape[-1] not in launch_backward.ROWS or not Q.numel() or not K.numel():
+        raise ValueError(
+            f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {tuple(launch_backward.ROWS)}, "
+            "and no size is 0"
+        )
+    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed)[0]
+
+
+def run(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, causal: bool, scale: float, seed: int,
+) -> tuple[Grads, list[dict[str, list]]]:  # fmt: skip
+    """Return what `backward` returns, and the commands that each role of each program gave."""
+    (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
+    B_R = launch_backward.ROWS[d]
+    T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * launch_backward.KEYS))
+    lse2, delta = _numbers(O, lse, dO, dlse, T_r * B_R)
+    sums = torch.zeros(B * H * T_r * B_R * d)
+    dK, dV = torch.full_like(K, math.nan), torch.full_like(V, math.nan)
+    described = (
+        ("q_desc", Q, B_R), ("k_desc", K, 64), ("v_desc", V, 64), ("do_desc", dO, B_R), ("lse_desc", lse2, B_R),
+        ("delta_desc", delta, B_R), ("dk_desc", dK, 64), ("dv_desc", dV, 64),
+    )  # fmt: skip
+    given: dict = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
+    given |= {
+        "dq_ptr": gluon.Pointer(sums), "scale_log2e": scale * math.log2(math.e), "scale": scale, "H_k": H_k,
+        "group": H // H_k, "N_q": N_q, "N_k": N_k, "T_r": T_r, "T_c": T_c, "B_R": B_R, "D": d, "CAUSAL": causal,
+    }  # fmt: skip
+    numbers, said = random.Random(seed), []
+    for number in range(B * H_k * T_c):
+        gl = gluon.Gluon(number, B * H_k * T_c, numbers, NAMES)
+        play(gl, functions(gl, kernel)["_backward"], given)
+        said.append(gl.said)
+    return Grads(_in_order(sums * scale, Q, T_r, B_R), dK, dV), said
+
+
+def _numbers(O, lse, dO, dlse, N_padded):
+    """Return lse in base 2, inf for rows that see nothing or are past N_q, and delta: what `_prepare` writes."""
+    delta = (O.float() * dO.float()).sum(-1) - (0 if dlse is None else dlse)
+    lse2 = torch.where(lse.isneginf(), torch.inf, lse * math.log2(math.e))
+    pad = 0, N_padded - O.shape[2]
+    one = (torch.nn.functional.pad(X.flatten(0, 1), pad, value=x) for X, x in ((lse2, math.inf), (delta, 0.0)))
+    return tuple(one)
+
+
+def _in_order(sums, Q, T_r, B_R):
+    """Return the sums as dQ: what `_finish` does."""
+    (B, H, N_q, d), halves = Q.shape, sums.view(-1, 2, 8, 4, 8, 4, 2, 2)
+    tiles = halves.permute(0, 1, 3, 6, 4, 2, 5, 7).reshape(-1, 2, 64, 64)
+    rows = tiles.reshape(-1, 128, 64) if d == 64 else tiles.transpose(1, 2).reshape(-1, 64, 128)
+    return rows.reshape(B, H, T_r * B_R, d)[:, :, :N_q].to(Q.dtype)

@@ -1,0 +1,128 @@
+"""How the Hopper backward is launched: what it takes, its tiles, and the three kernels of a call."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from triton import JITFunction
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from flashlib.inputs import resolve_scale
+from flashlib.kernels import backward as portable
+from flashlib.kernels import private_apis
+from flashlib.kernels.hopper import launch
+from flashlib.kernels.launch import planning, which_gpu
+from flashlib.kernels.launch.inputs import check_readable, kernel_input, on_device_of
+from flashlib.types import Grads
+
+PORTABLE = "flashlib.kernels.backward.backward"
+KEYS = 64  # for each of two consumers
+ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
+SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
+NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
+_Descriptor = private_apis.unchecked(TensorDescriptor)
+
+
+class Plan(NamedTuple):
+    """A call, except its tensors and its scale. rows: the shape of lse2 and delta; sums: how many of dQ's."""
+
+    prepare: planning.Launch
+    main: planning.Launch
+    finish: planning.Launch
+    rows: tuple
+    sums: int
+    B_R: int
+
+
+PLANS = planning.Plans()
+
+
+def backward(
+    main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor,
+    lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool, mask: object,
+    scale: float | None,
+) -> Grads:  # fmt: skip
+    """Do what `backward.backward` does, with these kernels."""
+    plan = plan_of(main, finish, Q, K, V, O, lse, dO, dlse, causal, mask)
+    scale = resolve_scale(scale, Q.shape[-1])
+    contiguous: dict = {"memory_format": torch.contiguous_format}
+    if plan is None:  # no rows, or no keys that they could see
+        return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
+    O, dO = kernel_input(O), _describable(dO)
+    dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
+    with on_device_of(Q):
+        lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows)
+        sums = torch.zeros(plan.sums, dtype=torch.float32, device=Q.device)
+        tiles = (Q, plan.B_R), (K, KEYS), (V, KEYS), (dO, plan.B_R)
+        descs = [launch.describe(X, rows) for X, rows in tiles]
+        descs += [_numbers(X, plan.B_R) for X in (lse2, delta)]
+        descs += [launch.describe(X, KEYS) for X in (dK, dV)]
+        plan.main(*descs, sums, scale * math.log2(math.e), scale)
+        plan.finish(sums, dQ, scale)
+    return Grads(dQ, dK, dV)
+
+
+def _describable(dO):
+    return dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
+
+
+def _numbers(X, B_R):
+    heads, N = X.shape[0] * X.shape[1], X.shape[2]
+    return _Descriptor(X, [heads, N], [N, 1], [1, B_R], NUMBERS)
+
+
+def plan_of(
+    main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor,
+    lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool, mask: object,
+) -> Plan | None:  # fmt: skip
+    """Return the plan for these tensors, None if there is nothing to sum; raise if refused."""
+    tensors = Q, K, V, O, lse, dO, dlse
+    key = PLANS.key(tensors, main.__name__, causal) if mask is None else None
+    if key is not None and key in PLANS:
+        return PLANS[key]
+    check(*tensors, causal, mask)
+    return PLANS.keep(key, _plan(main, finish, Q, K, O, dO, bool(causal)))
+
+
+def check(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, causal: bool, mask: object,
+) -> None:  # fmt: skip
+    """Raise TypeError or ValueError for what the kernel does not take; the sentence names the module that does."""
+    launch.check(Q, K, V, causal, mask, head_dims=tuple(ROWS), portable=PORTABLE)
+    portable.check_saved(Q, V, O, dO, lse, dlse)
+    check_readable(O=O, lse=lse, dO=dO, dlse=dlse)
+
+
+def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bool:
+    """Return whether the kernel takes these and is faster than the portable passes."""
+    d = Q.shape[-1]
+    if Q.dtype not in launch.DTYPES or d not in ROWS or V.shape[-1] != d:
+        return False
+    N_q, N_k = Q.shape[2], K.shape[2]
+    if (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
+        return False
+    return is_hopper(Q.device) and all(not X.numel() or launch.describable(X) for X in (Q, K, V))
+
+
+def is_hopper(device: torch.device) -> bool:
+    return device.type == "cuda" and which_gpu.capability(device) == (9, 0)
+
+
+def _plan(main, finish, Q, K, O, dO, causal):
+    (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
+    if not Q.numel() or not N_k:
+        return None
+    B_R = ROWS[d]
+    T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * KEYS))
+    problem = portable.Problem.of(Q, K, causal, False)
+    constants, sizes = {"B_R": B_R, "D": d}, (H_k, H // H_k, N_q, N_k, T_r, T_c)
+    return Plan(
+        portable.prepare_launch(kernel_input(O), _describable(dO), problem),
+        planning.Launch(main, T_c * B * H_k, sizes, constants | {"CAUSAL": causal}, {"num_warps": 4}),
+        planning.Launch(finish, 2 * B * H * T_r, (N_q, T_r), constants, {}),
+        (B, H, problem.N_padded),
+        B * H * T_r * B_R * d,
+        B_R,
+    )

@@ -1,0 +1,29 @@
+"""What the roles of an interpreted kernel say, to be compared with a protocol, and kernels that are spoilt."""
+
+from flashlib.pipeline import Compute, Product
+
+
+def spoken(commands):
+    """Return commands without what has other names or amounts in the model: tiles and arithmetic."""
+    found = []
+    for command in commands:
+        parts = (getattr(command, name, "") for name in ("barrier", "slot", "phase", "pending", "n_bytes"))
+        read = [str(slot) for slot, _ in command.reads] if isinstance(command, Product) else []
+        if not isinstance(command, Compute):
+            found.append((type(command).__name__, *map(str, parts), *read))
+    return found
+
+
+def spoil(monkeypatch, interpreter, module, function, old, new):
+    """Let the interpreter run a function of a kernel's module with one piece of its source replaced."""
+    source = module.__dict__[function].src
+    assert source.count(old) >= 1
+    spoilt = source.replace(old, new)
+    functions = interpreter.functions
+
+    def with_spoilt(gl, module):
+        world = functions(gl, module)
+        exec(compile(spoilt, function, "exec"), world)  # noqa: S102
+        return world
+
+    monkeypatch.setattr(interpreter, "functions", with_spoilt)

@@ -1,0 +1,163 @@
+"""How a call is launched: who works on what, and what the copy unit is told; on any computer."""
+
+import importlib
+import itertools
+import math
+
+import pytest
+import torch
+
+from flashlib.kernels.hopper import forward, instrumented, ladder, launch
+from flashlib.kernels.launch import tile_sizes
+
+SMS = 132
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    """Return a function that plans a call on a Hopper GPU."""
+    monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(227 * 1024, SMS, tma=True))
+
+    def plan(B, H, H_k, N_q, N_k, d, causal):
+        Q, K = (torch.empty(B, h, n, d, dtype=torch.float16, device="meta") for h, n in ((H, N_q), (H_k, N_k)))
+        return launch._plan(forward._forward, Q, K, K, causal).launch
+
+    return plan
+
+
+@pytest.mark.parametrize("B, H, H_k, N_q, N_k", [(1, 2, 1, 70, 53), (3, 7, 7, 1021, 4099), (2, 6, 3, 4096, 20011)])
+def test_every_block_of_rows_has_a_program_or_its_turn(B, H, H_k, N_q, N_k, plan):
+    for d, causal in itertools.product((64, 128, 256), (False, True)):
+        found = plan(B, H, H_k, N_q, N_k, d, causal)
+        B_R = found.constants["B_R"]
+        assert B_R == 64 * found.constants["CONSUMERS"] and found.constants["CAUSAL"] == causal
+        blocks = B * H * -(-N_q // B_R)
+        heads, group, *lengths, T_r, section, n_tiles = found.sizes
+        assert (heads, group, lengths, T_r * B * H, n_tiles) == (H, H // H_k, [N_q, N_k], blocks, blocks)
+        together = section * N_k * d * 2 * 2 // group  # bytes of K and V
+        assert B * H % section == 0 and (section == 1 or together <= launch.TOGETHER)
+        stay = not causal or (d < 256 and N_k * d <= launch.SHORT)
+        assert found.grid[0] == (min(blocks, SMS) if stay else blocks)
+
+
+def test_causal_programs_stay_for_short_blocks_alone():
+    for d, N_k in ((64, launch.SHORT // 64), (128, launch.SHORT // 128)):
+        assert launch.persistent(d, N_k, True) and not launch.persistent(d, N_k + 1, True)
+        assert launch.persistent(d, N_k + 1, False)
+    assert not launch.persistent(256, 1, True) and launch.persistent(256, 1, False)
+
+
+def test_an_axis_of_size_1_has_any_stride_and_the_copy_unit_is_told_a_multiple_of_16_bytes():
+    for shape, strides in (((1, 2, 32, 64), (3, 2048, 64, 1)), ((2, 1, 32, 64), (2048, 5, 64, 1))):
+        X = torch.empty_strided(shape, strides, dtype=torch.float16)
+        assert launch.describable(X)
+        told = launch.describe(X, 64).strides
+        assert all(stride * 2 % 16 == 0 for stride in told[:3]) and told[3] == 1
+        assert all(t == s for t, s, n in zip(told, strides, shape, strict=True) if n > 1)
+    for strides in ((4096, 2044, 64, 1), (4096, 0, 64, 1), (4096, 2048, 64, 2)):
+        assert not launch.describable(torch.empty_strided((2, 2, 32, 64), strides, dtype=torch.float16))
+
+
+@pytest.fixture
+def on_a_cpu(monkeypatch):
+    """A Hopper GPU as far as checks go, whose tensors are on the CPU."""
+    monkeypatch.setattr(launch, "INTERPRETED", False)
+    monkeypatch.setattr(launch, "PLANS", launch.planning.Plans())
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
+    monkeypatch.setattr("flashlib.kernels.launch.inputs.INTERPRETED", True)
+    monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(227 * 1024, SMS, tma=True))
+
+
+def inputs(B, H, H_k, N_q, N_k, d):
+    torch.manual_seed(0)
+    return [torch.randn(B, h, n, d).half() for h, n in ((H, N_q), (H_k, N_k), (H_k, N_k))]
+
+
+class Kernel:
+    """A kernel that only notes what it is launched with."""
+
+    def __init__(self, kernel):
+        self.arg_names, self.noted = kernel.arg_names, {}
+
+    def __getitem__(self, grid):
+        return lambda **given: self.noted.update(given, grid=grid)
+
+
+@pytest.mark.parametrize("causal, scale", [(False, 0.3), (True, None)])
+@pytest.mark.parametrize(
+    "name", ["r1_alike", "r2_producer", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent"]
+)
+def test_a_rung_gets_its_tensors_and_the_tiles_that_it_stands_for(name, causal, scale, on_a_cpu, monkeypatch):
+    """r5 and r6 have the producer's registers, so a tile has 128 keys; r3 to r6 have two consumers of 64 rows."""
+    module, kernels = importlib.import_module(f"flashlib.kernels.hopper.ladder.{name}"), []
+
+    def noted(kernel, *given, **options):
+        kernels.append(Kernel(kernel))
+        return ladder.launch(kernels[0], *given, **options)
+
+    monkeypatch.setattr(module, "launch", noted)
+    for d in (64, 128):
+        Q, K, V = inputs(9, 4, 2, 517, 300, d)
+        kernels.clear()
+        O, lse = module.attention(Q, K, V, causal=causal, **{} if scale is None else {"scale": scale})
+        found = kernels[0].noted
+        of = [found[f"{name}_desc"] for name in "qkvo"] + [found["lse_ptr"]]
+        assert [getattr(desc, "base", desc) is X for desc, X in zip(of, (Q, K, V, O, lse), strict=True)] == [
+            True
+        ] * 5
+        rows, moved = (128 if name < "r3" else 64), name >= "r5"
+        assert [desc.block_shape[2] for desc in of[:4]] == [rows, *2 * [128 if moved else 64], rows]
+        assert found["num_warps"] == rows // 16
+        log2e = (d**-0.5 if scale is None else scale) * math.log2(math.e)
+        assert found["scale_log2e"] == pytest.approx(log2e)
+        if "scale_above" in found:
+            assert log2e <= found["scale_above"] < 2 * log2e and math.log2(found["scale_above"]) % 1 == 0
+        expected = {"H": 4, "group": 2, "N_q": 517, "N_k": 300, "T_r": 5, "n_tiles": 5 * 9 * 4, "B_R": 128}
+        expected |= {"CAUSAL": causal, "CONSUMERS": 1 if name < "r3" else 2, "TURNS": True}
+        assert {key: found[key] for key in expected if key in found} == {
+            key: value for key, value in expected.items() if key in found
+        }
+        assert found["grid"] == (SMS if name == "r6_persistent" and not causal else 5 * 9 * 4,)
+        slots = found["STAGES"] * 2 * of[1].block_shape[2] * d * 2 + (128 * d) * 2
+        assert slots <= 227 * 1024 < slots + 2 * found["STAGES"] * 2 * of[1].block_shape[2] * d * 2
+
+
+@pytest.mark.parametrize("causal, scale", [(False, 0.3), (True, None)])
+def test_the_kernel_gets_its_tensors_in_their_order(causal, scale, on_a_cpu, monkeypatch):
+    noted = []
+    monkeypatch.setattr(launch.planning.Launch, "__call__", lambda own, *given: noted.append(given))
+    for d in (64, 128, 256):
+        Q, K, V = inputs(1, 4, 2, 70, 53, d)
+        O, lse = forward.attention(Q, K, V, causal=causal, scale=scale)
+        *described, to, scale_log2e, above = noted.pop()
+        tensors = [getattr(desc, "base", desc) for desc in (*described, to)]
+        assert [one is other for one, other in zip(tensors, (Q, K, V, O, lse), strict=True)] == [True] * 5
+        B_C = launch.TILES[d, causal].B_C
+        assert [desc.block_shape for desc in described] == [[1, 1, n, d] for n in (64, B_C, B_C, 64)]
+        log2e = (d**-0.5 if scale is None else scale) * math.log2(math.e)
+        assert scale_log2e == pytest.approx(log2e)
+        assert log2e <= above < 2 * log2e and math.log2(above) % 1 == 0
+        assert (O.shape, O.dtype, lse.shape, lse.dtype) == (Q.shape, Q.dtype, Q.shape[:3], torch.float32)
+
+
+@pytest.mark.parametrize("name", ["r1_alike", "r2_producer", "r4_overlap", "forward"])
+def test_a_recording_says_how_its_kernel_was_launched(name, on_a_cpu, monkeypatch):
+    recording, launches = instrumented.instrument(name).recording, []
+
+    class Kernel:
+        def __getitem__(self, grid):
+            return lambda *given, events, **named: launches.append((grid, events))
+
+    monkeypatch.setattr(recording, "kernel", Kernel())
+    found = instrumented.attention(*inputs(9, 4, 2, 517, 300, 64), rung=name)
+    B_c, stages, consumers = launch.TILES[64, False]
+    expected = {"B_r": 64 * consumers, "B_c": B_c, "stages": stages, "consumers": consumers}
+    if name != "forward":
+        B_c, stages = ladder.EQUAL[64]
+        expected = {"B_r": 128, "B_c": B_c, "stages": stages, "consumers": 1 if name < "r3" else 2}
+    assert found.launched == expected
+    (((n, *_), events),) = launches
+    assert n == -(-517 // expected["B_r"]) * 9 * 4 == len(events) and events is found.events
+    assert events.shape[2] == len(found.points) and not events.any()
+    found.again()
+    assert [grid for grid, _ in launches] == [launches[0][0]] * 2
