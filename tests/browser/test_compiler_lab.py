@@ -148,7 +148,7 @@ def test_what_a_kernel_does_not_take_is_off(lab):
 
 def test_a_hopper_kernel_shows_what_registers_each_role_has(lab):
     kernel = lab.get_by_label("kernel", exact=True)
-    assert kernel.locator("optgroup[label=Hopper] option").count() == 7
+    assert kernel.locator("optgroup[label=Hopper] option").count() == 8
     kernel.select_option("hopper_forward")
     report = compiled.report(kernel="hopper_forward", d=64)
     assert_shows(lab, report)

@@ -58,7 +58,7 @@ def test_the_numbers_are_those_of_the_gpu(name):
 
 
 @pytest.mark.parametrize("at", [None, *memories.LEVELS])
-@pytest.mark.parametrize("name", GPUS)
+@pytest.mark.parametrize("name", memories.DRAWN)
 def test_words_lie_in_the_picture_and_on_no_others(name, at, monkeypatch):
     places = Places(monkeypatch)
     memories.draw_memories(name, at)
