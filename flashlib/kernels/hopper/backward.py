@@ -42,6 +42,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from flashlib.kernels.hopper import launch_backward
+from flashlib.kernels.launch.inputs import uncompiled
 from flashlib.types import Grads
 
 KEYS = gl.constexpr(64)  # of a consumer: wgmma's m
@@ -52,6 +53,7 @@ ROWS_FULL, DO_FULL, EMPTY, DS_FULL = gl.constexpr(2), gl.constexpr(4), gl.conste
 DQ_FULL, DQ_EMPTY, BARRIERS = gl.constexpr(10), gl.constexpr(12), gl.constexpr(14)
 
 
+@uncompiled
 def backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
     dlse: torch.Tensor | None = None, causal: bool = False, mask: None = None, scale: float | None = None,

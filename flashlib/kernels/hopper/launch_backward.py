@@ -13,7 +13,7 @@ from flashlib.kernels import backward as portable
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch
 from flashlib.kernels.launch import planning, which_gpu
-from flashlib.kernels.launch.inputs import check_readable, kernel_input, on_device_of
+from flashlib.kernels.launch.inputs import check_no_gradient, check_readable, kernel_input, on_device_of
 from flashlib.types import Grads
 
 PORTABLE = "flashlib.kernels.backward.backward"
@@ -45,6 +45,7 @@ def backward(
 ) -> Grads:  # fmt: skip
     """Do what `backward.backward` does, with these kernels."""
     plan = plan_of(main, finish, Q, K, V, O, lse, dO, dlse, causal, mask)
+    check_no_gradient(Q=Q, K=K, V=V)
     scale = resolve_scale(scale, Q.shape[-1])
     contiguous: dict = {"memory_format": torch.contiguous_format}
     if plan is None:  # no rows, or no keys that they could see

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from flashlib import masks
-from flashlib.kernels.hopper import forward, launch
+from flashlib.kernels.hopper import backward, forward, launch, launch_backward
 
 X = torch.zeros(1, 2, 32, 64, dtype=torch.bfloat16)
 PORTABLE = "call flashlib.kernels.forward.attention"
@@ -18,7 +18,8 @@ def hopper(monkeypatch):
         raise AssertionError("it was launched")
 
     monkeypatch.setattr(launch, "INTERPRETED", False)
-    monkeypatch.setattr(launch, "PLANS", launch.planning.Plans())
+    for module in (launch, launch_backward):
+        monkeypatch.setattr(module, "PLANS", launch.planning.Plans())
     monkeypatch.setattr(launch.planning.Launch, "__call__", launched)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
     monkeypatch.setattr("flashlib.kernels.launch.inputs.INTERPRETED", True)  # the CPU stands for the GPU
@@ -51,6 +52,37 @@ def test_bad_input_is_refused(Q, options, error, words, hopper):
 def test_values_of_another_size_are_refused(hopper):
     with pytest.raises(ValueError, match=f"d_v 128; .* {PORTABLE}"):
         forward.attention(X, X, torch.zeros(1, 2, 32, 128, dtype=X.dtype))
+
+
+LSE = torch.zeros(1, 2, 32)
+BACKWARD = "call flashlib.kernels.backward.backward"
+
+
+@pytest.mark.parametrize(
+    "changed, error, words",
+    [
+        ({"mask": masks.Window(4, 4)}, ValueError, f"takes only causal: {BACKWARD}"),
+        (
+            {name: torch.zeros(1, 2, 32, 256).half() for name in "QKVO"},
+            ValueError,
+            f"takes 64 or 128 .*: {BACKWARD}",
+        ),
+        ({name: X.float() for name in "QKVO"}, ValueError, f"Q is torch.float32; .*: {BACKWARD}"),
+        ({"K": X.mT.contiguous().mT}, ValueError, f"K has strides .*, or {BACKWARD}"),
+        ({"lse": LSE[:, :1]}, ValueError, "lse"),
+        ({"dlse": LSE[..., :31]}, ValueError, "dlse has shape .* they must be equal"),
+        ({"dO": X.float()}, (TypeError, ValueError), "dO"),
+        ({"Q": X.detach().requires_grad_()}, ValueError, "Q requires a gradient"),
+        ({"causal": 2}, TypeError, "causal is 2"),
+        ({"scale": -1.0}, ValueError, "scale is -1.0"),
+    ],
+)
+def test_the_backward_refuses_as_the_forward_does(changed, error, words, hopper):
+    given = dict.fromkeys(("Q", "K", "V", "O", "dO"), X) | {"lse": LSE} | changed
+    if given["Q"].shape != X.shape or given["Q"].dtype != X.dtype:
+        given["dO"] = given["Q"]
+    with pytest.raises(error, match=words):
+        backward.backward(**given)
 
 
 def test_without_a_gpu_it_says_who_runs_here(monkeypatch):
