@@ -26,9 +26,10 @@ class GPU:
     """One GPU. Sizes are in bytes, bandwidth in bytes per second, the clock in Hz, peaks in FLOP/s.
 
     name        its key in `GPUS`
-    sms         streaming multiprocessors switched on
+    sms         streaming multiprocessors switched on; AMD calls them compute units
     sram        shared memory of one multiprocessor, as much as can be set; the rest of that memory is L1 cache.
-                FlashAttention (2022), section 2.1, says 192 KB for the A100: both together
+                FlashAttention (2022), section 2.1, says 192 KB for the A100: both together. AMD's LDS has no
+                part in the L1 cache
     block_sram  how much of it one thread block can have: from the A100 on, 1 KB per block is the system's
     registers   of one multiprocessor
     l2          cache that all multiprocessors share
@@ -38,6 +39,7 @@ class GPU:
     sources     for each of these, and for clock and latency, the document and where in it
     clock       the highest of the multiprocessors, or None
     latency     Latency as measured, or None
+    maker       "NVIDIA" or "AMD"
     """
 
     name: str
@@ -54,6 +56,7 @@ class GPU:
     sources: dict[str, str] = field(repr=False, compare=False)
     clock: float | None = None
     latency: Latency | None = None
+    maker: str = "NVIDIA"
 
     @property
     def all_sram(self) -> int:
@@ -73,6 +76,7 @@ class GPU:
 
 # Shared memory of one multiprocessor reads or writes so many bytes a clock. CUDA C++ Programming Guide, section
 # "Shared Memory" of compute capability 5.x, which later ones refer to: 32 banks, of 32 bits per clock cycle each.
+# AMD's LDS does as much: "AMD CDNA 3 Architecture" (white paper), 128 bytes per clock.
 SRAM_BYTES = 128
 
 # The guide gives shared memory by compute capability: T4 7.5, A100 8.0, RTX 4090 8.9, H100 and H200 9.0.
@@ -103,6 +107,12 @@ ASKED = "the GPU's own answer (cudaDeviceProp, printed by deviceQuery): "
 LATENCIES = (
     "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture (arXiv 2402.13499), Table IV"
 )
+
+ROCM = 'ROCm documentation, "GPU hardware specifications", table of AMD Instinct GPUs, row '
+MI300 = 'ROCm documentation, "AMD Instinct MI300 series microarchitecture"'
+MI355X_SHEET = "AMD Instinct MI355X GPU data sheet"
+LLVM = "LLVM, the compiler: llvm/lib/Target/AMDGPU/Utils/AMDGPUBaseInfo.cpp, "
+INFINITY = "the Infinity Cache, there L3; of the L2 caches, 4 MB, each die of eight has its own"
 
 _ALL = (
     GPU(
@@ -237,6 +247,60 @@ _ALL = (
         },
         clock=2520e6,
         latency=Latency(30.1, 273.0, 541.5),
+    ),
+    GPU(
+        name="MI300X",
+        sms=304,
+        sram=64 * KB,
+        block_sram=64 * KB,
+        registers=512 * KB,
+        l2=256 * MB,
+        memory=192 * GB,
+        kind="HBM3",
+        bandwidth=5.3e12,
+        fp16=1307.4e12,
+        bf16=1307.4e12,
+        sources={
+            "sms": f"{ROCM}MI300X: 304 (38 per XCD)",
+            "sram": f"{ROCM}MI300X: LDS 64 KiB",
+            "block_sram": f"{LLVM}getAddressableLocalMemorySize: 65536",
+            "registers": f"{ROCM}MI300X: VGPR file 512 KiB",
+            "l2": f"{ROCM}MI300X: 256 MiB, {INFINITY}",
+            "memory": f"{ROCM}MI300X: 192 GiB",
+            "bandwidth": f"{MI300}: 5.3 TB per second",
+            "fp16": f"{MI300}, table of peaks: matrix FP16 1307.4 TFLOPS",
+            "bf16": f"{MI300}, table of peaks: matrix BF16 1307.4 TFLOPS",
+            "clock": f"{MI300}, table of peaks: 1307.4 TFLOPS are 2048 a clock of each of 304 units",
+        },
+        clock=2100e6,
+        maker="AMD",
+    ),
+    GPU(
+        name="MI355X",
+        sms=256,
+        sram=160 * KB,
+        block_sram=160 * KB,
+        registers=512 * KB,
+        l2=256 * MB,
+        memory=288 * GB,
+        kind="HBM3E",
+        bandwidth=8e12,
+        fp16=2516.6e12,
+        bf16=2516.6e12,
+        sources={
+            "sms": f"{ROCM}MI355X: 256 (32 per XCD)",
+            "sram": f"{ROCM}MI355X: LDS 160 KiB",
+            "block_sram": f"{LLVM}getAddressableLocalMemorySize: 163840",
+            "registers": f"{ROCM}MI355X: VGPR file 512 KiB",
+            "l2": f"{ROCM}MI355X: 256 MiB, {INFINITY}",
+            "memory": f"{ROCM}MI355X: 288 GiB",
+            "bandwidth": f"{MI355X_SHEET}: peak memory bandwidth 8 TB/s",
+            "fp16": f"{MI355X_SHEET}: half precision (FP16), matrix, 2.5 PFLOPS: 256 x 4096 a clock of 2.4 GHz",
+            "bf16": f"{MI355X_SHEET}: bfloat16, matrix, 2.5 PFLOPS: 256 x 4096 a clock of 2.4 GHz",
+            "clock": f"{MI355X_SHEET}: peak engine clock 2400 MHz",
+        },
+        clock=2400e6,
+        maker="AMD",
     ),
 )
 

@@ -17,8 +17,6 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import torch
-
 from flashlib import cost
 from flashlib.bench import ladder
 from flashlib.bench.common import harness, records
@@ -116,7 +114,7 @@ def of_its_own(problem: Problem, tried: list[dict]) -> list[dict]:
 
 def _tuned(problem):
     Q = problem.tensors[0]
-    descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
+    descriptors = kernels("launch.tile_sizes").room(Q.device).tma
     return kernels("launch.tile_sizes").backward(problem.d, Q.dtype, descriptors, Q.device)
 
 

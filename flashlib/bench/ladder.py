@@ -103,7 +103,7 @@ def again(problem: Problem, tried: list[dict]) -> list[dict]:
 
 def tuned(problem: Problem, tried: list[dict]) -> list[dict]:
     Q = problem.tensors[0]
-    descriptors = Q.is_cuda and torch.cuda.get_device_capability() >= (9, 0)
+    descriptors = kernels("launch.tile_sizes").room(Q.device).tma
     heads = problem.size.B * problem.size.H_q
     sizes = {"causal": problem.causal, "N_q": problem.N, "N_k": problem.N, "heads": heads}
     config = kernels("launch.tile_sizes").default(problem.d, Q.dtype, descriptors, Q.device, **sizes)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
@@ -120,11 +120,15 @@ class _NoDevice:
     def get_current_target(self):
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget("cuda", self.capability, 32)
+        of_amd = isinstance(self.capability, str)
+        return GPUTarget(*("hip", self.capability, 64) if of_amd else ("cuda", self.capability, 32))
 
 
-def pretend_gpu(capability: int) -> None:
-    """Let kernels be compiled for a GPU that need not be there. capability: ten times NVIDIA's number."""
+def pretend_gpu(capability: int | str) -> None:
+    """Let kernels be compiled for a GPU that need not be there.
+
+    capability: ten times NVIDIA's number, or the name of an architecture of AMD's with wavefronts of 64.
+    """
     driver.set_active(_NoDevice(capability))
 
 
@@ -136,9 +140,13 @@ def replace_run(run: Callable) -> Callable:
 
 def stopped_at_ttgir(stop: Callable[[object], object]) -> AbstractContextManager:
     """Return a context in which stop(ttgir) takes the place of what makes LLVM's code from TTGIR."""
+    from triton.backends.amd.compiler import HIPBackend
     from triton.backends.nvidia.compiler import CUDABackend
 
-    return mock.patch.object(CUDABackend, "make_llir", lambda backend, ttgir, *_: stop(ttgir))
+    context = ExitStack()
+    for backend in (CUDABackend, HIPBackend):
+        context.enter_context(mock.patch.object(backend, "make_llir", lambda _, ttgir, *__: stop(ttgir)))
+    return context
 
 
 def stopped_at_shared_memory(stop: Callable[[int], object]) -> AbstractContextManager:

@@ -37,6 +37,11 @@ USED = {
             "CudaDriver.get_current_stream": "set",
             "CudaUtils.get_device_properties": "set",
         },
+        "triton.backends.amd.driver": {
+            "HIPLauncher.__call__": "self, gridX, gridY, gridZ, stream, function, kernel_metadata, "
+            "launch_metadata, launch_enter_hook, launch_exit_hook, args",
+            "HIPUtils.get_device_properties": "set",
+        },
         "triton.tools.tensor_descriptor": {"TensorDescriptor.__post_init__": "self"},
     },
     "reports on compiled kernels": {
@@ -61,6 +66,7 @@ USED = {
             "CUDABackend.target": "set",
             "get_ptx_version_from_options": "options, arch",
         },
+        "triton.backends.amd.compiler": {"HIPBackend.make_llir": "src, metadata, options"},
         "triton.runtime": {"driver.set_active": "driver"},
         "triton.runtime.cache": {"get_cache_manager": "key"},
     },

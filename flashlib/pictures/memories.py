@@ -12,16 +12,17 @@ HEIGHT = 130  # pixels, of SRAM and the registers of one multiprocessor
 BYTES = 12  # in a pixel of these two
 TOP = 114  # pixels, above them
 METRE = 96 / 0.0254  # pixels, as a browser counts them
+DRAWN = [name for name, gpu in GPUS.items() if gpu.maker == "NVIDIA"]  # AMD's registers are wider than the picture
 
 
 def draw_memories(gpu: str = "H200", at: str | None = None) -> Picture:
-    """Return a picture of the memories of a GPU of `GPUS`; at: the one to highlight, of `LEVELS`, or None; "HBM"
+    """Return a picture of the memories of a GPU of `DRAWN`; at: the one to highlight, of `LEVELS`, or None; "HBM"
     is the large memory, also if it is GDDR6.
 
     Areas are bytes, at two scales: HBM beside all SRAM and registers of the chip; those of one multiprocessor.
     """
-    if gpu not in GPUS:
-        raise ValueError(f"gpu is {gpu!r}; accepted are {', '.join(GPUS)}")
+    if gpu not in DRAWN:
+        raise ValueError(f"gpu is {gpu!r}; accepted are {', '.join(DRAWN)}")
     if at not in (None, *LEVELS):
         raise ValueError(f"at is {at!r}; accepted are {', '.join(LEVELS)}")
     chip = GPUS[gpu]

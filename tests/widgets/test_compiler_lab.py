@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,11 +100,11 @@ def test_all_kernels_and_gpus_are_offered(lab):
     assert [name for name, *_ in lab.offered["kernel"]] == list(registry.kernels())
     groups = {name: group for name, group, _ in lab.offered["kernel"]}
     assert {name for name, group in groups.items() if group == "Hopper"} == {
-        "hopper_forward", "hopper_r1_alike", "hopper_r2_producer", "hopper_r3_turns", "hopper_r4_overlap",
-        "hopper_r5_registers", "hopper_r6_persistent",
+        "hopper_forward", "hopper_backward", "hopper_r1_alike", "hopper_r2_producer", "hopper_r3_turns",
+        "hopper_r4_overlap", "hopper_r5_registers", "hopper_r6_persistent",
     }  # fmt: skip
     assert groups["r8_descriptors"] == "rungs" and groups["backward_dq"] == "in flashlib"
-    assert {c for c, _ in lab.offered["capability"]} == set(occupancy.MULTIPROCESSORS)
+    assert {c for c, *_ in lab.offered["capability"]} == set(occupancy.MULTIPROCESSORS)
 
 
 def test_the_passes_of_the_backward_are_shown():
@@ -131,6 +132,27 @@ def test_of_a_hopper_kernel_it_shows_the_tile_the_slots_and_the_registers_of_eac
     assert "setmaxnreg" not in counts(lab) and "mbarrier wait" in counts(lab)
     ask(lab, capability=80)
     assert lab.work["state"] == "failed" and "not Hopper's (9, 0)" in lab.failed
+
+
+def test_of_a_gpu_of_amd_it_speaks_in_amds_words():
+    asked = {"d": 64, "causal": True, "capability": "gfx942"}
+    lab, report = CompilerLab(**asked), compiled.report(**asked)
+    assert lab.report == report and lab.failed == ""
+    said = ", for MI300X; tile 128 x 64, 4 wavefronts, 2 stages, pointers: ", f" {report.shared:,} bytes of LDS, "
+    assert all(words in repr(lab) for words in (*said, "VGPRs", "on a compute unit"))
+    assert texts(lab)["VGPRs of a thread"] == f"{report.registers} of 512"
+    with_agprs = numbers.takes(replace(report, registers=292, agprs=36))
+    assert with_agprs[0]["note"] == "36 of them are AGPRs, for products" and not lab.result["takes"][0]["note"]
+    assert {"LDS of a program", "wavefronts on a compute unit"} < texts(lab).keys()
+    everything = json.dumps([lab.result[part] for part in ("takes", "verdicts", "instructions")])
+    assert not any(word in everything for word in ("warp", "multiprocessor", "shared memory", "PTX"))
+    assert list(lab.result["listings"]) == ["ttgir", "amdgcn"] and lab.result["columns"] == ["AMDGCN"]
+    assert counts(lab)["MFMA"] == [report.counts("amdgcn", loop=loop)["MFMA"] for loop in (True, False)]
+    assert "AMDGCN" in lab.figure().texts and "SASS" not in lab.figure().texts
+    ask(lab, capability=90)
+    assert lab.result["columns"] == ["PTX", "SASS"] and "warps on a multiprocessor" in texts(lab)
+    ask(lab, kernel="hopper_forward", capability="gfx942")
+    assert lab.work["state"] == "failed" and "for Hopper, a GPU of NVIDIA's" in lab.failed
 
 
 @pytest.mark.parametrize("kind", ["ttgir", "ptx", "sass"])

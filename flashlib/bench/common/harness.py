@@ -182,8 +182,10 @@ def environment() -> dict:
     }
 
 
-def capability() -> int:
-    """Return ten times the compute capability of the current GPU: 90 for 9.0."""
+def capability() -> int | str:
+    """Return what the compiler knows the current GPU by: 90 for a capability of 9.0, "gfx942" for an MI300X."""
+    if torch.version.hip:
+        return torch.cuda.get_device_properties().gcnArchName.partition(":")[0]
     major, minor = torch.cuda.get_device_capability()
     return 10 * major + minor
 

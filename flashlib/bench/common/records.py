@@ -30,7 +30,7 @@ class Notes:
     capability: of the GPU that is timed.
     """
 
-    def __init__(self, capability: int = CAPABILITY) -> None:
+    def __init__(self, capability: int | str = CAPABILITY) -> None:
         import flashlib.kernels.compiler.compiled  # noqa: F401  # not first in a thread, beside other imports in this one
 
         self.capability, self.pool, self.waiting = capability, ThreadPoolExecutor(1), []
@@ -63,7 +63,7 @@ class Notes:
         self.waiting.clear()
 
 
-def launched(entry: dict, capability: int = CAPABILITY) -> dict:
+def launched(entry: dict, capability: int | str = CAPABILITY) -> dict:
     """Return config, ttgir and sass of the call that an entry describes."""
     config = _launch(entry, "config", capability).config
     found = _launch(_alike(entry | {"config": config}), "sass", capability)

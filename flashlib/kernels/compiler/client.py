@@ -23,6 +23,7 @@ from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
 ROOT = Path(__file__).parents[3]
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}  # of NVIDIA's, of AMD's
 
 
 class CompileError(RuntimeError):
@@ -106,7 +107,7 @@ class Compiler:
                 self.start()
                 self.sources = sources
             answer = self._answer(request)
-            missing = "error" in answer or until == "sass" and not answer["sass"]  # without a disassembler
+            missing = "error" in answer or until == "sass" and _ends_early(answer)
             if not anew and not missing:
                 with contextlib.suppress(OSError):  # a full disk: it is made again
                     manager.put(json.dumps(answer), f"{until}.json", binary=False)
@@ -136,7 +137,7 @@ class Compiler:
     def start(self) -> None:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         # Triton must compile, and this process must not see a GPU.
-        env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
+        env = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": path} | NO_GPU
         self.stop()
         self.log = tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen(
@@ -175,6 +176,11 @@ class Compiler:
         last = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
         said = trial.errors_in("\n".join(lines)) or last
         raise Crashed(f"the compiler ended without an answer; it last said: {said}")
+
+
+def _ends_early(answer):
+    """Return whether the listing of what the GPU runs is missing, as there is no disassembler."""
+    return not (answer.get("sass") or answer.get("amdgcn"))
 
 
 def _kept(manager, until):

@@ -1,4 +1,4 @@
-"""What the compiler makes of a kernel, for any GPU, present or not.
+"""What the compiler makes of a kernel, for any GPU of NVIDIA's or AMD's, present or not.
 
 >>> from flashlib.kernels.compiler import compiled
 >>> compiled.report(d=64, dtype="float16", B_r=64, B_c=64, num_warps=4).registers  # doctest: +SKIP
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from flashlib.kernels.compiler import client, listings, registry
+from flashlib.kernels.compiler.makers import Maker, maker_of
 from flashlib.kernels.compiler.occupancy import (  # chapter 12 names compiled.programs
     MULTIPROCESSORS,
     Programs,
@@ -26,25 +27,28 @@ class Compiled:
     kernel, d, dtype, causal, capability  as given
     B_r, B_c, num_warps, num_stages, descriptors  as given or as the kernel chose; None where it has none.
                A kernel in Gluon has as many stages as its ring has slots, and num_warps counts all its roles
-    registers  of a thread, 32 bits each; where roles exchange them, at the start
+    registers  of a thread, 32 bits each; where roles exchange them, at the start. AMD's: VGPRs and AGPRs
+    agprs      how many of them are AGPRs, which only products read and write directly; 0 on NVIDIA's GPUs
     spilled    bytes of a thread for which no register was left: they move to memory and back
-    shared     bytes of shared memory that a program takes
+    shared     bytes of shared memory that a program takes, of LDS on AMD's GPUs
     notes      what ptxas, which makes SASS from PTX, says about performance
     compile_options  the options of the launch that only the compiler sees: (name, value)
-    ttgir, ptx, sass  the listings, see `listings`; sass is "" if not requested, or without a disassembler
+    ttgir, ptx, sass, amdgcn  the listings, see `listings`; "" for those of the other maker's GPUs. sass is "" too
+               if not requested, or without a disassembler
     """
 
     kernel: str
     d: int
     dtype: str
     causal: bool
-    capability: int
+    capability: int | str
     B_r: int | None
     B_c: int | None
     num_warps: int
     num_stages: int
     descriptors: bool | None
     registers: int
+    agprs: int
     spilled: int
     shared: int
     notes: tuple[str, ...] = field(repr=False)
@@ -52,6 +56,12 @@ class Compiled:
     ttgir: str = field(repr=False)
     ptx: str = field(repr=False)
     sass: str = field(repr=False)
+    amdgcn: str = field(repr=False)
+
+    @property
+    def maker(self) -> Maker:
+        """Whose GPU it is for: the maker's words, and kinds of listings."""
+        return maker_of(self.capability)
 
     @property
     def fits(self) -> bool:
@@ -70,8 +80,8 @@ class Compiled:
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of sass, which a change of names or comments leaves as it is; "" where there is no sass."""
-        return fingerprint(self.sass)
+        """A short hash of what the GPU runs, which other names or comments leave as it is; "" without SASS."""
+        return fingerprint(self.sass or self.amdgcn)
 
     @property
     def roles(self) -> list[listings.Role]:
@@ -79,11 +89,11 @@ class Compiled:
         return listings.roles(self.sass)
 
     def loop(self, kind: str) -> str:
-        """Return the loop over tiles in the listing `kind`, "ttgir", "ptx" or "sass"; "" if there is none."""
+        """Return the loop over tiles in a listing, of those of `maker.kinds`; "" if there is none."""
         return listings.inner_loop(kind, getattr(self, kind))
 
     def counts(self, kind: str, *, loop: bool = False) -> dict[str, int]:
-        """Return how often each of listings.INSTRUCTIONS stands in "ptx" or "sass", or in its loop over tiles."""
+        """Return how often each of listings.INSTRUCTIONS[kind] stands in a listing, or in its loop over tiles."""
         return listings.counts(kind, self.loop(kind) if loop else getattr(self, kind))
 
 
@@ -107,7 +117,7 @@ def fingerprint(listing: str) -> str:
 def report(
     *, kernel: str = "forward", d: int = 128, dtype: str = "bfloat16", causal: bool = False,
     B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
-    descriptors: bool | None = None, capability: int = 90, sass: bool = True,
+    descriptors: bool | None = None, capability: int | str = 90, sass: bool = True,
     shape: Sequence[int] | None = None,
 ) -> Compiled:  # fmt: skip
     """Compile a kernel for a GPU, and report the result; takes a second, three the first time, none when repeated.
@@ -118,10 +128,11 @@ def report(
     "hopper_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
-    default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90. sass:
-    whether to disassemble what the GPU would run. shape: (B, H_q, H_k, N) of the tensors, of which the compiler
-    makes use, and by which a kernel chooses on a GPU as large as there is; default: as many heads of Q as of K and
-    V, a long sequence, and programs enough.
+    default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90; or AMD's
+    name of its architecture, "gfx942" of an MI300X or "gfx950" of an MI355X. sass: whether to disassemble what
+    NVIDIA's would run. shape: (B, H_q, H_k, N) of the tensors, of which the compiler makes use, and by which a
+    kernel chooses on a GPU as large as there is; default: as many heads of Q as of K and V, a long sequence, and
+    programs enough.
     Raises TypeError or ValueError for what the kernel does not take, before any work where that can be known, and
     CompileError where the compiler cannot do it or takes longer than a minute.
     """
@@ -133,7 +144,7 @@ def report(
 def launch(
     *, kernel: str, d: int, shape: Sequence[int] | None, dtype: str = "bfloat16", causal: bool = False,
     B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
-    descriptors: bool | None = None, capability: int = 90, until: str = "sass",
+    descriptors: bool | None = None, capability: int | str = 90, until: str = "sass",
 ) -> Launch:  # fmt: skip
     """Return what a call would launch; arguments and errors as in `report`.
 
@@ -145,7 +156,7 @@ def launch(
     found = _ask(*asked)
     if until == "config":
         return Launch(found["config"], None, None)
-    sass = fingerprint(found["sass"]) if until == "sass" else None
+    sass = fingerprint(found["sass"] or found["amdgcn"]) if until == "sass" else None
     return Launch(found["config"], hash_of(found["ttgir"], found["compile_options"]), sass)
 
 
@@ -160,7 +171,8 @@ def _checked(kernel, d, dtype, causal, capability, shape, **options) -> tuple:
     registry.check(kernel, d, dtype, causal, capability, options, shape)
     options = tuple((name, value if name == "descriptors" else int(value)) for name, value in options.items())
     shape = None if shape is None else tuple(map(int, shape))
-    return kernel, int(d), dtype, bool(causal), int(capability), options, shape
+    capability = capability if isinstance(capability, str) else int(capability)
+    return kernel, int(d), dtype, bool(causal), capability, options, shape
 
 
 @functools.lru_cache(maxsize=64)

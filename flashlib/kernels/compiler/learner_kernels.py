@@ -11,7 +11,7 @@ from flashlib.learner import pickling
 
 
 def reports(
-    call: Callable, kind: str, *, d: int, dtype: str = "bfloat16", causal: bool = False, capability: int = 90
+    call: Callable, kind: str, *, d: int, dtype: str = "bfloat16", causal: bool = False, capability: int | str = 90
 ) -> list[compiled.Compiled]:
     """Compile the kernels that a function launches, for any GPU, present or not, and report on each.
 

@@ -1,7 +1,8 @@
 """What the compiler wrote, made readable: the listings of a kernel, the loop inside, and what is counted in them.
 
-A kernel becomes TTGIR (tiles, and where they lie), then PTX (one thread, unlimited registers), then SASS (what the
-GPU runs). Below, `kind` is "ttgir", "ptx" or "sass".
+A kernel becomes TTGIR (tiles, and where they lie). For a GPU of NVIDIA's that becomes PTX (one thread, unlimited
+registers), then SASS (what the GPU runs); for one of AMD's it becomes AMDGCN (what the GPU runs). Below, `kind` is
+"ttgir", "ptx", "sass" or "amdgcn".
 """
 
 import itertools
@@ -10,73 +11,122 @@ from typing import NamedTuple
 
 
 class Instruction(NamedTuple):
-    """How an instruction is written in PTX and in SASS (regular expressions), and what it does."""
+    """How an instruction is written (regular expressions), by kind of listing, and what it does."""
 
-    ptx: str
-    sass: str
+    forms: dict[str, str]
     meaning: str
 
 
+def _nvidia(ptx, sass, meaning):
+    return Instruction({"ptx": ptx, "sass": sass}, meaning)
+
+
+def _amd(amdgcn, meaning):
+    return Instruction({"amdgcn": amdgcn}, meaning)
+
+
 NEVER = r"(?!)"
-INSTRUCTIONS = {
-    "wgmma": Instruction(
-        r"\bwgmma\.mma_async", r"\bHGMMA", "product of tiles by four warps, tiles in shared memory"
-    ),
-    "wgmma wait": Instruction(r"\bwgmma\.wait_group", r"\bWARPGROUP\.DEPBAR", "wait for such products"),
-    "mma.sync": Instruction(r"\bmma\.sync", r"\bHMMA", "product of tiles by one warp, tiles in registers"),
-    "ldmatrix": Instruction(r"\bldmatrix", r"\bLDSM", "tile from shared memory to registers"),
-    "cp.async": Instruction(r"\bcp\.async\.c[ag]\b", r"\bLDGSTS", "global to shared memory, in the background"),
-    "TMA": Instruction(r"\bcp\.async\.bulk\.tensor", r"\bUTMA(LDG|STG)", "copy of a whole tile by the copy unit"),
-    "TMA add": Instruction(
+OF_NVIDIA = {
+    "wgmma": _nvidia(r"\bwgmma\.mma_async", r"\bHGMMA", "product of tiles by four warps, tiles in shared memory"),
+    "wgmma wait": _nvidia(r"\bwgmma\.wait_group", r"\bWARPGROUP\.DEPBAR", "wait for such products"),
+    "mma.sync": _nvidia(r"\bmma\.sync", r"\bHMMA", "product of tiles by one warp, tiles in registers"),
+    "ldmatrix": _nvidia(r"\bldmatrix", r"\bLDSM", "tile from shared memory to registers"),
+    "cp.async": _nvidia(r"\bcp\.async\.c[ag]\b", r"\bLDGSTS", "global to shared memory, in the background"),
+    "TMA": _nvidia(r"\bcp\.async\.bulk\.tensor", r"\bUTMA(LDG|STG)", "copy of a whole tile by the copy unit"),
+    "TMA add": _nvidia(
         r"\bcp\.reduce\.async\.bulk\.tensor", r"\bUTMAREDG", "whole tile added to global memory by the copy unit"
     ),
-    "mbarrier wait": Instruction(
+    "mbarrier wait": _nvidia(
         r"\bmbarrier\.try_wait", r"\bSYNCS\.PHASECHK", "wait for a barrier's phase; SASS has each twice"
     ),
-    "mbarrier arrive": Instruction(
+    "mbarrier arrive": _nvidia(
         r"\bmbarrier\.arrive", r"\bSYNCS\.ARRIVE", "arrival at a barrier, or bytes it must expect"
     ),
-    "setmaxnreg": Instruction(r"\bsetmaxnreg", r"\bUSETMAXREG", "registers that warps give back or ask for"),
-    "atomic add": Instruction(
+    "setmaxnreg": _nvidia(r"\bsetmaxnreg", r"\bUSETMAXREG", "registers that warps give back or ask for"),
+    "atomic add": _nvidia(
         r"\b(atom|red)\.global\.\S*\badd\b",
         r"\b(REDG?|ATOMG?)\.\S*\bADD\b",
         "1 to 4 numbers added to global memory",
     ),
-    "ex2": Instruction(r"\bex2\.approx", r"\bMUFU\.EX2", "2 to the power of x"),
-    "fma": Instruction(r"\bfma\.rn\.(\w+\.)?f32", r"\bFFMA", "a * b + c in fp32"),
-    "spill": Instruction(NEVER, r"\b(STL|LDL)\b", "register to local memory, or back"),
+    "ex2": _nvidia(r"\bex2\.approx", r"\bMUFU\.EX2", "2 to the power of x"),
+    "fma": _nvidia(r"\bfma\.rn\.(\w+\.)?f32", r"\bFFMA", "a * b + c in fp32"),
+    "spill": _nvidia(NEVER, r"\b(STL|LDL)\b", "register to local memory, or back"),
 }
+OF_AMD = {
+    "MFMA": _amd(r"\bv_mfma_", "product of tiles by one wavefront, tiles in VGPRs or AGPRs"),
+    "global load": _amd(r"\b(buffer|global)_load_", "global memory to VGPRs"),
+    "global store": _amd(r"\b(buffer|global)_store_", "VGPRs to global memory"),
+    "LDS read": _amd(r"\bds_read", "LDS to VGPRs"),
+    "LDS write": _amd(r"\bds_write", "VGPRs to LDS"),
+    "barrier": _amd(r"\bs_barrier\b", "wait for all wavefronts of a program"),
+    "wait": _amd(r"\bs_waitcnt\b", "wait for loads, or for LDS"),
+    "AGPR move": _amd(r"\bv_accvgpr_", "between VGPRs and AGPRs"),
+    "atomic add": _amd(r"\b(buffer|global)_atomic_(pk_)?add", "1 or 2 numbers added to global memory"),
+    "exp": _amd(r"\bv_exp_f32", "2 to the power of x"),
+    "fma": _amd(r"\bv_(pk_)?(fma|fmac|fmamk|fmaak)_f32", "a * b + c in fp32, of 1 or 2 numbers"),
+    "spill": _amd(r"\bscratch_(load|store)_", "register to scratch memory, or back"),
+}
+INSTRUCTIONS = {"ptx": OF_NVIDIA, "sass": OF_NVIDIA, "amdgcn": OF_AMD}  # by kind of listing
+
+
+def form(kind: str, name: str) -> str:
+    """Return how an instruction is written in a kind of listing, as a regular expression."""
+    return INSTRUCTIONS[kind][name].forms[kind]
+
 
 # What makes a loop the one over tiles: products of tiles or, where there are none, a * b + c or exp.
 PRODUCTS = {
     "ttgir": (r"\b(tt\.dot|ttng\.warp_group_dot|ttng\.tc_gen5_mma) ", r"\bmath\.exp"),
-    "ptx": (rf"{INSTRUCTIONS['wgmma'].ptx}|{INSTRUCTIONS['mma.sync'].ptx}", INSTRUCTIONS["fma"].ptx),
-    "sass": (rf"{INSTRUCTIONS['wgmma'].sass}|{INSTRUCTIONS['mma.sync'].sass}", INSTRUCTIONS["fma"].sass),
+    "ptx": (rf"{form('ptx', 'wgmma')}|{form('ptx', 'mma.sync')}", form("ptx", "fma")),
+    "sass": (rf"{form('sass', 'wgmma')}|{form('sass', 'mma.sync')}", form("sass", "fma")),
+    "amdgcn": (form("amdgcn", "MFMA"), form("amdgcn", "fma")),
 }
-LABEL = {"ptx": re.compile(r"(\$L__BB\w+):"), "sass": re.compile(r"(\.L_x_\d+):")}
-BRANCH = {"ptx": re.compile(r"\bbra\S*\s+(\$L__BB\w+)"), "sass": re.compile(r"\bBRA\S*\s.*?(\.L_x_\d+)")}
+LABEL = {
+    "ptx": re.compile(r"(\$L__BB\w+):"),
+    "sass": re.compile(r"(\.L_x_\d+):"),
+    "amdgcn": re.compile(r"(\.LBB\w+):"),
+}
+BRANCH = {
+    "ptx": re.compile(r"\bbra\S*\s+(\$L__BB\w+)"),
+    "sass": re.compile(r"\bBRA\S*\s.*?(\.L_x_\d+)"),
+    "amdgcn": re.compile(r"\bs_c?branch\S*\s+(\.LBB\w+)"),
+}
 
 NAME = re.compile(r"(?<=tt\.func public )@\w+")
 VALUE = re.compile(r"%[\w.$-]+(?P<made>(?=(?::\d+)? = |: ))?")  # of TTGIR; named after Python's variable
 LOCATION = re.compile(r" loc\((?:[^()]|\([^()]*\))*\)")  # nested at most once
 SASS = re.compile(r"\s*/\*[0-9a-f]+\*/\s*(.*;)|(\.L_x_\d+:)")
+AMDGCN = re.compile(r"(\.LBB\w+:)|\s+([a-z]\w*(?:\s.*)?)$")  # a label, an instruction; not what begins with a dot
 DEBUG = re.compile(r"\s*(\.loc|\.file|\.b\d+ |\$L__(tmp|func)|// (begin|end) inline asm)|\s*$")
 
 
 def readable(kind: str, text: str) -> str:
     """Return a listing, as Triton or for SASS `nvdisasm -c` gives it, without what only debuggers read."""
-    if kind == "ttgir":
-        lines = (LOCATION.sub("", line) for line in text.splitlines() if not line.startswith("#loc"))
-    elif kind == "ptx":
-        code = text.partition("\t.section\t.debug")[0]
-        lines = (line.partition("//")[0].rstrip() for line in code.splitlines() if not DEBUG.match(line))
-        lines = (line for line in lines if line)
-    else:
-        found = filter(None, map(SASS.match, text.splitlines()))
-        lines = (
-            line[2] or "    " + line[1].replace("`(", "").replace(") ;", ";").replace(" ;", ";") for line in found
-        )
-    return "\n".join(lines)
+    return "\n".join(READERS[kind](text))
+
+
+def _read_ttgir(text):
+    return (LOCATION.sub("", line) for line in text.splitlines() if not line.startswith("#loc"))
+
+
+def _read_ptx(text):
+    code = text.partition("\t.section\t.debug")[0]
+    lines = (line.partition("//")[0].rstrip() for line in code.splitlines() if not DEBUG.match(line))
+    return (line for line in lines if line)
+
+
+def _read_sass(text):
+    found = filter(None, map(SASS.match, text.splitlines()))
+    return (line[2] or "    " + line[1].replace("`(", "").replace(") ;", ";").replace(" ;", ";") for line in found)
+
+
+def _read_amdgcn(text):
+    code = text.partition("\n\t.section")[0]
+    found = filter(None, (AMDGCN.match(line.partition(";")[0].rstrip()) for line in code.splitlines()))
+    return (line[1] or f"    {line[2].expandtabs()}" for line in found)
+
+
+READERS = {"ttgir": _read_ttgir, "ptx": _read_ptx, "sass": _read_sass, "amdgcn": _read_amdgcn}
 
 
 def without_names(text: str) -> str:
@@ -139,18 +189,18 @@ def _loops_by_label(kind, lines):
             start = seen[branch[1]]
             if waited != n:
                 yield start, n + 1
-            found = any(re.search(INSTRUCTIONS["mbarrier wait"].sass, line) for line in lines[start + 1 : n])
+            found = any(re.search(form("sass", "mbarrier wait"), line) for line in lines[start + 1 : n])
             waited = n + 1 if found and n - start <= 4 else None  # beside the wait at most a register is set
 
 
 def counts(kind: str, text: str) -> dict[str, int]:
-    """Return how often each of INSTRUCTIONS stands in a listing of PTX or SASS."""
-    return {name: _count(getattr(forms, kind), text) for name, forms in INSTRUCTIONS.items()}
+    """Return how often each of INSTRUCTIONS[kind] stands in a listing of PTX, SASS or AMDGCN."""
+    return {name: _count(form(kind, name), text) for name in INSTRUCTIONS[kind]}
 
 
 def lines(kind: str, text: str, *names: str) -> str:
-    """Return the lines of a listing of PTX or SASS that are one of these INSTRUCTIONS, or of all, in order."""
-    wanted = re.compile("|".join(getattr(INSTRUCTIONS[name], kind) for name in names or INSTRUCTIONS))
+    """Return the lines of a listing that are one of these of INSTRUCTIONS[kind], or of all, in order."""
+    wanted = re.compile("|".join(f"(?:{form(kind, name)})" for name in names or INSTRUCTIONS[kind]))
     return "\n".join(line.strip() for line in text.splitlines() if wanted.search(line))
 
 
@@ -170,7 +220,7 @@ def roles(sass: str) -> list[Role]:
     _, *parts = re.split(r"\bUSETMAXREG\.\S+\s+(?:UP\d+, )?(0x[0-9a-f]+)", sass)
     found = []
     for given, code in zip(parts[::2], parts[1::2], strict=True):
-        multiplies, copies = (re.search(INSTRUCTIONS[name].sass, code) for name in ("wgmma", "TMA"))
+        multiplies, copies = (re.search(form("sass", name), code) for name in ("wgmma", "TMA"))
         if multiplies or copies:
             used = 1 + max(map(int, re.findall(r"\bR(\d+)\b", code)))
             found.append(Role("consumer" if multiplies else "producer", int(given, 16), used))

@@ -12,6 +12,7 @@ import triton
 from flashlib.inputs import check_causal, check_counts
 from flashlib.kernels import backward, forward, ladder, softmax
 from flashlib.kernels.ablations import forward as ablated
+from flashlib.kernels.compiler.makers import NVIDIA, maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.hopper import backward as hopper_backward
 from flashlib.kernels.hopper import forward as hopper_forward
@@ -70,13 +71,17 @@ def options_of(kernel: str) -> frozenset[str]:
 
 
 def check(
-    kernel: str, d: int, dtype: str, causal: bool, capability: int, options: dict[str, int | bool],
+    kernel: str, d: int, dtype: str, causal: bool, capability: int | str, options: dict[str, int | bool],
     shape: Sequence[int] | None,
 ) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernel does not take; options: those that are not None."""
     check_choice(kernel=(kernel, kernels()))
     check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
     check_choice(capability=(capability, MULTIPROCESSORS))
+    if kernel.startswith("hopper_") and maker_of(capability) is not NVIDIA:
+        raise ValueError(
+            f"capability is {capability!r}, and {kernel} is for Hopper, a GPU of NVIDIA's: pass 90, or 'forward'"
+        )
     check_counts(at_least=1, d=d)
     check_causal(causal)
     taken = options_of(kernel)

@@ -13,17 +13,16 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 from typing import Any, NoReturn
 
 import torch
 import triton
 
 from flashlib.kernels import private_apis
-from flashlib.kernels.compiler import listings, trial
-from flashlib.kernels.launch import inputs, tile_sizes
+from flashlib.kernels.compiler import listings, said, trial
+from flashlib.kernels.compiler.makers import maker_of
+from flashlib.kernels.launch import inputs, tile_sizes, which_gpu
 from flashlib.learner import pickling
 
 SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
@@ -67,15 +66,19 @@ class Launches:
         raise trial.Enough
 
 
+def pretend(capability: int | str, room: int, sms: int) -> None:
+    """Let kernels choose and be compiled for a GPU that need not be there, with so much shared memory."""
+    private_apis.pretend_gpu(capability)
+    of_nvidia = divmod(capability, 10) if isinstance(capability, int) else (0, 0)
+    which_gpu.capability = lambda device: of_nvidia
+    gpu = tile_sizes.Room.of(room, sms, maker_of(capability).lanes, of_nvidia)
+    tile_sizes.room = lambda device: gpu  # type: ignore[assignment]
+
+
 def answer(launches: Launches, request: dict) -> dict:
     """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
-    capability, room = request["capability"], request["room"]
-    private_apis.pretend_gpu(capability)
-    torch.cuda.get_device_capability = lambda device=None: divmod(capability, 10)
     sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
-    tile_sizes.room = lambda device: tile_sizes.Room(  # type: ignore[assignment]
-        room, sms, tensor_cores=capability >= 80, tma=capability >= 90
-    )
+    pretend(request["capability"], request["room"], sms)
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
     stopped = private_apis.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
@@ -92,27 +95,20 @@ def answer(launches: Launches, request: dict) -> dict:
     if only_ttgir:
         ttgir = listings.readable("ttgir", launches.ttgir)
         return asked | {"ttgir": ttgir, "compile_options": launches.compile_options}
-    compiled, log = launches.compiled, launches.log.getvalue()
-    asm = {kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")}
-    return asked | {
+    compiled = launches.compiled
+    of_maker = said.OF[maker_of(request["capability"]).name]
+    became = of_maker(compiled, launches.log.getvalue(), disassembled=request["until"] == "sass")
+    chosen = {
         "B_r": config[0],
         "B_c": config[1],
-        "registers": _number(r"Used (\d+) registers", log),
-        "spilled": _number(r"(\d+) bytes spill stores", log),
-        "notes": re.findall(r"Potential Performance Loss: (.*)", log),
         "shared": compiled.metadata.shared,
         "num_warps": compiled.metadata.num_warps,
         "num_stages": options.get("STAGES", compiled.metadata.num_stages),
         "descriptors": options.get("DESCRIPTORS"),
         "compile_options": launches.compile_options,
         "names": launches.names,
-        **asm,
-        "sass": _sass(compiled) if request["until"] == "sass" else "",
     }
-
-
-def _number(pattern, log):
-    return int(re.search(pattern, log)[1])
+    return asked | chosen | became
 
 
 def _keys_of_a_tile(options):
@@ -140,19 +136,6 @@ def _inputs(request):
     Q, K = (torch.empty(B, H, N, request["d"], dtype=dtype) for H in (H_q, H_k))
     lse = torch.empty(B, H_q, N)
     return {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q)}[request["call"]]
-
-
-def _sass(compiled):
-    """Return the listing of the code the GPU would run, "" where the disassembler is missing."""
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(compiled.asm["cubin"])
-        file.flush()
-        try:  # not asm["sass"]: that ends after 4096 instructions
-            command = [private_apis.nvdisasm(), "-c", file.name]
-            text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        except (RuntimeError, OSError, subprocess.CalledProcessError):
-            return ""
-    return listings.readable("sass", text)
 
 
 def _sentence(error, own):

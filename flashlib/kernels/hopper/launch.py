@@ -10,7 +10,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
 from flashlib.kernels import INTERPRETED, private_apis
-from flashlib.kernels.launch import planning, tile_sizes
+from flashlib.kernels.launch import planning, tile_sizes, which_gpu
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -113,9 +113,10 @@ def check(
         raise ValueError(f"mask is {mask!r}; this kernel takes only causal: call {portable}")
     check_attention(Q, K, V, causal, head_dims=range(1, 257), grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
-    capability = torch.cuda.get_device_capability(Q.device)
+    capability = which_gpu.capability(Q.device)
     if capability != (9, 0):
-        raise ValueError(f"Q is on a GPU of compute capability {capability}, not Hopper's (9, 0): call {portable}")
+        found = f"compute capability {capability}" if capability > (0, 0) else "another maker than NVIDIA"
+        raise ValueError(f"Q is on a GPU of {found}, not Hopper's (9, 0): call {portable}")
     if Q.dtype not in DTYPES:
         raise ValueError(f"Q is {Q.dtype}; this kernel takes float16 and bfloat16: call {portable}")
     if Q.shape[-1] not in head_dims or V.shape[-1] != Q.shape[-1]:

@@ -12,7 +12,7 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels import backward as portable
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch
-from flashlib.kernels.launch import planning
+from flashlib.kernels.launch import planning, which_gpu
 from flashlib.kernels.launch.inputs import check_no_gradient, check_readable, kernel_input, on_device_of
 from flashlib.types import Grads
 
@@ -108,7 +108,7 @@ def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bo
 
 
 def is_hopper(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
+    return device.type == "cuda" and which_gpu.capability(device) == (9, 0)
 
 
 def _plan(main, finish, Q, K, O, dO, causal):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 
 from flashlib.inputs import check_tensors
+from flashlib.kernels.launch import which_gpu
 from flashlib.kernels.launch.inputs import DTYPES
 
 FP8 = torch.float8_e4m3fn
@@ -83,4 +84,4 @@ def check_tensor(
 
 
 def _has_fp8(device) -> bool:
-    return device.type != "cuda" or torch.cuda.get_device_capability(device) >= (8, 9)
+    return device.type != "cuda" or which_gpu.capability(device) >= (8, 9)

@@ -2,7 +2,7 @@
 
 `python -m flashlib.bench.tune` times the candidates on your GPU. Only Hopper's rows were chosen by timing, on an
 H200; the rows of other generations are choices that compile, the forward ones without spilled registers where
-there is no mask.
+there is no mask. AMD's GPUs take Ampere's rows, and no tile was ever timed there.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 
 from flashlib.kernels import private_apis
+from flashlib.kernels.launch import which_gpu
 
 
 class Config(NamedTuple):
@@ -50,12 +51,26 @@ SMALL = 2**31  # multiplications of Q K^T; with fewer, a pass ends before the CP
 
 
 class Room(NamedTuple):
-    """What a GPU has: bytes of shared memory for one program, multiprocessors, tensor cores, TMA."""
+    """What a GPU has: bytes of shared memory for one program, multiprocessors, tensor cores, TMA, lanes of a warp.
+
+    tensor_cores: that Triton uses; AMD calls its own matrix cores.
+    """
 
     shared: float
     multiprocessors: int
     tensor_cores: bool = True
     tma: bool = False
+    lanes: int = 32
+
+    @classmethod
+    def of(cls, shared: int, multiprocessors: int, lanes: int, capability: tuple[int, int]) -> "Room":
+        """Return the Room of a GPU. capability: NVIDIA's; (0, 0) for another maker's, which has matrix cores."""
+        of_nvidia = capability > (0, 0)
+        return cls(shared, multiprocessors, not of_nvidia or capability >= (8, 0), capability >= (9, 0), lanes)
+
+    def warps(self, n: int) -> int:
+        """Return how many warps have as many threads as n warps of 32, at least one for each part of 4."""
+        return max(min(n, 4), n * 32 // self.lanes)
 
 
 class Sparsity(NamedTuple):
@@ -129,7 +144,8 @@ def default(
     mask's bits: smaller tiles have fewer scores that are computed and not seen.
     """
     gpu = room(device)
-    config, for_short = _table(gpu, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)[max(D, 32)]
+    table = _table(gpu, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)
+    config, for_short = (_of_warps(gpu, config) for config in table[max(D, 32)])
     too_few = -(-N_q // config.B_R) * heads < gpu.multiprocessors
     few = sparsity.keys < N_k and sparsity.keys <= SHORT * config.B_C or sparsity.has_bits(config)
     if too_few or heads * N_q * N_k * D < SMALL or (causal and N_k <= SHORT * config.B_C) or few:
@@ -150,7 +166,12 @@ def backward(D: int, dtype: torch.dtype, descriptors: bool, device: torch.device
     )
     return Backward(
         *(
-            fitted(config._replace(**asked), partial(shared, D=D, itemsize=dtype.itemsize), gpu.shared, keep=asked)
+            fitted(
+                _of_warps(gpu, config)._replace(**asked),
+                partial(shared, D=D, itemsize=dtype.itemsize),
+                gpu.shared,
+                keep=asked,
+            )
             for config, shared in zip(passes[max(D, 32)], taken, strict=True)
         )
     )
@@ -160,6 +181,14 @@ def _table(gpu, dtype, descriptors, hopper, ampere, no_tensor_cores):
     if not gpu.tensor_cores or dtype == torch.float32:
         return no_tensor_cores
     return hopper if descriptors else ampere
+
+
+def _of_warps(gpu, config):
+    """Return a Config of these tables, for warps of 32, with the warps of this GPU.
+
+    With more wavefronts of AMD's each would get fewer registers, and they spill.
+    """
+    return config._replace(num_warps=gpu.warps(config.num_warps))
 
 
 def fitted(config: Config, shared: Callable[[Config], int], room: float, *, keep: Collection[str] = ()) -> Config:
@@ -207,6 +236,5 @@ def room(device: torch.device) -> Room:
         return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time
     index = torch.cuda.current_device() if device.index is None else device.index
     properties = private_apis.device_properties(index)
-    capability = torch.cuda.get_device_capability(index)
-    sizes = properties["max_shared_mem"], properties["multiprocessor_count"]
-    return Room(*sizes, tensor_cores=capability >= (8, 0), tma=capability >= (9, 0))
+    shared, multiprocessors = properties["max_shared_mem"], properties["multiprocessor_count"]
+    return Room.of(shared, multiprocessors, properties["warpSize"], which_gpu.capability(device))

@@ -16,11 +16,15 @@ SIZES = {
 
 def offered() -> dict:
     """Return what the page lists: kernels with their group and what they take, GPUs, and sizes."""
-    from flashlib.kernels.compiler import occupancy, registry
+    from flashlib.kernels.compiler import makers, occupancy, registry
 
     kernels = [[name, _group(name), sorted(taken(name))] for name in registry.kernels()]
-    gpus = [[c, f"{', '.join(m.gpus)} (sm_{c})"] for c, m in occupancy.MULTIPROCESSORS.items()]
-    return {"kernel": kernels, "capability": gpus[::-1]} | {name: list(sizes) for name, sizes in SIZES.items()}
+    gpus = [
+        [c, f"{', '.join(m.gpus)} ({makers.target(c)})", makers.maker_of(c).name]
+        for c, m in occupancy.MULTIPROCESSORS.items()
+    ]
+    newest_first = sorted(gpus[::-1], key=lambda gpu: gpu[-1], reverse=True)  # NVIDIA's before AMD's
+    return {"kernel": kernels, "capability": newest_first} | {name: list(sizes) for name, sizes in SIZES.items()}
 
 
 def taken(kernel: str) -> set:

@@ -15,6 +15,8 @@ AT_ONCE = 0.15  # seconds: what takes no longer, since it was compiled before, i
 class CompilerLab(Widget):
     """Registers, spills, shared memory, instructions and listings of a kernel, compiled on this computer.
 
+    For GPUs of NVIDIA and AMD, in the words of each.
+
     The keywords are those of `kernels.compiler.compiled.report`; its kernels, backward passes included, are in a
     list. All can be set later, from Python or on the page: then a thread compiles, `wait` waits for it, `cancel`
     ends it, and what is shown stays until there is something newer. The first report is waited for, as a cell
@@ -28,7 +30,7 @@ class CompilerLab(Widget):
     kernel = traitlets.Unicode().tag(sync=True)
     d = traitlets.Int().tag(sync=True)
     dtype = traitlets.Unicode().tag(sync=True)
-    capability = traitlets.Int().tag(sync=True)
+    capability = traitlets.Union([traitlets.Int(), traitlets.Unicode()]).tag(sync=True)
     causal = traitlets.Bool().tag(sync=True)
     B_r = traitlets.Int(None, allow_none=True).tag(sync=True)
     B_c = traitlets.Int(None, allow_none=True).tag(sync=True)

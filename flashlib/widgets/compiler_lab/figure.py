@@ -22,7 +22,7 @@ def draw(result: dict, failed: str = "") -> Picture:
     for k, text in enumerate(words):
         picture.text(12, 12 + 20 * k, text, 12, WRONG if text.startswith("▲") else INK, face="" if k else "bold")
     _draw_takes(picture, top, height, result["takes"])
-    _draw_instructions(picture, top, height, result["instructions"])
+    _draw_instructions(picture, top, height, result["instructions"], result["columns"])
     return picture
 
 
@@ -51,16 +51,17 @@ def _draw_bar(picture, y, share):
     picture.box(12 + limit, y, held - limit, 8, fill=WRONG)
 
 
-def _draw_instructions(picture, top, height, instructions):
+def _draw_instructions(picture, top, height, instructions, listings):
+    columns = COLUMNS if len(listings) == 2 else COLUMNS[1::2]
     picture.shade(LEFT, top, WIDTH - LEFT, height)
     picture.text(LEFT + 12, top + 18, "Instructions of one thread", 13, face="bold")
     for x, head in ((COLUMNS[1], "loop over tiles"), (COLUMNS[3], "whole kernel")):
         picture.text(x, top + 20, head, 10, align="r")
-    for x, head in zip(COLUMNS, ("PTX", "SASS") * 2, strict=True):
+    for x, head in zip(columns, listings * 2, strict=True):
         picture.text(x, top + 38, head, 10, align="r")
     for k, row in enumerate(instructions):
         y = top + 60 + ROW * k
         picture.text(LEFT + 12, y, row["name"], 11, face="bold")
         picture.text(LEFT + 114, y, row["meaning"], 10)
-        for x, count in zip(COLUMNS, row["counts"], strict=True):
+        for x, count in zip(columns, row["counts"], strict=True):
             picture.text(x, y, "–" if count is None else f"{count:,}", 11, align="r")

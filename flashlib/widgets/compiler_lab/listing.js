@@ -9,7 +9,8 @@ const KINDS = [
   ["ttgir", "TTGIR", "Triton's: tiles, and where they lie"],
   ["ptx", "PTX", "one thread, with as many registers as it likes"],
   ["sass", "SASS", "what the GPU runs"],
-];
+  ["amdgcn", "AMDGCN", "what the GPU runs"],
+]; // of NVIDIA's GPUs, and the last of AMD's
 const lines = (n) => `${n.toLocaleString("en")} ${n === 1 ? "line" : "lines"}`;
 
 /**
@@ -53,7 +54,10 @@ export class Listing {
   draw({ listings, number }) {
     this.listings = listings;
     this.number = number;
-    this.#choose(this.kind);
+    const offered = Object.keys(listings);
+    const labels = this.choice.element.querySelectorAll("label");
+    KINDS.forEach(([kind], k) => (labels[k].hidden = !offered.includes(kind)));
+    this.#choose(offered.includes(this.kind) ? this.kind : offered[offered.length - 1]);
   }
 
   /** Show a whole listing that Python sent, unless something newer is shown here. */
@@ -65,6 +69,7 @@ export class Listing {
   /** @param {string} kind */
   #choose(kind) {
     this.kind = kind;
+    this.choice.show(kind);
     const listing = this.listings[kind];
     const [name, all] = [kind.toUpperCase(), listing.lines[1]];
     this.#showLoop(name, listing);

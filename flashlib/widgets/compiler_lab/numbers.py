@@ -8,7 +8,6 @@ from flashlib.widgets.compiler_lab import words
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.compiled import Compiled
 
-KINDS = "ttgir", "ptx", "sass"
 MAX_LOOP = 2000  # lines of a loop: every change sends it, and a saved page keeps it
 MAX_LINES = 20_000  # of a whole listing, sent when it is unfolded: a page with more of them is slow
 
@@ -19,29 +18,27 @@ def compute(report: "Compiled") -> dict:
         "title": words.title(report),
         "verdicts": words.verdicts(report),
         "takes": takes(report),
+        "columns": [kind.upper() for kind in _counted_kinds(report)],
         "instructions": instructions(report),
-        "listings": {kind: _listing(report, kind) for kind in KINDS},
+        "listings": {kind: _listing(report, kind) for kind in report.maker.kinds},
     }
 
 
 def takes(report: "Compiled") -> list[dict]:
     """Return what a program takes of each resource: name, text, share of it (None: no limit), note, if bad."""
-    from flashlib.kernels.compiler.occupancy import MAX_REGISTERS
-
-    limits = words.limits_of(report.capability)
+    limits, maker = words.limits_of(report.capability), report.maker
     sram, held = limits.gpu.block_sram, report.programs * report.num_warps
-    registers, shared, warps = report.room
-    room = f"room for: registers {registers}, shared memory {shared}, warps {warps}"
+    room = ", ".join(f"{name} {n}" for name, n in zip(words.resources(maker), report.room, strict=True))
     kb = f"{report.shared / words.KB:.4g} of {sram / words.KB:.4g} KB"
     exact = f"{report.shared:,} of {sram:,} bytes"
-    text, share = f"{report.registers} of {MAX_REGISTERS}", report.registers / MAX_REGISTERS
+    text, share = f"{report.registers} of {maker.max_registers}", report.registers / maker.max_registers
     return [
-        _row("registers of a thread", text, share, words.HANDED_OVER if report.roles else ""),
+        _row(f"{maker.registers} of a thread", text, share, words.on_registers(report)),
         *(_row(name, f"{used} of {given}", used / given) for name, (_, given, used) in words.roles(report)),
         _row("bytes of a thread that spill", f"{report.spilled:,}", None, bad=report.spilled > 0),
-        _row("shared memory of a program", kb, report.shared / sram, exact),
-        _row("programs on a multiprocessor", str(report.programs), None, room, report.programs == 0),
-        _row("warps on a multiprocessor", f"{held} of {limits.warps}", held / limits.warps),
+        _row(f"{maker.shared} of a program", kb, report.shared / sram, exact),
+        _row(f"programs on a {maker.unit}", str(report.programs), None, f"room for: {room}", report.programs == 0),
+        _row(f"{maker.warp}s on a {maker.unit}", f"{held} of {limits.warps}", held / limits.warps),
     ]
 
 
@@ -51,17 +48,19 @@ def _row(name, text, share, note="", bad=False):
 
 
 def instructions(report: "Compiled") -> list[dict]:
-    """Return which instructions there are and how often: in the loop, PTX and SASS, and in all; None: no SASS."""
+    """Return which instructions there are and how often: in the loops of the listings, then in all of them."""
     from flashlib.kernels.compiler.listings import INSTRUCTIONS
 
+    kinds = _counted_kinds(report)
+    known = INSTRUCTIONS[kinds[0]]
     columns = [
-        report.counts(kind, loop=loop) if getattr(report, kind) else dict.fromkeys(INSTRUCTIONS)
+        report.counts(kind, loop=loop) if getattr(report, kind) else dict.fromkeys(known)
         for loop in (True, False)
-        for kind in ("ptx", "sass")
+        for kind in kinds
     ]
     rows = [
         {"name": name, "meaning": instruction.meaning, "counts": [column[name] for column in columns]}
-        for name, instruction in INSTRUCTIONS.items()
+        for name, instruction in known.items()
     ]
     return [row for row in rows if any(row["counts"])]
 
@@ -81,12 +80,17 @@ def _listing(report, kind):
     }
 
 
-def _counted(kind, lines):
-    from flashlib.kernels.compiler.listings import INSTRUCTIONS
+def _counted_kinds(report):
+    """Return the kinds of listings that have instructions: those that TTGIR becomes."""
+    return report.maker.kinds[1:]
 
-    if kind == "ttgir":  # instructions are what it becomes
+
+def _counted(kind, lines):
+    from flashlib.kernels.compiler.listings import INSTRUCTIONS, form
+
+    if kind not in INSTRUCTIONS:
         return []
-    counted = re.compile("|".join(f"(?:{getattr(forms, kind)})" for forms in INSTRUCTIONS.values()))
+    counted = re.compile("|".join(f"(?:{form(kind, name)})" for name in INSTRUCTIONS[kind]))
     return [n for n, line in enumerate(lines) if counted.search(line)]
 
 

@@ -32,31 +32,24 @@ export class Takes {
   }
 }
 
-const COLUMNS = ["PTX", "SASS", "PTX", "SASS"];
-
 /** Which instructions are written, and how often. */
 export class Instructions {
   constructor() {
+    this.head = h("thead", {});
     this.body = h("tbody", {});
-    const over = (text) => h("th", { scope: "colgroup", colspan: 2 }, text);
-    const head = h(
-      "thead",
-      {},
-      h("tr", {}, h("td", {}), over("loop over tiles"), over("whole kernel")),
-      h(
-        "tr",
-        {},
-        h("td", {}),
-        COLUMNS.map((name) => h("th", { scope: "col" }, name)),
-      ),
-    );
-    const table = h("table", {}, head, this.body);
+    const table = h("table", {}, this.head, this.body);
     const words = note("as written; a loop counts once");
     this.element = panel("compiler-instructions", "Instructions of one thread", words, table);
   }
 
   /** @param {Result} result */
-  draw({ instructions }) {
+  draw({ columns, instructions }) {
+    const over = (text) => h("th", { scope: "colgroup", colspan: columns.length }, text);
+    const names = [...columns, ...columns].map((name) => h("th", { scope: "col" }, name));
+    this.head.replaceChildren(
+      h("tr", {}, h("td", {}), over("loop over tiles"), over("whole kernel")),
+      h("tr", {}, h("td", {}), names),
+    );
     const cell = (count) =>
       h("td", { class: count ? null : "flash-compiler-none" }, count?.toLocaleString("en") ?? "–");
     const row = ({ name, meaning, counts }) =>

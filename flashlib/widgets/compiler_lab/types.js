@@ -6,7 +6,7 @@
  * @property {string} kernel
  * @property {number} d
  * @property {string} dtype
- * @property {number} capability
+ * @property {number | string} capability
  * @property {boolean} causal
  * @property {number | null} [B_r]
  * @property {number | null} [B_c]
@@ -47,6 +47,7 @@
  * @property {string} title
  * @property {{ text: string, bad: boolean }[]} verdicts
  * @property {Takes[]} takes
+ * @property {string[]} columns listings that instructions are counted in
  * @property {Instructions[]} instructions
  * @property {Record<string, Listed>} listings
  * @property {Asked} asked
@@ -68,7 +69,7 @@
  * The values of each control.
  * @typedef {object} Offered
  * @property {[name: string, title: string, lacks: string[]][]} kernel
- * @property {[number, string][]} capability
+ * @property {[id: number | string, title: string, maker: string][]} capability
  * @property {number[]} d
  * @property {(number | null)[]} B_r
  * @property {(number | null)[]} B_c
@@ -81,7 +82,7 @@
  * @property {string} kernel
  * @property {number} d
  * @property {string} dtype
- * @property {number} capability
+ * @property {number | string} capability
  * @property {boolean} causal
  * @property {number | null} B_r
  * @property {number | null} B_c

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.compiled import Compiled
+    from flashlib.kernels.compiler.makers import Maker
     from flashlib.kernels.compiler.occupancy import Multiprocessor
 
 KB = 1024  # bytes
@@ -23,11 +24,12 @@ def title(report: "Compiled") -> str:
 
 def summary(report: "Compiled") -> str:
     """Return the title of a report and its key numbers, in a line of ASCII."""
+    maker = report.maker
     became = (
-        f"{report.registers} registers",
+        f"{report.registers} {maker.registers}",
         f"{count(report.spilled, 'byte')} spilled",
-        f"{count(report.shared, 'byte')} of shared memory{'' if report.fits else ', too many'}",
-        f"{count(report.programs, 'program')} on a multiprocessor",
+        f"{count(report.shared, 'byte')} of {maker.shared}{'' if report.fits else ', too many'}",
+        f"{count(report.programs, 'program')} on a {maker.unit}",
     )
     return f"{_described(**_settings(report))}: {', '.join(became)}"
 
@@ -53,26 +55,37 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def limits_of(capability: int) -> "Multiprocessor":
-    """Return the resources of a multiprocessor, by compute capability."""
+def resources(maker: "Maker") -> tuple[str, str, str]:
+    """Return what a maker calls that which programs share, in the order of `occupancy.Programs`."""
+    return maker.registers, maker.shared, f"{maker.warp}s"
+
+
+def on_registers(report: "Compiled") -> str:
+    """Return what is to be said beside the registers of a thread, or ""."""
+    if report.agprs:
+        return f"{report.agprs} of them are AGPRs, for products"
+    return HANDED_OVER if report.roles else ""
+
+
+def limits_of(capability: int | str) -> "Multiprocessor":
+    """Return the resources of a multiprocessor, by what the compiler knows the GPU by."""
     from flashlib.kernels.compiler import occupancy
 
     return occupancy.MULTIPROCESSORS[capability]
 
 
 def _programs(report):
-    room = report.room._asdict()
-    names = {"registers": "registers", "shared": "shared memory", "warps": "warps"}
-    least = [names[name] for name, n in room.items() if n == report.programs]
+    maker = report.maker
+    least = [name for name, n in zip(resources(maker), report.room, strict=True) if n == report.programs]
     if not report.fits:
         sram = limits_of(report.capability).gpu.block_sram
         held, there_are = (f"{n / KB:.4g}" for n in (report.shared, sram))
-        words = f"It does not fit: a program takes {held} KB of shared memory; there are {there_are}."
+        words = f"It does not fit: a program takes {held} KB of {maker.shared}; there are {there_are}."
         return _verdict(words, True)
     if not report.programs:
-        return _verdict(f"No program fits on a multiprocessor: too few {' and '.join(least)}.", True)
-    verb = "allows" if least == ["shared memory"] else "allow"
-    fit = f"{count(report.programs, 'program')} {'fits' if report.programs == 1 else 'fit'} on a multiprocessor"
+        return _verdict(f"No program fits on a {maker.unit}: too few {' and '.join(least)}.", True)
+    verb = "allows" if least == [maker.shared] else "allow"
+    fit = f"{count(report.programs, 'program')} {'fits' if report.programs == 1 else 'fit'} on a {maker.unit}"
     return _verdict(f"{fit} at a time: {_listed(least)} {verb} no more.")
 
 
@@ -94,13 +107,13 @@ def _described(
     *, kernel, d, dtype, capability, causal=False, B_r=None, B_c=None, num_warps=None, num_stages=None,
     descriptors=None,
 ):  # fmt: skip
-    from flashlib.kernels.compiler import occupancy
+    from flashlib.kernels.compiler import makers, occupancy
 
     limits = occupancy.MULTIPROCESSORS.get(capability)
-    gpus = " and ".join(limits.gpus) if limits else f"sm_{capability}"
+    gpus = " and ".join(limits.gpus) if limits else makers.target(capability)
     config = [
         f"tile {B_r} x {B_c}" if B_r and B_c else f"B_r = {B_r}" if B_r else f"B_c = {B_c}" if B_c else "",
-        count(num_warps, "warp") if num_warps else "",
+        count(num_warps, makers.maker_of(capability).warp) if num_warps else "",
         f"{count(num_stages, 'stage')}" if num_stages else "",
         {True: "descriptors", False: "pointers", None: ""}[descriptors],
     ]

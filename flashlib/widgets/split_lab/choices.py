@@ -15,8 +15,8 @@ COUNTS = {  # name: the smallest and largest value
     "group": (1, 64),
     "d": (16, 128),
 }
-# `decode` takes other tiles on older GPUs, which have no bf16.
-GPUS = [name for name, gpu in gpus.GPUS.items() if gpu.bf16]
+# `decode` takes other tiles on older GPUs, which have no bf16. What the model assumes was measured on NVIDIA's.
+GPUS = [name for name, gpu in gpus.GPUS.items() if gpu.bf16 and gpu.maker == "NVIDIA"]
 CHOICES = {"order": ["row", "tree"], "gpu": GPUS}
 STOPS = {  # of the sliders
     "N_k": [100, 256, 512, 1000, 2048, 4096, 8192, 10_000, 16_384, 32_768, 65_536],

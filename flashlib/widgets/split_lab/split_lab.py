@@ -21,7 +21,7 @@ class SplitLab(Lab):
     1 to 256. order: of merging the States, "row" or "tree". These three decide the States, which are those of one
     query of d = 4, in fp64.
     B: sequences, H_k: heads of K and V, group: query heads that share one, d: the head dimension, 16 to 128, gpu:
-    a name of `gpus.GPUS`, from the A100 on. These decide how busy the GPU is, and the time, which a model says.
+    a name of `choices.GPUS`, from the A100 on. These decide how busy the GPU is, and the time, which a model says.
     record: measured times, a list of (parts, microseconds) of the call that is shown first, drawn with its curve.
     All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing
     and is answered in `refused`. `result` holds all that is shown.

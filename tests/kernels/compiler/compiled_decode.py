@@ -28,6 +28,7 @@ KERNELS = {
     90: dict.fromkeys(CASES, ["_partial"])
     | {"plain": ["_partial", "_merge", "_partial_and_merge"], "shared": ["_partial", "_merge"]},
     80: {"pages of 16": ["_partial"], "plain": ["_partial"]},
+    "gfx942": {case: ["_partial"] for case in CASES if "fp8" not in case} | {"plain": ["_partial", "_merge"]},
 }
 
 
@@ -47,13 +48,13 @@ def compiled(launches, capability, amount):
     for case, kernel in {of[1]: of for of in cases[::-1]}.values() if amount == "few" else cases:
         module = ablated if kernel == "_partial_and_merge" else decode
         found = no_device.compiled(launches, kernel, functools.partial(call, module.attention, *CASES[case]))
-        if kernel == "_partial":
+        if kernel == "_partial" and capability != "gfx942":
             found["in_flight"] = launches.compiled.asm["ptx"].count("cp.async.c")
         yield {"case": case, **found}
 
 
 if __name__ == "__main__":
-    capability = int(sys.argv[1])
+    capability = no_device.named(sys.argv[1])
     launches = no_device.prepared(capability, multiprocessors=132)
     from flashlib.kernels import decode
     from flashlib.kernels.ablations import decode as ablated

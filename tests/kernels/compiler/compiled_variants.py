@@ -33,12 +33,18 @@ KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes t
         ("bits", 128, "_dkv"),
     ],
     80: [("documents", 128, "_forward"), ("soft cap", 64, "_dkv"), ("bits", 128, "_forward")],
+    "gfx942": [
+        ("documents", 64, "_dq"),
+        ("soft cap", 64, "_dkv"),
+        ("function", 64, "_forward"),
+        ("bits", 128, "_forward"),
+    ],
 }
 
 
 def compiled(launches, capability, amount):
     """Yield what the compiler says of each kernel."""
-    lse, descriptors = torch.empty(1, 16, N), capability >= 90
+    lse, descriptors = torch.empty(1, 16, N), capability == 90
     for name, d, kernel in KERNELS[capability][: 1 if amount == "few" else None]:
         mask = MASKS[name]()
         Q, K, V, O, dO = (torch.empty(1, 16, N, d, dtype=torch.bfloat16) for _ in range(5))
@@ -53,7 +59,7 @@ def compiled(launches, capability, amount):
 
 
 if __name__ == "__main__":
-    capability = int(sys.argv[1])
+    capability = no_device.named(sys.argv[1])
     launches = no_device.prepared(capability)
     from flashlib.kernels import backward, forward
     from tests.kernels import drawn
