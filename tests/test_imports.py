@@ -60,8 +60,9 @@ ROOMS = {
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref / kernels.compiler",
-    "bench": "types splits masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / kernels base, "
-    "kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, checks.engine, bench.common",
+    "bench": "types splits masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / "
+    "kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, checks.engine, "
+    "bench.common",
 }
 
 # Implementations of which none imports another: the lines that they have in common are the lesson, and sharing

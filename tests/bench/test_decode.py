@@ -159,7 +159,8 @@ def test_a_step_appends_rotates_and_attends(no_clock, monkeypatch):
     calls.append([])  # what is captured as a graph
     row = decode.steps(B=2, N=32, page=16, device="cpu")
     step = ["append", "rotate", "attend"]
-    assert calls == [step, ["step", *step], ["attention", "attend"], ["graph"]]
+    ours = ["step", *step], ["attention", "attend"], ["graph"], ["contiguous", "attend"]
+    assert calls == [step, *ours, ["sdpa"]]
     assert row == {"B": 2, "N": 32, "page": 16, "us": dict.fromkeys(kept, 3.0), "graph_us": 50.0}
 
 
