@@ -282,9 +282,17 @@ def test_the_table_of_decoding(replay, monkeypatch):
         assert {"H": size.H_q, "H_k": size.H_k} == gqa
         return [row for row in record["parts"] if (row["B"], row["N"]) == (size.B, size.N)]
 
+    def sweep(case, size, multiprocessors):
+        return {"case": case, "N": size.N, "multiprocessors": multiprocessors}
+
+    record["parts"] = by_parts(decode.Size(1, *decode.GQA, decode.LONG))
+    record |= {"multiprocessors": 132, "sweep": [sweep(case, size, 132) for case, size in decode.SIZES]}
+    device = SimpleNamespace(multi_processor_count=132)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: device)
     monkeypatch.setattr(decode.bandwidth, "dram_copy", lambda: (round(record["copy_gbs"] * 2.5e6), 2.5))
     monkeypatch.setattr(decode, "measure", measure)
     monkeypatch.setattr(decode, "by_parts", by_parts)
+    monkeypatch.setattr(decode, "sweep", sweep)
     monkeypatch.setattr(decode, "with_a_prompt", lambda: record["shared"][0])
     monkeypatch.setattr(decode, "steps", lambda: record["cpu"][0])
     lines = replay(decode.main, record)

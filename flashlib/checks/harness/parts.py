@@ -4,7 +4,6 @@ What an answer does not set comes out as nan, and nan lies around K and V, so th
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
-import os
 import re
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from flashlib.checks.engine import Finding, Measured
+from flashlib.checks.engine.process import PACKAGE
 from flashlib.checks.harness.launches import outside_id, unwrapped
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED, private_apis
@@ -156,7 +156,7 @@ def called(launch: Callable[[], Any], outputs: Sequence[str], ids: tuple[str, st
 def _in_answer(error):
     """Return whether an error arose in the lines of an answer, or in what they call."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    return not all("site-packages" in file or file.startswith(os.path.dirname(__file__)) for file in files)
+    return not all("site-packages" in file or file.startswith(PACKAGE) for file in files)
 
 
 class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
