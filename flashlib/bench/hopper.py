@@ -62,14 +62,16 @@ PEERS = {"hopper": hopper, **{name: peers.PEERS[name] for name in OTHERS if name
 
 
 def measure(
-    size: Size, dtype: torch.dtype = torch.bfloat16, device: str = "cuda", given: dict[str, Callable] | None = None
-) -> dict:
+    size: Size, dtype: torch.dtype = torch.bfloat16, device: str = "cuda",
+    given: dict[str, Callable] | None = None, gradients: bool = False,
+) -> dict:  # fmt: skip
     """Return TFLOP/s, memory and errors of every peer at one size, each verified before it is timed.
 
-    given: {name: function}; PEERS if None. Raises AssertionError if a kernel of ours is wrong.
+    given: {name: function}; PEERS if None. gradients: whether the backward passes are timed; an error is then the
+    largest of dQ, dK and dV. Raises AssertionError if a kernel of ours is wrong.
     """
     given = PEERS if given is None else given
-    problem, runs, errors = Problem(size, dtype=dtype, device=device), {}, {}
+    problem, runs, errors = Problem(size, gradients=gradients, dtype=dtype, device=device), {}, {}
     for name, peer in given.items():
         run = problem.run(peer)
         made: list[torch.Tensor] = []
@@ -83,8 +85,10 @@ def measure(
         if not harness.works(name, make, needed=name in NEEDED):
             continue
         if harness.works(name, check, needed=name in NEEDED or name.startswith("hopper_")):
-            exact, _ = problem.expected["O"]
-            errors[name] = float(f"{(problem.part(made[0]).double() - exact).abs().max().item():.3g}")
+            found = made[0] if gradients else (made[0],)
+            pairs = zip(found, problem.expected.values(), strict=True)
+            error = max((problem.part(X).double() - exact).abs().max().item() for X, (exact, _) in pairs)
+            errors[name] = float(f"{error:.3g}")
             runs[name] = run
     sizes = {"d": size.d, "causal": size.causal, "N": size.N, "B": size.B, "H": size.H_q, "H_k": size.H_k}
     row = sizes | {"dtype": str(dtype).removeprefix("torch."), **harness.compare(given, runs, problem.flops)}
@@ -115,7 +119,7 @@ def ratios(rows: list[dict], over: str, dtype: str | None = None) -> list[float]
 def summary(rows: list[dict]) -> str:
     """Return geometric means and the smallest ratio over each peer, and how the errors compare."""
     lines = []
-    for name in PEERS:
+    for name in rows[0]["tflops"]:
         if name != "hopper" and (found := ratios(rows, name)):
             mean = geometric_mean(found)
             lines.append(f"hopper / {name}: geometric mean {mean:.3f} of {len(found)}, smallest {min(found):.3f}")
@@ -133,13 +137,15 @@ def steps(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
-def timed(sizes: Iterable[tuple[Size, torch.dtype]], given: dict[str, Callable] | None = None) -> list[dict]:
-    """Return the rows of one run over (Size, dtype), and print each at once. given: as in `measure`."""
+def timed(
+    sizes: Iterable[tuple[Size, torch.dtype]], given: dict[str, Callable] | None = None, gradients: bool = False
+) -> list[dict]:
+    """Return the rows of one run over (Size, dtype), and print each at once. given, gradients: as in `measure`."""
     names = [name.removeprefix("hopper_") for name in given or PEERS]
     harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
     rows = []
     for size, dtype in sizes:
-        row = measure(size, dtype, given=given)
+        row = measure(size, dtype, given=given, gradients=gradients)
         rows.append(row)
         cells = "".join(f"{'-' if value is None else value:>15}" for value in row["tflops"].values())
         harness.say(f"{size.d:3}  {size.causal!s:6} {size.N:6}{f'{size.H_q}/{size.H_k}':>8}{cells}")

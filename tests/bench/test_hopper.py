@@ -5,10 +5,11 @@ import types
 import pytest
 import torch
 
-from flashlib.bench import hopper
+from flashlib.bench import hopper, hopper_backward
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
 from flashlib.kernels.hopper.interpreter import run as interpreter
+from flashlib.kernels.hopper.interpreter import run_backward
 
 SIZE = Size(1, 2, 1, 150, 64, True)
 
@@ -37,6 +38,26 @@ def test_a_row_says_what_was_timed(dtype, on_a_cpu):
     assert 0 < row["error"]["hopper"] <= 2 * row["error"]["ours"]
     assert hopper.ratios([row], "ours") == [0.5] and hopper.ratios([row], "sdpa_cudnn") == []
     assert "hopper / ours: geometric mean 0.500 of 1, smallest 0.500" in hopper.summary([row])
+
+
+def test_a_row_of_gradients_has_the_largest_error_of_each_backward_pass(on_a_cpu, monkeypatch):
+    """And each peer has its own: what autograd would pick is not asked."""
+    calls = []
+
+    def backward(*given, **options):
+        calls.append(options)
+        return run_backward.backward(*given, **options)
+
+    monkeypatch.setattr("flashlib.kernels.hopper.backward.backward", backward)
+    given = {name: hopper_backward.PEERS[name] for name in ("hopper", "ours", "ours_fused")}
+    torch.manual_seed(0)
+    row = hopper.measure(SIZE, device="cpu", given=given, gradients=True)
+    assert calls == [{"causal": True}] and list(row["tflops"]) == list(row["error"]) == list(given)
+    assert 0 < row["error"]["hopper"] <= 2 * row["error"]["ours"]
+    assert "hopper / ours_fused: geometric mean 0.333 of 1" in hopper.summary([row])
+    monkeypatch.setitem(given, "hopper", lambda Q, K, V, causal: given["ours"](Q, K, V, not causal))
+    with pytest.raises(AssertionError, match="dQ of hopper at Size.* is wrong"):
+        hopper.measure(SIZE, device="cpu", given=given, gradients=True)
 
 
 def test_a_wrong_result_is_not_timed(on_a_cpu, monkeypatch):

@@ -31,10 +31,31 @@ def ours(
     return kernels("forward").attention(Q, K, V, causal=causal, **options).O
 
 
-def differentiable(
-    deterministic: bool, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool
+def differentiable(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
+    return kernels("autograd").attention(Q, K, V, causal=causal).O
+
+
+class _WithBackward(torch.autograd.Function):
+    """Our forward pass with a backward pass of choice: autograd would choose the faster one."""
+
+    @staticmethod
+    def forward(ctx, backward, Q, K, V, causal):
+        O, lse = kernels("forward").attention(Q, K, V, causal=causal)
+        ctx.save_for_backward(Q, K, V, O, lse)
+        ctx.backward, ctx.causal = backward, causal
+        return O
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dO):
+        return None, *ctx.backward(*ctx.saved_tensors, dO, causal=ctx.causal), None
+
+
+def with_backward(
+    name: str, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, **options: bool
 ) -> torch.Tensor:
-    return kernels("autograd").attention(Q, K, V, causal=causal, deterministic=deterministic).O
+    """Return O, whose gradients are those of `backward` of the module of this name, with these options."""
+    return _WithBackward.apply(functools.partial(kernels(name).backward, **options), Q, K, V, causal)
 
 
 def eager(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
@@ -86,8 +107,8 @@ PEERS: dict[str, Callable] = {
     "eager": eager,
 }
 BACKWARD_PEERS: dict[str, Callable] = {
-    "ours": functools.partial(differentiable, True),
-    "ours_fused": functools.partial(differentiable, False),
+    "ours": differentiable,
+    "ours_fused": functools.partial(with_backward, "backward", deterministic=False),
     **{name: peer for name, peer in PEERS.items() if name != "ours"},
 }
 if importlib.util.find_spec("flash_attn") and importlib.util.find_spec("flash_attn.cute"):
