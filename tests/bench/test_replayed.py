@@ -167,7 +167,8 @@ def test_a_quick_run_has_only_the_middle_length(monkeypatch, tmp_path, capsys):
 def test_the_table_of_the_hopper_kernel(replay, monkeypatch):
     record, runs = stored("h200_hopper.json"), Counter()
 
-    def measure(size, dtype, given=None):
+    def measure(size, dtype, given=None, gradients=False):
+        assert not gradients
         name = str(dtype).removeprefix("torch.")
         rows = record["rungs"] if given else record["rows"] + record["more"]
         of = sizes_of(size) | {"dtype": name}
