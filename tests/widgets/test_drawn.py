@@ -29,6 +29,7 @@ def drawn(monkeypatch):
 
     def boxes(widget, *at):
         widget.figure(*at)
+        assert not places.outside()
         inks = {ink for *_, ink in places.boxes}
         return {ink: np.array([box for *box, of in places.boxes if of == ink], float) for ink in inks}
 
@@ -44,7 +45,9 @@ def unit(sizes, numbers):
     return one
 
 
-TILINGS = {}, {"causal": True, "order": "fa1", "N": 1000, "B_r": 48, "capacity": 48}
+TILINGS = (
+    {}, {"causal": True, "order": "fa1", "N": 1000, "B_r": 48, "capacity": 48}, {"B_r": 256, "B_c": 256},
+)  # fmt: skip
 MASKS = ("causal", {}), ("documents", {"also": "causal", "N_q": 37, "N_k": 50, "B_r": 5, "B_c": 7})
 
 
@@ -58,7 +61,9 @@ def test_bytes_of_a_tiling(drawn, setting):
     assert np.allclose(written[:, :2], np.column_stack([read[:, 0] + read[:, 2], read[:, 1]]))
     pieces = np.concatenate([found[found[:, 3] == 28] for found in boxes.values() if len(found)])
     pieces = pieces[np.argsort(pieces[:, 0])]
-    unit(pieces[:, 2], list(lab.result["sram"]["pieces"].values()))
+    sram = lab.result["sram"]
+    one = unit(pieces[:, 2], list(sram["pieces"].values()))
+    assert one * max(sram["held"], sram["room"]) == pytest.approx(440), "what is larger is as wide as the panel"
     assert np.allclose(np.diff(pieces[:, 0]), pieces[:-1, 2]), "one beside the other"
 
 
