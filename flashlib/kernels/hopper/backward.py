@@ -6,9 +6,8 @@ of four warps have 64 keys each. With keys as rows, S^T = K Q^T and dP^T = V dO^
 registers from which dV += P^T dO and dK += dS^T Q read them.
 
 dQ = dS K sums over keys, so it needs what both consumers know. Each puts its dS^T into shared memory, and then
-computes one half of dQ, over all 128 keys: half the columns at d = 128, half the rows at d = 64. It hands the
-half, in the order in which its threads hold it, to the reducer: two warps that add it to sums in HBM, since to
-issue these additions takes longer than a consumer has. `_finish` puts the sums into order.
+computes half of dQ over all 128 keys: half the columns at d = 128, half the rows at d = 64. It hands the half, as
+its threads hold it, to the reducer: two warps that add it to sums in HBM. `_finish` puts the sums into order.
 
 Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Phases as in `forward`.
 
@@ -24,8 +23,7 @@ Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Ph
 
 No barrier says that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both stored
 dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
-Sources: FlashAttention-2, Algorithm 2, for the sums; FlashAttention-3 (Shah and others, 2024), section 3.1, for
-the roles, and appendix B.1: there too a warp of its own adds dQ.
+Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.
 """
 
 import torch
@@ -61,8 +59,7 @@ def backward(
     """Return what `flashlib.kernels.backward.backward` returns, on a Hopper GPU, for some of its inputs.
 
     Q, K and V: float16 or bfloat16, d = d_v 64 or 128; the last axis contiguous, start and other strides multiples
-    of 16 bytes. mask: None. Sums of dQ come in any order, so its last bits differ from run to run.
-    Raises TypeError or ValueError for others, at once.
+    of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. Sums of dQ come in any order.
     """
     return launch_backward.backward(_backward, _finish, Q, K, V, O, lse, dO, dlse, causal, mask, scale)
 
@@ -94,12 +91,10 @@ def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
     """
     H_k, group, N_q, N_k, T_r, T_c = sizes
     head, j = gl.program_id(0) // T_c, gl.program_id(0) % T_c
-    first = 0
-    whole = 0
+    first, whole = 0, 0
     if CAUSAL:
-        past = N_k - N_q
-        first = gl.maximum(j * 2 * KEYS - past, 0) // B_R
-        whole = (gl.maximum((j + 1) * 2 * KEYS - 1 - past, 0) + B_R - 1) // B_R
+        first = gl.maximum(j * 2 * KEYS - (N_k - N_q), 0) // B_R
+        whole = (gl.maximum((j + 1) * 2 * KEYS - 1 - (N_k - N_q), 0) + B_R - 1) // B_R
     if (j + 1) * 2 * KEYS > N_k:
         whole = T_r  # no row sees what is past the end of K
     return head, j, first, gl.minimum(whole, T_r)
@@ -109,7 +104,7 @@ def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 def rows_of(g, first, whole, T_r, group):
     """Return the row block of tile g, and which of the heads that read these keys has it.
 
-    Those whose rows see all keys come first: the compiler finds registers for the first of two loops more easily.
+    Whole tiles come first, since the compiler finds registers for the first of two loops more easily.
     """
     i = whole + g // group
     return i - (T_r - first if i >= T_r else 0), g % group
@@ -209,10 +204,9 @@ def hand_over(dQ, dq, barriers, g, ME: gl.constexpr):
 
 @gluon.jit
 def masked(S, g, row, cut, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return S^T of 64 rows of tile g, -inf for keys past the end or, causal, past the row's own.
+    """Return S^T of 64 rows of tile g, from `row` of it on, -inf for keys past the end or, causal, the row's own.
 
-    row: the first, within the tile. cut: how many tiles are whole, heads that read these keys, and how far the
-    first key lies past the first cut row's own, or past the end.
+    cut: whole tiles, heads that read these keys, how far the first key lies past the first row's own, or the end.
     """
     n_whole, group, past = cut
     if CAUSAL:  # by eights of rows: every thread has some of each, so that their numbers are constants
@@ -232,8 +226,7 @@ def masked(S, g, row, cut, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def step(
-    dK, dV, g, k, v, memory, cut, scale_log2e,
-    ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
+    dK, dV, g, k, v, memory, cut, scale_log2e, ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Add what 64 rows contribute to dK and dV, d = 128, and compute half of dQ's columns."""
     kv, qo, rows, ds, dq, barriers = memory
@@ -273,8 +266,7 @@ def step(
 
 @gluon.jit
 def step_of_halves(
-    dK, dV, g, k, v, memory, cut, scale_log2e,
-    ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
+    dK, dV, g, k, v, memory, cut, scale_log2e, ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
     """Do what `step` does with 128 rows, at d = 64: products of one half run under the softmax of the other."""
     kv, qo, rows, ds, dq, barriers = memory
@@ -347,7 +339,7 @@ def consumer(
     take: gl.constexpr = step_of_halves if D == 64 else step
     n_whole, n = group * (T_r - whole), group * (T_r - first)
     cut = n_whole, group, start - first * B_R - (N_k - N_q) if CAUSAL else start - N_k
-    ONE_LOOP: gl.constexpr = CAUSAL and D == 128
+    ONE_LOOP: gl.constexpr = CAUSAL and D == 128  # for the second, the compiler would spill registers
     if not ONE_LOOP:
         for g in range(n_whole):
             dK, dV = take(dK, dV, g, k, v, memory, cut, scale_log2e, ME, CAUSAL, False)
@@ -383,10 +375,7 @@ def _backward(
     dq = gl.allocate_shared_memory(gl.float32, [2, HALF], FLAT)
     barriers = gl.allocate_shared_memory(gl.int64, [BARRIERS, 1], mbarrier.MBarrierLayout())
     for b in gl.static_range(BARRIERS):
-        if b == K_DONE or (b >= EMPTY and b < DQ_FULL):
-            mbarrier.init(barriers.index(b), count=2)
-        else:
-            mbarrier.init(barriers.index(b), count=1)
+        mbarrier.init(barriers.index(b), count=2 if b == K_DONE or (b >= EMPTY and b < DQ_FULL) else 1)
     fence_async_shared()  # the copy unit sees the barriers
     memory = kv, qo, rows, ds, dq, barriers
     descs = q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc
