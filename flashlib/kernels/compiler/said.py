@@ -20,7 +20,7 @@ def of_nvidia(compiled: Any, log: str, disassembled: bool) -> dict:
         "spilled": _number(r"(\d+) bytes spill stores", log),
         "notes": re.findall(r"Potential Performance Loss: (.*)", log),
         **{kind: listings.readable(kind, compiled.asm[kind]) for kind in ("ttgir", "ptx")},
-        "sass": _sass(compiled) if disassembled else "",
+        "sass": sass(compiled) if disassembled else "",
         "amdgcn": "",
     }
 
@@ -43,7 +43,7 @@ def _number(pattern, text):
     return int(re.search(pattern, text)[1])
 
 
-def _sass(compiled):
+def sass(compiled):
     """Return the listing of the code the GPU would run, "" where the disassembler is missing."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compiled.asm["cubin"])
