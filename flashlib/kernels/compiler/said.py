@@ -43,7 +43,7 @@ def _number(pattern, text):
     return int(re.search(pattern, text)[1])
 
 
-def sass(compiled):
+def sass(compiled: Any) -> str:
     """Return the listing of the code the GPU would run, "" where the disassembler is missing."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compiled.asm["cubin"])
