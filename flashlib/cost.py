@@ -228,9 +228,7 @@ def computed_tiles(
     asked = masks.resolve(mask, causal, N_q, N_k)
     computed = np.zeros((-(-N_q // B_r), -(-N_k // B_c)), bool)
     if asked.keys is not None:
-        first, end = _interval(asked.keys, N_q, N_k, B_r, B_c)
-        j = np.arange(computed.shape[1])
-        return (first[:, None] <= j) & (j < end[:, None])
+        return _of_intervals(asked.keys, B_r, B_c, computed.shape)
     for i, row in enumerate(computed):
         rows = slice(i * B_r, min((i + 1) * B_r, N_q))
         if N_k:
@@ -294,7 +292,7 @@ def _computed(N_q, N_k, B_r, B_c, causal, mask):
         tiles = -(-seen // B_c)
         return rows, tiles, np.minimum(tiles * B_c, N_k)
     asked = masks.resolve(mask, causal, N_q, N_k)
-    if asked.keys is not None:
+    if asked.keys is not None and not asked.gaps:
         first, end = _interval(asked.keys, N_q, N_k, B_r, B_c)
         return rows, end - first, np.minimum(end * B_c, N_k) - np.minimum(first * B_c, N_k)
     computed = computed_tiles(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal, mask=mask)
@@ -307,6 +305,16 @@ def _interval(keys, N_q, N_k, B_r, B_c):
     starts = np.arange(0, N_q, B_r)
     first, end = keys[0][starts], keys[1][np.minimum(starts + B_r, N_q) - 1]
     return first // B_c, np.where(end > first, -(-end // B_c), first // B_c)
+
+
+def _of_intervals(keys, B_r, B_c, shape):
+    """Return which tiles are computed, an array of this shape; keys: intervals of rows."""
+    (first, end), (T_r, T_c) = keys, shape
+    begun = np.zeros((T_r, T_c + 1), int)  # rows whose first tile this is, less those whose last one is before it
+    some = np.flatnonzero(first < end)
+    np.add.at(begun, (some // B_r, first[some] // B_c), 1)
+    np.add.at(begun, (some // B_r, -(-end[some] // B_c)), -1)
+    return begun.cumsum(axis=1)[:, :T_c] > 0
 
 
 def _sizes(N_q, N_k, d, causal=False):

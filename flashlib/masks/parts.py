@@ -1,0 +1,154 @@
+"""The mask of a part of attention: some rows of Q with some keys, which need not stand together.
+
+A sequence that is cut over several processes meets itself in parts. A mask knows positions of the whole sequence,
+and an algorithm counts the rows and keys of its part from 0; what is here stands between the two, so that every
+algorithm takes a part as `mask=`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flashlib.inputs import check_counts
+from flashlib.masks.kinds import Softcap, Window, like
+from flashlib.masks.mask import Both, Interval, Mask, Place, check_mask
+from flashlib.types import Same
+
+Runs = tuple[range, ...]
+"""Items of a sequence that rise, in pieces of equal steps: the rows 0, 1, 2, 9, 10 are range(3), range(9, 11)."""
+
+
+def placed(mask: Mask, N_q: int, N_k: int, rows: range | Sequence[range], keys: range | Sequence[range]) -> Mask:
+    """Return the mask for a part of an attention of N_q queries and N_k keys: rows of Q and keys by their numbers.
+
+    rows, keys: ranges of positive steps, one or several, that rise: range(1, N_q, 4) is every fourth row,
+    (range(0, 8), range(24, 32)) two pieces. The mask that is returned is for as many queries and keys as these
+    have, in their order. It sees, and does to scores, what `mask` does where they stand.
+    It is as plain as possible: Mask() where all are seen, causal() where it is, a window of a window in equal
+    steps (whose bounds may be negative), a & of parts of a &; else a Placed.
+    Raises TypeError or ValueError for other sizes or ranges, or if the mask does not fit N_q and N_k.
+    Source: Brandon and others, Striped Attention (2023), whose hops are causal or strictly causal.
+    """
+    check_counts(N_q=N_q, N_k=N_k)
+    check_mask(mask).check(Place(N_q, N_k))
+    return _placed(mask, int(N_q), int(N_k), _runs("rows", rows, N_q), _runs("keys", keys, N_k))
+
+
+class Placed(Mask):
+    """What `mask` sees and does to scores, for some of N_q queries and N_k keys: rows and cols, Runs of numbers."""
+
+    def __init__(self, mask, N_q, N_k, rows, keys):
+        self.mask, self.N_q, self.N_k, self.rows, self.cols = mask, N_q, N_k, rows, keys
+        self.batches, self.heads, self.changes_scores = mask.batches, mask.heads, mask.changes_scores
+        self.asks_batch, self.asks_head = mask.asks_batch, mask.asks_head
+        self.functions = tuple(part.without_kernel() for part in mask.functions)
+
+    def __repr__(self):
+        return f"<{self.mask!r}, {count(self.rows)} of {self.N_q} rows, {count(self.cols)} of {self.N_k} keys>"
+
+    def check(self, place: Place) -> None:
+        expected = count(self.rows), count(self.cols)
+        if (place.N_q, place.N_k) != expected:
+            raise ValueError(
+                f"the mask is placed for {expected[0]} rows and {expected[1]} keys, and there are {place.N_q} and "
+                f"{place.N_k}: pass the rows and keys of this part to masks.placed"
+            )
+        self.mask.check(self._whole(place))
+
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
+        at = positions(self.rows)[r - place.past] + self.N_k - self.N_q
+        found = self.mask.bounds(self._whole(place), at)
+        return None if found is None else tuple(before(self.cols, x) for x in found)  # type: ignore[return-value]
+
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
+        return self.mask.sees(self._whole(place), *self._at(place, r, c))
+
+    def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
+        return self.mask.score(S, self._whole(place), *self._at(place, r, c))
+
+    def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
+        return self.mask.slope(S, self._whole(place), *self._at(place, r, c))
+
+    def _whole(self, place):
+        return place._replace(N_q=self.N_q, N_k=self.N_k)
+
+    def _at(self, place, r, c):
+        """Return the positions in the whole of those in the part."""
+        return _stands(self.rows, r - place.past) + self.N_k - self.N_q, _stands(self.cols, c)
+
+
+def count(runs: Runs) -> int:
+    """Return how many items runs have."""
+    return sum(map(len, runs))
+
+
+def positions(runs: Runs) -> np.ndarray:
+    """Return the items of runs, an array of whole numbers."""
+    return np.concatenate([np.arange(run.start, run.stop, run.step) for run in runs] or [np.arange(0)])
+
+
+def before(runs: Runs, x: np.ndarray) -> np.ndarray:
+    """Return how many items of runs are smaller than x."""
+    smaller = np.zeros_like(x)
+    for run in runs:
+        smaller += np.clip(-((run.start - x) // run.step), 0, len(run))
+    return smaller
+
+
+def _placed(mask, N_q, N_k, rows, keys):
+    """Return `placed` of arguments that were checked."""
+    if type(mask) is Mask or isinstance(mask, Softcap):
+        return mask  # it does not ask where anything stands
+    if isinstance(mask, Both):
+        first, second = (_placed(part, N_q, N_k, rows, keys) for part in mask.parts)
+        return second if type(first) is Mask else first if type(second) is Mask else Both(first, second)
+    if isinstance(mask, Window) and len(rows) == len(keys) == 1 and rows[0].step == keys[0].step:
+        part = _window(mask, N_k - N_q, rows[0], keys[0])
+    else:
+        part = Placed(mask, N_q, N_k, rows, keys)
+    return _plainest(part, count(rows), count(keys))
+
+
+def _window(mask, past, rows, keys):
+    """Return a window in equal steps as a window of the part, by floor division."""
+    apart, step, new_past = rows.start + past - keys.start, rows.step, len(keys) - len(rows)
+    left = None if mask.left is None else (mask.left - apart) // step + new_past
+    right = None if mask.right is None else (mask.right + apart) // step - new_past
+    return Window(left, right)
+
+
+def _plainest(part, n_q, n_k):
+    """Return Mask() or causal() if `part` sees the same; else the part."""
+    if part.changes_scores or part.asks_batch or part.asks_head:
+        return part
+    place = Place(n_q, n_k)
+    keys = part.keys(place)
+    if keys is None or keys[0].any():
+        return part
+    for plain in (Mask(), Window(None, 0)):
+        if np.array_equal(keys[1], plain.keys(place)[1]):
+            return plain
+    return part
+
+
+def _stands(runs, x):
+    """Return the items of runs by their numbers x, an array or a tensor."""
+    if len(runs) == 1:
+        return runs[0].start + runs[0].step * x
+    return like(positions(runs), x)[x.clip(0, max(count(runs) - 1, 0))]
+
+
+def _runs(name, given, N):
+    """Return Runs; raise TypeError or ValueError unless they are among N items, and rise."""
+    pieces = (given,) if isinstance(given, range) else given
+    if not isinstance(pieces, list | tuple) or not all(isinstance(run, range) for run in pieces):
+        raise TypeError(f"{name} is {given!r:.60}; pass a range, such as range(1, {N}, 4), or several in a tuple")
+    runs, end = tuple(run for run in pieces if len(run)), 0
+    for run in runs:
+        if run.step < 1 or run.start < end or run[-1] >= N:
+            raise ValueError(
+                f"{name} is {given!r:.80}; pass ranges of positive steps within the {N} {name}, each of which "
+                "begins after the end of the one before"
+            )
+        end = run[-1] + 1
+    return runs or (range(0),)
