@@ -35,7 +35,7 @@ def placed(mask: Mask, N_q: int, N_k: int, rows: range | Sequence[range], keys: 
 
 
 class Placed(Mask):
-    """What `mask` sees and does to scores, for some of N_q queries and N_k keys: rows and cols, Runs of numbers."""
+    """What `mask` sees and does, for some of N_q queries and N_k keys: rows and cols, Runs of their numbers."""
 
     def __init__(self, mask, N_q, N_k, rows, keys):
         self.mask, self.N_q, self.N_k, self.rows, self.cols = mask, N_q, N_k, rows, keys
