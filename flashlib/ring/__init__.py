@@ -1,0 +1,1 @@
+"""Attention over ranks: each holds a part of the sequence."""
