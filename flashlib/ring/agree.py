@@ -1,7 +1,7 @@
 """Ranks compare what they were given, before any work: sizes, dtypes, a mask, a layout.
 
-A ring whose ranks disagree waits for ever, or is wrong without a word. Here all raise the same ValueError. Each sends a
-digest, two whole numbers; only if these differ, the words too.
+A ring whose ranks disagree waits for ever, or is wrong without a word. Here all raise the same ValueError. Each
+sends a digest, two whole numbers; only if these differ, the words too.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ def check(call: str, group: "ProcessGroup | None" = None, *, always: bool | None
     """Raise the same ValueError on every rank of a group unless all were given the same.
 
     call: the function's name. values: of any names; None, numbers, text, dtypes, tuples, arrays, tensors or masks.
-    always: at each call; else only for values that this rank has not compared in this group before, as a comparison
-    holds up a GPU. The default is at each call on gloo and only for new ones on other backends. These compare over a
-    group of gloo, which the first call makes. A rank that finds its values new and others that do not wait for each
-    other: then the group's timeout ends them.
+    always: at each call; else only for values that this rank has not compared in this group before, as comparing
+    holds up a GPU. The default is at each call on gloo and only for new ones on other backends. These compare over
+    a group of gloo, which the first call makes. Where values are new to one rank and not to others, it waits for
+    them until the group's timeout.
     """
     import torch.distributed as dist
 
@@ -158,7 +158,7 @@ _of_masks: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _parts(value) -> Iterator[bytes]:
-    """Yield the bytes of which a value is made: the numbers of an array, the code of a function and what it uses."""
+    """Yield the bytes of which a value is made: numbers of an array, code of a function and what it uses."""
     if isinstance(value, np.ndarray) or hasattr(value, "detach"):
         yield from (str(value.dtype).encode(), str(tuple(value.shape)).encode(), _numbers(value))
     elif isinstance(value, tuple | list | frozenset | set):

@@ -1,7 +1,8 @@
 """The process that starts the ranks of each run: it has torch already, so that a fork of it is a rank at once.
 
-It outlives its runs, and ends with the process that started it, however that ends. Between two runs nothing is below
-it: all that a run left, processes in a session of their own too, is ended (on Linux; elsewhere the ranks' groups).
+It outlives its runs, and ends with the process that started it, however that ends. Between two runs nothing is
+below it: all that a run left is ended, processes in a session of their own too (elsewhere than on Linux, the
+groups of the ranks).
 """
 
 import contextlib
@@ -68,12 +69,20 @@ def _run(connection, job):
                 for rank in ranks:
                     rank.end()
                 containment.end_below(os.getpid())
+                _reap()
                 printed = [rank.printed() for rank in ranks]
     except EOFError:
         raise
     except Exception:
         connection.send(("failed", traceback.format_exc()))
     connection.send(("ended", printed))
+
+
+def _reap():
+    """Let go of the processes that ranks left behind, which came here and were ended."""
+    with contextlib.suppress(ChildProcessError):
+        while hasattr(os, "WNOHANG") and os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _pass_on(connection, ranks):

@@ -1,4 +1,4 @@
-"""Run a function on several ranks, from a notebook or a script, and under torchrun on those that it has started."""
+"""Run a function on several ranks, from a notebook or a script, and under torchrun on those that are there."""
 
 import atexit
 import multiprocessing
@@ -7,8 +7,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 from flashlib.learner import containment, pickling, starting
 from flashlib.ring.processes import joined, launcher, told, values
@@ -28,13 +29,13 @@ def run(
     """Run function(*arguments) on each of some ranks, and return the list of what they returned.
 
     function: asks torch.distributed for its rank and for their number; it may be one of a notebook's cell, and it
-    and what it uses are copied to each rank. It returns None, numbers, text, tensors, arrays, or lists, tuples, dicts,
-    Attention and Grads of them. ranks: 4, or as many as torchrun has started. seconds: how long they may take.
-    backend: of the group, as torch.distributed names it.
+    and what it uses are copied to each rank. It returns None, numbers, text, tensors, arrays, or lists, tuples,
+    dicts, Attention and Grads of them. ranks: 4, or as many as torchrun has started. seconds: how long they may
+    take. backend: of the group, as torch.distributed names it.
 
-    What a rank prints is shown with its number when all have ended. The ranks are processes of their own that listen
-    on this host alone and end with the run. Under torchrun this process is one of the ranks, and `seconds` says how
-    long one waits for another.
+    What a rank prints is shown with its number when all have ended. The ranks are processes of their own that
+    listen on this host alone and end with the run. Under torchrun this process is one of the ranks, and `seconds`
+    says how long one waits for another.
 
     Raises RankError if a rank raises or dies, RanksWait if they take too long: it says who waits for whom;
     pickling.CannotBeSent if the function uses what cannot be copied; ValueError for numbers that make no sense.
@@ -53,9 +54,7 @@ def run(
     job = launcher.Job(parcel, ranks or 4, PATIENCE * seconds, backend, tuple(modules), METHOD, *around)
     with _one_at_a_time:
         outcome, printed = _outcome(job, seconds)
-    for number, text in enumerate(printed):
-        for line in text.splitlines():
-            print(f"rank {number} | {line}")
+    _show(printed)
     if len(outcome.returned) < outcome.ranks:
         raise told.failure(outcome)
     return [values.unpack(outcome.returned[number]) for number in range(outcome.ranks)]
@@ -68,7 +67,7 @@ def _outcome(job, seconds):
     """Return the Outcome of a run and what each rank has printed."""
     way = _launcher()
     try:
-        way.connection.send(job)
+        way.send(job)
         outcome = _attended(way, told.Outcome(job.ranks, seconds, {}, {}, {}))
         return outcome, _printed(way)
     except (EOFError, OSError) as error:
@@ -76,9 +75,25 @@ def _outcome(job, seconds):
         raise ChildProcessError(
             "the process that starts the ranks has died; run() again starts another"
         ) from error
-    except BaseException:  # an interrupt, which may have come amid a message
-        _end_launcher()
+    except BaseException:  # an interrupt
+        _end_ranks(way)
         raise
+
+
+def _end_ranks(way):
+    """Have the ranks of a run that is broken off end, and the launcher too if a message to or from it is broken."""
+    try:
+        if way.amid:
+            raise EOFError
+        _show(_printed(way))
+    except BaseException:  # another interrupt too
+        _end_launcher()
+
+
+def _show(printed):
+    for number, text in enumerate(printed):
+        for line in text.splitlines():
+            print(f"rank {number} | {line}")
 
 
 def _attended(way, outcome):
@@ -99,7 +114,7 @@ def _attended(way, outcome):
         elif asked:
             break
         if not asked and (not message or outcome.ended):
-            way.connection.send(("where",))
+            way.send(("where",))
             end, asked = time.monotonic() + GRACE, True
     return outcome
 
@@ -117,7 +132,7 @@ def _enter(outcome, number, kind, value):
 
 def _printed(way):
     """Have all ranks end, and return what each has printed."""
-    way.connection.send(("end",))
+    way.send(("end",))
     while True:
         message = way.receive(time.monotonic() + START_LIMIT)
         if not message:
@@ -126,19 +141,33 @@ def _printed(way):
             return message[1]
 
 
-class _Way(NamedTuple):
-    """The way to a launcher. owner: the process that has started it, of which this one may be a fork."""
+@dataclass
+class _Way:
+    """The way to a launcher.
+
+    owner: the process that has started it, of which this one may be a fork. amid: whether a message is half sent
+    or half received, which an interrupt leaves so.
+    """
 
     owner: int
     process: Any
     connection: Connection
+    amid: bool = False
+
+    def send(self, message: object) -> None:
+        self.amid = True
+        self.connection.send(message)
+        self.amid = False
 
     def receive(self, end: float) -> tuple | None:
         """Return a message, or None if none comes until a time."""
         while not self.connection.poll(min(STEP, max(0, end - time.monotonic()))):
             if time.monotonic() >= end:
                 return None
-        return self.connection.recv()
+        self.amid = True
+        message = self.connection.recv()
+        self.amid = False
+        return message
 
 
 _way: _Way | None = None

@@ -30,8 +30,8 @@ class RanksWait(RankError):
 class Raised(NamedTuple):
     """What a rank raised.
 
-    said: the kind of error and its text. traceback: of the lines that are neither torch's nor ours. cause: "lost" if
-    only the end of another rank was noticed, "timed out" if another was waited for, else "own". place: where.
+    said: the kind of error and its text. traceback: without the lines of what runs it. cause: "lost" if only the
+    end of another rank was noticed, "timed out" if another was waited for, else "own". place: where.
     """
 
     said: str
@@ -41,7 +41,7 @@ class Raised(NamedTuple):
 
 
 class Died(NamedTuple):
-    """How a rank's process ended. code: its exit code. printed: the last that it printed, a library's words too."""
+    """How a rank's process ended. code: its exit code. printed: the last that it and libraries printed."""
 
     code: int | None
     printed: str
@@ -53,7 +53,7 @@ def raised(error: BaseException) -> Raised:
     _shorten(shown)
     said = "".join(shown.format_exception_only()).strip()
     place, why = waits.place_of_error(error), cause(error)
-    if why == "timed out":
+    if why != "own":
         place = place._replace(call=place.call or "wait")
     return Raised(said, "".join(shown.format()), why, place)
 
@@ -97,9 +97,10 @@ def failure(outcome: Outcome) -> RankError:
     """Return the error of a run in which not all ranks returned."""
     ended = outcome.ended
     own = {rank: what for rank, what in ended.items() if isinstance(what, Died) or what.cause == "own"}
-    late = {rank: what.place for rank, what in ended.items() if rank not in own and what.cause == "timed out"}
-    if not own and (late or not ended):
-        return _waiting(outcome._replace(places=outcome.places | late))
+    late = {rank: what for rank, what in ended.items() if rank not in own}
+    if not own and (not late or any(what.cause == "timed out" for what in late.values())):
+        places = {rank: what.place for rank, what in late.items()}  # gloo then ends the connection to others too
+        return _waiting(outcome._replace(places=outcome.places | places))
     first = min(own or ended)
     what = ended[first]
     if isinstance(what, Died):

@@ -23,8 +23,8 @@ _inside = threading.local()
 class Place(NamedTuple):
     """Where a rank stands.
 
-    line, text, function: the innermost line that is not of torch's. call: the function of torch.distributed that it
-    is in, or "". group: the ranks of the group of that call. begun: [(kind, peer, how many)] so far.
+    line, text, function: the innermost line that is not of torch's. call: the function of torch.distributed that
+    it is in, or "". group: the ranks of the group of that call. begun: [(kind, peer, how many)] so far.
     """
 
     line: int
