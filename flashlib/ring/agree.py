@@ -34,9 +34,9 @@ def check(call: str, group: "ProcessGroup | None" = None, *, always: bool | None
 
     call: the function's name. values: of any names; None, numbers, text, dtypes, tuples, arrays, tensors or masks.
     always: at each call; else only for values that this rank has not compared in this group before, as comparing
-    holds up a GPU. The default is at each call on gloo and only for new ones on other backends. These compare over
-    a group of gloo, which the first call makes. Where values are new to one rank and not to others, it waits for
-    them until the group's timeout.
+    takes time. The default is at each call on gloo, where tensors travel, and only for new ones on other backends,
+    where words travel through the group's store and no GPU is held up. Where values are new to one rank and not to
+    others, it waits for them until the timeout, and raises RuntimeError.
     """
     import torch.distributed as dist
 
@@ -46,26 +46,45 @@ def check(call: str, group: "ProcessGroup | None" = None, *, always: bool | None
     known = _known.setdefault(group or dist.group.WORLD, set())
     if digest in known and not (on_gloo if always is None else always):
         return
-    over = group if on_gloo else _of_gloo(group or dist.group.WORLD)
-    rows = _gathered(np.frombuffer(digest, np.int64), over)
-    if any((row != rows[0]).any() for row in rows):
-        everyone = [_from_bytes(row) for row in _gathered(_to_bytes(said), over)]
-        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
-        raise ValueError(disagreement(dict(zip(ranks, everyone, strict=True))))
+    everyone = (_by_tensors if on_gloo else _by_store)(said, digest, group or dist.group.WORLD)
+    if everyone:
+        raise ValueError(disagreement(everyone))
     known.add(digest)
 
 
 _known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: digests that were equal}
-_groups: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: one of gloo with the same ranks}
+_rounds: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: exchanges through its store so far}
 
 
-def _of_gloo(group):
+def _by_tensors(said, digest, group):
+    """Return {rank: what it says}, or None if all say the same."""
     import torch.distributed as dist
 
-    if group not in _groups:
-        ranks = dist.get_process_group_ranks(group)
-        _groups[group] = dist.new_group(ranks, backend="gloo", use_local_synchronization=True)
-    return _groups[group]
+    rows = _gathered(np.frombuffer(digest, np.int64), group)
+    if all((row == rows[0]).all() for row in rows):
+        return None
+    everyone = [_from_bytes(row.tobytes()) for row in _gathered(_to_bytes(said), group)]
+    return dict(zip(dist.get_process_group_ranks(group), everyone, strict=True))
+
+
+def _by_store(said, digest, group):
+    """Return {rank: what it says}, or None if all say the same; raise RuntimeError if others do not come."""
+    import torch.distributed as dist
+
+    store, me, ranks = group.get_group_store(), dist.get_rank(), dist.get_process_group_ranks(group)
+    _rounds[group] = number = _rounds.get(group, 0) + 1
+    store.set(f"agree {number} {me}", digest + _to_bytes(said).tobytes())
+    try:
+        found = {rank: store.get(f"agree {number} {rank}") for rank in ranks}
+    except RuntimeError as error:  # a store of files raises no kind of its own
+        words = ", ".join(f"{name} = {words}" for name, words, _ in said.values)
+        raise RuntimeError(
+            f"rank {me} calls {said.call} with {words}, which is new to it, and not all ranks came to compare it: "
+            "is it the same on every rank?"
+        ) from error
+    if len({one[: len(digest)] for one in found.values()}) == 1:
+        return None
+    return {rank: _from_bytes(one[len(digest) :]) for rank, one in found.items()}
 
 
 def _gathered(mine, group):
@@ -92,7 +111,7 @@ def _to_bytes(said):
 
 
 def _from_bytes(row):
-    call, values = json.loads(row.tobytes())
+    call, values = json.loads(row)
     return Said(call, values)
 
 

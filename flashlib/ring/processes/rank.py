@@ -92,13 +92,9 @@ def _join(rank, job, store):
     import torch.distributed as dist
 
     torch.set_num_threads(1)  # the ranks share the cores
-    dist.init_process_group(
-        job.backend,
-        store=dist.FileStore(store, job.ranks),
-        rank=rank,
-        world_size=job.ranks,
-        timeout=timedelta(seconds=job.seconds),
-    )
+    meeting, timeout = dist.FileStore(store, job.ranks), timedelta(seconds=job.seconds)
+    meeting.set_timeout(timeout)
+    dist.init_process_group(job.backend, store=meeting, rank=rank, world_size=job.ranks, timeout=timeout)
 
 
 def _wait_for_all():

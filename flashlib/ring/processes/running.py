@@ -81,7 +81,7 @@ def _outcome(job, seconds):
 
 
 def _end_ranks(way):
-    """Have the ranks of a run that is broken off end, and the launcher too if a message to or from it is broken."""
+    """End the ranks of a run that is broken off, and the launcher too if a message to or from it is broken."""
     try:
         if way.amid:
             raise EOFError

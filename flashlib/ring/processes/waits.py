@@ -123,9 +123,10 @@ def _group(frame):
 def sentence(rank: int, places: dict[int, Place], returned: set[int]) -> str:
     """Return what a rank does, and for whom it waits; places: of all ranks of which one is known."""
     place = places[rank]
-    where = f"line {place.line} of {place.function}: {place.text}" if place.line else place.call or "no line"
+    where = f"line {place.line} of {place.function}" if place.line else "no line"
+    where += f": {place.text}" if place.text else ""
     if not (place.call or ".wait(" in place.text):
-        return f"rank {rank} computes, at {where}"
+        return f"rank {rank} {'computes' if place.text else 'is'}, at {where}"
     names = " and ".join(_awaited(rank, places, returned))
     return f"rank {rank} waits{names and f' for {names}'}, at {where}"
 
