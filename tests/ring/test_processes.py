@@ -24,7 +24,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def learner(source, **names):
     """Return the function f of a text, as a notebook has it: its module cannot be imported."""
     namespace = {"__name__": "__learner__", **names}
-    text = "import os, time, torch, torch.distributed as dist\n" + source
+    text = "import os, sys, time, torch, torch.distributed as dist\n" + source
     file = f"/tmp/of_a_notebook/{hash(text)}.py"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     exec(compile(text, file, "exec"), namespace)
@@ -225,6 +225,21 @@ def test_an_interrupt_ends_the_ranks_and_the_next_run_works(capsys):
         processes.run(learner("def f():\n    print('begun')\n    time.sleep(100)"), ranks=2, seconds=100)
     assert capsys.readouterr().out.splitlines() == ["rank 0 | begun", "rank 1 | begun"]
     assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
+
+
+def test_ranks_that_cannot_be_started_are_told_and_the_next_run_works(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "METHOD", "none")
+        with pytest.raises(RuntimeError, match="the ranks could not be started:\n(?s:.*)'none'"):
+            processes.run(learner("def f(): return 7"), ranks=1, seconds=100)
+    assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
+
+
+def test_what_a_rank_imports_of_torch_the_next_ones_have():
+    f = learner(
+        "def f():\n    had = len(sys.modules)\n    import torch.utils.benchmark\n    return len(sys.modules) - had"
+    )
+    assert processes.run(f, ranks=1, seconds=100)[0] > 0 == processes.run(f, ranks=1, seconds=100)[0]
 
 
 @LINUX

@@ -51,6 +51,9 @@ def serve(connection: Connection) -> None:
             _run(connection, connection.recv())
 
 
+_later: list[str] = []  # modules that ranks had to import: the next ones shall have them
+
+
 def _run(connection, job):
     """Run a job: send ("rank", number, kind, value) as it comes, at last ("ended", what each has printed)."""
     printed: list[str] = []
@@ -76,6 +79,10 @@ def _run(connection, job):
     except Exception:
         connection.send(("failed", traceback.format_exc()))
     connection.send(("ended", printed))
+    for name in _later:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    _later.clear()
 
 
 def _reap():
@@ -123,7 +130,10 @@ class _Rank:
         except Exception:  # it is closed, or the learner's function wrote to it
             self.open = False
         else:
-            connection.send(("rank", self.number, kind, value))
+            if kind == "imported":
+                _later.extend(value)
+            else:
+                connection.send(("rank", self.number, kind, value))
 
     def ask(self, question: tuple) -> None:
         with contextlib.suppress(OSError):

@@ -37,10 +37,13 @@ def main(connection: Connection, rank: int, job: "Job", store: str, printed: str
         os.truncate(printed, 0)  # gloo has said that it is connected
         _wait_for_all()
         threading.Thread(target=_answer, args=(connection, sender), daemon=True).start()
+        before = {*sys.modules}
         with waits.noted():
             function, arguments = pickling.loads(job.parcel)
             packed = values.pack(function(*arguments))
             message = "returned", (packed, waits.place_of(None))
+        if rank == 0:
+            sender.send(("imported", [name for name in sys.modules if name not in before and _is_slow(name)]))
     except BaseException as error:  # SystemExit too: it says so, and the run ends
         message = "raised", told.raised(error)
     for stream in (sys.stdout, sys.stderr):
@@ -95,6 +98,11 @@ def _join(rank, job, store):
     meeting, timeout = dist.FileStore(store, job.ranks), timedelta(seconds=job.seconds)
     meeting.set_timeout(timeout)
     dist.init_process_group(job.backend, store=meeting, rank=rank, world_size=job.ranks, timeout=timeout)
+
+
+def _is_slow(name):
+    """Return whether a module is better imported before the next ranks are forked: an optimizer takes seconds."""
+    return name.startswith(("torch.", "triton")) and "inductor" not in name  # that one starts processes
 
 
 def _wait_for_all():

@@ -67,6 +67,7 @@ def _outcome(job, seconds):
     """Return the Outcome of a run and what each rank has printed."""
     way = _launcher()
     try:
+        way.runs = True
         way.send(job)
         outcome = _attended(way, told.Outcome(job.ranks, seconds, {}, {}, {}))
         return outcome, _printed(way)
@@ -108,7 +109,7 @@ def _attended(way, outcome):
             end = time.monotonic() + outcome.seconds
         elif message and message[0] == "failed":
             _end_launcher()
-            raise ChildProcessError(f"the ranks could not be started:\n{message[1]}")
+            raise RuntimeError(f"the ranks could not be started:\n{message[1]}")
         elif message:
             _enter(outcome, *message[1:])
         elif asked:
@@ -138,6 +139,7 @@ def _printed(way):
         if not message:
             raise EOFError
         if message[0] == "ended":
+            way.runs = False
             return message[1]
 
 
@@ -146,13 +148,14 @@ class _Way:
     """The way to a launcher.
 
     owner: the process that has started it, of which this one may be a fork. amid: whether a message is half sent
-    or half received, which an interrupt leaves so.
+    or half received, which an interrupt leaves so. runs: whether there may be ranks.
     """
 
     owner: int
     process: Any
     connection: Connection
     amid: bool = False
+    runs: bool = False
 
     def send(self, message: object) -> None:
         self.amid = True
@@ -198,6 +201,7 @@ def _end_launcher():
     way, _way = _way, None
     way.connection.close()
     if way.owner == os.getpid():
-        way.process.join(containment.END_LIMIT)
+        if way.runs:  # it ends the ranks first
+            way.process.join(containment.END_LIMIT)
         way.process.kill()
         way.process.join()
