@@ -66,7 +66,6 @@ def _run(connection, job):
             try:
                 for number in range(job.ranks):
                     ranks.append(_Rank(number, job, folder, connection, ranks))
-                connection.send(("started",))
                 _pass_on(connection, ranks)
             finally:
                 for rank in ranks:
@@ -78,6 +77,7 @@ def _run(connection, job):
         raise
     except Exception:
         connection.send(("failed", traceback.format_exc()))
+        connection.recv()  # ("end",)
     connection.send(("ended", printed))
     for name in _later:
         with contextlib.suppress(Exception):

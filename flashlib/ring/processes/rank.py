@@ -36,6 +36,7 @@ def main(connection: Connection, rank: int, job: "Job", store: str, printed: str
         _join(rank, job, store)
         os.truncate(printed, 0)  # gloo has said that it is connected
         _wait_for_all()
+        sender.send(("joined", None))
         threading.Thread(target=_answer, args=(connection, sender), daemon=True).start()
         before = {*sys.modules}
         with waits.noted():

@@ -15,7 +15,7 @@ from flashlib.learner import containment, pickling, starting
 from flashlib.ring.processes import joined, launcher, told, values
 from flashlib.ring.processes import rank as one_rank
 
-START_LIMIT = 120  # seconds for the launcher to import what is needed
+START_LIMIT = 120  # seconds for the launcher to import what is needed, and for the ranks to join
 GRACE = 0.5  # seconds for further ranks to fail too, after the first
 MOST = 64  # ranks: each is a process
 PATIENCE = 0.9  # the part of the run's limit after which a rank that waits for another gives up
@@ -100,15 +100,17 @@ def _show(printed):
 def _attended(way, outcome):
     """Return the Outcome of a run, complete once all have returned or have failed, or time is up.
 
-    After the first failure others have a moment to tell of theirs, or where they stand.
+    Time counts once all have joined. After the first failure others have a moment to tell of theirs, or where they
+    stand.
     """
-    end, asked = time.monotonic() + START_LIMIT, False
+    end, asked, joined = time.monotonic() + START_LIMIT, False, 0
     while len(outcome.returned) + len(outcome.ended) < outcome.ranks:
         message = way.receive(end)
-        if message and message[0] == "started":
-            end = time.monotonic() + outcome.seconds
+        if message and message[2:3] == ("joined",):
+            joined += 1
+            if joined == outcome.ranks and not asked:
+                end = time.monotonic() + outcome.seconds
         elif message and message[0] == "failed":
-            _end_launcher()
             raise RuntimeError(f"the ranks could not be started:\n{message[1]}")
         elif message:
             _enter(outcome, *message[1:])
