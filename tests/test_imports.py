@@ -37,7 +37,9 @@ ROOMS = {
     "pipeline": "types inputs gpus",
     "ring": "types inputs masks softmax cost tiled",
     "learner": "types softmax tiled",
+    "ring": "masks",
     "kernels base": "",  # which Triton, and what is private in it
+    "ring.processes": "types learner / kernels base",
     "kernels.launch": "inputs masks / kernels base",
     "kernels.masking": "masks / kernels.launch",
     "kernels": "types inputs splits masks cache / kernels base, kernels.launch, kernels.masking",
