@@ -37,7 +37,6 @@ ROOMS = {
     "pipeline": "types inputs gpus",
     "ring": "types inputs masks softmax cost tiled",
     "learner": "types softmax tiled",
-    "ring": "masks",
     "kernels base": "",  # which Triton, and what is private in it
     "ring.processes": "types learner / kernels base",
     "kernels.launch": "inputs masks / kernels base",
@@ -52,6 +51,7 @@ ROOMS = {
     "kernels.hopper",  # it joins all passes
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder",
+    "ring.distributed": "types inputs masks ring kernels / kernels.launch",
     "lm": "types inputs cache kernels",
     "pictures": "types gpus",
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline learner lm pictures "
