@@ -101,7 +101,7 @@ class _Watch:
     """Takes in what the ranks of a run send, until it is complete, time is up or no rank can go on.
 
     Time counts once all have joined. After a first failure, or when time is up, all have a moment to tell of
-    theirs, or where they stand. Until then they are asked now and then where they stand: perhaps all wait for ever.
+    theirs, or where they stand. Until then they are asked now and then: all may wait for ever.
     """
 
     def __init__(self, way: Way, outcome: told.Outcome) -> None:
