@@ -33,8 +33,8 @@ print([x.tolist() for x in sums])""",
     return 1 / (dist.get_rank() - 1)
 
 processes.run(broken)""",
-    """from flashlib.ring.processes import running
-print(running._way.process.pid)""",
+    """from flashlib.ring.processes import ways
+print(ways._way.process.pid)""",
 ]
 
 

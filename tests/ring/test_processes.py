@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("cloudpickle")
 from flashlib.learner import containment, pickling  # noqa: E402
 from flashlib.ring import processes  # noqa: E402
-from flashlib.ring.processes import running  # noqa: E402
+from flashlib.ring.processes import running, ways  # noqa: E402
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -32,11 +32,11 @@ def learner(source, **names):
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
-    assert running._way is None or not below()
+    assert ways._way is None or not below()
 
 
 def below():
-    return containment._below(running._way.process.pid) if sys.platform == "linux" else []
+    return containment._below(ways._way.process.pid) if sys.platform == "linux" else []
 
 
 RING = """
@@ -122,34 +122,53 @@ def f():
 def test_a_deadlock_says_who_waits_for_whom():
     start = time.monotonic()
     with pytest.raises(processes.RanksWait) as caught:
-        processes.run(learner(ALL_SEND_FIRST), ranks=3, seconds=3)
-    assert time.monotonic() - start < 50
+        processes.run(learner(ALL_SEND_FIRST), ranks=3, seconds=100)
+    assert time.monotonic() - start < 50, "long before time is up"
     text = str(caught.value)
+    assert text.startswith("no rank can go on:\n")
     for rank in range(3):
         assert f"- rank {rank} waits for rank {(rank + 1) % 3} (does not receive from it), at line 5 of f" in text
 
 
 WAITS = {
     "a rank that computes": (
+        3,
         "[0 for _ in iter(int, 1)]",
         "rank 1 (sends nothing more to it)",
         "rank 1 computes, at line 4 of <listcomp>: if dist.get_rank()",
     ),
-    "a rank that has returned": ("return", "rank 1 (returned)", "rank 1 returned"),
+    "a rank that has returned": (100, "return", "rank 1 (returned)", "rank 1 returned"),
 }
 
 
 @pytest.mark.parametrize("who", WAITS)
 def test_waiting_in_vain_is_told(who):
-    code, awaited, other = WAITS[who]
+    seconds, code, awaited, other = WAITS[who]
     f = learner(
         f"def f():\n    x = torch.ones(2)\n    if dist.get_rank() == 1: {code}\n    dist.irecv(x, 1).wait()"
     )
     with pytest.raises(processes.RanksWait) as caught:
-        processes.run(f, ranks=2, seconds=3)
+        processes.run(f, ranks=2, seconds=seconds)
+    assert str(caught.value).startswith("no rank can go on:" if seconds > 3 else "not all ranks ended within 3 s")
     assert f"- rank 0 waits for {awaited}, at line 5 of f" in str(caught.value) and f"- {other}" in str(
         caught.value
     )
+
+
+SLOW = """
+def f():
+    rank, x = dist.get_rank(), torch.ones(2)
+    if rank == 2: time.sleep(running_still)
+    if rank < 2: dist.recv(x, rank + 1)
+    if rank > 0: dist.send(x, rank - 1)
+    dist.barrier()
+    return rank
+"""
+
+
+def test_ranks_that_wait_for_one_that_is_slow_are_let_wait():
+    f = learner(SLOW, running_still=running.LOOK * (running.STILL + 4))
+    assert processes.run(f, ranks=3, seconds=100) == [0, 1, 2]
 
 
 def test_what_is_printed_is_shown_with_its_rank_in_order(capfd):
@@ -178,7 +197,7 @@ def test_ranks_listen_on_the_loopback_alone_and_the_launcher_not_at_all():
     ours = learner("def f():\n    dist.barrier()\n    return listening('self')", listening=listening)
     for found in processes.run(ours, seconds=100):
         assert found and {address for _, address in found} <= {"0100007F", "0" * 24 + "01000000"}
-    assert not listening(launcher := running._way.process.pid)
+    assert not listening(launcher := ways._way.process.pid)
     assert len(os.listdir(f"/proc/{launcher}/task")) == 1, "what is forked has one thread"
 
 

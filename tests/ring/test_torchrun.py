@@ -84,6 +84,25 @@ def test_a_hang_under_torchrun_says_where_it_waits(tmp_path):
     assert code != 0 and "rank 0 waits, at line 6 of f: dist.recv(torch.ones(2), 1)" in err
 
 
+SEVERAL = """
+import torch, torch.distributed as dist
+from flashlib.ring import processes
+def f(n):
+    x = torch.ones(n)
+    dist.all_reduce(x)
+    return x
+sums = [processes.run(f, n) for n in (1, 2, 3, 4)]
+print([[len(x) * float(x.mean()) for x in of] for of in sums])
+"""
+
+
+def test_several_runs_under_torchrun(tmp_path):
+    file = tmp_path / "several.py"
+    file.write_text(SEVERAL)
+    out, err, code = said(start(*TORCHRUN, "--standalone", str(file)))
+    assert code == 0 and out.count("[[2.0, 2.0], [4.0, 4.0], [6.0, 6.0], [8.0, 8.0]]") == 2, err
+
+
 def test_another_number_of_ranks_is_refused(tmp_path):
     file = tmp_path / "three.py"
     file.write_text("from flashlib.ring import processes\nprocesses.run(print, ranks=3)")

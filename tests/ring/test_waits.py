@@ -49,7 +49,18 @@ def test_a_collective_in_which_not_all_are():
 
 
 def test_receiving_from_anyone():
-    assert sentence(0, {0: place("recv", begun=[("recv", -1, 1)])}) == "rank 0 waits for whoever sends to it"
+    places = {0: place("recv", begun=[("recv", -1, 2)]), 1: place("send", begun=[("send", 0, 1)])}
+    assert sentence(0, places) == "rank 0 waits for whoever sends to it"
+    assert sentence(1, places) == "rank 1 waits", "its message may have been received"
+    places[1] = place("recv", begun=[("send", 0, 2), ("recv", 0, 1)])
+    assert sentence(0, places) == "rank 0 waits"
+
+
+def test_who_is_held_up_for_ever():
+    places = {0: place("recv", begun=[("recv", 1, 1)]), 1: place(text="x = 1")}
+    assert waits.is_held(0, places, set()) and not waits.is_held(1, places, set())
+    places[1] = place("send", begun=[("send", 0, 1)])
+    assert not waits.is_held(0, places, set()), "a message is on its way"
 
 
 def test_calls_are_noted_once_and_functions_put_back(monkeypatch):

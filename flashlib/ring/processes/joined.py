@@ -1,5 +1,6 @@
 """The same run under torchrun: this process is one of the ranks that it has started, on one host or on several."""
 
+import atexit
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,7 +15,10 @@ def started() -> bool:
 
 
 def run(function: Callable, arguments: tuple, ranks: int | None, seconds: float, backend: str) -> list[Any]:
-    """Return on every rank what all ranks returned; an error is raised on the rank that has it."""
+    """Return on every rank what all ranks returned; an error is raised on the rank that has it.
+
+    The group stays for further runs: `backend` and `seconds` are those of the first one.
+    """
     import torch.distributed as dist
 
     there = int(os.environ["WORLD_SIZE"])
@@ -22,9 +26,9 @@ def run(function: Callable, arguments: tuple, ranks: int | None, seconds: float,
         raise ValueError(
             f"run() asks for {ranks} ranks and torchrun has started {there}: give both the same number"
         )
-    made = not dist.is_initialized()
-    if made:
+    if not dist.is_initialized():  # a second group would meet what the first has left in torchrun's store
         dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
+        atexit.register(_leave)
     try:
         with waits.noted():
             return [values.unpack(packed) for packed in _from_all(values.pack(function(*arguments)))]
@@ -33,9 +37,13 @@ def run(function: Callable, arguments: tuple, ranks: int | None, seconds: float,
             place = waits.place_of_error(error)._replace(call="wait")
             error.add_note(waits.sentence(rank := dist.get_rank(), {rank: place}, set()))
         raise
-    finally:
-        if made:
-            dist.destroy_process_group()
+
+
+def _leave():
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _from_all(packed):

@@ -1,25 +1,25 @@
 """Run a function on several ranks, from a notebook or a script, and under torchrun on those that are there."""
 
-import atexit
-import multiprocessing
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Any
 
-from flashlib.learner import containment, pickling, starting
-from flashlib.ring.processes import joined, launcher, told, values
+from flashlib.learner import pickling
+from flashlib.ring.processes import joined, launcher, told, values, waits, ways
 from flashlib.ring.processes import rank as one_rank
+from flashlib.ring.processes.ways import Way
 
 START_LIMIT = 120  # seconds for the launcher to import what is needed, and for the ranks to join
 GRACE = 0.5  # seconds for further ranks to fail too, after the first
 MOST = 64  # ranks: each is a process
 PATIENCE = 0.9  # the part of the run's limit after which a rank that waits for another gives up
-STEP = 0.2  # seconds: on Windows no interrupt comes while a connection is waited for
+LOOK, STILL = (
+    0.5,
+    4,
+)  # seconds between two looks at where ranks stand, and after how many equal ones they are stuck
 METHOD = "fork" if sys.platform == "linux" else "spawn"  # macOS has libraries that do not survive a fork
 
 
@@ -65,14 +65,14 @@ _one_at_a_time = threading.Lock()
 
 def _outcome(job, seconds):
     """Return the Outcome of a run and what each rank has printed."""
-    way = _launcher()
+    way = ways.to_launcher()
     try:
         way.runs = True
         way.send(job)
-        outcome = _attended(way, told.Outcome(job.ranks, seconds, {}, {}, {}))
+        outcome = _Watch(way, told.Outcome(job.ranks, seconds, {}, {}, {})).complete()
         return outcome, _printed(way)
     except (EOFError, OSError) as error:
-        _end_launcher()
+        ways.close()
         raise ChildProcessError(
             "the process that starts the ranks has died; run() again starts another"
         ) from error
@@ -88,7 +88,7 @@ def _end_ranks(way):
             raise EOFError
         _show(_printed(way))
     except BaseException:  # another interrupt too
-        _end_launcher()
+        ways.close()
 
 
 def _show(printed):
@@ -97,40 +97,64 @@ def _show(printed):
             print(f"rank {number} | {line}")
 
 
-def _attended(way, outcome):
-    """Return the Outcome of a run, complete once all have returned or have failed, or time is up.
+class _Watch:
+    """Takes in what the ranks of a run send, until it is complete, time is up or no rank can go on.
 
-    Time counts once all have joined. After the first failure others have a moment to tell of theirs, or where they
-    stand.
+    Time counts once all have joined. After a first failure, or when time is up, all have a moment to tell of
+    theirs, or where they stand. Until then they are asked now and then: all may wait for ever.
     """
-    end, asked, joined = time.monotonic() + START_LIMIT, False, 0
-    while len(outcome.returned) + len(outcome.ended) < outcome.ranks:
-        message = way.receive(end)
-        if message and message[2:3] == ("joined",):
-            joined += 1
-            if joined == outcome.ranks and not asked:
-                end = time.monotonic() + outcome.seconds
-        elif message and message[0] == "failed":
-            raise RuntimeError(f"the ranks could not be started:\n{message[1]}")
-        elif message:
-            _enter(outcome, *message[1:])
-        elif asked:
-            break
-        if not asked and (not message or outcome.ended):
-            way.send(("where",))
-            end, asked = time.monotonic() + GRACE, True
-    return outcome
 
+    def __init__(self, way: Way, outcome: told.Outcome) -> None:
+        self.way, self.outcome = way, outcome
+        self.end, self.look = time.monotonic() + START_LIMIT, float("inf")
+        self.joined, self.asked, self.rounds, self.before = 0, False, 0, {}
 
-def _enter(outcome, number, kind, value):
-    """Enter what a rank has sent; of its first word on its end, as it dies after that when all is over."""
-    if kind == "place":
-        outcome.places.setdefault(number, value)
-    elif kind == "returned":
-        outcome.returned[number], outcome.places[number] = value
-    elif number not in outcome.ended and number not in outcome.returned:
-        outcome.ended[number] = value
-        outcome.places.pop(number, None)
+    def complete(self) -> told.Outcome:
+        """Return the Outcome."""
+        outcome = self.outcome
+        while len(outcome.returned) + len(outcome.ended) < outcome.ranks:
+            if message := self.way.receive(min(self.end, self.look)):
+                self.take(*message)
+            elif time.monotonic() < self.end:
+                if self.is_stuck():
+                    return outcome._replace(stuck=True)
+                self.way.send(("where",))
+                self.look = time.monotonic() + LOOK
+            elif self.asked:
+                break
+            if not self.asked and (outcome.ended or time.monotonic() >= self.end):
+                self.way.send(("where",))
+                self.asked, self.end, self.look = True, time.monotonic() + GRACE, float("inf")
+        return outcome
+
+    def take(self, what: str, *values: Any) -> None:
+        """Take in one message."""
+        if what == "failed":
+            raise RuntimeError(f"the ranks could not be started:\n{values[0]}")
+        number, kind, value = values
+        outcome = self.outcome
+        ended = number in outcome.ended or number in outcome.returned
+        if kind == "joined":
+            self.joined += 1
+            if self.joined == outcome.ranks and not self.asked:
+                self.end, self.look = time.monotonic() + outcome.seconds, time.monotonic() + LOOK
+        elif kind == "returned":
+            outcome.returned[number], outcome.places[number] = value
+        elif kind == "place" and not ended:
+            outcome.places[number] = value
+        elif kind in ("raised", "died") and not ended:
+            outcome.ended[number] = value
+            outcome.places.pop(number, None)
+
+    def is_stuck(self) -> bool:
+        """Return whether each rank that goes on has for some time waited for one that waits or has returned."""
+        outcome = self.outcome
+        going = {rank: place for rank, place in outcome.places.items() if rank not in outcome.returned}
+        waiting = [waits.is_held(rank, outcome.places, {*outcome.returned}) for rank in going]
+        known = len(going) == outcome.ranks - len(outcome.returned)
+        self.rounds = self.rounds + 1 if known and all(waiting) and going == self.before else 0
+        self.before = going
+        return self.rounds >= STILL
 
 
 def _printed(way):
@@ -143,67 +167,3 @@ def _printed(way):
         if message[0] == "ended":
             way.runs = False
             return message[1]
-
-
-@dataclass
-class _Way:
-    """The way to a launcher.
-
-    owner: the process that has started it, of which this one may be a fork. amid: whether a message is half sent
-    or half received, which an interrupt leaves so. runs: whether there may be ranks.
-    """
-
-    owner: int
-    process: Any
-    connection: Connection
-    amid: bool = False
-    runs: bool = False
-
-    def send(self, message: object) -> None:
-        self.amid = True
-        self.connection.send(message)
-        self.amid = False
-
-    def receive(self, end: float) -> tuple | None:
-        """Return a message, or None if none comes until a time."""
-        while not self.connection.poll(min(STEP, max(0, end - time.monotonic()))):
-            if time.monotonic() >= end:
-                return None
-        self.amid = True
-        message = self.connection.recv()
-        self.amid = False
-        return message
-
-
-_way: _Way | None = None
-
-
-def _launcher():
-    """Return the way to the launcher, which is started if there is none."""
-    global _way
-    if _way and (_way.owner != os.getpid() or not _way.process.is_alive()):
-        _end_launcher()
-    if not _way:
-        context = multiprocessing.get_context("spawn")
-        here, there = context.Pipe()
-        process = context.Process(target=launcher.serve, args=(there,), name="ranks")
-        with starting.without_main():
-            process.start()
-        there.close()
-        _way = _Way(os.getpid(), process, here)
-    return _way
-
-
-@atexit.register
-def _end_launcher():
-    """End the launcher, and with it what it has started."""
-    global _way
-    if not _way:
-        return
-    way, _way = _way, None
-    way.connection.close()
-    if way.owner == os.getpid():
-        if way.runs:  # it ends the ranks first
-            way.process.join(containment.END_LIMIT)
-        way.process.kill()
-        way.process.join()

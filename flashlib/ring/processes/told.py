@@ -83,7 +83,7 @@ class Outcome(NamedTuple):
     """What is known of the ranks of a run.
 
     returned: {rank: what it returned, packed}. ended: {rank: Raised or Died}. places: {rank: Place} of those that
-    returned or go on.
+    returned or go on. stuck: whether no rank can go on.
     """
 
     ranks: int
@@ -91,6 +91,7 @@ class Outcome(NamedTuple):
     returned: dict
     ended: dict
     places: dict
+    stuck: bool = False
 
 
 def failure(outcome: Outcome) -> RankError:
@@ -119,7 +120,7 @@ def _who(ranks):
 def _waiting(outcome):
     """Return the error of a run in which ranks wait or compute for too long."""
     late = [rank for rank in range(outcome.ranks) if rank not in outcome.returned]
-    lines = [f"not all ranks ended within {outcome.seconds:g} seconds:"]
+    lines = ["no rank can go on:" if outcome.stuck else f"not all ranks ended within {outcome.seconds:g} seconds:"]
     for rank in late:
         known = rank in outcome.places
         said = (

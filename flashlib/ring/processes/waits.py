@@ -14,6 +14,7 @@ from types import FrameType
 from typing import NamedTuple
 
 OWN = os.path.dirname(os.path.abspath(__file__))
+ANYONE = -1  # a rank receives from
 POINT_TO_POINT = {"send": "dst", "isend": "dst", "recv": "src", "irecv": "src"}
 
 _begun: Counter = Counter()  # of this process: {("send" or "recv", peer): how many}
@@ -72,7 +73,7 @@ def _noting(name, original):
 
 
 def _peer(name, arguments, options):
-    """Return the rank that a call sends to or receives from; -1 if it receives from anyone."""
+    """Return the rank that a call sends to or receives from."""
     import torch.distributed as dist
 
     peer = options.get(name, arguments[1] if len(arguments) > 1 else None)
@@ -80,7 +81,7 @@ def _peer(name, arguments, options):
     if peer is None and in_group is not None:
         group = options.get("group", arguments[2] if len(arguments) > 2 else None)
         peer = dist.get_global_rank(group or dist.group.WORLD, in_group)
-    return -1 if peer is None else int(peer)
+    return ANYONE if peer is None else int(peer)
 
 
 def place_of(frame: FrameType | None) -> Place:
@@ -125,30 +126,46 @@ def sentence(rank: int, places: dict[int, Place], returned: set[int]) -> str:
     place = places[rank]
     where = f"line {place.line} of {place.function}" if place.line else "no line"
     where += f": {place.text}" if place.text else ""
-    if not (place.call or ".wait(" in place.text):
+    if not _waits(place):
         return f"rank {rank} {'computes' if place.text else 'is'}, at {where}"
     names = " and ".join(_awaited(rank, places, returned))
     return f"rank {rank} waits{names and f' for {names}'}, at {where}"
 
 
+def is_held(rank: int, places: dict[int, Place], returned: set[int]) -> bool:
+    """Return whether a rank waits for one that, as far as all have begun, gives it nothing."""
+    return _waits(places[rank]) and bool(_awaited(rank, places, returned))
+
+
+def _waits(place):
+    return bool(place.call or ".wait(" in place.text)
+
+
 def _awaited(rank, places, returned):
     """Return in words each rank that one waits for, as far as what all have begun says so."""
     call, group = places[rank].call, places[rank].group
-    if call not in ("", "wait", *POINT_TO_POINT):
+    if call not in ("", "wait", "batch_isend_irecv", *POINT_TO_POINT):
         absent = [r for r in group if r != rank and (r in returned or r not in places or places[r].call != call)]
         return [f"rank {r} ({_has_returned(r, returned) or f'not in {call}'})" for r in absent]
-    begun = {r: {(kind, peer): n for kind, peer, n in place.begun} for r, place in places.items()}
+    begun = {r: Counter({(kind, peer): n for kind, peer, n in place.begun}) for r, place in places.items()}
     found = []
     for (kind, peer), count in sorted(begun[rank].items()):
-        other = "recv" if kind == "send" else "send"
         if call in POINT_TO_POINT and kind not in call:
             continue
-        if peer < 0:
-            found.append("whoever sends to it")
-        elif peer in begun and count > begun[peer].get((other, rank), 0):
+        if peer == ANYONE:
+            if sum(begun[rank][kind, r] for r in (ANYONE, *begun)) > sum(
+                of["send", rank] for of in begun.values()
+            ):
+                found.append("whoever sends to it")
+        elif peer in begun and count > _answers(begun[peer], kind, rank):
             missing = "sends nothing more to it" if kind == "recv" else "does not receive from it"
             found.append(f"rank {peer} ({_has_returned(peer, returned) or missing})")
     return found
+
+
+def _answers(begun, kind, rank):
+    """Return how many of a rank's messages, or of its calls to receive, another one has answered, at most."""
+    return begun["recv", rank] + begun["recv", ANYONE] if kind == "send" else begun["send", rank]
 
 
 def _has_returned(peer, returned):
