@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 
+_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name until torch 2.12
 Message = tuple[int, torch.Tensor]
 """A rank of the group, and the contiguous tensor that goes to it or comes from it."""
 
@@ -64,5 +65,5 @@ def gather(group: dist.ProcessGroup, own: torch.Tensor, sizes: Sequence[int]) ->
     padded = own if len(own) == most else torch.cat([own, own.new_zeros(most - len(own))])
     there = own.new_empty(len(sizes) * most)
     if most:
-        dist.all_gather_into_tensor(there.view(torch.uint8), padded.view(torch.uint8), group=group)
+        _gather(there.view(torch.uint8), padded.view(torch.uint8), group=group)
     return [there[r * most : r * most + n] for r, n in enumerate(sizes)]

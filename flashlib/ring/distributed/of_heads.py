@@ -2,7 +2,8 @@
 
 import weakref
 
-from flashlib.masks import Alibi, Both, Either, Interval, Mask, Place, Placed
+from flashlib.masks import Alibi, Both, Either, Mask, Place, Placed
+from flashlib.masks.mask import Interval
 from flashlib.types import Same
 
 _kept: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {mask: {(start, stop): its part}}

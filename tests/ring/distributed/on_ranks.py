@@ -74,7 +74,7 @@ def one_process(case, Q, K, V, dO, dlse):
 def on_this_rank(way, group, case, Q, K, V, dO, dlse, **options):
     """Return the same of this rank's rows and keys, by a way; and where these stand, of Q and of K."""
     P, me, size = place(way, group)
-    at = [torch.from_numpy(np.array(own(N, P, me, case["layout"], size))) for N in (case["N_q"], case["N_k"])]
+    at = [torch.tensor(own(N, P, me, case["layout"], size), dtype=torch.long) for N in (case["N_q"], case["N_k"])]
     Q, K, V = (X[:, :, i].requires_grad_() for X, i in ((Q, at[0]), (K, at[1]), (V, at[1])))
     given = {"group": group, "layout": case["layout"], "causal": case["causal"], "mask": case["mask"]}
     O, lse = WAYS[way].attention(Q, K, V, **given, **options)
