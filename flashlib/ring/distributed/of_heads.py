@@ -13,6 +13,8 @@ def part(mask: Mask, start: int, stop: int) -> Mask:
     """Return the mask of heads start to stop - 1: the same object each time, as kernels keep plans by masks."""
     if not _tells_heads_apart(mask):
         return mask
+    if start == stop:
+        return Mask()  # nothing is computed
     kept = _kept.setdefault(mask, {})
     if (start, stop) not in kept:
         kept[start, stop] = _part(mask, start, stop)
