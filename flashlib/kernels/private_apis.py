@@ -64,6 +64,18 @@ def let_flex_recompile() -> None:
     dynamo.recompile_limit = 100  # else it goes back to eager and does not say so
 
 
+def symmetric_memory(n_bytes: int, device: torch.device, group: Any) -> tuple[torch.Tensor, Any]:
+    """Return memory of a GPU that every rank of a group can read, and its handle.
+
+    All ranks of the group ask at once, and for as much. handle: has get_buffer(rank, sizes, dtype), put_signal(to,
+    channel) and wait_signal(of, channel).
+    """
+    from torch.distributed import _symmetric_memory as symmetric
+
+    memory = symmetric.empty(n_bytes, dtype=torch.uint8, device=device)
+    return memory, symmetric.rendezvous(memory, group)
+
+
 # --- launches ---
 
 

@@ -1,13 +1,14 @@
 """Copies between the ranks of a group, by torch.distributed's own send and receive."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 _gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name until torch 2.12
-Message = tuple[int, torch.Tensor]
-"""A rank of the group, and the contiguous tensor that goes to it or comes from it."""
+Message = tuple[int, torch.Tensor, str]
+"""A rank of the group, the contiguous tensor that goes to it or comes from it, and in which buffer its sender has it."""
 
 
 class Pending:
@@ -26,13 +27,23 @@ class Pending:
 class Link:
     """Copies between the ranks of a group. All ranks start them in the same order: NCCL matches them by it."""
 
-    def __init__(self, group: dist.ProcessGroup) -> None:
+    def __init__(self, group: dist.ProcessGroup | None) -> None:
         self.group = group
+        self.buffers: dict[str, torch.Tensor] = {}
 
-    def start(self, sends: Sequence[Message], receives: Sequence[Message], tag: int = 0) -> Pending:
+    def reserve(self, numbers: dict[str, int], dtype: torch.dtype, device: torch.device) -> None:
+        """Get buffers of so many numbers ready: all ranks of the group, which give the same. Here: nothing yet."""
+
+    def buffer(self, name: str, n: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """Return a buffer of this name, n numbers long: the same memory each time that this Link is asked."""
+        if name not in self.buffers:
+            self.buffers[name] = torch.empty(n, dtype=dtype, device=device)
+        return self.buffers[name]
+
+    def start(self, sends: Sequence[Message], receives: Sequence[Message], tag: int = 0) -> Any:
         """Start copies to and from other ranks. Empty tensors are not sent: both sides know of them."""
         both = [(dist.isend, *message) for message in sends] + [(dist.irecv, *message) for message in receives]
-        both = [(way, peer, X) for way, peer, X in both if X.numel()]
+        both = [(way, peer, X) for way, peer, X, _ in both if X.numel()]
         ops = [dist.P2POp(way, X, group=self.group, group_peer=peer, tag=tag) for way, peer, X in both]
         works = dist.batch_isend_irecv(ops) if ops else ()
         return Pending(works, [X for _, _, X in both])

@@ -93,7 +93,9 @@ class Keys:
     def __init__(self, call: Call, K: torch.Tensor, V: torch.Tensor) -> None:
         self.call, self.own, self.last = call, (K, V), call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
-        self.buffers: dict[int, torch.Tensor] = {}
+        self.most = numbers(self.own, max(self.tokens))
+        if max(self.last):
+            call.link.reserve(dict.fromkeys(("KV 0", "KV 1"), self.most), K.dtype, K.device)
 
     def start(self, hop: int) -> Any:
         """Start to send what is here in this hop, and to receive what is needed in the next."""
@@ -103,9 +105,9 @@ class Keys:
             if hop == 0:
                 for mine, X in zip(self.here(0, own=False), self.own, strict=True):
                     mine.copy_(X)
-            sends.append(((ring.me + 1) % ring.size, self._flat(hop, came)))
-        if hop < self.last[comes] and ring.size > 1:
-            receives.append(((ring.me - 1) % ring.size, self._flat(hop + 1, comes)))
+            sends.append(((ring.me + 1) % ring.size, self._flat(hop, came), f"KV {hop % 2}"))
+        if hop < self.last[comes]:
+            receives.append(((ring.me - 1) % ring.size, self._flat(hop + 1, comes), f"KV {hop % 2}"))
         return self.call.link.start(sends, receives, tag=hop)
 
     def here(self, hop: int, own: bool = True) -> tuple[torch.Tensor, ...]:
@@ -117,10 +119,9 @@ class Keys:
 
     def _flat(self, hop, came):
         """Return the part of a buffer that the keys of a rank fill."""
-        if hop % 2 not in self.buffers:
-            K = self.own[0]
-            self.buffers[hop % 2] = K.new_empty(numbers(self.own, max(self.tokens)))
-        return self.buffers[hop % 2][: numbers(self.own, self.tokens[came])]
+        K = self.own[0]
+        buffer = self.call.link.buffer(f"KV {hop % 2}", self.most, K.dtype, K.device)
+        return buffer[: numbers(self.own, self.tokens[came])]
 
 
 class Sums:
@@ -130,8 +131,10 @@ class Sums:
         self.call, self.like, self.dtype, self.last = call, (K, V), dtype, call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
         self.own = [torch.zeros(X.shape, dtype=dtype, device=X.device) for X in self.like]
-        self.buffers: dict[int | str, torch.Tensor] = {}
-        self.copies: Any = None
+        self.most = numbers(self.like, max(self.tokens))
+        self.copies = self.home = None
+        if max(self.last):
+            call.link.reserve(dict.fromkeys(("dKV 0", "dKV 1"), self.most), dtype, K.device)
 
     def add(self, hop: int, at: slice | None, part: Any) -> None:
         """Add this rank's share to the sum that belongs to the keys of this hop, and send it on, or home."""
@@ -146,32 +149,29 @@ class Sums:
             if hop == 1:
                 flat.zero_()
             _add(side_by_side(flat, self.like, self.tokens[came]), at, part)
-            sends.append(((me + 1) % P if hop < self.last[came] else came, flat))
+            sends.append(((me + 1) % P if hop < self.last[came] else came, flat, f"dKV {hop % 2}"))
         if hop < self.last[comes]:
-            receives.append(((me - 1) % P, self._flat(hop + 1, comes)))
+            receives.append(((me - 1) % P, self._flat(hop + 1, comes), f"dKV {hop % 2}"))
         if hop == self.last[me]:
-            receives.append(((me + hop) % P, self._flat("home", me)))
+            self.home = flat = self.own[0].new_empty(numbers(self.like, self.tokens[me]))
+            receives.append(((me + hop) % P, flat, f"dKV {hop % 2}"))
         self.copies = self.call.link.start(sends, receives, tag=P + hop)
 
     def finished(self) -> list[torch.Tensor]:
         """Return dK and dV of this rank's keys by the rows of all."""
         self._wait()
-        if "home" in self.buffers:
-            me = self.call.ring.me
-            _add(self.own, slice(None), side_by_side(self._flat("home", me), self.like, self.tokens[me]))
+        if self.home is not None:
+            _add(self.own, slice(None), side_by_side(self.home, self.like, self.tokens[self.call.ring.me]))
         return self.own
 
     def _wait(self):
         if self.copies is not None:
             self.copies.wait()
 
-    def _flat(self, which, rank):
-        which = which % 2 if isinstance(which, int) else which
-        if which not in self.buffers:
-            most = self.tokens[rank] if which == "home" else max(self.tokens)
-            K = self.like[0]
-            self.buffers[which] = K.new_empty(numbers(self.like, most), dtype=self.dtype)
-        return self.buffers[which][: numbers(self.like, self.tokens[rank])]
+    def _flat(self, hop, rank):
+        """Return the part of a buffer that the sum of a rank's keys fills."""
+        buffer = self.call.link.buffer(f"dKV {hop % 2}", self.most, self.dtype, self.like[0].device)
+        return buffer[: numbers(self.like, self.tokens[rank])]
 
 
 class State:
