@@ -63,7 +63,8 @@ class Call(NamedTuple):
     """One call, seen from one rank.
 
     ring, heads: both axes. plan: what the way's `plan` returned. H: heads of Q and of K. rows, keys: Runs of each
-    member of the group of heads, among those of the group. local, link: what computes and what copies.
+    member of the group of heads, among those of the group. local: what computes. link: what makes, of a group, what
+    copies; one for each pass, as it holds buffers.
     """
 
     ring: Axis
@@ -74,7 +75,7 @@ class Call(NamedTuple):
     keys: tuple[Runs, ...]
     scale: float
     local: local.Local
-    link: Any
+    link: Callable
 
     def heads_of(self, member: int) -> tuple[slice, slice]:
         """Return the heads of Q, and of K and V, of a member of the group of heads."""
@@ -237,7 +238,7 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
     kv = heads.kv_heads(own, H, H_k)
     taken = [h // (H // H_k) - kv[0] for h in own]
     computes = local.Local(module or local.of(Q.device), taken)
-    return Call(ring, of, planned(way.plan, where), (H, H_k), *held, scale, computes, link(ring.group))
+    return Call(ring, of, planned(way.plan, where), (H, H_k), *held, scale, computes, link)
 
 
 def _fitted(mask, B, H, N_q, N_k):

@@ -47,7 +47,8 @@ def attention(
 
 def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> Attention:
     """Return O, in the dtype of Q, and lse."""
-    plan, keys, state = call.plan, Keys(call, K, V), State(call, Q, V)
+    plan, link = call.plan, call.link(call.ring.group)
+    keys, state = Keys(call, link, K, V), State(call, Q, V)
     of_mine = [hop for hop in range(plan.P) if plan.hops[call.ring.me][source(call, hop)]]
     for hop in range(max(plan.last) + 1):
         copies = keys.start(hop)
@@ -65,7 +66,8 @@ def backward(
     delta: torch.Tensor,
 ) -> Grads:  # fmt: skip
     """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64. lse, delta: of whole rows."""
-    plan, keys, sums = call.plan, Keys(call, K, V), Sums(call, K, V, lse.dtype)
+    plan, link = call.plan, call.link(call.ring.group)
+    keys, sums = Keys(call, link, K, V), Sums(call, link, K, V, lse.dtype)
     dQ = torch.zeros(Q.shape, dtype=lse.dtype, device=Q.device)
     for hop in range(max(plan.last) + 1):
         copies, part, at = keys.start(hop), None, None
@@ -90,12 +92,12 @@ def source(call: Call, hop: int) -> int:
 class Keys:
     """K and V of the rank whose turn it is, side by side in one of two buffers, each large enough for any rank."""
 
-    def __init__(self, call: Call, K: torch.Tensor, V: torch.Tensor) -> None:
-        self.call, self.own, self.last = call, (K, V), call.plan.last
+    def __init__(self, call: Call, link: Any, K: torch.Tensor, V: torch.Tensor) -> None:
+        self.call, self.link, self.own, self.last = call, link, (K, V), call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
         self.most = numbers(self.own, max(self.tokens))
         if max(self.last):
-            call.link.reserve(dict.fromkeys(("KV 0", "KV 1"), self.most), K.dtype, K.device)
+            link.reserve(dict.fromkeys(("KV 0", "KV 1"), self.most), K.dtype, K.device)
 
     def start(self, hop: int) -> Any:
         """Start to send what is here in this hop, and to receive what is needed in the next."""
@@ -108,7 +110,7 @@ class Keys:
             sends.append(((ring.me + 1) % ring.size, self._flat(hop, came), f"KV {hop % 2}"))
         if hop < self.last[comes]:
             receives.append(((ring.me - 1) % ring.size, self._flat(hop + 1, comes), f"KV {hop % 2}"))
-        return self.call.link.start(sends, receives, tag=hop)
+        return self.link.start(sends, receives, tag=hop)
 
     def here(self, hop: int, own: bool = True) -> tuple[torch.Tensor, ...]:
         """Return K and V that are here in this hop. own: as they were given, in the first."""
@@ -120,21 +122,21 @@ class Keys:
     def _flat(self, hop, came):
         """Return the part of a buffer that the keys of a rank fill."""
         K = self.own[0]
-        buffer = self.call.link.buffer(f"KV {hop % 2}", self.most, K.dtype, K.device)
+        buffer = self.link.buffer(f"KV {hop % 2}", self.most, K.dtype, K.device)
         return buffer[: numbers(self.own, self.tokens[came])]
 
 
 class Sums:
     """dK and dV, in fp32: those of this rank's own keys by its own rows, and sums of others' on their way."""
 
-    def __init__(self, call: Call, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> None:
-        self.call, self.like, self.dtype, self.last = call, (K, V), dtype, call.plan.last
+    def __init__(self, call: Call, link: Any, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> None:
+        self.call, self.link, self.like, self.dtype, self.last = call, link, (K, V), dtype, call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
         self.own = [torch.zeros(X.shape, dtype=dtype, device=X.device) for X in self.like]
         self.most = numbers(self.like, max(self.tokens))
         self.copies = self.home = None
         if max(self.last):
-            call.link.reserve(dict.fromkeys(("dKV 0", "dKV 1"), self.most), dtype, K.device)
+            link.reserve(dict.fromkeys(("dKV 0", "dKV 1"), self.most), dtype, K.device)
 
     def add(self, hop: int, at: slice | None, part: Any) -> None:
         """Add this rank's share to the sum that belongs to the keys of this hop, and send it on, or home."""
@@ -155,7 +157,7 @@ class Sums:
         if hop == self.last[me]:
             self.home = flat = self.own[0].new_empty(numbers(self.like, self.tokens[me]))
             receives.append(((me + hop) % P, flat, f"dKV {hop % 2}"))
-        self.copies = self.call.link.start(sends, receives, tag=P + hop)
+        self.copies = self.link.start(sends, receives, tag=P + hop)
 
     def finished(self) -> list[torch.Tensor]:
         """Return dK and dV of this rank's keys by the rows of all."""
@@ -170,7 +172,7 @@ class Sums:
 
     def _flat(self, hop, rank):
         """Return the part of a buffer that the sum of a rank's keys fills."""
-        buffer = self.call.link.buffer(f"dKV {hop % 2}", self.most, self.dtype, self.like[0].device)
+        buffer = self.link.buffer(f"dKV {hop % 2}", self.most, self.dtype, self.like[0].device)
         return buffer[: numbers(self.like, self.tokens[rank])]
 
 

@@ -42,7 +42,7 @@ class Counted(link.Link):
     sent: list = []
 
     def start(self, sends, receives, tag=0):
-        self.sent += [(tag, peer, X.numel()) for peer, X in sends if X.numel()]
+        self.sent += [(tag, peer, X.numel()) for peer, X, _ in sends if X.numel()]
         return super().start(sends, receives, tag)
 
 
