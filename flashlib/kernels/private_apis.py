@@ -76,6 +76,13 @@ def symmetric_memory(n_bytes: int, device: torch.device, group: Any) -> tuple[to
     return memory, symmetric.rendezvous(memory, group)
 
 
+def rotate_context_parallel(method: str) -> None:
+    """Choose how torch's context_parallel moves K and V: "allgather" or "alltoall"."""
+    from torch.distributed.tensor.experimental import _attention
+
+    _attention.set_rotate_method(method)
+
+
 # --- launches ---
 
 

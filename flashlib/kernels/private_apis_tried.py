@@ -138,6 +138,7 @@ USED_OF_TORCH = {
     },
     "torch.autograd.forward_ad": {"_current_level": "int"},
     "torch.distributed._symmetric_memory": {"empty": "size, dtype, device", "rendezvous": "tensor, group"},
+    "torch.distributed.tensor.experimental._attention": {"set_rotate_method": "rotate_method"},
     "torch._C._distributed_c10d": {
         "_SymmetricMemory.get_buffer": "instancemethod",
         "_SymmetricMemory.put_signal": "instancemethod",
