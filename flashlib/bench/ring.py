@@ -3,12 +3,12 @@
     torchrun --standalone --nproc-per-node 2 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
     python -m flashlib.bench.ring --ranks 2 --out notebooks/data/h200_ring.json
 
-A record has `ranks` and `rows`. A row is a size and a pass, "forward" or "both"; all in it were timed in turn in one
-run: `ms` is, by way, the median of the slowest rank's times, and None for what does not run. `efficiency` is the time
-of one GPU on the whole sequence, by the same kernels, over `ranks` times that. `error` is the largest error of a few
-rows and keys of each rank against fp64; `bytes` is what a rank sends in a hop of the ring, `mb` the most that a rank
-holds beyond what it is given. `predicted` is the efficiency that is expected for other numbers of ranks, from the
-time that a hop of the ring costs beside attention here.
+A record has `ranks` and `rows`. A row is a size and a pass, "forward" or "both"; all in it were timed in turn in
+one run: `ms` is, by way, the median of the slowest rank's times; what does not run is left out. `efficiency` is
+the time of one GPU on the whole sequence, by the same kernels, over `ranks` times that. `error` is the largest
+error of a few rows and keys of each rank against fp64; `bytes` is what a rank sends in a hop of the ring, `mb` the
+most that a rank holds beyond what it is given. `predicted` is the efficiency that is expected for other numbers of
+ranks, from the time that a hop of the ring costs beside attention here.
 
 ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
 ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
@@ -40,7 +40,7 @@ PREDICTED = 4, 8  # ranks
 
 
 class Size(NamedTuple):
-    """One sequence of N tokens. left: of a window, None for none; documents: of how many tokens each, None for none."""
+    """One sequence of N tokens. left: of a window; documents: of how many tokens each; None for none."""
 
     N: int
     H: int = 16
@@ -67,7 +67,7 @@ SIZES = [
 
 
 class Way(NamedTuple):
-    """attention: of own Q, K and V, to O. heads: how many ranks share heads, of pieces. whole: takes the sequence."""
+    """attention: of own Q, K and V, to O. heads: how many ranks share pieces. whole: it takes the sequence."""
 
     attention: Callable
     layout: str = "zigzag"
@@ -127,7 +127,8 @@ class Problem:
         grads = torch.autograd.grad(O, leaves, dO)
         mask = masks.combined(self.size.mask, self.size.causal)
         at, errors = at[mine], []
-        exact, plain = (sampled.results(*self.whole, mask, at, at, rounded=way) for way in (False, True))
+        Q_, K_, V_, dO_ = self.whole
+        exact, plain = (sampled.results(Q_, K_, V_, dO_, mask, at, at, rounded=of) for of in (False, True))
         for what, X, right, rough in zip(exact._fields, (O, *grads), exact, plain, strict=True):
             given = X[0, 0, mine].double()
             harness.verify(f"{what} of {name} at {self.size}", given, right, rough, roundings=2)
@@ -156,7 +157,7 @@ def of_tensors(
 
 @contextlib.contextmanager
 def context_parallel(problem: Problem) -> Any:
-    """Give, by name, the passes of torch's context_parallel: for a causal mask alone, and as many heads of K as of Q."""
+    """Give, by name, the passes of torch's context_parallel: only for a causal mask, and if H_k is H."""
     size = problem.size
     if problem.device != "cuda" or size.mask is not None or not size.causal or size.H != size.H_k:
         yield {}
@@ -185,7 +186,7 @@ def context_parallel(problem: Problem) -> Any:
 
 
 def timed(runs: dict[str, Callable[[], object]], clock: Callable) -> dict[str, float]:
-    """Return, by name, the median over turns of the slowest rank's milliseconds; the order of a turn alternates."""
+    """Return, by name, the median of the slowest rank's milliseconds over turns, whose order alternates."""
     taken = []
     for turn in range(TURNS + 1):  # the first warms up
         order = list(reversed(runs)) if turn % 2 else list(runs)

@@ -78,8 +78,8 @@ def _check_shapes(O, tensors):
         expected = O.shape[:3] if name.startswith("lse") else O.shape
         if X.shape != expected:
             raise ValueError(
-                f"{name} has shape {tuple(X.shape)} and O {tuple(O.shape)}; O_j and out have its shape, and lse and "
-                "lse_j its first three axes"
+                f"{name} has shape {tuple(X.shape)} and O {tuple(O.shape)}; O_j and out have its shape, and "
+                "lse and lse_j its first three axes"
             )
         if X.device != O.device:
             raise ValueError(f"{name} is on {X.device} and O on {O.device}; move them to one device")
@@ -94,8 +94,8 @@ def _check_shapes(O, tensors):
     ]
 )  # fmt: skip
 def _merge(
-    O, Lse, O_j, Lse_j, To, o_b, o_h, o_n, oj_b, oj_h, oj_n, to_b, to_h, to_n, l_b, l_h, l_n, lj_b, lj_h, lj_n, H, N,
-    d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
+    O, Lse, O_j, Lse_j, To, o_b, o_h, o_n, oj_b, oj_h, oj_n, to_b, to_h, to_n, l_b, l_h, l_n, lj_b, lj_h, lj_n,
+    H, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
     T = tl.cdiv(N, ROWS)
     i, b, h = tl.program_id(0) % T, tl.program_id(0) // T // H, tl.program_id(0) // T % H

@@ -57,7 +57,7 @@ _rounds: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: exch
 
 
 def numbers_of_all(group: "ProcessGroup", *numbers: int) -> list[tuple[int, ...]]:
-    """Return the whole numbers of each rank of a group, all of which give as many; see `check` for who compares how."""
+    """Return the whole numbers of each rank of a group, which all give as many; see `check` for how."""
     import torch.distributed as dist
 
     mine = np.array(numbers, np.int64)
@@ -87,8 +87,8 @@ def _by_store(said, digest, group):
     except RuntimeError as error:  # a store of files raises no kind of its own
         words = ", ".join(f"{name} = {words}" for name, words, _ in said.values)
         raise RuntimeError(
-            f"rank {_me()} calls {said.call} with {words}, which is new to it, and not all ranks came to compare it: "
-            "is it the same on every rank?"
+            f"rank {_me()} calls {said.call} with {words}, which is new to it, and not all ranks came to compare "
+            "it: is it the same on every rank?"
         ) from error
     if len({one[: len(digest)] for one in found.values()}) == 1:
         return None
@@ -96,7 +96,7 @@ def _by_store(said, digest, group):
 
 
 def _from_store(mine, group):
-    """Return {rank: its bytes}, which travel through the group's store; raise RuntimeError if others do not come."""
+    """Return {rank: its bytes}, by way of the group's store; raise RuntimeError if others do not come."""
     import torch.distributed as dist
 
     store, ranks = group.get_group_store(), dist.get_process_group_ranks(group)

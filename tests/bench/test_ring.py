@@ -44,7 +44,9 @@ def test_rows_say_what_was_timed():
         assert set(row["efficiency"].values()) == {0.25} and 0 < max(row["error"].values()) < 0.1
     assert rows[0]["bytes"] == 2 * 2 * 12 * 16 * 2 and rows[1]["bytes"] == 4 * rows[0]["bytes"]
     text = bench.summary({"ranks": 4, "rows": rows})
-    assert "N 48, heads 4/2, causal, forward, 4 ranks:\n                ring      8.00 ms, efficiency 0.250" in text
+    assert (
+        "N 48, heads 4/2, causal, forward, 4 ranks:\n                ring      8.00 ms, efficiency 0.250" in text
+    )
     assert "window 10, both" in text and "documents of 11, forward" in text
 
 

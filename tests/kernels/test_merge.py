@@ -7,7 +7,15 @@ from flashlib.kernels import DEVICE
 from flashlib.kernels import merge as kernel
 from tests import oracle
 
-SHAPES = [(1, 1, 1, 16), (2, 3, 37, 16), (1, 2, 53, 80), (2, 1, 7, 128), (0, 1, 3, 16), (1, 1, 0, 16), (1, 1, 2, 1)]
+SHAPES = [
+    (1, 1, 1, 16),
+    (2, 3, 37, 16),
+    (1, 2, 53, 80),
+    (2, 1, 7, 128),
+    (0, 1, 3, 16),
+    (1, 1, 0, 16),
+    (1, 1, 2, 1),
+]
 
 
 def state(shape, device):
@@ -62,7 +70,11 @@ def test_nan_is_not_hidden(device):
 @pytest.mark.parametrize(
     "change, error, words",
     [
-        ({"O": torch.zeros(1, 1, 2, 4, device=DEVICE).half()}, TypeError, "O has dtype torch.float16; accepted are"),
+        (
+            {"O": torch.zeros(1, 1, 2, 4, device=DEVICE).half()},
+            TypeError,
+            "O has dtype torch.float16; accepted are",
+        ),
         ({"lse": torch.zeros(1, 1, 3, device=DEVICE)}, ValueError, "lse has shape .* its first three axes"),
         ({"O_j": torch.zeros(1, 1, 4, 2, device=DEVICE).mT}, ValueError, "O_j has strides .* must be contiguous"),
         ({"out": torch.zeros(1, 1, 2, 4, device=DEVICE).double()}, TypeError, "out has dtype torch.float64"),

@@ -1,4 +1,4 @@
-"""Attention over ranks by all-gather: K and V of all ranks come to all, then each computes its rows as one process.
+"""Attention over ranks by all-gather: K and V of all come to all, and each computes its rows as one process would.
 
 Simpler than a ring, and nothing of the copy is hidden. It holds what a ring does not: K and V of the whole
 sequence, twice while they are put in order; going back dK and dV of it too, in fp32, three times while each rank's

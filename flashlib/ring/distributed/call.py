@@ -1,9 +1,10 @@
 """What every way does around its two passes: all ranks agree, a plan is made, and autograd knows the way back."""
 
 import functools
+import weakref
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -15,21 +16,18 @@ from flashlib.masks.parts import Runs, count
 from flashlib.ring import agree, heads, hops, layouts
 from flashlib.ring.distributed import local, of_heads
 from flashlib.ring.distributed.link import Link
-from flashlib.types import Attention, Grads
-
-if TYPE_CHECKING:
-    from torch.distributed.device_mesh import DeviceMesh
+from flashlib.types import Attention
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 KEPT = 64  # plans
-Group = "dist.ProcessGroup | DeviceMesh | None"
 
 
 class Way(NamedTuple):
-    """A way to attend. forward: (call, Q, K, V) -> Attention; backward: (call, Q, K, V, lse, dO, delta) -> Grads, fp32.
+    """A way to attend.
 
-    plan: what hops a rank computes, of Where. in_pieces: whether members of a group of heads hold one piece each of
-    what a rank of the ring would, and not what the layout gives each rank.
+    forward: (call, Q, K, V) -> Attention; backward: (call, Q, K, V, lse, dO, delta) -> Grads, in fp32. plan: what
+    hops a rank computes, of Where. in_pieces: whether members of a group of heads hold one piece each of what a
+    rank of the ring would, and not what the layout gives each rank.
     """
 
     name: str
@@ -42,7 +40,7 @@ class Way(NamedTuple):
 class Axis(NamedTuple):
     """One axis of ranks: its group, None for this rank alone; its size, and this rank's number in it."""
 
-    group: dist.ProcessGroup | None = None
+    group: Any = None
     size: int = 1
     me: int = 0
 
@@ -63,8 +61,8 @@ class Call(NamedTuple):
     """One call, seen from one rank.
 
     ring, heads: both axes. plan: what the way's `plan` returned. H: heads of Q and of K. rows, keys: Runs of each
-    member of the group of heads, among those of the group. local: what computes. link: what makes, of a group, what
-    copies; one for each pass, as it holds buffers.
+    member of the group of heads, among those of the group. local: what computes. link: of a group, what copies;
+    one for each pass, as it holds buffers.
     """
 
     ring: Axis
@@ -85,8 +83,8 @@ class Call(NamedTuple):
 
 
 def attend(
-    way: Way, axes: tuple[Axis, Axis], Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layout: str, causal: bool,
-    mask: Mask | None, scale: float | None, module: ModuleType | None, link: Callable | None,
+    way: Way, axes: tuple[Axis, Axis], Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layout: str,
+    causal: bool, mask: Mask | None, scale: float | None, module: ModuleType | None, link: Callable | None,
 ) -> Attention:  # fmt: skip
     """Return O and lse of this rank's rows, which can be differentiated. axes: the ring and the group of heads."""
     if torch.compiler.is_compiling():  # it cannot look into copies
@@ -128,12 +126,14 @@ def axis(group: Any, name: str = "group") -> Axis:
     """Return the axis of ranks of a group: a ProcessGroup, a DeviceMesh of one axis, or None for all ranks."""
     if not (dist.is_available() and dist.is_initialized()):
         raise RuntimeError(
-            "this process is no rank yet: call attention in a function that flashlib.ring.processes.run starts, or "
-            "after torch.distributed.init_process_group"
+            "this process is no rank yet: call attention in a function that flashlib.ring.processes.run starts, "
+            "or after torch.distributed.init_process_group"
         )
     if hasattr(group, "get_group"):
         if group.ndim != 1:
-            raise ValueError(f"{name} is a DeviceMesh of {group.ndim} axes; pass one of its axes, e.g. mesh['ring']")
+            raise ValueError(
+                f"{name} is a DeviceMesh of {group.ndim} axes; pass one of its axes, e.g. mesh['ring']"
+            )
         group = group.get_group()
     group = dist.group.WORLD if group is None else group
     if not isinstance(group, dist.ProcessGroup):
@@ -152,6 +152,8 @@ def _agreed(way, axes, Q, K, V, layout, causal, mask, scale):
         if any("gloo" not in dist.get_backend_config(group) for group in groups):
             raise  # others compare only what is new, and would not be met
     _agree(way.name, groups, values, problem)
+    for group in groups:
+        _meet(group, Q.device)
     ranks = [(Q.shape[2], K.shape[2])]
     for group in groups:
         ranks = _sizes_of_all(group, (way.name, *map(str, values.values())), ranks)
@@ -200,20 +202,35 @@ def _agree(name, groups, values, problem):
         raise found or problem
 
 
+def _meet(group, device):
+    """Have all ranks of a group meet once: NCCL wants all in its first copies, and in a ring some may rest."""
+    if group not in _met and "gloo" not in dist.get_backend_config(group):
+        dist.all_reduce(torch.zeros(1, device=device), group=group)
+    _met.add(group)
+
+
+_met: weakref.WeakSet = weakref.WeakSet()
+
+
 def _sizes_of_all(group, values, ranks):
     """Return the sizes of all ranks of a group, where `ranks` are those that each knows already."""
     own = tuple(n for sizes in ranks for n in sizes)
-    known = _sizes.setdefault((group, values, own), None)
-    if known is None or "gloo" in dist.get_backend_config(group):
-        rows = agree.numbers_of_all(group, *own)
-        known = [pair for row in rows for pair in zip(row[::2], row[1::2], strict=True)]
-        _sizes[group, values, own] = known
-        if len(_sizes) > KEPT:
-            _sizes.pop(next(iter(_sizes)))
-    return known
+    on_gloo, known = "gloo" in dist.get_backend_config(group), _sizes.setdefault(group, {})
+    if on_gloo or (values, own) not in known:
+        try:
+            rows = agree.numbers_of_all(group, *own)
+        except RuntimeError as error:
+            if on_gloo:
+                raise
+            raise RuntimeError(
+                f"this rank has {_listed(own)} rows of Q and K, which is new to it and not to all ranks, so not "
+                "all came to compare: with lengths that change, let every rank's part change, e.g. fill them up"
+            ) from error
+        known[values, own] = [pair for row in rows for pair in zip(row[::2], row[1::2], strict=True)]
+    return known[values, own]
 
 
-_sizes: dict[tuple, list | None] = {}
+_sizes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: {(values, own sizes): those of all}}
 
 
 def _listed(numbers):
@@ -260,11 +277,3 @@ def _plan(plan, where):
 def of_ring(where: Where) -> hops.Plan:
     """Return the Plan of a ring."""
     return hops.plan(where.mask, where.N_q, where.N_k, where.ring, where.layout, ask=where.ask)
-
-
-def rounded(X: Attention, dtype: torch.dtype) -> Attention:
-    """Return O in the dtype of Q."""
-    return Attention(X.O.to(dtype), X.lse)
-
-
-__all__ = ["Attention", "Axis", "Call", "Grads", "Way", "attend", "axis", "of_ring"]

@@ -1,8 +1,8 @@
 """Copies between GPUs of one host by their copy engines, which take no multiprocessor from attention.
 
 The buffers of a ring lie in memory that every rank can read. A rank says that its buffer is full; the next one
-copies it, by an ordinary copy on a stream of its own, and says that it is done. NCCL's send and receive are kernels,
-and hold multiprocessors while they copy.
+copies it, by an ordinary copy on a stream of its own, and says that it is done. NCCL's send and receive are
+kernels, and hold multiprocessors while they copy.
 
 The memory is kept with the group, for later calls. One call at a time may run in a group.
 """
@@ -26,7 +26,7 @@ class CopyEngines(Link):
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         super().__init__(group)
-        self.memory = _memories.setdefault(group, Memory(group)) if group is not None else None
+        self.memory: Any = None if group is None else _memories.setdefault(group, Memory(group))
 
     def reserve(self, numbers: dict[str, int], dtype: torch.dtype, device: torch.device) -> None:
         self.memory.reserve({name: n * dtype.itemsize for name, n in numbers.items()}, device)
@@ -47,7 +47,9 @@ class CopyEngines(Link):
                 handle.put_signal(peer, full)
             for peer, X, name in receives:
                 handle.wait_signal(peer, full)
-                X.view(torch.uint8).copy_(self.memory.of(peer, name, X.numel() * X.element_size()), non_blocking=True)
+                X.view(torch.uint8).copy_(
+                    self.memory.of(peer, name, X.numel() * X.element_size()), non_blocking=True
+                )
                 handle.put_signal(peer, full + 1)
             for peer, _, _ in sends:
                 handle.wait_signal(peer, full + 1)
@@ -71,9 +73,11 @@ class Memory:
     """The memory of a group: named buffers, at the same places on all its ranks."""
 
     def __init__(self, group: dist.ProcessGroup) -> None:
-        self.group = weakref.ref(group)
+        self.group: Any = weakref.ref(group)
         self.sizes: dict[str, int] = {}
-        self.memory = self.handle = self.stream = None
+        self.memory: Any = None
+        self.handle: Any = None
+        self.stream: Any = None
 
     def reserve(self, sizes: dict[str, int], device: torch.device) -> None:
         """Have buffers of at least so many bytes; all ranks of the group call it, and with the same."""

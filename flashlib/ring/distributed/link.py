@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 _gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name until torch 2.12
 Message = tuple[int, torch.Tensor, str]
-"""A rank of the group, the contiguous tensor that goes to it or comes from it, and in which buffer its sender has it."""
+"""A rank of the group, the contiguous tensor that goes to it or comes from it, its buffer's name at the sender."""
 
 
 class Pending:
@@ -58,7 +58,9 @@ class InTurn(Link):
         return pending
 
 
-def exchange(group: dist.ProcessGroup, parts: Sequence[torch.Tensor], sizes: Sequence[int]) -> list[torch.Tensor]:
+def exchange(
+    group: dist.ProcessGroup | None, parts: Sequence[torch.Tensor], sizes: Sequence[int]
+) -> list[torch.Tensor]:
     """Send the flat tensor parts[s] to each rank s of a group; return what each sent to this one, `sizes` long."""
     sent = [len(part) for part in parts]
     there = parts[0].new_empty(sum(sizes))
@@ -70,7 +72,7 @@ def exchange(group: dist.ProcessGroup, parts: Sequence[torch.Tensor], sizes: Seq
     return list(there.split(list(sizes)))
 
 
-def gather(group: dist.ProcessGroup, own: torch.Tensor, sizes: Sequence[int]) -> list[torch.Tensor]:
+def gather(group: dist.ProcessGroup | None, own: torch.Tensor, sizes: Sequence[int]) -> list[torch.Tensor]:
     """Return the flat tensor of each rank of a group, `sizes` long; they travel filled up to the longest."""
     most = max(sizes)
     padded = own if len(own) == most else torch.cat([own, own.new_zeros(most - len(own))])

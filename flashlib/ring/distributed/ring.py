@@ -4,8 +4,8 @@ A rank holds two buffers of K and V: one is read and sent on while the other is 
 fp32, and rounded once. Going back, the sums of dK and dV travel behind the keys that they belong to, hop by hop,
 and at last come home. Keys travel no further than somebody sees them; hops that see nothing are skipped.
 
-Source: Liu and others, Ring Attention with Blockwise Transformers (2023); zigzag, and dK and dV on their way, as in
-zhuzilin's ring-flash-attention (2024).
+Source: Liu and others, Ring Attention with Blockwise Transformers (2023); zigzag, and dK and dV on their way, as
+in zhuzilin's ring-flash-attention (2024).
 """
 
 from collections.abc import Callable
@@ -134,13 +134,19 @@ class Sums:
         self.tokens = [count(keys) for keys in call.plan.keys]
         self.own = [torch.zeros(X.shape, dtype=dtype, device=X.device) for X in self.like]
         self.most = numbers(self.like, max(self.tokens))
-        self.copies = self.home = None
+        self.copies: Any = None
+        self.home: Any = None
         if max(self.last):
             link.reserve(dict.fromkeys(("dKV 0", "dKV 1"), self.most), dtype, K.device)
 
     def add(self, hop: int, at: slice | None, part: Any) -> None:
         """Add this rank's share to the sum that belongs to the keys of this hop, and send it on, or home."""
-        me, P, came, comes = self.call.ring.me, self.call.ring.size, source(self.call, hop), source(self.call, hop + 1)
+        me, P, came, comes = (
+            self.call.ring.me,
+            self.call.ring.size,
+            source(self.call, hop),
+            source(self.call, hop + 1),
+        )
         if hop == 0:
             _add(self.own, at, part)
             return
@@ -181,7 +187,9 @@ class State:
 
     def __init__(self, call: Call, Q: torch.Tensor, V: torch.Tensor) -> None:
         self.call, self.Q, self.shape = call, Q, (*Q.shape[:3], V.shape[3])
-        self.O = self.lse = self.rounded = None
+        self.O: Any = None
+        self.lse: Any = None
+        self.rounded: Any = None
 
     def add(self, rows: slice, part: Attention, is_last: bool) -> None:
         """Merge what rows are by other keys. is_last: nothing more comes, and O can be rounded."""
@@ -217,9 +225,7 @@ def numbers(like: tuple[torch.Tensor, ...], tokens: int) -> int:
 def side_by_side(flat: torch.Tensor, like: tuple[torch.Tensor, ...], tokens: int) -> tuple[torch.Tensor, ...]:
     """Return views of a flat tensor as K and V of so many tokens."""
     parts = flat.split([numbers((X,), tokens) for X in like])
-    return tuple(
-        part.view(*X.shape[:2], tokens, X.shape[3]) for part, X in zip(parts, like, strict=True)
-    )
+    return tuple(part.view(*X.shape[:2], tokens, X.shape[3]) for part, X in zip(parts, like, strict=True))
 
 
 def _add(sums, at, part):

@@ -6,9 +6,9 @@
     losses = cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none", ignore_index=IGNORED)
     loss = training.mean(losses, labels.flatten() != IGNORED, averaged_over=P)
 
-DDP and fully_shard average gradients over the ranks of their group. The loss here is a mean over all tokens already:
-each rank's gradient is its share, and the shares add up. So tell `mean` over how many ranks gradients are averaged;
-with none of them, add gradients up yourself (all_reduce, SUM) and leave it 1.
+DDP and fully_shard average gradients over the ranks of their group. The loss here is a mean over all tokens
+already: each rank's gradient is its share, and the shares add up. So tell `mean` over how many ranks gradients are
+averaged; with none of them, add gradients up yourself (all_reduce, SUM) and leave it 1.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def positions(
 def split(
     X: torch.Tensor, *, group: Any = None, layout: str = "zigzag", heads: int = 1, dim: int = 1
 ) -> torch.Tensor:
-    """Return what this rank holds of X, whose axis `dim` is the whole sequence, as a copy; gradients go through."""
+    """Return what this rank holds of X, whose axis `dim` is the whole sequence, as a copy, with gradients."""
     at = positions(X.shape[dim], group=group, layout=layout, heads=heads, device=X.device)
     return X.index_select(dim, at)
 
@@ -85,7 +85,7 @@ def mean(
 
     losses: of this rank's tokens, any shape; counted: which of them count, of that shape, or None for all.
     averaged_over: over how many ranks gradients are averaged afterwards: 1 for none, the world's size for DDP, the
-    size of its mesh for fully_shard. All ranks of the group call it. With nothing to count it is nan, as torch's is.
+    size of its mesh for fully_shard. All ranks of the group call it. With nothing to count it is nan, as in torch.
     """
     check_counts(at_least=1, averaged_over=averaged_over)
     ranks = axis(group)

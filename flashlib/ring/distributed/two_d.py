@@ -26,8 +26,8 @@ def attention(
     """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, by the keys of all ranks.
 
     group: a DeviceMesh of two axes, the ring and the heads, or (ring, heads), two groups of each rank. Of P ranks
-    in groups of `size`, rank r is member r % size of group r // size, and holds what `training.split` gives it with
-    heads=size. All else as in `ring.attention`.
+    in groups of `size`, rank r is member r % size of group r // size, and holds what `training.split` gives it
+    with heads=size. All else as in `ring.attention`.
     """
     ring, heads = _axes(group)
     return calls.attend(WAY, (ring, heads), Q, K, V, layout, causal, mask, scale, local, link)
@@ -36,7 +36,9 @@ def attention(
 def _axes(group):
     if hasattr(group, "get_group"):
         if group.ndim != 2:
-            raise ValueError(f"group is a DeviceMesh of {group.ndim} axes; pass one of two: the ring, and the heads")
+            raise ValueError(
+                f"group is a DeviceMesh of {group.ndim} axes; pass one of two: the ring, and the heads"
+            )
         group = group.get_group(0), group.get_group(1)
     if not isinstance(group, tuple) or len(group) != 2:
         raise TypeError(f"group is {group!r:.60}; pass a DeviceMesh of two axes, or two groups, (ring, heads)")

@@ -50,9 +50,9 @@ def backward(
     delta: torch.Tensor,
 ) -> Grads:  # fmt: skip
     """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64: Q, K and V are exchanged again."""
-    *mine, dO = _to_heads(call, (Q, "q"), (K, "k"), (V, "k"), (dO, "q"))
+    q, k, v, dO = _to_heads(call, (Q, "q"), (K, "k"), (V, "k"), (dO, "q"))
     lse, delta = _to_heads(call, (lse[..., None], "q"), (delta[..., None], "q"))
-    grads = ring.backward(call, *mine, lse[..., 0], dO, delta[..., 0])
+    grads = ring.backward(call, q, k, v, lse[..., 0], dO, delta[..., 0])
     return Grads(*_home(call, grads, (Q, K, V)))
 
 
@@ -61,12 +61,17 @@ def _to_heads(call: Call, *given: tuple[torch.Tensor, str]) -> list[torch.Tensor
     members, first = range(call.heads.size), given[0][0]
     parts = [torch.cat([X[:, _heads(call, m, of)].reshape(-1) for X, of in given]) for m in members]
     shapes = [
-        [(X.shape[0], _n(_heads(call, call.heads.me, of)), count(_held(call, of)[m]), X.shape[3]) for X, of in given]
+        [
+            (X.shape[0], _n(_heads(call, call.heads.me, of)), count(_held(call, of)[m]), X.shape[3])
+            for X, of in given
+        ]
         for m in members
     ]
     flat = links.exchange(call.heads.group, parts, [sum(map(_numbers, of)) for of in shapes])
     whole = [
-        first.new_empty((X.shape[0], _n(_heads(call, call.heads.me, of)), sum(map(count, _held(call, of))), X.shape[3]))
+        first.new_empty(
+            (X.shape[0], _n(_heads(call, call.heads.me, of)), sum(map(count, _held(call, of))), X.shape[3])
+        )
         for X, of in given
     ]
     for m in members:

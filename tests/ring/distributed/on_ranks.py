@@ -68,7 +68,11 @@ def one_process(case, Q, K, V, dO, dlse):
     O, lse = torch_ref.attention(Q, K, V, causal=case["causal"], mask=case["mask"])
     seen = lse > -torch.inf
     grads = torch.autograd.grad([O, lse[seen]], [Q, K, V], [dO, dlse[seen].to(lse.dtype)], allow_unused=True)
-    return O.detach(), lse.detach(), *(torch.zeros_like(X) if g is None else g for X, g in zip((Q, K, V), grads))
+    return (
+        O.detach(),
+        lse.detach(),
+        *(torch.zeros_like(X) if g is None else g for X, g in zip((Q, K, V), grads, strict=True)),
+    )
 
 
 def on_this_rank(way, group, case, Q, K, V, dO, dlse, **options):
@@ -122,6 +126,4 @@ def compare(way, group, case, whole):
         pair = (Y[:, :, i].double().numpy() for Y in (right, rough))
         right_, rough_ = pair
         what = f"{name} of {way}, {case}"
-        oracle.assert_close(
-            X.double().numpy(), right_, plain=rough_, rounding=ROUNDING[case["dtype"]], what=what
-        )
+        oracle.assert_close(X.double().numpy(), right_, plain=rough_, rounding=ROUNDING[case["dtype"]], what=what)

@@ -19,7 +19,7 @@ CHANNELS = 4
 
 
 class Shared:
-    """What torch's handle does, over files that all ranks map. A signal is a number that one sets and one clears."""
+    """What torch's handle does, over files that all ranks map. A signal: one sets it and one clears it."""
 
     def __init__(self, folder, n, made):
         me, P = dist.get_rank(), dist.get_world_size()

@@ -24,7 +24,7 @@ CASES = [
 
 
 class Boxes:
-    """The nth message of a pair is for the nth receive that is started: NCCL matches them so, and knows no tags."""
+    """The nth message of a pair is for the nth receive that is started: NCCL matches so, and knows no tags."""
 
     def __init__(self):
         self.boxes, self.lock, self.counts = {}, threading.Lock(), {}

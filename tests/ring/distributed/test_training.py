@@ -85,7 +85,7 @@ def by_ranks(way, layout, heads=1, **options):
 
 
 def sharded():
-    """Return the losses on a mesh of 2 x 2: halves of the texts on one axis, rings on the other, sharded over both."""
+    """Return the losses on a mesh of 2 x 2, sharded over both: one cuts the texts, one is a ring."""
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("texts", "ring"))
     model, group = LM(CONFIG).double(), mesh["ring"]
     half = texts()[2 * mesh.get_local_rank("texts") :][:2]
