@@ -98,7 +98,7 @@ def steps():
 
 
 def breaks():
-    """Return how many breaks torch.compile makes on rank 0, and whether the result is the same."""
+    """Return how many graphs torch.compile makes on rank 0, and whether the result is the same."""
 
     def f(Q, K, V):
         return ring.attention(Q + 1, K, V, causal=True).O * 2
@@ -106,25 +106,28 @@ def breaks():
     Q, K, V = (torch.randn(1, 2, 8, 4, generator=torch.Generator().manual_seed(i)) for i in range(3))
     eager = f(Q, K, V)
     if dist.get_rank():
-        return [torch.equal(f(Q, K, V), eager) for _ in range(2)]
-    from torch._dynamo import explain
+        return torch.equal(f(Q, K, V), eager)
+    graphs = []
 
-    said = explain(f)(Q, K, V)
-    compiled = torch.compile(f, backend="eager")(Q, K, V)
-    return said.graph_break_count, torch.equal(compiled, eager)
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    found = torch.compile(f, backend=backend)(Q, K, V)
+    return len(graphs), torch.equal(found, eager)
 
 
 def by_kernels():
     """Compare the kernels, interpreted, with one process."""
     from flashlib.ring.distributed import on_gpu
 
-    for mask in (None, masks.window(11, 3)):
-        case = CASE | {"B": 1, "N_q": 37, "N_k": 37, "d": 16, "d_v": 16, "dtype": torch.float32, "mask": mask}
-        whole = on_ranks.tensors(case, 7)
-        exact = on_ranks.one_process(case, *(X.double() for X in whole))
-        given, at = on_ranks.on_this_rank("ring", dist.group.WORLD, case, *whole, local=on_gpu)
-        for X, Y, i in zip(given, exact, at, strict=True):
-            torch.testing.assert_close(X.double(), Y[:, :, i], atol=1e-5, rtol=1e-5)
+    case = CASE | {"B": 1, "N_q": 37, "N_k": 37, "d": 16, "d_v": 16, "dtype": torch.float32}
+    case |= {"mask": masks.window(20, 3)}
+    whole = on_ranks.tensors(case, 7)
+    exact = on_ranks.one_process(case, *(X.double() for X in whole))
+    given, at = on_ranks.on_this_rank("ring", dist.group.WORLD, case, *whole, local=on_gpu)
+    for X, Y, i in zip(given, exact, at, strict=True):
+        torch.testing.assert_close(X.double(), Y[:, :, i], atol=1e-5, rtol=1e-5)
     return "equal"
 
 
@@ -161,7 +164,7 @@ class Live(TorchDispatchMode):
 
 
 ROWS = 256, 512
-TILES = 2**17  # bytes that the tiles of a CPU may take
+TILES = 2**18  # bytes that the tiles of a CPU may take
 HOW = ("zigzag", None), ("contiguous", 170)
 
 
@@ -194,7 +197,7 @@ def everything(interpreted):
     found = {f.__name__: f() for f in (disagreements, bits, errors_by_ranks, steps, breaks)}
     if interpreted:
         found["by_kernels"] = by_kernels()
-    on_cpu.B_R = on_cpu.B_C = 32  # what a tile takes is little beside the rest
+    on_cpu.B_R = on_cpu.B_C = 64  # what a tile takes is little beside the rest
     found["peaks"] = {(n, *how): peaks(n, *how) for n in ROWS for how in HOW}
     return found
 
@@ -252,7 +255,7 @@ def test_keys_that_nobody_sees_are_not_sent():
 
 
 def test_torch_compile_breaks_around_it():
-    assert [one["breaks"] for one in ranks()] == [(1, True), *[[True, True]] * 3]
+    assert [one["breaks"] for one in ranks()] == [(2, True), True, True, True], "what is before and what is after"
 
 
 def test_the_kernels_compute_hops():
