@@ -4,6 +4,7 @@ import _thread
 import linecache
 import os
 import sys
+import tempfile
 import threading
 import time
 
@@ -264,10 +265,12 @@ def test_what_a_rank_imports_of_torch_the_next_ones_have():
 
 
 @LINUX
-def test_a_launcher_that_died_is_told_and_the_next_run_works():
+def test_a_launcher_that_died_is_told_and_the_next_run_works(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     ends = learner("def f():\n    os.kill(os.getppid(), 9)\n    time.sleep(100)")
     with pytest.raises(ChildProcessError, match="starts another"):
         processes.run(ends, ranks=2, seconds=100)
+    assert not list(tmp_path.glob("ranks-*"))
     assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
 
 

@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import multiprocessing
 import os
-import tempfile
+import shutil
 import traceback
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
@@ -27,7 +27,8 @@ class Job(NamedTuple):
     """One run.
 
     modules: what is imported before the ranks are made. method: "fork", or "spawn" for a new Python for each.
-    seconds: how long one rank waits for another. environment, path, folder: those of the process that asks.
+    seconds: how long one rank waits for another. meeting: a folder of the run's own, which both ends remove, as
+    either may be killed. environment, path, folder: those of the process that asks.
     """
 
     parcel: pickling.Parcel
@@ -36,6 +37,7 @@ class Job(NamedTuple):
     backend: str
     modules: tuple[str, ...]
     method: str
+    meeting: str
     environment: dict
     path: list
     folder: str
@@ -61,18 +63,18 @@ def _run(connection, job):
         os.environ.update(job.environment, OPENBLAS_NUM_THREADS="1")  # no threads, as it is forked
         for name in job.modules:
             importlib.import_module(name)
-        with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as folder:
-            ranks: list[_Rank] = []
-            try:
-                for number in range(job.ranks):
-                    ranks.append(_Rank(number, job, folder, connection, ranks))
-                _pass_on(connection, ranks)
-            finally:
-                for rank in ranks:
-                    rank.end()
-                containment.end_below(os.getpid())
-                _reap()
-                printed = [rank.printed() for rank in ranks]
+        ranks: list[_Rank] = []
+        try:
+            for number in range(job.ranks):
+                ranks.append(_Rank(number, job, connection, ranks))
+            _pass_on(connection, ranks)
+        finally:
+            for rank in ranks:
+                rank.end()
+            containment.end_below(os.getpid())
+            _reap()
+            printed = [rank.printed() for rank in ranks]
+            shutil.rmtree(job.meeting, ignore_errors=True)
     except EOFError:
         raise
     except Exception:
@@ -111,14 +113,14 @@ def _pass_on(connection, ranks):
 class _Rank:
     """The process of one rank, seen from the launcher."""
 
-    def __init__(self, number: int, job: Job, folder: str, upward: Connection, earlier: list) -> None:
+    def __init__(self, number: int, job: Job, upward: Connection, earlier: list) -> None:
         context: Any = multiprocessing.get_context(job.method)
         self.number, self.open, self.dead = number, True, False
-        self.file = os.path.join(folder, f"printed-{number}")
+        self.file = os.path.join(job.meeting, f"printed-{number}")
         self.connection, there = context.Pipe()
         # a fork has copies of all that is open, and an end is seen where no copy is left
         copies = [upward, self.connection, *(rank.connection for rank in earlier)] if job.method == "fork" else []
-        arguments = there, number, job, os.path.join(folder, "store"), self.file, copies
+        arguments = there, number, job, os.path.join(job.meeting, "store"), self.file, copies
         self.process = context.Process(target=one_rank.main, args=arguments)
         self.process.start()
         there.close()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -51,8 +52,10 @@ def run(
     parcel = pickling.dumps((function, arguments))
     modules = ["torch", "torch.distributed", *(["triton"] if parcel.has_kernels else [])]
     around = {**os.environ}, [*sys.path], os.getcwd()
-    job = launcher.Job(parcel, ranks or 4, PATIENCE * seconds, backend, tuple(modules), METHOD, *around)
-    with _one_at_a_time:
+    with _one_at_a_time, tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as meeting:
+        job = launcher.Job(
+            parcel, ranks or 4, PATIENCE * seconds, backend, tuple(modules), METHOD, meeting, *around
+        )
         outcome, printed = _outcome(job, seconds)
     _show(printed)
     if len(outcome.returned) < outcome.ranks:
