@@ -114,7 +114,7 @@ class Plan(NamedTuple):
     """A call of `backward`, except its tensors and its scale. A launch is None where it has nothing to write.
 
     dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
-    kernels take the tensors as they are. out_dtype: of the gradients.
+    kernels take the tensors as they are. out_dtype: of the gradients. hidden: whether no row sees a key.
     """
 
     prepare: Launch | None
@@ -125,6 +125,7 @@ class Plan(NamedTuple):
     descriptors: bool
     out_dtype: torch.dtype
     ready: bool
+    hidden: bool = False
 
 
 PLANS = planning.PlansOfMasks()
@@ -145,7 +146,8 @@ def plan_of(
     check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
     mask, causal = host_side.checked(mask, bool(causal), Q, K)
     masking = functools.partial(host_side.of, mask, causal)
-    return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked))
+    hidden = host_side.hides_all(mask, causal, Q.shape[2], K.shape[2])
+    return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked, hidden=hidden))
 
 
 def check_saved(
@@ -170,11 +172,11 @@ def plan(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, dO: torch.Tensor, causal: bool,
     masking: Callable, deterministic: bool, B_r: int | None = None, B_c: int | None = None,
     num_warps: int | None = None, num_stages: int | None = None, descriptors: bool | None = None,
-    out_dtype: torch.dtype | None = None, tokens_first: bool = False,
+    out_dtype: torch.dtype | None = None, *, tokens_first: bool = False, hidden: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked. O: None where delta is given.
 
-    masking, tokens_first: as in `forward.plan`.
+    masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key.
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
@@ -187,6 +189,8 @@ def plan(
             "descriptors=True with deterministic=False: Triton's interpreter does not support adding through a "
             "descriptor; leave descriptors out"
         )
+    if hidden:
+        return Plan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
     problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])._replace(tokens_first=tokens_first)
     configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, **asked)
     return Plan(
@@ -303,9 +307,11 @@ def run(
     mask_args: tuple[MaskArgs | None, MaskArgs | None] = (None, None), delta: torch.Tensor | None = None,
 ) -> Grads:  # fmt: skip
     """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
+    contiguous: dict = {"memory_format": torch.contiguous_format}
+    if plan.hidden:
+        return Grads(*(torch.zeros_like(X, dtype=plan.out_dtype, **contiguous) for X in (Q, K, V)))
     tensors = Q, K, V, dO if O is None else O, dO
     q, k, v, o, do = tensors if plan.ready else map(kernel_input, tensors)
-    contiguous: dict = {"memory_format": torch.contiguous_format}
     dtype = kernel_dtype(plan.out_dtype)
     dq, dk, dv = (torch.empty_like(X, dtype=dtype, **contiguous) for X in (q, k, v))
     with on_device_of(q):

@@ -84,7 +84,7 @@ def attention(
 
 
 class Plan(NamedTuple):
-    """A call of `attention`, except its tensors and its scale. launch: None if O has no elements.
+    """A call of `attention`, except its tensors and its scale. launch: None if no row sees a key.
 
     O, lse: shape and strides of each. out_dtype: of O. ready: whether the kernel takes Q, K and V as they are.
     """
@@ -142,7 +142,7 @@ def plan(
     o = planning.laid_out((B, H, N_q, v.shape[3]), tokens_first)
     outputs = _outputs(o, tokens_first)
     empty = Plan(None, descriptors, dims, outputs[0], outputs[1], out_dtype, ready(Q, K, V))
-    if not q.numel():
+    if not q.numel() or sparsity.keys == 0:
         return empty
     unit, strides = planning.in_units(q, k, v, o)
     mask_args, code = masking(host_side.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
@@ -176,6 +176,9 @@ def run(
             k, v = planning.describe(k, rows, plan.dims.D.value), planning.describe(v, rows, plan.dims.D_V.value)
         with on_device_of(q):
             plan.launch(q, k, v, o, lse, scale * LOG2_E.value, mask_args=mask_args)
+    else:
+        o.zero_()
+        lse.fill_(-math.inf)
     return Attention(o if plan.ready else o.to(plan.out_dtype), lse)
 
 

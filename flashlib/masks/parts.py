@@ -35,13 +35,18 @@ def placed(mask: Mask, N_q: int, N_k: int, rows: range | Sequence[range], keys: 
 
 
 class Placed(Mask):
-    """What `mask` sees and does, for some of N_q queries and N_k keys: rows and cols, Runs of their numbers."""
+    """What `mask` sees and does, for some of N_q queries and N_k keys: rows and cols, Runs of their numbers.
+
+    lines: of rows and cols, what `line` returns.
+    """
 
     def __init__(self, mask, N_q, N_k, rows, keys):
         self.mask, self.N_q, self.N_k, self.rows, self.cols = mask, N_q, N_k, rows, keys
         self.batches, self.heads, self.changes_scores = mask.batches, mask.heads, mask.changes_scores
         self.asks_batch, self.asks_head = mask.asks_batch, mask.asks_head
-        self.functions = tuple(part.without_kernel() for part in mask.functions)
+        self.lines = line(rows), line(keys)
+        by_kernel = None not in self.lines and getattr(mask, "kernel", None)  # else kernels have torch ask f
+        self.functions = mask.functions if by_kernel else tuple(part.without_kernel() for part in mask.functions)
 
     def __repr__(self):
         return f"<{self.mask!r}, {count(self.rows)} of {self.N_q} rows, {count(self.cols)} of {self.N_k} keys>"
@@ -84,6 +89,19 @@ def count(runs: Runs) -> int:
 def positions(runs: Runs) -> np.ndarray:
     """Return the items of runs, an array of whole numbers."""
     return np.concatenate([np.arange(run.start, run.stop, run.step) for run in runs] or [np.arange(0)])
+
+
+def line(runs: Runs) -> tuple[int, int, int, int] | None:
+    """Return start, step, split, jump: item x is start + step * x, and from x = split on so much more.
+
+    None for more than two pieces, or for other steps.
+    """
+    first = runs[0]
+    if len(runs) == 1:
+        return first.start, first.step, len(first), 0
+    if len(runs) > 2 or runs[1].step != first.step:
+        return None
+    return first.start, first.step, len(first), runs[1].start - first.start - first.step * len(first)
 
 
 def before(runs: Runs, x: np.ndarray) -> np.ndarray:
