@@ -88,6 +88,22 @@ def delta_of(O: torch.Tensor, dO: torch.Tensor) -> torch.Tensor:
     O, dO: (B, H_q, N_q, d_v), of one dtype of those that `forward.attention` takes. Raises TypeError or ValueError
     for others.
     """
+    key = DELTAS.key((O, dO))
+    launch = DELTAS.get(key) or DELTAS.keep(key, _delta_launch(O, dO))
+    check_no_gradient(O=O, dO=dO)
+    o, do = kernel_input(O), kernel_input(dO)
+    delta = o.new_empty(O.shape[:3], dtype=torch.float32)
+    if delta.numel():
+        with on_device_of(o):
+            launch(o, do, delta)
+    return delta
+
+
+DELTAS = planning.Plans()  # the Launch of each
+
+
+def _delta_launch(O, dO):
+    """Return the Launch of `delta_of`; raise what it raises, except about gradients."""
     check_tensors(DTYPES, O=O, dO=dO)
     check_device(O=O)
     if O.ndim != 4 or O.shape != dO.shape:
@@ -95,19 +111,10 @@ def delta_of(O: torch.Tensor, dO: torch.Tensor) -> torch.Tensor:
             f"O has shape {tuple(O.shape)} and dO {tuple(dO.shape)}; they must be equal, (B, H_q, N_q, d_v)"
         )
     check_readable(O=O, dO=dO)
-    check_no_gradient(O=O, dO=dO)
-    o, do = kernel_input(O), kernel_input(dO)
-    delta = o.new_empty(O.shape[:3], dtype=torch.float32)
-    if delta.numel():
-        unit, strides = planning.in_units(o, do)
-        d = O.shape[3]
-        grid = triton.cdiv(O.shape[2], ROWS) * O.shape[0] * O.shape[1]
-        with on_device_of(o):
-            _delta[(grid,)](
-                o, do, delta, *strides, O.shape[1], O.shape[2],
-                d=d, D=triton.next_power_of_2(d), ROWS=ROWS, UNIT=unit,
-            )  # fmt: skip
-    return delta
+    B, H, N, d = O.shape
+    unit, strides = planning.in_units(kernel_input(O), kernel_input(dO))
+    constants = {"d": d, "D": triton.next_power_of_2(d), "ROWS": ROWS, "UNIT": unit}
+    return Launch(_delta, triton.cdiv(N, ROWS) * B * H, (*strides, H, N), constants, {})
 
 
 class Plan(NamedTuple):

@@ -232,7 +232,7 @@ SIZE = {"cpu": (96, 16, (1, 1, 1)), "cuda": (1024, 64, (1, 4, 4))}
 def test_the_error_does_not_grow_with_the_number_of_parts(amount, device):
     found = errors(device, *SIZE[device], {"few": (1, 2, 4), "all": (1, 16)}[amount])
     assert (found > 1e-3).all(), "bf16 keeps 3 digits"
-    assert (np.abs(found / found[0] - 1) < 0.02).all(), found
+    assert (found / found[0] < 1.02).all(), found
 
 
 def test_it_would_grow_if_each_part_were_rounded(device):
