@@ -59,10 +59,13 @@ class Parts(NamedTuple):
 def of_call(mask: masks.Mask | None) -> masks.Mask | None:
     """Return the mask for one call: under which nothing is kept of what its functions said when they knew less.
 
-    It is the mask itself as long as all that they look up is the same.
+    It is the mask itself as long as all that they look up is the same. A plain Mask, which many parts have, is
+    none.
     """
     if mask is None or torch.compiler.is_compiling():
         return mask
+    if type(mask) is masks.Mask:
+        return None
     if not isinstance(mask, masks.Mask) or not mask.functions or mask.of_call:
         return mask
     state = tuple(part.looked_up() for part in mask.functions)

@@ -94,6 +94,17 @@ def test_a_part_that_is_causal_or_whole_runs_the_code_without_a_mask(rows, keys,
     assert host_side.checked(masks.placed(masks.causal(), 80, 80, rows, keys), False, Q, K) == (None, causal)
 
 
+def test_plans_of_parts_that_are_causal_or_whole_are_kept_for_parts_made_anew(device):
+    Q, K, V, dO = tensors(device, 32, 32)
+    saved = forward.attention(Q, K, V)
+    before = len(forward.PLANS.of_masks), len(backward.PLANS.of_masks)
+    for rows in (range(0, 32), range(48, 80)):
+        part = masks.placed(masks.causal(), 80, 80, rows, range(0, 32))
+        forward.attention(Q, K, V, mask=part)
+        backward.backward(Q, K, V, *saved, dO, mask=part)
+    assert (len(forward.PLANS.of_masks), len(backward.PLANS.of_masks)) == before
+
+
 class Launched(Exception):
     """A kernel was launched."""
 
