@@ -143,8 +143,9 @@ def axis(group: Any, name: str = "group") -> Axis:
 
 def _agreed(way, axes, Q, K, V, layout, causal, mask, scale):
     """Return N_q, N_k, the mask and the scale; raise the same on every rank if they do not agree."""
-    groups = [axis.group for axis in reversed(axes) if axis.group is not None]
-    problem, values = None, {}
+    groups = tuple(axis.group for axis in reversed(axes) if axis.group is not None)
+    problem: Exception | None = None
+    values: dict = {}
     try:
         values, mask, scale = _checked(Q, K, V, layout, causal, mask, scale)
     except (TypeError, ValueError) as error:
@@ -154,19 +155,7 @@ def _agreed(way, axes, Q, K, V, layout, causal, mask, scale):
     _agree(way.name, groups, values, problem)
     for group in groups:
         _meet(group, Q.device)
-    ranks = [(Q.shape[2], K.shape[2])]
-    for group in groups:
-        ranks = _sizes_of_all(group, (way.name, *map(str, values.values())), ranks)
-    P, size = axes[0].size * axes[1].size, axes[1].size if way.in_pieces else 1
-    for name, sizes in zip(("Q", "K"), zip(*ranks, strict=True), strict=True):
-        N = sum(sizes)
-        expected = tuple(count(heads.runs(N, P, r, layout, size)) for r in range(P))
-        if sizes != expected:
-            raise ValueError(
-                f"the ranks of {way.name} have {_listed(sizes)} rows of {name}; {N} rows in a {layout} layout are "
-                f"{_listed(expected)}: cut the sequence by training.split"
-            )
-    return *(sum(sizes) for sizes in zip(*ranks, strict=True)), mask, scale
+    return *_sizes(way, axes, groups, values, (Q.shape[2], K.shape[2])), mask, scale
 
 
 def _checked(Q, K, V, layout, causal, mask, scale):
@@ -212,13 +201,16 @@ def _meet(group, device):
 _met: weakref.WeakSet = weakref.WeakSet()
 
 
-def _sizes_of_all(group, values, ranks):
-    """Return the sizes of all ranks of a group, where `ranks` are those that each knows already."""
-    own = tuple(n for sizes in ranks for n in sizes)
-    on_gloo, known = "gloo" in dist.get_backend_config(group), _sizes.setdefault(group, {})
-    if on_gloo or (values, own) not in known:
+def _sizes(way, axes, groups, values, own):
+    """Return N_q and N_k, the sums of all ranks' own sizes; raise the same on every rank if they are no cut."""
+    on_gloo = all("gloo" in dist.get_backend_config(group) for group in groups)
+    known, key = _lengths.setdefault(groups[0], {}), (way.name, groups[1:], tuple(map(str, values.values())), own)
+    if key in known and not on_gloo:
+        return known[key]
+    ranks = [own]
+    for group in groups:
         try:
-            rows = agree.numbers_of_all(group, *own)
+            rows = agree.numbers_of_all(group, *(n for sizes in ranks for n in sizes))
         except RuntimeError as error:
             if on_gloo:
                 raise
@@ -226,11 +218,26 @@ def _sizes_of_all(group, values, ranks):
                 f"this rank has {_listed(own)} rows of Q and K, which is new to it and not to all ranks, so not "
                 "all came to compare: with lengths that change, let every rank's part change, e.g. fill them up"
             ) from error
-        known[values, own] = [pair for row in rows for pair in zip(row[::2], row[1::2], strict=True)]
-    return known[values, own]
+        ranks = [pair for row in rows for pair in zip(row[::2], row[1::2], strict=True)]
+    _check_cut(way, axes, values["layout"], ranks)
+    known[key] = tuple(sum(sizes) for sizes in zip(*ranks, strict=True))  # only what was right
+    return known[key]
 
 
-_sizes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: {(values, own sizes): those of all}}
+_lengths: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {a group: {what its ranks had: N_q, N_k}}
+
+
+def _check_cut(way, axes, layout, ranks):
+    """Raise ValueError unless these rows of Q and K of each rank are a cut of a sequence."""
+    P, size = axes[0].size * axes[1].size, axes[1].size if way.in_pieces else 1
+    for name, sizes in zip(("Q", "K"), zip(*ranks, strict=True), strict=True):
+        N = sum(sizes)
+        expected = tuple(count(heads.runs(N, P, r, layout, size)) for r in range(P))
+        if sizes != expected:
+            raise ValueError(
+                f"the ranks of {way.name} have {_listed(sizes)} rows of {name}; {N} rows in a {layout} layout are "
+                f"{_listed(expected)}: cut the sequence by training.split"
+            )
 
 
 def _listed(numbers):

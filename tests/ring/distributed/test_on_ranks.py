@@ -14,7 +14,7 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from flashlib import masks  # noqa: E402
-from flashlib.ring import hops, layouts, processes  # noqa: E402
+from flashlib.ring import agree, hops, layouts, processes  # noqa: E402
 from flashlib.ring.distributed import link, memory, on_cpu, ring, two_d  # noqa: E402
 from tests.ring.distributed import on_ranks  # noqa: E402
 
@@ -117,6 +117,21 @@ def breaks():
     return len(graphs), torch.equal(found, eager)
 
 
+def without_gloo():
+    """Return how often ranks compared in three calls, two of them alike, if tensors were on GPUs."""
+    counts, known = [], (agree.numbers_of_all, dist.get_backend_config)
+
+    def numbers_of_all(*given):
+        counts.append(given[1:])
+        return known[0](*given)
+
+    agree.numbers_of_all, dist.get_backend_config = numbers_of_all, lambda group=None: "nccl"
+    for n in (5, 5, 6):
+        ring.attention(*part(n))
+    agree.numbers_of_all, dist.get_backend_config = known
+    return counts
+
+
 def by_kernels():
     """Compare the kernels, interpreted, with one process."""
     from flashlib.ring.distributed import on_gpu
@@ -194,7 +209,7 @@ def peaks(n, layout, left):
 def everything(interpreted):
     """Return what all of these return on this rank."""
     torch.manual_seed(0)
-    found = {f.__name__: f() for f in (disagreements, bits, errors_by_ranks, steps, breaks)}
+    found = {f.__name__: f() for f in (disagreements, bits, errors_by_ranks, steps, breaks, without_gloo)}
     if interpreted:
         found["by_kernels"] = by_kernels()
     on_cpu.B_R = on_cpu.B_C = 64  # what a tile takes is little beside the rest
@@ -256,6 +271,10 @@ def test_keys_that_nobody_sees_are_not_sent():
 
 def test_torch_compile_breaks_around_it():
     assert [one["breaks"] for one in ranks()] == [(2, True), True, True, True], "what is before and what is after"
+
+
+def test_on_gpus_ranks_compare_only_what_is_new():
+    assert all(one["without_gloo"] == [(5, 5), (6, 6)] for one in ranks())
 
 
 def test_the_kernels_compute_hops():
