@@ -228,7 +228,8 @@ def _store(pointer, x, mask):
 
 def _atomic_add(pointer, x, sem):
     assert sem == "relaxed"
-    pointer.X.view(-1).index_add_(0, pointer.at.long(), x.as_subclass(torch.Tensor))
+    at = pointer.at.long().flatten()
+    pointer.X.view(-1).index_add_(0, at, x.as_subclass(torch.Tensor).flatten())
 
 
 class Gluon:

@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections.abc import Sequence
+from types import ModuleType
 
 import torch
 
@@ -43,9 +45,14 @@ def backward(
 
 def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
-    dlse: torch.Tensor | None, causal: bool, scale: float, seed: int,
+    dlse: torch.Tensor | None, causal: bool, scale: float, seed: int, module: ModuleType = kernel,
+    launched: str = "_backward", keys: int = launch_backward.KEYS, names: Sequence = NAMES, ordered: bool = True,
 ) -> tuple[Grads, list[dict[str, list]]]:  # fmt: skip
-    """Return what `backward` returns, and the commands that each role of each program gave."""
+    """Return what `backward` returns, and the commands that each role of each program gave.
+
+    module, launched: where the kernel is, and its name; keys: of one consumer; names: for what it allocates, in
+    order; ordered: whether its sums of dQ lie as threads hold them, and not row by row.
+    """
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     B_R = launch_backward.ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * launch_backward.KEYS))
@@ -53,20 +60,22 @@ def run(
     sums = torch.zeros(B * H * T_r * B_R * d)
     dK, dV = torch.full_like(K, math.nan), torch.full_like(V, math.nan)
     described = (
-        ("q_desc", Q, B_R), ("k_desc", K, 64), ("v_desc", V, 64), ("do_desc", dO, B_R), ("lse_desc", lse2, B_R),
-        ("delta_desc", delta, B_R), ("dk_desc", dK, 64), ("dv_desc", dV, 64),
+        ("q_desc", Q, B_R), ("k_desc", K, keys), ("v_desc", V, keys), ("do_desc", dO, B_R),
+        ("lse_desc", lse2, B_R), ("delta_desc", delta, B_R), ("dk_desc", dK, keys), ("dv_desc", dV, keys),
     )  # fmt: skip
     given: dict = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
     given |= {
         "dq_ptr": gluon.Pointer(sums), "scale_log2e": scale * math.log2(math.e), "scale": scale, "H_k": H_k,
         "group": H // H_k, "N_q": N_q, "N_k": N_k, "T_r": T_r, "T_c": T_c, "B_R": B_R, "D": d, "CAUSAL": causal,
     }  # fmt: skip
+    arguments = {name: given[name] for name in vars(module)[launched].arg_names}
     numbers, said = random.Random(seed), []
     for number in range(B * H_k * T_c):
-        gl = gluon.Gluon(number, B * H_k * T_c, numbers, NAMES)
-        play(gl, functions(gl, kernel)["_backward"], given)
+        gl = gluon.Gluon(number, B * H_k * T_c, numbers, names)
+        play(gl, functions(gl, module)[launched], arguments)
         said.append(gl.said)
-    return Grads(_in_order(sums * scale, Q, T_r, B_R), dK, dV), said
+    rows = (_in_order(sums, d) if ordered else sums).reshape(B, H, T_r * B_R, d) * scale
+    return Grads(rows[:, :, :N_q].to(Q.dtype), dK, dV), said
 
 
 def _numbers(O, lse, dO, dlse, N_padded):
@@ -78,9 +87,8 @@ def _numbers(O, lse, dO, dlse, N_padded):
     return tuple(one)
 
 
-def _in_order(sums, Q, T_r, B_R):
-    """Return the sums as dQ: what `_finish` does."""
-    (B, H, N_q, d), halves = Q.shape, sums.view(-1, 2, 8, 4, 8, 4, 2, 2)
+def _in_order(sums, d):
+    """Return the sums row by row: what `_finish` does."""
+    halves = sums.view(-1, 2, 8, 4, 8, 4, 2, 2)
     tiles = halves.permute(0, 1, 3, 6, 4, 2, 5, 7).reshape(-1, 2, 64, 64)
-    rows = tiles.reshape(-1, 128, 64) if d == 64 else tiles.transpose(1, 2).reshape(-1, 64, 128)
-    return rows.reshape(B, H, T_r * B_R, d)[:, :, :N_q].to(Q.dtype)
+    return tiles if d == 64 else tiles.transpose(1, 2)
