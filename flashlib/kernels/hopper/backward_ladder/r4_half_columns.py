@@ -8,7 +8,7 @@ And dQ takes half the registers.
     kv_full       1      producer + bytes of K, V               consumers       0
     rows_full[s]  1      producer + bytes of Q(g), lse          consumers       round & 1, round = g // 2
     do_full[s]    1      producer + bytes of dO(g), delta       consumers       round & 1
-    empty[s]      2      each consumer, its dK, dV(g) done      producer        (round & 1) ^ 1: tiles g - 2 are read
+    empty[s]      2      each consumer, its dK, dV(g) done      producer        (round & 1) ^ 1: g - 2 is read
     ds_full[s]    2      each consumer, its dS(g) is stored     both consumers  round & 1
     k_done        2      each consumer, its last dQ is done     both consumers  0: K is read, there is room for dK
 

@@ -8,7 +8,7 @@ do. If it falls behind, it is waited for.
     kv_full       1      producer + bytes of K, V               consumers       0
     rows_full[s]  1      producer + bytes of Q(g), lse          consumers       round & 1, round = g // 2
     do_full[s]    1      producer + bytes of dO(g), delta       consumers       round & 1
-    empty[s]      2      each consumer, its dK, dV(g) done      producer        (round & 1) ^ 1: tiles g - 2 are read
+    empty[s]      2      each consumer, its dK, dV(g) done      producer        (round & 1) ^ 1: g - 2 is read
     ds_full[s]    2      each consumer, its dS(g) is stored     both consumers  round & 1
     dq_full[c]    1      consumer c, its half is stored         reducer         g & 1
     dq_empty[c]   1      reducer, it has read the half          consumer c      (g & 1) ^ 1: dQ(g - 1) is read

@@ -141,8 +141,8 @@ def operand(x, ACC: gl.constexpr):
 def limits(start, first, whole, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
     """Return how many tiles need no mask, how many there are, and what `seen` needs.
 
-    That is: tiles without a mask; heads that read these keys; how far `start`, a consumer's first key, lies past the
-    first row's own, or past the end.
+    That is: tiles without a mask; heads that read these keys; how far `start`, a consumer's first key, lies past
+    the first row's own, or past the end.
     """
     H_k, group, N_q, N_k, T_r, T_c = sizes
     n_whole, n = group * (T_r - whole), group * (T_r - first)
