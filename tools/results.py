@@ -137,14 +137,9 @@ def short(record) -> str:
 
 def hopper(record) -> str:
     """Return the kernel of chapter 13 beside others, and its rungs."""
-    rows, more, rungs = record["rows"], record["more"], record["rungs"]
+    rows, more = record["rows"], record["more"]
     beside = [[*size(row), *(speed(row, name) for name in OF_HOPPER)] for row in rows]
     others = [[*size_and_heads(row), row["dtype"], *(speed(row, name) for name in OF_HOPPER)] for row in more]
-    each = [
-        [name.removeprefix("hopper_"), *(number(row["tflops"][name]) for row in rungs)]
-        for name in rungs[0]["tflops"]
-    ]
-    sizes = [f"d {row['d']}{', causal' if row['causal'] else ''}, {row['N']}" for row in rungs]
     runs = len(rows[0]["runs"]["hopper"])
     how_often = "one run" if runs == 1 else f"medians of {runs} runs, with their range"
     means = [f"{mean(over(rows, 'hopper', name)):.2f} times that of {NAMES[name]}" for name in OF_HOPPER[1:]]
@@ -156,9 +151,20 @@ def hopper(record) -> str:
         (
             shown(usual, [*SIZE, *titles(OF_HOPPER)], beside),
             shown(said, [*HEADS, "dtype", *titles(OF_HOPPER)], others),
-            shown("TFLOP/s of the rungs of chapter 13", ["rung", *sizes], each),
+            rungs(record),
         )
     )
+
+
+def rungs(record) -> str:
+    """Return the rungs of chapter 13, of the forward or of the backward pass."""
+    rows = record["rungs"]
+    each = [
+        [NAMES.get(name, name.removeprefix("hopper_")), *(number(row["tflops"][name]) for row in rows)]
+        for name in rows[0]["tflops"]
+    ]
+    sizes = [f"d {row['d']}{', causal' if row['causal'] else ''}, {row['N']}" for row in rows]
+    return shown("TFLOP/s of the rungs of chapter 13", ["rung", *sizes], each)
 
 
 def ladder(record) -> str:
@@ -296,6 +302,12 @@ PARTS = (
     Part("Forward pass (chapter 10)", "h200_forward", "flashlib.bench", passes),
     Part("Backward pass (chapter 11)", "h200_backward", "flashlib.bench --backward", passes),
     Part("The kernel for Hopper (chapter 13)", "h200_hopper", "flashlib.bench.hopper", hopper),
+    Part(
+        "The backward for Hopper, step by step (chapter 13)",
+        "h200_hopper_backward_ladder",
+        "flashlib.bench.hopper_backward_ladder",
+        rungs,
+    ),
     Part("Short sequences and calls (chapter 12)", "h200_forward", "flashlib.bench", short),
     Part("The forward pass, step by step (chapter 12)", "h200_ladder", "flashlib.bench.ladder", ladder),
     Part(

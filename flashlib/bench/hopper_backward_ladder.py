@@ -1,4 +1,4 @@
-"""Time the rungs of the Hopper backward, the finished kernel and cuDNN's side by side, in one run.
+"""Time the rungs of the Hopper backward beside cuDNN's; `bench.hopper_backward` has the finished kernel.
 
     python -m flashlib.bench.hopper_backward_ladder --out notebooks/data/h200_hopper_backward_ladder.json
 
@@ -17,17 +17,18 @@ from flashlib.bench import hopper
 from flashlib.bench.common import harness, peers, records
 from flashlib.bench.common.problem import Size
 
+OTHERS = ("sdpa_cudnn",)
 SIZES = [size for size in hopper.RUNG_SIZES if size.d == 128]  # which the rungs take
 
 
 def rungs() -> dict[str, Callable]:
-    """Return what is timed: {name of the compiled kernel: peer}, the finished one after the rungs, then cuDNN."""
+    """Return what is timed: {name of the compiled kernel: peer}, cuDNN after the rungs."""
     from flashlib.kernels.compiler import registry  # only when called: Triton may not be installed
 
-    found = {name: kernel for name, kernel in registry.kernels().items() if name.startswith("hopper_backward")}
+    found = {name: kernel for name, kernel in registry.kernels().items() if name.startswith("hopper_backward_")}
     modules = {name: kernel.call.__module__.removeprefix("flashlib.kernels.") for name, kernel in found.items()}
     mine = {name: functools.partial(peers.with_backward, module) for name, module in modules.items()}
-    return mine | {"sdpa_cudnn": peers.BACKWARD_PEERS["sdpa_cudnn"]}
+    return mine | {name: peers.BACKWARD_PEERS[name] for name in OTHERS}
 
 
 def table(runs: int, notes: records.Notes) -> list[dict]:
@@ -35,8 +36,7 @@ def table(runs: int, notes: records.Notes) -> list[dict]:
     given = rungs()
     rows = hopper.merged([[timed(size, given) for size in SIZES] for _ in range(runs)])
     for size, row in zip(SIZES, rows, strict=True):
-        mine = [name for name in given if name.startswith("hopper_")]
-        notes.add(row, size.compiled, {name: {"dtype": row["dtype"]} for name in mine})
+        notes.add(row, size.compiled, {name: {"dtype": row["dtype"]} for name in given if name not in OTHERS})
     return rows
 
 
@@ -52,7 +52,7 @@ def timed(size: Size, given: dict[str, Callable]) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.hopper_backward_ladder", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the runs in")
-    parser.add_argument("--runs", type=int, default=5, help="how often the table is timed (%(default)s)")
+    parser.add_argument("--runs", type=int, default=3, help="how often the table is timed (%(default)s)")
     args = parser.parse_args()
     if args.runs < 1:
         parser.error(f"--runs is {args.runs}; it must be at least 1")

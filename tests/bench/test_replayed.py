@@ -24,6 +24,7 @@ from flashlib.bench import (
     decode,
     gpt,
     hopper,
+    hopper_backward_ladder,
     ladder,
     serve,
     short_sequences,
@@ -192,6 +193,25 @@ def test_the_table_of_the_hopper_kernel(replay, monkeypatch):
     for part in ("rows", "more"):
         worse = [row for row in record[part] if row["error"]["hopper"] > row["error"]["ours"]]
         shows(lines, "larger than ours in", numbers=[len(worse), len(record[part])])
+
+
+def test_the_rungs_of_the_hopper_backward(replay, monkeypatch):
+    record, runs = stored("h200_hopper_backward_ladder.json"), Counter()
+
+    def measure(size, given, gradients):
+        assert gradients
+        row = the_row(record["rungs"], **sizes_of(size))
+        assert list(given) == list(row["tflops"])
+        speeds = {name: speeds[runs[size]] for name, speeds in row["runs"].items()}
+        runs[size] += 1
+        return {key: value for key, value in without_notes(row).items() if key != "runs"} | {"tflops": speeds}
+
+    monkeypatch.setattr(hopper, "measure", measure)
+    lines = replay(hopper_backward_ladder.main, record)
+    for row in record["rungs"]:
+        for name, speeds in row["runs"].items():
+            for speed in speeds:
+                shows(lines, name, "error", numbers=[speed, row["error"][name]])
 
 
 def without_tensors(of):

@@ -11,6 +11,7 @@ from flashlib.gpus import GPUS
 from flashlib.kernels import forward
 from flashlib.kernels.compiler import compiled, registry
 from flashlib.kernels.hopper import backward_ladder as ladder
+from flashlib.kernels.hopper.backward_ladder import finish
 from flashlib.kernels.hopper.interpreter import run_backward as interpreter
 from flashlib.pipeline import Fault, Read, commands
 from flashlib.pipeline import backward_protocol as protocol
@@ -84,6 +85,18 @@ def test_no_schedule_changes_a_bit(name):
         assert (first.dQ - other.dQ).abs().max() <= (
             0.01 * first.dQ.abs().max() if name == "r3_two_consumers" else 0
         )
+
+
+@pytest.mark.parametrize("N_q", [63, 130])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_last_pass_makes_dQ_of_the_sums(ordered, N_q, device, poisoned):
+    """Its order is the interpreter's, which is that of the threads, as the tests on a GPU say."""
+    T_r = -(-N_q // ladder.B_R)
+    sums = torch.randn(2 * T_r * ladder.B_R * ladder.D, device=device)
+    dQ = torch.empty(1, 2, N_q, ladder.D, device=device)
+    (finish.from_registers if ordered else finish.from_rows)[(2 * T_r,)](sums, dQ, 0.5, N_q, T_r)
+    rows = interpreter._in_order(sums, ladder.D) if ordered else sums
+    assert torch.equal(dQ, 0.5 * rows.reshape(1, 2, -1, ladder.D)[:, :, :N_q])
 
 
 def once(said):
