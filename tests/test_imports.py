@@ -67,8 +67,8 @@ ROOMS = {
 }
 
 # Implementations of which none imports another: the lines that they have in common are the lesson, and sharing
-# them would hide it. The fifth rung of Hopper's ladder is the fourth with other registers, and rungs of its backward
-# have the second's producer.
+# them would hide it. The fifth rung of Hopper's ladder is the fourth with other registers; those of its backward
+# have one producer, the second's.
 APART = [
     r"flashlib\.(softmax|naive|tiled|chunked|torch_ref)",
     r"flashlib\.kernels\.(softmax|forward|append)",
