@@ -193,6 +193,11 @@ def test_what_a_rung_does_not_take_is_refused(name):
     Q, lse = torch.zeros(1, 1, 5, 128), torch.zeros(1, 1, 5)
     with pytest.raises(ValueError, match=r"flashlib\.kernels\.backward\.backward"):
         module_of(name).backward(Q, Q, Q, Q, lse, Q)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", RUNGS)
+def test_another_d_is_refused_where_there_is_a_hopper_gpu(name):
     with pytest.raises(ValueError, match="d is 64; the rungs take 128"):
         compiled.report(kernel=f"hopper_backward_{name}", d=64)
 
