@@ -4,7 +4,7 @@ In rung 2 all eight warps begin their products together, and all compute exponen
 goes at its own pace: while one computes, the other may have the tensor cores. Nobody hands on a turn, as the
 forward's consumers do: five products for two stretches of arithmetic leave fewer gaps to fill. A consumer's dS^T
 covers its own 64 keys, and so does the dQ that it adds: all 64 rows and 128 columns of it. So every number of dQ
-is added to twice as often as in rung 2.
+is added to twice as often as in rung 2, which makes this rung the slower one: rung 4 adds less.
 
     barrier       count  who arrives, and when                 who waits, for which parity
     kv_full       1      producer + bytes of K, V              consumers   0
