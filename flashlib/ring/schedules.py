@@ -1,0 +1,399 @@
+"""Ranks played in one process: who goes next is a choice, and nothing that they compute may depend on it.
+
+`Play` has the generators of all ranks, and the copies between them. At each moment there are choices: a rank that
+can go on, or a copy that can be done. `timed` picks by the time that tiles and copies take, `shuffled` at random,
+and `check` asks whether every order ends alike.
+
+What a rank may touch depends only on what it has waited for itself, and messages between two ranks keep their
+order. So one choice never takes away another: if some order goes wrong, each does, and in the same way. `check`
+does not rely on it.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flashlib.inputs import check_counts
+from flashlib.ring import commands as c
+from flashlib.ring.commands import Block, Buffer, Fault, Kind
+
+Ranks = Sequence[Generator]
+
+
+class Times(NamedTuple):
+    """How long things take, in any unit: a tile of S, a byte between two ranks, and each copy besides."""
+
+    tile: float = 1.0
+    byte: float = 0.001
+    copy: float = 0.0
+
+
+class Event(NamedTuple):
+    """Something that happened to a rank, from start to stop.
+
+    kind: "send" or "receive" (it asked for a copy), "copy" (the copy itself; rank: the sender), "wait", "compute" or
+    "end". other: the rank at the other end. block: what is copied, or computed with. hop: how many ranks the block
+    has come by now. n_bytes: of a copy. tiles, state: of Compute. copies: how many a Wait waited for.
+    """
+
+    kind: str
+    rank: int
+    start: float
+    stop: float
+    other: int | None = None
+    buffer: str = ""
+    block: Block | None = None
+    hop: int | None = None
+    n_bytes: int = 0
+    tiles: int = 0
+    state: Any = None
+    copies: int = 0
+
+
+class Asked:
+    """One side of a copy, as a rank asked for it. arrays, block: what a sender had. stop: when it was done."""
+
+    def __init__(self, rank, buffer, at, arrays=(), block=None):
+        self.rank, self.buffer, self.at, self.arrays, self.block = rank, buffer, at, arrays, block
+        self.stop: float | None = None
+
+
+class Copy(NamedTuple):
+    """A copy that both sides have asked for."""
+
+    out: Asked
+    into: Asked
+    start: float
+    stop: float
+    n_bytes: int
+
+
+class Play:
+    """Ranks on their way. events: what happened; told: the commands of each rank; results: what each returned.
+
+    finite: whether all inputs are: then a NaN in what a rank computed is what it read of a buffer being filled.
+    """
+
+    def __init__(self, ranks: Ranks, times: Times = Times(), *, finite: bool = False):
+        self.ranks, self.times, self.finite = list(ranks), times, finite
+        P = len(self.ranks)
+        self.now: list[c.Command | None] = [None] * P
+        self.results: list[Any] = [None] * P
+        self.told: list[list[c.Command]] = [[] for _ in range(P)]
+        self.clock, self.out_free, self.in_free = [0.0] * P, [0.0] * P, [0.0] * P
+        self.open: list[list[Asked]] = [[] for _ in range(P)]  # of each rank, until it has waited
+        self.sends: dict[tuple, deque] = {}  # (from, to): asked for by the sender alone
+        self.receives: dict[tuple, deque] = {}
+        self.copies: list[Copy] = []
+        self.events: list[Event] = []
+
+    @property
+    def P(self) -> int:
+        return len(self.ranks)
+
+    def begin(self) -> None:
+        """Let every rank run to its first command."""
+        for r in range(self.P):
+            self._advance(r)
+
+    # What could happen ---------------------------------------------------------------------------------------
+
+    def choices(self) -> list[int | Copy]:
+        """Return the ranks that can go on, and the copies that can be done: of two ranks the oldest first."""
+        found: list[int | Copy] = [r for r, now in enumerate(self.now) if now is not None and self._may(r, now)]
+        pairs = set()
+        for copy in self.copies:
+            pair = copy.out.rank, copy.into.rank
+            found += [copy] if pair not in pairs else []
+            pairs.add(pair)
+        return found
+
+    def time_of(self, choice: int | Copy) -> float:
+        """Return when a choice would happen."""
+        if isinstance(choice, Copy):
+            return choice.stop
+        now = self.now[choice]
+        return self._until(choice, now) if isinstance(now, c.Wait) else self.clock[choice]
+
+    def _may(self, r, command):
+        return not isinstance(command, c.Wait) or all(one.stop is not None for one in self._of(r, command))
+
+    def _of(self, r, wait):
+        """Return the copies that a Wait is for."""
+        return [one for one in self.open[r] if wait.buffer in (None, one.buffer)]
+
+    def _until(self, r, wait):
+        return max([self.clock[r], *(one.stop for one in self._of(r, wait) if one.stop is not None)])
+
+    # What happens --------------------------------------------------------------------------------------------
+
+    def take(self, choice: int | Copy) -> None:
+        """Let a rank go on to its next command, or a copy be done; raise Fault for what must never be."""
+        if isinstance(choice, Copy):
+            self._done(choice)
+            return
+        command = self.now[choice]
+        DO[type(command)](self, choice, command)
+        self._advance(choice)
+
+    def _advance(self, r):
+        """Let a rank's own Python run to its next command."""
+        try:
+            command = next(self.ranks[r])
+        except StopIteration as stop:
+            self.now[r], self.results[r] = None, stop.value
+            self.events.append(Event("end", r, self.clock[r], self.clock[r]))
+            return
+        except Fault as fault:
+            raise Fault(fault.kind, r, f"rank {r} {fault.said}") from None
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            said = f"rank {r} changes arrays of a buffer in their place: put others into it, once it is not sent"
+            raise Fault(Kind.OVERWRITTEN, r, said) from error
+        c.check(command, r, self.P)
+        self.now[r] = command
+        self.told[r].append(command)
+
+    def _send(self, r, command):
+        buffer, to = command.buffer, int(command.to)
+        try:
+            arrays = buffer.arrays
+        except Fault as fault:
+            raise Fault(fault.kind, r, f"rank {r} sends to {to}, and {fault.said}") from None
+        buffer.sending += 1
+        self._ask(r, "send", to, Asked(r, buffer, self.clock[r], arrays, buffer.block))
+
+    def _receive(self, r, command):
+        buffer, source = command.buffer, int(command.source)
+        if buffer.sending or buffer.receiving:
+            still = f"from which it still sends {buffer.block}" if buffer.sending else "into which it still receives"
+            said = f"rank {r} receives from {source} into {buffer}, {still}: wait for it first"
+            raise Fault(Kind.OVERWRITTEN, r, said)
+        buffer.receiving = 1
+        buffer.spoil()
+        self._ask(r, "receive", source, Asked(r, buffer, self.clock[r]))
+
+    def _ask(self, r, kind, other, asked):
+        """Take note of one side of a copy; begin it if the other side has asked too."""
+        self.open[r].append(asked)
+        self.events.append(Event(kind, r, asked.at, asked.at, other, asked.buffer.name, asked.block))
+        pair = (r, other) if kind == "send" else (other, r)
+        (self.sends if kind == "send" else self.receives).setdefault(pair, deque()).append(asked)
+        sends, receives = self.sends.get(pair), self.receives.get(pair)
+        if sends and receives:
+            self._begin(*pair, sends.popleft(), receives.popleft())
+
+    def _begin(self, sender, receiver, out, into):
+        n_bytes = sum(X.nbytes for X in out.arrays)
+        start = max(out.at, into.at, self.out_free[sender], self.in_free[receiver])
+        stop = start + self.times.copy + n_bytes * self.times.byte
+        self.out_free[sender] = self.in_free[receiver] = stop
+        self.copies.append(Copy(out, into, start, stop, n_bytes))
+
+    def _done(self, copy):
+        self.copies.remove(copy)
+        copy.into.buffer.fill(copy.out.arrays, copy.out.block)
+        copy.out.stop = copy.into.stop = copy.stop
+        r, other, block = copy.out.rank, copy.into.rank, copy.out.block
+        hop = None if block is None else (other - block.rank) % self.P
+        what = (other, copy.into.buffer.name, block, hop, copy.n_bytes)
+        self.events.append(Event("copy", r, copy.start, copy.stop, *what))
+
+    def _wait(self, r, command):
+        done, until = self._of(r, command), self._until(r, command)
+        for one in done:
+            self.open[r].remove(one)
+            if one.arrays:
+                one.buffer.sending -= 1
+            else:
+                one.buffer.receiving = 0
+        name = "" if command.buffer is None else command.buffer.name
+        self.events.append(Event("wait", r, self.clock[r], until, buffer=name, copies=len(done)))
+        self.clock[r] = until
+
+    def _compute(self, r, command):
+        start, source = self.clock[r], int(command.source)
+        self.clock[r] += command.tiles * self.times.tile
+        receiving = [one.buffer for one in self.open[r] if not one.arrays]
+        if self.finite and receiving and _has_nan(command.state):
+            said = f"rank {r} computes with arrays of {receiving[0]} while another block is received into it"
+            raise Fault(Kind.OVERWRITTEN, r, said)
+        block, hop = Block("KV", source), (r - source) % self.P
+        done = {"block": block, "hop": hop, "tiles": int(command.tiles), "state": command.state}
+        self.events.append(Event("compute", r, start, self.clock[r], **done))
+
+    # The end -------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Take note that nothing can happen any more; raise Fault unless all is as it should be."""
+        stuck = [r for r, now in enumerate(self.now) if now is not None]
+        for r in stuck:
+            for one, kind, other in self._unmatched(r):
+                if self.now[other] is None:
+                    raise Fault(*_alone(r, one, kind, other))
+        if stuck:
+            said = "; ".join(f"rank {r} waits {_for(self._unmatched(r))}" for r in stuck)
+            raise Fault(Kind.DEADLOCK, None, f"nobody can go on: {said}")
+        for r in range(self.P):
+            for one, kind, other in self._unmatched(r):
+                raise Fault(*_alone(r, one, kind, other))
+            for one in self.open[r]:
+                how = f"the copy of {one.block} from" if one.arrays else "what it receives into"
+                said = f"rank {r} ends, and never waited for {how} {one.buffer}"
+                raise Fault(Kind.LEFT_BEHIND, r, said)
+
+    def _unmatched(self, r):
+        """Return what a rank has asked for and the other side has not: (Asked, "send" or "receive", the other)."""
+        found = [(one, "send", to) for (own, to), asked in self.sends.items() if own == r for one in asked]
+        return found + [
+            (one, "receive", of) for (of, own), asked in self.receives.items() if own == r for one in asked
+        ]
+
+
+def _alone(r, one, kind, other):
+    if kind == "send":
+        return Kind.UNTAKEN, r, f"rank {r} sends {one.block or 'a block'} to rank {other}, which never receives it"
+    return Kind.NEVER_SENT, r, f"rank {r} receives from rank {other} into {one.buffer}, and nothing is sent to it"
+
+
+def _for(unmatched):
+    words = [
+        f"until rank {other} {'receives ' + str(one.block or one.buffer) if kind == 'send' else 'sends'}"
+        for one, kind, other in unmatched
+    ]
+    return " and ".join(words) or "for a copy"
+
+
+def _has_nan(state):
+    arrays = [X for X in (state if isinstance(state, tuple) else (state,)) if isinstance(X, np.ndarray)]
+    return any(np.isnan(X).any() for X in arrays if X.dtype.kind == "f")
+
+
+DO = {c.Send: Play._send, c.Receive: Play._receive, c.Wait: Play._wait, c.Compute: Play._compute}
+
+
+def timed(play: Play) -> Play:
+    """Play ranks to their end, in the order in which things happen if they take so long; raise Fault."""
+    return _to_the_end(play, lambda choices: min(choices, key=play.time_of))
+
+
+def shuffled(play: Play, seed: int) -> Play:
+    """Play ranks to their end, in an order at random; raise Fault. Some orders let one rank or copy lag behind."""
+    numbers = random.Random(seed)
+    late = numbers.random() < 0.5
+
+    def pick(choices):
+        if late and numbers.random() < 0.9:
+            return min(choices, key=lambda one: one if isinstance(one, int) else play.P + one.out.rank)
+        return numbers.choice(choices)
+
+    return _to_the_end(play, pick)
+
+
+def _to_the_end(play: Play, pick: Callable) -> Play:
+    play.begin()
+    while choices := play.choices():
+        play.take(pick(choices))
+    play.stop()
+    return play
+
+
+class Report(NamedTuple):
+    """What `check` found. fault: a Fault or None; states: of all orders, else 0; orders: how many were played."""
+
+    fault: Fault | None
+    states: int
+    orders: int
+
+    def __str__(self):
+        if self.fault:
+            return f"{self.fault.kind}: {self.fault.said}"
+        return f"right in every order, {self.states} states" if self.states else f"right in {self.orders} orders"
+
+
+def check(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, seed: int = 0) -> Report:
+    """Return whether ranks end in every order of what may happen, all states if there are `most` at most.
+
+    make: a function that returns fresh generators, one for each rank. `orders` orders at random are played too, and
+    what the ranks yield must be the same in each.
+    """
+    check_counts(most=most, orders=orders)
+    told = None
+    for n in range(orders + 1):
+        try:
+            play = timed(Play(make())) if n == 0 else shuffled(Play(make()), seed + n)
+        except Fault as fault:
+            return Report(fault, 0, n + 1)
+        said = [[_outline(command) for command in commands] for commands in play.told]
+        if told is not None and said != told:
+            r = next(r for r in range(play.P) if said[r] != told[r])
+            raise ValueError(f"rank {r} yields other commands in another order: it must not depend on who is first")
+        told = said
+    return _in_every_order(told, most, orders + 1)
+
+
+def _outline(command):
+    """Return a command without its numbers: (kind, the other rank, the buffer's name)."""
+    if isinstance(command, c.Compute):
+        return "compute", int(command.source), ""
+    name = "" if command.buffer is None else command.buffer.name
+    other = command.to if isinstance(command, c.Send) else getattr(command, "source", -1)
+    return type(command).__name__.lower(), int(other), name
+
+
+def _in_every_order(told, most, orders):
+    """Return the Report of all states: how far each rank is, and how many copies of each pair are done."""
+    sides = [_sides(r, commands) for r, commands in enumerate(told)]
+    pairs = sorted({pair for own in sides for pair, _ in own if pair})
+    first = (0,) * len(told), (0,) * len(pairs)
+    seen, todo = {first}, deque([first])
+    while todo:
+        after = _after(*todo.popleft(), sides, pairs)
+        if after is None:
+            return Report(Fault(Kind.DEADLOCK, None, "nobody can go on in some order"), 0, orders)
+        new = [state for state in after if state not in seen]
+        seen.update(new)
+        todo.extend(new)
+        if len(seen) > most:
+            return Report(None, 0, orders)
+    return Report(None, len(seen), orders)
+
+
+def _sides(r, commands):
+    """Return, for each command, the pair of ranks of the copy that it asks for and what it waits for.
+
+    That is a list of (pair, number of the copy in the order of the pair).
+    """
+    counts: dict[tuple, int] = {}
+    asked: list[tuple] = []  # (pair, number, buffer), until waited for
+    found = []
+    for kind, other, name in commands:
+        pair, needs = None, []
+        if kind in ("send", "receive"):
+            pair = (r, other) if kind == "send" else (other, r)
+            asked.append((pair, counts.setdefault(pair, 0), name))
+            counts[pair] += 1
+        elif kind == "wait":
+            needs = [(one[0], one[1]) for one in asked if name in ("", one[2])]
+            asked = [one for one in asked if name not in ("", one[2])]
+        found.append((pair, needs))
+    return found
+
+
+def _after(at, done, sides, pairs):
+    """Return the states that may follow; None if nobody can go on, and some rank has not ended."""
+    copies = dict(zip(pairs, done, strict=True))
+    found = []
+    for r, own in enumerate(sides):
+        if at[r] < len(own) and all(copies[pair] > number for pair, number in own[at[r]][1]):
+            found.append((at[:r] + (at[r] + 1,) + at[r + 1 :], done))
+    for k, pair in enumerate(pairs):
+        asked = [sum(one == pair for one, _ in sides[r][: at[r]]) for r in pair]
+        if min(asked) > done[k]:
+            found.append((at, done[:k] + (done[k] + 1,) + done[k + 1 :]))
+    ended = all(n == len(own) for n, own in zip(at, sides, strict=True))
+    return found if found or ended else None
