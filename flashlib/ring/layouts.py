@@ -53,8 +53,8 @@ def join(parts: Sequence[np.ndarray], layout: str, axis: int = 0) -> np.ndarray:
     order = [positions(N, P, r, layout) for r in range(P)]
     if [len(own) for own in order] != [X.shape[axis] for X in parts]:
         raise ValueError(
-            f"the parts have {[X.shape[axis] for X in parts]} tokens; {N} tokens in a {layout} layout of {P} ranks "
-            f"are {[len(own) for own in order]}: pass the part of every rank, in order"
+            f"the parts have {[X.shape[axis] for X in parts]} tokens; {N} tokens in a {layout} layout of {P} "
+            f"ranks are {[len(own) for own in order]}: pass the part of every rank, in order"
         )
     return np.take(np.concatenate(parts, axis), np.argsort(np.concatenate(order)), axis)
 

@@ -54,7 +54,8 @@ def ring_backward(me: Rank) -> Backward:
         if me.comes(hop + 1):
             yield Receive(me.previous, coming)
         if hop == 0 or me.comes(hop):
-            new, n_tiles = me.gradients(source, *here.arrays, delta)
+            K, V = here.arrays
+            new, n_tiles = me.gradients(source, K, V, delta)
             dQ, share = dQ + new.dQ, new[1:]
             if n_tiles:
                 yield Compute(source, n_tiles, dQ)
@@ -98,7 +99,8 @@ def all_gather_backward(me: Rank) -> Backward:
     dQ, shares = np.zeros(me.Q.shape, me.lse.dtype), []
     for hop in range(me.P):
         source = me.source(hop)
-        new, n_tiles = me.gradients(source, *held[source].arrays, delta)
+        K, V = held[source].arrays
+        new, n_tiles = me.gradients(source, K, V, delta)
         dQ = dQ + new.dQ
         if n_tiles:
             yield Compute(source, n_tiles, dQ)
@@ -127,5 +129,5 @@ def _gathered(me):
 
 
 def _grads(me, dQ, dKV):
-    """Return the gradients in the dtype of the inputs: rounded once, at the end."""
-    return Grads(*(X.astype(me.Q.dtype) for X in (dQ, *dKV)))
+    """Return the gradients in the dtype of the rank: rounded once, at the end."""
+    return Grads(*(X.astype(me.dtype) for X in (dQ, *dKV)))

@@ -15,7 +15,10 @@ class Rank:
     """One of P ranks, numbered r. Q, K, V: (H, n, d), its own rows and keys; O, lse, dO: in the backward pass.
 
     kv_heads: the head of K and V of each head of Q. buffers: all that it made, `own` the first, with K and V.
+    dtype: of what it returns. given_delta: see `delta`.
     """
+
+    given_delta: np.ndarray | None = None
 
     def __init__(
         self, r: int, plan: Plan, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, scale: float, B_r: int = 64,
@@ -24,6 +27,7 @@ class Rank:
         self.r, self.plan, self.Q, self.K, self.V = r, plan, Q, K, V
         self.scale, self.B_r, self.B_c, self.kv_heads = scale, B_r, B_c, kv_heads
         self.O, self.lse, self.dO = after or (None, None, None)
+        self.dtype = Q.dtype
         self.buffers: list[Buffer] = []
         self.own = self.buffer("own", (K, V), Block("KV", r))
 
@@ -88,10 +92,12 @@ class Rank:
 
     def finish(self, state: State) -> Attention:
         """Return O and lse of rows that have seen all their keys."""
-        return tiles.finish(state, self.Q.dtype)
+        return tiles.finish(state, self.dtype)
 
     def delta(self) -> np.ndarray:
-        """Return the row sums of dO * O, (H, n): once, for all hops."""
+        """Return the row sums of dO * O, (H, n): once, for all hops. What was given is taken instead."""
+        if self.given_delta is not None:
+            return self.given_delta
         return (self.dO.astype(self.lse.dtype) * self.O.astype(self.lse.dtype)).sum(axis=-1)
 
     def gradients(self, source: int, K: np.ndarray, V: np.ndarray, delta: np.ndarray) -> tuple[Grads, int]:

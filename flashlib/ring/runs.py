@@ -6,12 +6,22 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib import masks
-from flashlib.inputs import check_block_sizes, check_floating, check_gradient_inputs, check_shapes, resolve_scale
+from flashlib.inputs import (
+    check_block_sizes,
+    check_counts,
+    check_floating,
+    check_gradient_inputs,
+    check_shapes,
+    resolve_scale,
+)
+from flashlib.masks import parts as items
+from flashlib.ring import heads as in_groups
 from flashlib.ring import layouts, programs
 from flashlib.ring.commands import Fault
+from flashlib.ring.heads import Member, runs
 from flashlib.ring.hops import Plan, plan
 from flashlib.ring.rank import Rank
-from flashlib.ring.schedules import Event, Play, Times, shuffled, timed
+from flashlib.ring.schedules import TIMES, Event, Play, Times, shuffled, timed
 from flashlib.types import Attention, Grads
 
 
@@ -59,8 +69,8 @@ def attention(
 ) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, computed by `ranks` ranks of a ring.
 
-    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64, N_q and N_k of any size. O: (N_q, d_v),
-    the dtype of Q; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as is what hops leave for each other.
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64, N_q and N_k of any size. O:
+    (N_q, d_v), the dtype of Q; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as is what hops leave for each other.
     layout: "contiguous", "striped" or "zigzag", see `layouts`. causal, mask, scale, B_r, B_c: as in `tiled.steps`.
     Raises TypeError or ValueError, before any work, for arguments other than these.
     Source: Liu and others, Ring Attention with Blockwise Transformers for Near-Infinite Context (2023).
@@ -109,54 +119,103 @@ def events(
     B_c: int = 64,
     after: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     program: Callable | None = None,
-    times: Times = Times(),
+    times: Times = TIMES,
+    heads: int = 1,
     seed: int | None = None,
 ) -> Run:
     """Return the Run of a ring: every event, and the result or the Fault that ended it.
 
+    Q, K, V: of one head, (N, d), or of several: (H, N_q, d), (H_k, N_k, d), (H_k, N_k, d_v), H a multiple of H_k.
     after: (O, lse, dO) for the backward pass. program: what each rank does, a function of a Rank that returns a
-    generator of commands, whose last value is the rank's Attention or Grads; None: `programs.ring` or, with `after`,
-    `programs.ring_backward`. times: how long a tile and a copy take. seed: of an order at random; None: the order
-    that the times give. The other arguments and what is raised: see `attention`.
+    generator of commands, whose last value is the rank's Attention or Grads; None: `programs.ring` or, with
+    `after`, `programs.ring_backward`. heads: how many ranks share the heads of a group, a divisor of ranks, see
+    `heads`; with `ranks` of them it is Ulysses. times: how long a tile and a copy take. seed: of an order at
+    random; None: the order that the times give. The other arguments and what is raised: see `attention`.
     """
-    check_block_sizes(B_r=B_r, B_c=B_c)
-    made, found = _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after)
-    program = program or (programs.ring if after is None else programs.ring_backward)
-    generators = [program(rank) for rank in made]
-    finite = all(np.isfinite(X).all() for X in (Q, K, V))
-    play = Play(generators, times, finite=finite)
+    layouts.check_cut(ranks, layout)
+    _check(Q, K, V, causal, mask, B_r, B_c, after)
+    one = Q.ndim == 2
+    Q, K, V, *after_ = (X[None] if one else X for X in (Q, K, V, *(after or ())))
+    made, found = _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, tuple(after_), heads)
+    program = program or _program(after is not None, heads)
+    play = Play([program(rank) for rank in made], times, finite=all(np.isfinite(X).all() for X in (Q, K, V)))
     try:
         timed(play) if seed is None else shuffled(play, seed)
     except Fault as fault:
         return Run(play.events, None, fault, made, found)
-    return Run(play.events, _joined(play.results, layout), None, made, found)
+    result = _joined(play.results, Q.shape[1], K.shape[1], layout, heads)
+    return Run(play.events, type(result)(*(X[0] for X in result)) if one else result, None, made, found)
 
 
-def _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after):
-    """Return the Ranks of one head, and the Plan."""
-    check_floating(Q=Q, K=K, V=V)
-    check_shapes(Q, K, V, axes="(N, d)", values=True)
-    scale = resolve_scale(scale, Q.shape[-1])
-    mask = masks.combined(mask, causal)
-    mask.on(len(Q), len(K))  # it raises if the mask does not fit one head of these sizes
-    if after is not None:
-        check_floating(Q=Q, O=after[0], dO=after[2])
-        check_floating(lse=after[1])
-        check_gradient_inputs(Q, *after, np.promote_types(Q.dtype, np.float32), V=V)
-    found = plan(mask, len(Q), len(K), ranks, layout)
-    split = [layouts.split(X[None], ranks, layout, axis=1) for X in (Q, K, V, *(after or ()))]
-    options = {"scale": scale, "B_r": B_r, "B_c": B_c}
-    made = [
-        Rank(r, found, *(X[r] for X in split[:3]), after=tuple(X[r] for X in split[3:]) or None, **options)
-        for r in range(ranks)
-    ]
+def _program(is_backward, heads):
+    if heads > 1:
+        return in_groups.backward if is_backward else in_groups.forward
+    return programs.ring_backward if is_backward else programs.ring
+
+
+def _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, heads=1):
+    """Return the Ranks, or Members, of arrays (H, N, d), and the Plan."""
+    size = _group(ranks, heads)
+    found = plan(masks.combined(mask, causal), Q.shape[1], K.shape[1], ranks // size, layout)
+    cut = [_cut(X, ranks, layout, size) for X in (Q, K, V, *(after or ()))]
+    options = {"scale": resolve_scale(scale, Q.shape[-1]), "B_r": B_r, "B_c": B_c}
+    group, made = len(Q) // max(len(K), 1), []
+    for r in range(ranks):
+        own = tuple(X[r] for X in cut[:3])
+        mine = {**options, "after": tuple(X[r] for X in cut[3:]) or None}
+        if size > 1:
+            made.append(Member(r, size, found, *own, **mine))
+        else:
+            made.append(Rank(r, found, *own, kv_heads=[h // group for h in range(len(Q))], **mine))
     return made, found
 
 
-def _joined(results, layout):
-    """Return the Attention or Grads of one head from those of the ranks."""
-    kind = type(results[0])
-    return kind(*(layouts.join(parts, layout, axis=1)[0] for parts in zip(*results, strict=True)))
+def _group(ranks, heads):
+    check_counts(at_least=1, ranks=ranks, heads=heads)
+    if ranks % heads:
+        raise ValueError(f"heads is {heads}, and there are {ranks} ranks: groups of {heads} do not divide them")
+    return int(heads)
+
+
+def _check(Q, K, V, causal, mask, B_r, B_c, after):
+    """Raise TypeError or ValueError unless the arrays fit together, and the mask fits them."""
+    check_block_sizes(B_r=B_r, B_c=B_c)
+    check_floating(Q=Q, K=K, V=V)
+    if Q.ndim == 3 and K.ndim == 3 and V.ndim == 3:
+        check_shapes(Q[None], K[None], V[None], axes="(1, H, N, d)", grouped=True, values=True)
+    else:
+        check_shapes(Q, K, V, axes="(N, d)", values=True)
+    masks.combined(mask, causal).on(Q.shape[-2], K.shape[-2])  # raises if it does not fit a head of these sizes
+    if after is not None:
+        O, lse, dO = after
+        check_floating(Q=Q, O=O, dO=dO)
+        check_floating(lse=lse)
+        check_gradient_inputs(Q, O, lse, dO, np.promote_types(Q.dtype, np.float32), V=V)
+
+
+def _cut(X, ranks, layout, size):
+    """Return what each rank holds of X, (H, N, ...)."""
+    own = [items.positions(runs(X.shape[1], ranks, r, layout, size)) for r in range(ranks)]
+    return [X[:, rows] for rows in own]
+
+
+def _joined(results, N_q, N_k, layout, size):
+    """Return the Attention or Grads of all tokens from those of the ranks."""
+    P, kind = len(results), type(results[0])
+    for r, result in enumerate(results):
+        if not isinstance(result, Attention | Grads) or not isinstance(result, kind):
+            raise TypeError(
+                f"rank {r} returned {type(result).__name__}; return an Attention, me.finish(state), or Grads"
+            )
+    sizes = (N_q, N_q) if kind is Attention else (N_q, N_k, N_k)
+    found = []
+    for N, parts in zip(sizes, zip(*results, strict=True), strict=True):
+        order = np.concatenate([items.positions(runs(N, P, r, layout, size)) for r in range(P)])
+        X = np.concatenate(parts, axis=1)
+        if X.shape[1] != N:
+            raise ValueError(f"the ranks returned {X.shape[1]} rows together; there are {N}: return those of each")
+        found.append(X[:, np.argsort(order)])
+    return kind(*found)
 
 
 def _result(run):

@@ -18,9 +18,10 @@ import numpy as np
 
 from flashlib.inputs import check_counts
 from flashlib.ring import commands as c
-from flashlib.ring.commands import Block, Buffer, Fault, Kind
+from flashlib.ring.commands import Block, Fault, Kind
 
 Ranks = Sequence[Generator]
+MOST = 100_000  # commands of a rank
 
 
 class Times(NamedTuple):
@@ -31,12 +32,15 @@ class Times(NamedTuple):
     copy: float = 0.0
 
 
+TIMES = Times()
+
+
 class Event(NamedTuple):
     """Something that happened to a rank, from start to stop.
 
-    kind: "send" or "receive" (it asked for a copy), "copy" (the copy itself; rank: the sender), "wait", "compute" or
-    "end". other: the rank at the other end. block: what is copied, or computed with. hop: how many ranks the block
-    has come by now. n_bytes: of a copy. tiles, state: of Compute. copies: how many a Wait waited for.
+    kind: "send" or "receive" (it asked for a copy), "copy" (the copy itself; rank: the sender), "wait", "compute"
+    or "end". other: the rank at the other end. block: what is copied, or computed with. hop: how many ranks from
+    its own the block is then. n_bytes: of a copy. tiles, state: of Compute. copies: how many a Wait waited for.
     """
 
     kind: str
@@ -77,7 +81,7 @@ class Play:
     finite: whether all inputs are: then a NaN in what a rank computed is what it read of a buffer being filled.
     """
 
-    def __init__(self, ranks: Ranks, times: Times = Times(), *, finite: bool = False):
+    def __init__(self, ranks: Ranks, times: Times = TIMES, *, finite: bool = False):
         self.ranks, self.times, self.finite = list(ranks), times, finite
         P = len(self.ranks)
         self.now: list[c.Command | None] = [None] * P
@@ -155,6 +159,8 @@ class Play:
             said = f"rank {r} changes arrays of a buffer in their place: put others into it, once it is not sent"
             raise Fault(Kind.OVERWRITTEN, r, said) from error
         c.check(command, r, self.P)
+        if len(self.told[r]) >= MOST:
+            raise ValueError(f"rank {r} yields more than {MOST} commands; does its loop end?")
         self.now[r] = command
         self.told[r].append(command)
 
@@ -170,7 +176,9 @@ class Play:
     def _receive(self, r, command):
         buffer, source = command.buffer, int(command.source)
         if buffer.sending or buffer.receiving:
-            still = f"from which it still sends {buffer.block}" if buffer.sending else "into which it still receives"
+            still = (
+                f"from which it still sends {buffer.block}" if buffer.sending else "into which it still receives"
+            )
             said = f"rank {r} receives from {source} into {buffer}, {still}: wait for it first"
             raise Fault(Kind.OVERWRITTEN, r, said)
         buffer.receiving = 1
@@ -318,8 +326,8 @@ class Report(NamedTuple):
 def check(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, seed: int = 0) -> Report:
     """Return whether ranks end in every order of what may happen, all states if there are `most` at most.
 
-    make: a function that returns fresh generators, one for each rank. `orders` orders at random are played too, and
-    what the ranks yield must be the same in each.
+    make: a function that returns fresh generators, one for each rank. `orders` orders at random are played too,
+    and what the ranks yield must be the same in each.
     """
     check_counts(most=most, orders=orders)
     told = None
@@ -331,7 +339,9 @@ def check(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, se
         said = [[_outline(command) for command in commands] for commands in play.told]
         if told is not None and said != told:
             r = next(r for r in range(play.P) if said[r] != told[r])
-            raise ValueError(f"rank {r} yields other commands in another order: it must not depend on who is first")
+            raise ValueError(
+                f"rank {r} yields other commands in another order: it must not depend on who is first"
+            )
         told = said
     return _in_every_order(told, most, orders + 1)
 

@@ -59,12 +59,13 @@ def gradients(
         own = [X[h, hop.rows].astype(lse.dtype) for X in (Q, lse, dO, delta)]
         theirs = [X[kv, hop.keys].astype(lse.dtype) for X in (K, V)]
         sums = grads.dQ[h, hop.rows], grads.dK[kv, hop.keys], grads.dV[kv, hop.keys]
-        n_tiles += _add_tiles(hop.mask, *own, *theirs, *sums, B_r, B_c, scale)
+        n_tiles += _add_tiles(hop.mask, own, theirs, sums, B_r, B_c, scale)
     return grads, n_tiles
 
 
-def _add_tiles(mask, Q, lse, dO, delta, K, V, dQ, dK, dV, B_r, B_c, scale):
+def _add_tiles(mask, own, theirs, sums, B_r, B_c, scale):
     """Add the gradients of each tile that is computed to dQ, dK and dV; return how many there are."""
+    (Q, lse, dO, delta), (K, V), (dQ, dK, dV) = own, theirs, sums
     asked, n_tiles, shift = mask.on(len(Q), len(K)), 0, np.where(lse == -np.inf, 0, lse)
     for rows in tiled.blocks(len(Q), B_r):
         Q_i, dO_i = Q[rows] * scale, dO[rows]  # (B_r, d)
