@@ -9,16 +9,19 @@ its rows, and chapter 03's monoid merges them. In one process, with NumPy alone:
     commands    what a rank yields: Send, Receive, Wait, Compute; Buffer; what ranks must never do
     rank, tiles what a rank knows, and the tiles that it computes
     programs    what a rank does: ring, all_gather, and the same backward
-    schedules   ranks played in any order, by time or at random, and all orders of small programs
+    play        ranks on their way: by the time that tiles and copies take, or at random
+    schedules   all orders of small programs
+    heads       Ulysses: heads exchanged for rows; and both ways at once
     cost        tiles, bytes, steps and memory of every way, in closed form
 """
 
 from flashlib.ring.commands import KINDS, Block, Buffer, Compute, Fault, Kind, Receive, Send, Wait
 from flashlib.ring.hops import Hop, Plan, plan
 from flashlib.ring.layouts import join, positions, split
+from flashlib.ring.play import Event, Play, Times
 from flashlib.ring.rank import Rank
 from flashlib.ring.runs import Run, attention, backward, events
-from flashlib.ring.schedules import Event, Play, Report, Times, check
+from flashlib.ring.schedules import Report, check
 
 __all__ = [
     "KINDS", "Block", "Buffer", "Compute", "Event", "Fault", "Hop", "Kind", "Plan", "Play", "Rank", "Receive",

@@ -40,7 +40,7 @@ KINDS = {
 
 
 class Fault(Exception):
-    """Something that ranks must never do. kind: a Kind; rank: whose, None if it is all of them; said: a sentence."""
+    """Something that ranks must never do. kind: a Kind; rank: whose, None for all of them; said: a sentence."""
 
     def __init__(self, kind, rank, said):
         super().__init__(said)
@@ -90,7 +90,7 @@ class Buffer:
         self.fill(arrays, block)
 
     def fill(self, arrays: tuple[np.ndarray, ...], block: Block | None) -> None:
-        """Fill the buffer, as a copy does when it is done. The arrays that were in it are overwritten, with NaN."""
+        """Fill the buffer, as a copy does when it is done. What was in it is overwritten, with NaN."""
         arrays = tuple(X.copy() for X in arrays)
         self.spoil()
         for X in arrays:

@@ -14,12 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from flashlib.inputs import check_counts
 from flashlib.masks.parts import Runs, count
 from flashlib.ring import layouts, programs
 from flashlib.ring.commands import Block, Compute, Receive, Send, Wait
 from flashlib.ring.hops import Plan, sliced
 from flashlib.ring.rank import Rank
 from flashlib.types import Attention, Grads
+
+
+def check_group(ranks: int, heads: int) -> int:
+    """Return how many ranks share heads; raise TypeError or ValueError unless they divide the ranks."""
+    check_counts(at_least=1, ranks=ranks, heads=heads)
+    if ranks % heads:
+        raise ValueError(f"heads is {heads}, and there are {ranks} ranks: groups of {heads} do not divide them")
+    return int(heads)
 
 
 def own_heads(H: int, size: int, member: int) -> range:

@@ -8,7 +8,6 @@ import numpy as np
 from flashlib import masks
 from flashlib.inputs import (
     check_block_sizes,
-    check_counts,
     check_floating,
     check_gradient_inputs,
     check_shapes,
@@ -18,10 +17,10 @@ from flashlib.masks import parts as items
 from flashlib.ring import heads as in_groups
 from flashlib.ring import layouts, programs
 from flashlib.ring.commands import Fault
-from flashlib.ring.heads import Member, runs
+from flashlib.ring.heads import Member, check_group, runs
 from flashlib.ring.hops import Plan, plan
+from flashlib.ring.play import TIMES, Event, Play, Times, shuffled, timed
 from flashlib.ring.rank import Rank
-from flashlib.ring.schedules import TIMES, Event, Play, Times, shuffled, timed
 from flashlib.types import Attention, Grads
 
 
@@ -155,7 +154,7 @@ def _program(is_backward, heads):
 
 def _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, heads=1):
     """Return the Ranks, or Members, of arrays (H, N, d), and the Plan."""
-    size = _group(ranks, heads)
+    size = check_group(ranks, heads)
     found = plan(masks.combined(mask, causal), Q.shape[1], K.shape[1], ranks // size, layout)
     cut = [_cut(X, ranks, layout, size) for X in (Q, K, V, *(after or ()))]
     options = {"scale": resolve_scale(scale, Q.shape[-1]), "B_r": B_r, "B_c": B_c}
@@ -168,13 +167,6 @@ def _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, heads=1
         else:
             made.append(Rank(r, found, *own, kv_heads=[h // group for h in range(len(Q))], **mine))
     return made, found
-
-
-def _group(ranks, heads):
-    check_counts(at_least=1, ranks=ranks, heads=heads)
-    if ranks % heads:
-        raise ValueError(f"heads is {heads}, and there are {ranks} ranks: groups of {heads} do not divide them")
-    return int(heads)
 
 
 def _check(Q, K, V, causal, mask, B_r, B_c, after):
