@@ -27,7 +27,7 @@ def drawn(rng, kind):
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("kind", masked.KINDS)
 def test_a_ring_equals_one_process(kind, amount, rng):
-    for _ in range({"few": 6, "all": 60}[amount]):
+    for _ in range({"few": 10, "all": 60}[amount]):
         N_q, N_k, options = drawn(rng, kind)
         Q, K, V, dO = problem(rng, N_q, N_k)
         one = {"mask": options["mask"], "causal": options["causal"]}
