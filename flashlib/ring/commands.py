@@ -40,11 +40,14 @@ KINDS = {
 
 
 class Fault(Exception):
-    """Something that ranks must never do. kind: a Kind; rank: whose, None for all of them; said: a sentence."""
+    """Something that ranks must never do. kind: a Kind; rank: whose, None for all of them; said: a sentence.
 
-    def __init__(self, kind, rank, said):
+    waits: in a deadlock, pairs of a rank and the one that it waits for.
+    """
+
+    def __init__(self, kind, rank, said, waits=()):
         super().__init__(said)
-        self.kind, self.rank, self.said = kind, rank, said
+        self.kind, self.rank, self.said, self.waits = kind, rank, said, tuple(waits)
 
 
 class Block(NamedTuple):

@@ -145,7 +145,9 @@ def _tiles(problem, plan):
 def _tiles_of(problem, hop):
     rows, keys = (part.stop - part.start for part in hop[:2])
     blocks = {"B_r": problem.B_r, "B_c": problem.B_c}
-    return int(cost.tiles_per_row_block(rows, keys, mask=hop.mask, **blocks).sum())
+    plain, causal = type(hop.mask) is masks.Mask, hop.mask == masks.causal()
+    mask = None if plain or causal else hop.mask  # without one it is a closed form, however many rows
+    return int(cost.tiles_per_row_block(rows, keys, causal=causal, mask=mask, **blocks).sum())
 
 
 def _round(items, plan, r, kv, backward):

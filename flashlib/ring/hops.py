@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.masks import Both, Mask, Place, check_mask, placed
+from flashlib.masks import Both, Mask, Place, Placed, Window, check_mask, placed
 from flashlib.masks.parts import Runs, count
 from flashlib.ring import layouts
 
@@ -64,13 +64,15 @@ def hop(mask: Mask, N_q: int, N_k: int, rows: Runs, keys: Runs, *, ask: bool = T
     ask: whether functions, tables and unions are asked for each score if a hop that intervals do not hide can be
     skipped. Without, it is computed: right too, and every rank decides alike if functions take tensors alone.
     """
-    part, n_q, n_k = placed(check_mask(mask), N_q, N_k, rows, keys), count(rows), count(keys)
-    some_rows, some_keys = _crop(part, n_q, n_k)
-    if some_rows.start == some_rows.stop or some_keys.start == some_keys.stop:
+    found = _crop(check_mask(mask), N_q, N_k, rows, keys)
+    if found is None:
         return None
-    if ask and not (part.asks_head or part.asks_batch) and not _sees_any(part.on(n_q, n_k), n_q, n_k):
+    some_rows, some_keys = found
+    part = placed(mask, N_q, N_k, sliced(rows, some_rows), sliced(keys, some_keys))
+    n_q, n_k = (part_of.stop - part_of.start for part_of in found)
+    if ask and not (part.asks_head or part.asks_batch) and not _sees_any(part, n_q, n_k):
         return None
-    return Hop(some_rows, some_keys, placed(mask, N_q, N_k, sliced(rows, some_rows), sliced(keys, some_keys)))
+    return Hop(some_rows, some_keys, part)
 
 
 def sliced(runs: Runs, items: slice) -> Runs:
@@ -82,25 +84,73 @@ def sliced(runs: Runs, items: slice) -> Runs:
     return tuple(run for run in found if run)
 
 
-def _crop(part, n_q, n_k):
-    """Return slices of the rows that may see a key and of the keys that may be seen."""
-    places = [Place(n_q, n_k, b) for b in range(part.batches or 1)]
-    found = [np.array(_crop_of(part, place)) for place in places]
-    lows, highs = np.array(found)[..., 0].min(axis=0), np.array(found)[..., 1].max(axis=0)
-    return tuple(slice(int(low), int(max(low, high))) for low, high in zip(lows, highs, strict=True))
+def _crop(mask, N_q, N_k, rows, keys):
+    """Return slices of the rows that may see a key and of the keys that may be seen; None if there are none.
+
+    Each run of rows is asked with each run of keys, which takes no time: only where such a pair is cut every row
+    is asked.
+    """
+    kinds = np.array([[_kind(mask, N_q, N_k, own, theirs) for theirs in keys] for own in rows])
+    if not kinds.size or (kinds == HIDDEN).all():
+        return None
+    a, b = (slice(at.min(), at.max() + 1) for at in np.nonzero(kinds != HIDDEN))
+    if (kinds[a, b] == WHOLE).all():
+        return _span(rows, a), _span(keys, b)
+    if len(rows) == len(keys) == 1 and isinstance(part := placed(mask, N_q, N_k, rows, keys), Window):
+        return _crop_of_window(part, count(rows), count(keys))
+    return _crop_of_rows(mask, N_q, N_k, rows, keys)
 
 
-def _crop_of(part, place):
-    """Return from and to of rows, and of keys, by those parts of a & that see intervals."""
-    first, end = np.zeros(place.N_q, int), np.full(place.N_q, place.N_k)
-    for one in _parts(part):
-        keys = one.keys(place)
-        if keys is not None:
-            first, end = np.maximum(first, keys[0]), np.minimum(end, keys[1])
-    some = np.flatnonzero(first < end)
-    if not len(some):
-        return (place.N_q, 0), (place.N_k, 0)
-    return (some[0], some[-1] + 1), (first[some].min(), end[some].max())
+HIDDEN, WHOLE, CUT = range(3)
+
+
+def _kind(mask, N_q, N_k, rows, keys):
+    """Return what is known of one run of rows with one of keys, from its first and last row."""
+    n_q, n_k, kind = len(rows), len(keys), WHOLE
+    for one in _parts(mask):
+        for b in range(one.batches or 1):
+            part, place = Placed(one, N_q, N_k, (rows,), (keys,)), Place(n_q, n_k, b)
+            bounds = part.bounds(place, np.array([place.past, n_k - 1]))
+            if bounds is not None and (one.batches or 1) == 1 and bounds[0][0] >= bounds[1][1]:
+                return HIDDEN
+            if bounds is None or bounds[0][1] or bounds[1][0] < n_k:
+                kind = CUT
+    return kind
+
+
+def _span(runs, some):
+    """Return which items some of the runs are."""
+    ends = np.cumsum([0, *map(len, runs)])
+    return slice(int(ends[some.start]), int(ends[some.stop]))
+
+
+def _crop_of_window(window, n_q, n_k):
+    """Return the crop of a window of n_q queries and n_k keys, whose bounds may be negative, in closed form."""
+    past = n_k - n_q
+    left, right = (N if n is None else n for n, N in ((window.left, n_q + n_k), (window.right, n_q + n_k)))
+    low, high = max(past, -right), min(n_k - 1, n_k - 1 + left)  # positions of the first and last row that sees
+    if low > high or left + right < 0:
+        return None
+    return slice(low - past, high - past + 1), slice(max(low - left, 0), min(high + right + 1, n_k))
+
+
+def _crop_of_rows(mask, N_q, N_k, rows, keys):
+    """Return the crop by what each row sees, of those parts of a & that see intervals; of any sequence."""
+    found = []
+    for b in range(mask.batches or 1):
+        place = Place(count(rows), count(keys), b)
+        first, end = np.zeros(place.N_q, int), np.full(place.N_q, place.N_k)
+        for one in _parts(mask):
+            bounds = Placed(one, N_q, N_k, rows, keys).keys(place)
+            if bounds is not None:
+                first, end = np.maximum(first, bounds[0]), np.minimum(end, bounds[1])
+        some = np.flatnonzero(first < end)
+        if len(some):
+            found.append((some[0], some[-1] + 1, first[some].min(), end[some].max()))
+    if not found:
+        return None
+    at = np.array(found)
+    return slice(int(at[:, 0].min()), int(at[:, 1].max())), slice(int(at[:, 2].min()), int(at[:, 3].max()))
 
 
 def _parts(mask) -> Iterator[Mask]:
@@ -111,6 +161,10 @@ def _parts(mask) -> Iterator[Mask]:
         yield mask
 
 
-def _sees_any(tiles, n_q, n_k):
+def _sees_any(part, n_q, n_k):
+    """Return whether some score is seen, where no interval says so."""
+    if all(one.bounds(Place(n_q, n_k), np.array([n_k - n_q])) is not None for one in _parts(part)):
+        return True
+    tiles = part.on(n_q, n_k)
     blocks = (slice(start, min(start + ASKED, n_q)) for start in range(0, n_q, ASKED))
     return not all(tiles.hidden(rows, slice(0, n_k)) for rows in blocks)

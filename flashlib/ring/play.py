@@ -239,7 +239,8 @@ class Play:
                     raise Fault(*_alone(r, one, kind, other))
         if stuck:
             said = "; ".join(f"rank {r} waits {_for(self._unmatched(r))}" for r in stuck)
-            raise Fault(Kind.DEADLOCK, None, f"nobody can go on: {said}")
+            waits = [(r, other) for r in stuck for _, _, other in self._unmatched(r)]
+            raise Fault(Kind.DEADLOCK, None, f"nobody can go on: {said}", waits)
         for r in range(self.P):
             for one, kind, other in self._unmatched(r):
                 raise Fault(*_alone(r, one, kind, other))

@@ -45,7 +45,7 @@ def ring(me: Rank) -> Forward:
 def ring_backward(me: Rank) -> Backward:
     """A rank of a ring, backward: dK and dV follow K and V, one copy behind, and come home from the last rank."""
     here, spare, delta = me.own, [me.buffer("kv[0]"), me.buffer("kv[1]")], me.delta()
-    coming_grads, going_grads, home = me.buffer("dkv in"), me.buffer("dkv out"), me.buffer("dkv home")
+    into, out, home = me.buffer("dkv in"), me.buffer("dkv out"), me.buffer("dkv home")
     dQ, own = np.zeros(me.Q.shape, me.lse.dtype), None
     for hop in range(me.P):
         source, coming = me.source(hop), spare[hop % 2]
@@ -56,29 +56,35 @@ def ring_backward(me: Rank) -> Backward:
         if hop == 0 or me.comes(hop):
             K, V = here.arrays
             new, n_tiles = me.gradients(source, K, V, delta)
-            dQ, share = dQ + new.dQ, new[1:]
+            dQ = dQ + new.dQ
             if n_tiles:
                 yield Compute(source, n_tiles, dQ)
-            yield Wait(going_grads)
-            if hop:
-                yield Wait(coming_grads)
-                share = tuple(a + b for a, b in zip(coming_grads.arrays, share, strict=True))
-            if hop == 0 and not me.goes(hop):
-                own = share
-            else:
-                going_grads.put(share, Block("dKV", source))
-                yield Send(me.next if me.goes(hop) else source, going_grads)
+            own = (yield from _pass_on(me, hop, new[1:], into, out)) or own
         if me.comes(hop + 1):
-            yield Receive(me.previous, coming_grads)
+            yield Receive(me.previous, into)
         if hop == 0 and 0 < me.lasts < me.P - 1:
             yield Receive((me.r + me.lasts) % me.P, home)
         yield Wait(here)
         yield Wait(coming)
         here = coming
-    if me.lasts == me.P - 1 > 0:
+    if me.lasts == me.P - 1 > 0:  # from the rank before, after all else that it sends
         yield Receive(me.previous, home)
     yield Wait()
     return _grads(me, dQ, own or home.arrays)
+
+
+def _pass_on(me, hop, share, into, out):
+    """Add this rank's share to dK and dV that came along, and send them on, or home; return what is home already."""
+    source = me.source(hop)
+    if hop:
+        yield Wait(into)
+        share = tuple(a + b for a, b in zip(into.arrays, share, strict=True))
+    elif not me.goes(hop):
+        return share
+    yield Wait(out)
+    out.put(share, Block("dKV", source))
+    yield Send(me.next if me.goes(hop) else source, out)
+    return None
 
 
 def all_gather(me: Rank) -> Forward:

@@ -143,6 +143,7 @@ def test_a_wrong_program_is_found_in_every_order_and_named(program, P, QKV):
     with pytest.raises(ring.Fault, match=words):
         raise run.fault
     assert set(ring.KINDS) == set(Kind)
+    assert run.fault.waits == (tuple((r, (r + 1) % P) for r in range(P)) if kind is Kind.DEADLOCK else ())
 
 
 def test_every_kind_of_fault_is_tested():
