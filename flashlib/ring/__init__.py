@@ -3,7 +3,7 @@
 Each rank keeps its rows of Q. Keys and values come to it hop by hop; what it knows after each hop is a State of
 its rows, and chapter 03's monoid merges them. In one process, with NumPy alone:
 
-    attention, backward, events   the whole, from tensors to tensors, and every event of it
+    attention, backward, events, check   from whole tensors to whole tensors; every event of it; in every order
     layouts     who holds which tokens: contiguous, striped, zigzag
     hops        who computes what with whose keys, asked of a mask before anything runs
     commands    what a rank yields: Send, Receive, Wait, Compute; Buffer; what ranks must never do
@@ -20,8 +20,8 @@ from flashlib.ring.hops import Hop, Plan, plan
 from flashlib.ring.layouts import join, positions, split
 from flashlib.ring.play import Event, Play, Times
 from flashlib.ring.rank import Rank
-from flashlib.ring.runs import Run, attention, backward, events
-from flashlib.ring.schedules import Report, check
+from flashlib.ring.runs import Run, attention, backward, check, events
+from flashlib.ring.schedules import Report
 
 __all__ = [
     "KINDS", "Block", "Buffer", "Compute", "Event", "Fault", "Hop", "Kind", "Plan", "Play", "Rank", "Receive",

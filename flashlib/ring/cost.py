@@ -8,7 +8,7 @@ fp64 for float64. A rank sends nothing to itself. The simulation counts the same
     both        groups of `heads` ranks exchange heads for rows, and one rank of each forms a ring
     ulysses     a single group
 
-Source: Liu and others, Ring Attention (2023), section 3; Jacobs and others, DeepSpeed Ulysses (2023), section 3.2.
+Source: Liu and others, Ring Attention (2023), for what hides a copy; Jacobs and others, DeepSpeed Ulysses (2023).
 """
 
 from typing import NamedTuple
@@ -107,6 +107,26 @@ def both(problem: Problem, ranks: int, layout: str = "zigzag", *, heads: int, ba
         found.append((len(own) * tiles[at], sent + out, received + into, buffers, buffers + rows + held))
     tiles_, sent_, received_, buffers_, memory = zip(*found, strict=True)
     return Cost(tiles_, sent_, received_, buffers_, memory, steps)
+
+
+def tokens_to_hide(
+    *, flops: float, bandwidth: float, dtype: DType, H: int = 1, H_k: int = 1, share: float = 1.0,
+    backward: bool = False,
+) -> float:  # fmt: skip
+    """Return how many tokens a rank must hold so that a hop's copy takes no longer than its products.
+
+    flops: per second, of a rank; bandwidth: bytes per second between two. share: of a hop's scores that are
+    computed, 1 / 2 under a causal mask with zigzag. d cancels, if d_v is d: n tokens are 4 n^2 d FLOPs for each
+    head of Q (10 n^2 d backward), and 2 n d numbers to copy for each head of K and V (and of dK and dV).
+    Source: Liu and others, Ring Attention (2023), who ask it of blocks.
+    """
+    check_counts(at_least=1, H=H, H_k=H_k)
+    for name, value in (("flops", flops), ("bandwidth", bandwidth), ("share", share)):
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{name} is {value}; pass a positive number")
+    size, acc = cost.itemsizes(dtype)
+    n_bytes, work = (2 * (size + acc), 10) if backward else (2 * size, 4)
+    return n_bytes * H_k * flops / (work * share * H * bandwidth)
 
 
 class _Items(NamedTuple):

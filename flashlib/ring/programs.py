@@ -74,7 +74,7 @@ def ring_backward(me: Rank) -> Backward:
 
 
 def _pass_on(me, hop, share, into, out):
-    """Add this rank's share to dK and dV that came along, and send them on, or home; return what is home already."""
+    """Add this rank's share to dK and dV that came along, and send them on, or home; return what stays."""
     source = me.source(hop)
     if hop:
         yield Wait(into)

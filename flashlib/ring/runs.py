@@ -21,6 +21,7 @@ from flashlib.ring.heads import Member, check_group, runs
 from flashlib.ring.hops import Plan, plan
 from flashlib.ring.play import TIMES, Event, Play, Times, shuffled, timed
 from flashlib.ring.rank import Rank
+from flashlib.ring.schedules import Report, tried
 from flashlib.types import Attention, Grads
 
 
@@ -131,19 +132,57 @@ def events(
     `heads`; with `ranks` of them it is Ulysses. times: how long a tile and a copy take. seed: of an order at
     random; None: the order that the times give. The other arguments and what is raised: see `attention`.
     """
-    layouts.check_cut(ranks, layout)
-    _check(Q, K, V, causal, mask, B_r, B_c, after)
-    one = Q.ndim == 2
-    Q, K, V, *after_ = (X[None] if one else X for X in (Q, K, V, *(after or ())))
-    made, found = _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, tuple(after_), heads)
-    program = program or _program(after is not None, heads)
-    play = Play([program(rank) for rank in made], times, finite=all(np.isfinite(X).all() for X in (Q, K, V)))
+    make = _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads)
+    made, found, generators = make()
+    play = Play(generators, times, finite=all(np.isfinite(X).all() for X in (Q, K, V)))
     try:
         timed(play) if seed is None else shuffled(play, seed)
     except Fault as fault:
         return Run(play.events, None, fault, made, found)
-    result = _joined(play.results, Q.shape[1], K.shape[1], layout, heads)
-    return Run(play.events, type(result)(*(X[0] for X in result)) if one else result, None, made, found)
+    result = _joined(play.results, found.N_q, found.N_k, layout, heads)
+    return Run(play.events, type(result)(*(X[0] for X in result)) if Q.ndim == 2 else result, None, made, found)
+
+
+def check(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    *,
+    ranks: int,
+    layout: str = "zigzag",
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+    B_r: int = 64,
+    B_c: int = 64,
+    after: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    program: Callable | None = None,
+    heads: int = 1,
+    most: int = 20_000,
+    orders: int = 20,
+) -> Report:
+    """Return whether ranks are right in every order of events: what `schedules.tried` reports.
+
+    most: states, beyond which only `orders` orders at random are tried. The other arguments: see `events`.
+    """
+    make = _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads)
+    return tried(lambda: make()[2], most=most, orders=orders)
+
+
+def _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads):
+    """Check all arguments, and return what makes fresh Ranks, their Plan, and their generators."""
+    layouts.check_cut(ranks, layout)
+    _check(Q, K, V, causal, mask, B_r, B_c, after)
+    resolve_scale(scale, Q.shape[-1])
+    check_group(ranks, heads)
+    arrays = [X[None] if Q.ndim == 2 else X for X in (Q, K, V, *(after or ()))]
+    program = program or _program(after is not None, heads)
+
+    def make():
+        made, found = _ranks(*arrays[:3], ranks, layout, causal, mask, scale, B_r, B_c, tuple(arrays[3:]), heads)
+        return made, found, [program(rank) for rank in made]
+
+    return make
 
 
 def _program(is_backward, heads):

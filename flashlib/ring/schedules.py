@@ -1,7 +1,7 @@
 """Whether ranks are right in every order of what may happen: all of them for small programs, some at random too.
 
 What a rank may touch depends only on what it has waited for itself, and messages between two ranks keep their
-order. So one choice never takes away another: if some order goes wrong, each does, and in the same way. `check`
+order. So one choice never takes away another: if some order goes wrong, each does, and in the same way. `tried`
 does not rely on it.
 """
 
@@ -16,7 +16,7 @@ from flashlib.ring.play import Play, Ranks, shuffled, timed
 
 
 class Report(NamedTuple):
-    """What `check` found. fault: a Fault or None; states: of all orders, else 0; orders: how many were played."""
+    """What `tried` found. fault: a Fault or None; states: of all orders, else 0; orders: how many were played."""
 
     fault: Fault | None
     states: int
@@ -28,7 +28,7 @@ class Report(NamedTuple):
         return f"right in every order, {self.states} states" if self.states else f"right in {self.orders} orders"
 
 
-def check(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, seed: int = 0) -> Report:
+def tried(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, seed: int = 0) -> Report:
     """Return whether ranks end in every order of what may happen, all states if there are `most` at most.
 
     make: a function that returns fresh generators, one for each rank. `orders` orders at random are played too,

@@ -100,6 +100,21 @@ def test_memory_of_a_ring_falls_with_the_ranks_and_that_of_gathering_does_not():
     assert min(gathered) > 2 * 2**16 * 128 * 2
 
 
+@pytest.mark.parametrize("share, layout", [(1.0, "contiguous"), (0.5, "zigzag")])
+def test_from_so_many_tokens_on_a_copy_hides(share, layout, rng):
+    """A rank that computes 4 n^2 d FLOPs for a hop, and copies at some bandwidth: waits or does not, as said."""
+    P, d, H, H_k, flops, bandwidth = 3, 4, 4, 2, 2.0e6, 0.4e6
+    n = cost.tokens_to_hide(flops=flops, bandwidth=bandwidth, dtype="float64", H=H, H_k=H_k, share=share)
+    for tokens, hides in ((int(1.25 * n) // 2 * 2, True), (int(0.75 * n) // 2 * 2, False)):
+        Q, K, V = (rng.standard_normal((heads, tokens * P, d)) for heads in (H, H_k, H_k))
+        times = Times(tile=4 * tokens**2 * d * share / flops, byte=1 / bandwidth)  # of one head and hop: a tile
+        run = ring.events(Q, K, V, ranks=P, layout=layout, causal=share < 1, times=times, B_r=tokens, B_c=tokens)
+        waits = [event for event in run.events if event.kind == "wait" and event.stop > event.start]
+        assert bool(waits) != hides
+    back = cost.tokens_to_hide(flops=flops, bandwidth=bandwidth, dtype="float64", backward=True)
+    assert back == pytest.approx(0.8 * cost.tokens_to_hide(flops=flops, bandwidth=bandwidth, dtype="float64"))
+
+
 def test_what_is_wrong_is_refused_in_words():
     problem = cost.Problem(8, 8, 4, "float32")
     for call, error, words in (
@@ -109,6 +124,7 @@ def test_what_is_wrong_is_refused_in_words():
         (lambda: cost.ring(problem, 0), ValueError, "ranks is 0"),
         (lambda: cost.both(problem, 6, heads=4), ValueError, "groups of 4 do not divide them"),
         (lambda: cost.ring(problem, 2, "x"), ValueError, "layout is 'x'"),
+        (lambda: cost.tokens_to_hide(flops=1, bandwidth=0, dtype="float16"), ValueError, "bandwidth is 0"),
         (lambda: cost.ring(problem._replace(mask=masks.documents([0])), 2), ValueError, "8 keys"),
     ):
         with pytest.raises(error, match=words):
