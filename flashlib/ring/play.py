@@ -234,12 +234,12 @@ class Play:
         """Take note that nothing can happen any more; raise Fault unless all is as it should be."""
         stuck = [r for r, now in enumerate(self.now) if now is not None]
         for r in stuck:
-            for one, kind, other in self._unmatched(r):
+            for one, kind, other in self._waits_for(r):
                 if self.now[other] is None:
                     raise Fault(*_alone(r, one, kind, other))
         if stuck:
-            said = "; ".join(f"rank {r} waits {_for(self._unmatched(r))}" for r in stuck)
-            waits = [(r, other) for r in stuck for _, _, other in self._unmatched(r)]
+            said = "; ".join(f"rank {r} waits {_for(self._waits_for(r))}" for r in stuck)
+            waits = [(r, other) for r in stuck for _, _, other in self._waits_for(r)]
             raise Fault(Kind.DEADLOCK, None, f"nobody can go on: {said}", waits)
         for r in range(self.P):
             for one, kind, other in self._unmatched(r):
@@ -256,6 +256,11 @@ class Play:
             (one, "receive", of) for (of, own), asked in self.receives.items() if own == r for one in asked
         ]
 
+    def _waits_for(self, r):
+        """Return those of `_unmatched` that a rank waits for."""
+        waited = self._of(r, self.now[r])
+        return [asked for asked in self._unmatched(r) if asked[0] in waited]
+
 
 def _alone(r, one, kind, other):
     if kind == "send":
@@ -268,7 +273,7 @@ def _for(unmatched):
         f"until rank {other} {'receives ' + str(one.block or one.buffer) if kind == 'send' else 'sends'}"
         for one, kind, other in unmatched
     ]
-    return " and ".join(words) or "for a copy"
+    return " and ".join(words)
 
 
 def _has_nan(state):

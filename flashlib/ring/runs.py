@@ -26,9 +26,10 @@ from flashlib.types import Attention, Grads
 
 
 class Run(NamedTuple):
-    """What was played. events: in order of time; result: of the whole, None after a fault; fault: what went wrong.
+    """What was played. result: of the whole, None after a fault; fault: what went wrong.
 
-    ranks: the Ranks, with their buffers; plan: who holds what and sees whom.
+    events: in the order in which they end, or in that of a seed. ranks: the Ranks, with their buffers; plan: who
+    holds what and sees whom.
     """
 
     events: list[Event]
@@ -138,9 +139,10 @@ def events(
     try:
         timed(play) if seed is None else shuffled(play, seed)
     except Fault as fault:
-        return Run(play.events, None, fault, made, found)
+        return Run(_in_order(play, seed), None, fault, made, found)
     result = _joined(play.results, found.N_q, found.N_k, layout, heads)
-    return Run(play.events, type(result)(*(X[0] for X in result)) if Q.ndim == 2 else result, None, made, found)
+    result = type(result)(*(X[0] for X in result)) if Q.ndim == 2 else result
+    return Run(_in_order(play, seed), result, None, made, found)
 
 
 def check(
@@ -183,6 +185,10 @@ def _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program
         return made, found, [program(rank) for rank in made]
 
     return make
+
+
+def _in_order(play, seed):
+    return play.events if seed is not None else sorted(play.events, key=lambda event: event.stop)
 
 
 def _program(is_backward, heads):

@@ -145,6 +145,20 @@ def test_a_wrong_program_is_found_in_every_order_and_named(program, P, QKV):
     assert run.fault.waits == (tuple((r, (r + 1) % P) for r in range(P)) if kind is Kind.DEADLOCK else ())
 
 
+def test_a_deadlock_says_only_what_is_waited_for(QKV):
+    def two_buffers(me):
+        first, second = me.buffer("first"), me.buffer("second")
+        yield Receive(me.next, second)
+        yield Receive(me.previous, first)
+        yield Wait(first)
+        yield Send(me.next, me.own)
+        yield Wait()
+
+    said = ring.events(*QKV, ranks=3, program=two_buffers).fault.said
+    sentences = "; ".join(f"rank {r} waits until rank {(r - 1) % 3} sends" for r in range(3))
+    assert said == f"nobody can go on: {sentences}"
+
+
 def test_every_kind_of_fault_is_tested():
     assert {kind for kind, _ in WRONG.values()} == set(Kind)
 
@@ -230,6 +244,7 @@ def test_events_are_a_record(QKV):
     Q, K, V = QKV
     P, times = 3, Times(tile=1.0, byte=0.01, copy=2.0)
     run = ring.events(Q, K, V, ranks=P, causal=True, times=times, B_r=4, B_c=4)
+    assert (np.diff([event.stop for event in run.events]) >= 0).all()
     for r in range(P):
         own = [event for event in run.events if event.rank == r and event.kind != "copy"]
         assert all(a.stop <= b.start for a, b in zip(own, own[1:], strict=False))
