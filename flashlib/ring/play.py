@@ -34,7 +34,8 @@ class Event(NamedTuple):
 
     kind: "send" or "receive" (it asked for a copy), "copy" (the copy itself; rank: the sender), "wait", "compute"
     or "end". other: the rank at the other end. block: what is copied, or computed with. hop: how many ranks from
-    its own the block is then. n_bytes: of a copy. tiles, state: of Compute. copies: how many a Wait waited for.
+    its own the block is then. n_bytes: of a copy. tiles, state: of Compute, a State of (H, n) rows or dQ. copies:
+    how many a Wait waited for.
     """
 
     kind: str
