@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flashlib.inputs import check_counts
-from flashlib.masks.kinds import Softcap, Window, like
+from flashlib.masks.kinds import Softcap, Window
 from flashlib.masks.mask import Both, Interval, Mask, Place, check_mask
 from flashlib.types import Same
 
@@ -61,8 +61,7 @@ class Placed(Mask):
         self.mask.check(self._whole(place))
 
     def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
-        at = positions(self.rows)[r - place.past] + self.N_k - self.N_q
-        found = self.mask.bounds(self._whole(place), at)
+        found = self.mask.bounds(self._whole(place), self._at(place, r, r)[0])
         return None if found is None else tuple(before(self.cols, x) for x in found)  # type: ignore[return-value]
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
@@ -156,10 +155,14 @@ def all_see_all(mask: Mask, place: Place) -> bool:
 
 
 def _stands(runs, x):
-    """Return the items of runs by their numbers x, an array or a tensor."""
-    if len(runs) == 1:
-        return runs[0].start + runs[0].step * x
-    return like(positions(runs), x)[x.clip(0, max(count(runs) - 1, 0))]
+    """Return the items of runs by their numbers x, an array or a tensor: a sum, so that nothing is looked up."""
+    start, step, begin = runs[0].start, runs[0].step, len(runs[0])
+    item = start + step * x
+    for run in runs[1:]:  # from x = begin on it is this one
+        new = run.start - run.step * begin
+        item = item + (x >= begin) * (new - start + (run.step - step) * x)
+        start, step, begin = new, run.step, begin + len(run)
+    return item
 
 
 def _runs(name, given, N):

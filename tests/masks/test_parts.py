@@ -207,3 +207,4 @@ def test_items_before_a_number_are_counted(rng):
         x = np.arange(31)
         assert np.array_equal(parts.before(runs, x), (listed(runs)[:, None] < x).sum(axis=0))
         assert np.array_equal(parts.positions(runs), listed(runs))
+        assert np.array_equal(parts._stands(runs, np.arange(len(listed(runs)))), listed(runs))

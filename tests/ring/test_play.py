@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flashlib import ring
-from flashlib.ring import Compute, Kind, Receive, Send, Times, Wait, play, programs
+from flashlib.ring import Compute, Kind, Receive, Send, Times, Wait, play, programs, schedules
 
 
 @pytest.fixture
@@ -170,6 +170,16 @@ def test_our_programs_are_right_in_every_order(program, P, QKV):
     report = ring.check(*QKV, ranks=P, program=program, orders=5, **after)
     assert report.fault is None and report.states > 20
     assert str(report) == f"right in every order, {report.states} states"
+
+
+def test_states_by_hand():
+    """Send and Wait, Receive and Wait: both ask, in either order; then the copy; both wait, in either order."""
+
+    def make():
+        out, into = ring.Buffer("out", (np.ones(1),)), ring.Buffer("into")
+        return [iter([Send(1, out), Wait()]), iter([Receive(0, into), Wait(into)])]
+
+    assert schedules.tried(make).states == 4 + 4
 
 
 def test_larger_programs_are_tried_in_some_orders(QKV):

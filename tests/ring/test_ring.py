@@ -143,9 +143,10 @@ def test_a_batch_of_documents_and_heads_of_a_function_are_planned_for_all(rng):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_hop_is_what_is_seen_of_a_part(layout, rng):
-    for kind in masked.KINDS:
-        N_q, N_k, P = 23, 29, 3
-        case = masked.draw(kind, rng, N_q, N_k)
+    itself = masked.Case(masks.window(0, 0), lambda r, c: r == c)
+    for kind in (*masked.KINDS, "itself", "window", "window"):
+        N_q, N_k, P = (23, 29, 3) if kind != "window" else (61, 67, 5)
+        case = itself if kind == "itself" else masked.draw(kind, rng, N_q, N_k)
         seen = masked.seen(case, N_q, N_k)
         plan = ring.plan(case.mask, N_q, N_k, P, layout)
         for r in range(P):
@@ -158,10 +159,23 @@ def test_a_hop_is_what_is_seen_of_a_part(layout, rng):
                     left[hop.rows, hop.keys] = False
                     assert not left.any(), "what is cropped is not seen"
                     tiles = hop.mask.on(*(at.stop - at.start for at in hop[:2]))
+                    ends = (
+                        part[hop.rows, hop.keys][[0, -1]].any(axis=1),
+                        part[hop.rows, hop.keys].any(axis=0)[[0, -1]],
+                    )
+                    assert np.all(ends) or tiles.keys is None or "alibi" in kind, "as few as can be"
                     assert np.array_equal(tiles.seen(*tiles.all), part[hop.rows, hop.keys])
         assert plan.last == tuple(
             max(h for h in range(P) if h == 0 or plan.hops[(s + h) % P][s]) for s in range(P)
         )
+
+
+def test_a_striped_plan_takes_no_time_per_row():
+    N = 2**40
+    for mask, last in ((masks.causal(), (7, 7, 7, 7, 7, 7, 7, 7)), (masks.window(2, 0), (2,) * 8)):
+        assert ring.plan(mask, N, N, 8, "striped").last == last
+    plan = ring.plan(masks.Mask(), N, N, 8, "zigzag")
+    assert all(type(hop.mask) is masks.Mask for own in plan.hops for hop in own)
 
 
 def test_what_does_not_fit_is_refused_before_any_work(rng):

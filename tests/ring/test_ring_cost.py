@@ -78,6 +78,33 @@ def test_memory_is_what_a_rank_holds(layout, rng):
         assert backward.memory[r] == back.buffers(r) + sum(X.nbytes for X in given) + returned + sums
 
 
+@pytest.mark.parametrize("layout", layouts.LAYOUTS)
+def test_memory_of_a_rank_in_a_group_is_what_it_holds(layout, rng):
+    """Its own rows of all heads, given and returned; its heads of all the group's rows; and buffers."""
+    N_q, N_k, P, size = 41, 37, 6, 2
+    problem = cost.Problem(N_q, N_k, 4, np.float32, 3, 4, 2, True, None, 8, 8)
+    Q, K, V, dO = (
+        rng.standard_normal(s).astype(np.float32) for s in ((4, N_q, 4), (2, N_k, 4), (2, N_k, 3), (4, N_q, 3))
+    )
+    run = ring.events(Q, K, V, ranks=P, heads=size, layout=layout, causal=True)
+    back = ring.events(Q, K, V, ranks=P, heads=size, layout=layout, causal=True, after=(*run.result, dO))
+    found = [cost.both(problem, P, layout, heads=size, backward=b) for b in (False, True)]
+    for r in range(P):
+        rank = back.ranks[r]
+        q, o, lse, kv = rank.Q.nbytes, rank.O.nbytes, rank.lse.nbytes, rank.K.nbytes + rank.V.nbytes
+        group = [back.ranks[r // size * size + m] for m in range(size)]
+        Q_all, O_all, lse_all = (sum(getattr(m, name).nbytes for m in group) // size for name in ("Q", "O", "lse"))
+        own = q + o + lse + kv
+        forward = own + (Q_all + O_all + lse_all) + 2 * (O_all + 2 * lse_all)
+        assert found[0].memory[r] == run.buffers(r) + forward
+        kv_all = sum(m.K.nbytes + m.V.nbytes for m in group) // size
+        most = (
+            max(sum(m.K.nbytes + m.V.nbytes for m in back.ranks[a : a + size]) for a in range(0, P, size)) // size
+        )
+        inner = Q_all + O_all + 2 * lse_all + 3 * Q_all + most + kv_all
+        assert found[1].memory[r] == back.buffers(r) + 2 * q + 2 * o + 2 * lse + q + 3 * kv + inner
+
+
 def test_the_ways_by_hand():
     N, P, d, H = 4096, 4, 128, 8
     problem = cost.Problem(N, N, d, "bfloat16", None, H, H, causal=False)
