@@ -107,7 +107,7 @@ def standard_traffic(N_q: int, N_k: int, d: int, *, dtype: DType) -> Traffic:
     Source: FlashAttention (2022), Algorithm 0 and Theorem 2.
     """
     N_q, N_k, d = _sizes(N_q, N_k, d)
-    size, acc = _itemsizes(dtype)
+    size, acc = itemsizes(dtype)
     S = N_q * N_k * size
     return Traffic(
         read=(N_q + N_k) * d * size + S + S + N_k * d * size,
@@ -134,7 +134,7 @@ def fa1_traffic(
     """
     rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
     N_q, N_k, d = _sizes(N_q, N_k, d)
-    size, acc = _itemsizes(dtype)
+    size, acc = itemsizes(dtype)
     visits = int(rows @ tiles)  # rows of Q loaded, over all tiles
     return Traffic(
         read=2 * N_k * d * size + visits * (2 * d * size + 2 * acc) + 2 * N_q * acc,
@@ -160,7 +160,7 @@ def fa2_traffic(
     """
     rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
     N_q, N_k, d = _sizes(N_q, N_k, d)
-    size, acc = _itemsizes(dtype)
+    size, acc = itemsizes(dtype)
     visits = int(keys.sum())  # rows of K loaded, over all row blocks
     return Traffic(read=N_q * d * size + visits * 2 * d * size, written=N_q * (d * size + acc))
 
@@ -172,7 +172,7 @@ def standard_backward_traffic(N_q: int, N_k: int, d: int, *, dtype: DType) -> Tr
     gradient. Source: FlashAttention (2022), Algorithm 3 and Theorem 5; here P is recomputed from lse.
     """
     N_q, N_k, d = _sizes(N_q, N_k, d)
-    size, acc = _itemsizes(dtype)
+    size, acc = itemsizes(dtype)
     S, q, k = (n * size for n in (N_q * N_k, N_q * d, N_k * d))
     return Traffic(
         read=(q + k + N_q * acc) + (S + q) + (q + k) + (2 * q + 2 * S) + (S + k) + (S + q),
@@ -198,7 +198,7 @@ def fa2_backward_traffic(
     """
     rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
     N_q, N_k, d = _sizes(N_q, N_k, d)
-    size, acc = _itemsizes(dtype)
+    size, acc = itemsizes(dtype)
     q_visits = int(rows @ tiles)  # rows of Q loaded for dK and dV, over all tiles
     k_visits = int(keys.sum())  # rows of K loaded for dQ, over all row blocks
     row = 2 * d * size + 2 * acc  # of Q, dO, lse and delta
@@ -228,9 +228,7 @@ def computed_tiles(
     asked = masks.resolve(mask, causal, N_q, N_k)
     computed = np.zeros((-(-N_q // B_r), -(-N_k // B_c)), bool)
     if asked.keys is not None:
-        first, end = _interval(asked.keys, N_q, N_k, B_r, B_c)
-        j = np.arange(computed.shape[1])
-        return (first[:, None] <= j) & (j < end[:, None])
+        return _of_intervals(asked.keys, B_r, B_c, computed.shape)
     for i, row in enumerate(computed):
         rows = slice(i * B_r, min((i + 1) * B_r, N_q))
         if N_k:
@@ -270,7 +268,7 @@ def sram_bytes(B_r: int, B_c: int, d: int, dtype: DType) -> int:
     P_ij takes the place of S_ij.
     """
     B_r, B_c, d = _block_sizes(B_r=B_r, B_c=B_c, d=d)
-    size, acc = _itemsizes(dtype)
+    size, acc = itemsizes(dtype)
     return (B_r + 2 * B_c) * d * size + (B_r * d + B_r * B_c + 2 * B_r) * acc
 
 
@@ -278,9 +276,17 @@ def largest_B_r(capacity: int, *, B_c: int, d: int, dtype: DType) -> int:
     """Return the largest B_r whose `sram_bytes` are at most `capacity` bytes; 0 if not even one row fits."""
     check_counts(capacity=capacity)
     B_c, d = _block_sizes(B_c=B_c, d=d)
-    size, acc = _itemsizes(dtype)
+    size, acc = itemsizes(dtype)
     keys, row = 2 * B_c * d * size, d * size + (d + B_c + 2) * acc
     return max(0, (int(capacity) - keys) // row)
+
+
+def itemsizes(dtype: DType) -> tuple[int, int]:
+    """Return the bytes of one item in dtype, and in the accumulator's dtype."""
+    name = str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
+    if name not in ITEMSIZE:
+        raise ValueError(f"dtype is {dtype!r}; accepted are {', '.join(ITEMSIZE)}")
+    return ITEMSIZE[name], max(4, ITEMSIZE[name])
 
 
 def _computed(N_q, N_k, B_r, B_c, causal, mask):
@@ -294,7 +300,7 @@ def _computed(N_q, N_k, B_r, B_c, causal, mask):
         tiles = -(-seen // B_c)
         return rows, tiles, np.minimum(tiles * B_c, N_k)
     asked = masks.resolve(mask, causal, N_q, N_k)
-    if asked.keys is not None:
+    if asked.keys is not None and not asked.gaps:
         first, end = _interval(asked.keys, N_q, N_k, B_r, B_c)
         return rows, end - first, np.minimum(end * B_c, N_k) - np.minimum(first * B_c, N_k)
     computed = computed_tiles(N_q, N_k, B_r=B_r, B_c=B_c, causal=causal, mask=mask)
@@ -309,6 +315,16 @@ def _interval(keys, N_q, N_k, B_r, B_c):
     return first // B_c, np.where(end > first, -(-end // B_c), first // B_c)
 
 
+def _of_intervals(keys, B_r, B_c, shape):
+    """Return which tiles are computed, an array of this shape; keys: intervals of rows."""
+    (first, end), (T_r, T_c) = keys, shape
+    begun = np.zeros((T_r, T_c + 1), int)  # rows whose first tile this is, less those whose last one is before it
+    some = np.flatnonzero(first < end)
+    np.add.at(begun, (some // B_r, first[some] // B_c), 1)
+    np.add.at(begun, (some // B_r, -(-end[some] // B_c)), -1)
+    return begun.cumsum(axis=1)[:, :T_c] > 0
+
+
 def _sizes(N_q, N_k, d, causal=False):
     """Return the sizes as Python's whole numbers, which do not overflow; raise if one is wrong."""
     check_counts(N_q=N_q, N_k=N_k)
@@ -321,11 +337,3 @@ def _block_sizes(**sizes):
     """Return the block sizes as Python's whole numbers, which do not overflow; raise if one is wrong."""
     check_block_sizes(**sizes)
     return tuple(map(int, sizes.values()))
-
-
-def _itemsizes(dtype):
-    """Return the bytes of one item in dtype, and in the accumulator's dtype."""
-    name = str(getattr(dtype, "__name__", dtype)).removeprefix("torch.")
-    if name not in ITEMSIZE:
-        raise ValueError(f"dtype is {dtype!r}; accepted are {', '.join(ITEMSIZE)}")
-    return ITEMSIZE[name], max(4, ITEMSIZE[name])

@@ -96,15 +96,18 @@ def check_shapes(Q: Array, K: Array, V: Array, axes: str, *, grouped: bool = Fal
 
 
 def check_gradient_inputs(
-    Q: Array, O: Array, lse: Array, dO: Array, lse_dtype: np.dtype | torch.dtype, *, V: Array | None = None
+    Q: Array, O: Array | None, lse: Array, dO: Array, lse_dtype: np.dtype | torch.dtype, *, V: Array | None = None
 ) -> None:
     """Raise ValueError unless O and dO are (..., N_q, d_v), and lse (..., N_q), of the dtype it was made with.
 
     V: where its last axis, d_v, may differ from that of Q; None: d_v is d, and O and dO have the shape of Q.
+    O: None where it is not needed.
     """
     V = Q if V is None else V
     d_v = V.shape[-1]
     for name, X in (("O", O), ("dO", dO)):
+        if X is None:
+            continue
         if d_v == Q.shape[-1] and tuple(X.shape) != tuple(Q.shape):
             raise ValueError(f"{name} has shape {tuple(X.shape)} and Q {tuple(Q.shape)}; they must be equal")
         if tuple(X.shape) != (*Q.shape[:-1], d_v):

@@ -35,6 +35,7 @@ ROOMS = {
     "torch_ref": "types inputs masks",
     "cache": "types inputs",
     "pipeline": "types inputs gpus",
+    "ring": "types inputs masks softmax cost tiled",
     "learner": "types softmax tiled",
     "kernels base": "",  # which Triton, and what is private in it
     "kernels.launch": "inputs masks / kernels base",
@@ -225,7 +226,7 @@ sys.meta_path.insert(0, Block())
 
 
 @pytest.mark.parametrize(
-    "module", ["types", "inputs", "softmax", "naive", "tiled", "masks", "memory", "cost", "cache"]
+    "module", ["types", "inputs", "softmax", "naive", "tiled", "masks", "memory", "cost", "cache", "ring"]
 )
 def test_numpy_is_all_that_is_needed(module):
     third_party = "name.partition('.')[0] not in {'numpy', 'flashlib', *sys.stdlib_module_names}"

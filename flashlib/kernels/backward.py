@@ -18,18 +18,22 @@ import triton
 
 from flashlib.inputs import check_gradient_inputs, check_tensors, resolve_scale
 from flashlib.kernels import INTERPRETED
-from flashlib.kernels.backward_passes import _dkv, _dq, _prepare
+from flashlib.kernels.backward_passes import _delta, _dkv, _dq, _prepare
 from flashlib.kernels.forward import HEAD_DIMS
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
+    DTYPES,
     MAX_BLOCK,
     check_attention,
     check_deterministic,
+    check_device,
     check_no_gradient,
     check_readable,
+    kernel_dtype,
     kernel_input,
     on_device_of,
     ready,
+    resolve_out_dtype,
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims
@@ -39,15 +43,16 @@ from flashlib.kernels.masking.device_side import MaskArgs, Masking
 from flashlib.masks import Mask
 from flashlib.types import Grads
 
-ROWS = 32  # for each program of `_prepare`
+ROWS = 32  # for each program of `_prepare` and of `_delta`
 
 
 @uncompiled
 def backward(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
-    dlse: torch.Tensor | None = None, causal: bool = False, mask: Mask | None = None, scale: float | None = None,
-    deterministic: bool = True, B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None,
-    num_stages: int | None = None, descriptors: bool | None = None,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
+    *, dlse: torch.Tensor | None = None, delta: torch.Tensor | None = None, causal: bool = False,
+    mask: Mask | None = None, scale: float | None = None, deterministic: bool = True, B_r: int | None = None,
+    B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
+    descriptors: bool | None = None, out_dtype: torch.dtype | None = None,
 ) -> Grads:  # fmt: skip
     """Return the gradients of sum(dO * O) + sum(dlse * lse) with respect to Q, K and V.
 
@@ -55,6 +60,10 @@ def backward(
     by default small problems are loaded through pointers; in the interpreter, one pass takes no descriptors.
     dO: the shape, dtype and device of O. dlse: (B, H_q, N_q), fp32, as lse; None for zeros.
     dQ, dK, dV: the shape and dtype of Q, K and V; a head of K and V sums over the query heads that read it.
+    Parts: with lse and O of whole rows, which see more keys than K, the gradients are the share of these keys. dQ
+    of all parts of the keys, and dK and dV of all parts of the rows, add up to those of the whole. delta: from
+    `delta_of`, found once for all parts; O is not read then, and may be None. out_dtype: of dQ, dK and dV,
+    torch.float32 or None for the dtype of Q. Shares in 16 bits would lose digits with each part.
     Scores may be up to 1e5 in size. Beyond, an fp32 lse cannot hold log(l) beside m: the gradients stay finite,
     and grow wrong with the size of the scores.
     deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32, which
@@ -65,18 +74,54 @@ def backward(
     Source: FlashAttention-2, Algorithm 2; the default replaces its additions to dQ by a pass for dQ.
     """
     check_deterministic(deterministic)
-    asked = B_r, B_c, num_warps, num_stages, descriptors
+    asked = B_r, B_c, num_warps, num_stages, descriptors, out_dtype
     mask = host_side.of_call(mask)
-    plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked)
+    plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked, delta=delta)
     check_no_gradient(Q=Q, K=K, V=V)
-    return run(Q, K, V, O, lse, dO, dlse, resolve_scale(scale, Q.shape[-1]), plan)
+    return run(Q, K, V, O, lse, dO, dlse, resolve_scale(scale, Q.shape[-1]), plan, delta=delta)
+
+
+@uncompiled
+def delta_of(O: torch.Tensor, dO: torch.Tensor) -> torch.Tensor:
+    """Return rowsum(dO * O), (B, H_q, N_q), fp32, which `backward` takes as delta for parts of these rows.
+
+    O, dO: (B, H_q, N_q, d_v), of one dtype of those that `forward.attention` takes. Raises TypeError or ValueError
+    for others.
+    """
+    key = DELTAS.key((O, dO))
+    launch = DELTAS.get(key) or DELTAS.keep(key, _delta_launch(O, dO))
+    check_no_gradient(O=O, dO=dO)
+    o, do = kernel_input(O), kernel_input(dO)
+    delta = o.new_empty(O.shape[:3], dtype=torch.float32)
+    if delta.numel():
+        with on_device_of(o):
+            launch(o, do, delta)
+    return delta
+
+
+DELTAS = planning.Plans()  # the Launch of each
+
+
+def _delta_launch(O, dO):
+    """Return the Launch of `delta_of`; raise what it raises, except about gradients."""
+    check_tensors(DTYPES, O=O, dO=dO)
+    check_device(O=O)
+    if O.ndim != 4 or O.shape != dO.shape:
+        raise ValueError(
+            f"O has shape {tuple(O.shape)} and dO {tuple(dO.shape)}; they must be equal, (B, H_q, N_q, d_v)"
+        )
+    check_readable(O=O, dO=dO)
+    B, H, N, d = O.shape
+    unit, strides = planning.in_units(kernel_input(O), kernel_input(dO))
+    constants = {"d": d, "D": triton.next_power_of_2(d), "ROWS": ROWS, "UNIT": unit}
+    return Launch(_delta, triton.cdiv(N, ROWS) * B * H, (*strides, H, N), constants, {})
 
 
 class Plan(NamedTuple):
     """A call of `backward`, except its tensors and its scale. A launch is None where it has nothing to write.
 
     dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
-    kernels take the tensors as they are.
+    kernels take the tensors as they are. out_dtype: of the gradients. hidden: whether no row sees a key.
     """
 
     prepare: Launch | None
@@ -85,55 +130,64 @@ class Plan(NamedTuple):
     rows: tuple
     deterministic: bool
     descriptors: bool
+    out_dtype: torch.dtype
     ready: bool
+    hidden: bool = False
 
 
 PLANS = planning.PlansOfMasks()
 
 
 def plan_of(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, mask: Mask | None, deterministic: bool, *asked: Any,
+    delta: torch.Tensor | None = None,
 ) -> Plan:  # fmt: skip
     """Return the plan for these tensors; raise what `backward` raises, except about gradients."""
     plans = PLANS.of(mask)
-    key = plans.key((Q, K, V, O, lse, dO, dlse), causal, deterministic, *asked)
+    key = plans.key((Q, K, V, O, lse, dO, dlse, delta), causal, deterministic, *asked)
     if found := plans.get(key):
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
-    check_saved(Q, V, O, dO, lse, dlse)
-    check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse)
+    check_saved(Q, V, O, dO, lse, dlse, delta)
+    check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
     mask, causal = host_side.checked(mask, bool(causal), Q, K)
     masking = functools.partial(host_side.of, mask, causal)
-    return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked))
+    hidden = host_side.hides_all(mask, causal, Q.shape[2], K.shape[2])
+    return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked, hidden=hidden))
 
 
 def check_saved(
-    Q: torch.Tensor, V: torch.Tensor, O: torch.Tensor, dO: torch.Tensor, lse: torch.Tensor,
-    dlse: torch.Tensor | None,
+    Q: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, dO: torch.Tensor, lse: torch.Tensor,
+    dlse: torch.Tensor | None, delta: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
-    """Raise TypeError or ValueError unless these fit Q and V."""
-    rows = {"lse": lse} if dlse is None else {"lse": lse, "dlse": dlse}
-    check_tensors((Q.dtype,), Q=Q, O=O, dO=dO)
-    check_tensors((torch.float32,), **rows)
+    """Raise TypeError or ValueError unless these fit Q and V. O: None where delta is given."""
+    others = {name: X for name, X in (("dlse", dlse), ("delta", delta)) if X is not None}
+    if O is None and delta is None:
+        raise TypeError("O is None; pass the O that attention(Q, K, V) returned, or delta=delta_of(O, dO)")
+    check_tensors((Q.dtype,), Q=Q, **({} if O is None else {"O": O}), dO=dO)
+    check_tensors((torch.float32,), lse=lse, **others)
     check_gradient_inputs(Q, O, lse, dO, torch.float32, V=V)
-    if dlse is not None and dlse.shape != lse.shape:
-        raise ValueError(f"dlse has shape {tuple(dlse.shape)} and lse {tuple(lse.shape)}; they must be equal")
+    for name, X in others.items():
+        if X.shape != lse.shape:
+            raise ValueError(f"{name} has shape {tuple(X.shape)} and lse {tuple(lse.shape)}; they must be equal")
     if lse.device != Q.device:
         raise ValueError(f"lse is on {lse.device} and Q on {Q.device}; move them to one device")
 
 
 def plan(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, dO: torch.Tensor, causal: bool,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, dO: torch.Tensor, causal: bool,
     masking: Callable, deterministic: bool, B_r: int | None = None, B_c: int | None = None,
     num_warps: int | None = None, num_stages: int | None = None, descriptors: bool | None = None,
-    tokens_first: bool = False,
+    out_dtype: torch.dtype | None = None, *, tokens_first: bool = False, hidden: bool = False,
 ) -> Plan:  # fmt: skip
-    """Return the plan of tensors that were checked.
+    """Return the plan of tensors that were checked. O: None where delta is given.
 
-    masking, tokens_first: as in `forward.plan`.
+    masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key.
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
+    out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
+    O = dO if O is None else O  # where delta is given the kernel reads neither
     q, k, v, o, do = map(kernel_input, (Q, K, V, O, dO))
     worthwhile = q.numel() * k.shape[2] >= tile_sizes.SMALL
     descriptors = planning.resolve_descriptors(descriptors, q, k, v, do, worthwhile=worthwhile)
@@ -142,6 +196,8 @@ def plan(
             "descriptors=True with deterministic=False: Triton's interpreter does not support adding through a "
             "descriptor; leave descriptors out"
         )
+    if hidden:
+        return Plan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
     problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])._replace(tokens_first=tokens_first)
     configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, **asked)
     return Plan(
@@ -151,6 +207,7 @@ def plan(
         (*q.shape[:2], problem.N_padded),
         deterministic,
         descriptors,
+        out_dtype,
         ready(Q, K, V, O, dO),
     )
 
@@ -197,7 +254,7 @@ class Problem(NamedTuple):
 
 
 def prepare_launch(o: torch.Tensor, do: torch.Tensor, problem: Problem) -> Launch | None:
-    """Return the Launch that writes lse2 and delta when called with o, do, lse, dlse, lse2, delta."""
+    """Return the Launch that writes lse2 and delta when called as `prepared` does."""
     heads = o.shape[0] * o.shape[1]
     if not heads * problem.N_padded:
         return None
@@ -252,34 +309,41 @@ def described(
 
 
 def run(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, scale: float, plan: Plan,
-    mask_args: tuple[MaskArgs | None, MaskArgs | None] = (None, None),
+    mask_args: tuple[MaskArgs | None, MaskArgs | None] = (None, None), delta: torch.Tensor | None = None,
 ) -> Grads:  # fmt: skip
     """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
-    tensors = Q, K, V, O, dO
-    q, k, v, o, do = tensors if plan.ready else map(kernel_input, tensors)
     contiguous: dict = {"memory_format": torch.contiguous_format}
-    dq, dk, dv = (torch.empty_like(X, **contiguous) for X in (q, k, v))
+    if plan.hidden:
+        return Grads(*(torch.zeros_like(X, dtype=plan.out_dtype, **contiguous) for X in (Q, K, V)))
+    tensors = Q, K, V, dO if O is None else O, dO
+    q, k, v, o, do = tensors if plan.ready else map(kernel_input, tensors)
+    dtype = kernel_dtype(plan.out_dtype)
+    dq, dk, dv = (torch.empty_like(X, dtype=dtype, **contiguous) for X in (q, k, v))
     with on_device_of(q):
-        rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows)
-        sums = None if plan.deterministic else torch.zeros_like(q, dtype=torch.float32, **contiguous)
+        rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows, delta)
+        sums = None
+        if not plan.deterministic:
+            sums = dq.zero_() if dtype == torch.float32 else torch.zeros_like(q, dtype=torch.float32, **contiguous)
         if plan.dkv:
             plan.dkv(*described(plan.dkv, q, k, v, do, sums), *rows, dk, dv, scale, mask_args=mask_args[0])
         if plan.dq:
             plan.dq(*described(plan.dq, q, k, v, do)[:4], *rows, dq, scale, mask_args=mask_args[1])
         if sums is not None:
             torch.mul(sums, scale, out=dq)
-    return Grads(dq, dk, dv) if plan.ready else Grads(dq.to(Q.dtype), dk.to(K.dtype), dv.to(V.dtype))
+    return Grads(dq, dk, dv) if plan.ready else Grads(*(X.to(plan.out_dtype) for X in (dq, dk, dv)))
 
 
 def prepared(
     launch: Launch | None, o: torch.Tensor, do: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None,
-    shape: tuple[int, ...],
+    shape: tuple[int, ...], sums: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Return lse2 and delta."""
+    """Return lse2 and delta. sums: what `delta_of` returned; o and do are not read then."""
     lse2 = o.new_empty(shape, dtype=torch.float32)
     delta = torch.empty_like(lse2)
     if launch:
-        launch(o, do, lse.contiguous(), None if dlse is None else dlse.contiguous(), lse2, delta)
+        o, do = (o, do) if sums is None else (None, None)
+        lse, dlse, sums = (X if X is None else X.contiguous() for X in (lse, dlse, sums))
+        launch(o, do, sums, lse, dlse, lse2, delta)
     return lse2, delta

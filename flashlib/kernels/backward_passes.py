@@ -20,15 +20,40 @@ def _with_strides(*tensors, also):
     return triton.jit(do_not_specialize=[*names, *also], do_not_specialize_on_alignment=["group"])
 
 
+@triton.jit
+def row_sums(
+    O, dO, strides_o, strides_do, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr
+):  # fmt: skip
+    """Return rowsum(dO * O) of rows start to start + ROWS of head (b, h)."""
+    o = load(O, strides_o, b, h, start, N, d, D, ROWS, True, False).to(tl.float32)
+    do = load(dO, strides_do, b, h, start, N, d, D, ROWS, True, False).to(tl.float32)
+    return tl.sum(o * do, axis=1)
+
+
+@_with_strides("o", "do", also=("H", "N_q"))
+def _delta(
+    O, dO, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q,
+    d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
+):  # fmt: skip
+    """Write rowsum(dO * O) of each row, for passes that `_prepare` prepares with it."""
+    T = tl.cdiv(N_q, ROWS)
+    i, head = tl.program_id(0) % T, tl.program_id(0) // T
+    offs_m = i * ROWS + tl.arange(0, ROWS)
+    strides_o, strides_do = strides(o_b, o_h, o_n, UNIT), strides(do_b, do_h, do_n, UNIT)
+    delta = row_sums(O, dO, strides_o, strides_do, head // H, head % H, i * ROWS, N_q, d, D, ROWS)
+    tl.store(Delta_ptr + head.to(tl.int64) * N_q + offs_m, delta, mask=offs_m < N_q)
+
+
 @_with_strides("o", "do", also=("H", "N_q", "N_padded"))
 def _prepare(
-    O, dO, Lse_ptr, dLse_ptr, Lse2_ptr, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q, N_padded,
+    O, dO, Sums_ptr, Lse_ptr, dLse_ptr, Lse2_ptr, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q, N_padded,
     d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
     """Write lse2 and delta of each row for the passes; rows past N_q weigh nothing.
 
     lse2: lse in base 2, inf for a row that sees no key, so that 2^(S - lse2) is 0. delta: rowsum(dO * O), less the
-    gradient of lse, since both are multiplied by P: dS = P * (dP - rowsum(dO * O) + dlse).
+    gradient of lse, since both are multiplied by P: dS = P * (dP - rowsum(dO * O) + dlse). Sums: that rowsum, if
+    `_delta` found it.
     """
     T = N_padded // ROWS
     i, head = tl.program_id(0) % T, tl.program_id(0) // T
@@ -39,10 +64,11 @@ def _prepare(
     # The rounding error of a huge lse could make P huge; with this P is at most 2^4.
     lse2 += tl.maximum(tl.abs(lse2) * 2.0**-20 - 4.0, 0.0)
     tl.store(Lse2_ptr + padded, lse2)
-    strides_o, strides_do = strides(o_b, o_h, o_n, UNIT), strides(do_b, do_h, do_n, UNIT)
-    o = load(O, strides_o, head // H, head % H, i * ROWS, N_q, d, D, ROWS, True, False).to(tl.float32)
-    do = load(dO, strides_do, head // H, head % H, i * ROWS, N_q, d, D, ROWS, True, False).to(tl.float32)
-    delta = tl.sum(o * do, axis=1)
+    if Sums_ptr is None:
+        strides_o, strides_do = strides(o_b, o_h, o_n, UNIT), strides(do_b, do_h, do_n, UNIT)
+        delta = row_sums(O, dO, strides_o, strides_do, head // H, head % H, i * ROWS, N_q, d, D, ROWS)
+    else:
+        delta = tl.load(Sums_ptr + saved, mask=offs_m < N_q, other=0.0)
     if dLse_ptr is not None:
         delta -= tl.load(dLse_ptr + saved, mask=offs_m < N_q, other=0.0)
     tl.store(Delta_ptr + padded, delta)

@@ -29,9 +29,11 @@ from flashlib.kernels.launch.inputs import (
     check_attention,
     check_no_gradient,
     check_readable,
+    kernel_dtype,
     kernel_input,
     on_device_of,
     ready,
+    resolve_out_dtype,
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims, Keys, load, load_k, load_v, store, strides
@@ -49,7 +51,7 @@ FUSED = tl.constexpr(4096.0)  # scores in base 2 up to which a fused multiply-ad
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: Mask | None = None,
     scale: float | None = None, B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None,
-    num_stages: int | None = None, descriptors: bool | None = None,
+    num_stages: int | None = None, descriptors: bool | None = None, out_dtype: torch.dtype | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row.
 
@@ -68,21 +70,23 @@ def attention(
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tile_sizes.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
+    out_dtype: of O, torch.float32 or None for the dtype of Q. Where keys come in parts, as in a ring, O of each
+    part is merged by its lse; rounded to 16 bits each time, the error would grow with the number of parts.
     Raises TypeError or ValueError for anything else, before any work, and ValueError where the given tiles do
     not fit the GPU.
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
     Q, K, V = as_autocast(Q, K, V)
     mask = host_side.of_call(mask)
-    plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors)
+    plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V)
     return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan)
 
 
 class Plan(NamedTuple):
-    """A call of `attention`, except its tensors and its scale. launch: None if O has no elements.
+    """A call of `attention`, except its tensors and its scale. launch: None if no row sees a key.
 
-    O, lse: shape and strides of each. ready: whether the kernel takes Q, K and V as they are.
+    O, lse: shape and strides of each. out_dtype: of O. ready: whether the kernel takes Q, K and V as they are.
     """
 
     launch: planning.Launch | None
@@ -90,6 +94,7 @@ class Plan(NamedTuple):
     dims: HeadDims
     O: tuple
     lse: tuple
+    out_dtype: torch.dtype
     ready: bool
 
 
@@ -114,7 +119,8 @@ def plan_of(
 def plan(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, masking: Callable,
     sparsity: tile_sizes.Sparsity, B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None,
-    num_stages: int | None = None, descriptors: bool | None = None, tokens_first: bool = False,
+    num_stages: int | None = None, descriptors: bool | None = None, out_dtype: torch.dtype | None = None,
+    tokens_first: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked.
 
@@ -122,6 +128,7 @@ def plan(
     tokens_first: Q, K and V are one sequence of packed tokens, and `run` gets and returns (N, H, d).
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
+    out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
     q, k, v = map(kernel_input, (Q, K, V))
     descriptors = planning.resolve_descriptors(
         descriptors, k, v, worthwhile=q.numel() * k.shape[2] >= tile_sizes.SMALL
@@ -134,8 +141,8 @@ def plan(
     )  # fmt: skip
     o = planning.laid_out((B, H, N_q, v.shape[3]), tokens_first)
     outputs = _outputs(o, tokens_first)
-    empty = Plan(None, descriptors, dims, outputs[0], outputs[1], ready(Q, K, V))
-    if not q.numel():
+    empty = Plan(None, descriptors, dims, outputs[0], outputs[1], out_dtype, ready(Q, K, V))
+    if not q.numel() or sparsity.keys == 0:
         return empty
     unit, strides = planning.in_units(q, k, v, o)
     mask_args, code = masking(host_side.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
@@ -161,14 +168,18 @@ def run(
 ) -> Attention:
     """Do what `attention` does, by its plan; nothing is checked. mask_args: in place of the plan's."""
     q, k, v = (Q, K, V) if plan.ready else map(kernel_input, (Q, K, V))
-    o, lse = q.new_empty_strided(*plan.O), q.new_empty_strided(*plan.lse, dtype=torch.float32)
+    o = q.new_empty_strided(*plan.O, dtype=kernel_dtype(plan.out_dtype))
+    lse = q.new_empty_strided(*plan.lse, dtype=torch.float32)
     if plan.launch:
         if plan.descriptors:
             rows = plan.launch.config["B_C"]
             k, v = planning.describe(k, rows, plan.dims.D.value), planning.describe(v, rows, plan.dims.D_V.value)
         with on_device_of(q):
             plan.launch(q, k, v, o, lse, scale * LOG2_E.value, mask_args=mask_args)
-    return Attention(o if plan.ready else o.to(Q.dtype), lse)
+    else:
+        o.zero_()
+        lse.fill_(-math.inf)
+    return Attention(o if plan.ready else o.to(plan.out_dtype), lse)
 
 
 class Rows(NamedTuple):

@@ -134,7 +134,7 @@ def plan_of(
     o = planning.laid_out((*q.shape[:3], v.shape[3]), tokens_first=True)
     after = backward.plan(q, k, v, o, o, False, _noting(tiles, "dq", "dkv"), True, tokens_first=True)
     of_both = packed.plan(B, causal, tiles)
-    kernels = kernels._replace(ready=ready(Q, K, V))
+    kernels = kernels._replace(ready=ready(Q, K, V), out_dtype=Q.dtype)  # the plan saw what kernels take
     return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors))
 
 
@@ -200,4 +200,4 @@ def _backward_plan_of(Q, K, V, O, lse, dO, dlse, descriptors):
     check_readable(dO=dO, dlse=dlse)
     tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting({}, "dq", "dkv")
     plan = backward.plan(*tensors, False, masking, True, descriptors=descriptors, tokens_first=True)
-    return BACKWARD_PLANS.keep(key, plan._replace(ready=ready(Q, K, V, O, dO)))
+    return BACKWARD_PLANS.keep(key, plan._replace(ready=ready(Q, K, V, O, dO), out_dtype=Q.dtype))

@@ -16,6 +16,7 @@ row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
     score(f, slope)       all are seen; f(S, h, r, c)
 
 `a & b` sees what both see and changes scores by a, then by b. `a | b` sees what either sees.
+`placed(mask, N_q, N_k, rows, keys)` is the mask of a part: of some rows of Q and some keys, wherever they stand.
 
 Source: Gemma 2 (2024) for softcap; Press and others, ALiBi (2022); PyTorch's FlexAttention (2024) for masks and
 changes of scores as functions.
@@ -42,12 +43,14 @@ from flashlib.masks.kinds import (
     count_arguments,
 )
 from flashlib.masks.mask import Both, Either, Mask, Place, Tiles, check_mask, repeated
+from flashlib.masks.parts import Placed, placed
 from flashlib.masks.tree import Tree
 
 __all__ = [
-    "FAR", "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Prefix", "Score",
-    "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "blocks", "causal", "check_mask", "combined",
-    "documents", "fitted", "from_function", "prefix", "repeated", "resolve", "score", "softcap", "tree", "window",
+    "FAR", "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Placed", "Prefix",
+    "Score", "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "blocks", "causal", "check_mask",
+    "combined", "documents", "fitted", "from_function", "placed", "prefix", "repeated", "resolve", "score",
+    "softcap", "tree", "window",
 ]  # fmt: skip
 
 

@@ -26,8 +26,7 @@ class Window(Mask):
     def __repr__(self):
         return "causal()" if (self.left, self.right) == (None, 0) else f"window({self.left}, {self.right})"
 
-    def keys(self, place: Place) -> Interval | None:
-        r = _positions(place)
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         first = np.zeros_like(r) if self.left is None else r - self.left
         end = np.full_like(r, place.N_k) if self.right is None else r + self.right + 1
         return inside(first, end, place)
@@ -50,8 +49,7 @@ class Prefix(Mask):
     def __repr__(self):
         return f"prefix({self.n})"
 
-    def keys(self, place: Place) -> Interval | None:
-        r = _positions(place)
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         return inside(np.zeros_like(r), np.maximum(r + 1, self.n), place)
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
@@ -79,11 +77,11 @@ class Documents(Mask):
                 "key; row i of Q has that of key i + N_k - N_q"
             )
 
-    def keys(self, place: Place) -> Interval | None:
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         self.check(place)
         if place.N_k == 0:
-            return np.zeros(place.N_q, int), np.zeros(place.N_q, int)
-        ids, r = self.ids if self.ids.ndim == 1 else self.ids[place.b], _positions(place)
+            return np.zeros(len(r), int), np.zeros(len(r), int)
+        ids = self.ids if self.ids.ndim == 1 else self.ids[place.b]
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         document = np.searchsorted(starts, np.maximum(r, 0), side="right") - 1
         first, end = starts[document], np.append(starts[1:], place.N_k)[document]
@@ -124,7 +122,7 @@ class Blocks(Mask):
                 f"blocks of {self.B_r} x {self.B_c}: is it a table of another block size?"
             )
 
-    def keys(self, place: Place) -> Interval | None:
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         return None
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
@@ -158,7 +156,7 @@ class Function(Mask):
     def __repr__(self):
         return f"from_function({_name(self.f)})"
 
-    def keys(self, place: Place) -> Interval | None:
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         return None
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
@@ -285,10 +283,6 @@ class Softcap(Mask):
 
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         return 1 - _tanh(S, self.cap) ** 2
-
-
-def _positions(place):
-    return np.arange(place.N_q) + place.past
 
 
 def _checked_ids(ids):

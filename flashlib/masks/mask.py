@@ -81,7 +81,11 @@ class Mask:
 
         None if what is seen is not such an interval.
         """
-        return np.zeros(place.N_q, int), np.full(place.N_q, place.N_k)
+        return self.bounds(place, np.arange(place.N_q) + place.past)
+
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
+        """Return what `keys` does, for queries at the positions r alone, which rise."""
+        return np.zeros(len(r), int), np.full(len(r), place.N_k)
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
         """Return whether queries at positions r see keys c; they may be arrays or tensors, and broadcast."""
@@ -114,8 +118,8 @@ class Both(Mask):
         for part in self.parts:
             part.check(place)
 
-    def keys(self, place: Place) -> Interval | None:
-        first, second = (part.keys(place) for part in self.parts)
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
+        first, second = (part.bounds(place, r) for part in self.parts)
         if first is None or second is None:
             return None
         return inside(np.maximum(first[0], second[0]), np.minimum(first[1], second[1]), place)
@@ -157,7 +161,7 @@ class Either(Mask):
         for part in self.parts:
             part.check(place)
 
-    def keys(self, place: Place) -> Interval | None:
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         return None
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
@@ -180,8 +184,8 @@ class Repeated(Mask):
     def check(self, place: Place) -> None:
         self.mask.check(place)
 
-    def keys(self, place: Place) -> Interval | None:
-        return self.mask.keys(place._replace(b=place.b % self.B))
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
+        return self.mask.bounds(place._replace(b=place.b % self.B), r)
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
         return self.mask.sees(place._replace(b=place.b % self.B), r, c)
@@ -197,7 +201,8 @@ def repeated(mask: Mask, B: int, times: int) -> Mask:
 class Tiles:
     """A mask for one head, asked tile by tile: rows and cols are slices of queries and keys.
 
-    all: the rows and cols of all scores. keys: what each row sees, as `Mask.keys` gives it.
+    all: the rows and cols of all scores. keys: what each row sees, as `Mask.keys` gives it. gaps: whether a block
+    of rows may see no interval, as in a part of a mask, where a row may see none of the keys in the midst.
     """
 
     def __init__(self, mask, place):
@@ -205,13 +210,16 @@ class Tiles:
         self.mask, self.place = mask, place
         self.all = slice(0, place.N_q), slice(0, place.N_k)
         self.keys = mask.keys(place)
+        self.gaps = self.keys is not None and _gaps(*self.keys, place.N_k)
 
     def hidden(self, rows: slice, cols: slice) -> bool:
         """Return whether no score of a tile is seen."""
         if self.keys is None or rows.start == rows.stop:
             return not self.seen(rows, cols).any()
         first, end = self.keys
-        return cols.start >= end[rows.stop - 1] or cols.stop <= first[rows.start]
+        if cols.start >= end[rows.stop - 1] or cols.stop <= first[rows.start]:
+            return True
+        return self.gaps and not (np.maximum(first[rows], cols.start) < np.minimum(end[rows], cols.stop)).any()
 
     def cut(self, rows: slice, cols: slice) -> bool:
         """Return whether some score of a tile is not seen."""
@@ -271,6 +279,12 @@ def _common(name, first, second):
         what = "sequences" if name == "batches" else name
         raise ValueError(f"one mask is made for {a} {what} and the other for {b}; they must agree")
     return a
+
+
+def _gaps(first, end, N_k):
+    """Return whether a row begins beyond the end of the one before, or sees nothing in the midst of the keys."""
+    nothing = (first == end) & (0 < first) & (first < N_k)
+    return bool(nothing.any() or (first[1:] > end[:-1]).any())
 
 
 def inside(first: np.ndarray, end: np.ndarray, place: Place) -> Interval:

@@ -38,7 +38,7 @@ class Tree(Mask):
                 "pass a parent for each query; the last N_q keys are those of the same candidates"
             )
 
-    def keys(self, place: Place) -> Interval | None:
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         return None
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:

@@ -9,6 +9,7 @@ import torch
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+THREE = [range(0, 3), range(4, 7), range(8, 11)]  # pieces
 NAMES = sorted(set(re.findall(r"`(?:python -m )?(flashlib\.[\w.]+)", TEXT)))
 
 
@@ -56,6 +57,9 @@ def refusals(kernels, masks):
     return {
         "pad Q, K and V": lambda: kernels.attention(*[Q[..., :8]] * 3),
         "pass one of flashlib.masks": lambda: kernels.attention(Q, Q, Q, mask=torch.ones(20, 20)),
+        "one or two pieces": lambda: kernels.attention(
+            Q[:, :, :9], Q, Q, mask=masks.placed(masks.alibi(1.0), 20, 20, THREE, range(20))
+        ),
         "a cache grows": lambda: kernels.decode.attention(q, Q, Q, mask=masks.documents([0] * 20)),
         "no backward": lambda: kernels.decode.attention(Qg, Q, Q),
         "a cache is not copied": lambda: kernels.decode.attention(q, cache, Q),

@@ -150,6 +150,18 @@ def check_attention(
             raise ValueError(f"{name} is {d}; the kernel takes {accepted}: pad {tensors}")
 
 
+def resolve_out_dtype(out_dtype: torch.dtype | None, dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype of results, `dtype` for None; raise TypeError unless it is that or float32."""
+    if out_dtype is None:
+        return dtype
+    if out_dtype not in (dtype, torch.float32):
+        raise TypeError(
+            f"out_dtype is {out_dtype!r}; pass torch.float32, in which all is summed, or None for {dtype}, that "
+            "of Q"
+        )
+    return out_dtype
+
+
 def sink_tensor(sink: float | torch.Tensor, Q: torch.Tensor) -> torch.Tensor:
     """Return a sink as a tensor on the device of Q, () or (H_q,).
 
@@ -193,11 +205,15 @@ def kernel_input(X: torch.Tensor) -> torch.Tensor:
     negation (torch's "negative bit") is carried out: a pointer does not carry it.
     """
     if INTERPRETED:
-        X = X.detach()
-        X = X.float() if X.dtype == torch.bfloat16 else X
+        X = X.detach().to(kernel_dtype(X.dtype))
     if X.is_neg():
         X = X.resolve_neg()
     return X if X.stride(-1) == 1 else X.contiguous()
+
+
+def kernel_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype that a kernel reads and writes in place of this one."""
+    return torch.float32 if INTERPRETED and dtype == torch.bfloat16 else dtype
 
 
 def ready(*tensors: torch.Tensor) -> bool:

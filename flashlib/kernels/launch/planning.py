@@ -116,7 +116,7 @@ class Plans(dict):
     """
 
     MOST = 4096  # sizes that change with every call are never met again
-    KINDS = {bool, int, str, type, type(None)}  # of an option
+    KINDS = {bool, int, str, type, type(None), torch.dtype}  # of an option
 
     def key(self, tensors: Sequence[Any], *options: object) -> tuple | None:
         """Return the key of a call; None where it must be checked each time.

@@ -1,7 +1,8 @@
 """What a kernel asks of a mask as it runs: which tiles are computed, which scores are seen, what becomes of them.
 
 A kernel gets a mask as two named tuples: `Masking`, what is compiled into it, and `MaskArgs`, the numbers
-that its functions take. r is a position among the keys: row i of Q stands at i + N_k - N_q.
+that its functions take. r is a position among the keys: row i of Q stands at i + N_k - N_q. For a part of
+attention (`masks.placed`) functions are asked at positions of the whole, see `Lines`.
 """
 
 from typing import Any, NamedTuple
@@ -34,10 +35,14 @@ class Variant(NamedTuple):
 
 
 class Masking(NamedTuple):
-    """What is compiled into a kernel for its mask. causal: a constexpr; variant: None where there is no other."""
+    """What is compiled into a kernel for its mask. causal: a constexpr; variant: None where there is no other.
+
+    placed: whether some functions of the variant are asked where a part stands.
+    """
 
     causal: tl.constexpr
     variant: Variant | None = None
+    placed: tl.constexpr = tl.constexpr(False)
 
     @property
     def scored(self) -> tl.constexpr:
@@ -49,17 +54,39 @@ class MaskArgs(NamedTuple):
     """The numbers of a Variant's functions, None for a function that takes none.
 
     order: of the blocks, None for a closed form. bounds: a Closed, Intervals or Table; in decoding, Ancestors or
-    None. seen, scores: of each function, in order.
+    None. seen, scores: of each function, in order. seen_at, scores_at: Lines of each, or None; none
+    at all unless it is placed.
     """
 
     order: Any = None
     bounds: Any = None
     seen: tuple = ()
     scores: tuple = ()
+    seen_at: tuple = ()
+    scores_at: tuple = ()
+
+
+class Line(NamedTuple):
+    """Where items of a part stand: x at start + step * x, and from x = split on so much more as jump says."""
+
+    start: Any
+    step: Any
+    split: Any
+    jump: Any
+
+
+class Lines(NamedTuple):
+    """Where a part of attention stands in the whole. rows: of r, which counts from N_k - N_q of the part."""
+
+    rows: Line
+    keys: Line
 
 
 class Closed(NamedTuple):
-    """A window or a prefix: a row sees so many keys to the left and right of its own, and the first `prefix`."""
+    """A window or a prefix: a row sees so many keys to the left and right of its own, and the first `prefix`.
+
+    In a part left or right may be negative, and a row may see nothing.
+    """
 
     left: Any
     right: Any
@@ -254,18 +281,39 @@ def all_see(MASK: tl.constexpr, mask_args, b, h, r, c):
     """Return whether all functions hold."""
     seen = (r == r) & (c == c)
     for k in tl.static_range(len(MASK.variant.seen)):
+        r_at, c_at = r, c
+        if MASK.placed:
+            r_at, c_at = stand(mask_args.seen_at[k], r, c)
         if mask_args.seen[k] is None:
-            seen = seen & MASK.variant.seen[k](b, h, r, c)
+            seen = seen & MASK.variant.seen[k](b, h, r_at, c_at)
         else:
-            seen = seen & MASK.variant.seen[k](b, h, r, c, mask_args.seen[k])
+            seen = seen & MASK.variant.seen[k](b, h, r_at, c_at, mask_args.seen[k])
     return seen
+
+
+@triton.jit
+def stand(lines, r, c):
+    """Return the positions in the whole of positions in a part, and those for no Lines."""
+    if lines is None:
+        return r, c
+    else:
+        return stands(lines.rows, r), stands(lines.keys, c)
+
+
+@triton.jit
+def stands(line, x):
+    """Return where items x of a Line stand."""
+    return line.start + line.step * x + tl.where(x < line.split, 0, line.jump)
 
 
 @triton.jit
 def changed(MASK: tl.constexpr, mask_args, S, h, r, c):
     """Return what becomes of scaled scores."""
     for k in tl.static_range(len(MASK.variant.scores)):
-        S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r, c)
+        r_at, c_at = r, c
+        if MASK.placed:
+            r_at, c_at = stand(mask_args.scores_at[k], r, c)
+        S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r_at, c_at)
     return S
 
 
@@ -274,9 +322,12 @@ def slopes(MASK: tl.constexpr, mask_args, S, h, r, c):
     """Return the derivative of `changed` with respect to S."""
     slope = 1.0
     for k in tl.static_range(len(MASK.variant.scores)):
-        slope = slope * _called(MASK.variant.scores[k].slope, mask_args.scores[k], S, h, r, c)
+        r_at, c_at = r, c
+        if MASK.placed:
+            r_at, c_at = stand(mask_args.scores_at[k], r, c)
+        slope = slope * _called(MASK.variant.scores[k].slope, mask_args.scores[k], S, h, r_at, c_at)
         if k + 1 < len(MASK.variant.scores):
-            S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r, c)
+            S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r_at, c_at)
     return slope
 
 

@@ -21,7 +21,7 @@ from triton import KernelInterface
 from flashlib import masks
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import on_device_of
-from flashlib.kernels.masking import device_side
+from flashlib.kernels.masking import device_side, placed
 from flashlib.kernels.masking.device_side import Change, Closed, Intervals, MaskArgs, Masking, Table, Variant
 
 ROWS = 1024  # of scores that torch computes at a time, at most
@@ -59,10 +59,13 @@ class Parts(NamedTuple):
 def of_call(mask: masks.Mask | None) -> masks.Mask | None:
     """Return the mask for one call: under which nothing is kept of what its functions said when they knew less.
 
-    It is the mask itself as long as all that they look up is the same.
+    It is the mask itself as long as all that they look up is the same. A plain Mask, which many parts have, is
+    none.
     """
     if mask is None or torch.compiler.is_compiling():
         return mask
+    if type(mask) is masks.Mask:
+        return None
     if not isinstance(mask, masks.Mask) or not mask.functions or mask.of_call:
         return mask
     state = tuple(part.looked_up() for part in mask.functions)
@@ -93,7 +96,9 @@ def checked(
 
 def check_change(change: Iterable[masks.Mask]) -> None:
     """Raise ValueError unless kernels can change scores as these masks do."""
-    if any(isinstance(part, masks.Score) and part.kernel is None for part in change):
+    change = list(change)
+    placed.check(change)
+    if any(isinstance(part, masks.Score) and part.kernel is None for part in map(placed.whole, change)):
         raise ValueError(
             "the score function has no kernel: pass masks.score(f, slope, kernel=(f, slope)) with @triton.jit "
             "functions of (S, h, r, c)"
@@ -107,6 +112,7 @@ def parts(mask: masks.Mask) -> Parts:
         return Parts(*(one + other for one, other in zip(*of, strict=True)))
     if mask.changes_scores:
         return Parts((), (mask,))
+    mask = placed.plain(mask)
     return Parts(() if type(mask) is masks.Mask else (mask,), ())
 
 
@@ -115,27 +121,55 @@ def of(mask: masks.Mask | None, causal: bool, asked: Asked) -> tuple[MaskArgs | 
     if mask is None:
         return None, Masking(tl.constexpr(causal))
     hide, change = parts(masks.combined(mask, causal))
-    changes, of_scores = scores(change, asked)
-    functions, of_seen = (), ()
+    changes, of_scores = scores(map(placed.whole, change), asked)
+    scores_at = tuple(placed.lines(p, asked.place) if isinstance(p, masks.Placed) else None for p in change)
+    seen = Seen((), (), ())
     found = _bounds(hide, asked)
     if found is None:
         found = _table(hide, asked)
-        functions, of_seen = _seen([part for part in hide if not _of_whole_tiles(part, asked)], asked)
-    variant = Variant(found.function, functions, changes)
-    args = MaskArgs(found.order, found.numbers, of_seen, of_scores)
-    return args, Masking(tl.constexpr(False), variant)
+        seen = _seen([part for part in hide if not _of_whole_tiles(part, asked)], asked)
+    variant = Variant(found.function, seen.functions, changes)
+    args = MaskArgs(found.order, found.numbers, seen.numbers, of_scores)
+    return _placed(args, Masking(tl.constexpr(False), variant), seen.at, scores_at)
+
+
+def _placed(args, code, seen_at, scores_at) -> tuple[MaskArgs, Masking]:
+    """Return both with where functions are asked, if any is asked elsewhere than it is met."""
+    if not any((*seen_at, *scores_at)):
+        return args, code
+    args = args._replace(seen_at=seen_at, scores_at=scores_at)
+    return args, code._replace(placed=tl.constexpr(True))
 
 
 def sparsity(mask: masks.Mask | None, causal: bool, N_q: int, N_k: int) -> tile_sizes.Sparsity:
-    """Return the sparsity that tile sizes depend on; dense where rows do not see intervals."""
+    """Return the sparsity that tile sizes depend on; dense where rows do not see intervals.
+
+    No keys, 0, where that is known without asking for each score.
+    """
     if mask is None:
         return tile_sizes.DENSE
     hide = parts(masks.combined(mask, causal)).hide
-    each = [_keys(hide, masks.Place(N_q, N_k, b)) for b in range(_batches(hide))]
+    places = [masks.Place(N_q, N_k, b) for b in range(_batches(hide))]
+    if N_q and any(all(_hides_all(part, place) for place in places) for part in hide):
+        return tile_sizes.Sparsity(keys=0)
+    each = [_keys(hide, place) for place in places]
     if each[0] is None:
         sides = tuple((part.B_r, part.B_c) for part in hide if isinstance(part, masks.Blocks))
         return tile_sizes.Sparsity(sides=sides, bits=any(_asked_by_torch(part) for part in hide))
     return tile_sizes.Sparsity(float(np.mean([end - first for first, end in each]))) if N_q else tile_sizes.DENSE
+
+
+def _hides_all(part, place):
+    """Return whether a mask alone is known to hide all."""
+    if isinstance(part, masks.Blocks):
+        return not part.table.any()
+    keys = part.keys(place)
+    return keys is not None and bool((keys[0] == keys[1]).all())
+
+
+def hides_all(mask: masks.Mask | None, causal: bool, N_q: int, N_k: int) -> bool:
+    """Return whether it is known, without asking for each score, that no score is seen."""
+    return sparsity(mask, causal, N_q, N_k).keys == 0
 
 
 class Found(NamedTuple):
@@ -208,22 +242,38 @@ def _closed(hide) -> Closed | None:
     if len(windows) + len(prefixes) < len(hide) or (prefixes and len(hide) > 1):
         return None
     left, right = (
-        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
+        max(
+            -masks.FAR,
+            min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR),
+        )
         for side in ("left", "right")
     )
     return Closed(masks.FAR, 0, prefixes[0].n) if prefixes else Closed(left, right, 0)
 
 
-def _seen(hide, asked):
-    """Return the functions that say which scores are seen, and their numbers."""
-    each = [sees(part, asked) for part in hide] or [(device_side.anywhere, None)]
-    return tuple(zip(*each, strict=True))
+class Seen(NamedTuple):
+    """The functions that say which scores are seen, their numbers, and where each is asked, see `MaskArgs`."""
+
+    functions: tuple
+    numbers: tuple
+    at: tuple
+
+
+def _seen(hide, asked) -> Seen:
+    each = [_sees_at(part, asked) for part in hide] or [(device_side.anywhere, None, None)]
+    return Seen(*zip(*each, strict=True))
+
+
+def _sees_at(part, asked):
+    if not placed.by_kernel(part):
+        return *sees(part, asked), None
+    return *sees(part.mask, asked._replace(N_q=part.N_q, N_k=part.N_k)), placed.lines(part, asked.place)
 
 
 def _asked_by_torch(part):
     """Return whether no kernel can ask what a mask sees."""
     known = isinstance(part, (masks.Window, masks.Prefix, masks.Documents, masks.Blocks))
-    return not (known or getattr(part, "kernel", None))
+    return not (known or placed.by_kernel(part) or getattr(part, "kernel", None))
 
 
 def _of_whole_tiles(part, asked):
@@ -319,11 +369,12 @@ def _table(hide, asked) -> Found:
             f"{asked.B_R} x {asked.B_C}, for {asked.B} sequences and {asked.H} heads that the mask tells apart, "
             "have more: pass larger B_r and B_c, or write the mask with only window, prefix or documents"
         )
-    functions, numbers = _seen(hide, asked)
+    seen = _seen(hide, asked)
     kinds = torch.empty(asked.B, asked.H, T_r, T_c, dtype=torch.int8, device=asked.device)
     with on_device_of(kinds):
         if kinds.numel():
-            code, args = Masking(tl.constexpr(False), Variant(None, functions, ())), MaskArgs(seen=numbers)
+            code = Masking(tl.constexpr(False), Variant(None, seen.functions, ()))
+            args, code = _placed(MaskArgs(seen=seen.numbers), code, seen.at, ())
             device_side.kinds[(kinds.numel(),)](
                 kinds, args, asked.N_q, asked.N_k, asked.H, MASK=code, B_R=asked.B_R, B_C=asked.B_C
             )

@@ -20,7 +20,12 @@ MASKS = {
     "soft cap": lambda: masks.softcap(30.0) & masks.causal(),
     "function": lambda: drawn.stripes(),
     "bits": lambda: drawn.stripes(kernel=False),
+    "zigzag part": lambda: part(masks.causal()),
+    "part of documents": lambda: part(masks.documents(np.arange(4 * N) // 5000) & masks.alibi(0.5)),
+    "part of a function": lambda: part(drawn.stripes()),
+    "in fp32": lambda: masks.causal(),
 }
+OUT = {"in fp32": torch.float32}  # of O and the gradients, if not in the dtype of Q
 KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes two seconds
     90: [
         ("documents", 64, "_dkv"),
@@ -31,6 +36,13 @@ KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes t
         ("bits", 64, "_forward"),
         ("bits", 128, "_forward"),
         ("bits", 128, "_dkv"),
+        ("zigzag part", 128, "_forward"),
+        ("zigzag part", 64, "_dq"),
+        ("part of documents", 64, "_dkv"),
+        ("part of a function", 64, "_forward"),
+        ("in fp32", 128, "_forward"),
+        ("in fp32", 128, "_dkv"),
+        ("in fp32", 64, "_dq"),
     ],
     80: [("documents", 128, "_forward"), ("soft cap", 64, "_dkv"), ("bits", 128, "_forward")],
     "gfx942": [
@@ -42,6 +54,12 @@ KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes t
 }
 
 
+def part(mask):
+    """Return a mask of four times the length, for the rows of one rank and the keys of another."""
+    rows, keys = (range(512, 2560), range(13824, 15872)), (range(0, 2048), range(14336, 16384))
+    return masks.placed(mask, 4 * N, 4 * N, rows, keys)
+
+
 def compiled(launches, capability, amount):
     """Yield what the compiler says of each kernel."""
     lse, descriptors = torch.empty(1, 16, N), capability == 90
@@ -49,11 +67,13 @@ def compiled(launches, capability, amount):
         mask = MASKS[name]()
         Q, K, V, O, dO = (torch.empty(1, 16, N, d, dtype=torch.bfloat16) for _ in range(5))
 
-        def call(Q=Q, K=K, V=V, O=O, dO=dO, kernel=kernel, mask=mask):
+        options = {"descriptors": descriptors, "out_dtype": OUT.get(name)}
+
+        def call(Q=Q, K=K, V=V, O=O, dO=dO, kernel=kernel, mask=mask, options=options):
             if kernel == "_forward":
-                forward.attention(Q, K, V, mask=mask, descriptors=descriptors)
+                forward.attention(Q, K, V, mask=mask, **options)
             else:
-                backward.backward(Q, K, V, O, lse, dO, mask=mask, descriptors=descriptors)
+                backward.backward(Q, K, V, O, lse, dO, mask=mask, **options)
 
         yield {"case": f"{name}, d = {d}", **no_device.compiled(launches, kernel, call)}
 

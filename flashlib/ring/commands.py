@@ -1,0 +1,168 @@
+"""What a rank says: the commands that its generator yields, and the buffers that they name.
+
+A rank computes in plain Python and yields what others notice: that it sends, receives, waits, and how long it
+computed. Copies run beside what the rank does next, as copy engines do beside kernels. So a buffer of which a copy
+is under way is not the rank's own until it has waited for it. A copy begins when both sides have asked for it:
+nobody stores a message in between (as in NCCL), and the n-th Receive from a rank takes its n-th Send to this one.
+"""
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Kind(StrEnum):
+    """What ranks must never do, in a few words; KINDS says what each means."""
+
+    DEADLOCK = "deadlock"
+    UNTAKEN = "message not taken"
+    NEVER_SENT = "message never sent"
+    OVERWRITTEN = "overwritten"
+    READ_TOO_EARLY = "read too early"
+    EMPTY = "empty buffer"
+    LEFT_BEHIND = "left behind"
+
+    @property
+    def id(self) -> str:
+        return self.name.lower()
+
+
+KINDS = {
+    Kind.DEADLOCK: "nobody can go on",
+    Kind.UNTAKEN: "a rank sends what the other never receives",
+    Kind.NEVER_SENT: "a rank receives what the other never sends",
+    Kind.OVERWRITTEN: "a buffer is filled while it is still read",
+    Kind.READ_TOO_EARLY: "a buffer is read while it is being filled",
+    Kind.EMPTY: "a buffer is read that was never filled",
+    Kind.LEFT_BEHIND: "a rank ends, and never waited for a copy of its own",
+}
+
+
+class Fault(Exception):
+    """Something that ranks must never do. kind: a Kind; rank: whose, None for all of them; said: a sentence.
+
+    waits: in a deadlock, pairs of a rank and the one that it waits for.
+    """
+
+    def __init__(self, kind, rank, said, waits=()):
+        super().__init__(said)
+        self.kind, self.rank, self.said, self.waits = kind, rank, said, tuple(waits)
+
+
+class Block(NamedTuple):
+    """What is in a buffer. what: "KV", "dKV", "Q", "O", "dO", "dQ"; rank: whose tokens these are."""
+
+    what: str
+    rank: int
+
+    def __str__(self):
+        return f"{self.what} of rank {self.rank}"
+
+
+class Buffer:
+    """Room for arrays in a rank's memory, empty or filled with copies of `arrays`, which are a Block.
+
+    n_bytes: the most that it ever held.
+    """
+
+    def __init__(self, name, arrays=(), block=None):
+        self.name, self.block, self.n_bytes = str(name), block, 0
+        self.sending, self.receiving = 0, 0  # copies that the rank has not waited for
+        self._arrays = ()
+        self.fill(arrays, block)
+
+    def __repr__(self):
+        return self.name
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What is in the buffer: not to be changed; `put` other arrays in their place."""
+        if self.receiving:
+            raise Fault(Kind.READ_TOO_EARLY, None, f"reads {self} while it is being received: wait for it first")
+        if not self._arrays:
+            raise Fault(Kind.EMPTY, None, f"reads {self}, in which there is nothing")
+        return self._arrays
+
+    def put(self, arrays: tuple[np.ndarray, ...], block: Block | None = None) -> None:
+        """Fill the buffer by the rank itself, with copies of arrays."""
+        if self.sending or self.receiving:
+            how = "sent" if self.sending else "received"
+            said = f"puts {block or 'arrays'} into {self} while it is being {how}: wait for it first"
+            raise Fault(Kind.OVERWRITTEN, None, said)
+        self.fill(arrays, block)
+
+    def fill(self, arrays: tuple[np.ndarray, ...], block: Block | None) -> None:
+        """Fill the buffer, as a copy does when it is done. What was in it is overwritten, with NaN."""
+        arrays = tuple(X.copy() for X in arrays)
+        self.spoil()
+        for X in arrays:
+            X.flags.writeable = False  # what is sent must not change
+        self._arrays, self.block = arrays, block
+        self.n_bytes = max(self.n_bytes, sum(X.nbytes for X in arrays))
+
+    def spoil(self) -> None:
+        """Overwrite what is in the buffer, so that whoever still reads it computes NaN."""
+        for X in self._arrays:
+            X.flags.writeable = True
+            X[...] = np.nan
+        self._arrays = ()
+
+
+class Send(NamedTuple):
+    """Ask for a copy of a buffer to rank `to`, and go on."""
+
+    to: int
+    buffer: Buffer
+
+
+class Receive(NamedTuple):
+    """Ask for a copy of what rank `source` sends into a buffer, and go on."""
+
+    source: int
+    buffer: Buffer
+
+
+class Wait(NamedTuple):
+    """Go on once all copies that this rank asked for are done: those of one buffer, or of all of them."""
+
+    buffer: Buffer | None = None
+
+
+class Compute(NamedTuple):
+    """Say what was computed since the last command. source: whose keys; tiles: how many, of S.
+
+    state: what the rank knows of its rows afterwards, for the record: a softmax.State, or gradients.
+    """
+
+    source: int
+    tiles: int
+    state: Any = None
+
+
+COMMANDS = (Send, Receive, Wait, Compute)
+Command = Send | Receive | Wait | Compute
+
+
+def check(command: object, rank: int, P: int) -> None:
+    """Raise TypeError or ValueError unless a rank of P may yield this."""
+    if not isinstance(command, COMMANDS):
+        names = ", ".join(kind.__name__ for kind in COMMANDS)
+        raise TypeError(f"rank {rank} yields {command!r:.60}; a rank yields {names}, all of flashlib.ring")
+    if isinstance(command, Compute):
+        for field, n in (("source", command.source), ("tiles", command.tiles)):
+            if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+                raise TypeError(f"rank {rank}: Compute has {field} {n!r}; pass a whole number of at least 0")
+        return
+    if not isinstance(command.buffer, Buffer) and not (isinstance(command, Wait) and command.buffer is None):
+        said = f"{type(command).__name__} takes a Buffer, and was given {command.buffer!r:.60}"
+        raise TypeError(f"rank {rank}: {said}")
+    if isinstance(command, Send | Receive):
+        other = command.to if isinstance(command, Send) else command.source
+        if isinstance(other, bool) or not isinstance(other, int | np.integer) or not 0 <= other < P:
+            raise ValueError(
+                f"rank {rank}: {type(command).__name__} names rank {other!r}; there are ranks 0 to {P - 1}: "
+                "a ring goes on at 0, (r + 1) % P"
+            )
+        if other == rank:
+            raise ValueError(f"rank {rank}: {type(command).__name__} names the rank itself")

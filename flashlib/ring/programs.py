@@ -1,0 +1,139 @@
+"""The programs of a rank, a generator each: what it sends, receives and computes, in which order.
+
+ring        K and V go round, a rank at a time; the next copy is under way while the tiles of this hop are computed
+all_gather  every rank sends its K and V to all others, then computes
+
+A rank's rows merge hop by hop, the own keys first, then those of the rank before, and so on. So both give the same
+bits. In the backward pass the gradients of K and V go round behind K and V, each rank adds its share, and the last
+one sends them home.
+
+Source: Liu and others, Ring Attention with Blockwise Transformers (2023); all-gather as in Llama Team, The Llama 3
+Herd of Models (2024), section 3.3.2.
+"""
+
+from collections.abc import Generator
+
+import numpy as np
+
+from flashlib.ring.commands import Block, Command, Compute, Receive, Send, Wait
+from flashlib.ring.rank import Rank
+from flashlib.types import Attention, Grads
+
+Forward = Generator[Command, None, Attention]
+Backward = Generator[Command, None, Grads]
+
+
+def ring(me: Rank) -> Forward:
+    """A rank of a ring: two buffers beside its own K and V, one that is read and one that is filled."""
+    here, spare, state = me.own, [me.buffer("kv[0]"), me.buffer("kv[1]")], me.nothing()
+    for hop in range(me.P):
+        coming = spare[hop % 2]
+        if me.goes(hop):
+            yield Send(me.next, here)
+        if me.comes(hop + 1):
+            yield Receive(me.previous, coming)
+        source = me.source(hop)
+        if me.sees(source):
+            new, n_tiles = me.partial(source, *here.arrays)
+            state = me.merged(state, new)
+            yield Compute(source, n_tiles, state)
+        yield Wait()
+        here = coming
+    return me.finish(state)
+
+
+def ring_backward(me: Rank) -> Backward:
+    """A rank of a ring, backward: dK and dV follow K and V, one copy behind, and come home from the last rank."""
+    here, spare, delta = me.own, [me.buffer("kv[0]"), me.buffer("kv[1]")], me.delta()
+    into, out, home = me.buffer("dkv in"), me.buffer("dkv out"), me.buffer("dkv home")
+    dQ, own = np.zeros(me.Q.shape, me.lse.dtype), None
+    for hop in range(me.P):
+        source, coming = me.source(hop), spare[hop % 2]
+        if me.goes(hop):
+            yield Send(me.next, here)
+        if me.comes(hop + 1):
+            yield Receive(me.previous, coming)
+        if hop == 0 or me.comes(hop):
+            K, V = here.arrays
+            new, n_tiles = me.gradients(source, K, V, delta)
+            dQ = dQ + new.dQ
+            if n_tiles:
+                yield Compute(source, n_tiles, dQ)
+            own = (yield from _pass_on(me, hop, new[1:], into, out)) or own
+        if me.comes(hop + 1):
+            yield Receive(me.previous, into)
+        if hop == 0 and 0 < me.lasts < me.P - 1:
+            yield Receive((me.r + me.lasts) % me.P, home)
+        yield Wait(here)
+        yield Wait(coming)
+        here = coming
+    if me.lasts == me.P - 1 > 0:  # from the rank before, after all else that it sends
+        yield Receive(me.previous, home)
+    yield Wait()
+    return _grads(me, dQ, own or home.arrays)
+
+
+def _pass_on(me, hop, share, into, out):
+    """Add this rank's share to dK and dV that came along, and send them on, or home; return what stays."""
+    source = me.source(hop)
+    if hop:
+        yield Wait(into)
+        share = tuple(a + b for a, b in zip(into.arrays, share, strict=True))
+    elif not me.goes(hop):
+        return share
+    yield Wait(out)
+    out.put(share, Block("dKV", source))
+    yield Send(me.next if me.goes(hop) else source, out)
+    return None
+
+
+def all_gather(me: Rank) -> Forward:
+    """A rank that first gets all K and V: no copy under any tile, and memory for all of them."""
+    held, state = (yield from _gathered(me)), me.nothing()
+    for hop in range(me.P):
+        source = me.source(hop)
+        if me.sees(source):
+            new, n_tiles = me.partial(source, *held[source].arrays)
+            state = me.merged(state, new)
+            yield Compute(source, n_tiles, state)
+    return me.finish(state)
+
+
+def all_gather_backward(me: Rank) -> Backward:
+    """A rank that gets all K and V again, and sends each rank the share of its gradients: a reduce-scatter."""
+    held, delta = (yield from _gathered(me)), me.delta()
+    dQ, shares = np.zeros(me.Q.shape, me.lse.dtype), []
+    for hop in range(me.P):
+        source = me.source(hop)
+        K, V = held[source].arrays
+        new, n_tiles = me.gradients(source, K, V, delta)
+        dQ = dQ + new.dQ
+        if n_tiles:
+            yield Compute(source, n_tiles, dQ)
+        if hop:
+            shares.append(me.buffer(f"dkv in[{(me.r + hop) % me.P}]"))
+            yield Send(source, me.buffer(f"dkv out[{source}]", new[1:], Block("dKV", source)))
+            yield Receive((me.r + hop) % me.P, shares[-1])
+        else:
+            own = new[1:]
+    yield Wait()
+    for share in shares:  # in the order in which a ring adds them
+        own = tuple(a + b for a, b in zip(own, share.arrays, strict=True))
+    return _grads(me, dQ, own)
+
+
+def _gathered(me):
+    """Send K and V to all other ranks and receive theirs; return a buffer for each rank."""
+    held = {me.r: me.own}
+    for hop in range(1, me.P):
+        source = me.source(hop)
+        held[source] = me.buffer(f"kv[{source}]")
+        yield Send((me.r + hop) % me.P, me.own)
+        yield Receive(source, held[source])
+    yield Wait()
+    return held
+
+
+def _grads(me, dQ, dKV):
+    """Return the gradients in the dtype of the rank: rounded once, at the end."""
+    return Grads(*(X.astype(me.dtype) for X in (dQ, *dKV)))

@@ -1,0 +1,114 @@
+"""Whether ranks are right in every order of what may happen: all of them for small programs, some at random too.
+
+What a rank may touch depends only on what it has waited for itself, and messages between two ranks keep their
+order. So one choice never takes away another: if some order goes wrong, each does, and in the same way. `tried`
+does not rely on it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from flashlib.inputs import check_counts
+from flashlib.ring import commands as c
+from flashlib.ring.commands import Fault, Kind
+from flashlib.ring.play import Play, Ranks, shuffled, timed
+
+
+class Report(NamedTuple):
+    """What `tried` found. fault: a Fault or None; states: of all orders, else 0; orders: how many were played."""
+
+    fault: Fault | None
+    states: int
+    orders: int
+
+    def __str__(self):
+        if self.fault:
+            return f"{self.fault.kind}: {self.fault.said}"
+        return f"right in every order, {self.states} states" if self.states else f"right in {self.orders} orders"
+
+
+def tried(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, seed: int = 0) -> Report:
+    """Return whether ranks end in every order of what may happen, all states if there are `most` at most.
+
+    make: a function that returns fresh generators, one for each rank. `orders` orders at random are played too,
+    and what the ranks yield must be the same in each.
+    """
+    check_counts(most=most, orders=orders)
+    told = None
+    for n in range(orders + 1):
+        try:
+            play = timed(Play(make())) if n == 0 else shuffled(Play(make()), seed + n)
+        except Fault as fault:
+            return Report(fault, 0, n + 1)
+        said = [[_outline(command) for command in commands] for commands in play.told]
+        if told is not None and said != told:
+            r = next(r for r in range(play.P) if said[r] != told[r])
+            raise ValueError(
+                f"rank {r} yields other commands in another order: it must not depend on who is first"
+            )
+        told = said
+    return _in_every_order(told, most, orders + 1)
+
+
+def _outline(command):
+    """Return a command without its numbers: (kind, the other rank, the buffer's name)."""
+    if isinstance(command, c.Compute):
+        return "compute", int(command.source), ""
+    name = "" if command.buffer is None else command.buffer.name
+    other = command.to if isinstance(command, c.Send) else getattr(command, "source", -1)
+    return type(command).__name__.lower(), int(other), name
+
+
+def _in_every_order(told, most, orders):
+    """Return the Report of all states: how far each rank is, and how many copies of each pair are done."""
+    sides = [_sides(r, commands) for r, commands in enumerate(told)]
+    pairs = sorted({pair for own in sides for pair, _ in own if pair})
+    first = (0,) * len(told), (0,) * len(pairs)
+    seen, todo = {first}, deque([first])
+    while todo:
+        after = _after(*todo.popleft(), sides, pairs)
+        if after is None:
+            return Report(Fault(Kind.DEADLOCK, None, "nobody can go on in some order"), 0, orders)
+        new = [state for state in after if state not in seen]
+        seen.update(new)
+        todo.extend(new)
+        if len(seen) > most:
+            return Report(None, 0, orders)
+    return Report(None, len(seen), orders)
+
+
+def _sides(r, commands):
+    """Return, for each command, the pair of ranks of the copy that it asks for and what it waits for.
+
+    That is a list of (pair, number of the copy in the order of the pair).
+    """
+    counts: dict[tuple, int] = {}
+    asked: list[tuple] = []  # (pair, number, buffer), until waited for
+    found = []
+    for kind, other, name in commands:
+        pair, needs = None, []
+        if kind in ("send", "receive"):
+            pair = (r, other) if kind == "send" else (other, r)
+            asked.append((pair, counts.setdefault(pair, 0), name))
+            counts[pair] += 1
+        elif kind == "wait":
+            needs = [(one[0], one[1]) for one in asked if name in ("", one[2])]
+            asked = [one for one in asked if name not in ("", one[2])]
+        found.append((pair, needs))
+    return found
+
+
+def _after(at, done, sides, pairs):
+    """Return the states that may follow; None if nobody can go on, and some rank has not ended."""
+    copies = dict(zip(pairs, done, strict=True))
+    found = []
+    for r, own in enumerate(sides):
+        if at[r] < len(own) and all(copies[pair] > number for pair, number in own[at[r]][1]):
+            found.append((at[:r] + (at[r] + 1,) + at[r + 1 :], done))
+    for k, pair in enumerate(pairs):
+        asked = [sum(one == pair for one, _ in sides[r][: at[r]]) for r in pair]
+        if min(asked) > done[k]:
+            found.append((at, done[:k] + (done[k] + 1,) + done[k + 1 :]))
+    ended = all(n == len(own) for n, own in zip(at, sides, strict=True))
+    return found if found or ended else None
