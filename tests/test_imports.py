@@ -38,6 +38,7 @@ ROOMS = {
     "ring": "types inputs masks softmax cost tiled",
     "learner": "types softmax tiled",
     "kernels base": "",  # which Triton, and what is private in it
+    "ring.processes": "types learner / kernels base",
     "kernels.launch": "inputs masks / kernels base",
     "kernels.masking": "masks / kernels.launch",
     "kernels": "types inputs splits masks cache / kernels base, kernels.launch, kernels.masking",

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import containment, tampering
-from flashlib.learner import pickling
+from flashlib.checks.engine import tampering
+from flashlib.learner import containment, pickling, starting
 
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
@@ -63,7 +63,7 @@ def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str
     ended, status = context.Pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         process = context.Process(target=_child, args=(there, status, folder, limit, parcel), daemon=True)
-        with _no_main():
+        with starting.without_main():
             process.start()
         there.close()
         status.close()
@@ -108,8 +108,8 @@ def _received(connection, ended, process, limit, folder):
     if code == -COMPUTED:
         raise NotEnded(f"did not end within {limit:g} seconds", at)
     if not started:
-        raise ChildProcessError(_death(code))
-    raise NotEnded(f"ended its process: {_death(code)}", at)
+        raise ChildProcessError(containment.death(code))
+    raise NotEnded(f"ended its process: {containment.death(code)}", at)
 
 
 def _messages(connection, ended, end):
@@ -211,20 +211,6 @@ def announce(words: str) -> None:
         _connection.send(("at", words))
 
 
-@contextlib.contextmanager
-def _no_main():
-    """Hide `__main__` from multiprocessing, which would run its file again in the new process.
-
-    A script must not run twice, and Triton's interpreter leaves the name of a file of its own in a notebook's.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
 def _context():
     """Return the multiprocessing context: a server that has imported what is needed and forks, or a new Python."""
     if "forkserver" not in multiprocessing.get_all_start_methods() or not sockets_fit():
@@ -315,13 +301,3 @@ class _Printed(io.StringIO):
         room = PRINTED - self.tell()
         super().write(text[:room])
         return len(text)
-
-
-def _death(code):
-    """Return in words how a process died."""
-    if code is None or code >= 0:
-        return f"exit code {code}"
-    name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
-    if name in ("SIGSEGV", "SIGBUS"):
-        return f"{name}, it read or wrote memory that is not its own"
-    return f"{name}" + (", perhaps out of memory" if name == "SIGKILL" else "")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks.engine import containment, process  # noqa: E402
-from flashlib.learner import pickling  # noqa: E402
+from flashlib.checks.engine import process  # noqa: E402
+from flashlib.learner import containment, pickling  # noqa: E402
 
 LIMIT = 10  # seconds, for what ends at once
 

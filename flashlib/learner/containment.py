@@ -20,7 +20,7 @@ END_LIMIT = 5.0  # seconds to end them in; one that runs as another user stays
 PROCESSES = 32
 MEMORY = 8.0  # GiB for all processes, or half of what the machine has
 FILES = 1.0  # GiB in their folder
-SUBREAPER = 36  # of prctl: orphans below this process become its children
+DEATH_SIGNAL, SUBREAPER = 1, 36  # of prctl: what a parent's death sends; orphans below become children
 LINUX = sys.platform == "linux"
 
 
@@ -34,7 +34,7 @@ def enter(connection: Connection, status: Connection) -> None:
         os.setsid()
     if not LINUX:
         return
-    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()
     worker = os.fork()
     if not worker:
         status.close()
@@ -47,6 +47,18 @@ def enter(connection: Connection, status: Connection) -> None:
         status.send(os.waitstatus_to_exitcode(code))
         status.recv()  # until the other end is closed
     os._exit(0)
+
+
+def adopt_orphans() -> None:
+    """Have all that is left behind below this process become its children, on Linux."""
+    if LINUX:
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with_parent() -> None:
+    """Have this process end when the one that started it does, however that ends, on Linux."""
+    if LINUX:
+        ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
 def excess(keeper: int, folder: str, seconds: float) -> str:
@@ -83,16 +95,41 @@ def _computed(process):
 
 
 def end(keeper: int, folder: str) -> None:
-    """End a process, all below it and all in its folder; stopped first, so that none starts another meanwhile."""
+    """End a process, all below it and all in its folder."""
+    _end_all(lambda: {*_below(keeper), *_inside(folder)})
+    end_group(keeper)
+
+
+def end_below(process: int) -> None:
+    """End all below a process, and not that itself, on Linux."""
+    _end_all(lambda: {*_below(process)})
+
+
+def end_group(process: int) -> None:
+    """End a process that leads a group, and the others of its group, where there are groups."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process, signal.SIGKILL)
+
+
+def _end_all(found):
+    """End what `found()` returns until it finds none; stopped first, so that none starts another meanwhile."""
     until = time.monotonic() + END_LIMIT
-    while LINUX and time.monotonic() < until and (processes := {*_below(keeper), *_inside(folder)}):
+    while LINUX and time.monotonic() < until and (processes := found()):
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for process in processes:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(process, number)
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(keeper, signal.SIGKILL)
+
+
+def death(code: int | None) -> str:
+    """Return in words how a process died."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
+    if name in ("SIGSEGV", "SIGBUS"):
+        return f"{name}, it read or wrote memory that is not its own"
+    return f"{name}" + (", perhaps out of memory" if name == "SIGKILL" else "")
 
 
 def _below(process):

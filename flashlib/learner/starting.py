@@ -1,0 +1,20 @@
+"""New processes are started without running a script or a cell again."""
+
+import contextlib
+import sys
+import types
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def without_main() -> Iterator[None]:
+    """Hide `__main__` from multiprocessing, which would run its file again in the new process.
+
+    A script must not run twice, and Triton's interpreter leaves the name of a file of its own in a notebook's.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

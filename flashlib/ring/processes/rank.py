@@ -1,0 +1,124 @@
+"""One rank: a process that joins the group, runs the function and sends what it returns, or raises."""
+
+import contextlib
+import os
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from flashlib.learner import containment, pickling
+from flashlib.ring.processes import told, values, waits
+
+if TYPE_CHECKING:
+    from flashlib.ring.processes.launcher import Job
+
+# gloo listens on one interface; without a name, on the one that the host's name stands for
+LOOPBACK = {"linux": "lo", "darwin": "lo0", "win32": "Loopback Pseudo-Interface 1"}
+
+here = False
+"""Whether this process is a rank that `run` started."""
+
+
+def main(connection: Connection, rank: int, job: "Job", store: str, printed: str, copies: list) -> None:
+    """Be a rank until the launcher ends it: while another works, its sockets stay open."""
+    global here
+    here = True
+    for copy in copies:
+        copy.close()
+    containment.end_with_parent()
+    if hasattr(os, "setsid"):
+        os.setsid()
+    _redirect(printed)
+    sender = _Sender(connection)
+    try:
+        _enter(job)
+        _join(rank, job, store)
+        os.truncate(printed, 0)  # gloo has said that it is connected
+        _wait_for_all()
+        sender.send(("joined", None))
+        threading.Thread(target=_answer, args=(connection, sender), daemon=True).start()
+        before = {*sys.modules}
+        with waits.noted():
+            function, arguments = pickling.loads(job.parcel)
+            packed = values.pack(function(*arguments))
+            message = "returned", (packed, waits.place_of(None))
+        if rank == 0:
+            sender.send(("imported", [name for name in sys.modules if name not in before and _is_slow(name)]))
+    except BaseException as error:  # SystemExit too: it says so, and the run ends
+        message = "raised", told.raised(error)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # a stream of the function's own
+            stream.flush()
+    sender.send(message)
+    threading.Event().wait()
+
+
+class _Sender:
+    """Two threads send."""
+
+    def __init__(self, connection):
+        self.connection, self.lock = connection, threading.Lock()
+
+    def send(self, message: tuple) -> None:
+        with self.lock:
+            self.connection.send(message)
+
+
+def _redirect(printed):
+    """Write all that is printed, by libraries too, to a file, in which the last words before a death stand."""
+    file = os.open(printed, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    for number in (1, 2):
+        os.dup2(file, number)
+    os.close(file)
+    sys.stdout, sys.stderr = (
+        open(n, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False) for n in (1, 2)
+    )
+
+
+def _enter(job):
+    """Take over what the process that asks has: its folder, its path and its environment."""
+    os.environ.clear()
+    os.environ.update(job.environment)
+    os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = LOOPBACK.get(sys.platform, "lo")
+    sys.path[:] = job.path
+    with contextlib.suppress(OSError):
+        os.chdir(job.folder)
+    if job.parcel.has_kernels:
+        import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
+
+
+def _join(rank, job, store):
+    """Join the group: the ranks find each other in a file, and nothing but gloo listens."""
+    from datetime import timedelta
+
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)  # the ranks share the cores
+    meeting, timeout = dist.FileStore(store, job.ranks), timedelta(seconds=job.seconds)
+    meeting.set_timeout(timeout)
+    dist.init_process_group(job.backend, store=meeting, rank=rank, world_size=job.ranks, timeout=timeout)
+
+
+def _is_slow(name):
+    """Return whether a module is better imported before the next ranks are forked: an optimizer takes seconds."""
+    return name.startswith(("torch.", "triton")) and "inductor" not in name  # that one starts processes
+
+
+def _wait_for_all():
+    """Go on when all have joined: one that died before would have gloo complain in all others."""
+    import torch.distributed as dist
+
+    dist.barrier()
+
+
+def _answer(connection, sender):
+    """Say where this rank stands when it is asked, and end with the launcher."""
+    main = threading.main_thread().ident
+    try:
+        while True:
+            connection.recv()
+            sender.send(("place", waits.place_of(sys._current_frames().get(main))))
+    except (EOFError, OSError):
+        os._exit(1)

@@ -1,0 +1,168 @@
+"""Ranks that were given different things are told so in one sentence, the same on every rank."""
+
+from datetime import timedelta
+from unittest import mock
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("cloudpickle")
+from flashlib import masks  # noqa: E402
+from flashlib.ring import agree, processes  # noqa: E402
+
+
+def said(**values):
+    return agree.Said("f", [(name, agree._words(value), agree._digest(value)) for name, value in values.items()])
+
+
+def differ(*given):
+    return agree.disagreement(dict(enumerate(said(**values) for values in given)))
+
+
+def test_who_says_what():
+    assert differ({"N": 96}, {"N": 64}, {"N": 96}) == (
+        "the ranks of f disagree: N is 96 on ranks 0, 2 and 64 on rank 1; give every rank the same"
+    )
+    text = differ({"dtype": torch.float32, "N": 3}, {"dtype": torch.bfloat16, "N": 3})
+    assert "dtype is float32 on rank 0 and bfloat16 on rank 1" in text and "N is" not in text
+    assert "mask is causal() on rank 0 and not given on rank 1" in differ({"mask": masks.causal()}, {})
+
+
+def test_ranks_that_call_different_functions():
+    text = agree.disagreement({0: agree.Said("attention", []), 1: agree.Said("backward", [])})
+    assert text.startswith("the ranks call different functions: attention on rank 0 and backward on rank 1; ")
+
+
+def test_masks_whose_words_are_alike_differ_by_their_digest():
+    text = differ({"mask": masks.documents([0, 0, 1])}, {"mask": masks.documents([0, 1, 1])})
+    assert text.count("documents(<2 documents of 3 tokens>) with the digest ") == 2
+
+
+def function(offset=0, by=2):
+    return masks.from_function(lambda r, c: c <= r + offset * by)
+
+
+ALIKE = {
+    "none": lambda: None,
+    "numbers": lambda: (3, 2.5, True, "zigzag"),
+    "a shape": lambda: torch.Size([2, 3]),
+    "a dtype": lambda: torch.bfloat16,
+    "a tensor": lambda: torch.arange(6.0).reshape(2, 3).T,
+    "whole numbers beyond fp32": lambda: torch.tensor([2**24 + 1]),
+    "causal": masks.causal,
+    "a window": lambda: masks.window(3, 0) & masks.prefix(2),
+    "documents": lambda: masks.documents([0, 1, 1]) | masks.window(1, 1),
+    "blocks": lambda: masks.blocks(np.eye(2, dtype=bool), 4, 4),
+    "slopes": lambda: masks.alibi([0.5, 0.25]) & masks.causal(),
+    "a function": function,
+    "a function with a number": lambda: function(1),
+    "a function with another number": lambda: function(1, 3),
+    "another table": lambda: masks.blocks(~np.eye(2, dtype=bool), 4, 4),
+    "other documents": lambda: masks.documents([0, 0, 1]) | masks.window(1, 1),
+    "a neighbour beyond fp32": lambda: torch.tensor([2**24]),
+    "a list": lambda: ((1, 2), 3),
+    "nested otherwise": lambda: (1, (2, 3)),
+}
+
+
+def test_the_same_made_twice_has_one_digest_and_others_have_others():
+    digests = {name: agree._digest(make()) for name, make in ALIKE.items()}
+    assert {name: agree._digest(make()) for name, make in ALIKE.items()} == digests
+    assert len({*digests.values()}) == len(digests)
+
+
+def test_long_words_are_shortened_until_they_fit():
+    many = agree.Said("f" * 500, [(f"value {n}", "x" * 300, "0" * 8) for n in range(60)])
+    row = agree._to_bytes(many)
+    assert row.size == agree.WORDS and len(agree._from_bytes(row.tobytes()).values) == 60
+    assert agree._from_bytes(agree._to_bytes(many._replace(values=many.values * 9)).tobytes()).call == "fffff"
+
+
+def tell(call="attention", **values):
+    """Return what `check` raises on this rank, or ""."""
+    try:
+        agree.check(call, **values)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def compared():
+    """Be a rank: return what calls of `check` raise."""
+    rank = torch.distributed.get_rank()
+    ids = masks.documents([0, 1])
+    return [
+        tell(N=96, mask=ids, dtype=torch.float32),
+        tell(N=96 - rank % 2, mask=ids, dtype=torch.float32),
+        tell("attention" if rank else "backward", N=96),
+        tell(mask=masks.documents([0, int(rank > 0), 1])),
+        tell(N=96, mask=ids, dtype=torch.float32),
+    ]
+
+
+def test_every_rank_raises_the_same_or_none():
+    first, *others = processes.run(compared, ranks=3, seconds=100)
+    assert others == [first] * 2
+    assert [bool(text) for text in first] == [False, True, True, True, False]
+    assert "N is 96 on ranks 0, 2 and 95 on rank 1" in first[1]
+    assert "backward on rank 0" in first[2] and "with the digest" in first[3]
+
+
+def in_a_part():
+    """Be a rank, of which two are a group."""
+    rank, pair = torch.distributed.get_rank(), torch.distributed.new_group([1, 2])
+    return tell(group=pair, N=rank) if rank else ""
+
+
+def test_a_part_of_the_ranks_compares_alone_and_has_its_own_numbers():
+    said = "the ranks of attention disagree: N is 1 on rank 1 and 2 on rank 2; give every rank the same"
+    assert processes.run(in_a_part, ranks=3, seconds=100) == ["", said, said]
+
+
+def only_new(backend):
+    """Be a rank on a backend: return what is raised, and how many exchanges there were after each call."""
+    rank, done = torch.distributed.get_rank(), []
+    pair = torch.distributed.new_group([0, 1])
+    ways = [
+        mock.patch.object(agree, way, counted(getattr(agree, way), done)) for way in ("_by_tensors", "_by_store")
+    ]
+    with mock.patch("torch.distributed.get_backend_config", lambda group: backend), ways[0], ways[1]:
+        calls = [{"N": 5}, {"N": 5}, {"N": 6 + rank}, {"N": 6 + rank}, {"N": 5}]
+        found = [
+            (tell(**values, group=group, always=False), len(done)) for values in calls for group in (None, pair)
+        ]
+    return found, done
+
+
+def counted(function, done):
+    """Return a function that notes its calls."""
+
+    def noting(*arguments):
+        done.append(function.__name__)
+        return function(*arguments)
+
+    return noting
+
+
+@pytest.mark.parametrize("backend, way", [("cpu:gloo", "_by_tensors"), ("cuda:nccl", "_by_store")])
+def test_what_was_equal_is_not_compared_again_and_what_was_not_is(backend, way):
+    (found, done), other = processes.run(only_new, backend, ranks=2, seconds=100)
+    assert other == (found, done) and {*done} == {way}
+    assert [bool(text) for text, _ in found] == [False] * 4 + [True] * 4 + [False] * 2
+    assert [count for _, count in found] == [1, 2, 2, 2, 3, 4, 5, 6, 6, 6]
+    assert "N is 6 on rank 0 and 7 on rank 1" in found[4][0]
+
+
+def alone():
+    """Be a rank of which the others do not compare."""
+    torch.distributed.group.WORLD.get_group_store().set_timeout(timedelta(seconds=1))
+    with mock.patch("torch.distributed.get_backend_config", lambda group: "cuda:nccl"):
+        return None if torch.distributed.get_rank() else tell(N=5)
+
+
+def test_ranks_that_do_not_come_to_compare_are_told():
+    with pytest.raises(
+        processes.RankError, match="rank 0 calls attention with N = 5, which is new to it, and not all"
+    ):
+        processes.run(alone, ranks=2, seconds=100)
