@@ -51,7 +51,7 @@ class Shared(NamedTuple):
     """Slots and barriers of a program.
 
     kv: K of both consumers, then V; qo: two of Q, then two of dO; rows: of lse, then of delta; ds: two of each
-    consumer's dS, by halves; dq: each consumer's half of dQ.
+    consumer's dS, by halves; dq: each consumer's half of dQ; landing: sums of half a tile that others added.
     """
 
     kv: list
@@ -59,6 +59,7 @@ class Shared(NamedTuple):
     rows: list
     ds: list
     dq: list
+    landing: list
     barriers: dict
 
 
@@ -71,6 +72,7 @@ def shared(sizes: Sizes) -> Shared:
         c.ring("rows", 4, sizes.rows * 4),
         c.ring("ds", 2 * CONSUMERS * sizes.halves, KEYS * sizes.half * sizes.element),
         c.ring("dq", CONSUMERS, sizes.half * sizes.half * 4),
+        c.ring("landing", 2, sizes.half * sizes.half * 4),
         {name: c.Barrier(name, CONSUMERS if name in OF_BOTH else 1) for name in BARRIERS},
     )
 
@@ -119,6 +121,15 @@ def reducer(n: int, memory: Shared) -> Iterator[c.Command]:
             yield c.Wait(memory.barriers[f"dq_full[{at}]"], g % 2)
             yield c.Read(f"dQ{g}.{at}", memory.dq[at])
             yield c.Arrive(memory.barriers[f"dq_empty[{at}]"])
+
+
+def finisher(halves: int, memory: Shared) -> Iterator[c.Command]:
+    """Write so many halves of tiles of another unit's dQ; a thread brings the next one's sums before."""
+    yield c.Write("sums 0", memory.landing[0])
+    for half in range(halves):
+        if half + 1 < halves:
+            yield c.Write(f"sums {half + 1}", memory.landing[(half + 1) % 2])
+        yield c.Read(f"sums {half}", memory.landing[half % 2])
 
 
 def _step(memory, me, g, sizes):
@@ -210,13 +221,19 @@ def _store(tile, slot, needs):
     yield c.Store(tile, slot)
 
 
-def program(n: int, sizes: Sizes = SIZES) -> c.Program:
-    """Return a producer, two consumers and a reducer. n: how many tiles of rows see the program's keys."""
+def program(n: int, sizes: Sizes = SIZES, finished: int = 0) -> c.Program:
+    """Return a producer, two consumers, a reducer and a finisher.
+
+    n: how many tiles of rows see the program's keys; finished: how many halves of tiles of dQ it makes of others' sums.
+    """
     check_counts(at_least=1, n=n)
+    check_counts(at_least=0, finished=finished)
     memory = shared(sizes)
     roles: dict[str, Callable] = {"producer": functools.partial(producer, n, memory)}
     for me in range(CONSUMERS):
         roles[f"consumer {me}"] = functools.partial(consumer, n, memory, me, sizes)
     roles["reducer"] = functools.partial(reducer, n, memory)
-    slots = (*memory.kv, *memory.qo, *memory.rows, *memory.ds, *memory.dq)
+    if finished:
+        roles["finisher"] = functools.partial(finisher, finished, memory)
+    slots = (*memory.kv, *memory.qo, *memory.rows, *memory.ds, *memory.dq, *memory.landing)
     return c.Program(roles, tuple(memory.barriers.values()), slots)

@@ -120,6 +120,18 @@ class Pointer(NamedTuple):
     def __add__(self, n):
         return Pointer(self.X, self.at + n)
 
+    @property
+    def shape(self) -> tuple:
+        return tuple(self.at.shape)
+
+    @property
+    def type(self) -> Type:  # type: ignore[override]
+        return Type(self.shape, Layout())
+
+    @property
+    def dtype(self) -> types.SimpleNamespace:
+        return types.SimpleNamespace(element_ty=self.X.dtype)
+
 
 class Begun:
     """A product that was begun; its result is there once a role waited for it."""
@@ -222,13 +234,35 @@ def _either(pick, pick_tensors):
     return of
 
 
-def _store(pointer, x, mask):
-    pointer.X.view(-1)[torch.as_tensor(pointer.at, device="cpu")[mask].long()] = x[mask]
+class AsyncCopy:
+    """Copies that threads begin, each its own part; here they are done at once."""
+
+    @staticmethod
+    def async_copy_global_to_shared(slot: Shared, pointer: Pointer, cache_modifier: str) -> None:
+        say(c.Write(WRITTEN, slot.parts[0]))
+        slot.data.copy_(pointer.X.view(-1)[pointer.at.long()])
+
+    @staticmethod
+    def commit_group() -> None:
+        pass
+
+    @staticmethod
+    def wait_group(pending: int) -> None:
+        assert pending <= 1
+
+
+def _store(pointer, x, mask=True):
+    at, mask = torch.broadcast_tensors(torch.as_tensor(pointer.at, device="cpu"), torch.as_tensor(mask))
+    pointer.X.view(-1)[at[mask].long()] = x[mask]
 
 
 def _atomic_add(pointer, x, sem):
-    assert sem == "relaxed"
-    pointer.X.view(-1).index_add_(0, pointer.at.long(), x.as_subclass(torch.Tensor))
+    if isinstance(x, torch.Tensor):
+        assert sem == "relaxed"
+        pointer.X.view(-1).index_add_(0, pointer.at.long(), x.as_subclass(torch.Tensor))
+    else:  # a count, of what others wait for
+        assert sem == "release"
+        pointer.X[pointer.at] += x
 
 
 class Gluon:
@@ -236,7 +270,7 @@ class Gluon:
 
     constexpr, float32, int32, int64 = object, torch.float32, torch.int32, torch.int64
     NVMMADistributedLayout = SliceLayout = DotOperandLayout = BlockedLayout = Layout
-    NVMMASharedLayout = SwizzledSharedLayout = Layout
+    NVMMASharedLayout = SwizzledSharedLayout = DistributedLinearLayout = Layout
     minimum, maximum = staticmethod(_either(min, torch.minimum)), staticmethod(_either(max, torch.maximum))
     static_range, where, exp2, log2 = range, torch.where, torch.exp2, torch.log2
     store, atomic_add = staticmethod(_store), staticmethod(_atomic_add)
@@ -246,6 +280,7 @@ class Gluon:
     ) -> None:
         self.number, self.programs, self.numbers = number, programs, numbers
         self.names, self.barriers, self.slots, self.roles, self.said = iter(names), [], [], [], {}
+        self.asked = None  # the count that a role waits for: none changes, as programs run one after the other
 
     def program_id(self, axis: int) -> int:
         return self.number
@@ -293,7 +328,12 @@ class Gluon:
         self, asm: str, constraints: str, args: Sequence[torch.Tensor], dtype: torch.dtype, is_pure: bool,
         pack: int,
     ) -> torch.Tensor:  # fmt: skip
-        return args[0]
+        if "ld.acquire" not in asm:
+            return args[0]
+        if self.asked == args[0].at:
+            raise Fault(Kind.DEADLOCK, current().role, "a program waits for a later one")
+        self.asked = args[0].at
+        return int(args[0].X.view(-1)[args[0].at])
 
     def barrier(self) -> None:
         pass
@@ -305,5 +345,5 @@ class Gluon:
         self, roles: Sequence[tuple[Callable, tuple]], warps: Sequence[int], registers: Sequence[int] | None = None
     ) -> None:
         consumers = sum(function.__name__ == "consumer" for function, _ in roles)
-        names = [f"consumer {at}" for at in range(consumers)] + ["producer", "reducer"][: len(roles) - consumers]
+        names = [f"consumer {at}" for at in range(consumers)] + ["producer", "reducer", "finisher"][: len(roles) - consumers]
         self.roles = [Role(name, *role) for name, role in zip(names, roles, strict=True)]
