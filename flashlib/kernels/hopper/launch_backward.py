@@ -22,6 +22,7 @@ ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64
 LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write it
 SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
+LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 _Descriptor = private_apis.unchecked(TensorDescriptor)
 
 
@@ -60,13 +61,14 @@ def backward(
     with on_device_of(Q):
         lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows)
         zeros = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
-        sums = zeros, dQ, zeros[plan.sums :].view(torch.int32)
+        sums, counts = zeros[: plan.sums], zeros[plan.sums :].view(torch.int32)
         tiles = (Q, plan.B_R), (K, KEYS), (V, KEYS), (dO, plan.B_R)
         descs = [launch.describe(X, rows) for X, rows in tiles]
         descs += [_numbers(X, plan.B_R) for X in (lse2, delta)]
         descs += [launch.describe(X, KEYS) for X in (dK, dV)]
-        plan.main(*descs, *sums, scale * math.log2(math.e), scale)
-        plan.finish(*sums, scale)
+        descs.append(_Descriptor(sums, [plan.sums // 32, 32], [32, 1], [128, 32], LINES))
+        plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale)
+        plan.finish(descs[-1], dQ, scale)
     return Grads(dQ, dK, dV)
 
 
@@ -141,7 +143,7 @@ def _plan(main, finish, Q, K, O, dO, causal):
     return Plan(
         portable.prepare_launch(kernel_input(O), _describable(dO), problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
-        planning.Launch(finish, 2 * last * tiles, (*sizes, units - last), {"D": d}, {"num_warps": 1}),
+        planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
         (B, H, problem.N_padded),
         min(ring, units) * tiles * B_R * d,
         2 * units,

@@ -64,7 +64,7 @@ def test_each_role_of_the_kernel_says_what_the_protocol_says(problem):
         unseen = max(first_key - (N_k - N_q), 0) // rows if causal else 0
         n = H // H_k * (-(-N_q // rows) - unseen)
         halves, T_c = 2 * H // H_k * -(-N_q // rows), -(-N_k // 128)
-        share, j = -(-halves // T_c) * (2 if causal else 1), number % T_c
+        share, j = -(-halves // T_c), number % T_c
         finished = max(min((j + 1) * share, halves) - j * share, 0) if number >= T_c else 0  # of the unit before
         model = commands.expanded(protocol.program(n, protocol.Sizes(d=d), finished))
         assert model.keys() == {role for role, said in program.items() if said}

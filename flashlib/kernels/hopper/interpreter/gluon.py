@@ -84,12 +84,16 @@ class Shared(NamedTuple):
 
 
 class Descriptor(NamedTuple):
-    """What a tensor descriptor says. X: (B, H, N, d), or (heads, N); rows: of a tile, one head's."""
+    """What a tensor descriptor says. X: (B, H, N, d), or (heads, N); rows: of a tile, one head's.
+
+    lines: X is (n, 32), and a tile has `rows` of these n.
+    """
 
     name: str
     X: torch.Tensor
     rows: int
     layout: Layout = Layout()
+    lines: bool = False
 
     @property
     def dtype(self) -> torch.dtype:
@@ -97,6 +101,8 @@ class Descriptor(NamedTuple):
 
     @property
     def block_shape(self) -> list[int]:
+        if self.lines:
+            return [self.rows, self.X.shape[1]]
         block = [1, 1, self.rows, self.X.shape[-1]]
         return block if self.X.ndim == 4 else block[1:3]
 
@@ -105,12 +111,12 @@ class Descriptor(NamedTuple):
         return types.SimpleNamespace(nbytes=math.prod(self.block_shape) * self.X.element_size())
 
     def rows_at(self, at: Sequence[int]) -> torch.Tensor:
-        *head, start = at[:3] if self.X.ndim == 4 else at
+        *head, start = at[:3] if self.X.ndim == 4 else at[: 2 - self.lines]
         return self.X[tuple(head)][max(start, 0) : max(start + self.rows, 0)]
 
     def rows_of(self, slot: Shared) -> torch.Tensor:
         """Return what lies in a slot for such tiles, without the axes of size 1."""
-        return slot.data[0, 0] if self.X.ndim == 4 else slot.data[0]
+        return slot.data if self.lines else slot.data[0, 0] if self.X.ndim == 4 else slot.data[0]
 
 
 class Pointer(NamedTuple):
@@ -119,14 +125,6 @@ class Pointer(NamedTuple):
 
     def __add__(self, n):
         return Pointer(self.X, self.at + n)
-
-    @property
-    def shape(self) -> tuple:
-        return tuple(self.at.shape)
-
-    @property
-    def type(self) -> Type:  # type: ignore[override]
-        return Type(self.shape, Layout())
 
     @property
     def dtype(self) -> types.SimpleNamespace:
@@ -185,6 +183,13 @@ class TMA:
         say(c.Store(WRITTEN, slot.parts[0]), read)
 
     @staticmethod
+    def async_add_shared_to_global(desc: Descriptor, at: Sequence[int], slot: Shared) -> None:
+        def read():
+            desc.rows_at(at).add_(slot.data)
+
+        say(c.Store(WRITTEN, slot.parts[0]), read)
+
+    @staticmethod
     def store_wait(pending: int) -> None:
         say(c.FinishStores(pending))
 
@@ -232,23 +237,6 @@ def _either(pick, pick_tensors):
         return pick(a, b)
 
     return of
-
-
-class AsyncCopy:
-    """Copies that threads begin, each its own part; here they are done at once."""
-
-    @staticmethod
-    def async_copy_global_to_shared(slot: Shared, pointer: Pointer, cache_modifier: str) -> None:
-        say(c.Write(WRITTEN, slot.parts[0]))
-        slot.data.copy_(pointer.X.view(-1)[pointer.at.long()])
-
-    @staticmethod
-    def commit_group() -> None:
-        pass
-
-    @staticmethod
-    def wait_group(pending: int) -> None:
-        assert pending <= 1
 
 
 def _store(pointer, x, mask=True):
@@ -328,6 +316,8 @@ class Gluon:
         self, asm: str, constraints: str, args: Sequence[torch.Tensor], dtype: torch.dtype, is_pure: bool,
         pack: int,
     ) -> torch.Tensor:  # fmt: skip
+        if not args:  # it orders what others see
+            return 0
         if "ld.acquire" not in asm:
             return args[0]
         if self.asked == args[0].at:
@@ -345,5 +335,6 @@ class Gluon:
         self, roles: Sequence[tuple[Callable, tuple]], warps: Sequence[int], registers: Sequence[int] | None = None
     ) -> None:
         consumers = sum(function.__name__ == "consumer" for function, _ in roles)
-        names = [f"consumer {at}" for at in range(consumers)] + ["producer", "reducer", "finisher"][: len(roles) - consumers]
+        others = "producer", "reducer", "finisher"
+        names = [*(f"consumer {at}" for at in range(consumers)), *others[: len(roles) - consumers]]
         self.roles = [Role(name, *role) for name, role in zip(names, roles, strict=True)]

@@ -63,6 +63,7 @@ def run(
     )  # fmt: skip
     given: dict = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
     given |= {
+        "sums_desc": gluon.Descriptor("sums_desc", sums.view(-1, 32), sums_module.LINES.value, lines=True),
         "sums_ptr": gluon.Pointer(sums), "dq_ptr": gluon.Pointer(dQ), "counts_ptr": gluon.Pointer(counts),
         "scale_log2e": scale * math.log2(math.e), "scale": scale, "H_k": H_k, "group": H // H_k, "N_q": N_q,
         "N_k": N_k, "T_r": T_r, "T_c": T_c, "lag": lag, "ring": ring, "first": max(units - lag, 0), "B_R": B_R,
@@ -74,7 +75,7 @@ def run(
         _play(gl, kernel, "_backward", given)
         said.append(gl.said)
     for number in range(2 * min(lag, units) * tiles):
-        gl = gluon.Gluon(number, 2 * min(lag, units) * tiles, numbers, ("slot",))
+        gl = gluon.Gluon(number, 2 * min(lag, units) * tiles, numbers, ("landing", "landed"))
         _play(gl, sums_module, "finish", given)
     return Grads(dQ, dK, dV), said
 
