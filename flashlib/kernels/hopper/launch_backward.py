@@ -19,7 +19,7 @@ from flashlib.types import Grads
 PORTABLE = "flashlib.kernels.backward.backward"
 KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
-LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write it
+LAG = 1.5  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write it
 SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
@@ -122,8 +122,8 @@ def is_hopper(device: torch.device) -> bool:
 def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
     """Return lag and ring of `sums`, in units of T_c programs.
 
-    A multiprocessor runs a program at a time. So those that began LAG times as many programs before have mostly
-    ended: a causal program may take twice as long as others.
+    A multiprocessor runs a program at a time: those that began LAG times as many before have mostly ended.
+    With more, sums would outgrow the L2 cache; 1.25 to 2 are alike, tried on an H200.
     """
     lag = max(1, -(-int(LAG * multiprocessors) // T_c))
     return lag, 2 * lag

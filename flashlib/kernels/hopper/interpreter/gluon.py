@@ -239,7 +239,8 @@ def _either(pick, pick_tensors):
     return of
 
 
-def _store(pointer, x, mask=True):
+def _store(pointer, x, mask=None):
+    mask = True if mask is None else mask
     at, mask = torch.broadcast_tensors(torch.as_tensor(pointer.at, device="cpu"), torch.as_tensor(mask))
     pointer.X.view(-1)[at[mask].long()] = x[mask]
 
@@ -313,9 +314,8 @@ class Gluon:
         return x
 
     def inline_asm_elementwise(
-        self, asm: str, constraints: str, args: Sequence[torch.Tensor], dtype: torch.dtype, is_pure: bool,
-        pack: int,
-    ) -> torch.Tensor:  # fmt: skip
+        self, asm: str, constraints: str, args: Sequence[Any], dtype: torch.dtype, is_pure: bool, pack: int,
+    ) -> Any:  # fmt: skip
         if not args:  # it orders what others see
             return 0
         if "ld.acquire" not in asm:

@@ -17,6 +17,7 @@ from flashlib.pipeline import backward_protocol as protocol
 from flashlib.types import Grads
 
 NAMES = ("kv", "qo", "rows", "ds", "dq", "landing", protocol.BARRIERS)  # as the kernel allocates
+TURNS = 1, 2  # as few buffers of sums as can be, so that they are used again
 
 
 def backward(
@@ -39,12 +40,12 @@ def backward(
             f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {tuple(launch_backward.ROWS)}, "
             "and no size is 0"
         )
-    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed)[0]
+    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed, TURNS)[0]
 
 
 def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
-    dlse: torch.Tensor | None, causal: bool, scale: float, seed: int, turns: tuple[int, int] = (1, 2),
+    dlse: torch.Tensor | None, causal: bool, scale: float, seed: int, turns: tuple[int, int],
 ) -> tuple[Grads, list[dict[str, list]]]:  # fmt: skip
     """Return what `backward` returns, and the commands that each role of each program gave.
 
