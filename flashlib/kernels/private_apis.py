@@ -24,7 +24,9 @@ import triton
 import triton.language as tl
 from torch.autograd import forward_ad
 from triton import JITFunction, knobs
+from triton._C.libtriton import ir
 from triton.compiler.errors import CompilationError
+from triton.experimental.gluon.language import _core as gluon_core
 from triton.runtime import Autotuner, cache, driver, interpreter
 
 if TYPE_CHECKING:
@@ -326,6 +328,16 @@ def _in_turn(launch, turn):
 def nothing_to_restore() -> object:
     """Return what `patch_lang` returns where it has changed nothing."""
     return interpreter._LangPatchScope()
+
+
+# --- kernels in Gluon ---
+
+
+@gluon_core.builtin
+def async_add_shared_to_global(tensor_desc, coord, src, _semantic=None):
+    """Have the copy unit add a slot of shared memory to a tile in HBM: of TMA, Gluon lacks only this one."""
+    coord = _semantic._convert_to_ir_values(coord, require_i64=False)
+    _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
 
 
 # --- checks of kernels ---

@@ -128,6 +128,12 @@ USED = {
             "GluonJITFunction.arg_names": "set",
         },
         "triton.experimental.gluon.nvidia.hopper": {"TensorDescriptor.__post_init__": "self"},
+        "triton.experimental.gluon.language._core": {"builtin": "fn"},
+        "triton.experimental.gluon.language._semantic": {
+            "GluonSemantic._convert_to_ir_values": "self, list_like, require_i64"
+        },
+        "triton._C.libtriton.gluon_ir": {"GluonOpBuilder.create_async_tma_reduce": "instancemethod"},
+        "triton._C.libtriton.ir": {"DESCRIPTOR_REDUCE_KIND.ADD": "DESCRIPTOR_REDUCE_KIND"},
     },
 }
 USED_OF_TORCH = {
