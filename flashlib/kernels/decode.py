@@ -15,7 +15,7 @@ import triton.language as tl
 from flashlib import masks, splits
 from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_scale
 from flashlib.kernels import INTERPRETED
-from flashlib.kernels.decode_passes import FEW, _merge, _partial
+from flashlib.kernels.decode_passes import AFTER_O, FEW, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.cache_layout import Layout, check_cache
@@ -105,14 +105,14 @@ def attention(
 class Plan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
-    partial, merge: None if O has no elements. states: how many numbers O_acc, m and l of all parts are.
+    partial, merge: None if O has no elements. states: how many numbers the States of all parts are.
     as_given: whether kernels read the tensors of a call as they are. of_shared: the plan for the keys that all
     sequences share, or None.
     """
 
     partial: planning.Launch | None
     merge: planning.Launch | None
-    states: tuple[int, ...] = ()
+    states: int = 0
     as_given: bool = False
     of_shared: "Plan | None" = None
 
@@ -280,18 +280,28 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
         {"num_warps": config.num_warps, "num_stages": config.num_stages},
     )  # fmt: skip
+    cols, joined, warps = _joining(B * H * N_q, D_V, triton.cdiv(parts, B), multiprocessors)
     merge = planning.Launch(
         _merge,
-        B * H * N_q,
+        B * H * N_q * (D_V // cols),
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
-        {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "STATES": 64 if D_V <= 128 else 32}
+        {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "COLS": cols, "JOINED": joined}
         | {"EARLY": early}
         | of_keys,
-        {"num_warps": 4, **({"launch_pdl": True} if early else {})},
+        {"num_warps": warps, **({"launch_pdl": True} if early else {})},
     )
-    states = (parts + B - 1) * H * N_q
+    states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, (states * d_v, states, states), as_given)
+    return Plan(partial, merge, states, as_given)
+
+
+def _joining(rows, D_V, parts, multiprocessors):
+    """Return how many columns of O a program of `_merge` writes, how many States it joins at a time, and warps."""
+    cols = D_V
+    while cols > 32 and 2 * rows * (D_V // cols) <= multiprocessors:
+        cols //= 2
+    joined = min(max(16, triton.next_power_of_2(parts)), 8192 // cols if cols > 32 else 128)
+    return cols, joined, 4
 
 
 def _config(R, D, dtype, itemsize, paged, device):
@@ -338,12 +348,12 @@ def run(
     o = q.new_empty((B, H, N_q, v.shape[3]), dtype=dtype)
     lse = q.new_empty(rows, dtype=torch.float32)
     if plan.partial and plan.merge:
-        O_part, m, l = q.new_empty(sum(plan.states), dtype=torch.float32).split_with_sizes(plan.states)
+        states = q.new_empty(plan.states, dtype=torch.float32)
         if sink is not None:
             sink = kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())
         O_prior, lse_prior = prior or (None, None)
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
-            plan.partial(q, k, v, k_scale, v_scale, lengths, table, O_part, m, l, scale_log2e)
-            plan.merge(O_part, m, l, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e)
+            plan.partial(q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e)
+            plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)
