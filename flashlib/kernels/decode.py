@@ -38,6 +38,7 @@ from flashlib.types import Attention
 
 MOST_SEQUENCES = 4096  # every program looks at all lengths
 MOST_CANDIDATES = 32  # of a tree: a bit each
+MOST_PARTS = 2**15  # the product of two numbers of parts has 32 bits
 COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32}
 
 
@@ -254,21 +255,24 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
         compute = torch.float16
-    config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device)
+    simple = not (sees.tree or sees.code.scored.value or sees.code.variant.seen)
+    config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device, simple)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     seen = min(layout.capacity - shared, sees.left + N_q)  # of a sequence's keys
-    tiles, multiprocessors = max(1, triton.cdiv(seen, config.B_C)), tile_sizes.room(q.device).multiprocessors or 8
+    gpu, tiles = tile_sizes.room(q.device), max(1, triton.cdiv(seen, config.B_C))
+    multiprocessors = gpu.multiprocessors or 8
     if parts is None:
-        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, ragged=B > 1 and cache.lengths is not None)
-    parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has at least one tile
+        places, ragged = splits.places(config.B_R), B > 1 and cache.lengths is not None
+        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, places=places, ragged=ragged)
+    of_tiles = B * max(1, triton.cdiv(layout.capacity, config.B_C))
+    parts = min(parts, of_tiles, MOST_PARTS)  # a part has at least one tile
     unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
     table_stride = 0 if read.table is None else read.table.stride(0)
     about = layout.capacity, shared, sees.left
     D_V = dims.D_V.value
-    early = (
-        tile_sizes.room(q.device).tma and not INTERPRETED
-    )  # Hopper can launch a kernel before the last has ended
+    early = gpu.tma and not INTERPRETED  # Hopper can launch a kernel before the last has ended
+    pdl = {"launch_pdl": True} if early else {}
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
@@ -278,7 +282,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         (parts + B - 1) * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.args),
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
-        {"num_warps": config.num_warps, "num_stages": config.num_stages},
+        {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
     cols, joined, warps = _joining(B * H * N_q, D_V, triton.cdiv(parts, B), multiprocessors)
     merge = planning.Launch(
@@ -288,7 +292,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "COLS": cols, "JOINED": joined}
         | {"EARLY": early}
         | of_keys,
-        {"num_warps": warps, **({"launch_pdl": True} if early else {})},
+        {"num_warps": warps} | pdl,
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
@@ -304,8 +308,8 @@ def _joining(rows, D_V, parts, multiprocessors):
     return cols, joined, 4
 
 
-def _config(R, D, dtype, itemsize, paged, device):
-    """Return tiles for R rows.
+def _config(R, D, dtype, itemsize, paged, device, simple):
+    """Return tiles for R rows. simple: whether only bounds say what is seen, and scores are not changed.
 
     A tile of many pages waits for its entries of the table, which take half of the stages.
     """
@@ -314,6 +318,8 @@ def _config(R, D, dtype, itemsize, paged, device):
         config = tile_sizes.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
+        if B_R == 32 and gpu.tma and itemsize > 1 and simple:  # else registers spill
+            B_R = 64  # half of them empty, and yet faster: wgmma reads K and V from shared memory
         B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # 64 in fp8 are too few bytes in flight
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
         config = tile_sizes.Config(B_R, B_C, warps, 3)

@@ -95,25 +95,40 @@ def _parts(sequences, B_C: tl.constexpr, B_P: tl.constexpr):
     """Return for each of B_P sequences how many parts it has, and how many it and those before it have."""
     b = tl.arange(0, B_P)
     _, _, tiles = _tiles(sequences, b, B_C)
-    most = tl.maximum(tl.cdiv(tl.sum(tiles), sequences.parts), 1)
-    own = tl.where(b < sequences.B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # at least one: rows may see nothing
+    own = tl.where(b < sequences.B, _own(tiles, tl.sum(tiles), sequences.parts), 0)
     return own, tl.cumsum(own)
+
+
+@triton.jit
+def _own(tiles, in_all, parts):
+    """Return how many parts sequences of so many tiles have: at least one, as rows may see nothing."""
+    most = tl.maximum(tl.cdiv(in_all, parts), 1)
+    return tl.maximum(tl.cdiv(tiles, most), 1)
 
 
 @triton.jit
 def _task(sequences, part, B_C: tl.constexpr, B_P: tl.constexpr):
     """Return the sequence of a part, its first part and how many it has, its length, and the part's tiles.
 
-    A sequence with 0 parts does not exist: the grid is for the most parts that there can be.
+    A sequence with 0 parts does not exist: the grid is for the most parts that there can be. Where there is one
+    sequence, it is known before its length has come.
     """
-    own, ends = _parts(sequences, B_C, B_P)
-    b = tl.sum((ends <= part).to(tl.int32))
-    its = tl.arange(0, B_P) == b
-    n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
-    length, first, tiles = _tiles(sequences, b, B_C)
-    k, divisor, tiles = part - first_part, tl.maximum(n, 1), tiles.to(tl.int64)
-    begin, end = (first + tiles * k // divisor).to(tl.int32), (first + tiles * (k + 1) // divisor).to(tl.int32)
-    return b, first_part, n, length, begin, end
+    if B_P == 1:
+        b, first_part = 0 * part, 0 * part
+        length, first, tiles = _tiles(sequences, b, B_C)
+        n = _own(tiles, tiles, sequences.parts)
+        n = tl.where(part < n, n, 0)
+    else:
+        own, ends = _parts(sequences, B_C, B_P)
+        b = tl.sum((ends <= part).to(tl.int32))
+        its = tl.arange(0, B_P) == b
+        n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
+        length, first, tiles = _tiles(sequences, b, B_C)
+    # Part k begins at tiles * k // n, in 32 bits: a division of 64 takes as long as half a tile.
+    k, divisor = part - first_part, tl.maximum(n, 1)
+    each, more = tiles // divisor, tiles % divisor
+    begin = first + each * k + more * k // divisor
+    return b, first_part, n, length, begin, first + each * (k + 1) + more * (k + 1) // divisor
 
 
 SIZES = [
@@ -136,21 +151,23 @@ def _partial(
     m is in units of the products q . k, or of changed scores times log2(e), so that it can be subtracted exactly.
     TREE: mask_args.bounds are Ancestors.
     PAIRS: V is in fp8, and two of its columns are read as one number.
-    EARLY: the next kernel, `_merge`, may come onto the GPU before this one has ended; it waits by itself.
+    EARLY: a kernel may come onto the GPU before the last one has ended, and waits by itself: this one, for what
+    writes Q and the cache, and `_merge`, for this one.
     """
     if EARLY:
+        tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
     T_r = tl.cdiv(group * N_q, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
     sequences = Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts)
     b, _, n, length, begin, end = _task(sequences, part, B_C, B_P)
+    row = block * B_R + tl.arange(0, B_R)
+    inside = row < group * N_q
+    i, h = row % N_q, tl.minimum(h_k * group + row // N_q, (h_k + 1) * group - 1)
+    at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
+    Q_i = _rows(Q_ptr, at, inside & (b < B), DIMS.d, DIMS.D, True)  # (B_R, D); on its way before n is known
     if n > 0:
-        row = block * B_R + tl.arange(0, B_R)
-        inside = row < group * N_q
-        i, h = row % N_q, tl.minimum(h_k * group + row // N_q, (h_k + 1) * group - 1)
-        at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
-        q = _rows(Q_ptr, at, inside, DIMS.d, DIMS.D, True)  # (B_R, D)
-        q, q_unit = _in_units(q, COMPUTE, K_scale_ptr is not None)
+        q, q_unit = _in_units(Q_i, COMPUTE, K_scale_ptr is not None)
         table, bits = Table_ptr, tl.zeros((B_R,), tl.int32)
         if PAGE > 0:
             table += b.to(tl.int64) * table_b
@@ -214,10 +231,18 @@ def _attend(
         m, l, O_acc, O_odd, rows, keys, whole, 0, whole, after - whole, bounds, scale_log2e, mask_args,
         DIMS, B_C, PAGE, PAIRS, False, TREE, MASK,
     )  # fmt: skip
-    m, l, O_acc, O_odd = _stream(
-        m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, whole - begin + end - after, bounds,
-        scale_log2e, mask_args, DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
-    )  # fmt: skip
+    n = whole - begin + end - after
+    if B_R == 16 and not PAIRS:
+        if n > 0:  # most parts have no such tile: a short one notices what a loop prepares
+            m, l, O_acc, _ = _stream(
+                m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, n, bounds, scale_log2e, mask_args,
+                DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
+            )  # fmt: skip
+    else:  # without `if`, with which registers spill
+        m, l, O_acc, O_odd = _stream(
+            m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, n, bounds, scale_log2e, mask_args,
+            DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
+        )  # fmt: skip
     if PAIRS:
         O_acc = tl.join(O_acc, O_odd).reshape(B_R, DIMS.D_V)
     return m, tl.sum(l, axis=1), O_acc

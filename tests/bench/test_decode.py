@@ -111,7 +111,9 @@ def test_a_sweep_has_what_is_chosen_and_says_why(no_clock, monkeypatch):
     torch.manual_seed(0)
     for case in ("contiguous", "ragged"):
         row = decode.sweep(case, SIZES[case], 8, device="cpu", cold=0)
-        assert row["chosen"] == splits.chosen(row["tiles"], row["heads"], 8, ragged=row["ragged"])
+        assert row["chosen"] == splits.chosen(
+            row["tiles"], row["heads"], 8, places=row["places"], ragged=row["ragged"]
+        )
         assert str(row["chosen"]) in row["us"] and len(row["us"]) > 1
 
 
