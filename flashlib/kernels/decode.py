@@ -284,7 +284,8 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
         {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
-    cols, joined, warps = _joining(B * H * N_q, D_V, triton.cdiv(parts, B), multiprocessors)
+    cols = splits.columns(B * H * N_q, D_V, multiprocessors)
+    joined = min(max(4, triton.next_power_of_2(triton.cdiv(parts, B))), splits.joined(cols))
     merge = planning.Launch(
         _merge,
         B * H * N_q * (D_V // cols),
@@ -292,20 +293,11 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "COLS": cols, "JOINED": joined}
         | {"EARLY": early}
         | of_keys,
-        {"num_warps": warps} | pdl,
+        {"num_warps": 1 if joined * cols <= 2048 else 2} | pdl,  # one warp sums without waiting for another
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
     return Plan(partial, merge, states, as_given)
-
-
-def _joining(rows, D_V, parts, multiprocessors):
-    """Return how many columns of O a program of `_merge` writes, how many States it joins at a time, and warps."""
-    cols = D_V
-    while cols > 32 and 2 * rows * (D_V // cols) <= multiprocessors:
-        cols //= 2
-    joined = min(max(16, triton.next_power_of_2(parts)), 8192 // cols if cols > 32 else 128)
-    return cols, joined, 4
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
