@@ -1,10 +1,10 @@
 """How many parts the keys of a sequence are split into, so that few queries occupy a GPU: a model of the time.
 
 `flashlib.kernels.decode` takes the number of parts that costs least. Time is counted in tiles: the unit is what a
-multiprocessor takes for a tile of K and one of V while all others read too. If all programs begin at once, the time
-is that of the longest part, times the programs that share a multiprocessor. More programs begin as others end, and
-one of them is the last. Each part costs a start, and leaves a State to merge. The constants were fitted to the
-`sweep` of `flashlib.bench.decode`; tests/bench/test_decode.py says how near the best they come in the record.
+multiprocessor takes for a tile of K and one of V while all others read too. If all programs begin at once, the
+time is that of the longest part, times the programs that share a multiprocessor. More programs begin as others
+end, and one of them is the last. Each part costs a start, and leaves a State to merge. The constants were fitted
+to the `sweep` of `flashlib.bench.decode`; tests/bench/test_decode.py says how near the best of it they come.
 """
 
 START = 0.7  # until a program has its first tiles
@@ -56,8 +56,9 @@ def chosen(tiles: int, heads: int, multiprocessors: int, *, places: int = 1, rag
 
 
 def columns(rows: int, D_V: int, multiprocessors: int) -> int:
-    """Return how many columns of O a program of the merge writes: few rows are split, so that all multiprocessors
-    merge.
+    """Return how many columns of O a program of the merge writes.
+
+    Few rows are split, so that all multiprocessors merge.
     """
     cols = D_V
     while cols > 32 and 2 * rows * (D_V // cols) <= multiprocessors:

@@ -62,7 +62,7 @@ NEAR = 1.05  # of the fastest number of parts; the worst of the record was 1.04 
 
 
 def test_the_number_of_parts_is_near_the_best_of_the_record():
-    """What the model of `splits` chooses today was timed, and takes little longer than the fastest that was tried."""
+    """What the model of `splits` chooses today was timed, and takes little longer than the fastest one tried."""
     assert [(row["case"], row["B"], row["page"]) for row in RECORD["sweep"]] == [
         (case, size.B, size.page) for case, size in decode.SIZES
     ]
