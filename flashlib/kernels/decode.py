@@ -106,14 +106,16 @@ def attention(
 class Plan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
-    partial, merge: None if O has no elements. states: how many numbers the States of all parts are.
-    as_given: whether kernels read the tensors of a call as they are. of_shared: the plan for the keys that all
-    sequences share, or None.
+    partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
+    shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
+    they are. of_shared: the plan for the keys that all sequences share, or None.
     """
 
     partial: planning.Launch | None
     merge: planning.Launch | None
+    rows: tuple[int, ...]
     states: int = 0
+    like_q: bool = False
     as_given: bool = False
     of_shared: "Plan | None" = None
 
@@ -128,7 +130,8 @@ def plan_of(
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
     check_causal(causal)
-    check_counts(shared=shared)
+    if type(shared) is not int or shared < 0:
+        check_counts(shared=shared)
     if parts is not None:
         check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
@@ -250,7 +253,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     k, v = read.K, read.V
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
-        return Plan(None, None)
+        return Plan(None, None, (B, H, N_q))
     dims = HeadDims.of(d, d_v)
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
@@ -297,7 +300,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, states, as_given)
+    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given)
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
@@ -342,16 +345,16 @@ def run(
 ) -> Attention:  # fmt: skip
     """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
     q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
-    rows = B, H, N_q = q.shape[:3]
-    o = q.new_empty((B, H, N_q, v.shape[3]), dtype=dtype)
-    lse = q.new_empty(rows, dtype=torch.float32)
+    o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
+    lse = q.new_empty(plan.rows, dtype=torch.float32)
     if plan.partial and plan.merge:
         states = q.new_empty(plan.states, dtype=torch.float32)
         if sink is not None:
-            sink = kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())
+            sink = kernel_input(sink_tensor(sink, Q).float().expand(q.shape[1]).contiguous())
         O_prior, lse_prior = prior or (None, None)
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
-            plan.partial(q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e)
-            plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e)
+            stream = planning.stream_of(q)
+            plan.partial(q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e, stream=stream)
+            plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

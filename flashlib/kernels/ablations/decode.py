@@ -61,7 +61,8 @@ class Plan(NamedTuple):
 def _in_one(plan, device) -> Plan:
     partial, merge = plan.partial, plan.merge
     counts = torch.zeros(merge.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
-    constants = partial.constants | {name: merge.constants[name] for name in ("COLS", "JOINED")}
+    D_V = merge.constants["D_V"]
+    constants = partial.constants | {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32}
     launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, constants, partial.config)
     return Plan(plan.states, launch, counts)
 
@@ -95,9 +96,8 @@ def _partial_and_merge(
             for row in range(block * B_R, tl.minimum((block + 1) * B_R, R)):
                 i, h = row % N_q, h_k * group + row // N_q
                 o = O_ptr + ((b.to(tl.int64) * H_k * group + h) * N_q + i) * DIMS.d_v
-                for cols in range(DIMS.D_V // COLS):
-                    _join(
-                        States_ptr, None, None, None, o, Lse_ptr, scale_log2e, b, h, i, B, H_k * group,
-                        N_q, first, first + n, cols, DIMS.d_v, COLS, JOINED,
-                    )  # fmt: skip
+                _join(
+                    States_ptr, None, None, None, o, Lse_ptr, scale_log2e, b, h, i, B, H_k * group,
+                    N_q, first, first + n, 0, DIMS.d_v, COLS, JOINED,
+                )  # fmt: skip
             tl.store(count, 0)
