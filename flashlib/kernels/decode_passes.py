@@ -124,7 +124,7 @@ def _task(sequences, part, B_C: tl.constexpr, B_P: tl.constexpr):
         its = tl.arange(0, B_P) == b
         n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
         length, first, tiles = _tiles(sequences, b, B_C)
-    # Part k begins at tiles * k // n, in 32 bits: a division of 64 takes as long as half a tile.
+    # Part k begins at tiles * k // n. This is the same in 32 bits, in which divisions are much faster.
     k, divisor = part - first_part, tl.maximum(n, 1)
     each, more = tiles // divisor, tiles % divisor
     begin = first + each * k + more * k // divisor

@@ -193,7 +193,7 @@ class Launch:
         self.compiled = self.again = None
 
     def __call__(self, *given, mask_args=None, stream=None):
-        """Launch. mask_args: the numbers of a mask, which replace the last of the sizes; stream: see `stream_of`."""
+        """Launch. mask_args: numbers of a mask, which replace the last of the sizes. stream: see `stream_of`."""
         sizes = self.sizes if mask_args is None else (*self.sizes[:-1], mask_args)
         try:
             if self.again:
