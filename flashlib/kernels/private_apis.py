@@ -74,24 +74,28 @@ def interpreted() -> bool:
     return bool(knobs.runtime.interpret)
 
 
-def relaunch(
-    compiled: "CompiledKernel", grid: tuple[int, int, int], last: tuple
-) -> Callable[[tuple, tuple], None]:
-    """Return launch(given, sizes), which launches a compiled kernel with these arguments, and then `last`.
+def relaunch(compiled: "CompiledKernel", grid: tuple[int, int, int], last: tuple) -> Callable[..., None]:
+    """Return launch(given, sizes, stream), which launches a compiled kernel with these arguments, and then `last`.
 
-    Without hooks it leaves out their arguments, which saves the CPU a third of the time.
+    Without hooks it leaves out their arguments, which saves the CPU a third of the time. stream: see
+    `current_stream`; None for that of the current device.
     """
     run, function, packed, hooks = compiled.run, compiled.function, compiled.packed_metadata, knobs.runtime
 
-    def launch(given, sizes):
+    def launch(given, sizes, stream=None):
         if hooks.launch_enter_hook.calls or hooks.launch_exit_hook.calls:
             compiled[grid](*given, *sizes, *last)
         else:
-            gpu = driver.active
-            stream = gpu.get_current_stream(gpu.get_current_device())
+            if stream is None:
+                stream = current_stream(driver.active.get_current_device())
             run(*grid, stream, function, packed, None, None, None, *given, *sizes, *last)
 
     return launch
+
+
+def current_stream(index: int) -> int:
+    """Return the stream on which torch works on a GPU now, for several launches of one call."""
+    return driver.active.get_current_stream(index)
 
 
 def device_properties(index: int) -> dict:
