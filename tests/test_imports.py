@@ -75,7 +75,8 @@ APART = [
 ]
 BASE = {
     "flashlib.kernels",
-    *(f"flashlib.kernels.{name}" for name in ("interpreter", "private_apis", "private_apis_tried")),
+    *(f"flashlib.kernels.interpreter{part}" for part in ("", "_operators")),
+    *(f"flashlib.kernels.private_apis{part}" for part in ("", "_tried")),
 }
 
 
