@@ -85,18 +85,22 @@ class State:
 
     def key(self) -> tuple:
         """Return what tells states apart, beside how far each role is."""
-        flights = [tuple([f[:2] for f in group]) for group in (self.copies, self.products, self.stores)]
+        flights = [
+            tuple([(f.role, f.command) for f in group]) if group else ()
+            for group in (self.copies, self.products, self.stores)
+        ]
         return (*self.barriers.values(), *self.slots.values(), self.unfenced, *flights)
 
     # What may be executed ------------------------------------------------------------------------------------
 
     def may(self, role: str, command: c.Command) -> bool:
         """Return whether a role can get past a command now."""
-        if isinstance(command, c.Wait):
+        kind = type(command)
+        if kind is c.Wait:
             return self.barriers[command.barrier][2] % 2 != command.phase
-        if isinstance(command, c.Finish):
+        if kind is c.Finish:
             return len(_of(self.products, role)) <= command.pending
-        if isinstance(command, c.FinishStores):
+        if kind is c.FinishStores:
             return len(_of(self.stores, role)) <= command.pending
         return True
 
@@ -109,6 +113,9 @@ class State:
         """Return what could complete next: any copy, and the oldest product and store of each role."""
         found = list(self.copies)
         for group in (self.products, self.stores):
+            if len(group) < 2:
+                found += group
+                continue
             first = {}
             for flight in group:
                 first.setdefault(flight.role, flight)
