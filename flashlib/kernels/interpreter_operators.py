@@ -15,11 +15,14 @@ import triton.language as tl
 from flashlib.kernels.private_apis import Handle
 
 NUMBERS = {"int32": np.int32, "int64": np.int64, "fp16": np.float16, "fp32": np.float32, "fp64": np.float64}
+WHOLE = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
+OF_ONE_TYPE = NUMBERS.keys() | WHOLE
+BITS = WHOLE | {"int1"}
 CONVERTED = {*NUMBERS, "int1"}
 ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 COMPARISONS = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
 COMPARISONS |= {"eq": np.equal, "ne": np.not_equal}
-LOGICAL = {"and": np.bitwise_and, "or": np.bitwise_or}
+LOGICAL = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 EXACT = 2**31  # numbers below are int32 to Triton
 SMALL, LARGE = 1e-4, 6e4  # floats between are normal in any type
 
@@ -44,7 +47,7 @@ def at_once(name: str, general: Callable) -> Callable:
 
 def _arithmetic(ufunc, general):
     def operate(x, y):
-        if found := _operands(x, y, NUMBERS) if isinstance(y, tl.tensor) else _with_number(x, y):
+        if found := _operands(x, y, OF_ONE_TYPE) if isinstance(y, tl.tensor) else _with_number(x, y):
             a, b, type = found
             return tl.tensor(Handle(ufunc(a, b), x.handle.dtype.scalar), type)
         return general(x, y)
@@ -67,7 +70,7 @@ def _comparison(ufunc, general):
 
     def operate(x, y):
         if isinstance(y, tl.tensor):
-            found = _operands(x, y, NUMBERS)
+            found = _operands(x, y, OF_ONE_TYPE)
         else:
             found = _with_number(x, y) if x.dtype.name == _type_of_number(y) else None
         if found:
@@ -80,7 +83,7 @@ def _comparison(ufunc, general):
 
 def _logical(ufunc, general):
     def operate(x, y):
-        if found := _operands(x, y, ("int1", "int32")) if isinstance(y, tl.tensor) else None:
+        if found := _operands(x, y, BITS) if isinstance(y, tl.tensor) else None:
             a, b, type = found
             return tl.tensor(Handle(ufunc(a, b), x.handle.dtype.scalar), type)
         return general(x, y)
@@ -120,9 +123,9 @@ def _getitem(general):
     def get(x, index):
         if type(index) is not tuple or len(index) != 2 or len(x.dims) != 1:
             return general(x, index)
-        if index[0] is None and index[1] == WHOLE:
+        if index[0] is None and index[1] == ALL:
             dims = (1, *x.dims)
-        elif index[1] is None and index[0] == WHOLE:
+        elif index[1] is None and index[0] == ALL:
             dims = (*x.dims, 1)
         else:
             return general(x, index)
@@ -131,7 +134,7 @@ def _getitem(general):
     return get
 
 
-WHOLE = slice(None)
+ALL = slice(None)
 
 
 def _operands(x, y, names):

@@ -13,13 +13,31 @@ import triton.language as tl
 
 pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="kernels are compiled here")
 
-TYPES = [tl.int1, tl.int8, tl.uint8, tl.int32, tl.int64, tl.float16, tl.bfloat16, tl.float32, tl.float64]
+TYPES = [
+    tl.int1,
+    tl.int8,
+    tl.uint8,
+    tl.uint32,
+    tl.int32,
+    tl.int64,
+    tl.float16,
+    tl.bfloat16,
+    tl.float32,
+    tl.float64,
+]
 TYPES += [tl.pointer_type(tl.float32), tl.pointer_type(tl.float16), tl.pointer_type(tl.int1)]
 SHAPES = [(), (1,), (4,), (1, 4), (8, 1), (8, 4)]
 LAID = [*((shape, "C") for shape in SHAPES), ((8, 4), "F")]
 NUMBERS = [0, -1, 2, 2**31, 2**40, -0.0, 0.5, -1e-3, 1e-40, 7e4, np.inf, np.nan, True, tl.constexpr(3), None]
 BINARY = {  # the method of Triton's semantics
-    **{"__add__": "add", "__sub__": "sub", "__mul__": "mul", "__and__": "and_", "__or__": "or_"},
+    **{
+        "__add__": "add",
+        "__sub__": "sub",
+        "__mul__": "mul",
+        "__and__": "and_",
+        "__or__": "or_",
+        "__xor__": "xor_",
+    },
     **{"__lt__": "less_than", "__le__": "less_equal", "__gt__": "greater_than", "__ge__": "greater_equal"},
     **{"__eq__": "equal", "__ne__": "not_equal", "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul"},
 }
@@ -71,7 +89,7 @@ def _theirs(semantic, name, x, y):
     y = y.value if isinstance(y, tl.constexpr) else y
     if BINARY[name] in ("add", "sub", "mul"):
         return getattr(semantic, BINARY[name])(*((y, x) if name.startswith("__r") else (x, y)), True)
-    y = semantic.to_tensor(y) if name not in ("__and__", "__or__") else y
+    y = semantic.to_tensor(y) if name not in ("__and__", "__or__", "__xor__") else y
     return getattr(semantic, BINARY[name])(x, y)
 
 
