@@ -1,6 +1,7 @@
 """Imports point one way, and no module needs more than it must."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -104,6 +105,7 @@ class WithoutTypes(ast.NodeTransformer):
         return node.orelse if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
+@functools.cache
 def imports_of(name, text, is_package=False):
     """Return the modules of flashlib that the module `name` imports anywhere in its text."""
     found = set()
@@ -117,7 +119,7 @@ def imports_of(name, text, is_package=False):
             for alias in node.names:
                 full = f"{base}.{alias.name}"
                 found.add(full if full in MODULES else base)
-    return {module for module in found if re.match(r"flashlib\b", module)}
+    return frozenset(module for module in found if re.match(r"flashlib\b", module))
 
 
 def forbidden(name, text, is_package=False):
