@@ -6,7 +6,9 @@ import math
 import triton.language as tl
 
 from flashlib.kernels import private_apis
-from flashlib.kernels.interpreter_operators import at_once, common, converted
+from flashlib.kernels.interpreter_operators import as_tensor, at_once, common, converted
+
+SHORT = {"fp16", "bf16", "fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16"}
 
 
 def patch_interpreter() -> None:
@@ -158,12 +160,18 @@ def _widened(x, dims):
 def _operands(operands, broadcast):
     """Return `operands` of an operation, in one type and shape, which seeks no type for those of the same one.
 
-    Those of a division are left to Triton: fp16 becomes fp32 there.
+    A number gets the type of the tensor that it meets. Of a division those that are short are left to Triton: fp16
+    becomes fp32 there.
     """
 
     def both(x, y, pointer_first=False, pointer_second=False, typed=True, divided=False):
-        if type(x) is type(y) is tl.tensor and x.dtype is y.dtype and not divided and not x.dtype.is_ptr():
+        one, other = type(x) is tl.tensor, type(y) is tl.tensor
+        if divided and (one or other) and (x if one else y).dtype.name in SHORT:
+            return operands(x, y, pointer_first, pointer_second, typed, divided)
+        if one and other and x.dtype is y.dtype and not x.dtype.is_ptr():
             return broadcast(x, y)
+        if one != other and typed and (number := as_tensor(*((y, x) if one else (x, y)))) is not None:
+            return broadcast(x, number) if one else broadcast(number, y)
         return operands(x, y, pointer_first, pointer_second, typed, divided)
 
     return both

@@ -173,6 +173,12 @@ def _constant(y, kind, name):
     return np.array([y if y else 0], NUMBERS[name])
 
 
+def as_tensor(y: object, x: tl.tensor) -> tl.tensor | None:
+    """Return a number as a tensor of the type of x; None if it is none, or Triton's to judge."""
+    made = _constant(y, type(y), x.dtype.name) if type(y) in (int, float) else None
+    return None if made is None else tl.tensor(Handle(made.copy(), x.dtype), x.dtype)
+
+
 def _type_of_number(y):
     """Return the name of the type that a number alone has, of those that `_constant` makes; None of others."""
     y = y.value if type(y) is tl.constexpr else y
