@@ -8,6 +8,7 @@ else goes Triton's way: `general` is its own operator.
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import triton.language as tl
@@ -156,26 +157,26 @@ def _operands(x, y, names):
 def _with_number(x, y):
     """Return the arrays of a tensor and of a number in its type, and the type, or None."""
     y = y.value if type(y) is tl.constexpr else y
-    b = _constant(y, type(y), x.dtype.name)
+    b = _constant(y, x.dtype.name) if type(y) in (int, float) else None
     return None if b is None or not _in_order(x.handle.data) else (x.handle.data, b, x.type)
 
 
-@functools.lru_cache(4096)
-def _constant(y, kind, name):
+@functools.lru_cache(4096, typed=True)
+def _constant(y, name):
     """Return the array that Triton makes of a number for a tensor of this type; None if that is its to judge."""
-    whole = name.startswith("int")
-    if name not in NUMBERS or kind is not int and (kind is not float or whole):
+    whole, real = name.startswith("int"), isinstance(y, float)
+    if name not in NUMBERS or whole and real:
         return None
-    if kind is int and not (-EXACT <= y < EXACT if whole else abs(y) <= LARGE):
+    if not real and not (-EXACT <= y < EXACT if whole else abs(y) <= LARGE):
         return None
-    if kind is float and not (y == 0 or SMALL <= abs(y) <= LARGE or abs(y) == np.inf):
+    if real and not (y == 0 or SMALL <= abs(y) <= LARGE or abs(y) == np.inf):
         return None
     return np.array([y if y else 0], NUMBERS[name])
 
 
-def as_tensor(y: object, x: tl.tensor) -> tl.tensor | None:
+def as_tensor(y: Any, x: tl.tensor) -> tl.tensor | None:
     """Return a number as a tensor of the type of x; None if it is none, or Triton's to judge."""
-    made = _constant(y, type(y), x.dtype.name) if type(y) in (int, float) else None
+    made = _constant(y, x.dtype.name) if type(y) in (int, float) else None
     return None if made is None else tl.tensor(Handle(made.copy(), x.dtype), x.dtype)
 
 

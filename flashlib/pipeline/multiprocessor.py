@@ -95,12 +95,11 @@ class State:
 
     def may(self, role: str, command: c.Command) -> bool:
         """Return whether a role can get past a command now."""
-        kind = type(command)
-        if kind is c.Wait:
+        if isinstance(command, c.Wait):
             return self.barriers[command.barrier][2] % 2 != command.phase
-        if kind is c.Finish:
+        if isinstance(command, c.Finish):
             return len(_of(self.products, role)) <= command.pending
-        if kind is c.FinishStores:
+        if isinstance(command, c.FinishStores):
             return len(_of(self.stores, role)) <= command.pending
         return True
 

@@ -28,7 +28,7 @@ TYPES = [
 TYPES += [tl.pointer_type(tl.float32), tl.pointer_type(tl.float16), tl.pointer_type(tl.int1)]
 SHAPES = [(), (1,), (4,), (1, 4), (8, 1), (8, 4)]
 LAID = [*((shape, "C") for shape in SHAPES), ((8, 4), "F")]
-NUMBERS = [0, -1, 2, 2**31, 2**40, -0.0, 0.5, -1e-3, 1e-40, 7e4, np.inf, np.nan, True, tl.constexpr(3), None]
+NUMBERS = [0, -1, 2, 2**31, 2**40, -0.0, 0.5, -1e-3, 1e-40, 7e4, np.inf, np.nan, True, tl.constexpr(3), None, [1]]
 BINARY = {  # the method of Triton's semantics
     **{
         "__add__": "add",
