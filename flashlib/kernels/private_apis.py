@@ -259,8 +259,8 @@ def interpret_language() -> None:
 
 
 def replace_in_interpreter(
-    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable, builtins: Callable,
-    cast: Callable, broadcast: Callable, operands: Callable,
+    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable, handle: Callable,
+    builtins: Callable, cast: Callable, broadcast: Callable, operands: Callable,
 ) -> None:  # fmt: skip
     """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
 
@@ -268,9 +268,10 @@ def replace_in_interpreter(
 
     patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
     a type; block_type: takes the __init__ of block types and returns __new__ and __init__; tensor: the __init__ of
-    tensors. builtins: takes what finds (name, function) of the builtins of a module or a class, and returns what
-    finds those to put there. cast, broadcast, operands: take what makes of tensors those of another type, of one
-    shape, and of one type and shape; operands also gets the new broadcast.
+    tensors; handle: takes the __init__ of their handles. builtins: takes what finds (name, function) of the
+    builtins of a module or a class, and returns what finds those to put there. cast, broadcast, operands: take
+    what makes of tensors those of another type, of one shape, and of one type and shape; operands also gets the
+    new broadcast.
     """
     kernels, turn = interpreter.InterpretedFunction, threading.RLock()
     kernels.run = _in_turn(kernels.run, turn)
@@ -281,6 +282,7 @@ def replace_in_interpreter(
     interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
     tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
     tl.tensor.__init__ = tensor
+    Handle.__init__ = handle(Handle.__init__)
     called = builtins(_builtins)
     interpreter._patch_builtin = lambda part, _, scope: [scope.set_attr(part, *pair) for pair in called(part)]
     semantic = interpreter.interpreter_semantic
@@ -304,6 +306,9 @@ def interpreted_call(builtin: Callable) -> Callable:
         return f(*arguments, **options)
 
     return call
+
+
+Handle: Any = interpreter.TensorHandle  # of numbers, as an array, and their type: what a tensor is made of
 
 
 class _Shape(NamedTuple):
