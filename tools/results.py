@@ -342,8 +342,8 @@ files are in [`notebooks/data`](../notebooks/data), and `python -m tools.tables`
 number comes from one run, in which it is a median of many calls, unless the range of several runs stands beside
 it. Timings of one size differ by some percent from run to run, so smaller differences mean nothing.
 
-"ours" is the portable kernel of chapters 10 and 11. "chapter 13" are the kernels for Hopper only. SDPA is PyTorch's
-`scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2. It was made
+"ours" is the portable kernel of chapters 10 and 11. "chapter 13" are the kernels for Hopper only. SDPA is
+PyTorch's `scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2. It was made
 for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to offer. The
 fair comparisons on an H200 are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
 
