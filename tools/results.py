@@ -343,9 +343,9 @@ number comes from one run, in which it is a median of many calls, unless the ran
 it. Timings of one size differ by some percent from run to run, so smaller differences mean nothing.
 
 "ours" is the portable kernel of chapters 10 and 11. "chapter 13" are the kernels for Hopper only. SDPA is
-PyTorch's `scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2. It was made
-for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to offer. The
-fair comparisons on an H200 are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
+PyTorch's `scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2.
+It was made for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to
+offer. The fair comparisons on an H200 are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
 
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, and half of
 them if causal. A dash: not possible, or not recorded. The timelines of `python -m flashlib.bench.timelines` are
