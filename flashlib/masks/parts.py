@@ -120,32 +120,38 @@ def _placed(mask, N_q, N_k, rows, keys):
         first, second = (_placed(part, N_q, N_k, rows, keys) for part in mask.parts)
         return second if type(first) is Mask else first if type(second) is Mask else Both(first, second)
     if isinstance(mask, Window) and len(rows) == len(keys) == 1 and rows[0].step == keys[0].step:
-        part = _window(mask, N_k - N_q, rows[0], keys[0])
-    else:
-        part = Placed(mask, N_q, N_k, rows, keys)
-    return _plainest(part, count(rows), count(keys))
+        return _window(mask, N_k - N_q, rows[0], keys[0])
+    return _plainest(Placed(mask, N_q, N_k, rows, keys), Place(count(rows), count(keys)))
 
 
 def _window(mask, past, rows, keys):
-    """Return a window in equal steps as a window of the part, by floor division."""
-    apart, step, new_past = rows.start + past - keys.start, rows.step, len(keys) - len(rows)
-    left = None if mask.left is None else (mask.left - apart) // step + new_past
-    right = None if mask.right is None else (mask.right + apart) // step - new_past
-    return Window(left, right)
+    """Return a window in equal steps as one of the part, by floor division, without bounds that hide nothing."""
+    apart, step, n_q, n_k = rows.start + past - keys.start, rows.step, len(rows), len(keys)
+    left = n_k if mask.left is None else (mask.left - apart) // step + n_k - n_q
+    right = n_q if mask.right is None else (mask.right + apart) // step - n_k + n_q
+    if left >= n_k - 1 and right >= n_q - 1:
+        return Mask()
+    return Window(None if left >= n_k - 1 else left, None if right >= n_q - 1 else right)
 
 
-def _plainest(part, n_q, n_k):
+def _plainest(part, place):
     """Return Mask() or causal() if `part` sees the same; else the part."""
     if part.changes_scores or part.asks_batch or part.asks_head:
         return part
-    place = Place(n_q, n_k)
-    keys = part.keys(place)
-    if keys is None or keys[0].any():
+    if all_see_all(part, place):
+        return Mask()
+    keys, causal = part.keys(place), Window(None, 0)
+    if keys is None or keys[0].any() or not np.array_equal(keys[1], causal.keys(place)[1]):
         return part
-    for plain in (Mask(), Window(None, 0)):
-        if np.array_equal(keys[1], plain.keys(place)[1]):
-            return plain
-    return part
+    return causal
+
+
+def all_see_all(mask: Mask, place: Place) -> bool:
+    """Return whether all rows see all keys, by what the first and the last row see: False if it is not known."""
+    if not place.N_q:
+        return True
+    keys = mask.bounds(place, np.array([place.past, place.N_k - 1]))
+    return keys is not None and not keys[0][1] and keys[1][0] == place.N_k
 
 
 def _stands(runs, x):

@@ -5,7 +5,7 @@ import types
 import pytest
 import torch
 
-from flashlib.bench import hopper, hopper_backward
+from flashlib.bench import hopper, hopper_backward, hopper_backward_ladder
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
 from flashlib.kernels.hopper.interpreter import run as interpreter
@@ -125,15 +125,24 @@ def test_the_median_of_the_runs_counts_and_each_of_them_is_kept():
 
 
 def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
-    (record,) = (record.read() for record in records.RECORDS if record.module == "flashlib.bench.hopper")
-    for part in ("rows", "more", "rungs"):
-        for row in record[part]:
+    modules = [f"flashlib.bench.{name}" for name in ("hopper", "hopper_backward", "hopper_backward_ladder")]
+    for record in (record.read() for record in records.RECORDS if record.module in modules):
+        for row in [row for part in ("rows", "more", "rungs") for row in record.get(part, [])]:
             tables = [
                 [{"tflops": dict(zip(row["runs"], run, strict=True))}]
                 for run in zip(*row["runs"].values(), strict=True)
             ]
             (again,) = hopper.merged(tables)
             assert (again["tflops"], again["runs"]) == (row["tflops"], row["runs"])
+
+
+def test_the_rungs_of_the_backward_are_those_of_the_ladder_and_cudnn_is_beside_them():
+    given = hopper_backward_ladder.rungs()
+    assert len(given) == 7 and list(given)[-1] == "sdpa_cudnn"
+    with pytest.raises(ValueError, match="takes a Hopper GPU"):
+        O = given["hopper_backward_r1_alike"](*[torch.zeros(1, 1, 8, 128, requires_grad=True)] * 3, False)
+        O.sum().backward()
+    assert {(size.d, size.N) for size in hopper_backward_ladder.SIZES} == {(128, 4096), (128, 16384)}
 
 
 def test_a_step_is_the_mean_over_rows_that_have_both():

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,16 +18,18 @@ from flashlib.pipeline import (
     Program,
     Slot,
     Wait,
+    backward_protocol,
     check,
     measured,
     protocol,
     run,
 )
-from flashlib.widgets import PipelinePlayer
-from flashlib.widgets.pipeline_player.rows import MOST
+from flashlib.widgets import PipelinePlayer, pipeline_player
+from flashlib.widgets.pipeline_player.rows import KINDS, MOST
 
 DATA = Path(__file__).parents[2] / "notebooks" / "data"
 PROGRAMS = {
+    "the backward": backward_protocol.program(2),
     "in turns": protocol.program([3, 5]),
     "in order": protocol.program([4], turns=False, overlap=False),
     "three": protocol.program([1, 3], consumers=3, stages=3),
@@ -75,7 +78,11 @@ def spans(shown):
 def test_rows_are_the_timeline(name):
     program = PROGRAMS[name]
     shown, timeline = only(PipelinePlayer(program)), run(program)
-    wanted = [(*s[:3], round(s.start, 2), round(s.end, 2), s.role) for s in timeline.spans if s.end > s.start]
+    wanted = [
+        (s.lane, KINDS.get(s.kind, s.kind), s.name, round(s.start, 2), round(s.end, 2), s.role)
+        for s in timeline.spans
+        if s.end > s.start
+    ]
     assert spans(shown) == sorted(wanted)
     ticks = sorted((row["name"], *tick) for row in shown["rows"] for tick in row["ticks"])
     assert ticks == sorted((p.barrier, round(p.time, 2), p.number) for p in timeline.phases)
@@ -186,7 +193,7 @@ BAD = [
     ((Program({"exp": unwritten}, (), ()),), {}, "'exp' names two things: roles, units, barriers and slots need"),
     ((None, 3), {}, "machine is 3; pass a pipeline.Machine."),
     ((None,), {"report": "x"}, "report is 'x'; pass what pipeline.check(program) returns."),
-    ((PROGRAMS,), {"report": check(circle())}, "A report is of one program; 4 were given."),
+    ((PROGRAMS,), {"report": check(circle())}, "A report is of one program; 5 were given."),
     ((PROGRAMS["alike"],), {"report": check(circle())}, "The report is of another program; pass report=pipeline."),
     ((Program({"one": unwritten}, (), ()),), {}, "A role raised NotImplementedError: write the producer"),
     ((Program({"one": lambda: iter([3])}, (), ()),), {}, "one yields 3; a role yields Wait, "),
@@ -247,3 +254,10 @@ def test_a_recorded_timeline_is_shown_as_it_is_beside_the_model():
 def test_a_pair_of_other_things_is_refused():
     for pair in ((PROGRAMS["alike"], 3), (3, run(PROGRAMS["alike"]))):
         assert "a pair of one and its recorded Timeline" in PipelinePlayer(pair).problem
+
+
+def test_each_kind_of_mark_is_one_that_the_page_knows():
+    marks = (Path(pipeline_player.__file__).parent / "marks.js").read_text(encoding="utf-8")
+    known = set(re.findall(r"^  (\w+): \"", marks, re.MULTILINE)) | {"write", "exp"}  # drawn as a store, a product
+    for program in PROGRAMS.values():
+        assert {kind for _, kind, *_ in spans(PipelinePlayer(program).result["programs"][0])} <= known

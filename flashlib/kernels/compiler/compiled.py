@@ -124,8 +124,8 @@ def report(
 
     kernel: one of `registry.kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
     `backward` makes by default, or "backward_fused", the one in their place if deterministic=False; "softmax";
-    a rung of `ladder`; for capability 90 only "hopper_forward" and the rungs of `hopper.ladder`, as
-    "hopper_r1_alike".
+    a rung of `ladder`; for capability 90 only "hopper_forward", "hopper_backward" and the rungs of `hopper.ladder`
+    and `hopper.backward_ladder`, as "hopper_r1_alike" and "hopper_backward_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90; or AMD's

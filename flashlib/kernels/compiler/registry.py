@@ -15,6 +15,7 @@ from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.compiler.makers import NVIDIA, maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.hopper import backward as hopper_backward
+from flashlib.kernels.hopper import backward_ladder as hopper_backward_ladder
 from flashlib.kernels.hopper import forward as hopper_forward
 from flashlib.kernels.hopper import ladder as hopper_ladder
 from flashlib.kernels.ladder import r8_descriptors
@@ -50,8 +51,11 @@ def kernels() -> dict[str, Kernel]:
     for idea in ("late_division", "parallel_rows", "split_rows"):
         found[f"without_{idea}"] = Kernel(ablated.attention, options={idea: False})
     found |= {f"hopper_{name}": kernel for name, kernel in _rungs(hopper_ladder).items()}
-    backward_of = Kernel(hopper_backward.backward, "_backward")
-    return found | {"hopper_forward": Kernel(hopper_forward.attention), "hopper_backward": backward_of}
+    found["hopper_forward"] = Kernel(hopper_forward.attention)
+    found |= {
+        f"hopper_backward_{name}": kernel for name, kernel in _backward_rungs(hopper_backward_ladder).items()
+    }
+    return found | {"hopper_backward": Kernel(hopper_backward.backward, "_backward")}
 
 
 def _rungs(package):
@@ -61,6 +65,19 @@ def _rungs(package):
         module = vars(importlib.import_module(f"{package.__name__}.{rung.name}"))
         if "attention" in module and any(isinstance(x, triton.KernelInterface) for x in module.values()):
             found[rung.name] = Kernel(module["attention"])
+    return found
+
+
+def _backward_rungs(package):
+    """Return the rungs of a ladder of backward passes: a call launches others too, which have no _ in front."""
+    found = {}
+    for rung in pkgutil.iter_modules(package.__path__):
+        module = vars(importlib.import_module(f"{package.__name__}.{rung.name}"))
+        if "backward" in module:
+            (launched,) = (
+                name for name, x in module.items() if isinstance(x, triton.JITFunction) and name[0] == "_"
+            )
+            found[rung.name] = Kernel(module["backward"], launched)
     return found
 
 

@@ -3,6 +3,7 @@
 from flashlib.pipeline import Program, Timeline
 from flashlib.pipeline.timeline import LANES
 
+KINDS = {"load": "read"}  # a slot is read, by threads or by a unit: one mark
 MOST = 1500  # spans of a program: more cannot be told apart
 
 
@@ -25,7 +26,9 @@ def rows(program: Program, timeline: Timeline) -> list[dict]:
 
     def row(name, group, spans, **more):
         shown = [
-            [s.kind, s.name, round(s.start, 2), round(s.end, 2), numbers[s.role]] for s in spans if s.end > s.start
+            [KINDS.get(s.kind, s.kind), s.name, round(s.start, 2), round(s.end, 2), numbers[s.role]]
+            for s in spans
+            if s.end > s.start
         ]
         return {"name": name, "group": group, "spans": shown, "ticks": [], **more}
 
