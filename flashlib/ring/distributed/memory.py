@@ -43,7 +43,7 @@ def forward(sizes: Sizes, plan: Plan, me: int) -> int:
 
     Its Q, K and V; two buffers; O and lse in fp32; those of one hop; and O as it is returned.
     """
-    n, own, most, travels = _tokens(plan, me)
+    n, own, most, travels, _ = _tokens(plan, me)
     given = sizes.item * sizes.of(rows=n, keys=own)
     buffers = travels * sizes.item * sizes.of(keys=most)
     later = [hop for s, hop in enumerate(plan.hops[me]) if hop and s != me]
@@ -59,25 +59,25 @@ def backward(sizes: Sizes, plan: Plan, me: int) -> int:
     Its Q, K, V, O and dO, lse and delta; two buffers of K and V; in fp32 its dQ, dK and dV, those of one hop, two
     sums on their way, and the one that comes home. It is a bound: the last two need not meet.
     """
-    n, own, most, travels = _tokens(plan, me)
+    n, own, most, travels, sums_travel = _tokens(plan, me)
     given = sizes.item * sizes.of(rows=n, keys=own, outputs=2 * n) + sizes.sum * sizes.of(numbers=2 * n)
     parts = {
         s: sizes.of(rows=hop.rows.stop - hop.rows.start, keys=hop.keys.stop - hop.keys.start)
         for s, hop in enumerate(plan.hops[me])
         if hop
     }
-    first = parts.pop(me, 0)
-    on_their_way = travels * sizes.of(keys=most) + (sizes.of(keys=own) if plan.last[me] else 0)
+    first, hop = parts.pop(me, 0), plan.hops[me][me]
+    if hop and (hop.rows, hop.keys) == (slice(0, n), slice(0, own)):
+        first = 0  # it is what others are added to
+    on_their_way = sums_travel * sizes.of(keys=most) + (sizes.of(keys=own) if plan.last[me] else 0)
     sums = sizes.of(rows=n, keys=own) + max(first, on_their_way + max(parts.values(), default=0))
     return given + travels * sizes.item * sizes.of(keys=most) + sizes.sum * sums
 
 
 def _tokens(plan, me):
-    """Return this rank's rows and keys, the most keys of a rank, and how many buffers it has."""
-    keys = list(map(count, plan.keys))
-    P = plan.P
-    sends = any(plan.last[(me - hop) % P] > hop for hop in range(P))
-    receives = any(plan.last[(me - hop) % P] >= hop for hop in range(1, P))
-    here = sends and plan.last[me] > 0, receives
-    longer = any(plan.last[(me - hop) % P] >= hop for hop in range(2, P))
-    return count(plan.rows[me]), keys[me], max(keys), max(sum(here), 2 * longer)
+    """Return this rank's rows and keys, the most keys of a rank, and its numbers of buffers: of keys, of sums."""
+    keys, P = list(map(count, plan.keys)), plan.P
+    come = [hop for hop in range(1, P) if plan.last[(me - hop) % P] >= hop]
+    further = any(hop > 1 for hop in come)
+    of_keys = 2 if further else (plan.last[me] > 0) + bool(come)
+    return count(plan.rows[me]), keys[me], max(keys), of_keys, bool(come) + further

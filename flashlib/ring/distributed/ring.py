@@ -68,7 +68,7 @@ def backward(
     """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64. lse, delta: of whole rows."""
     plan, link = call.plan, call.link(call.ring.group)
     keys, sums = Keys(call, link, K, V), Sums(call, link, K, V, lse.dtype)
-    dQ = torch.zeros(Q.shape, dtype=lse.dtype, device=Q.device)
+    dQ = None
     for hop in range(max(plan.last) + 1):
         copies, part, at = keys.start(hop), None, None
         if found := plan.hops[call.ring.me][source(call, hop)]:
@@ -76,12 +76,12 @@ def backward(
             K_s, V_s = (X[:, :, at] for X in keys.here(hop))
             own = Q[:, :, rows], K_s, V_s, lse[:, :, rows], dO[:, :, rows], delta[:, :, rows]
             share, *part = call.local.backward(*own, found.mask, call.scale)
-            dQ[:, :, rows] += share
+            dQ = summed(dQ, Q, lse.dtype, rows, share)
             del share
         copies.wait()
         sums.add(hop, at, part)
         del part
-    return Grads(dQ, *sums.finished())
+    return Grads(summed(dQ, Q, lse.dtype), *sums.finished())
 
 
 def source(call: Call, hop: int) -> int:
@@ -132,7 +132,7 @@ class Sums:
     def __init__(self, call: Call, link: Any, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> None:
         self.call, self.link, self.like, self.dtype, self.last = call, link, (K, V), dtype, call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
-        self.own = [torch.zeros(X.shape, dtype=dtype, device=X.device) for X in self.like]
+        self.own: list = [None, None]
         self.most = numbers(self.like, max(self.tokens))
         self.copies: Any = None
         self.home: Any = None
@@ -141,14 +141,10 @@ class Sums:
 
     def add(self, hop: int, at: slice | None, part: Any) -> None:
         """Add this rank's share to the sum that belongs to the keys of this hop, and send it on, or home."""
-        me, P, came, comes = (
-            self.call.ring.me,
-            self.call.ring.size,
-            source(self.call, hop),
-            source(self.call, hop + 1),
-        )
+        me, P = self.call.ring.me, self.call.ring.size
+        came, comes = source(self.call, hop), source(self.call, hop + 1)
         if hop == 0:
-            _add(self.own, at, part)
+            self._add_to_own(at, part or (None, None))
             return
         self._wait()
         sends, receives = [], []
@@ -156,12 +152,15 @@ class Sums:
             flat = self._flat(hop, came)
             if hop == 1:
                 flat.zero_()
-            _add(side_by_side(flat, self.like, self.tokens[came]), at, part)
+            views = side_by_side(flat, self.like, self.tokens[came])
+            for total, share in zip(views if part else (), part or (), strict=True):
+                total[:, :, at] += share
             sends.append(((me + 1) % P if hop < self.last[came] else came, flat, f"dKV {hop % 2}"))
         if hop < self.last[comes]:
             receives.append(((me - 1) % P, self._flat(hop + 1, comes), f"dKV {hop % 2}"))
         if hop == self.last[me]:
-            self.home = flat = self.own[0].new_empty(numbers(self.like, self.tokens[me]))
+            n = numbers(self.like, self.tokens[me])
+            self.home = flat = torch.empty(n, dtype=self.dtype, device=self.like[0].device)
             receives.append(((me + hop) % P, flat, f"dKV {hop % 2}"))
         self.copies = self.link.start(sends, receives, tag=P + hop)
 
@@ -169,8 +168,13 @@ class Sums:
         """Return dK and dV of this rank's keys by the rows of all."""
         self._wait()
         if self.home is not None:
-            _add(self.own, slice(None), side_by_side(self.home, self.like, self.tokens[self.call.ring.me]))
+            n = self.tokens[self.call.ring.me]
+            self._add_to_own(slice(0, n), side_by_side(self.home, self.like, n))
         return self.own
+
+    def _add_to_own(self, at, shares):
+        triples = zip(self.own, self.like, shares, strict=True)
+        self.own = [summed(total, X, self.dtype, at, share) for total, X, share in triples]
 
     def _wait(self):
         if self.copies is not None:
@@ -228,9 +232,18 @@ def side_by_side(flat: torch.Tensor, like: tuple[torch.Tensor, ...], tokens: int
     return tuple(part.view(*X.shape[:2], tokens, X.shape[3]) for part, X in zip(parts, like, strict=True))
 
 
-def _add(sums, at, part):
-    for total, share in zip(sums, part or (), strict=part is not None):
+def summed(
+    total: torch.Tensor | None, like: torch.Tensor, dtype: torch.dtype, at: slice | None = None,
+    share: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """Return a sum and a share of some of its items. total: None for nothing yet; a first share of all is kept."""
+    if total is None and share is not None and at == slice(0, like.shape[2]):
+        return share
+    if total is None:
+        total = torch.zeros(like.shape, dtype=dtype, device=like.device)
+    if share is not None:
         total[:, :, at] += share
+    return total
 
 
 WAY = calls.Way("ring.attention", forward, backward, calls.of_ring)
