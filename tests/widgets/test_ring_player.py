@@ -206,6 +206,16 @@ def test_it_opens_on_copies_that_hide_under_tiles_in_the_midst_of_the_run():
     assert r["sums"]["hidden"] == 1
 
 
+def test_no_other_position_has_more_copies_under_tiles(player):
+    r = player.result
+
+    def hidden(time):
+        under_way = [to for _, to, _, start, stop, _ in r["copies"] if start < time < stop]
+        return sum(any(a <= time < b for _, _, a, b, _ in r["computes"][to]) for to in under_way)
+
+    assert hidden(r["times"][r["opens"]]) == max(map(hidden, r["times"]))
+
+
 def test_a_copy_that_takes_longer_than_tiles_is_not_hidden():
     took = [RingPlayer(token=token).result["sums"] for token in (0, 0.4, 0.5, 0.6, 1, 2)]
     totals = [sums["total"] for sums in took]
@@ -263,6 +273,18 @@ def test_a_deadlock_says_who_waits_for_whom():
     assert [one[:3] for one in r["asked"]] == [[0, 1, "send"], [1, 2, "send"], [2, 0, "send"]]
     assert [one["fault"] for one in r["compare"]] == ["deadlock"] * 3
     assert all(len(own) == 1 for own in r["computes"]), "what was computed before is there"
+
+
+def test_of_two_messages_the_one_that_was_taken_is_the_first():
+    def one_too_many(me):
+        yield Send(me.next, me.own)
+        yield Receive(me.previous, me.buffer("kv"))
+        yield Compute(me.r, 3)
+        yield Send(me.next, me.own)
+        yield Wait()
+
+    r = RingPlayer(2, 8, program=one_too_many).result
+    assert r["asked"] == [[0, 1, "send", 3.0], [1, 0, "send", 3.0]] and len(r["copies"]) == 2
 
 
 def says_no_state(me):
@@ -421,6 +443,7 @@ def test_words():
     )
     assert contiguous[10.0].endswith("rank 0 has nothing to compute.")
     assert "copies take no time" in RingPlayer(token=0).result["words"][0]
+    assert "; 98.4% of copying is hidden" in RingPlayer(8, layout="contiguous").result["words"][0]
     assert "0% of copying is hidden" in RingPlayer(way="all-gather").result["words"][0]
     assert "1 tile takes 1, " in RingPlayer(2, 8, token=1).result["words"][1]
     assert words.ranks([3, 1, 1], 4) == "ranks 1 and 3" and words.ranks([2], 4) == "rank 2"
