@@ -362,7 +362,7 @@ def nothing_to_restore() -> object:
 
 
 @gluon_core.builtin
-def async_add_shared_to_global(tensor_desc, coord, src, _semantic=None):
+def async_add_shared_to_global(tensor_desc: Any, coord: Any, src: Any, _semantic: Any = None) -> None:
     """Have the copy unit add a slot of shared memory to a tile in HBM: of TMA, Gluon lacks only this one."""
     coord = _semantic._convert_to_ir_values(coord, require_i64=False)
     _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
