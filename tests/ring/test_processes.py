@@ -2,6 +2,7 @@
 
 import _thread
 import linecache
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -318,3 +319,18 @@ def test_a_rank_starts_no_ranks():
 def test_an_exit_is_told():
     with pytest.raises(processes.RankError, match="rank 0 raised SystemExit: 3"):
         processes.run(learner("def f(): raise SystemExit(3)"), ranks=1, seconds=100)
+
+
+def runs():
+    """Run ranks and end; in a process of its own."""
+    assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
+
+
+@pytest.mark.process
+def test_a_process_of_multiprocessing_that_ran_ranks_ends():
+    """Such a process skips atexit, and waits for its own processes: the launcher must have been told to end."""
+    process = multiprocessing.get_context("spawn").Process(target=runs)
+    process.start()
+    process.join(60)
+    process.kill()
+    assert process.exitcode == 0

@@ -1,10 +1,10 @@
 """The way to the launcher: a process of its own, started once and ended with this one."""
 
-import atexit
 import multiprocessing
 import os
 import time
 from dataclasses import dataclass
+from multiprocessing import util
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -60,10 +60,11 @@ def to_launcher() -> Way:
             process.start()
         there.close()
         _way = Way(os.getpid(), process, here)
+        # In place of atexit, which a process that multiprocessing made leaves out: it would wait for the launcher.
+        util.Finalize(None, close, exitpriority=100)
     return _way
 
 
-@atexit.register
 def close() -> None:
     """End the launcher, and with it what it has started."""
     global _way
