@@ -138,6 +138,10 @@ CHAPTERS = (
         needs=("triton",),
         widgets=("PagesLab", "ServeLab", "SplitLab"),
     ),
+    Chapter(
+        "16_rings", "Rings: attention over many GPUs",
+        "keys that travel round ranks; who holds which tokens",
+    ),
 )  # fmt: skip
 
 
