@@ -211,11 +211,12 @@ def _in_other_orders(answer, problem, task, right):
 def _wasted(run, right, task):
     """Return the Finding of what ranks compute wrongly told, send, hold or wait too much, or None."""
     most = max(buffer.n_bytes for rank in right.ranks for buffer in rank.buffers[1:])
+    sent = max(right.sent(r) for r in range(len(right.ranks)))  # the other way round a rank passes on other blocks
     for r, rank in enumerate(run.ranks):
         if run.tiles(r) != right.tiles(r):
             return Finding("no_compute", rank=r, given=run.tiles(r), expected=right.tiles(r))
-        if run.sent(r) > right.sent(r):
-            return Finding("bytes", rank=r, given=run.sent(r), expected=right.sent(r))
+        if run.sent(r) > sent:
+            return Finding("bytes", rank=r, given=run.sent(r), expected=sent)
         if run.buffers(r) > (room := rank.own.n_bytes + task.blocks * most):
             return Finding("memory", rank=r, given=run.buffers(r), expected=room)
     times = max(event.stop for event in run.events) / max(event.stop for event in right.events)
