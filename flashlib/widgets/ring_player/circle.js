@@ -2,7 +2,8 @@
 /** @import { Result, Standing } from "./types.js" */
 import { note, panel, svg } from "../shared/elements.js";
 
-const CIRCLE = { wide: 300, rx: 114, ry: 92, node: 60, chip: 13, flying: 17, bulge: 0.2, from: 0.14, to: 0.86 };
+const CIRCLE = { wide: 300, rx: 108, ry: 102, node: 58, chip: 13, flying: 16, edge: 12 };
+const CROWDED = 5; // ranks: with more, what travels keeps further out, between them
 
 /**
  * Places of P ranks, clockwise from the top.
@@ -21,21 +22,35 @@ export function ringPlaces(P, y) {
  * The control point of the way from one place to another: to the left of who goes, so that two ways do not meet.
  * @param {number[]} a
  * @param {number[]} b
+ * @param {number} bulge how far, as a share of the way
  */
-export const ringBend = ([ax, ay], [bx, by]) => [
-  (ax + bx) / 2 + CIRCLE.bulge * (by - ay),
-  (ay + by) / 2 - CIRCLE.bulge * (bx - ax),
+export const ringBend = ([ax, ay], [bx, by], bulge) => [
+  (ax + bx) / 2 + bulge * (by - ay),
+  (ay + by) / 2 - bulge * (bx - ax),
 ];
+
+/**
+ * How a way between two of P ranks is bent, and which part of it is drawn.
+ * @param {number} from
+ * @param {number} to
+ * @param {number} P
+ */
+export function ringWay(from, to, P) {
+  const next = (to - from + P) % P === 1;
+  if (next && P > CROWDED) return { bulge: 0.44, start: 0.3, stop: 0.7 };
+  return { bulge: next ? 0.2 : 0.1, start: 0.16, stop: 0.84 };
+}
 
 /**
  * Where on its way from a to b something is, once it has gone a share of it.
  * @param {number[]} a
  * @param {number[]} b
  * @param {number} share
+ * @param {{ bulge: number, start: number, stop: number }} way
  */
-export function ringPoint(a, b, share) {
-  const t = CIRCLE.from + (CIRCLE.to - CIRCLE.from) * share;
-  const c = ringBend(a, b);
+export function ringPoint(a, b, share, { bulge, start, stop }) {
+  const t = start + (stop - start) * share;
+  const c = ringBend(a, b, bulge);
   return a.map((x, k) => (1 - t) ** 2 * x + 2 * t * (1 - t) * c[k] + t ** 2 * b[k]);
 }
 
@@ -62,9 +77,10 @@ export class RingCircle {
     this.result = result;
     this.before.clear();
     const P = result.setting.ranks;
-    const most = Math.max(...result.held.map((own) => new Set(own.map(([whose]) => whose)).size));
+    const at = (own, time) => new Set(own.filter(([, start, stop]) => start <= time && time < stop).map(([whose]) => whose));
+    const most = Math.max(...result.held.map((own) => Math.max(...own.map(([, start]) => at(own, start).size))));
     const high = 20 + (most > 4 ? 2 : 1) * (CIRCLE.chip + 2);
-    const middle = CIRCLE.ry + high / 2 + 4;
+    const middle = CIRCLE.ry + high / 2 + CIRCLE.edge;
     this.places = ringPlaces(P, middle);
     this.svg.setAttribute("viewBox", `0 0 ${CIRCLE.wide} ${2 * middle}`);
     const { copies, fault, setting } = result;
@@ -82,10 +98,12 @@ export class RingCircle {
 
   #way(name, from, to) {
     const [a, b] = [this.places[from], this.places[to]];
-    const [[x, y], [cx, cy], [ex, ey]] = [ringPoint(a, b, 0), ringBend(a, b), ringPoint(a, b, 1)];
-    const [dx, dy] = [ex - cx, ey - cy].map((d) => (6 * d) / Math.hypot(ex - cx, ey - cy));
+    const way = ringWay(from, to, this.places.length);
+    const points = Array.from({ length: 13 }, (_, k) => ringPoint(a, b, k / 12, way));
+    const [[px, py], [ex, ey]] = points.slice(-2);
+    const [dx, dy] = [ex - px, ey - py].map((d) => (6 * d) / Math.hypot(ex - px, ey - py));
     const head = `M${ex - dx - dy / 1.5} ${ey - dy + dx / 1.5}L${ex} ${ey}L${ex - dx + dy / 1.5} ${ey - dy - dx / 1.5}`;
-    return svg("path", { class: `flash-ring-${name}`, d: `M${x} ${y}Q${cx} ${cy} ${ex} ${ey}${head}` });
+    return svg("path", { class: `flash-ring-${name}`, d: `M${points.map((point) => point.join(" ")).join("L")}${head}` });
   }
 
   #node(r, x, y, height) {
@@ -131,9 +149,13 @@ export class RingCircle {
       );
     });
     const now = new Map();
+    const pointOf = (copy, way) => {
+      const [from, to] = copies[copy];
+      return ringPoint(this.places[from], this.places[to], way, ringWay(from, to, this.places.length));
+    };
     const flights = at.flights.map(({ copy, way }) => {
-      const [from, to, whose] = copies[copy];
-      const [x, y] = ringPoint(this.places[from], this.places[to], way);
+      const whose = copies[copy][2];
+      const [x, y] = pointOf(copy, way);
       const [half, size] = [CIRCLE.flying / 2, CIRCLE.flying];
       const flight = this.#chip(whose, -half, -half, size, "chip flash-ring-flying");
       flight.setAttribute("transform", `translate(${x} ${y})`);
@@ -143,7 +165,7 @@ export class RingCircle {
     this.flying.replaceChildren(...flights);
     flights.forEach((flight, k) => {
       const { copy } = at.flights[k];
-      const [x0, y0] = this.before.get(copy) ?? ringPoint(this.places[copies[copy][0]], this.places[copies[copy][1]], 0);
+      const [x0, y0] = this.before.get(copy) ?? pointOf(copy, 0);
       const [x, y] = now.get(copy);
       if (x0 !== x || y0 !== y) motion.play(flight, [x0, x].map((at_x, n) => ({ transform: `translate(${at_x}px, ${[y0, y][n]}px)` })));
     });

@@ -20,7 +20,9 @@ def draw(result: dict) -> Picture:
     picture.shade(288, 0, 642, high)
     picture.text(LEFT, 20, "S by rank and hop", 13, face="bold")
     _draw_scores(picture, result)
-    picture.text(300, 20, f"{P} ranks, {result['setting']['N']} tokens, {result['setting']['cut']}", 13, face="bold")
+    picture.text(
+        300, 20, f"{P} ranks, {result['setting']['N']} tokens, {result['setting']['cut']}", 13, face="bold"
+    )
     _draw_lanes(picture, result)
     y = TOP + P * ROW + 26
     for said in sentences[:1] + sentences[3:4]:

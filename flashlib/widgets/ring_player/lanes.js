@@ -2,10 +2,10 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, svg } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
-import { ticksOf, watchRoom } from "../split_lab/axes.js";
-import { ringBox, ringFill, ringPercent, ringTime } from "./look.js";
+import { watchRoom } from "../split_lab/axes.js";
+import { ringBox, ringFill, ringPercent, ringTicks, ringTime } from "./look.js";
 
-const LANE = { label: 46, right: 86, narrow: 44, top: 2, bar: 16, copy: 11, gap: 7, axis: 17, digit: 6.4 }; // px
+const LANE = { label: 46, right: 86, narrow: 44, top: 2, bar: 16, copy: 14, gap: 6, axis: 17, digit: 6.4 }; // px
 const LANE_HIGH = LANE.bar + LANE.copy + LANE.gap;
 
 /** All ranks over time: what each computes, below it the copies that come to it, and where it has nothing to do. */
@@ -83,8 +83,7 @@ export class RingLanes {
     this.cover = svg("rect", { class: "flash-ring-cover", y: 0, height: bottom });
     const shapes = computes.flatMap((_, r) => this.#lane(r, LANE.top + r * LANE_HIGH));
     const texts = computes.flatMap((_, r) => this.#texts(r, LANE.top + r * LANE_HIGH));
-    const ticks = ticksOf(0, end, this.narrow ? 4 : 9).filter((at) => this.#x(at) < LANE.label + this.wide - 18 || at === end);
-    const axis = [0, ...ticks].map((at) => this.#text(this.#x(at), bottom + 13, ringTime(at), "middle"));
+    const axis = ringTicks(end, this.narrow ? 6 : 11).map((at) => this.#text(this.#x(at), bottom + 13, ringTime(at), "middle"));
     this.svg.replaceChildren(...shapes, this.cover, ...texts, this.#text(0, bottom + 13, "time"), ...axis, this.cursor);
     this.draw(this.time);
   }
@@ -120,16 +119,13 @@ export class RingLanes {
       const room = this.#x(Math.min(stop, end)) - this.#x(start);
       return room > words.length * LANE.digit + 6 ? [this.#text(this.#x(start) + room / 2, at, words, "middle")] : [];
     };
-    const either = (words, fewer, start, stop, at) => {
-      const whole = inside(words, start, stop, at);
-      return whole.length ? whole : inside(fewer, start, stop, at);
-    };
-    const hops = computes[r].flatMap(([source, hop, start, stop]) => either(`hop ${hop}: keys of ${source}`, String(hop), start, stop, y + 12));
-    const comes = copies.flatMap(([, to, whose, start, stop]) => (to === r && whose >= 0 ? either(`KV ${whose} comes`, String(whose), start, stop, y + LANE.bar + 9.5) : []));
-    const rest = idle[r].flatMap(([start, stop]) => (fault ? [] : either(`idle ${ringTime(stop - start)}`, ringTime(stop - start), start, stop, y + 12)));
+    const longest = (all, ...at) => all.map((words) => inside(words, ...at)).find((text) => text.length) ?? [];
+    const hops = computes[r].flatMap(([source, hop, start, stop]) => longest([`hop ${hop}: keys of ${source}`, `hop ${hop}`, String(hop)], start, stop, y + 12));
+    const comes = copies.flatMap(([, to, whose, start, stop]) => (to === r && whose >= 0 ? longest([`KV ${whose} comes`, `KV ${whose}`, String(whose)], start, stop, y + LANE.bar + 10.5) : []));
+    const rest = idle[r].flatMap(([start, stop]) => (fault ? [] : longest([`idle ${ringTime(stop - start)}`, "idle"], start, stop, y + 12)));
     const all = idle[r].reduce((sum, [start, stop]) => sum + stop - start, 0);
     const share = ringPercent(all / (end || 1));
-    const right = this.narrow ? share : `idle ${ringTime(all)}, ${share}`;
+    const right = fault ? "" : this.narrow ? share : `idle ${ringTime(all)}, ${share}`;
     return [this.#text(0, y + 12, `rank ${r}`), ...hops, ...comes, ...rest, this.#text(LANE.label + this.wide + 5, y + 12, right)];
   }
 

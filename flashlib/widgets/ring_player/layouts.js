@@ -49,7 +49,8 @@ export class RingLayouts {
 }
 
 /** @param {Compared} one */
-export function ringSums({ sums: { idle, sent, hidden } }) {
-  const under = hidden === null ? "" : `, ${ringPercent(hidden)} of copying hidden`;
-  return `idle ${ringPercent(idle)}, ${sent} bytes${under}`;
+export function ringSums({ fault, sums: { total, idle, sent, hidden } }) {
+  if (fault) return `at time ${ringTime(total)}`;
+  const under = hidden === null ? "" : `, ${ringPercent(hidden)} of copies hidden`;
+  return `idle ${ringPercent(idle)}, ${sent} B${under}`;
 }

@@ -19,4 +19,16 @@ export const ringTime = (x) => String(Number(x.toPrecision(4)));
 /** @param {number} share */
 export const ringPercent = (share) => `${Number((100 * share).toFixed(1))}%`;
 
+/**
+ * Round times from 0 to `end`, evenly apart, at most `most` of them.
+ * @param {number} end
+ * @param {number} most
+ */
+export function ringTicks(end, most) {
+  const powers = Array.from({ length: 9 }, (_, k) => 10 ** (k - 4));
+  const steps = powers.flatMap((power) => [1, 2, 5].map((digit) => digit * power));
+  const apart = steps.find((step) => end / step < most) ?? end;
+  return end > 0 ? Array.from({ length: Math.floor(end / apart + 1e-9) + 1 }, (_, k) => k * apart) : [0];
+}
+
 export const ringBox = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;

@@ -10,7 +10,12 @@ from flashlib.ring.commands import Block
 from flashlib.widgets.ring_player import choices
 from flashlib.widgets.ring_player.runs import D
 
-AT_THE_END = Kind.DEADLOCK, Kind.UNTAKEN, Kind.NEVER_SENT, Kind.LEFT_BEHIND  # found when nothing can happen any more
+AT_THE_END = (
+    Kind.DEADLOCK,
+    Kind.UNTAKEN,
+    Kind.NEVER_SENT,
+    Kind.LEFT_BEHIND,
+)  # found when nothing can happen any more
 GRID = 96  # positions of a run, beside those at which something happens
 NOBODY = -1
 
@@ -41,7 +46,9 @@ def record(run: ring.Run, tile: float) -> Record:
     computes: list[list[list]] = [[] for _ in range(P)]
     for event in events:
         if event.kind == "compute":
-            computes[event.rank].append([event.block.rank, event.hop, _t(event.start), _t(event.stop), event.tiles])
+            computes[event.rank].append(
+                [event.block.rank, event.hop, _t(event.start), _t(event.stop), event.tiles]
+            )
     copies = [
         [event.rank, event.other, _whose(event.block), _t(event.start), _t(event.stop), event.n_bytes]
         for event in events
@@ -49,7 +56,9 @@ def record(run: ring.Run, tile: float) -> Record:
     ]
     held = [_held(events, r, _t(end)) for r in range(P)]
     idle = [_idle(own, _t(end)) for own in computes]
-    return Record(computes, sorted(copies, key=lambda one: one[3:]), held, _asked(events), idle, _t(total), _t(end))
+    return Record(
+        computes, sorted(copies, key=lambda one: one[3:]), held, _asked(events), idle, _t(total), _t(end)
+    )
 
 
 def stopped(run: ring.Run) -> float:
@@ -57,7 +66,9 @@ def stopped(run: ring.Run) -> float:
     own = [
         event.stop
         for event in run.events
-        if run.fault is None or run.fault.kind in AT_THE_END or (event.rank, event.kind != "copy") == (run.fault.rank, True)
+        if run.fault is None
+        or run.fault.kind in AT_THE_END
+        or (event.rank, event.kind != "copy") == (run.fault.rank, True)
     ]
     return max(own, default=0.0)
 
@@ -74,13 +85,13 @@ def _held(events, r, end):
     """Return whose blocks are in the buffers of a rank, and from when to when."""
     held, now = [], {"own": [r, 0.0]}
     mine = [e for e in events if (e.kind == "receive" and e.rank == r) or (e.kind == "copy" and e.other == r)]
-    for event in sorted(mine, key=lambda e: (e.stop, e.kind == "receive")):
+    for event in mine:  # in the order in which they end
         if event.kind == "copy":
             now[event.buffer] = [_whose(event.block), _t(event.stop)]
         elif event.buffer in now:  # what is there is overwritten from now on
             held.append([*now.pop(event.buffer), _t(event.start)])
     held += [[*one, end] for one in now.values()]
-    return sorted(held, key=lambda one: one[1])
+    return sorted([one for one in held if one[1] < one[2]], key=lambda one: (one[1], one[0] != r))
 
 
 def _asked(events):
@@ -89,9 +100,7 @@ def _asked(events):
     for event in events:
         if event.kind in ("send", "receive"):
             pair = (event.rank, event.other) if event.kind == "send" else (event.other, event.rank)
-            open_.setdefault((event.kind, pair), []).append(
-                [event.rank, event.other, event.kind, _t(event.start)]
-            )
+            open_.setdefault((event.kind, pair), []).append([event.rank, event.other, event.kind, _t(event.start)])
     for event in events:
         if event.kind == "copy":
             for kind in ("send", "receive"):

@@ -111,4 +111,9 @@ def _difference(run, setting):
 
 def _fault(fault):
     rank = of.NOBODY if fault.rank is None else fault.rank
-    return {"kind": fault.kind.value, "said": words.fault(fault), "rank": rank, "waits": [list(p) for p in fault.waits]}
+    return {
+        "kind": fault.kind.value,
+        "said": words.fault(fault),
+        "rank": rank,
+        "waits": [list(p) for p in fault.waits],
+    }

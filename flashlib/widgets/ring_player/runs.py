@@ -49,7 +49,9 @@ def _check(result, N):
     """Raise ValueError unless ranks returned O and lse of their rows."""
     if not isinstance(result, Attention) or result.O.shape != (N, D) or result.lse.shape != (N,):
         given = ", ".join(f"{name} {X.shape}" for name, X in result._asdict().items())
-        raise ValueError(f"The ranks returned {given} of all rows; return me.finish(state): O {(N, D)}, lse {(N,)}")
+        raise ValueError(
+            f"The ranks returned {given} of all rows; return me.finish(state): O {(N, D)}, lse {(N,)}"
+        )
 
 
 def counted(setting: dict) -> ring.Run:

@@ -94,7 +94,7 @@ export class RingScores {
   }
 
   #rest() {
-    setText(this.where, "Point at a score; click to choose its row.");
+    setText(this.where, "point at a score; click to choose its row");
   }
 
   #under(event) {
@@ -112,7 +112,7 @@ export class RingScores {
     const { ranks: P } = this.result.setting;
     const [r, source] = [this.rank[row], this.rank[key]];
     const seen = this.result.seen[row].some(([first, end]) => first <= key && key < end);
-    const what = seen ? `rank ${r} computes it in hop ${(r - source + P) % P}` : "masked, nobody computes it";
-    setText(this.where, `Row ${row} of rank ${r}, key ${key} of rank ${source}: ${what}.`);
+    const what = seen ? `hop ${(r - source + P) % P}` : "masked";
+    setText(this.where, `row ${row}, rank ${r} · key ${key}, rank ${source}: ${what}`);
   }
 }

@@ -46,7 +46,7 @@ export class RingSettings {
     const { cut, mask, way } = this.choices;
     this.elements = [
       div("flash-ring-who", ranks.element, N.element, cut.element, mask.element),
-      div("flash-ring-speed", way.element, note("times:"), tile.element, token.element),
+      div("flash-ring-speed", way.element, div("flash-ring-times", note("time of a tile and of a copied token"), tile.element, token.element)),
     ];
   }
 

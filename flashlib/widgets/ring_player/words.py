@@ -18,20 +18,18 @@ def summary(setting: dict, sums: dict, fault: Fault | None) -> str:
     """Return what came of a run, in a sentence."""
     if fault:
         return f"{fault.kind} at time {time(sums['total'])}, after {counted(sums['copies'], 'copy', 'copies')}."
-    return (
-        f"{time(sums['total'])} in time, ranks idle for {percent(sums['idle'])} of it, {sums['sent']} bytes sent, "
-        f"{hidden(sums)}."
-    )
+    rest = f"Ranks are idle for {percent(sums['idle'])} of it and send {sums['sent']} bytes"
+    return f"It takes {time(sums['total'])}. {rest}; {hidden(sums)}."
 
 
 def hidden(sums: dict) -> str:
     """Return how much of the copies lies under tiles."""
     share = sums["hidden"]
     if share is None:
-        return "no copy takes time" if sums["copies"] else "nothing is copied"
+        return "copies take no time" if sums["copies"] else "nothing is copied"
     if share > 1 - 1e-9:
-        return "every copy hidden under tiles"
-    return f"{percent(share)} of copying under tiles"
+        return "every copy is hidden under tiles"
+    return f"{percent(share)} of copying is hidden under tiles"
 
 
 def why(setting: dict, found: Record) -> str:
@@ -44,8 +42,8 @@ def why(setting: dict, found: Record) -> str:
     copy = " to ".join(dict.fromkeys((takes[0], takes[-1])))
     sizes = " to ".join(dict.fromkeys(str(n) for n in (tiles[0], tiles[-1])))
     return (
-        f"With the keys of one rank, {sizes} tiles of {B} × {B} take {work}; to copy its "
-        f"{about(setting)} tokens takes {copy}."
+        f"With the keys of one rank, {sizes} {'tile takes' if sizes == '1' else 'tiles take'} {work}, a tile being "
+        f"{B} rows by {B} keys; to copy its {about(setting)} tokens takes {copy}."
     )
 
 
@@ -72,7 +70,7 @@ def said(found: Record, fault: Fault | None) -> list[list]:
     for at in moments(found):
         parts = [*_ends(found, at, P), *_begins(found, at, P)]
         if fault and at == found.end:
-            parts = [f"{fault.kind}: {fault.said}"]
+            parts = [f"{fault.kind}, {KINDS[fault.kind]}"]
         elif at == found.total and not fault:
             parts.append("all is done")
         sentences.append([at, f"Time {time(at)}: {'; '.join(parts) or 'nothing has begun yet'}."])
