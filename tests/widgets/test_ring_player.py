@@ -1,4 +1,4 @@
-"""RingPlayer: what it shows is what ranks did, in all layouts and masks, and up to where a learner's rank goes wrong."""
+"""RingPlayer: what it shows is what ranks did, and what a learner's own did up to where it goes wrong."""
 
 import base64
 import json
@@ -219,7 +219,7 @@ def test_zigzag_shares_the_work_of_a_causal_mask():
     assert idle["zigzag"] == idle["striped"] == 0 and idle["contiguous"] == pytest.approx(1 - 136 / (4 * 58))
 
 
-# A learner's own rank ------------------------------------------------------------------------------------------------
+# A learner's own rank -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("program", test_play.WRONG, ids=lambda program: program.__name__)
@@ -340,7 +340,7 @@ def test_what_cannot_be_played_is_a_sentence(program, sentence):
     assert repr(player) == f"RingPlayer({player.problem})" and "image/png" not in player._repr_mimebundle_()[0]
 
 
-# Settings and words --------------------------------------------------------------------------------------------------
+# Settings and words --------------------------------------------------------------------------------------------
 
 BAD = [
     (dict(ranks=1), "ranks is 1; pass a whole number from 2 to 8."),
@@ -385,8 +385,8 @@ def test_words():
     r = RingPlayer().result
     assert r["words"][:2] == [
         "It takes 34. Ranks are idle for 0% of it and send 12288 bytes; every copy is hidden under tiles.",
-        "With the keys of one rank, 8 to 10 tiles take 8 to 10, a tile being 4 rows by 4 keys; to copy its 16 tokens "
-        "takes 6.4.",
+        "With the keys of one rank, 8 to 10 tiles take 8 to 10, a tile being 4 rows by 4 keys; to copy its 16 "
+        "tokens takes 6.4.",
     ]
     assert r["moments"][0] == [0.0, "Time 0: all ranks begin hop 0, own keys; copies to all ranks begin."]
     assert r["moments"][-1] == [34.0, "Time 34: all ranks merged hop 3; all is done."]
@@ -410,8 +410,7 @@ def test_every_kind_of_fault_has_its_words():
 
 def test_repr():
     assert repr(RingPlayer(2, 16, layout="contiguous", token=1)) == (
-        "RingPlayer(ranks=2, N=16, layout='contiguous', mask='causal', way='ring', tile=1.0, token=1.0: It takes 12. "
-        "Ranks are idle for 58.3% of it and send 512 bytes; 37.5% of copying is hidden under tiles. O and lse of the "
-        "ranks equal one process to 8.882e−16, which is rounding. Time of each layout: contiguous 12, striped 11, "
-        "zigzag 10)"
+        "RingPlayer(ranks=2, N=16, layout='contiguous', mask='causal', way='ring', tile=1.0, token=1.0: It "
+        "takes 12. Ranks are idle for 58.3% of it and send 512 bytes; 37.5% of copying is hidden under tiles. "
+        "Time of each layout: contiguous 12, striped 11, zigzag 10)"
     )

@@ -58,7 +58,7 @@ def check_program(program: object) -> None:
     """Raise TypeError unless a program, or None, was given."""
     if program is not None and not callable(program):
         raise TypeError(
-            f"program is {program!r:.60}; pass the function itself, which takes a ring.Rank and yields its commands"
+            f"program is {program!r:.60}; pass the function itself, which takes a ring.Rank and yields commands"
         )
 
 

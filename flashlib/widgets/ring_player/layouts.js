@@ -49,7 +49,7 @@ export class RingLayouts {
 }
 
 /** @param {Compared} one */
-export function ringSums({ fault, sums: { total, idle, sent, hidden } }) {
+function ringSums({ fault, sums: { total, idle, sent, hidden } }) {
   if (fault) return `at time ${ringTime(total)}`;
   const under = hidden === null ? "" : `, ${ringPercent(hidden)} of copies hidden`;
   return `idle ${ringPercent(idle)}, ${sent} B${under}`;

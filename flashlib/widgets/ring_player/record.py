@@ -1,4 +1,4 @@
-"""What RingPlayer shows of a Run, as plain lists: who computes, copies, holds and idles when, and from when to when."""
+"""What RingPlayer shows of a Run, as plain lists: who computes, copies, holds and idles, and when."""
 
 from typing import Any, NamedTuple
 
@@ -7,6 +7,7 @@ import numpy as np
 from flashlib import masks, ring
 from flashlib.ring import Kind
 from flashlib.ring.commands import Block
+from flashlib.types import Attention
 from flashlib.widgets.ring_player import choices
 from flashlib.widgets.ring_player.runs import D
 
@@ -23,10 +24,10 @@ NOBODY = -1
 class Record(NamedTuple):
     """A Run over time. All times are rounded alike, so that equal ones are equal.
 
-    computes: of each rank [source, hop, start, stop, tiles]. copies: [from, to, whose block, start, stop, bytes].
-    held: of each rank [whose block, start, stop], own keys the first. asked: [rank, other, "send" or "receive",
-    when] of what was asked for and never done. idle: of each rank [start, stop, hop that it waits for, or -1 at the
-    end]. total: when the last rank ended, or the run stopped; end: of the axis, later if ranks wait for ever.
+    computes: of each rank [source, hop, start, stop, tiles]. copies: [from, to, whose, start, stop, bytes].
+    held: of each rank [whose, start, stop], own keys the first. asked: [rank, other, "send" or "receive", when] of
+    what was asked for and never done. idle: of each rank [start, stop, hop that it computes next, -1 for none].
+    total: when the last rank ended, or the run stopped; end: of the axis, later if ranks wait for ever.
     """
 
     computes: list[list[list]]
@@ -162,7 +163,7 @@ def times(found: Record) -> list[float]:
 
 
 def opens(found: Record, shown: list[float], at_fault: bool) -> int:
-    """Return the position that says most: where copies hide under tiles, near the middle; or where it goes wrong."""
+    """Return the position that says most: copies hide under tiles, near the middle; or it goes wrong."""
     if at_fault:
         return len(shown) - 1
 
@@ -193,7 +194,8 @@ def pack(run: ring.Run, N: int) -> bytes:
         n = sum(map(len, rows))
         states = [event.state for event in run.events if event.kind == "compute" and event.rank == r]
         arrays += [_numbers(state, n) for state in states]
-    O, lse = run.result if run.result is not None else (np.full((N, D), np.nan), np.full(N, np.nan))
+    nothing = Attention(np.full((N, D), np.nan), np.full(N, np.nan))
+    O, lse = run.result if isinstance(run.result, Attention) else nothing
     return np.concatenate([np.ravel(X) for X in (*arrays, O, lse)]).astype("<f8").tobytes()
 
 

@@ -7,6 +7,7 @@ from flashlib.ring import KINDS, Fault, Kind
 from flashlib.widgets.ring_player.record import Record, moments
 from flashlib.widgets.ring_player.runs import B
 
+ROUNDING = 1e-6  # of O and lse in fp64, at most
 LAYOUTS = {
     "contiguous": "one piece of the sequence to each rank",
     "striped": "every P-th token to the same rank",
@@ -41,9 +42,10 @@ def why(setting: dict, found: Record) -> str:
     work = " to ".join(dict.fromkeys(time(n * setting["tile"]) for n in (tiles[0], tiles[-1])))
     copy = " to ".join(dict.fromkeys((takes[0], takes[-1])))
     sizes = " to ".join(dict.fromkeys(str(n) for n in (tiles[0], tiles[-1])))
+    take = "tile takes" if sizes == "1" else "tiles take"
     return (
-        f"With the keys of one rank, {sizes} {'tile takes' if sizes == '1' else 'tiles take'} {work}, a tile being "
-        f"{B} rows by {B} keys; to copy its {about(setting)} tokens takes {copy}."
+        f"With the keys of one rank, {sizes} {take} {work}, a tile being {B} rows by {B} keys; to copy its "
+        f"{about(setting)} tokens takes {copy}."
     )
 
 
@@ -56,7 +58,7 @@ def equal(difference: float | None) -> str:
     """Return that the ranks' O and lse are those of one process."""
     if difference is None:
         return "The run did not come to its end, so there is no O."
-    if not difference < 1e-6:
+    if not difference < ROUNDING:
         return f"O and lse of the ranks differ from one process by {number(difference)}: that is wrong."
     if difference == 0:
         return "O and lse of the ranks equal one process to the last bit."
