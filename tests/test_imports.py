@@ -54,8 +54,8 @@ ROOMS = {
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
     "lm": "types inputs cache kernels",
     "pictures": "types gpus",
-    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline learner lm pictures "
-    "/ kernels.compiler",
+    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "
+    "pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring / kernels base, "

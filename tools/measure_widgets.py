@@ -86,6 +86,12 @@ def parts():
     return Control("slider parts", steps, ["result", "setting", "parts"])
 
 
+def ranks():
+    selector = '.flash-settings input[type=range][data-name="ranks"]'
+    steps = [[selector, RANKS.index(n), "input", n] for n in (3, 4)]
+    return Control("slider ranks", steps, ["result", "setting", "ranks"])
+
+
 def slots():
     selector = '.flash-settings input[type=range][data-name="batch"]'
     steps = [[selector, SLOTS.index(batch), "input", batch] for batch in (3, 4)]
@@ -96,6 +102,7 @@ def slots():
 FORGETFUL = "from flashlib.widgets.serve_lab import runs\nruns.run = runs.run.__wrapped__"
 PAGES = widgets.PagesLab().result["stops"]["page"]
 PARTS = widgets.SplitLab(32_768).result["stops"]["parts"]
+RANKS = widgets.RingPlayer().result["stops"]["ranks"]
 SLOTS = widgets.ServeLab().result["stops"]["batch"]
 STOPS = widgets.TilingLab().result["stops"]["B_c"]
 PLAYER = ["frames", "setting", "B_c"]
@@ -110,6 +117,7 @@ CASES = [
     ("MaskLab('line', N_q=96, N_k=96)", lines()),
     ("PagesLab('out of pages', n_pages=32)", rows_of_a_page()),
     ("PipelinePlayer()", None),  # plays what it was sent, and asks nothing
+    ("RingPlayer()", ranks()),
     ("ServeLab('too few pages')", slots()),
     ("SplitLab(32_768)", parts()),
     ("OnlineSoftmaxLab()", rows()),

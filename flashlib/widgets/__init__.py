@@ -23,6 +23,7 @@ from flashlib.widgets.online_softmax_lab import OnlineSoftmaxLab
 from flashlib.widgets.overflow_lab import OverflowLab
 from flashlib.widgets.pages_lab import PagesLab
 from flashlib.widgets.pipeline_player import PipelinePlayer
+from flashlib.widgets.ring_player import RingPlayer
 from flashlib.widgets.serve_lab import ServeLab
 from flashlib.widgets.split_lab import SplitLab
 from flashlib.widgets.tiling_lab import TilingLab
@@ -37,6 +38,7 @@ __all__ = [
     "OverflowLab",
     "PagesLab",
     "PipelinePlayer",
+    "RingPlayer",
     "ServeLab",
     "SplitLab",
     "TilingLab",

@@ -12,11 +12,13 @@ from flashlib.widgets import (
     OverflowLab,
     PagesLab,
     PipelinePlayer,
+    RingPlayer,
     ServeLab,
     SplitLab,
     TilingLab,
 )
 from flashlib.widgets.mask_lab import figure as of_masks
+from flashlib.widgets.ring_player import figure as of_rings
 from flashlib.widgets.serve_lab import figure as of_servers
 from flashlib.widgets.split_lab import figure as of_parts
 from tests.pictures.places import Places
@@ -165,6 +167,24 @@ def test_spans_of_a_pipeline(drawn):
     found, copies = found[order[0]], copies[order[1]]
     one = unit(found[:, 2], np.diff(copies)[:, 0])
     assert np.allclose(found[:, 0] - found[0, 0], one * (copies[:, 0] - copies[0, 0]), atol=0.01)
+
+
+@pytest.mark.parametrize("setting", [{}, {"ranks": 7, "N": 37, "layout": "striped", "token": 1}], ids=str)
+def test_scores_and_bars_of_a_ring(drawn, setting):
+    player = RingPlayer(**setting)
+    boxes, r = drawn(player), player.result
+    P, N = player.ranks, player.N
+    fills = np.concatenate([found for ink, found in boxes.items() if ink not in (INK, READ)])
+    scores, bars = fills[fills[:, 0] < 284], fills[fills[:, 0] > 300]
+    cell = of_rings.SIDE / N
+    assert (scores[:, 2] * scores[:, 3]).sum() / cell**2 == pytest.approx(N * (N + 1) / 2)
+    spans = np.array([one[2:4] for own in r["computes"] for one in own])
+    order, wanted = np.lexsort((bars[:, 0], bars[:, 1])), np.arange(len(spans))
+    scale = of_rings.WIDE / r["end"]
+    assert np.allclose(bars[order][:, 0], of_rings.LABEL + scale * spans[wanted, 0])
+    assert np.allclose(bars[order][:, 2] + 1, scale * np.diff(spans)[:, 0])
+    assert len(np.unique(bars[:, 1])) == P
+    unit(np.sort(boxes[READ][:, 2]), np.sort([stop - start for *_, start, stop, _ in r["copies"]]))
 
 
 def test_rows_of_pages(drawn):

@@ -16,6 +16,7 @@ from flashlib.widgets import (
     OnlineSoftmaxLab,
     OverflowLab,
     PagesLab,
+    RingPlayer,
     ServeLab,
     SplitLab,
     TilingLab,
@@ -42,6 +43,9 @@ CASES = {
     "tree, a word": (MergeTree, {"order": "x"}, "order is 'x'; accepted are 'left to", {"order": "balanced"}),
     "tree, moves": (MergeTree, {"moves": [[0, 9]]}, "a move is [0, 9], but free are [0, 1,", {"moves": [[0, 1]]}),
     "player": (FlashPlayer, {"seed": -1}, "seed is -1; accepted are whole numbers of at least 0", {"seed": 1}),
+    "ring": (RingPlayer, {"ranks": 9}, WHOLE.format("ranks", 9, 2, 8), {"ranks": 3}),
+    "ring, a number": (RingPlayer, {"token": 11.0}, "token is 11.0; pass a number from 0 to 10", {"token": 1.0}),
+    "ring, a word": (RingPlayer, {"cut": "x"}, "layout is 'x'; pass one of 'contiguous'", {"cut": "striped"}),
     "players": (ComparePlayers, {"seed": -1}, "seed is -1; accepted are whole numbers of at least 0", {"seed": 1}),
     "backward": (
         BackwardPlayer,

@@ -20,6 +20,7 @@ from flashlib.widgets import (
     OverflowLab,
     PagesLab,
     PipelinePlayer,
+    RingPlayer,
     ServeLab,
     SplitLab,
     TilingLab,
@@ -46,6 +47,8 @@ WIDGETS = {
     "PipelinePlayer, side by side": lambda: PipelinePlayer(
         {"in turns": protocol.program([5]), "alike": protocol.program_alike([5])}
     ),
+    "RingPlayer": RingPlayer,
+    "RingPlayer, large": lambda: RingPlayer(8, 61, layout="striped", mask="window", token=1),
     "ServeLab": ServeLab,
     "ServeLab, large": lambda: ServeLab("too few pages", batch=1, chunk=2),
     "SplitLab": SplitLab,

@@ -14,7 +14,9 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import checks, masks, tiled, widgets
-from flashlib.pipeline import Barrier, Program, Wait
+from flashlib.pipeline import Barrier, Program
+from flashlib.pipeline import Wait as WaitFor
+from flashlib.ring import Send, Wait
 from flashlib.types import Step
 from flashlib.widgets.compiler_lab import CompilerLab
 from flashlib.widgets.widget import FOLDER, Widget
@@ -33,7 +35,12 @@ def wrong_steps(Q, K, V, *, B_r, B_c):
 
 def stuck():
     x = Barrier("x")
-    return Program({"one": lambda: iter([Wait(x, 0)])}, (x,), ())
+    return Program({"one": lambda: iter([WaitFor(x, 0)])}, (x,), ())
+
+
+def all_send_first(me):
+    yield Send(me.next, me.own)
+    yield Wait()
 
 
 def pages(**changes):
@@ -52,6 +59,7 @@ SHOWN = {  # beside what each class shows without arguments: what has other keys
     "OverflowLab": [dict(x=-18, copies=2), dict(x=700, dtype="float64")],
     "PagesLab": [dict(scenario=FORK, allocator=pages(fork=lambda self, sequence: sequence)), dict(scenario=FORK)],
     "PipelinePlayer": [dict(program=stuck())],
+    "RingPlayer": [dict(program=all_send_first), dict(program=all_send_first, way="all-gather", token=0)],
     "SplitLab": [dict(N_k=1000, parts=2, record=[(1, 30.5), (3, 20)])],
     "TilingLab": [dict(capacity=1)],
 }

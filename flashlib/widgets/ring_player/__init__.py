@@ -1,0 +1,5 @@
+"""RingPlayer: attention over ranks, whose keys and values travel round while tiles are computed."""
+
+from flashlib.widgets.ring_player.ring_player import RingPlayer
+
+__all__ = ["RingPlayer"]

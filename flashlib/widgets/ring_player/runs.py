@@ -1,0 +1,87 @@
+"""The runs that RingPlayer plays: of ranks that compute, and of ranks that only count their tiles."""
+
+from collections.abc import Callable, Generator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flashlib import cost, naive, ring
+from flashlib.ring import programs
+from flashlib.types import Attention
+from flashlib.widgets.ring_player import choices
+
+D, B = 4, 4  # of the head that is shown; rows and keys of a tile
+BYTES = 2 * D * 8  # of a token's K and V, in fp64
+PROGRAMS = {"ring": programs.ring, "all-gather": programs.all_gather}
+
+
+@cache
+def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Q, K and V, (N, D), in fp64; the first tokens are those of every N."""
+    rng, most = np.random.default_rng(16), choices.COUNTS["N"][1]
+    Q, K, V = (rng.normal(size=(most, D)) for _ in range(3))
+    return 2 * Q, K, V  # maxima of a row then differ from hop to hop
+
+
+def tokens(N: int) -> tuple[np.ndarray, ...]:
+    """Return Q, K and V of N tokens."""
+    return tuple(X[:N] for X in problem())
+
+
+def run(setting: dict, program: Callable | None = None) -> ring.Run:
+    """Return the Run of a setting, of the ranks' own numbers. program: what way "own" means.
+
+    Raises ValueError for what a rank of a learner's own raises itself.
+    """
+    if setting["way"] != choices.OWN:
+        return _events(setting, PROGRAMS[setting["way"]])
+    try:
+        found = _events(setting, program)
+    except Exception as error:
+        raise ValueError(f"A rank raised {type(error).__name__}: {error}") from error
+    if found.result is not None:
+        _check(found.result, setting["N"])
+    return found
+
+
+def _check(result, N):
+    """Raise ValueError unless ranks returned O and lse of their rows."""
+    if not isinstance(result, Attention) or result.O.shape != (N, D) or result.lse.shape != (N,):
+        given = ", ".join(f"{name} {X.shape}" for name, X in result._asdict().items())
+        raise ValueError(
+            f"The ranks returned {given} of all rows; return me.finish(state): O {(N, D)}, lse {(N,)}"
+        )
+
+
+def counted(setting: dict) -> ring.Run:
+    """Return the Run of a setting without its numbers: a rank counts the tiles of a hop, and takes their time."""
+    return _events(setting, lambda me: _counting(PROGRAMS[setting["way"]], me))
+
+
+def exact(N: int, mask: str) -> Attention:
+    """Return O and lse of one process."""
+    return naive.attention(*tokens(N), mask=choices.mask_of(mask, N))
+
+
+def _events(setting, program):
+    times = ring.Times(tile=setting["tile"], byte=setting["token"] / BYTES)
+    options: dict[str, Any] = {"ranks": setting["ranks"], "layout": setting["cut"], "times": times}
+    mask = choices.mask_of(setting["mask"], setting["N"])
+    return ring.events(*tokens(setting["N"]), mask=mask, B_r=B, B_c=B, program=program, **options)
+
+
+def _counting(program, me) -> Generator:
+    """Return the rank's generator, with a rank that knows how many tiles a hop has, and nothing else of it."""
+    nothing = me.nothing()
+    me.partial = lambda source, K, V: (nothing, tiles_of(me.plan.hops[me.r][source]))
+    me.merged = lambda state, other: nothing
+    return program(me)
+
+
+def tiles_of(hop: ring.Hop | None) -> int:
+    """Return how many tiles a hop has."""
+    if hop is None:
+        return 0
+    rows, keys = (part.stop - part.start for part in hop[:2])
+    return int(cost.tiles_per_row_block(rows, keys, B_r=B, B_c=B, mask=hop.mask).sum())

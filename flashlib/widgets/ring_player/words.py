@@ -1,0 +1,138 @@
+"""The sentences of RingPlayer."""
+
+from collections.abc import Iterable
+
+from flashlib.pictures.numbers import number
+from flashlib.ring import KINDS, Fault, Kind
+from flashlib.widgets.ring_player.record import Record, moments
+from flashlib.widgets.ring_player.runs import B
+
+ROUNDING = 1e-6  # of O and lse in fp64, at most
+LAYOUTS = {
+    "contiguous": "one piece of the sequence to each rank",
+    "striped": "every P-th token to the same rank",
+    "zigzag": "a piece from the front and one from the back to each rank",
+}
+
+
+def summary(setting: dict, sums: dict, fault: Fault | None) -> str:
+    """Return what came of a run, in a sentence."""
+    if fault:
+        return f"{fault.kind} at time {time(sums['total'])}, after {counted(sums['copies'], 'copy', 'copies')}."
+    rest = f"Ranks are idle for {percent(sums['idle'])} of it and send {sums['sent']} bytes"
+    return f"It takes {time(sums['total'])}. {rest}; {hidden(sums)}."
+
+
+def hidden(sums: dict) -> str:
+    """Return how much of the copies lies under tiles."""
+    share = sums["hidden"]
+    if share is None:
+        return "copies take no time" if sums["copies"] else "nothing is copied"
+    if share > 1 - 1e-9:
+        return "every copy is hidden under tiles"
+    return f"{percent(share)} of copying is hidden under tiles"
+
+
+def why(setting: dict, found: Record) -> str:
+    """Return how long a hop's tiles and its copy take, which decides what is hidden."""
+    takes = [time(stop - start) for *_, start, stop, _ in sorted(found.copies, key=lambda one: one[4] - one[3])]
+    tiles = sorted({one[4] for own in found.computes for one in own})
+    if not takes or not tiles:
+        return f"A tile is {B} rows by {B} keys."
+    work = " to ".join(dict.fromkeys(time(n * setting["tile"]) for n in (tiles[0], tiles[-1])))
+    copy = " to ".join(dict.fromkeys((takes[0], takes[-1])))
+    sizes = " to ".join(dict.fromkeys(str(n) for n in (tiles[0], tiles[-1])))
+    take = "tile takes" if sizes == "1" else "tiles take"
+    return (
+        f"With the keys of one rank, {sizes} {take} {work}, a tile being {B} rows by {B} keys; to copy its "
+        f"{about(setting)} tokens takes {copy}."
+    )
+
+
+def about(setting: dict) -> str:
+    low, more = divmod(setting["N"], setting["ranks"])
+    return f"{low} to {low + 1}" if more else f"{low}"
+
+
+def equal(difference: float | None) -> str:
+    """Return that the ranks' O and lse are those of one process."""
+    if difference is None:
+        return "The run did not come to its end, so there is no O."
+    if not difference < ROUNDING:
+        return f"O and lse of the ranks differ from one process by {number(difference)}: that is wrong."
+    if difference == 0:
+        return "O and lse of the ranks equal one process to the last bit."
+    return f"O and lse of the ranks equal one process to {number(difference)}, which is rounding."
+
+
+def said(found: Record, fault: Fault | None) -> list[list]:
+    """Return [time, sentence] of each moment at which something begins or ends."""
+    P = len(found.computes)
+    sentences = []
+    for at in moments(found):
+        parts = [*_ends(found, at, P), *_begins(found, at, P)]
+        if fault and at == found.end:
+            parts = [f"{fault.kind}, {KINDS[fault.kind]}"]
+        elif at == found.total and not fault:
+            parts.append("all is done")
+        sentences.append([at, f"Time {time(at)}: {'; '.join(parts) or 'nothing has begun yet'}."])
+    return sentences
+
+
+def _ends(found, at, P):
+    hops: dict[int, list[int]] = {}
+    for r, own in enumerate(found.computes):
+        for _, hop, _, stop, tiles in own:
+            if stop == at and tiles:
+                hops.setdefault(hop, []).append(r)
+    came = [to for _, to, _, _, stop, _ in found.copies if stop == at]
+    yield from (f"{ranks(who, P)} merged hop {hop}" for hop, who in sorted(hops.items()))
+    if came:
+        yield f"keys came to {ranks(came, P)}"
+
+
+def _begins(found, at, P):
+    hops: dict[int, list[int]] = {}
+    for r, own in enumerate(found.computes):
+        for _, hop, start, _, tiles in own:
+            if start == at and tiles:
+                hops.setdefault(hop, []).append(r)
+    for hop, who in sorted(hops.items()):
+        keys = "own keys" if hop == 0 else f"keys of {'the rank before' if hop == 1 else f'{hop} ranks before'}"
+        yield f"{ranks(who, P)} {'begins' if len(who) == 1 else 'begin'} hop {hop}, {keys}"
+    going = [to for _, to, _, start, stop, _ in found.copies if start == at < stop]
+    if going:
+        yield f"copies to {ranks(going, P)} begin"
+    idle = [r for r, own in enumerate(found.idle) if any(start == at for start, _, _ in own)]
+    if idle and at < found.total:
+        yield f"{ranks(idle, P)} {'has' if len(set(idle)) == 1 else 'have'} nothing to compute"
+
+
+def fault(found: Fault) -> list[str]:
+    """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
+    if found.kind != Kind.DEADLOCK:
+        return [f"{found.kind}, {KINDS[found.kind]}: {found.said}."]
+    waits = found.said.removeprefix("nobody can go on: ").split("; ")
+    return [f"{found.kind}, {KINDS[found.kind]}.", *(f"{one}." for one in waits)]
+
+
+def ranks(some: Iterable[int], P: int) -> str:
+    """Return ranks by name: "rank 3", "ranks 0, 2 and 3", "all ranks"."""
+    who = sorted(set(some))
+    if len(who) == P:
+        return "all ranks"
+    *first, last = map(str, who)
+    return f"ranks {', '.join(first)} and {last}" if first else f"rank {last}"
+
+
+def counted(n: int, name: str, many: str) -> str:
+    return f"{n} {name if n == 1 else many}"
+
+
+def percent(share: float) -> str:
+    return f"{round(100 * share, 1):g}%"
+
+
+def time(x: float) -> str:
+    """Return a time to four digits, without zeros at its end."""
+    return f"{x:.4g}"
