@@ -141,6 +141,7 @@ CHAPTERS = (
     Chapter(
         "16_rings", "Rings: attention over many GPUs",
         "keys that travel round ranks; who holds which tokens",
+        widgets=("RingPlayer",),
     ),
 )  # fmt: skip
 

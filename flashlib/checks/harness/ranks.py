@@ -8,7 +8,7 @@ that came out a known mistake is named.
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.values import describe_value
 from flashlib.ring import commands
 from flashlib.types import Attention, Grads
+
+if TYPE_CHECKING:
+    from flashlib.widgets import RingPlayer
 
 MOST = 400  # commands of a rank
 TILE = 2  # rows and keys
@@ -70,7 +73,7 @@ class Task(NamedTuple):
         options = {**self.options(problem), "program": self.program(answer), "seed": seed}
         run = ring.events(*problem.arrays()[:3], **options)
         fault = f"\n{run.fault.kind}" if run.fault else ""
-        numbers = np.zeros(0) if run.fault else np.concatenate([X.ravel() for X in run.result])
+        numbers = np.concatenate([X.ravel() for X in run.result]) if run.result else np.zeros(0)
         return text(run) + fault, numbers, run
 
     def options(self, problem: Problem) -> dict:
@@ -133,7 +136,8 @@ def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: T
         return Case("", (P, int(rng.integers(2 * P, 26)), layout, causal), None)
 
     cases = [Case("", tuple(one), None) for one in problems] + random_cases.cases(draw)
-    tried, shown = [], ()  # shown: the first that is wrong, with its Run
+    tried: list[Tried] = []
+    shown: Any = None  # the first that is wrong, and its Run
     for case in cases:
         problem = Problem(*case.arguments)
         announce(str(problem))
@@ -144,15 +148,29 @@ def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: T
             return Verdict("", Outcome.NOT_SOLVED, "")
         result, wrong, run = (found, found, None) if isinstance(found, Finding) else found
         tried.append(Tried(case, result, wrong))
-        if wrong and not shown:
+        if wrong and shown is None:
             shown = tried[-1], run
-    if not shown:
+    if shown is None:
         return Verdict("", Outcome.RIGHT, f"in all {len(cases)} rings, in every order that was tried")
     first, run = shown
     named = None if first.problem.id == "memory" else diagnose(known, tried, OUTPUTS)
     verdict = named or known.verdict(first.problem)
     details = [("ring", first.case.words), *_details(run, first.problem)]
-    return replace(verdict, details=tuple(details))
+    can_play = run is not None and not task.backward
+    return replace(verdict, details=tuple(details), run=Played(first.case.arguments) if can_play else None)
+
+
+class Played(NamedTuple):
+    """What a Verdict plays: an answer as the program of every rank, in a ring of these sizes."""
+
+    sizes: tuple
+
+    def play(self, answer: Callable) -> "RingPlayer":
+        """Return a RingPlayer, which shows where it goes wrong."""
+        from flashlib.widgets import RingPlayer  # here: checks do without widgets
+
+        P, N, layout, causal = self.sizes
+        return RingPlayer(P, max(N, 8), layout=layout, mask="causal" if causal else "none", program=answer)
 
 
 def _details(run, problem):
@@ -200,9 +218,7 @@ def _in_other_orders(answer, problem, task, right):
         return _wrong_numbers(run, right[2]), run
     options = {name: x for name, x in task.options(problem).items() if name != "times"}
     try:
-        report = ring.check(
-            *problem.arrays()[:3], program=task.program(answer), **options, most=400, orders=2
-        )
+        report = ring.check(*problem.arrays()[:3], program=task.program(answer), **options, most=400, orders=2)
     except ValueError as error:
         return Finding("depends", said=str(error)), run
     return (Finding(report.fault.kind.id, said=report.fault.said), run) if report.fault else None

@@ -44,9 +44,9 @@ def add_hop(answer: Callable, known: Known) -> Verdict:
 
 
 def _hop(rng, words, n, rows, n_old, n_new, *, d=2, at=(0.0, 0.0)):
-    """Return the Case of n rows that have seen n_old keys, some of which then see n_new more; all at once is right.
+    """Return the Case of n rows that have seen n_old keys, some of which then see n_new more.
 
-    at: added to the scores of the old keys, and of the new.
+    All keys at once give the right result. at: added to the scores of the old keys, and of the new.
     """
     first, end = rows
     scores = [rng.normal(size=(n, n_keys)).round(2) + x for n_keys, x in zip((n_old, n_new), at, strict=True)]
@@ -74,7 +74,9 @@ def _any_hop(rng):
 
 @exercise(title="The rows of a rank", minutes=5, difficulty="easy")
 def zigzag_rows(answer: Callable, known: Known) -> Verdict:
-    fixed = "8 2 0, 8 2 1, 4 1 0, 12 3 1, 16 4 3, 24 3 2, 9 2 0, 9 2 1, 13 3 2, 10 4 1, 23 4 2, 30 4 3, 5 1 0, 7 3 0"
+    fixed = (
+        "8 2 0, 8 2 1, 4 1 0, 12 3 1, 16 4 3, 24 3 2, 9 2 0, 9 2 1, 13 3 2, 10 4 1, 23 4 2, 30 4 3, 5 1 0, 7 3 0"
+    )
     rows = sizes.rows(fixed)
     cases = [_rows_of(*one) for one in rows] + random_cases.cases(_any_rows)
     return examine(answer, cases, known)
@@ -95,7 +97,9 @@ def _any_rows(rng):
 
 @exercise(title="What a hop computes", minutes=10, difficulty="easy")
 def hop_part(answer: Callable, known: Known) -> Verdict:
-    fixed = "0 0 4, 1 1 4, 1 0 4, 0 1 4, 2 0 6, 0 2 6, 2 1 8, 3 1 2, 1 3 2, 2 2 10, 3 2 12, 2 3 12, 5 0 6, 0 5 6, 6 7 4"
+    fixed = """
+        0 0 4, 1 1 4, 1 0 4, 0 1 4, 2 0 6, 0 2 6, 2 1 8, 3 1 2, 1 3 2, 2 2 10, 3 2 12, 2 3 12, 5 0 6, 0 5 6, 6 7 4
+    """
 
     def right(r, s, n):
         P = max(r, s) + 1

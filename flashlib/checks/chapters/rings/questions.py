@@ -76,8 +76,9 @@ QUESTIONS = [
     ),
     Question(
         "million_time",
-        lambda: cost.flops(MILLION, MILLION, 128, causal=True) * 32 / GPUS["H200"].bf16,
-        "4 * 32 * 128 * 2^40 operations, and half of them under the mask, are 9e15. At 989e12 a second that is 9.1 "
+        lambda: cost.flops(MILLION, MILLION, 128, causal=True) * 32 / GPUS["H200"].fp16,  # and bf16
+        "4 * 32 * 128 * 2^40 operations, and half of them under the mask, are 9e15. At 989e12 a second that "
+        "is 9.1 "
         "seconds for one layer, and no kernel reaches the peak. With 32 layers it is nearly 5 minutes before "
         "the first word is written.",
         hint="4 H N^2 d operations, half of them under a causal mask. Divide by the peak.",
@@ -89,12 +90,12 @@ QUESTIONS = [
             291: "that is all 32 layers: one is asked for",
         },
         tolerance=0.03,
-
     ),
     Question(
         "ring_copies",
         lambda: {"sent": 7, "held": 3},
-        "after 7 hops it has seen the keys of the 7 others, and it has passed on as many. It holds its own K and V and "
+        "after 7 hops it has seen the keys of the 7 others, and it has passed on as many. It holds its own K "
+        "and V and "
         "two buffers: one is read while the other is filled.",
         hint="How many others are there? And what must be in memory in the middle of a hop?",
         wrong={
@@ -110,7 +111,8 @@ QUESTIONS = [
     Question(
         "who_ends",
         lambda: {"all_send": 0, "one_receives": 4, "copies": _in_turn()},
-        "if all send first, all wait for one that receives, and nobody does. If rank 0 receives, rank 3 gets rid of "
+        "if all send first, all wait for one that receives, and nobody does. If rank 0 receives, rank 3 gets "
+        "rid of "
         "its keys and receives those of rank 2, which then receives those of rank 1, and so on. All end, but each "
         "copy waits for the one before it.",
         hint="A Send ends when the other side receives. Who receives, in each case, and who can then go on?",
@@ -133,7 +135,8 @@ QUESTIONS = [
     Question(
         "contiguous_busy",
         lambda: _busy("contiguous"),
-        "count whole blocks as 1 and the blocks on the diagonal as 1/2. Rank 0 has 1/2, rank 1 has 3/2, and so on to "
+        "count whole blocks as 1 and the blocks on the diagonal as 1/2. Rank 0 has 1/2, rank 1 has 3/2, and "
+        "so on to "
         "7/2: the mean is 2, and all wait for 7/2. With more ranks it comes near to a half.",
         hint="Draw the four by four blocks of S. How many does each rank compute, the diagonal ones as a half?",
         wrong={
@@ -148,9 +151,13 @@ QUESTIONS = [
     ),
     Question(
         "zigzag_pairs",
-        lambda: {"own": _pairs(8, 2, 0, "zigzag", 0), "hop": _pairs(8, 2, 0, "zigzag", 1),
-                 "other": _pairs(8, 2, 1, "zigzag", 0)},
-        "rank 0 has the rows 0, 1, 6, 7, and rank 1 has 2, 3, 4, 5. With its own keys rank 0 computes 1 + 2 + 3 + 4 = "
+        lambda: {
+            "own": _pairs(8, 2, 0, "zigzag", 0),
+            "hop": _pairs(8, 2, 0, "zigzag", 1),
+            "other": _pairs(8, 2, 1, "zigzag", 0),
+        },
+        "rank 0 has the rows 0, 1, 6, 7, and rank 1 has 2, 3, 4, 5. With its own keys rank 0 computes 1 + 2 "
+        "+ 3 + 4 = "
         "10. Rows 6 and 7 see all four keys of rank 1. And the four rows of rank 1 see the keys 0 and 1.",
         hint="Write down the four rows of rank 0 and of rank 1. Which of them see which keys?",
         wrong={
@@ -164,13 +171,16 @@ QUESTIONS = [
             ("other", 0): "keys 0 and 1 come before all rows of rank 1",
         },
         labels={
-            "own": "rank 0 with its own keys", "hop": "rank 0 with the keys of 1", "other": "rank 1 with the keys of 0",
+            "own": "rank 0 with its own keys",
+            "hop": "rank 0 with the keys of 1",
+            "other": "rank 1 with the keys of 0",
         },
     ),
     Question(
         "hide_tokens",
         lambda: {"each_its_own": _hidden(32, 32), "groups_of_4": _hidden(32, 8)},
-        "n tokens take 2 n d H_k numbers of 2 bytes to copy, and 2 n^2 d H operations under the mask. Both take the same "
+        "n tokens take 2 n d H_k numbers of 2 bytes to copy, and 2 n^2 d H operations under the mask. Both "
+        "take the same "
         "time at n = 2 H_k / H * 989e12 / 450e9. With groups of four a quarter of the bytes are copied.",
         hint="Set 4 n d H_k / bandwidth equal to 2 n^2 d H / peak, and solve for n.",
         wrong={
@@ -186,7 +196,8 @@ QUESTIONS = [
     Question(
         "backward_bytes",
         _bytes_of_backward,
-        "K and V are 4 bytes for each d, and dK and dV in fp32 are 8 more. The products grow 2.5 times only, so it "
+        "K and V are 4 bytes for each d, and dK and dV in fp32 are 8 more. The products grow 2.5 times only, "
+        "so it "
         "takes 1.2 times as many tokens to hide a hop of the backward pass.",
         hint="How many bytes are a number of K and one of V? And how many are a number of dK and one of dV?",
         wrong={
@@ -201,8 +212,10 @@ QUESTIONS = [
     Question(
         "ulysses_ratio",
         lambda: {"each_its_own": _ratio(32), "groups_of_4": _ratio(8)},
-        "a ring brings K and V of 7 other ranks: 7 * 2 H_k for each row held and each d. Ulysses sends 7/8 of Q, K, V and O: "
-        "7/8 * (2 H + 2 H_k), and a little for lse. With H_k = 32 that is 448 to 112, with H_k = 8 it is 112 to 70.",
+        "a ring brings K and V of 7 other ranks: 7 * 2 H_k for each row held and each d. Ulysses sends 7/8 "
+        "of Q, K, V and O: "
+        "7/8 * (2 H + 2 H_k), and a little for lse. With H_k = 32 that is 448 to 112, with H_k = 8 it is 112 "
+        "to 70.",
         hint="For each row that a rank holds: a ring sends 7 times 2 H_k d numbers. How many does Ulysses send?",
         wrong={
             ("each_its_own", 8.0): "Q and O are sent too, and they are as large as K and V",
