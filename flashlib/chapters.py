@@ -139,8 +139,8 @@ CHAPTERS = (
         widgets=("PagesLab", "ServeLab", "SplitLab"),
     ),
     Chapter(
-        "16_rings", "Rings: attention over many GPUs",
-        "keys that travel round ranks; who holds which tokens",
+        "16_rings", "Rings",
+        "attention over many GPUs: keys travel round",
         widgets=("RingPlayer",),
     ),
 )  # fmt: skip
