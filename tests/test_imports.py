@@ -1,6 +1,7 @@
 """Imports point one way, and no module needs more than it must."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -81,7 +82,8 @@ APART = [
 BACKWARD_RUNGS = "flashlib.kernels.hopper.backward_ladder"
 BASE = {
     "flashlib.kernels",
-    *(f"flashlib.kernels.{name}" for name in ("interpreter", "private_apis", "private_apis_tried")),
+    *(f"flashlib.kernels.interpreter{part}" for part in ("", "_operators")),
+    *(f"flashlib.kernels.private_apis{part}" for part in ("", "_tried")),
 }
 
 
@@ -109,6 +111,7 @@ class WithoutTypes(ast.NodeTransformer):
         return node.orelse if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
+@functools.cache
 def imports_of(name, text, is_package=False):
     """Return the modules of flashlib that the module `name` imports anywhere in its text."""
     found = set()
@@ -122,7 +125,7 @@ def imports_of(name, text, is_package=False):
             for alias in node.names:
                 full = f"{base}.{alias.name}"
                 found.add(full if full in MODULES else base)
-    return {module for module in found if re.match(r"flashlib\b", module)}
+    return frozenset(module for module in found if re.match(r"flashlib\b", module))
 
 
 def forbidden(name, text, is_package=False):

@@ -137,23 +137,28 @@ def short(record) -> str:
 
 def hopper(record) -> str:
     """Return the kernel of chapter 13 beside others, and its rungs."""
-    rows, more = record["rows"], record["more"]
+    return "\n".join((hopper_beside(record, "forward"), rungs(record)))
+
+
+def hopper_backward(record) -> str:
+    """Return chapter 13's kernel for the backward pass beside others."""
+    return hopper_beside(record, "backward")
+
+
+def hopper_beside(record, which) -> str:
+    """Return a kernel of chapter 13 beside others, at the usual sizes and, where they were timed, at more."""
+    rows, more = record["rows"], record.get("more", [])
     beside = [[*size(row), *(speed(row, name) for name in OF_HOPPER)] for row in rows]
     others = [[*size_and_heads(row), row["dtype"], *(speed(row, name) for name in OF_HOPPER)] for row in more]
     runs = len(rows[0]["runs"]["hopper"])
     how_often = "one run" if runs == 1 else f"medians of {runs} runs, with their range"
     means = [f"{mean(over(rows, 'hopper', name)):.2f} times that of {NAMES[name]}" for name in OF_HOPPER[1:]]
-    said = (
-        f"In the geometric mean, the speed of chapter 13 is {', '.join(means[:-1])} and {means[-1]}. Other sizes"
-    )
-    usual = f"TFLOP/s of the forward pass, {rows[0]['dtype']}, B N = 16384, H d = 2048, {how_often}"
-    return "\n".join(
-        (
-            shown(usual, [*SIZE, *titles(OF_HOPPER)], beside),
-            shown(said, [*HEADS, "dtype", *titles(OF_HOPPER)], others),
-            rungs(record),
-        )
-    )
+    said = f"In the geometric mean, the speed of chapter 13 is {', '.join(means[:-1])} and {means[-1]}"
+    usual = f"TFLOP/s of the {which} pass, {rows[0]['dtype']}, B N = 16384, H d = 2048, {how_often}"
+    first = shown(usual, [*SIZE, *titles(OF_HOPPER)], beside)
+    if not others:
+        return f"{first}\n{said}.\n"
+    return f"{first}\n{shown(f'{said}. Other sizes', [*HEADS, 'dtype', *titles(OF_HOPPER)], others)}"
 
 
 def rungs(record) -> str:
@@ -303,6 +308,12 @@ PARTS = (
     Part("Backward pass (chapter 11)", "h200_backward", "flashlib.bench --backward", passes),
     Part("The kernel for Hopper (chapter 13)", "h200_hopper", "flashlib.bench.hopper", hopper),
     Part(
+        "The backward for Hopper (chapter 13)",
+        "h200_hopper_backward",
+        "flashlib.bench.hopper_backward",
+        hopper_backward,
+    ),
+    Part(
         "The backward for Hopper, step by step (chapter 13)",
         "h200_hopper_backward_ladder",
         "flashlib.bench.hopper_backward_ladder",
@@ -331,10 +342,10 @@ files are in [`notebooks/data`](../notebooks/data), and `python -m tools.tables`
 number comes from one run, in which it is a median of many calls, unless the range of several runs stands beside
 it. Timings of one size differ by some percent from run to run, so smaller differences mean nothing.
 
-"ours" is the portable kernel of chapters 10 and 11. "chapter 13" is the kernel for Hopper only. SDPA is PyTorch's
-`scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2. It was made
-for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to offer. The
-fair comparisons on an H200 are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
+"ours" is the portable kernel of chapters 10 and 11. "chapter 13" are the kernels for Hopper only. SDPA is
+PyTorch's `scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2.
+It was made for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to
+offer. The fair comparisons on an H200 are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
 
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, and half of
 them if causal. A dash: not possible, or not recorded. The timelines of `python -m flashlib.bench.timelines` are
@@ -361,12 +372,12 @@ def environment(record) -> str:
 def in_short(of_hopper, backward) -> str:
     """Return the table of the README: four rows, causal, N = 16384, and ours over SDPA's cuDNN."""
     rows = []
-    for title, record, mine in (("forward", of_hopper, "hopper"), ("backward", backward, "ours")):
+    for title, record in (("forward", of_hopper), ("backward", backward)):
         for row in record["rows"]:
             if row["causal"] and row["N"] == 16384:
                 cells = [number(row["tflops"].get(name)) for name in ("ours", "hopper", "sdpa_cudnn", "fa4")]
-                (ratio,) = over([row], mine, "sdpa_cudnn")
+                (ratio,) = over([row], "hopper", "sdpa_cudnn")
                 rows.append([title, row["d"], *cells, number(ratio, 2)])
-    heads = ["pass", "d", "chapters 10, 11", "chapter 13", "SDPA cuDNN", "FlashAttention-4", "ours / cuDNN"]
+    heads = ["pass", "d", "chapters 10, 11", "chapter 13", "SDPA cuDNN", "FlashAttention-4", "chapter 13 / cuDNN"]
     dates = f"{of_hopper['date']} and {backward['date']}"
     return shown(f"TFLOP/s on an {of_hopper['gpu']}, causal, bfloat16, N = 16384 ({dates})", heads, rows)

@@ -210,13 +210,14 @@ def by_parts(size: Size, device: str = "cuda", cold: int = COLD) -> list[dict]:
 def sweep(case: str, size: Size, multiprocessors: int, device: str = "cuda", cold: int = COLD) -> dict:
     """Return the row of one size by n, the parts of a sequence, each verified before it is timed.
 
-    tiles, heads, ragged: what `splits.chosen` was asked for.
+    tiles, heads, places, ragged: what `splits.chosen` was asked for.
     """
     problem = Problem(size, device, cold)
     launch = _plan(problem).partial
     chosen, longest = launch.sizes[-2] // size.B, max(size.lengths or [size.N])
     tiles = -(-longest // launch.constants["B_C"])
-    heads = size.B * size.H_k * -(-size.H_q // size.H_k // launch.constants["B_R"])
+    B_R = launch.constants["B_R"]
+    heads = size.B * size.H_k * -(-size.H_q // size.H_k // B_R)
     filled = [int(x * multiprocessors / heads) for x in FILLED]
     numbers = sorted({chosen, *(splits.made(tiles, n) for n in filled if 1 <= n <= tiles)})
     times, graphs = max(1, REPLAYS // len(problem.caches)) * len(problem.caches), {}
@@ -227,7 +228,7 @@ def sweep(case: str, size: Size, multiprocessors: int, device: str = "cuda", col
     us = {n: round(value / times, 2) for n, value in harness.replayed_us(graphs).items()}
     row = {"case": case, "B": size.B, "H": size.H_q, "H_k": size.H_k, "N": size.N, "page": size.page}
     row |= {"fp8": size.fp8, "longest": longest, "tiles": tiles, "heads": heads}
-    row |= {"ragged": size.B > 1, "chosen": chosen, "us": us}
+    row |= {"places": splits.places(B_R), "ragged": size.B > 1, "chosen": chosen, "us": us}
     (n, best), own = min(us.items(), key=lambda pair: pair[1]), us[str(chosen)]
     harness.say(f"{case:8} {size[:6]!s:40} {chosen:4} parts {own:8.1f} us, the best {n:>4} {best:8.1f} us")
     return row

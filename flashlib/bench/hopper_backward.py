@@ -4,7 +4,8 @@
 
 dQ, dK and dV, all kernels of a backward pass together. A record has `rows` and `more`, the sizes of `bench.hopper`
 without d = 256, which the kernel does not take; each table is timed `--runs` times, and a row has the TFLOP/s of
-each run in `runs` and their medians in `tflops`. `error` is the largest error of a gradient against fp64.
+each run in `runs` and their medians in `tflops`. `error` is the largest error of a gradient against fp64. A run
+that is ended early leaves the tables that it had ended.
 """
 
 import argparse
@@ -46,14 +47,14 @@ def main() -> None:
     record = harness.environment()
     harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
     save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
-    with records.Notes() as notes:
-        for name, sizes in (("rows", [(size, torch.bfloat16) for size in SIZES]), ("more", MORE)):
-            with harness.stopwatch(name):
+    tables = {"rows": [(size, torch.bfloat16) for size in SIZES], "more": MORE}
+    for name, sizes in tables.items():
+        if sizes:
+            with records.Notes() as notes, harness.stopwatch(name):
                 record[name] = table(sizes, args.runs, notes)
                 harness.say(hopper.summary(record[name]))
-            save()
-        notes.finish()
-    save()
+                notes.finish()
+            save()  # a table is whole, whatever becomes of the next
 
 
 if __name__ == "__main__":

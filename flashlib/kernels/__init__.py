@@ -30,7 +30,7 @@ TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts 
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
     ablations       the kernels with a switch for each idea that takes it back
     hopper          kernels for Hopper only, in Gluon, where warps have roles; their ladder and their interpreter
-    interpreter     Triton's interpreter made faster
+    interpreter     Triton's interpreter made faster; interpreter_operators: its operators
     private_apis    the private parts of Triton and torch that are used; private_apis_tried: the list
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".

@@ -15,7 +15,7 @@ import triton.language as tl
 from flashlib import masks, splits
 from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_scale
 from flashlib.kernels import INTERPRETED
-from flashlib.kernels.decode_passes import FEW, _merge, _partial
+from flashlib.kernels.decode_passes import AFTER_O, FEW, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.cache_layout import Layout, check_cache
@@ -38,6 +38,7 @@ from flashlib.types import Attention
 
 MOST_SEQUENCES = 4096  # every program looks at all lengths
 MOST_CANDIDATES = 32  # of a tree: a bit each
+MOST_PARTS = 2**15  # the product of two numbers of parts has 32 bits
 COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32}
 
 
@@ -105,14 +106,16 @@ def attention(
 class Plan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
-    partial, merge: None if O has no elements. states: how many numbers O_acc, m and l of all parts are.
-    as_given: whether kernels read the tensors of a call as they are. of_shared: the plan for the keys that all
-    sequences share, or None.
+    partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
+    shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
+    they are. of_shared: the plan for the keys that all sequences share, or None.
     """
 
     partial: planning.Launch | None
     merge: planning.Launch | None
-    states: tuple[int, ...] = ()
+    rows: tuple[int, ...]
+    states: int = 0
+    like_q: bool = False
     as_given: bool = False
     of_shared: "Plan | None" = None
 
@@ -127,7 +130,8 @@ def plan_of(
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
     check_causal(causal)
-    check_counts(shared=shared)
+    if type(shared) is not int or shared < 0:
+        check_counts(shared=shared)
     if parts is not None:
         check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
@@ -249,26 +253,29 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     k, v = read.K, read.V
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
-        return Plan(None, None)
+        return Plan(None, None, (B, H, N_q))
     dims = HeadDims.of(d, d_v)
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
         compute = torch.float16
-    config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device)
+    simple = not (sees.tree or sees.code.scored.value or sees.code.variant.seen)
+    config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device, simple)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     seen = min(layout.capacity - shared, sees.left + N_q)  # of a sequence's keys
-    tiles, multiprocessors = max(1, triton.cdiv(seen, config.B_C)), tile_sizes.room(q.device).multiprocessors or 8
+    gpu, tiles = tile_sizes.room(q.device), max(1, triton.cdiv(seen, config.B_C))
+    multiprocessors = gpu.multiprocessors or 8
     if parts is None:
-        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, ragged=B > 1 and cache.lengths is not None)
-    parts = min(parts, B * max(1, triton.cdiv(layout.capacity, config.B_C)))  # a part has at least one tile
+        places, ragged = splits.places(config.B_R), B > 1 and cache.lengths is not None
+        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, places=places, ragged=ragged)
+    of_tiles = B * max(1, triton.cdiv(layout.capacity, config.B_C))
+    parts = min(parts, of_tiles, MOST_PARTS)  # a part has at least one tile
     unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
     table_stride = 0 if read.table is None else read.table.stride(0)
     about = layout.capacity, shared, sees.left
     D_V = dims.D_V.value
-    early = (
-        tile_sizes.room(q.device).tma and not INTERPRETED
-    )  # Hopper can launch a kernel before the last has ended
+    early = gpu.tma and not INTERPRETED  # Hopper can launch a kernel before the last has ended
+    pdl = {"launch_pdl": True} if early else {}
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
     own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
@@ -278,24 +285,26 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         (parts + B - 1) * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.args),
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
-        {"num_warps": config.num_warps, "num_stages": config.num_stages},
+        {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
+    cols = splits.columns(B * H * N_q, D_V, multiprocessors)
+    joined = min(max(4, triton.next_power_of_2(triton.cdiv(parts, B))), splits.joined(cols))
     merge = planning.Launch(
         _merge,
-        B * H * N_q,
+        B * H * N_q * (D_V // cols),
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
-        {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "STATES": 64 if D_V <= 128 else 32}
+        {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "COLS": cols, "JOINED": joined}
         | {"EARLY": early}
         | of_keys,
-        {"num_warps": 4, **({"launch_pdl": True} if early else {})},
+        {"num_warps": 1 if joined * cols <= 2048 else 2} | pdl,  # one warp sums without waiting for another
     )
-    states = (parts + B - 1) * H * N_q
+    states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, (states * d_v, states, states), as_given)
+    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given)
 
 
-def _config(R, D, dtype, itemsize, paged, device):
-    """Return tiles for R rows.
+def _config(R, D, dtype, itemsize, paged, device, simple):
+    """Return tiles for R rows. simple: whether only bounds say what is seen, and scores are not changed.
 
     A tile of many pages waits for its entries of the table, which take half of the stages.
     """
@@ -304,6 +313,8 @@ def _config(R, D, dtype, itemsize, paged, device):
         config = tile_sizes.Config(16, 32 if D <= 64 else 16, 4, 2)
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
+        if B_R == 32 and gpu.tma and itemsize > 1 and simple:  # else registers spill
+            B_R = 64  # half of them empty, and yet faster: wgmma reads K and V from shared memory
         B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # 64 in fp8 are too few bytes in flight
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
         config = tile_sizes.Config(B_R, B_C, warps, 3)
@@ -334,16 +345,16 @@ def run(
 ) -> Attention:  # fmt: skip
     """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
     q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
-    rows = B, H, N_q = q.shape[:3]
-    o = q.new_empty((B, H, N_q, v.shape[3]), dtype=dtype)
-    lse = q.new_empty(rows, dtype=torch.float32)
+    o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
+    lse = q.new_empty(plan.rows, dtype=torch.float32)
     if plan.partial and plan.merge:
-        O_part, m, l = q.new_empty(sum(plan.states), dtype=torch.float32).split_with_sizes(plan.states)
+        states = q.new_empty(plan.states, dtype=torch.float32)
         if sink is not None:
-            sink = kernel_input(sink_tensor(sink, Q).float().expand(H).contiguous())
+            sink = kernel_input(sink_tensor(sink, Q).float().expand(q.shape[1]).contiguous())
         O_prior, lse_prior = prior or (None, None)
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
-            plan.partial(q, k, v, k_scale, v_scale, lengths, table, O_part, m, l, scale_log2e)
-            plan.merge(O_part, m, l, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e)
+            stream = planning.stream_of(q)
+            plan.partial(q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e, stream=stream)
+            plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -18,6 +18,7 @@ from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.masking import device_side
 
 FEW = tl.constexpr(8)  # pages of a tile, at most, that are looked up a tile ahead, one by one
+AFTER_O = tl.constexpr(4)  # numbers of a State after O_acc: m, l, and two that keep States in units of 16 bytes
 
 
 class Sequences(NamedTuple):
@@ -94,25 +95,40 @@ def _parts(sequences, B_C: tl.constexpr, B_P: tl.constexpr):
     """Return for each of B_P sequences how many parts it has, and how many it and those before it have."""
     b = tl.arange(0, B_P)
     _, _, tiles = _tiles(sequences, b, B_C)
-    most = tl.maximum(tl.cdiv(tl.sum(tiles), sequences.parts), 1)
-    own = tl.where(b < sequences.B, tl.maximum(tl.cdiv(tiles, most), 1), 0)  # at least one: rows may see nothing
+    own = tl.where(b < sequences.B, _own(tiles, tl.sum(tiles), sequences.parts), 0)
     return own, tl.cumsum(own)
+
+
+@triton.jit
+def _own(tiles, in_all, parts):
+    """Return how many parts sequences of so many tiles have: at least one, as rows may see nothing."""
+    most = tl.maximum(tl.cdiv(in_all, parts), 1)
+    return tl.maximum(tl.cdiv(tiles, most), 1)
 
 
 @triton.jit
 def _task(sequences, part, B_C: tl.constexpr, B_P: tl.constexpr):
     """Return the sequence of a part, its first part and how many it has, its length, and the part's tiles.
 
-    A sequence with 0 parts does not exist: the grid is for the most parts that there can be.
+    A sequence with 0 parts does not exist: the grid is for the most parts that there can be. Where there is one
+    sequence, it is known before its length has come.
     """
-    own, ends = _parts(sequences, B_C, B_P)
-    b = tl.sum((ends <= part).to(tl.int32))
-    its = tl.arange(0, B_P) == b
-    n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
-    length, first, tiles = _tiles(sequences, b, B_C)
-    k, divisor, tiles = part - first_part, tl.maximum(n, 1), tiles.to(tl.int64)
-    begin, end = (first + tiles * k // divisor).to(tl.int32), (first + tiles * (k + 1) // divisor).to(tl.int32)
-    return b, first_part, n, length, begin, end
+    if B_P == 1:
+        b, first_part = 0 * part, 0 * part
+        length, first, tiles = _tiles(sequences, b, B_C)
+        n = _own(tiles, tiles, sequences.parts)
+        n = tl.where(part < n, n, 0)
+    else:
+        own, ends = _parts(sequences, B_C, B_P)
+        b = tl.sum((ends <= part).to(tl.int32))
+        its = tl.arange(0, B_P) == b
+        n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
+        length, first, tiles = _tiles(sequences, b, B_C)
+    # Part k begins at tiles * k // n. This is the same in 32 bits, in which divisions are much faster.
+    k, divisor = part - first_part, tl.maximum(n, 1)
+    each, more = tiles // divisor, tiles % divisor
+    begin = first + each * k + more * k // divisor
+    return b, first_part, n, length, begin, first + each * (k + 1) + more * (k + 1) // divisor
 
 
 SIZES = [
@@ -123,33 +139,35 @@ SIZES = [
 
 @triton.jit(do_not_specialize=SIZES)
 def _partial(
-    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_ptr, M_ptr, L_ptr, scale_log2e,
+    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, States_ptr, scale_log2e,
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,  # strides; b: of pages, where there are pages
     table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
     DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, MASK: tl.constexpr,
     TREE: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,  # q, k, v strides in UNITs
     PAIRS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """Write m, l and O_acc that one part of the keys gives to the rows of one head of K and V.
+    """Write the States that one part of the keys gives to the rows of one head of K and V: O_acc, m, l.
 
     m is in units of the products q . k, or of changed scores times log2(e), so that it can be subtracted exactly.
     TREE: mask_args.bounds are Ancestors.
     PAIRS: V is in fp8, and two of its columns are read as one number.
-    EARLY: the next kernel, `_merge`, may come onto the GPU before this one has ended; it waits by itself.
+    EARLY: a kernel may come onto the GPU before the last one has ended, and waits by itself: this one, for what
+    writes Q and the cache, and `_merge`, for this one.
     """
     if EARLY:
+        tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
     T_r = tl.cdiv(group * N_q, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
     sequences = Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts)
     b, _, n, length, begin, end = _task(sequences, part, B_C, B_P)
+    row = block * B_R + tl.arange(0, B_R)
+    inside = row < group * N_q
+    i, h = row % N_q, tl.minimum(h_k * group + row // N_q, (h_k + 1) * group - 1)
+    at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
+    Q_i = _rows(Q_ptr, at, inside & (b < B), DIMS.d, DIMS.D, True)  # (B_R, D); on its way before n is known
     if n > 0:
-        row = block * B_R + tl.arange(0, B_R)
-        inside = row < group * N_q
-        i, h = row % N_q, tl.minimum(h_k * group + row // N_q, (h_k + 1) * group - 1)
-        at = (b.to(tl.int64) * q_b + h.to(tl.int64) * q_h + i.to(tl.int64) * q_n) * UNIT
-        q = _rows(Q_ptr, at, inside, DIMS.d, DIMS.D, True)  # (B_R, D)
-        q, q_unit = _in_units(q, COMPUTE, K_scale_ptr is not None)
+        q, q_unit = _in_units(Q_i, COMPUTE, K_scale_ptr is not None)
         table, bits = Table_ptr, tl.zeros((B_R,), tl.int32)
         if PAGE > 0:
             table += b.to(tl.int64) * table_b
@@ -164,12 +182,11 @@ def _partial(
             rows, keys, begin, end, Bounds(length, length - N_q, shared, left, right), scale_log2e, mask_args,
             DIMS, B_R, B_C, PAGE, PAIRS, TREE, MASK,
         )  # fmt: skip
-        state = (part.to(tl.int64) * H_k * group + h) * N_q + i
-        tl.store(M_ptr + state, m, mask=inside)
-        tl.store(L_ptr + state, l, mask=inside)
+        state = States_ptr + ((part.to(tl.int64) * H_k * group + h) * N_q + i) * (DIMS.d_v + AFTER_O)
         cols = tl.arange(0, DIMS.D_V)
-        inside = inside[:, None] & (cols < DIMS.d_v)[None, :]
-        tl.store(O_ptr + state[:, None] * DIMS.d_v + cols[None, :], O_acc, mask=inside)
+        tl.store(state[:, None] + cols[None, :], O_acc, mask=inside[:, None] & (cols < DIMS.d_v)[None, :])
+        tl.store(state + DIMS.d_v, m, mask=inside)
+        tl.store(state + DIMS.d_v + 1, l, mask=inside)
 
 
 @triton.jit
@@ -214,10 +231,18 @@ def _attend(
         m, l, O_acc, O_odd, rows, keys, whole, 0, whole, after - whole, bounds, scale_log2e, mask_args,
         DIMS, B_C, PAGE, PAIRS, False, TREE, MASK,
     )  # fmt: skip
-    m, l, O_acc, O_odd = _stream(
-        m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, whole - begin + end - after, bounds,
-        scale_log2e, mask_args, DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
-    )  # fmt: skip
+    n = whole - begin + end - after
+    if B_R == 16 and not PAIRS:
+        if n > 0:  # most parts have no such tile: a short one notices what a loop prepares
+            m, l, O_acc, _ = _stream(
+                m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, n, bounds, scale_log2e, mask_args,
+                DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
+            )  # fmt: skip
+    else:  # without `if`, with which registers spill
+        m, l, O_acc, O_odd = _stream(
+            m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, n, bounds, scale_log2e, mask_args,
+            DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
+        )  # fmt: skip
     if PAIRS:
         O_acc = tl.join(O_acc, O_odd).reshape(B_R, DIMS.D_V)
     return m, tl.sum(l, axis=1), O_acc
@@ -369,14 +394,16 @@ def _rows(X_ptr, at, inside, d: tl.constexpr, D: tl.constexpr, MASKED: tl.conste
     ],
 )  # fmt: skip
 def _merge(
-    O_part_ptr, M_ptr, L_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, Lengths_ptr, O_ptr, Lse_ptr, scale_log2e,
+    States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, Lengths_ptr, O_ptr, Lse_ptr, scale_log2e,
     o_b, o_h, o_n, B, H, N_q, capacity, shared, left, parts,
     d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, SCORED: tl.constexpr,
-    STATES: tl.constexpr,  # joined at a time
+    COLS: tl.constexpr,  # of O that a program writes
+    JOINED: tl.constexpr,  # States at a time
     EARLY: tl.constexpr,  # as in `_partial`: its States are there only after the wait
 ):  # fmt: skip
-    """Write O and lse of a row, a program for each."""
-    i, h, b = tl.program_id(0) % N_q, tl.program_id(0) // N_q % H, tl.program_id(0) // N_q // H
+    """Write O and lse of a row, one or several programs for each."""
+    block, row = tl.program_id(0) % (D_V // COLS), tl.program_id(0) // (D_V // COLS)
+    i, h, b = row % N_q, row // N_q % H, row // N_q // H
     own, ends = _parts(Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts), B_C, B_P)
     its = tl.arange(0, B_P) == b
     n, end = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends, 0))
@@ -384,32 +411,36 @@ def _merge(
     if EARLY:
         tl.extra.cuda.gdc_wait()
     _join(
-        O_part_ptr, M_ptr, L_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
-        b, h, i, B, H, N_q, end - n, end, d_v, D_V, STATES,
+        States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
+        b, h, i, B, H, N_q, end - n, end, block, d_v, COLS, JOINED,
     )  # fmt: skip
 
 
 @triton.jit
 def _join(
-    O_part_ptr, M_ptr, L_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, factor, b, h, i, B, H, N_q,
-    begin, end, d_v: tl.constexpr, D_V: tl.constexpr, STATES: tl.constexpr,
+    States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, factor, b, h, i, B, H, N_q, begin, end, block,
+    d_v: tl.constexpr, COLS: tl.constexpr, JOINED: tl.constexpr,
 ):  # fmt: skip
-    """Write a row of O, to o, and lse from States begin to end, what is known of `shared` keys, and a sink."""
-    cols = tl.arange(0, D_V)
+    """Write a block of columns of a row of O, to o, from States begin to end; with the first block, lse.
+
+    What is known of `shared` keys is joined too, and a sink.
+    """
+    cols = block * COLS + tl.arange(0, COLS)
     m, l = tl.full((1,), -float("inf"), tl.float32), tl.zeros((1,), tl.float32)
-    O_acc = tl.zeros((D_V,), tl.float32)
+    O_acc = tl.zeros((COLS,), tl.float32)
     if Prior_O_ptr is not None:  # one sequence after the other, as `decode` computes it
         known = (h.to(tl.int64) * B + b) * N_q + i
         m = tl.maximum(m, tl.load(Prior_lse_ptr + known) * (LOG2_E / factor))
         l = tl.where(m == -float("inf"), 0.0, 1.0)
         O_acc += tl.load(Prior_O_ptr + known * d_v + cols, mask=cols < d_v, other=0.0)
-    for first in range(begin, end, STATES):
-        state = first + tl.arange(0, STATES)
-        inside = state < end
-        at = (state.to(tl.int64) * H + h) * N_q + i
-        m_state = tl.load(M_ptr + at, mask=inside, other=-float("inf"))
-        l_state = tl.load(L_ptr + at, mask=inside, other=0.0)
-        O_state = _rows(O_part_ptr, at * d_v, inside, d_v, D_V, True)  # (STATES, D_V)
+    for first in range(begin, end, JOINED):
+        part = first + tl.arange(0, JOINED)
+        inside = part < end
+        state = States_ptr + ((part.to(tl.int64) * H + h) * N_q + i) * (d_v + AFTER_O)
+        m_state = tl.load(state + d_v, mask=inside, other=-float("inf"))
+        l_state = tl.load(state + d_v + 1, mask=inside, other=0.0)
+        seen = inside[:, None] & (cols < d_v)[None, :]
+        O_state = tl.load(state[:, None] + cols[None, :], mask=seen, other=0.0)  # (JOINED, COLS)
         m_old = m
         m = tl.maximum(m_old, tl.max(m_state, axis=0))
         shift = tl.where(m == -float("inf"), 0.0, m)
@@ -426,5 +457,5 @@ def _join(
         O *= tl.exp2(lse2 - shift) / tl.where(weights == 0.0, 1.0, weights)
         lse2 = largest + tl.log2(tl.maximum(weights, 1.0))
     tl.store(o + cols, O.to(o.dtype.element_ty), mask=cols < d_v)
-    row = (b.to(tl.int64) * H + h) * N_q + i
-    tl.store(Lse_ptr + row + tl.arange(0, 1), lse2 / LOG2_E)
+    row = (b.to(tl.int64) * H + h) * N_q + i + tl.arange(0, 1)
+    tl.store(Lse_ptr + row, lse2 / LOG2_E, mask=(row >= 0) & (block == 0))

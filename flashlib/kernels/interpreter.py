@@ -6,16 +6,19 @@ import math
 import triton.language as tl
 
 from flashlib.kernels import private_apis
+from flashlib.kernels.interpreter_operators import as_tensor, at_once, common, converted
+
+SHORT = {"fp16", "bf16", "fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16"}
 
 
 def patch_interpreter() -> None:
     """Replace the parts that take most of the interpreter's time and compute nothing that is needed.
 
     What follows from types is worked out once for each type, and not for each number that has it. Operands that
-    have the same type already, or the same shape, are left as they are.
+    have the same type already, or the same shape, are left as they are. Operators: see `interpreter_operators`.
     """
     private_apis.replace_in_interpreter(
-        patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor,
+        patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor, handle=_handle,
         builtins=_directly_called, cast=_cast, broadcast=_broadcast, operands=_operands,
     )  # fmt: skip
 
@@ -26,9 +29,12 @@ def _once(prepare):
     Triton does so again at each call of a function that a kernel calls, such as `tl.max` and `tl.exp2`, and takes
     two milliseconds to look through the language.
     """
-    prepared = set()
+    prepared, looked_through = set(), set()  # languages, and the globals of functions that call them
 
     def once(fn):
+        if id(fn.__globals__) in looked_through:
+            return private_apis.nothing_to_restore()
+        looked_through.add(id(fn.__globals__))
         languages = {id(value) for value in fn.__globals__.values() if value is tl or value is tl.core}
         if languages and languages <= prepared:
             return private_apis.nothing_to_restore()
@@ -37,6 +43,7 @@ def _once(prepare):
 
         def restored():
             prepared.clear()
+            looked_through.clear()
             restore()
 
         scope.restore = restored  # called only at the end of a launch
@@ -62,14 +69,18 @@ def _interned(make):
     made = {}
 
     def new(cls, element_ty, shape, *others):
+        if cls is tl.block_type and {*map(type, shape)} == {int}:
+            key = getattr(element_ty, "name", None), getattr(element_ty, "address_space", None), tuple(shape)
+            if key in made:
+                return made[key]
         dims = tuple(getattr(n, "value", n) for n in shape)
         if cls is not tl.block_type or not all(isinstance(n, int) for n in dims):
             return object.__new__(cls)
         key = getattr(element_ty, "name", None), getattr(element_ty, "address_space", None), dims
         if key not in made:
-            type = object.__new__(cls)
-            make(type, element_ty, shape)
-            made[key] = type
+            fresh = object.__new__(cls)
+            make(fresh, element_ty, shape)
+            made[key] = fresh
         return made[key]
 
     def init(type, element_ty, shape):
@@ -90,19 +101,41 @@ def _tensor(tensor, handle, type):
         tensor.shape, tensor.numel, tensor.dims = type.of_tensors
 
 
+def _handle(refused):
+    """Return __init__ of what holds the numbers of a tensor.
+
+    refused: Triton's own, which raises if the numbers are wider than their type. It is asked of those that may be.
+    """
+
+    def init(handle, data, dtype, attr=None):
+        handle.data, handle.dtype, handle.attr = data, dtype, {} if attr is None else attr
+        if not dtype.is_ptr() and data.itemsize * 8 > dtype.primitive_bitwidth:
+            refused(handle, data, dtype, handle.attr)
+
+    return init
+
+
 def _directly_called(find):
     """Return a function of a part of the language: (name, what calls it in the interpreter) of its builtins.
 
     Triton finds them anew at each launch, and each of them asks at each call whether it is inside of a kernel.
     """
-    return functools.cache(lambda part: [(name, private_apis.interpreted_call(f)) for name, f in find(part)])
+
+    def called(part):
+        calls = [(name, private_apis.interpreted_call(f)) for name, f in find(part)]
+        return [(name, at_once(name, call)) for name, call in calls] if part is tl.tensor else calls
+
+    return functools.cache(called)
 
 
 def _cast(cast):
-    """Return `cast` of a tensor to a type, which leaves one of that type as it is."""
+    """Return `cast` of a tensor to a type: one of that type is left as it is, and NumPy converts numbers."""
 
     def to(x, type, *rounding):
-        return x if x.dtype is type.scalar else cast(x, type, *rounding)
+        if x.dtype is type.scalar:
+            return x
+        made = None if any(rounding) else converted(x, type.scalar)
+        return cast(x, type, *rounding) if made is None else made
 
     return to
 
@@ -111,20 +144,10 @@ def _broadcast(broadcast):
     """Return `broadcast` of two tensors to one shape, which looks at plain numbers for the shape."""
 
     def both(x, y):
-        dims = _common(x.dims, y.dims)
+        dims = common(x.dims, y.dims)
         return broadcast(x, y) if dims is None else (_widened(x, dims), _widened(y, dims))
 
     return both
-
-
-@functools.cache
-def _common(one, other):
-    """Return the shape that two shapes are broadcast to; None if there is none, or if one needs new axes."""
-    if not one or not other:
-        return one or other
-    if len(one) != len(other) or any(n != m and 1 not in (n, m) for n, m in zip(one, other, strict=True)):
-        return None
-    return tuple(map(max, one, other))
 
 
 def _widened(x, dims):
@@ -137,12 +160,18 @@ def _widened(x, dims):
 def _operands(operands, broadcast):
     """Return `operands` of an operation, in one type and shape, which seeks no type for those of the same one.
 
-    Those of a division are left to Triton: fp16 becomes fp32 there.
+    A number gets the type of the tensor that it meets. Of a division those that are short are left to Triton: fp16
+    becomes fp32 there.
     """
 
     def both(x, y, pointer_first=False, pointer_second=False, typed=True, divided=False):
-        if type(x) is type(y) is tl.tensor and x.dtype is y.dtype and not divided and not x.dtype.is_ptr():
+        one, other = type(x) is tl.tensor, type(y) is tl.tensor
+        if divided and (one or other) and (x if one else y).dtype.name in SHORT:
+            return operands(x, y, pointer_first, pointer_second, typed, divided)
+        if one and other and x.dtype is y.dtype and not x.dtype.is_ptr():
             return broadcast(x, y)
+        if one != other and typed and (number := as_tensor(*((y, x) if one else (x, y)))) is not None:
+            return broadcast(x, number) if one else broadcast(number, y)
         return operands(x, y, pointer_first, pointer_second, typed, divided)
 
     return both

@@ -24,7 +24,9 @@ import triton
 import triton.language as tl
 from torch.autograd import forward_ad
 from triton import JITFunction, knobs
+from triton._C.libtriton import ir
 from triton.compiler.errors import CompilationError
+from triton.experimental.gluon.language import _core as gluon_core
 from triton.runtime import Autotuner, cache, driver, interpreter
 
 if TYPE_CHECKING:
@@ -72,24 +74,28 @@ def interpreted() -> bool:
     return bool(knobs.runtime.interpret)
 
 
-def relaunch(
-    compiled: "CompiledKernel", grid: tuple[int, int, int], last: tuple
-) -> Callable[[tuple, tuple], None]:
-    """Return launch(given, sizes), which launches a compiled kernel with these arguments, and then `last`.
+def relaunch(compiled: "CompiledKernel", grid: tuple[int, int, int], last: tuple) -> Callable[..., None]:
+    """Return launch(given, sizes, stream), which launches a compiled kernel with these arguments, and then `last`.
 
-    Without hooks it leaves out their arguments, which saves the CPU a third of the time.
+    Without hooks it leaves out their arguments, which saves the CPU a third of the time. stream: see
+    `current_stream`; None for that of the current device.
     """
     run, function, packed, hooks = compiled.run, compiled.function, compiled.packed_metadata, knobs.runtime
 
-    def launch(given, sizes):
+    def launch(given, sizes, stream=None):
         if hooks.launch_enter_hook.calls or hooks.launch_exit_hook.calls:
             compiled[grid](*given, *sizes, *last)
         else:
-            gpu = driver.active
-            stream = gpu.get_current_stream(gpu.get_current_device())
+            if stream is None:
+                stream = current_stream(driver.active.get_current_device())
             run(*grid, stream, function, packed, None, None, None, *given, *sizes, *last)
 
     return launch
+
+
+def current_stream(index: int) -> int:
+    """Return the stream on which torch works on a GPU now, for several launches of one call."""
+    return driver.active.get_current_stream(index)
 
 
 def device_properties(index: int) -> dict:
@@ -253,8 +259,8 @@ def interpret_language() -> None:
 
 
 def replace_in_interpreter(
-    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable, builtins: Callable,
-    cast: Callable, broadcast: Callable, operands: Callable,
+    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable, handle: Callable,
+    builtins: Callable, cast: Callable, broadcast: Callable, operands: Callable,
 ) -> None:  # fmt: skip
     """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
 
@@ -262,9 +268,10 @@ def replace_in_interpreter(
 
     patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
     a type; block_type: takes the __init__ of block types and returns __new__ and __init__; tensor: the __init__ of
-    tensors. builtins: takes what finds (name, function) of the builtins of a module or a class, and returns what
-    finds those to put there. cast, broadcast, operands: take what makes of tensors those of another type, of one
-    shape, and of one type and shape; operands also gets the new broadcast.
+    tensors; handle: takes the __init__ of their handles. builtins: takes what finds (name, function) of the
+    builtins of a module or a class, and returns what finds those to put there. cast, broadcast, operands: take
+    what makes of tensors those of another type, of one shape, and of one type and shape; operands also gets the
+    new broadcast.
     """
     kernels, turn = interpreter.InterpretedFunction, threading.RLock()
     kernels.run = _in_turn(kernels.run, turn)
@@ -275,6 +282,7 @@ def replace_in_interpreter(
     interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
     tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
     tl.tensor.__init__ = tensor
+    Handle.__init__ = handle(Handle.__init__)
     called = builtins(_builtins)
     interpreter._patch_builtin = lambda part, _, scope: [scope.set_attr(part, *pair) for pair in called(part)]
     semantic = interpreter.interpreter_semantic
@@ -298,6 +306,9 @@ def interpreted_call(builtin: Callable) -> Callable:
         return f(*arguments, **options)
 
     return call
+
+
+Handle: Any = interpreter.TensorHandle  # of numbers, as an array, and their type: what a tensor is made of
 
 
 class _Shape(NamedTuple):
@@ -326,6 +337,16 @@ def _in_turn(launch, turn):
 def nothing_to_restore() -> object:
     """Return what `patch_lang` returns where it has changed nothing."""
     return interpreter._LangPatchScope()
+
+
+# --- kernels in Gluon ---
+
+
+@gluon_core.builtin
+def async_add_shared_to_global(tensor_desc, coord, src, _semantic=None):
+    """Have the copy unit add a slot of shared memory to a tile in HBM: of TMA, Gluon lacks only this one."""
+    coord = _semantic._convert_to_ir_values(coord, require_i64=False)
+    _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
 
 
 # --- checks of kernels ---

@@ -80,6 +80,10 @@ USED = {
             "interpreter_builder.options.sanitize_overflow": "bool",
             "_patch_builtin": "pkg, builder, scope",
             "_LangPatchScope.set_attr": "self, obj, name, value",
+            "TensorHandle.__init__": "self, data, dtype, attr",
+            "TensorHandle.data": "set",
+            "TensorHandle.dtype": "set",
+            "TensorHandle.get_element_ty": "self",
             "InterpreterBuilder.create_broadcast": "self, arg, shape",
             "InterpreterBuilder.create_splat": "self, ret_ty, arg",
             "interpreter_semantic.cast": "input, dst_ty, fp_downcast_rounding",
@@ -128,6 +132,12 @@ USED = {
             "GluonJITFunction.arg_names": "set",
         },
         "triton.experimental.gluon.nvidia.hopper": {"TensorDescriptor.__post_init__": "self"},
+        "triton.experimental.gluon.language._core": {"builtin": "fn"},
+        "triton.experimental.gluon.language._semantic": {
+            "GluonSemantic._convert_to_ir_values": "self, list_like, require_i64"
+        },
+        "triton._C.libtriton.gluon_ir": {"GluonOpBuilder.create_async_tma_reduce": "instancemethod"},
+        "triton._C.libtriton.ir": {"DESCRIPTOR_REDUCE_KIND.ADD": "DESCRIPTOR_REDUCE_KIND"},
     },
 }
 USED_OF_TORCH = {

@@ -17,7 +17,7 @@ KEYS = 64  # of each
 RINGS = "rows_full", "do_full", "empty", "ds_full"  # a barrier for each of two slots
 BARRIERS = (
     "kv_full", "k_done", *(f"{name}[{s}]" for name in RINGS for s in range(2)),
-    *(f"{name}[{at}]" for name in ("dq_full", "dq_empty") for at in range(CONSUMERS)),
+    *(f"{name}[{at}]" for name in ("dq_full", "dq_empty", "landed") for at in range(2)),
 )  # fmt: skip
 OF_BOTH = {"k_done", "empty[0]", "empty[1]", "ds_full[0]", "ds_full[1]"}  # a phase takes an arrival of each
 
@@ -51,7 +51,7 @@ class Shared(NamedTuple):
     """Slots and barriers of a program.
 
     kv: K of both consumers, then V; qo: two of Q, then two of dO; rows: of lse, then of delta; ds: two of each
-    consumer's dS, by halves; dq: each consumer's half of dQ.
+    consumer's dS, by halves; dq: each consumer's half of dQ; landing: sums of half a tile that others added.
     """
 
     kv: list
@@ -59,6 +59,7 @@ class Shared(NamedTuple):
     rows: list
     ds: list
     dq: list
+    landing: list
     barriers: dict
 
 
@@ -71,6 +72,7 @@ def shared(sizes: Sizes) -> Shared:
         c.ring("rows", 4, sizes.rows * 4),
         c.ring("ds", 2 * CONSUMERS * sizes.halves, KEYS * sizes.half * sizes.element),
         c.ring("dq", CONSUMERS, sizes.half * sizes.half * 4),
+        c.ring("landing", 2, sizes.half * sizes.half * 4),
         {name: c.Barrier(name, CONSUMERS if name in OF_BOTH else 1) for name in BARRIERS},
     )
 
@@ -113,12 +115,29 @@ def consumer(n: int, memory: Shared, me: int, sizes: Sizes) -> Iterator[c.Comman
 
 
 def reducer(n: int, memory: Shared) -> Iterator[c.Command]:
-    """Add each half of n dQ to the sums in HBM."""
+    """Have the copy unit add each half of n dQ to the sums in HBM."""
     for g in range(n):
         for at in range(CONSUMERS):
             yield c.Wait(memory.barriers[f"dq_full[{at}]"], g % 2)
-            yield c.Read(f"dQ{g}.{at}", memory.dq[at])
+            yield c.Store(f"dQ{g}.{at}", memory.dq[at])
+            yield c.FinishStores()
             yield c.Arrive(memory.barriers[f"dq_empty[{at}]"])
+
+
+def finisher(halves: int, memory: Shared) -> Iterator[c.Command]:
+    """Write so many halves of tiles of another unit's dQ; the next one's sums are on the way meanwhile."""
+    yield from _bring(memory, 0)
+    for half in range(halves):
+        if half + 1 < halves:
+            yield from _bring(memory, half + 1)
+        yield c.Wait(memory.barriers[f"landed[{half % 2}]"], half // 2 % 2)
+        yield c.Read(f"sums {half}", memory.landing[half % 2])
+
+
+def _bring(memory, half):
+    slot, landed = memory.landing[half % 2], memory.barriers[f"landed[{half % 2}]"]
+    yield c.Expect(landed, slot.n_bytes)
+    yield c.Copy(f"sums {half}", slot, landed)
 
 
 def _step(memory, me, g, sizes):
@@ -201,6 +220,7 @@ def _changes(g, needs, sizes):
 def _hand_over(memory, me, g):
     yield c.Wait(memory.barriers[f"dq_empty[{me}]"], g % 2 ^ 1)
     yield c.Write(f"dQ{g}.{me}", memory.dq[me], tuple(f"dQ{g}.{at}" for at in range(CONSUMERS)))
+    yield c.Fence()
     yield c.Arrive(memory.barriers[f"dq_full[{me}]"])
 
 
@@ -210,13 +230,20 @@ def _store(tile, slot, needs):
     yield c.Store(tile, slot)
 
 
-def program(n: int, sizes: Sizes = SIZES) -> c.Program:
-    """Return a producer, two consumers and a reducer. n: how many tiles of rows see the program's keys."""
+def program(n: int, sizes: Sizes = SIZES, finished: int = 0) -> c.Program:
+    """Return a producer, two consumers, a reducer and a finisher.
+
+    n: how many tiles of rows see the program's keys; finished: how many halves of tiles of dQ it makes of
+    others' sums.
+    """
     check_counts(at_least=1, n=n)
+    check_counts(at_least=0, finished=finished)
     memory = shared(sizes)
     roles: dict[str, Callable] = {"producer": functools.partial(producer, n, memory)}
     for me in range(CONSUMERS):
         roles[f"consumer {me}"] = functools.partial(consumer, n, memory, me, sizes)
     roles["reducer"] = functools.partial(reducer, n, memory)
-    slots = (*memory.kv, *memory.qo, *memory.rows, *memory.ds, *memory.dq)
+    if finished:
+        roles["finisher"] = functools.partial(finisher, finished, memory)
+    slots = (*memory.kv, *memory.qo, *memory.rows, *memory.ds, *memory.dq, *memory.landing)
     return c.Program(roles, tuple(memory.barriers.values()), slots)

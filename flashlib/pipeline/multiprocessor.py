@@ -85,7 +85,10 @@ class State:
 
     def key(self) -> tuple:
         """Return what tells states apart, beside how far each role is."""
-        flights = [tuple([f[:2] for f in group]) for group in (self.copies, self.products, self.stores)]
+        flights = [
+            tuple([(f.role, f.command) for f in group]) if group else ()
+            for group in (self.copies, self.products, self.stores)
+        ]
         return (*self.barriers.values(), *self.slots.values(), self.unfenced, *flights)
 
     # What may be executed ------------------------------------------------------------------------------------
@@ -109,6 +112,9 @@ class State:
         """Return what could complete next: any copy, and the oldest product and store of each role."""
         found = list(self.copies)
         for group in (self.products, self.stores):
+            if len(group) < 2:
+                found += group
+                continue
             first = {}
             for flight in group:
                 first.setdefault(flight.role, flight)

@@ -7,14 +7,17 @@ holds. All states are visited in the order of their distance from the start: the
 schedule.
 """
 
+import gc
 import random
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from flashlib.inputs import check_counts
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Flight, Kind, State
 
+WAITS = {c.Wait, c.Finish, c.FinishStores}
 QUIET = {c.Compute, c.Finish, c.FinishStores}  # that no other role can notice
 
 
@@ -62,7 +65,7 @@ class Walk:
     def copy(self) -> "Walk":
         twin = object.__new__(Walk)
         twin.program, twin.lists, twin.state = self.program, self.lists, self.state.copy()
-        twin.at, twin.now = dict(self.at), dict(self.now)
+        twin.at, twin.now = self.at.copy(), self.now.copy()
         return twin
 
     def key(self) -> tuple:
@@ -70,13 +73,15 @@ class Walk:
 
     def choices(self) -> list[Action]:
         """Return all that could happen next, but only one action that nobody else can notice."""
-        found = []
+        found, may = [], self.state.may
         for role, command in self.now.items():
-            if command is not None and self.state.may(role, command):
+            if command is not None and (type(command) not in WAITS or may(role, command)):
                 if type(command) in QUIET:
                     return [Action(role, command)]
                 found.append(Action(role, command))
-        return found + [Action(flight.role, flight.command, flight) for flight in self.state.ready()]
+        for flight in self.state.ready():
+            found.append(Action(flight.role, flight.command, flight))
+        return found
 
     def take(self, action: Action) -> None:
         """Let it happen; raise Fault if it must not."""
@@ -139,13 +144,26 @@ def check(program: c.Program, *, schedules: int = 1000, states: int = 20_000, se
     check_counts(schedules=schedules, states=states, seed=seed)
     lists = c.expanded(program)
     try:
-        return _all(program, lists, states)
+        with _no_garbage():
+            return _all(program, lists, states)
     except _TooMany:
         return _random(program, lists, schedules, seed)
 
 
 class _TooMany(Exception):
     pass
+
+
+@contextmanager
+def _no_garbage():
+    """Look for no garbage meanwhile: states are many, all stay, and Python would look at them again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _all(program, lists, most):
@@ -209,9 +227,11 @@ class Chance:
 
     def pick(self, choices: list[Action], who: Callable[[Action], object]) -> Action:
         """Return one of the choices. who: a function that returns whose choice it is."""
+        highest, chosen = -1.0, choices[0]
         for choice in choices:
-            self.priorities.setdefault(who(choice), self.numbers.random())
-        chosen = max(choices, key=lambda choice: self.priorities[who(choice)])
+            priority = self.priorities.setdefault(who(choice), self.numbers.random())
+            if priority > highest:
+                highest, chosen = priority, choice
         if self.numbers.random() < self.change:
             del self.priorities[who(chosen)]
         return chosen

@@ -125,7 +125,7 @@ def test_the_median_of_the_runs_counts_and_each_of_them_is_kept():
 
 
 def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
-    modules = "flashlib.bench.hopper", "flashlib.bench.hopper_backward_ladder"
+    modules = [f"flashlib.bench.{name}" for name in ("hopper", "hopper_backward", "hopper_backward_ladder")]
     for record in (record.read() for record in records.RECORDS if record.module in modules):
         for row in [row for part in ("rows", "more", "rungs") for row in record.get(part, [])]:
             tables = [

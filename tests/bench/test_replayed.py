@@ -24,6 +24,7 @@ from flashlib.bench import (
     decode,
     gpt,
     hopper,
+    hopper_backward,
     hopper_backward_ladder,
     ladder,
     serve,
@@ -193,6 +194,28 @@ def test_the_table_of_the_hopper_kernel(replay, monkeypatch):
     for part in ("rows", "more"):
         worse = [row for row in record[part] if row["error"]["hopper"] > row["error"]["ours"]]
         shows(lines, "larger than ours in", numbers=[len(worse), len(record[part])])
+
+
+def test_the_tables_of_the_hopper_backward(replay, monkeypatch):
+    record, runs = stored("h200_hopper_backward.json"), Counter()
+    rows = record["rows"] + record.get("more", [])
+
+    def measure(size, dtype, given, gradients):
+        assert gradients and set(given) ^ set(rows[0]["tflops"]) <= {"fa4"}
+        row = the_row(rows, **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
+        speeds = {name: speeds[runs[size, dtype]] for name, speeds in row["runs"].items()}
+        runs[size, dtype] += 1
+        return {key: value for key, value in without_notes(row).items() if key != "runs"} | {"tflops": speeds}
+
+    monkeypatch.setattr(hopper, "measure", measure)
+    if "more" not in record:
+        monkeypatch.setattr(hopper_backward, "MORE", [])
+    n = len(rows[0]["runs"]["hopper"])
+    lines = replay(hopper_backward.main, record, "--runs", str(n))
+    for row in rows:
+        for nth in range(n):
+            speeds = [speeds[nth] for speeds in row["runs"].values()]
+            shows(lines, str(row["causal"]), f"{row['H']}/{row['H_k']}", numbers=[row["d"], row["N"], *speeds])
 
 
 def test_the_rungs_of_the_hopper_backward(replay, monkeypatch):

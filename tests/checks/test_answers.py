@@ -101,13 +101,21 @@ def verdict_here(answer, monkeypatch, compiled=False):
 @pytest.fixture
 def guesses(monkeypatch):
     """Compute once what a known mistake gives in a case: all answers to an exercise have the same cases."""
-    compute, known = diagnosis._Hypothesis._guess, {}
+    compute, known, pickled = diagnosis._Hypothesis._guess, {}, {}
+
+    def text(case):
+        if id(case) not in pickled:
+            try:
+                pickled[id(case)] = case, pickle.dumps(case.arguments)  # the case stays, and so its id is its own
+            except (pickle.PicklingError, AttributeError, TypeError):  # a function
+                pickled[id(case)] = case, None
+        return pickled[id(case)][1]
 
     def guess(hypothesis, n):
-        try:
-            key = hypothesis.changes, pickle.dumps(hypothesis.tried[n].case.arguments)
-        except (pickle.PicklingError, AttributeError, TypeError):  # a function
+        arguments = text(hypothesis.tried[n].case)
+        if arguments is None:
             return compute(hypothesis, n)
+        key = hypothesis.changes, arguments
         if key not in known:
             known[key] = compute(hypothesis, n)
         return known[key]

@@ -134,12 +134,13 @@ def test_operands_come_out_as_they_do_of_the_interpreter_as_it_comes(shape):
     same_shape = [(_tensor(type, shape), _tensor(other, shape)) for type in TYPES for other in TYPES]
     same_type = [(_tensor(type, shape), _tensor(type, other)) for type in TYPES for other in SHAPES]
     numbers = [(_tensor(type, shape), n) for type in TYPES for n in (0, -1, 2, 0.5, True, 2**40)]
+    numbers += [*((n, x) for x, n in numbers), (3, 2)]
     rules = [(False, False), (True, True), (True, False, False), (False, False, True, True)]
     scope = interpreter._patch_lang(_kernel.fn)
     try:
         for x, y in (*same_shape, *same_type, *numbers):
             asked = [("binary_op_type_checking_impl", x, y, *rule) for rule in rules]
-            if isinstance(y, tl.tensor):
+            if isinstance(x, tl.tensor) and isinstance(y, tl.tensor):
                 asked += [("broadcast_impl_value", x, y), ("cast", x, y.dtype)]
             for name, *given in asked:
                 assert _outcome(getattr(ours, name), *given) == _outcome(getattr(as_it_comes, name), *given), name

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
+from flashlib import splits
 from flashlib.gpus import GPUS
 from flashlib.softmax import merge
 from flashlib.widgets import SplitLab
@@ -163,9 +164,10 @@ class TestTheKernel:
             plan = decode.plan_of(Q, decode.Cache(K, K, None, None, None, None), False, None, None, 0, None)
             tiles, (*_, parts, _) = plan.partial.constants, plan.partial.sizes
             assert (tiles["B_C"], plan.partial.config["num_stages"]) == (model.B_C, model.STAGES)
-            assert tiles["B_R"] >= group, "the heads of a group are rows of one tile"
+            assert group <= tiles["B_R"] == call.B_R, "the heads of a group are rows of one tile"
             assert parts_of(call.N_k, B, parts, model.B_C) == [call.default] * B
-            assert plan.merge.constants["STATES"] == model.JOINED
+            merge = plan.merge.constants
+            assert merge["COLS"] * call.joined == splits.NUMBERS and merge["JOINED"] <= call.joined
 
     def test_launches_a_program_for_each_part_and_leaves_as_many_states(self):
         import torch
@@ -176,7 +178,7 @@ class TestTheKernel:
         Q, K = torch.zeros(B, H_k * group, 1, d), torch.zeros(B, H_k, 700, d)
         plan = decode.plan_of(Q, decode.Cache(K, K, None, None, None, None), True, None, None, 0, 5 * B)
         programs = model.Call(700, B, H_k, group, d, "H200").programs(model.made(11, 5))
-        assert plan.partial.grid[0] >= programs and plan.states[0] >= programs * group * d
+        assert plan.partial.grid[0] >= programs and plan.states >= programs * group * (d + 2)
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
@@ -234,7 +236,7 @@ def test_more_states_cost_more():
     assert costs == sorted(costs) and costs[-1] > 2 * costs[0]
     few_bytes = model.Call(65_536, 1, 1, 1, 16, "H200").curve()
     assert [time.states for _, time in few_bytes] == [
-        math.ceil(n / model.JOINED) * model.LATENCY for n, _ in few_bytes
+        math.ceil(n / splits.joined(16)) * model.LATENCY for n, _ in few_bytes
     ]
 
 
@@ -260,7 +262,7 @@ def test_words():
         "By the model 14\u00a0µs, 5.000 times as fast as one part; 10 parts would take 12.99\u00a0µs, the least.",
     ]
     assert r["merges"] == (
-        "In a row: 7 merges, all one after another. So does the kernel, with up to 64 States at a time."
+        "In a row: 7 merges, all one after another. So does the kernel, with up to 128 States at a time."
     )
     assert r["equal"].startswith("Merged, O and lse equal attention in one go to ")
     asked = SplitLab(1000, 256, order="tree").result

@@ -52,7 +52,7 @@ def examine(
     for stage in stages:
         tried, changed = [], ()
         for case in stage:
-            announce(describe(answer, case.arguments))
+            announce(describe, answer, case.arguments)
             only_fixed(case)
             arguments = [_copy(x) for x in case.arguments]
             result = attempt(answer, *arguments)

@@ -205,10 +205,13 @@ def _end(process, folder):
     process.join()
 
 
-def announce(words: str) -> None:
-    """Tell the process that waits what is done next, so that it can name it if this process ends."""
+def announce(words: Callable[..., str], *arguments: object) -> None:
+    """Tell the process that waits what is done next, so that it can name it if this process ends.
+
+    words(*arguments) says it; nobody asks where nobody waits.
+    """
     if _connection:
-        _connection.send(("at", words))
+        _connection.send(("at", words(*arguments)))
 
 
 def _context():

@@ -91,9 +91,18 @@ def heads(change: str) -> set[str | None]:
     return {head(part) for part in change.split("; ") if TEXT not in f"{part} "}
 
 
+@lru_cache(maxsize=64)
+def _lines(source):
+    """Return the lines of a text, and {what lines are known by: which are}."""
+    lines, known_by = tuple(source.splitlines()), {}
+    for n, line in enumerate(lines):
+        known_by.setdefault(head(line), []).append(n)
+    return lines, known_by
+
+
 def _with_line(source, new):
-    lines = source.splitlines()
-    at = [n for n, line in enumerate(lines) if head(new) and head(line) == head(new)]
+    lines, known_by = _lines(source)
+    lines, at = list(lines), known_by.get(head(new), []) if head(new) else []
     if len(at) != 1:
         raise ValueError(f"{new!r} must replace one line; {len(at)} lines of the program begin so:\n{source}")
     old = lines[at[0]]

@@ -43,7 +43,7 @@ def examine(answer: Callable, order: str, known: Known) -> Verdict:
     """
     runs = (*RUNS, *random_cases.cases(any_sizes))
     for sizes in runs:
-        announce(str(sizes))
+        announce(str, sizes)
         if found := _Examined(Run(answer, order, sizes), known).verdict():
             return found
     return Verdict("", Outcome.RIGHT, f"every step and O, in all {len(runs)} runs")

@@ -121,9 +121,9 @@ class Loads:
         size = tile.size
         self.times += 1
         self.most = max(self.most, size)
-        if repr(key) != self._last:
+        if (said := repr(key)) != self._last:
             self.read += size
-        self._last = repr(key)
+        self._last = said
         if isinstance(tile, np.ndarray) and tile.base is not None:
             self._holding += size
             self.held = max(self.held, self._holding)

@@ -140,7 +140,7 @@ def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: T
     shown: Any = None  # the first that is wrong, and its Run
     for case in cases:
         problem = Problem(*case.arguments)
-        announce(str(problem))
+        announce(str, problem)
         right = task.played(known.program.function, problem)
         case = case._replace(words=f"{problem}{case.words}", expected=right[:2])
         found = attempt(lambda case=case, right=right: _looked_at(answer, case, task, right))

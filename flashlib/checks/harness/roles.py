@@ -68,7 +68,7 @@ def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) 
     shown: Any = None  # the first that is wrong
     tried, schedule = [], []  # its schedule
     for case, solution in zip(cases, right, strict=True):
-        announce(task.told(case.arguments))
+        announce(task.told, case.arguments)
         result = attempt(lambda case=case: _looked_at(fixed(task.program(answer, *case.arguments))))
         if result is UNSOLVED:
             return Verdict("", Outcome.NOT_SOLVED, "")

@@ -43,16 +43,16 @@ def attention(
     scale_log2e = resolve_scale(scale, d) * LOG2_E.value
     o = torch.empty((B, H, N_q, v.shape[3]), dtype=q.dtype, device=q.device)
     lse = q.new_empty((B, H, N_q), dtype=torch.float32)
-    O_part, m, l = q.new_empty(sum(plan.states), dtype=torch.float32).split_with_sizes(plan.states)
+    states = q.new_empty(plan.states, dtype=torch.float32)
     with on_device_of(q):
-        plan.launch(q, k, v, None, None, lengths, table, O_part, m, l, o, lse, plan.counts, scale_log2e)
+        plan.launch(q, k, v, None, None, lengths, table, states, o, lse, plan.counts, scale_log2e)
     return Attention(o.to(Q.dtype), lse)
 
 
 class Plan(NamedTuple):
     """states: as in `decode.Plan`; counts: how many programs are done, all 0 between calls."""
 
-    states: tuple[int, ...]
+    states: int
     launch: planning.Launch
     counts: torch.Tensor
 
@@ -61,23 +61,24 @@ class Plan(NamedTuple):
 def _in_one(plan, device) -> Plan:
     partial, merge = plan.partial, plan.merge
     counts = torch.zeros(merge.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
-    constants = partial.constants | {"STATES": merge.constants["STATES"]}
+    D_V = merge.constants["D_V"]
+    constants = partial.constants | {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32}
     launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, constants, partial.config)
     return Plan(plan.states, launch, counts)
 
 
 @triton.jit(do_not_specialize=SIZES)
 def _partial_and_merge(
-    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_part_ptr, M_ptr, L_ptr,
+    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, States_ptr,
     O_ptr, Lse_ptr, Counts_ptr, scale_log2e,
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
     table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
     DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, MASK: tl.constexpr,
     TREE: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,
-    PAIRS: tl.constexpr, EARLY: tl.constexpr, STATES: tl.constexpr,
+    PAIRS: tl.constexpr, EARLY: tl.constexpr, COLS: tl.constexpr, JOINED: tl.constexpr,
 ):  # fmt: skip
     _partial(
-        Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, O_part_ptr, M_ptr, L_ptr,
+        Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, States_ptr,
         scale_log2e, q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
         table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
         DIMS, B_R, B_C, B_P, MASK, TREE, PAGE, COMPUTE, UNIT, PAIRS, EARLY,
@@ -96,7 +97,7 @@ def _partial_and_merge(
                 i, h = row % N_q, h_k * group + row // N_q
                 o = O_ptr + ((b.to(tl.int64) * H_k * group + h) * N_q + i) * DIMS.d_v
                 _join(
-                    O_part_ptr, M_ptr, L_ptr, None, None, None, o, Lse_ptr, scale_log2e, b, h, i, B, H_k * group,
-                    N_q, first, first + n, DIMS.d_v, DIMS.D_V, STATES,
+                    States_ptr, None, None, None, o, Lse_ptr, scale_log2e, b, h, i, B, H_k * group,
+                    N_q, first, first + n, 0, DIMS.d_v, COLS, JOINED,
                 )  # fmt: skip
             tl.store(count, 0)

@@ -2,7 +2,7 @@
 
 attention     both passes as one operation of PyTorch, with gradients
 forward       the forward pass: the kernel and `attention`
-backward      its gradients: the kernel and `backward`
+backward      its gradients: the kernel and `backward`; sums: of dQ, and what makes dQ of them
 launch        which tensors the forward takes, and its tiles, grid and descriptors; launch_backward: the backward's
 ladder        numbered, frozen teaching versions, one idea more in each; backward_ladder: the backward's
 instrumented  the same kernels with marks, which write when what happened

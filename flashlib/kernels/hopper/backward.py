@@ -7,7 +7,8 @@ registers from which dV += P^T dO and dK += dS^T Q read them.
 
 dQ = dS K sums over keys, so it needs what both consumers know. Each puts its dS^T into shared memory, and then
 computes half of dQ over all 128 keys: half the columns at d = 128, half the rows at d = 64. It hands the half, as
-its threads hold it, to the reducer: two warps that add it to sums in HBM. `_finish` puts the sums into order.
+its threads hold it, to the reducer, a warp that has the copy unit add it to sums in HBM. The finisher, two warps,
+makes dQ of the sums of programs before: see `sums`.
 
 Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Phases as in `forward`.
 
@@ -20,6 +21,7 @@ Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Ph
     dq_full[c]    1       consumer c, its half of dQ stored   reducer         g & 1         nothing to add
     dq_empty[c]   1       reducer, it has read the half       consumer c      (g & 1) ^ 1   dQ(g - 1) is read
     k_done        2       each consumer, its last dQ done     both consumers  0             K is read: room for dK
+    landed[s]     1       finisher + bytes of half of sums    finisher        as rows_full  no sums to read
 
 No barrier says that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both stored
 dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
@@ -27,8 +29,6 @@ Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024)
 """
 
 import torch
-import triton
-import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -39,16 +39,17 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from flashlib.kernels.hopper import launch_backward
+from flashlib.kernels.hopper import launch_backward, sums
 from flashlib.kernels.launch.inputs import uncompiled
+from flashlib.kernels.private_apis import async_add_shared_to_global
 from flashlib.types import Grads
 
 KEYS = gl.constexpr(64)  # of a consumer: wgmma's m
-HALF = gl.constexpr(64 * 64)  # elements of half of dQ, what a consumer computes of it
+HALF = sums.HALF  # elements of half of dQ, what a consumer computes of it
 # Barriers stand in one array, as do tiles of one shape: the fewer addresses a role keeps in registers, the better.
 KV_FULL, K_DONE = gl.constexpr(0), gl.constexpr(1)
 ROWS_FULL, DO_FULL, EMPTY, DS_FULL = gl.constexpr(2), gl.constexpr(4), gl.constexpr(6), gl.constexpr(8)
-DQ_FULL, DQ_EMPTY, BARRIERS = gl.constexpr(10), gl.constexpr(12), gl.constexpr(14)
+DQ_FULL, DQ_EMPTY, LANDED, BARRIERS = gl.constexpr(10), gl.constexpr(12), gl.constexpr(14), gl.constexpr(16)
 
 
 @uncompiled
@@ -61,7 +62,7 @@ def backward(
     Q, K and V: float16 or bfloat16, d = d_v 64 or 128; the last axis contiguous, start and other strides multiples
     of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. Sums of dQ come in any order.
     """
-    return launch_backward.backward(_backward, _finish, Q, K, V, O, lse, dO, dlse, causal, mask, scale)
+    return launch_backward.backward(_backward, sums.finish, Q, K, V, O, lse, dO, dlse, causal, mask, scale)
 
 
 @gluon.jit
@@ -143,23 +144,25 @@ def producer(memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def reducer(memory, dq_ptr, sizes, B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr):
-    """Add the consumers' halves of dQ to the sums in HBM, which are in the same order."""
+def reducer(memory, sums_desc, counts_ptr, sizes, turns, B_R: gl.constexpr, CAUSAL: gl.constexpr):
+    """Have the copy unit add the consumers' halves of dQ to the unit's sums, in the order in which they are."""
     kv, qo, rows, ds, dq, barriers = memory
     H_k, group, N_q, N_k, T_r, T_c = sizes
+    lag, ring = turns
     head, j, first, whole = work(sizes, B_R, CAUSAL)
-    LAYOUT: gl.constexpr = gl.BlockedLayout([4], [32], [gl.num_warps()], [0])
-    CHUNK: gl.constexpr = 4 * 32 * gl.num_warps()
-    lane = gl.arange(0, CHUNK, layout=LAYOUT)
+    if head >= ring:  # before, the buffer had the sums of another unit
+        sums.wait_for(counts_ptr + (head - ring) * 2 + 1, T_c)
+        sums.fence_async()
     for g in range(group * (T_r - first)):
         i, member = rows_of(g, first, whole, T_r, group)
-        sums = dq_ptr + (gl.cast(head * group + member, gl.int64) * T_r + i) * (B_R * D) + lane
+        half = sums.place(head, 2 * (member * T_r + i), ring, 2 * group * T_r)
         for c in gl.static_range(2):
             mbarrier.wait(barriers.index(DQ_FULL + c), g & 1)
-            for at in gl.static_range(0, HALF, CHUNK):
-                x = dq.index(c).slice(at, CHUNK).load(LAYOUT)
-                gl.atomic_add(sums + (c * HALF + at), x, sem="relaxed")
+            async_add_shared_to_global(sums_desc, [(half + c) * sums.LINES, 0], dq.index(c))
+            tma.store_wait(0)  # it has read the half
             mbarrier.arrive(barriers.index(DQ_EMPTY + c))
+    sums.all_added()
+    sums.count(counts_ptr + head * 2)
 
 
 @gluon.jit
@@ -198,7 +201,9 @@ def hand_over(dQ, dq, barriers, g, ME: gl.constexpr):
     x = dQ.reshape([4, 2, 8, 8, 4, 2]).permute([3, 0, 2, 4, 1, 5]).reshape([HALF])
     x = gl.convert_layout(x, LAYOUT, assert_trivial=True)
     mbarrier.wait(barriers.index(DQ_EMPTY + ME), (g & 1) ^ 1)
-    dq.index(ME).store(x)
+    LINES: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    dq.index(ME).store(gl.convert_layout(x.reshape([sums.LINES, 32]), LINES, assert_trivial=True))
+    fence_async_shared()  # the copy unit sees it
     mbarrier.arrive(barriers.index(DQ_FULL + ME))
 
 
@@ -360,41 +365,32 @@ def consumer(
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has
 
 
-@gluon.jit(do_not_specialize=["H_k", "group", "N_q", "N_k", "T_r", "T_c"])
+@gluon.jit(do_not_specialize=["H_k", "group", "N_q", "N_k", "T_r", "T_c", "lag", "ring"])
 def _backward(
-    q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc, dk_desc, dv_desc, dq_ptr, scale_log2e, scale,
-    H_k, group, N_q, N_k, T_r, T_c, B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr,
+    q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc, dk_desc, dv_desc, sums_desc, sums_ptr, dq_ptr,
+    counts_ptr, scale_log2e, scale, H_k, group, N_q, N_k, T_r, T_c, lag, ring,
+    B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     gl.static_assert(B_R * D == 2 * HALF)
     DS_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 4)
-    FLAT: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
     kv = gl.allocate_shared_memory(k_desc.dtype, [4] + k_desc.block_shape, k_desc.layout)
     qo = gl.allocate_shared_memory(q_desc.dtype, [4] + q_desc.block_shape, q_desc.layout)
     rows = gl.allocate_shared_memory(gl.float32, [4] + lse_desc.block_shape, lse_desc.layout)
     ds = gl.allocate_shared_memory(q_desc.dtype, [4 * (B_R // 64), 1, 1, 64, 64], DS_TILE)
-    dq = gl.allocate_shared_memory(gl.float32, [2, HALF], FLAT)
+    dq = gl.allocate_shared_memory(gl.float32, [2] + sums_desc.block_shape, sums_desc.layout)
+    landing = gl.allocate_shared_memory(gl.float32, [2] + sums_desc.block_shape, sums_desc.layout)
     barriers = gl.allocate_shared_memory(gl.int64, [BARRIERS, 1], mbarrier.MBarrierLayout())
     for b in gl.static_range(BARRIERS):
         mbarrier.init(barriers.index(b), count=2 if b == K_DONE or (b >= EMPTY and b < DQ_FULL) else 1)
     fence_async_shared()  # the copy unit sees the barriers
-    memory = kv, qo, rows, ds, dq, barriers
+    memory, turns = (kv, qo, rows, ds, dq, barriers), (lag, ring)
     descs = q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc
     sizes = H_k, group, N_q, N_k, T_r, T_c
+    finished = sums_desc, sums_ptr, dq_ptr, counts_ptr, landing, barriers, scale, sizes, turns, D, LANDED
     gl.warp_specialize([
         (consumer, (memory, dk_desc, dv_desc, scale_log2e, scale, sizes, B_R, D, CAUSAL, 0)),
         (consumer, (memory, dk_desc, dv_desc, scale_log2e, scale, sizes, B_R, D, CAUSAL, 1)),
         (producer, (memory, descs, sizes, B_R, CAUSAL)),
-        (reducer, (memory, dq_ptr, sizes, B_R, D, CAUSAL)),
-    ], [4, 1, 2], [240, 24, 24])  # fmt: skip
-
-
-@triton.jit
-def _finish(sums, dQ, scale, N_q, T_r, B_R: tl.constexpr, D: tl.constexpr):
-    """Write dQ, (B, H, N_q, D): a program puts half a tile of the sums into order, see `hand_over`."""
-    half, tile = tl.program_id(0) % 2, (tl.program_id(0) // 2).to(tl.int64)
-    x = tl.load(sums + (tile * 2 + half) * 4096 + tl.arange(0, 4096)) * scale
-    x = tl.reshape(tl.permute(tl.reshape(x, [8, 4, 8, 4, 2, 2]), [1, 4, 2, 0, 3, 5]), [64, 64])
-    rows = tile % T_r * B_R + (half * 64 if D == 64 else 0) + tl.arange(0, 64)
-    columns = (0 if D == 64 else half * 64) + tl.arange(0, 64)
-    at = dQ + (tile // T_r * N_q + rows)[:, None] * D + columns[None, :]
-    tl.store(at, x.to(dQ.dtype.element_ty), mask=rows[:, None] < N_q)
+        (reducer, (memory, sums_desc, counts_ptr, sizes, turns, B_R, CAUSAL)),
+        (sums.finisher, finished),
+    ], [4, 1, 1, 2], [240, 24, 24, 24])  # fmt: skip

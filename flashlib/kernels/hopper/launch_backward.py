@@ -12,26 +12,32 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels import backward as portable
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch
-from flashlib.kernels.launch import planning, which_gpu
+from flashlib.kernels.launch import planning, tile_sizes, which_gpu
 from flashlib.kernels.launch.inputs import check_no_gradient, check_readable, kernel_input, on_device_of
 from flashlib.types import Grads
 
 PORTABLE = "flashlib.kernels.backward.backward"
 KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
+LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write it
 SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
+LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 _Descriptor = private_apis.unchecked(TensorDescriptor)
 
 
 class Plan(NamedTuple):
-    """A call, except its tensors and its scale. rows: the shape of lse2 and delta; sums: how many of dQ's."""
+    """A call, except its tensors and its scale.
+
+    rows: the shape of lse2 and delta; sums: how many of dQ's there are at a time; counts: of programs.
+    """
 
     prepare: planning.Launch
     main: planning.Launch
     finish: planning.Launch
     rows: tuple
     sums: int
+    counts: int
     B_R: int
 
 
@@ -54,13 +60,15 @@ def backward(
     dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
     with on_device_of(Q):
         lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows)
-        sums = torch.zeros(plan.sums, dtype=torch.float32, device=Q.device)
+        zeros = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
+        sums, counts = zeros[: plan.sums], zeros[plan.sums :].view(torch.int32)
         tiles = (Q, plan.B_R), (K, KEYS), (V, KEYS), (dO, plan.B_R)
         descs = [launch.describe(X, rows) for X, rows in tiles]
         descs += [_numbers(X, plan.B_R) for X in (lse2, delta)]
         descs += [launch.describe(X, KEYS) for X in (dK, dV)]
-        plan.main(*descs, sums, scale * math.log2(math.e), scale)
-        plan.finish(sums, dQ, scale)
+        descs.append(_Descriptor(sums, [plan.sums // 32, 32], [32, 1], [128, 32], LINES))
+        plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale)
+        plan.finish(descs[-1], dQ, scale)
     return Grads(dQ, dK, dV)
 
 
@@ -111,6 +119,16 @@ def is_hopper(device: torch.device) -> bool:
     return device.type == "cuda" and which_gpu.capability(device) == (9, 0)
 
 
+def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
+    """Return lag and ring of `sums`, in units of T_c programs.
+
+    A multiprocessor runs a program at a time: those that began LAG times as many before have mostly ended.
+    With more, sums would outgrow the L2 cache; 1.25 to 2 are alike, tried on an H200.
+    """
+    lag = max(1, -(-int(LAG * multiprocessors) // T_c))
+    return lag, 2 * lag
+
+
 def _plan(main, finish, Q, K, O, dO, causal):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
@@ -118,12 +136,16 @@ def _plan(main, finish, Q, K, O, dO, causal):
     B_R = ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * KEYS))
     problem = portable.Problem.of(Q, K, causal, False)
-    constants, sizes = {"B_R": B_R, "D": d}, (H_k, H // H_k, N_q, N_k, T_r, T_c)
+    tiles, units = H // H_k * T_r, B * H_k
+    lag, ring = turns(T_c, tile_sizes.room(Q.device).multiprocessors)
+    sizes = H_k, H // H_k, N_q, N_k, T_r, T_c, lag, ring
+    constants, last = {"B_R": B_R, "D": d, "CAUSAL": causal}, min(lag, units)
     return Plan(
         portable.prepare_launch(kernel_input(O), _describable(dO), problem),
-        planning.Launch(main, T_c * B * H_k, sizes, constants | {"CAUSAL": causal}, {"num_warps": 4}),
-        planning.Launch(finish, 2 * B * H * T_r, (N_q, T_r), constants, {}),
+        planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
+        planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
         (B, H, problem.N_padded),
-        B * H * T_r * B_R * d,
+        min(ring, units) * tiles * B_R * d,
+        2 * units,
         B_R,
     )

@@ -170,6 +170,11 @@ class PlansOfMasks:
         return self.of_values.keep(mask, Plans()) if plans is None else plans
 
 
+def stream_of(X: torch.Tensor) -> int | None:
+    """Return the stream for launches on the device of X: to ask once is enough for all of a call."""
+    return private_apis.current_stream(X.device.index) if X.is_cuda else None
+
+
 class Launch:
     """A kernel, its grid and its sizes; called with its tensors, and with scale if it takes one.
 
@@ -187,12 +192,12 @@ class Launch:
         self.last = tuple(values[name] for name in kernel.arg_names if name in values)
         self.compiled = self.again = None
 
-    def __call__(self, *given, mask_args=None):
-        """mask_args: the numbers of a mask; if given, they replace the last of the sizes."""
+    def __call__(self, *given, mask_args=None, stream=None):
+        """Launch. mask_args: numbers of a mask, which replace the last of the sizes. stream: see `stream_of`."""
         sizes = self.sizes if mask_args is None else (*self.sizes[:-1], mask_args)
         try:
             if self.again:
-                self.again(given, sizes)
+                self.again(given, sizes, stream)
             else:
                 self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
                 self.again = self.compiled and private_apis.relaunch(self.compiled, self.grid, self.last)

@@ -21,7 +21,6 @@ STAGES = 3  # of which one is at work, the others are in flight
 MOST_PARTS = 256  # that can be asked for, and seen on a page
 BARRIERS = 1024  # bytes of shared memory
 MOST_AT_A_TIME = 2  # programs of one multiprocessor
-JOINED = 64  # States that the merge takes at a time
 ITEM, ACC = 2, 4  # bytes of fp16 or bf16, and of fp32
 
 LATENCY = 1e-6  # seconds until bytes come, where much is asked for; about 0.3 on an idle GPU, see gpus.Latency
@@ -52,6 +51,10 @@ def split(N_k: int, parts: int) -> list[list[int]]:
     return [[tiles * k // n * B_C, min(tiles * (k + 1) // n * B_C, N_k)] for k in range(n)]
 
 
+def _power(n):
+    return max(16, 1 << (n - 1).bit_length())
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of `decode` with one new query for each of B sequences, all of N_k keys, on one of `GPUS`."""
@@ -64,11 +67,26 @@ class Call:
     gpu: str
 
     @property
+    def D(self) -> int:
+        """d, rounded up to a power of two."""
+        return _power(self.d)
+
+    @property
+    def B_R(self) -> int:
+        """Rows of a tile: 16, or more where the group has more heads; Hopper multiplies tiles of 64 rows then."""
+        rows = _power(self.group)
+        return 64 if rows == 32 and self.gpu in HOPPER else rows
+
+    @property
+    def joined(self) -> int:
+        """How many States the merge takes at a time, at most."""
+        return splits.joined(splits.columns(self.B * self.H_k * self.group, self.D, GPUS[self.gpu].sms))
+
+    @property
     def at_a_time(self) -> int:
         """How many programs a multiprocessor runs at once: shared memory has room for them; two at most."""
-        D, B_R = (max(16, 1 << (n - 1).bit_length()) for n in (self.d, self.group))
-        held = STAGES - (B_R < 64 or self.gpu not in HOPPER)
-        taken = (B_R + 2 * held * B_C) * D * ITEM + BARRIERS
+        held = STAGES - (self.B_R < 64 or self.gpu not in HOPPER)
+        taken = (self.B_R + 2 * held * B_C) * self.D * ITEM + BARRIERS
         return max(1, min(MOST_AT_A_TIME, GPUS[self.gpu].block_sram // taken))
 
     @property
@@ -94,7 +112,8 @@ class Call:
     @property
     def default(self) -> int:
         """How many parts of a sequence `decode` makes by default."""
-        return splits.chosen(tiles_of(self.N_k), self.B * self.H_k, GPUS[self.gpu].sms)
+        heads, places = self.B * self.H_k, splits.places(self.B_R)
+        return splits.chosen(tiles_of(self.N_k), heads, GPUS[self.gpu].sms, places=places)
 
     def programs(self, n: int) -> int:
         """How many programs read a part, with n parts of a sequence. Up to 64 heads of a group are rows of one."""
@@ -124,7 +143,7 @@ class Call:
     def _merging(self, n):
         """States are written and read once; a program of the merge asks for the next ones after the last came."""
         moved = 2 * self.B * self.H_k * self.group * n * (self.d + 2) * ACC
-        return max(moved / GPUS[self.gpu].bandwidth, -(-n // JOINED) * LATENCY)
+        return max(moved / GPUS[self.gpu].bandwidth, -(-n // self.joined) * LATENCY)
 
     def curve(self) -> list[tuple[int, Time]]:
         """Return every number of parts that can be made of these keys, and the default, each with its Time."""

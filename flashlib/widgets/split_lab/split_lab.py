@@ -84,7 +84,7 @@ class SplitLab(Lab):
             "record": [[model.made(tiles, parts), time] for parts, time in self._record] if fits else [],
             "other_record": bool(self._record) and not fits,
             "words": [words.parts(setting, ranges), words.busy(call, n), words.time(call, n, curve)],
-            "merges": words.merges(setting, n, nodes.levels[-1]),
+            "merges": words.merges(setting, call, n, nodes.levels[-1]),
             "equal": words.equal(off),
             "model": words.explain(call),
             "buffer": numbers.pack(nodes, N_k),

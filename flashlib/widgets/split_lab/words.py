@@ -22,13 +22,13 @@ def parts(setting: dict, ranges: list[list[int]]) -> str:
     return sentence
 
 
-def merges(setting: dict, n: int, depth: int) -> str:
+def merges(setting: dict, call: Call, n: int, depth: int) -> str:
     """Return in which order the States are merged."""
     if n == 1:
         return "There is one State, and nothing to merge."
     order = ORDERS[setting["order"]].capitalize()
     after = "all one after another" if depth == n - 1 else f"no more than {depth} one after another"
-    kernel = f" So does the kernel, with up to {model.JOINED} States at a time."
+    kernel = f" So does the kernel, with up to {call.joined} States at a time."
     return f"{order}: {counted(n - 1, 'merge')}, {after}.{kernel if setting['order'] == 'row' else ''}"
 
 
@@ -79,7 +79,7 @@ def explain(call: Call) -> list[str]:
         f"The {gpu.name} gives {number(gpu.bandwidth / 1e12)} TB/s; for that "
         f"{counted(-(-enough // call.in_flight), 'program')} must run at once.",
         f"A launch takes {microseconds(model.LAUNCH)}; there are two, for the parts and for the merge. States are "
-        f"written and read, fp32, and merged {model.JOINED} at a time, a latency each.",
+        f"written and read, fp32, and merged {call.joined} at a time, a latency each.",
     ]
 
 

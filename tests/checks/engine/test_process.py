@@ -38,7 +38,7 @@ def test_what_it_prints_comes_back_and_not_too_much_of_it():
 
 
 def test_what_does_not_end_is_ended_in_time_and_the_input_named():
-    f = learner("def f(announce):\n    announce('x = 3')\n    while True: pass")
+    f = learner("def f(announce):\n    announce(str, 'x = 3')\n    while True: pass")
     start = time.perf_counter()
     with pytest.raises(process.NotEnded) as caught:
         process.call(f, process.announce, limit=0.5)
@@ -52,7 +52,7 @@ def test_only_computing_counts_and_once_for_all(monkeypatch):
     """A machine that is busy, or five times slower for a while, ends no right answer."""
     sleeps = learner("def f():\n    import time\n    time.sleep(1)\n    return 1")
     assert process.call(sleeps, limit=0.5)[0] == 1
-    f = learner("def f(announce):\n    while True:\n        announce('x = 3')\n        sum(range(10**5))")
+    f = learner("def f(announce):\n    while True:\n        announce(str, 'x = 3')\n        sum(range(10**5))")
     with pytest.raises(process.NotEnded, match="did not end within 0.5 seconds"):
         process.call(f, process.announce, limit=0.5)
     monkeypatch.setattr(process, "WALL_LIMIT", 1)

@@ -13,6 +13,20 @@ def test_programs_by_hand():
     assert occupancy.programs(255, 40 * 1024, 8, 80) == (1, 4, 8)
     assert occupancy.programs(32, 163 * 1024, 1, 80) == (16, 1, 32)
     assert occupancy.programs(32, 163 * 1024 + 1, 1, 80).shared == 0
+    assert [occupancy.programs(32, n * 1024, 1, 80).shared for n in (81, 82)] == [2, 1], "82 + 1 go in once"
+
+
+@pytest.mark.parametrize("capability", occupancy.MULTIPROCESSORS)
+def test_no_more_programs_are_held_than_there_is_shared_memory_for_and_one_more_would_be_too_many(capability):
+    limits = occupancy.MULTIPROCESSORS[capability]
+    kept = limits.gpu.sram - limits.gpu.block_sram  # by the system, of each
+    for shared in range(0, limits.gpu.block_sram, 999):
+        n = occupancy.programs(32, shared, 1, capability).shared
+        assert n * (shared + kept) <= limits.gpu.sram
+        assert n == limits.programs or (n + 1) * (shared + kept + limits.unit) > limits.gpu.sram
+
+
+def test_programs_of_generations_by_hand():
     assert occupancy.programs(128, 64 * 1024, 4, 75) == (4, 1, 8)
     assert occupancy.programs(128, 0, 4, 90) == (4, 32, 16)
 

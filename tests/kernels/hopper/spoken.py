@@ -15,15 +15,19 @@ def spoken(commands):
 
 
 def spoil(monkeypatch, interpreter, module, function, old, new):
-    """Let the interpreter run a function of a kernel's module with one piece of its source replaced."""
+    """Let the interpreter run a function of a kernel's module, or of one that it uses, with a piece replaced."""
     source = module.__dict__[function].src
     assert source.count(old) >= 1
     spoilt = source.replace(old, new)
     functions = interpreter.functions
 
-    def with_spoilt(gl, module):
-        world = functions(gl, module)
-        exec(compile(spoilt, function, "exec"), world)  # noqa: S102
+    def with_spoilt(gl, kernel):
+        world = functions(gl, kernel)
+        used = vars(world.get(module.__name__.rpartition(".")[2], object))
+        inner = used[function].__globals__ if function in used else world
+        exec(compile(spoilt, function, "exec"), inner)  # noqa: S102
+        if inner is not world:
+            used[function] = inner[function]
         return world
 
     monkeypatch.setattr(interpreter, "functions", with_spoilt)

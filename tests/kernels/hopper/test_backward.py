@@ -8,7 +8,8 @@ import torch
 
 from flashlib.kernels import backward as portable
 from flashlib.kernels import forward, hopper
-from flashlib.kernels.hopper import backward
+from flashlib.kernels.hopper import backward, launch_backward
+from flashlib.kernels.launch import planning
 from tests.kernels import gradients
 
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
@@ -47,6 +48,18 @@ def test_equals_fp64(d, dtype, causal, N_q, N_k, poisoned):
 @pytest.mark.parametrize("d", [64, 128])
 def test_grouped_heads(d, heads, causal, poisoned):
     check(*problem(517, 771, d, torch.bfloat16, heads)[:4], causal=causal)
+
+
+@pytest.mark.parametrize("turns", [(1, 2), (1, 3), (2, 3), (5, 7)])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d", [64, 128])
+def test_few_buffers_of_sums(d, causal, turns, monkeypatch, poisoned):
+    """Programs wait for each other all the time, as they do not with as many buffers as a launch takes."""
+    monkeypatch.setattr(launch_backward, "turns", lambda *_: turns)
+    monkeypatch.setattr(launch_backward, "PLANS", planning.Plans())
+    given = problem(517, 1283, d, torch.bfloat16, (8, 8, 4))[:4]
+    for _ in range(5):
+        check(*given, causal=causal)
 
 
 @pytest.mark.parametrize("causal", [False, True])

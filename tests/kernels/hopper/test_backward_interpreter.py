@@ -1,13 +1,14 @@
 """The Hopper backward's own code on a CPU: exact under random schedules, and saying what its protocol says."""
 
 import functools
+import itertools
 
 import pytest
 import torch
 
 from flashlib import torch_ref
 from flashlib.kernels import autograd
-from flashlib.kernels.hopper import attention, backward, launch_backward
+from flashlib.kernels.hopper import attention, backward, launch_backward, sums
 from flashlib.kernels.hopper.interpreter import run_backward as interpreter
 from flashlib.pipeline import Fault, Read, commands
 from flashlib.pipeline import backward_protocol as protocol
@@ -35,9 +36,9 @@ def inputs(B, H, H_k, N_q, N_k, d, causal, dtype=torch.bfloat16):
     return Q, K, V, O.to(dtype), lse.float(), torch.randn_like(Q), torch.randn(lse.shape)
 
 
-def run(problem, seed=0, dtype=torch.bfloat16):
+def run(problem, seed=0, dtype=torch.bfloat16, turns=(1, 2)):
     Q, K, V, O, lse, dO, dlse = inputs(*problem, dtype)
-    return interpreter.run(Q, K, V, O, lse, dO, dlse, problem[-1], problem[-2] ** -0.5, seed)
+    return interpreter.run(Q, K, V, O, lse, dO, dlse, problem[-1], problem[-2] ** -0.5, seed, turns)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
@@ -63,10 +64,34 @@ def test_each_role_of_the_kernel_says_what_the_protocol_says(problem):
         first_key = number % -(-N_k // 128) * 128
         unseen = max(first_key - (N_k - N_q), 0) // rows if causal else 0
         n = H // H_k * (-(-N_q // rows) - unseen)
-        model = commands.expanded(protocol.program(n, protocol.Sizes(d=d)))
-        assert model.keys() == program.keys()
+        halves, T_c = 2 * H // H_k * -(-N_q // rows), -(-N_k // 128)
+        share, j = -(-halves // T_c), number % T_c
+        finished = max(min((j + 1) * share, halves) - j * share, 0) if number >= T_c else 0  # of the unit before
+        model = commands.expanded(protocol.program(n, protocol.Sizes(d=d), finished))
+        assert model.keys() == {role for role, said in program.items() if said}
         for role in model:
             assert once(spoken(program[role])) == once(spoken(model[role])), role
+
+
+@pytest.mark.parametrize("turns", [(1, 2), (1, 3), (2, 3), (2, 4), (3, 7), (9, 18)], ids=str)
+@pytest.mark.parametrize("d", [64, 128])
+def test_buffers_of_sums_are_used_again(d, turns):
+    problem = (3, 4, 2, 75, 131, d, True)
+    Q, K, V, _, _, dO, dlse = inputs(*problem)
+    gradients.hold(run(problem, turns=turns)[0], Q, K, V, dO, dlse, causal=True)
+
+
+def test_a_buffer_that_nobody_leaves_is_waited_for_in_vain():
+    with pytest.raises(Fault, match="a program waits for a later one"):
+        run((1, 4, 4, 64, 128, 128, False), turns=(2, 2))
+
+
+def test_lag_and_ring_leave_time():
+    """Programs that write dQ begin two or more waves after those that added it, and so does who adds next."""
+    for T_c, multiprocessors in itertools.product((1, 2, 7, 8, 131, 264, 1024), (114, 132)):
+        lag, ring = launch_backward.turns(T_c, multiprocessors)
+        assert lag >= 1 and lag * T_c >= launch_backward.LAG * multiprocessors <= (ring - lag) * T_c
+        assert (lag - 1) * T_c < launch_backward.LAG * multiprocessors or lag == 1
 
 
 def once(said):
@@ -90,6 +115,28 @@ SPOILT = {
     "the reducer does not wait": ("reducer", "mbarrier.wait(barriers.index(DQ_FULL + c), g & 1)", "pass"),
     "dK goes where K is still read": ("consumer", "mbarrier.wait(barriers.index(K_DONE), 0)", "pass"),
 }  # fmt: skip
+
+
+OF_SUMS = {
+    "sums are not cleared": ("finisher", "clear(sums_ptr, start + at)", "pass"),
+    "sums are read before they are there": (
+        "finisher", "mbarrier.wait(barriers.index(LANDED + (at & 1)), (at >> 1) & 1)", "pass",
+    ),
+    "sums land where others are still read": ("finisher", "landing.index(s)", "landing.index(at & 1)"),
+    "a share is left out": ("finisher", "gl.minimum(share, halves - j * share)", "share - 1"),
+    "who added is not counted": ("count", "gl.atomic_add(count_ptr, 1, sem=\"release\")", "pass"),
+    "the order is another": ("write_part", "permute([1, 4, 2, 0, 3, 5])", "permute([1, 2, 4, 0, 3, 5])"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_SUMS)
+def test_a_spoilt_finisher_is_found(name, monkeypatch):
+    spoil(monkeypatch, interpreter, sums, *OF_SUMS[name])
+    problem = (3, 1, 1, 300, 128, 128, False)
+    Q, K, V, _, _, dO, dlse = inputs(*problem)
+    with pytest.raises((Fault, AssertionError)):
+        for seed in range(20):
+            gradients.hold(run(problem, seed)[0], Q, K, V, dO, dlse)
 
 
 @pytest.mark.parametrize("name", SPOILT)

@@ -53,7 +53,7 @@ def pages(answer: Callable, known: Known) -> Verdict:
     cases = [_script(line) for line in FIXED.strip().splitlines()] + drawn_cases
     for case in cases:
         n_pages, page, operations = case.arguments
-        announce(_shown(*case.arguments))
+        announce(_shown, *case.arguments)
         found = _played(answer, *case.arguments)
         if found is None:
             continue

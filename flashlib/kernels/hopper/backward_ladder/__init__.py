@@ -6,7 +6,7 @@
      r4_half_columns    the groups share dS, and each computes half the columns of dQ: half as much is added to HBM
      r5_in_order        the sums in HBM lie as threads hold them: one instruction adds four numbers, not two
      r6_reducer         two other warps add
-     7                  no file: `kernels.hopper.backward`, which has another step at d = 64
+     7                  no file: `kernels.hopper.backward`, in which the copy unit adds, and sums stay in L2
 
 Each has `backward(Q, K, V, O, lse, dO, *, ...)` for d = 128, and a kernel to read. A program has 128 keys of a
 head and streams 64 rows a step past them. `tiles` has what all share, `finish` what makes dQ of the sums. In all

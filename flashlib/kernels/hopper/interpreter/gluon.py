@@ -84,12 +84,16 @@ class Shared(NamedTuple):
 
 
 class Descriptor(NamedTuple):
-    """What a tensor descriptor says. X: (B, H, N, d), or (heads, N); rows: of a tile, one head's."""
+    """What a tensor descriptor says. X: (B, H, N, d), or (heads, N); rows: of a tile, one head's.
+
+    lines: X is (n, 32), and a tile has `rows` of these n.
+    """
 
     name: str
     X: torch.Tensor
     rows: int
     layout: Layout = Layout()
+    lines: bool = False
 
     @property
     def dtype(self) -> torch.dtype:
@@ -97,6 +101,8 @@ class Descriptor(NamedTuple):
 
     @property
     def block_shape(self) -> list[int]:
+        if self.lines:
+            return [self.rows, self.X.shape[1]]
         block = [1, 1, self.rows, self.X.shape[-1]]
         return block if self.X.ndim == 4 else block[1:3]
 
@@ -105,12 +111,12 @@ class Descriptor(NamedTuple):
         return types.SimpleNamespace(nbytes=math.prod(self.block_shape) * self.X.element_size())
 
     def rows_at(self, at: Sequence[int]) -> torch.Tensor:
-        *head, start = at[:3] if self.X.ndim == 4 else at
+        *head, start = at[:3] if self.X.ndim == 4 else at[: 2 - self.lines]
         return self.X[tuple(head)][max(start, 0) : max(start + self.rows, 0)]
 
     def rows_of(self, slot: Shared) -> torch.Tensor:
         """Return what lies in a slot for such tiles, without the axes of size 1."""
-        return slot.data[0, 0] if self.X.ndim == 4 else slot.data[0]
+        return slot.data if self.lines else slot.data[0, 0] if self.X.ndim == 4 else slot.data[0]
 
 
 class Pointer(NamedTuple):
@@ -119,6 +125,10 @@ class Pointer(NamedTuple):
 
     def __add__(self, n):
         return Pointer(self.X, self.at + n)
+
+    @property
+    def dtype(self) -> types.SimpleNamespace:
+        return types.SimpleNamespace(element_ty=self.X.dtype)
 
 
 class Begun:
@@ -173,6 +183,13 @@ class TMA:
         say(c.Store(WRITTEN, slot.parts[0]), read)
 
     @staticmethod
+    def async_add_shared_to_global(desc: Descriptor, at: Sequence[int], slot: Shared) -> None:
+        def read():
+            desc.rows_at(at).add_(slot.data)
+
+        say(c.Store(WRITTEN, slot.parts[0]), read)
+
+    @staticmethod
     def store_wait(pending: int) -> None:
         say(c.FinishStores(pending))
 
@@ -222,14 +239,20 @@ def _either(pick, pick_tensors):
     return of
 
 
-def _store(pointer, x, mask):
-    pointer.X.view(-1)[torch.as_tensor(pointer.at, device="cpu")[mask].long()] = x[mask]
+def _store(pointer, x, mask=None):
+    mask = True if mask is None else mask
+    at, mask = torch.broadcast_tensors(torch.as_tensor(pointer.at, device="cpu"), torch.as_tensor(mask))
+    pointer.X.view(-1)[at[mask].long()] = x[mask]
 
 
 def _atomic_add(pointer, x, sem):
-    assert sem == "relaxed"
-    at = pointer.at.long().flatten()
-    pointer.X.view(-1).index_add_(0, at, x.as_subclass(torch.Tensor).flatten())
+    if isinstance(x, torch.Tensor):
+        assert sem == "relaxed"
+        at = pointer.at.long().flatten()
+        pointer.X.view(-1).index_add_(0, at, x.as_subclass(torch.Tensor).flatten())
+    else:  # a count, of what others wait for
+        assert sem == "release"
+        pointer.X[pointer.at] += x
 
 
 class Gluon:
@@ -237,7 +260,7 @@ class Gluon:
 
     constexpr, float32, int32, int64 = object, torch.float32, torch.int32, torch.int64
     NVMMADistributedLayout = SliceLayout = DotOperandLayout = BlockedLayout = Layout
-    NVMMASharedLayout = SwizzledSharedLayout = Layout
+    NVMMASharedLayout = SwizzledSharedLayout = DistributedLinearLayout = Layout
     minimum, maximum = staticmethod(_either(min, torch.minimum)), staticmethod(_either(max, torch.maximum))
     static_range, where, exp2, log2 = range, torch.where, torch.exp2, torch.log2
     store, atomic_add = staticmethod(_store), staticmethod(_atomic_add)
@@ -247,6 +270,7 @@ class Gluon:
     ) -> None:
         self.number, self.programs, self.numbers = number, programs, numbers
         self.names, self.barriers, self.slots, self.roles, self.said = iter(names), [], [], [], {}
+        self.asked = None  # the count that a role waits for: none changes, as programs run one after the other
 
     def program_id(self, axis: int) -> int:
         return self.number
@@ -291,10 +315,16 @@ class Gluon:
         return x
 
     def inline_asm_elementwise(
-        self, asm: str, constraints: str, args: Sequence[torch.Tensor], dtype: torch.dtype, is_pure: bool,
-        pack: int,
-    ) -> torch.Tensor:  # fmt: skip
-        return args[0]
+        self, asm: str, constraints: str, args: Sequence[Any], dtype: torch.dtype, is_pure: bool, pack: int,
+    ) -> Any:  # fmt: skip
+        if not args:  # it orders what others see
+            return 0
+        if "ld.acquire" not in asm:
+            return args[0]
+        if self.asked == args[0].at:
+            raise Fault(Kind.DEADLOCK, current().role, "a program waits for a later one")
+        self.asked = args[0].at
+        return int(args[0].X.view(-1)[args[0].at])
 
     def barrier(self) -> None:
         pass
@@ -306,5 +336,6 @@ class Gluon:
         self, roles: Sequence[tuple[Callable, tuple]], warps: Sequence[int], registers: Sequence[int] | None = None
     ) -> None:
         consumers = sum(function.__name__ == "consumer" for function, _ in roles)
-        names = [f"consumer {at}" for at in range(consumers)] + ["producer", "reducer"][: len(roles) - consumers]
+        others = "producer", "reducer", "finisher"
+        names = [*(f"consumer {at}" for at in range(consumers)), *others[: len(roles) - consumers]]
         self.roles = [Role(name, *role) for name, role in zip(names, roles, strict=True)]

@@ -95,6 +95,7 @@ def functions(gl: gluon.Gluon, module: ModuleType = forward) -> dict:
         "gl": gl, "mbarrier": gluon.MBarrier, "tma": gluon.TMA,
         "warpgroup_mma": gluon.warpgroup_mma, "warpgroup_mma_wait": gluon.warpgroup_mma_wait,
         "fence_async_shared": gluon.fence_async_shared,
+        "async_add_shared_to_global": gluon.TMA.async_add_shared_to_global,
     }  # fmt: skip
     for name, value in vars(module).items():
         if isinstance(value, types.ModuleType) and value.__name__.startswith("flashlib.") and _kernels(value):

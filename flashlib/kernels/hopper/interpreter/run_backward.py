@@ -2,8 +2,7 @@
 
 import math
 import random
-from collections.abc import Sequence
-from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -11,13 +10,15 @@ from flashlib.inputs import check_causal, check_shapes, check_tensors, resolve_s
 from flashlib.kernels.backward import check_saved
 from flashlib.kernels.hopper import backward as kernel
 from flashlib.kernels.hopper import launch, launch_backward
+from flashlib.kernels.hopper import sums as sums_module
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.run import functions, play
 from flashlib.kernels.launch.inputs import check_no_gradient, check_readable
 from flashlib.pipeline import backward_protocol as protocol
 from flashlib.types import Grads
 
-NAMES = ("kv", "qo", "rows", "ds", "dq", protocol.BARRIERS)  # as the kernel allocates
+NAMES = ("kv", "qo", "rows", "ds", "dq", "landing", protocol.BARRIERS)  # as the kernel allocates
+TURNS = 1, 2  # as few buffers of sums as can be, so that they are used again
 
 
 def backward(
@@ -40,42 +41,64 @@ def backward(
             f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {tuple(launch_backward.ROWS)}, "
             "and no size is 0"
         )
-    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed)[0]
+    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed, TURNS)[0]
 
 
 def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
-    dlse: torch.Tensor | None, causal: bool, scale: float, seed: int, module: ModuleType = kernel,
-    launched: str = "_backward", keys: int = launch_backward.KEYS, names: Sequence = NAMES, ordered: bool = True,
+    dlse: torch.Tensor | None, causal: bool, scale: float, seed: int, turns: tuple[int, int],
 ) -> tuple[Grads, list[dict[str, list]]]:  # fmt: skip
     """Return what `backward` returns, and the commands that each role of each program gave.
 
-    module, launched: where the kernel is, and its name; keys: of one consumer; names: for what it allocates, in
-    order; ordered: whether its sums of dQ lie as threads hold them, and not row by row.
+    turns: lag and ring of `sums`, in units.
     """
-    (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
+    units = K.shape[0] * K.shape[1]
+    given = shared(Q, K, V, O, lse, dO, dlse, causal, scale)
+    (lag, ring), tiles, T_c = turns, given["group"] * given["T_r"], given["T_c"]
+    sums = torch.zeros(min(ring, units) * tiles * 2 * sums_module.HALF.value)
+    counts = torch.zeros(2 * units, dtype=torch.int32)
+    dQ = torch.full(Q.shape, math.nan, dtype=Q.dtype)
+    given |= {
+        "sums_desc": gluon.Descriptor("sums_desc", sums.view(-1, 32), sums_module.LINES.value, lines=True),
+        "sums_ptr": gluon.Pointer(sums), "dq_ptr": gluon.Pointer(dQ), "counts_ptr": gluon.Pointer(counts),
+        "lag": lag, "ring": ring, "first": max(units - lag, 0), "D": Q.shape[3],
+    }  # fmt: skip
+    numbers, said = random.Random(seed), []
+    for number in range(units * T_c):
+        gl = gluon.Gluon(number, units * T_c, numbers, NAMES)
+        _play(gl, kernel, "_backward", given)
+        said.append(gl.said)
+    for number in range(2 * min(lag, units) * tiles):
+        gl = gluon.Gluon(number, 2 * min(lag, units) * tiles, numbers, ("landing", "landed"))
+        _play(gl, sums_module, "finish", given)
+    return Grads(dQ, given["dk_desc"].X, given["dv_desc"].X), said
+
+
+def shared(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, causal: bool, scale: float, keys: int = launch_backward.KEYS,
+) -> dict[str, Any]:  # fmt: skip
+    """Return arguments of a kernel by name, with dK and dV poisoned; those of sums of dQ are missing.
+
+    keys: of one consumer.
+    """
+    (H, N_q, d), (H_k, N_k) = Q.shape[1:], K.shape[1:3]
     B_R = launch_backward.ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * launch_backward.KEYS))
     lse2, delta = _numbers(O, lse, dO, dlse, T_r * B_R)
-    sums = torch.zeros(B * H * T_r * B_R * d)
-    dK, dV = torch.full_like(K, math.nan), torch.full_like(V, math.nan)
+    dK, dV = (torch.full(X.shape, math.nan, dtype=X.dtype) for X in (K, V))
     described = (
         ("q_desc", Q, B_R), ("k_desc", K, keys), ("v_desc", V, keys), ("do_desc", dO, B_R),
         ("lse_desc", lse2, B_R), ("delta_desc", delta, B_R), ("dk_desc", dK, keys), ("dv_desc", dV, keys),
     )  # fmt: skip
-    given: dict = {name: gluon.Descriptor(name, X, n) for name, X, n in described}
-    given |= {
-        "dq_ptr": gluon.Pointer(sums), "scale_log2e": scale * math.log2(math.e), "scale": scale, "H_k": H_k,
-        "group": H // H_k, "N_q": N_q, "N_k": N_k, "T_r": T_r, "T_c": T_c, "B_R": B_R, "D": d, "CAUSAL": causal,
+    return {name: gluon.Descriptor(name, X, n) for name, X, n in described} | {
+        "scale_log2e": scale * math.log2(math.e), "scale": scale, "H_k": H_k, "group": H // H_k, "N_q": N_q,
+        "N_k": N_k, "T_r": T_r, "T_c": T_c, "B_R": B_R, "CAUSAL": causal,
     }  # fmt: skip
-    arguments = {name: given[name] for name in vars(module)[launched].arg_names}
-    numbers, said = random.Random(seed), []
-    for number in range(B * H_k * T_c):
-        gl = gluon.Gluon(number, B * H_k * T_c, numbers, names)
-        play(gl, functions(gl, module)[launched], arguments)
-        said.append(gl.said)
-    rows = (_in_order(sums, d) if ordered else sums).reshape(B, H, T_r * B_R, d) * scale
-    return Grads(rows[:, :, :N_q].to(Q.dtype), dK, dV), said
+
+
+def _play(gl, module, name, given):
+    play(gl, functions(gl, module)[name], {one: given[one] for one in vars(module)[name].arg_names})
 
 
 def _numbers(O, lse, dO, dlse, N_padded):
@@ -85,10 +108,3 @@ def _numbers(O, lse, dO, dlse, N_padded):
     pad = 0, N_padded - O.shape[2]
     one = (torch.nn.functional.pad(X.flatten(0, 1), pad, value=x) for X, x in ((lse2, math.inf), (delta, 0.0)))
     return tuple(one)
-
-
-def _in_order(sums, d):
-    """Return the sums row by row: what `_finish` does."""
-    halves = sums.view(-1, 2, 8, 4, 8, 4, 2, 2)
-    tiles = halves.permute(0, 1, 3, 6, 4, 2, 5, 7).reshape(-1, 2, 64, 64)
-    return tiles if d == 64 else tiles.transpose(1, 2)
