@@ -172,7 +172,7 @@ def test_sums_are_those_of_the_closed_forms_and_of_the_bars(player):
 def test_ranks_that_only_count_take_as_long_and_send_as_much(player):
     full, counted = player.run, runs.counted(player.result["setting"])
     outline = [[tuple(event._replace(state=None)) for event in run.events] for run in (full, counted)]
-    assert outline[0] == outline[1]
+    assert outline[0] == outline[1] and str(full.plan) == str(counted.plan)
 
 
 def test_each_layout_is_beside_the_others_as_it_is_alone(player):
@@ -206,6 +206,16 @@ def test_it_opens_on_copies_that_hide_under_tiles_in_the_midst_of_the_run():
     assert r["sums"]["hidden"] == 1
 
 
+def test_no_other_position_has_more_copies_under_tiles(player):
+    r = player.result
+
+    def hidden(time):
+        under_way = [to for _, to, _, start, stop, _ in r["copies"] if start < time < stop]
+        return sum(any(a <= time < b for _, _, a, b, _ in r["computes"][to]) for to in under_way)
+
+    assert hidden(r["times"][r["opens"]]) == max(map(hidden, r["times"]))
+
+
 def test_a_copy_that_takes_longer_than_tiles_is_not_hidden():
     took = [RingPlayer(token=token).result["sums"] for token in (0, 0.4, 0.5, 0.6, 1, 2)]
     totals = [sums["total"] for sums in took]
@@ -235,7 +245,7 @@ def test_what_goes_wrong_is_played_up_to_there(program, ranks):
     assert r["opens"] == len(r["times"]) - 1 and r["end"] == r["sums"]["total"] + 1
     assert r["moments"][-1][0] == r["end"] and fault["kind"] in r["moments"][-1][1]
     assert np.isnan(states(player)[2]).all()
-    assert fault["kind"] in repr(player) and player.figure().png()
+    assert fault["kind"] in repr(player).lower() and player.figure().png()
     done = sum(e.kind == "copy" for e in run.events)
     asked = sum(e.kind in ("send", "receive") for e in run.events)
     assert len(r["copies"]) == done and len(r["asked"]) == asked - 2 * done
@@ -263,6 +273,18 @@ def test_a_deadlock_says_who_waits_for_whom():
     assert [one[:3] for one in r["asked"]] == [[0, 1, "send"], [1, 2, "send"], [2, 0, "send"]]
     assert [one["fault"] for one in r["compare"]] == ["deadlock"] * 3
     assert all(len(own) == 1 for own in r["computes"]), "what was computed before is there"
+
+
+def test_of_two_messages_the_one_that_was_taken_is_the_first():
+    def one_too_many(me):
+        yield Send(me.next, me.own)
+        yield Receive(me.previous, me.buffer("kv"))
+        yield Compute(me.r, 3)
+        yield Send(me.next, me.own)
+        yield Wait()
+
+    r = RingPlayer(2, 8, program=one_too_many).result
+    assert r["asked"] == [[0, 1, "send", 3.0], [1, 0, "send", 3.0]] and len(r["copies"]) == 2
 
 
 def says_no_state(me):
@@ -304,7 +326,32 @@ def test_a_rank_of_ones_own_is_beside_ours():
 
 def test_wrong_numbers_are_said_to_be_wrong():
     player = RingPlayer(3, 24, program=wrong_numbers)
-    assert player.result["difference"] > 1e-3 and player.result["words"][2].endswith(": that is wrong.")
+    assert player.result["difference"] > 1e-3 and player.result["wrong"]
+    assert player.result["words"][2].endswith(": that is wrong.") and player.result["words"][2] in repr(player)
+
+
+def returns_nan(me):
+    O, lse = yield from ring.programs.ring(me)
+    O[-1, -1] += np.nan if me.r == 1 else 0
+    return Attention(O, lse)
+
+
+def test_nan_is_wrong():
+    player = RingPlayer(3, 24, program=returns_nan)
+    assert player.result["difference"] is None and player.result["wrong"]
+    assert "differ from one process by NaN: that is wrong." in repr(player)
+    json.dumps(player.result | {"buffer": ""}, allow_nan=False)
+
+
+def says_each_tile_by_itself(me):
+    for _ in range(2):
+        yield Compute(me.r, 1, None)
+    return (yield from ring.programs.ring(me))
+
+
+def test_a_rank_may_take_several_turns_with_the_same_keys():
+    r = RingPlayer(3, 24, program=says_each_tile_by_itself).result
+    assert [one[:2] for one in r["computes"][1]] == [[1, 0], [1, 0], [1, 0], [0, 1], [2, 2]] and not r["wrong"]
 
 
 def raises(me):
@@ -396,6 +443,7 @@ def test_words():
     )
     assert contiguous[10.0].endswith("rank 0 has nothing to compute.")
     assert "copies take no time" in RingPlayer(token=0).result["words"][0]
+    assert "; 98.4% of copying is hidden" in RingPlayer(8, layout="contiguous").result["words"][0]
     assert "0% of copying is hidden" in RingPlayer(way="all-gather").result["words"][0]
     assert "1 tile takes 1, " in RingPlayer(2, 8, token=1).result["words"][1]
     assert words.ranks([3, 1, 1], 4) == "ranks 1 and 3" and words.ranks([2], 4) == "rank 2"

@@ -36,10 +36,11 @@ export class RingCircle {
     this.svg.setAttribute("viewBox", `0 0 ${CIRCLE.wide} ${2 * middle}`);
     const { copies, fault, setting } = result;
     const pairs = new Map(copies.map(([from, to]) => [`${from} ${to}`, [from, to]]));
+    const ways = [...pairs.values()].filter(([from, to]) => pairs.size <= 2 * P || (to - from + P) % P === 1); // else a thicket
     this.nodes = this.places.map(([x, y], r) => this.#node(r, x - CIRCLE.node / 2, y - high / 2, high));
     this.flying = svg("g", {});
     this.svg.replaceChildren(
-      ...[...pairs.values()].map((pair) => this.#way("way", ...pair)),
+      ...ways.map((pair) => this.#way("way", ...pair)),
       ...(fault?.waits ?? []).map((pair) => this.#way("waits", ...pair)),
       ...this.nodes.map(({ element }) => element),
       this.flying,

@@ -2,6 +2,7 @@
 
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import INK, ON_FILL, READ, WRONG, ZERO
+from flashlib.widgets.ring_player import words
 
 # Of ranks, in their order; as in ring_player.css.
 FILLS = "#76aee8", "#ea9a57", "#c3a6dc", "#7fcbb4", "#d9c65a", "#ef9ab5", "#b9a58f", "#a9d46b"
@@ -28,8 +29,7 @@ def draw(result: dict) -> Picture:
     for said in sentences[:1] + sentences[3:4]:
         picture.text(300, y, said[:100], 12, WRONG if result["fault"] else INK)
         y += 18
-    totals = ", ".join(f"{one['layout']} {one['sums']['total']:.4g}" for one in result["compare"])
-    picture.text(300, y, f"time of each layout: {totals}", 12)
+    picture.text(300, y, words.totals(result["compare"]), 12)
     return picture
 
 

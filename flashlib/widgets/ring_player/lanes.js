@@ -5,7 +5,7 @@ import { between } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { ringBox, ringFill, ringPercent, ringTicks, ringTime } from "./look.js";
 
-const LANE = { label: 46, right: 86, narrow: 44, top: 2, bar: 16, copy: 14, gap: 6, axis: 17, digit: 6.4 }; // px
+const LANE = { label: 46, right: 106, narrow: 44, top: 2, bar: 16, copy: 14, gap: 6, axis: 17, digit: 6.4 }; // px
 const LANE_HIGH = LANE.bar + LANE.copy + LANE.gap;
 
 /** All ranks over time: what each computes, below it the copies that come to it, and where it has nothing to do. */

@@ -115,7 +115,7 @@ def _idle(computes, end):
     for _, hop, start, stop, _ in computes:
         if start > at:
             idle.append([at, start, hop])
-        at = max(at, stop)
+        at = stop
     return [*idle, [at, end, NOBODY]] if end > at else idle
 
 

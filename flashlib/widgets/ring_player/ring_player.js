@@ -37,7 +37,7 @@ class RingPlayer extends Widget {
   constructor(context) {
     super(context, "ring-player", "attention over ranks in a ring, over time");
     this.transport = new Transport({ unit: "step", moved: () => this.draw() });
-    this.transport.speed.value = "10";
+    this.transport.speed.value = "5"; // about 20 seconds, and what travels still moves between steps
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.sentence = h("p", {});

@@ -1,10 +1,10 @@
 """RingPlayer: ranks in a ring, whose keys and values travel round while tiles are computed."""
 
+import numpy as np
 import traitlets
 
 from flashlib import ring
 from flashlib.pictures.canvas import Picture
-from flashlib.pictures.numbers import number
 from flashlib.ring.layouts import LAYOUTS
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.ring_player import choices, figure, runs, words
@@ -71,8 +71,8 @@ class RingPlayer(Lab):
             "moments": words.said(found, fault),
             "sums": sums,
             "fault": fault and _fault(fault),
-            "difference": off,
-            "words": [words.summary(setting, sums, fault), words.why(setting, found), words.equal(off)],
+            **{"difference": off if off is not None and np.isfinite(off) else None, "wrong": words.is_wrong(off)},
+            "words": [words.summary(sums, fault), words.why(setting, found), words.equal(off)],
             "compare": [self._compared(setting, layout, found, sums, fault) for layout in LAYOUTS],
             "buffer": of.pack(run, N),
         }
@@ -98,11 +98,8 @@ class RingPlayer(Lab):
         r = self.result
         shown = {("layout" if name == "cut" else name): value for name, value in r["setting"].items()}
         setting = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-        others = ", ".join(f"{one['layout']} {number(one['sums']['total'])}" for one in r["compare"])
-        is_right = (
-            r["difference"] is None or r["difference"] < words.ROUNDING
-        )  # its digits differ between machines
-        return f"{setting}: {r['words'][0]} {'' if is_right else r['words'][2] + ' '}Time of each layout: {others}"
+        wrong = f"{r['words'][2]} " if r["wrong"] else ""  # else its digits, which differ between machines
+        return f"{setting}: {r['words'][0]} {wrong}{words.totals(r['compare'])}"
 
 
 def _difference(run, setting):
@@ -110,7 +107,7 @@ def _difference(run, setting):
     if run.result is None:
         return None
     pairs = zip(run.result, runs.exact(setting["N"], setting["mask"]), strict=True)
-    return max(float(abs(ours - theirs).max()) for ours, theirs in pairs)
+    return float(np.max([abs(ours - theirs).max() for ours, theirs in pairs]))  # NaN if there is one
 
 
 def _fault(fault):

@@ -1,13 +1,14 @@
 """The runs that RingPlayer plays: of ranks that compute, and of ranks that only count their tiles."""
 
 from collections.abc import Callable, Generator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
-from flashlib import cost, naive, ring
+from flashlib import cost, masks, naive, ring
 from flashlib.ring import programs
+from flashlib.ring.play import timed
 from flashlib.types import Attention
 from flashlib.widgets.ring_player import choices
 
@@ -56,7 +57,19 @@ def _check(result, N):
 
 def counted(setting: dict) -> ring.Run:
     """Return the Run of a setting without its numbers: a rank counts the tiles of a hop, and takes their time."""
-    return _events(setting, lambda me: _counting(PROGRAMS[setting["way"]], me))
+    found, tiles = _planned(setting["mask"], setting["N"], setting["ranks"], setting["cut"])
+    Q, K, V = (X[None] for X in tokens(setting["N"]))
+    own = [ring.positions(setting["N"], found.P, r, found.layout) for r in range(found.P)]
+    made = [ring.Rank(r, found, Q[:, at], K[:, at], V[:, at], scale=1.0) for r, at in enumerate(own)]
+    play = timed(ring.Play([_counting(PROGRAMS[setting["way"]], me, tiles[me.r]) for me in made], _times(setting)))
+    return ring.Run(sorted(play.events, key=lambda event: event.stop), None, None, made, found)
+
+
+@lru_cache(64)
+def _planned(mask, N, P, layout):
+    """Return the Plan of a setting, and how many tiles each rank has with the keys of each: asked once."""
+    found = ring.plan(masks.combined(choices.mask_of(mask, N), False), N, N, P, layout)
+    return found, [[tiles_of(hop) for hop in own] for own in found.hops]
 
 
 def exact(N: int, mask: str) -> Attention:
@@ -65,16 +78,19 @@ def exact(N: int, mask: str) -> Attention:
 
 
 def _events(setting, program):
-    times = ring.Times(tile=setting["tile"], byte=setting["token"] / BYTES)
-    options: dict[str, Any] = {"ranks": setting["ranks"], "layout": setting["cut"], "times": times}
     mask = choices.mask_of(setting["mask"], setting["N"])
+    options: dict[str, Any] = {"ranks": setting["ranks"], "layout": setting["cut"], "times": _times(setting)}
     return ring.events(*tokens(setting["N"]), mask=mask, B_r=B, B_c=B, program=program, **options)
 
 
-def _counting(program, me) -> Generator:
+def _times(setting):
+    return ring.Times(tile=setting["tile"], byte=setting["token"] / BYTES)
+
+
+def _counting(program, me, tiles) -> Generator:
     """Return the rank's generator, with a rank that knows how many tiles a hop has, and nothing else of it."""
     nothing = me.nothing()
-    me.partial = lambda source, K, V: (nothing, tiles_of(me.plan.hops[me.r][source]))
+    me.partial = lambda source, K, V: (nothing, tiles[source])
     me.merged = lambda state, other: nothing
     return program(me)
 

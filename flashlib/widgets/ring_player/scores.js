@@ -81,8 +81,9 @@ export class RingScores {
   draw(at) {
     const { computes } = this.result;
     for (const { path, r, source } of this.blocks) {
-      const k = computes[r].findIndex(([of]) => of === source);
-      const state = k < 0 || k > at.done[r] ? "todo" : k < at.done[r] ? "done" : at.now[r] === k ? "now" : "todo";
+      const [first, last] = [computes[r].findIndex(([of]) => of === source), computes[r].findLastIndex(([of]) => of === source)];
+      const begun = first >= 0 && (first < at.done[r] || at.now[r] === first);
+      const state = !begun ? "todo" : last < at.done[r] ? "done" : "now"; // one's own rank may take several turns
       const name = `flash-ring-${state}`;
       if (path.getAttribute("class") !== name) path.setAttribute("class", name);
     }

@@ -64,7 +64,8 @@
  * @property {[number, string][]} moments from when on a sentence holds
  * @property {Sums} sums
  * @property {Fault | null} fault
- * @property {number | null} difference
+ * @property {number | null} difference from one process, if it is a number
+ * @property {boolean} wrong
  * @property {string[]} words
  * @property {Compared[]} compare
  * @property {DataView} buffer

@@ -15,12 +15,19 @@ LAYOUTS = {
 }
 
 
-def summary(setting: dict, sums: dict, fault: Fault | None) -> str:
+def summary(sums: dict, fault: Fault | None) -> str:
     """Return what came of a run, in a sentence."""
     if fault:
-        return f"{fault.kind} at time {time(sums['total'])}, after {counted(sums['copies'], 'copy', 'copies')}."
+        copies = counted(sums["copies"], "copy", "copies")
+        return f"{fault.kind.capitalize()} at time {time(sums['total'])}, after {copies}."
     rest = f"Ranks are idle for {percent(sums['idle'])} of it and send {sums['sent']} bytes"
     return f"It takes {time(sums['total'])}. {rest}; {hidden(sums)}."
+
+
+def totals(compare: list[dict]) -> str:
+    """Return the time of each layout, or how it goes wrong."""
+    found = [f"{one['layout']} {one['fault'] or time(one['sums']['total'])}" for one in compare]
+    return f"Time of each layout: {', '.join(found)}"
 
 
 def hidden(sums: dict) -> str:
@@ -54,11 +61,16 @@ def about(setting: dict) -> str:
     return f"{low} to {low + 1}" if more else f"{low}"
 
 
+def is_wrong(difference: float | None) -> bool:
+    """Return whether O and lse are further from one process than rounding is; NaN is."""
+    return difference is not None and not difference < ROUNDING
+
+
 def equal(difference: float | None) -> str:
     """Return that the ranks' O and lse are those of one process."""
     if difference is None:
         return "The run did not come to its end, so there is no O."
-    if not difference < ROUNDING:
+    if is_wrong(difference):
         return f"O and lse of the ranks differ from one process by {number(difference)}: that is wrong."
     if difference == 0:
         return "O and lse of the ranks equal one process to the last bit."
