@@ -76,7 +76,7 @@ BODIES = {  # of an answer that is no right program, and the mistake that is nam
     "endless": ("while True: yield Wait()", "yield from iter(Wait, 3)"),
     "raises": ("yield Wait(1, 2)", "yield Wait(); raise KeyError(me.r)", "me.own.put((3,)); yield Wait()"),
     "numbers": ("yield Wait(); return me.finish(me.nothing())",),
-    "empty": ("me.buffer('kv').arrays; yield Wait()",),
+    "sends_empty": ("me.buffer('kv').arrays; yield Wait()",),
 }  # fmt: skip
 
 
