@@ -53,6 +53,7 @@ ROOMS = {
     "kernels.hopper",  # it joins all passes
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
+    "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch",
     "lm": "types inputs cache kernels",
     "pictures": "types gpus",
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "
@@ -63,10 +64,10 @@ ROOMS = {
     "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
-    "bench.common": "cost torch_ref / kernels.compiler",
-    "bench": "types splits masks sink cost naive tiled torch_ref cache pipeline lm pictures kernels / "
+    "bench.common": "cost torch_ref masks / kernels.compiler",
+    "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels / "
     "kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, checks.engine, "
-    "bench.common",
+    "ring.distributed, ring.processes, bench.common",
 }
 
 # Implementations of which none imports another: the lines that they have in common are the lesson, and sharing

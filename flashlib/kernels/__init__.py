@@ -20,6 +20,7 @@ TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts 
     forward         FlashAttention-2, forward pass
     backward        its gradients, with P recomputed tile by tile; backward_passes: its kernels
     autograd        both as one operation of PyTorch, with a sink if one is given
+    merge           what rows are by two sets of keys, from what they are by each
     varlen          sequences of any lengths, packed one after the other
     decode          few new queries over a cache; decode_passes: its kernels
     append          new keys and values written into a cache, rotated on the way

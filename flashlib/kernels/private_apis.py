@@ -66,6 +66,25 @@ def let_flex_recompile() -> None:
     dynamo.recompile_limit = 100  # else it goes back to eager and does not say so
 
 
+def symmetric_memory(n_bytes: int, device: torch.device, group: Any) -> tuple[torch.Tensor, Any]:
+    """Return memory of a GPU that every rank of a group can read, and its handle.
+
+    All ranks of the group ask at once, and for as much. handle: has get_buffer(rank, sizes, dtype), put_signal(to,
+    channel) and wait_signal(of, channel).
+    """
+    from torch.distributed import _symmetric_memory as symmetric
+
+    memory = symmetric.empty(n_bytes, dtype=torch.uint8, device=device)
+    return memory, symmetric.rendezvous(memory, group)
+
+
+def rotate_context_parallel(method: str) -> None:
+    """Choose how torch's context_parallel moves K and V: "allgather" or "alltoall"."""
+    from torch.distributed.tensor.experimental import _attention
+
+    _attention.set_rotate_method(method)
+
+
 # --- launches ---
 
 
@@ -343,7 +362,7 @@ def nothing_to_restore() -> object:
 
 
 @gluon_core.builtin
-def async_add_shared_to_global(tensor_desc, coord, src, _semantic=None):
+def async_add_shared_to_global(tensor_desc: Any, coord: Any, src: Any, _semantic: Any = None) -> None:
     """Have the copy unit add a slot of shared memory to a tile in HBM: of TMA, Gluon lacks only this one."""
     coord = _semantic._convert_to_ir_values(coord, require_i64=False)
     _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)

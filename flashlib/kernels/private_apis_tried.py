@@ -147,6 +147,13 @@ USED_OF_TORCH = {
         "_len_torch_dispatch_stack": "builtin_function_or_method",
     },
     "torch.autograd.forward_ad": {"_current_level": "int"},
+    "torch.distributed._symmetric_memory": {"empty": "size, dtype, device", "rendezvous": "tensor, group"},
+    "torch.distributed.tensor.experimental._attention": {"set_rotate_method": "rotate_method"},
+    "torch._C._distributed_c10d": {
+        "_SymmetricMemory.get_buffer": "instancemethod",
+        "_SymmetricMemory.put_signal": "instancemethod",
+        "_SymmetricMemory.wait_signal": "instancemethod",
+    },
     "torch._functorch.config": {"donated_buffer": "bool"},
     "torch._dynamo.config": {"recompile_limit": "int"},
 }

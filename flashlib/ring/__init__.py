@@ -13,6 +13,9 @@ its rows, and chapter 03's monoid merges them. In one process, with NumPy alone:
     schedules   all orders of small programs
     heads       Ulysses: heads exchanged for rows; and both ways at once
     cost        tiles, bytes, steps and memory of every way, in closed form
+
+Over processes: `agree`, by which ranks compare what they were given; `processes`, which starts them;
+`distributed`, attention over ranks of torch.distributed.
 """
 
 from flashlib.ring.commands import KINDS, Block, Buffer, Compute, Fault, Kind, Receive, Send, Wait

@@ -56,6 +56,19 @@ _known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: diges
 _rounds: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: exchanges through its store so far}
 
 
+def numbers_of_all(group: "ProcessGroup", *numbers: int) -> list[tuple[int, ...]]:
+    """Return the whole numbers of each rank of a group, which all give as many; see `check` for how."""
+    import torch.distributed as dist
+
+    mine = np.array(numbers, np.int64)
+    if "gloo" in dist.get_backend_config(group):
+        rows = _gathered(mine, group)
+    else:
+        found = _from_store(mine.tobytes(), group)
+        rows = [np.frombuffer(found[rank], np.int64) for rank in dist.get_process_group_ranks(group)]
+    return [tuple(map(int, row)) for row in rows]
+
+
 def _by_tensors(said, digest, group):
     """Return {rank: what it says}, or None if all say the same."""
     import torch.distributed as dist
@@ -69,22 +82,33 @@ def _by_tensors(said, digest, group):
 
 def _by_store(said, digest, group):
     """Return {rank: what it says}, or None if all say the same; raise RuntimeError if others do not come."""
-    import torch.distributed as dist
-
-    store, me, ranks = group.get_group_store(), dist.get_rank(), dist.get_process_group_ranks(group)
-    _rounds[group] = number = _rounds.get(group, 0) + 1
-    store.set(f"agree {number} {me}", digest + _to_bytes(said).tobytes())
     try:
-        found = {rank: store.get(f"agree {number} {rank}") for rank in ranks}
+        found = _from_store(digest + _to_bytes(said).tobytes(), group)
     except RuntimeError as error:  # a store of files raises no kind of its own
         words = ", ".join(f"{name} = {words}" for name, words, _ in said.values)
         raise RuntimeError(
-            f"rank {me} calls {said.call} with {words}, which is new to it, and not all ranks came to compare it: "
-            "is it the same on every rank?"
+            f"rank {_me()} calls {said.call} with {words}, which is new to it, and not all ranks came to compare "
+            "it: is it the same on every rank?"
         ) from error
     if len({one[: len(digest)] for one in found.values()}) == 1:
         return None
     return {rank: _from_bytes(one[len(digest) :]) for rank, one in found.items()}
+
+
+def _from_store(mine, group):
+    """Return {rank: its bytes}, by way of the group's store; raise RuntimeError if others do not come."""
+    import torch.distributed as dist
+
+    store, ranks = group.get_group_store(), dist.get_process_group_ranks(group)
+    _rounds[group] = number = _rounds.get(group, 0) + 1
+    store.set(f"agree {number} {_me()}", mine)
+    return {rank: store.get(f"agree {number} {rank}") for rank in ranks}
+
+
+def _me():
+    import torch.distributed as dist
+
+    return dist.get_rank()
 
 
 def _gathered(mine, group):

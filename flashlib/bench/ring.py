@@ -1,0 +1,317 @@
+"""Time attention over the GPUs of one host, way by way, beside torch's context_parallel and one GPU.
+
+    torchrun --standalone --nproc-per-node 2 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
+    python -m flashlib.bench.ring --ranks 2 --out notebooks/data/h200_ring.json
+
+A record has `ranks` and `rows`. A row is a size and a pass, "forward" or "both"; all in it were timed in turn in
+one run: `ms` is, by way, the median of the slowest rank's times; what does not run is left out. `efficiency` is
+the time of one GPU on the whole sequence, by the same kernels, over `ranks` times that. `error` is the largest
+error of a few rows and keys of each rank against fp64; `bytes` is what a rank sends in a hop of the ring, `mb` the
+most that a rank holds beyond what it is given. `predicted` is the efficiency that is expected for other numbers of
+ranks, from the time that a hop of the ring costs beside attention here.
+
+ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
+ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
+cp_*          torch's context_parallel, with its backend and the way in which it moves K and V
+one_gpu       the whole sequence on each GPU
+"""
+
+import argparse
+import contextlib
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from flashlib import masks
+from flashlib.bench.common import harness, sampled
+from flashlib.masks.parts import count
+from flashlib.ring import heads, layouts
+from flashlib.ring.distributed import all_gather, copy_engines, link, ring, two_d, ulysses
+from flashlib.types import Record
+
+SAMPLE = 8  # rows and keys of each rank that are verified
+TURNS = 7
+PREDICTED = 4, 8  # ranks
+
+
+class Size(NamedTuple):
+    """One sequence of N tokens. left: of a window; documents: of how many tokens each; None for none."""
+
+    N: int
+    H: int = 16
+    H_k: int = 16
+    d: int = 128
+    causal: bool = True
+    left: int | None = None
+    documents: int | None = None
+
+    @property
+    def mask(self) -> masks.Mask | None:
+        """What is seen, beside causal."""
+        if self.left is not None:
+            return masks.window(self.left, 0)
+        return None if self.documents is None else masks.documents(np.arange(self.N) // self.documents)
+
+
+SIZES = [
+    *(Size(N) for N in (65536, 131072)),
+    *(Size(N, 32, 8) for N in (65536, 131072)),
+    Size(65536, left=8191),
+    Size(65536, documents=8192),
+]
+
+
+class Way(NamedTuple):
+    """attention: of own Q, K and V, to O. heads: how many ranks share pieces. whole: it takes the sequence."""
+
+    attention: Callable
+    layout: str = "zigzag"
+    heads: int = 1
+    whole: bool = False
+
+
+def ways(size: Size, device: str) -> dict[str, Way]:
+    """Return the ways to attend at a size, by name."""
+    P, mask = dist.get_world_size(), size.mask
+    given = {"causal": size.causal, "mask": mask}
+
+    def by(module, **options):
+        return lambda Q, K, V: module.attention(Q, K, V, **given, **options).O
+
+    found = {"ring": Way(by(ring))}
+    if device == "cuda":
+        found["ring_copy_engines"] = Way(by(ring, link=copy_engines.CopyEngines))
+    found["ring_in_turn"] = Way(by(ring, link=link.InTurn))
+    found["ring_contiguous"] = Way(by(ring, layout="contiguous"), "contiguous")
+    found["all_gather"] = Way(by(all_gather))
+    found["ulysses"] = Way(by(ulysses, layout="contiguous"), "contiguous")
+    if P >= 4 and P % 2 == 0:
+        mesh = dist.init_device_mesh(device, (2, P // 2))
+        found["two_d"] = Way(by(two_d, group=mesh), heads=P // 2)
+    return found | {"one_gpu": Way(functools.partial(_one_gpu, **given), whole=True)}
+
+
+def _one_gpu(Q, K, V, causal, mask):
+    from flashlib.kernels import autograd  # only here: Triton may not be installed
+
+    return autograd.attention(Q, K, V, causal=causal, mask=mask).O
+
+
+class Problem:
+    """Random tensors of a size, the same on every rank, and the right results of a sample of own rows and keys."""
+
+    def __init__(self, size: Size, device: str, dtype: torch.dtype = torch.bfloat16) -> None:
+        self.size, self.device = size, device
+        g = torch.Generator(device).manual_seed(0)
+        shapes = ((1, n, size.N, size.d) for n in (size.H, size.H_k, size.H_k, size.H))
+        self.whole = tuple(torch.randn(shape, generator=g, device=device, dtype=dtype) for shape in shapes)
+
+    def own(self, way: Way) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+        """Return Q, K, V and dO as a way takes them on this rank, and the positions of their rows."""
+        P, me = dist.get_world_size(), dist.get_rank()
+        runs = (range(self.size.N),) if way.whole else heads.runs(self.size.N, P, me, way.layout, way.heads)
+        at = torch.cat([torch.arange(run.start, run.stop, run.step) for run in runs]).to(self.device)
+        return tuple(X if way.whole else X[:, :, at] for X in self.whole), at
+
+    def verify(self, name: str, way: Way) -> float:
+        """Return the largest error of a way, as it stands; raise AssertionError if it is wrong."""
+        (Q, K, V, dO), at = self.own(way)
+        mine = torch.linspace(0, len(at) - 1, SAMPLE, device=self.device).long().unique()
+        leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
+        O = way.attention(*leaves)
+        grads = torch.autograd.grad(O, leaves, dO)
+        mask = masks.combined(self.size.mask, self.size.causal)
+        at, errors = at[mine], []
+        Q_, K_, V_, dO_ = self.whole
+        exact, plain = (sampled.results(Q_, K_, V_, dO_, mask, at, at, rounded=of) for of in (False, True))
+        for what, X, right, rough in zip(exact._fields, (O, *grads), exact, plain, strict=True):
+            given = X[0, 0, mine].double()
+            harness.verify(f"{what} of {name} at {self.size}", given, right, rough, roundings=2)
+            errors.append((given - right).abs().max().item())
+        return max(errors)
+
+
+def passes(way: Way, problem: Problem) -> dict[str, Callable[[], object]]:
+    """Return the forward pass and both passes of a way."""
+    Q, K, V, dO = problem.own(way)[0]
+    return of_tensors(way.attention, Q, K, V, dO)
+
+
+def of_tensors(
+    attention: Callable, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, dO: torch.Tensor
+) -> dict[str, Callable[[], object]]:
+    """Return the forward pass of an attention, and both."""
+    leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
+
+    def forward():
+        with torch.no_grad():
+            return attention(Q, K, V)
+
+    return {"forward": forward, "both": lambda: torch.autograd.grad(attention(*leaves), leaves, dO)}
+
+
+@contextlib.contextmanager
+def context_parallel(problem: Problem) -> Any:
+    """Give, by name, the passes of torch's context_parallel: only for a causal mask, and if H_k is H."""
+    size = problem.size
+    if problem.device != "cuda" or size.mask is not None or not size.causal or size.H != size.H_k:
+        yield {}
+        return
+    from torch.distributed.tensor.experimental import context_parallel as parallel
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.functional import scaled_dot_product_attention
+
+    from flashlib.kernels.private_apis import rotate_context_parallel
+
+    mesh = dist.init_device_mesh("cuda", (dist.get_world_size(),))
+    buffers = [X.clone() for X in problem.whole]  # it cuts them in place
+
+    def attention(backend, rotation, Q, K, V):
+        rotate_context_parallel(rotation)
+        with sdpa_kernel(backend):
+            return scaled_dot_product_attention(Q, K, V, is_causal=True)
+
+    with parallel(mesh, buffers=buffers, buffer_seq_dims=[2] * 4, no_restore_buffers={*buffers}):
+        found = {}
+        for kind, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION)):
+            for rotation in ("allgather", "alltoall"):
+                way = functools.partial(attention, backend, rotation)
+                found[f"cp_{kind}_{rotation}"] = of_tensors(way, *buffers)
+        yield found
+
+
+def timed(runs: dict[str, Callable[[], object]], clock: Callable) -> dict[str, float]:
+    """Return, by name, the median of the slowest rank's milliseconds over turns, whose order alternates."""
+    taken = []
+    for turn in range(TURNS + 1):  # the first warms up
+        order = list(reversed(runs)) if turn % 2 else list(runs)
+        ms = {name: clock(runs[name]) for name in order}
+        taken.append([ms[name] for name in runs])
+    of_all = link.gather(dist.group.WORLD, torch.tensor(taken[1:], device=_device()).flatten(), _sizes(runs))
+    slowest = torch.stack(of_all).amax(dim=0).view(TURNS, len(runs))
+    return dict(zip(runs, slowest.median(dim=0).values.tolist(), strict=True))
+
+
+def _sizes(runs):
+    return [TURNS * len(runs)] * dist.get_world_size()
+
+
+def _device():
+    return "cuda" if "nccl" in dist.get_backend_config() else "cpu"
+
+
+def cuda_clock(run: Callable[[], object]) -> float:
+    """Return the milliseconds of a run that all ranks begin together."""
+    dist.barrier()
+    torch.cuda.synchronize()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    run()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+
+
+def rows(size: Size, device: str, clock: Callable) -> list[Record]:
+    """Return the rows of a size, one for each pass. All ranks call it; a wrong way is not timed: it raises."""
+    problem, P = Problem(size, device), dist.get_world_size()
+    of, error, mb = {}, {}, {}
+    for name, way in ways(size, device).items():
+        error[name] = problem.verify(name, way)
+        of[name] = passes(way, problem)
+    found = []
+    with context_parallel(problem) as peers:
+        for which in ("forward", "both"):
+            runs = {name: run[which] for name, run in (of | _that_work(peers)).items()}
+            if device == "cuda":
+                mb = {name: round(harness.cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
+            ms = timed(runs, clock)
+            one = ms["one_gpu"]
+            efficiency = {name: round(one / (P * t), 3) for name, t in ms.items() if name != "one_gpu"}
+            row = {**size._asdict(), "pass": which, "ms": {name: round(t, 3) for name, t in ms.items()}}
+            row |= {"efficiency": efficiency, "error": error, "mb": mb, "bytes": hop_bytes(size, P, which)}
+            found.append(row | {"predicted": predicted(row, P)})
+    return found
+
+
+def _that_work(peers):
+    """Return the peers whose both passes run on every rank."""
+    found = {}
+    for name, run in peers.items():
+        works = harness.works(name, run["both"], needed=False)
+        told = link.gather(dist.group.WORLD, torch.tensor([works], device=_device()), [1] * dist.get_world_size())
+        if all(map(bool, told)):
+            found[name] = run
+    return found
+
+
+def hop_bytes(size: Size, P: int, which: str) -> int:
+    """Return what a rank sends in a hop: K and V in 16 bits, and on the way back dK and dV in fp32 too."""
+    tokens = max(count(layouts.runs(size.N, P, r, "zigzag")) for r in range(P))
+    numbers = 2 * size.H_k * tokens * size.d
+    return numbers * (2 if which == "forward" else 2 + 2 + 4)
+
+
+def predicted(row: Record, P: int) -> dict[str, float]:
+    """Return the efficiency of a ring of other numbers of ranks: a hop of fewer bytes costs less in proportion."""
+    ms = {name: t for name, t in row["ms"].items() if name in ("ring", "ring_copy_engines")}
+    best, one = min(ms.values()), row["ms"]["one_gpu"]
+    of_a_hop = max(best - one / P, 0) / max(P - 1, 1) * P  # were it all K and V at once
+    return {str(n): round(one / n / (one / n + (n - 1) * of_a_hop / n), 3) for n in PREDICTED}
+
+
+def summary(record: Record) -> str:
+    """Return the rows as lines."""
+    lines = []
+    for row in record["rows"]:
+        heads_of = f"{row['H']}/{row['H_k']}"
+        seen = f"window {row['left'] + 1}" if row["left"] is not None else "causal" if row["causal"] else "all"
+        seen = f"documents of {row['documents']}" if row["documents"] else seen
+        lines.append(f"N {row['N']}, heads {heads_of}, {seen}, {row['pass']}, {record['ranks']} ranks:")
+        for name, ms in row["ms"].items():
+            share = row["efficiency"].get(name)
+            lines.append(f"  {name:>18} {ms:9.2f} ms" + ("" if share is None else f", efficiency {share:.3f}"))
+    return "\n".join(lines)
+
+
+def on_this_rank(sizes: list, out: str | None, device: str = "cuda") -> Record:
+    """Return the record, on every rank; rank 0 writes it after each size."""
+    if device == "cuda":
+        torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
+    record = (harness.environment() if device == "cuda" else {}) | {"ranks": dist.get_world_size(), "rows": []}
+    for size in sizes:
+        record["rows"] += rows(Size(*size), device, cuda_clock)
+        if dist.get_rank() == 0:
+            harness.say(summary(record | {"rows": record["rows"][-2:]}))
+            if out:
+                harness.write(out, record)
+    return record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m flashlib.bench.ring", description=__doc__)
+    parser.add_argument("--out", help="a JSON file to record the run in")
+    parser.add_argument("--ranks", type=int, default=2, help="how many GPUs, without torchrun (%(default)s)")
+    parser.add_argument("--N", type=int, help="only the sizes of this N")
+    args = parser.parse_args()
+    if torch.cuda.device_count() < 2:
+        parser.exit(1, "Rings are timed on two or more GPUs of one host; torch finds fewer.\n")
+    sizes = [tuple(size) for size in SIZES if args.N in (None, size.N)]
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        on_this_rank(sizes, args.out)
+        dist.destroy_process_group()
+        return
+    from flashlib.ring import processes
+
+    processes.run(on_this_rank, sizes, args.out, ranks=args.ranks, seconds=1800, backend="nccl")
+
+
+if __name__ == "__main__":
+    main()

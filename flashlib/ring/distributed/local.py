@@ -1,0 +1,63 @@
+"""What a rank computes of a hop: which module does it, and for which heads of K and V in one call."""
+
+from collections.abc import Sequence
+from types import ModuleType
+
+import torch
+
+from flashlib.masks import Mask
+from flashlib.ring.distributed import of_heads
+from flashlib.types import Attention, Grads
+
+
+def of(device: torch.device) -> ModuleType:
+    """Return the module that computes hops on a device: it has attention, backward, merge and delta_of."""
+    if device.type == "cpu":
+        from flashlib.ring.distributed import on_cpu
+
+        return on_cpu
+    from flashlib.ring.distributed import on_gpu  # only here: with it comes Triton
+
+    return on_gpu
+
+
+class Local:
+    """A module that computes hops. taken: the head of K and V that each head of Q reads, in rising order.
+
+    Heads of Q may read heads of K and V unevenly, where a rank has only some of them. Then each head of K and V
+    is a call of its own.
+    """
+
+    def __init__(self, module: ModuleType, taken: Sequence[int]) -> None:
+        self.merge, self.delta_of = module.merge, module.delta_of
+        self._attention, self._backward = module.attention, module.backward
+        counts = [list(taken).count(k) for k in sorted({*taken})]
+        self.calls: list[tuple[slice, slice]] = []
+        at = 0
+        for k, n in enumerate(counts if len({*counts}) > 1 else ()):
+            self.calls.append((slice(at, at + n), slice(k, k + 1)))
+            at += n
+
+    def attention(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float) -> Attention:
+        """Return O, in fp32 or fp64, and lse of these rows by these keys."""
+        if not self.calls:
+            return self._attention(Q, K, V, mask, scale)
+        found = [
+            self._attention(Q[:, q], K[:, k], V[:, k], of_heads.part(mask, q.start, q.stop), scale)
+            for q, k in self.calls
+        ]
+        return Attention(*(torch.cat(X, dim=1) for X in zip(*found, strict=True)))
+
+    def backward(
+        self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+        delta: torch.Tensor, mask: Mask, scale: float,
+    ) -> Grads:  # fmt: skip
+        """Return what these keys and rows add to dQ, dK and dV, in fp32 or fp64; lse, delta: of whole rows."""
+        if not self.calls:
+            return self._backward(Q, K, V, lse, dO, delta, mask, scale)
+        found = []
+        for q, k in self.calls:
+            own = lse[:, q], dO[:, q], delta[:, q]
+            mask_of = of_heads.part(mask, q.start, q.stop)
+            found.append(self._backward(Q[:, q], K[:, k], V[:, k], *own, mask_of, scale))
+        return Grads(*(torch.cat(X, dim=1) for X in zip(*found, strict=True)))

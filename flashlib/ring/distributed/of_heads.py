@@ -1,0 +1,72 @@
+"""The mask of some heads: a rank that computes only these counts them from 0."""
+
+import weakref
+
+from flashlib.masks import Alibi, Both, Either, Mask, Place, Placed
+from flashlib.masks.mask import Interval
+from flashlib.types import Same
+
+_kept: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {mask: {(start, stop): its part}}
+
+
+def part(mask: Mask, start: int, stop: int) -> Mask:
+    """Return the mask of heads start to stop - 1: the same object each time, as kernels keep plans by masks."""
+    if not _tells_heads_apart(mask):
+        return mask
+    if start == stop:
+        return Mask()  # nothing is computed
+    kept = _kept.setdefault(mask, {})
+    if (start, stop) not in kept:
+        kept[start, stop] = _part(mask, start, stop)
+    return kept[start, stop]
+
+
+def _tells_heads_apart(mask):
+    if isinstance(mask, Both | Either):
+        return any(map(_tells_heads_apart, mask.parts))
+    if isinstance(mask, Placed):
+        return _tells_heads_apart(mask.mask)
+    return mask.asks_head or mask.heads not in (None, 1) or (mask.changes_scores and hasattr(mask, "f"))
+
+
+def _part(mask, start, stop):
+    if not _tells_heads_apart(mask):
+        return mask
+    if isinstance(mask, Both | Either):
+        return type(mask)(*(_part(one, start, stop) for one in mask.parts))
+    if isinstance(mask, Placed):
+        return Placed(_part(mask.mask, start, stop), mask.N_q, mask.N_k, mask.rows, mask.cols)
+    if isinstance(mask, Alibi):
+        return Alibi(mask.slopes[start:stop])
+    return OfHeads(mask, start)
+
+
+class OfHeads(Mask):
+    """A mask whose head 0 is head `start` of another."""
+
+    def __init__(self, mask: Mask, start: int) -> None:
+        self.mask, self.start = mask, start
+        self.batches, self.changes_scores = mask.batches, mask.changes_scores
+        self.asks_batch, self.asks_head = mask.asks_batch, mask.asks_head
+        self.functions = tuple(part.without_kernel() for part in mask.functions)
+
+    def __repr__(self):
+        return f"<{self.mask!r} from head {self.start} on>"
+
+    def check(self, place: Place) -> None:
+        self.mask.check(place)
+
+    def bounds(self, place: Place, r) -> Interval | None:
+        return self.mask.bounds(self._there(place), r)
+
+    def sees(self, place: Place, r: Same, c: Same) -> Same:
+        return self.mask.sees(self._there(place), r, c)
+
+    def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
+        return self.mask.score(S, self._there(place), r, c)
+
+    def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
+        return self.mask.slope(S, self._there(place), r, c)
+
+    def _there(self, place):
+        return place._replace(h=place.h + self.start)

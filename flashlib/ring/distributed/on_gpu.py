@@ -1,0 +1,28 @@
+"""What a rank computes of a hop on a GPU: the kernels, which return fp32 for parts of rows and keys."""
+
+import torch
+
+from flashlib.kernels import backward as kernel
+from flashlib.kernels import forward
+from flashlib.kernels import merge as merging
+from flashlib.masks import Mask
+from flashlib.types import Attention, Grads
+
+WIDE = {"out_dtype": torch.float32}
+
+
+def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float) -> Attention:
+    """Return O, in fp32, and lse of these rows by these keys."""
+    return forward.attention(Q, K, V, mask=mask, scale=scale, **WIDE)
+
+
+def backward(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, delta: torch.Tensor,
+    mask: Mask, scale: float,
+) -> Grads:  # fmt: skip
+    """Return what these keys and rows add to dQ, dK and dV, in fp32. lse, delta: of whole rows."""
+    return kernel.backward(Q, K, V, None, lse, dO, delta=delta, mask=mask, scale=scale, **WIDE)
+
+
+merge = merging.merge
+delta_of = kernel.delta_of

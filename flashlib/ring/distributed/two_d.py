@@ -1,0 +1,48 @@
+"""Ulysses and a ring at once: groups of ranks exchange heads for rows, and one rank of each group forms a ring.
+
+Ranks of a group, best those with the fastest links, hold one piece each of what one rank of a ring would. More
+ranks than heads can so share a sequence, and fewer hops go round than in a ring of all.
+
+Source: Fang and Zhao, USP: A Unified Sequence Parallelism Approach (2024).
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from flashlib.masks import Mask
+from flashlib.ring.distributed import call as calls
+from flashlib.ring.distributed import ulysses
+from flashlib.types import Attention
+
+
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, group: Any, layout: str = "zigzag",
+    causal: bool = False, mask: Mask | None = None, scale: float | None = None, local: ModuleType | None = None,
+    link: Callable | None = None,
+) -> Attention:  # fmt: skip
+    """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, by the keys of all ranks.
+
+    group: a DeviceMesh of two axes, the ring and the heads, or (ring, heads), two groups of each rank. Of P ranks
+    in groups of `size`, rank r is member r % size of group r // size, and holds what `training.split` gives it
+    with heads=size. All else as in `ring.attention`.
+    """
+    ring, heads = _axes(group)
+    return calls.attend(WAY, (ring, heads), Q, K, V, layout, causal, mask, scale, local, link)
+
+
+def _axes(group):
+    if hasattr(group, "get_group"):
+        if group.ndim != 2:
+            raise ValueError(
+                f"group is a DeviceMesh of {group.ndim} axes; pass one of two: the ring, and the heads"
+            )
+        group = group.get_group(0), group.get_group(1)
+    if not isinstance(group, tuple) or len(group) != 2:
+        raise TypeError(f"group is {group!r:.60}; pass a DeviceMesh of two axes, or two groups, (ring, heads)")
+    return calls.axis(group[0], "the ring"), calls.axis(group[1], "the group of heads")
+
+
+WAY = calls.Way("two_d.attention", ulysses.forward, ulysses.backward, calls.of_ring, in_pieces=True)

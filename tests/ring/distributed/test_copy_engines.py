@@ -1,0 +1,78 @@
+"""The protocol of copies by copy engines, with memory that processes share in place of GPUs'."""
+
+import tempfile
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("cloudpickle")
+import torch.distributed as dist  # noqa: E402
+
+from flashlib import masks  # noqa: E402
+from flashlib.ring import processes  # noqa: E402
+from flashlib.ring.distributed import copy_engines  # noqa: E402
+from tests.ring.distributed import on_ranks  # noqa: E402
+from tests.ring.distributed.test_on_ranks import CASE  # noqa: E402
+
+CHANNELS = 4
+
+
+class Shared:
+    """What torch's handle does, over files that all ranks map. A signal: one sets it and one clears it."""
+
+    def __init__(self, folder, n, made):
+        me, P = dist.get_rank(), dist.get_world_size()
+        self.me = me
+
+        def mapped(name, size):
+            return torch.from_file(f"{folder}/{name}-{made}", shared=True, size=size, dtype=torch.uint8)
+
+        self.memory = [mapped(f"memory-{r}", n) for r in range(P)]
+        self.signals = [mapped(f"signals-{r}", CHANNELS * P).view(CHANNELS, P) for r in range(P)]
+        dist.barrier()
+
+    def get_buffer(self, rank, sizes, dtype, storage_offset=0):
+        return self.memory[rank][storage_offset : storage_offset + sizes[0]].view(dtype)
+
+    def put_signal(self, to, channel=0):
+        self._until(to, channel, self.me, 0)
+        self.signals[to][channel, self.me] = 1
+
+    def wait_signal(self, of, channel=0):
+        self._until(self.me, channel, of, 1)
+        self.signals[self.me][channel, of] = 0
+
+    def _until(self, whose, channel, of, value):
+        end = time.monotonic() + 20
+        while self.signals[whose][channel, of] != value:
+            assert time.monotonic() < end, f"rank {self.me} waits in vain"
+            time.sleep(0)
+
+
+def on_this_rank(folder, copies):
+    """Compare with send and receive, to the bit: layouts, masks, sizes that grow and shrink."""
+    made = []
+
+    def shared(n, device, group):
+        made.append(n)
+        handle = Shared(folder, n, len(made))
+        return handle.memory[handle.me], handle
+
+    copies.shared = shared
+    wide = {"N_q": 90, "N_k": 75, "layout": "striped", "mask": masks.window(30, 20)}
+    cases = [CASE, CASE | wide, CASE | {"N_q": 17, "N_k": 13}, CASE | {"N_q": 2, "N_k": 3, "causal": False}]
+    cases.append(CASE | {"layout": "contiguous", "mask": masks.window(8, 0), "dtype": torch.float32})
+    for n, case in enumerate([*cases, *cases]):
+        whole = on_ranks.tensors(case, n)
+        one, _ = on_ranks.on_this_rank("ring", dist.group.WORLD, case, *whole)
+        other, _ = on_ranks.on_this_rank("ring", dist.group.WORLD, case, *whole, link=copies.CopyEngines)
+        assert all(torch.equal(X, Y) for X, Y in zip(one, other, strict=True)), case
+    return len(made)
+
+
+@pytest.mark.parametrize("P", [2, 4])
+def test_the_same_bits_as_by_send_and_receive(P):
+    with tempfile.TemporaryDirectory() as folder:
+        found = processes.run(on_this_rank, folder, copy_engines, ranks=P, seconds=60)
+    assert len({*found}) == 1 and found[0] == 5, "memory is kept, and grows with what is asked for"

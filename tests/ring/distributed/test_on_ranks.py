@@ -1,0 +1,329 @@
+"""What else is asked of attention over ranks: bits, errors, steps, memory, compilation; all in one run of four."""
+
+import functools
+import os
+import weakref
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("cloudpickle")
+import torch.distributed as dist  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from flashlib import masks  # noqa: E402
+from flashlib.masks.parts import count  # noqa: E402
+from flashlib.ring import agree, cost, hops, layouts, processes  # noqa: E402
+from flashlib.ring.distributed import link, memory, on_cpu, ring, two_d  # noqa: E402
+from tests.ring.distributed import on_ranks  # noqa: E402
+
+CASE = {"B": 2, "N_q": 61, "N_k": 61, "H_k": 2, "H": 4, "d": 5, "d_v": 3, "layout": "zigzag", "causal": True}
+CASE |= {"mask": None, "dtype": torch.bfloat16}
+
+
+def message(call):
+    """Return what a call raises, in words."""
+    try:
+        call()
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def part(n, N=None, layout="zigzag", dtype=torch.float32, H=2):
+    """Return Q, K and V of n rows, of ones."""
+    return (torch.ones(1, H, n, 4, dtype=dtype) for _ in range(3))
+
+
+class Counted(link.Link):
+    """Counts what it sends."""
+
+    sent: list = []
+
+    def start(self, sends, receives, tag=0):
+        self.sent += [(tag, peer, X.numel()) for peer, X, _ in sends if X.numel()]
+        return super().start(sends, receives, tag)
+
+
+def disagreements():
+    rank = dist.get_rank()
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("ring", "heads"))
+    return {
+        "dtype": message(lambda: ring.attention(*part(4, dtype=torch.float64 if rank == 2 else torch.float32))),
+        "causal": message(lambda: ring.attention(*part(4), causal=rank == 3)),
+        "sizes": message(lambda: ring.attention(*part(5 if rank == 1 else 4))),
+        "mask": message(
+            lambda: ring.attention(*part(4), mask=masks.documents((np.arange(16) < 8 + rank).astype(int)))
+        ),
+        "no tensor": message(lambda: ring.attention(*([None] * 3 if rank == 0 else part(4)))),
+        "layout of all": message(lambda: ring.attention(*part(4), layout="spiral")),
+        "two axes": message(lambda: two_d.attention(*part(4), group=mesh, causal=rank == 3)),
+        "one axis": message(lambda: ring.attention(*part(4), group=mesh)),
+        "no group": message(lambda: ring.attention(*part(4), group="all")),
+        "gradients": message(lambda: ring.attention(*(X.requires_grad_(rank == 1) for X in part(4)))),
+        "after all that": message(lambda: ring.attention(*part(4), group=mesh["ring"])),
+    }
+
+
+def bits():
+    """Compare bits of two calls, of a call whose copies come in turn, and of one with a group of its own."""
+    whole = on_ranks.tensors(CASE, 3)
+    found = [on_ranks.on_this_rank("ring", dist.group.WORLD, CASE, *whole, link=of)[0] for of in
+             (None, None, link.InTurn)]  # fmt: skip
+    return all(torch.equal(X, Y) for other in found[1:] for X, Y in zip(found[0], other, strict=True))
+
+
+def errors_by_ranks():
+    """Return, for a ring of one and of four ranks, the rms errors of this rank's O, dQ, dK, dV."""
+    case = CASE | {"N_q": 256, "N_k": 256, "d": 16, "d_v": 16}
+    whole = on_ranks.tensors(case, 5)
+    exact = on_ranks.one_process(case, *(X.double() for X in whole))
+    alone = [dist.new_group([r]) for r in range(4)][dist.get_rank()]
+    result = {}
+    for name, group in (("one", alone), ("four", dist.group.WORLD)):
+        given, at = on_ranks.on_this_rank("ring", group, case, *whole)
+        result[name] = [
+            ((X.double() - Y[:, :, i]) ** 2).mean().item() ** 0.5 for X, Y, i in zip(given, exact, at, strict=True)
+        ]
+    return result
+
+
+def steps():
+    """Return what this rank sends, under a window, going forward and backward."""
+    Counted.sent = []
+    case = CASE | {"N_q": 64, "N_k": 64, "layout": "contiguous", "mask": masks.window(8, 0)}
+    on_ranks.on_this_rank("ring", dist.group.WORLD, case, *on_ranks.tensors(case, 1), link=Counted)
+    return Counted.sent
+
+
+def sent_bytes():
+    """Return the bytes that this rank sends in each pass beside the closed forms of `ring.cost`.
+
+    Without one move: there a rank's own share of dK and dV travels too, and here it waits at home for the others'.
+    """
+    found = []
+    for layout, mask in (("zigzag", None), ("striped", masks.window(9, 0)), ("contiguous", masks.window(17, 0))):
+        case = CASE | {"B": 1, "layout": layout, "mask": mask, "dtype": torch.float32}
+        problem = cost.Problem(61, 61, 5, "float32", 3, 4, 2, True, mask)
+        forms = [cost.ring(problem, 4, layout, backward=given).sent[dist.get_rank()] for given in (False, True)]
+        Counted.sent = []
+        on_ranks.on_this_rank("ring", dist.group.WORLD, case, *on_ranks.tensors(case, 1), link=Counted)
+        plan = hops.plan(masks.combined(mask, True), 61, 61, 4, layout)
+        own = count(plan.keys[dist.get_rank()]) * 2 * (5 + 3) if plan.last[dist.get_rank()] else 0
+        found.append((4 * sum(n for _, _, n in Counted.sent), sum(forms) - 4 * own))
+    return found
+
+
+def breaks():
+    """Return how many graphs torch.compile makes on rank 0, and whether the result is the same."""
+
+    def f(Q, K, V):
+        return ring.attention(Q + 1, K, V, causal=True).O * 2
+
+    Q, K, V = (torch.randn(1, 2, 8, 4, generator=torch.Generator().manual_seed(i)) for i in range(3))
+    eager = f(Q, K, V)
+    if dist.get_rank():
+        return torch.equal(f(Q, K, V), eager)
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    found = torch.compile(f, backend=backend)(Q, K, V)
+    return len(graphs), torch.equal(found, eager)
+
+
+def without_gloo():
+    """Return how often ranks compared in three calls, two of them alike, if tensors were on GPUs."""
+    counts, known = [], (agree.numbers_of_all, dist.get_backend_config)
+
+    def numbers_of_all(*given):
+        counts.append(given[1:])
+        return known[0](*given)
+
+    agree.numbers_of_all, dist.get_backend_config = numbers_of_all, lambda group=None: "nccl"
+    for n in (5, 5, 6):
+        ring.attention(*part(n))
+    agree.numbers_of_all, dist.get_backend_config = known
+    return counts
+
+
+def by_kernels():
+    """Compare the kernels, interpreted, with one process."""
+    from flashlib.ring.distributed import on_gpu
+
+    case = CASE | {"B": 1, "N_q": 37, "N_k": 37, "d": 16, "d_v": 16, "dtype": torch.float32}
+    case |= {"mask": masks.window(20, 3)}
+    whole = on_ranks.tensors(case, 7)
+    exact = on_ranks.one_process(case, *(X.double() for X in whole))
+    given, at = on_ranks.on_this_rank("ring", dist.group.WORLD, case, *whole, local=on_gpu)
+    for X, Y, i in zip(given, exact, at, strict=True):
+        torch.testing.assert_close(X.double(), Y[:, :, i], atol=1e-5, rtol=1e-5)
+    return "equal"
+
+
+class Live(TorchDispatchMode):
+    """The bytes of all tensors that were made in it and live, and their peak."""
+
+    def __init__(self):
+        super().__init__()
+        self.live, self.now, self.peak = {}, 0, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        for X in found if isinstance(found, tuple | list) else (found,):
+            if isinstance(X, torch.Tensor):
+                self.note(X)
+        return found
+
+    def note(self, X):
+        """Count the storage of a tensor until no tensor has it."""
+        where, n = X.untyped_storage().data_ptr(), X.untyped_storage().nbytes()
+        if not n:
+            return
+        if not self.live.get(where):
+            self.live[where] = 0
+            self.now += n
+            self.peak = max(self.peak, self.now)
+        self.live[where] += 1
+        weakref.finalize(X, self.gone, where, n)
+
+    def gone(self, where, n):
+        self.live[where] -= 1
+        if not self.live[where]:
+            self.now -= n
+
+
+ROWS = 256, 512
+TILES = 2**18  # bytes that the tiles of a CPU may take
+HOW = ("zigzag", None), ("contiguous", 170)
+
+
+def peaks(n, layout, left):
+    """Return this rank's peak of both passes beside the closed form; n: rows of each rank; left: of a window."""
+    mask = None if left is None else masks.window(left, 0)
+    N, P, me = n * dist.get_world_size(), dist.get_world_size(), dist.get_rank()
+    sizes = memory.Sizes(1, 2, 1, 32, 16, torch.bfloat16)
+    plan = hops.plan(masks.combined(mask, True), N, N, P, layout)
+    shapes = (1, 2, n, 32), (1, 1, n, 32), (1, 1, n, 16)
+    found = []
+    Q, K, V = (torch.randn(shape).bfloat16().requires_grad_() for shape in shapes)
+    with Live() as live:
+        for X in (Q, K, V):
+            live.note(X.detach())
+        kept = [live.note(X) for X in (Q, K, V)]
+        O, lse = ring.attention(Q, K, V, layout=layout, causal=True, mask=mask)
+        found.append((live.peak, memory.forward(sizes, plan, me)))
+        dO = torch.ones_like(O)
+        live.peak = live.now
+        torch.autograd.grad([O, lse], [Q, K, V], [dO, torch.zeros_like(lse)])
+        found.append((live.peak, memory.backward(sizes, plan, me)))
+    del kept
+    return found
+
+
+def everything(interpreted):
+    """Return what all of these return on this rank."""
+    torch.manual_seed(0)
+    found = {
+        f.__name__: f() for f in (disagreements, bits, errors_by_ranks, steps, sent_bytes, breaks, without_gloo)
+    }
+    if interpreted:
+        found["by_kernels"] = by_kernels()
+    on_cpu.B_R = on_cpu.B_C = 64  # what a tile takes is little beside the rest
+    found["peaks"] = {(n, *how): peaks(n, *how) for n in ROWS for how in HOW}
+    return found
+
+
+@functools.cache
+def ranks():
+    try:
+        from flashlib import kernels
+
+        interpreted = kernels.INTERPRETED
+    except ImportError:
+        interpreted = False
+    return processes.run(everything, interpreted, ranks=4, seconds=200)
+
+
+def test_disagreements_are_told_in_one_sentence_on_every_rank():
+    said = [one["disagreements"] for one in ranks()]
+    for name in said[0]:
+        of_all = {one[name] for one in said}
+        assert name in ("two axes",) or len(of_all) == 1, name
+    said = said[0]
+    assert said["dtype"] == (
+        "ValueError: the ranks of ring.attention disagree: dtype is float32 on ranks 0, 1, 3 and float64 on "
+        "rank 2; give every rank the same"
+    )
+    assert "causal is False on ranks 0, 1, 2 and True on rank 3" in said["causal"]
+    assert said["sizes"].startswith(
+        "ValueError: the ranks of ring.attention have 4, 5, 4, 4 rows of Q; 17 rows in a zigzag layout are "
+    )
+    assert "mask is documents(<2 documents of 16 tokens>) with the digest" in said["mask"]
+    assert "error is not given on ranks 1, 2, 3 and Q is of type NoneType; pass" in said["no tensor"]
+    assert said["layout of all"].startswith("ValueError: layout is 'spiral'; accepted are")
+    assert said["one axis"].startswith("ValueError: group is a DeviceMesh of 2 axes")
+    assert said["no group"].startswith("TypeError: group is 'all'")
+    assert "gradients is" in said["gradients"]
+    assert said["after all that"] == "nothing", "an error leaves the groups as they were"
+    assert all("causal is" in one["disagreements"]["two axes"] for one in ranks())
+
+
+def test_the_same_bits_each_time_and_whenever_copies_come():
+    assert all(one["bits"] for one in ranks())
+
+
+def test_the_error_does_not_grow_with_the_ranks():
+    found = [one["errors_by_ranks"] for one in ranks()]
+    one, four = (np.sqrt(np.mean([np.square(rank[name]) for rank in found], axis=0)) for name in ("one", "four"))
+    # a rank alone has all rows, and four have a quarter each: of all, both are means
+    assert (four[[0, 2, 3, 4]] <= 1.02 * one[[0, 2, 3, 4]]).all(), (one, four)
+
+
+def test_keys_that_nobody_sees_are_not_sent():
+    sent = [one["steps"] for one in ranks()]
+    assert [sorted({peer for _, peer, _ in one}) for one in sent] == [[1], [0, 2], [1, 3], [2]]
+    assert [len(one) for one in sent] == [2, 3, 3, 1], "K and V twice to the next, and gradients home"
+
+
+def test_the_bytes_that_are_sent_are_the_closed_form():
+    for one in ranks():
+        assert all(counted == form for counted, form in one["sent_bytes"]), one["sent_bytes"]
+    assert any(counted for one in ranks() for counted, _ in one["sent_bytes"])
+
+
+def test_torch_compile_breaks_around_it():
+    assert [one["breaks"] for one in ranks()] == [(2, True), True, True, True], "what is before and what is after"
+
+
+def test_on_gpus_ranks_compare_only_what_is_new():
+    assert all(one["without_gloo"] == [(5, 5), (6, 6)] for one in ranks())
+
+
+def test_the_kernels_compute_hops():
+    found = [one.get("by_kernels", "equal") for one in ranks()]
+    assert found == ["equal"] * 4
+
+
+def test_the_peak_is_the_closed_form():
+    for one in ranks():
+        of = one["peaks"]
+        for how in HOW:
+            for (less, known), (more, known_more) in zip(*(of[n, *how] for n in ROWS), strict=True):
+                found = how, less, known, more, known_more
+                assert known * 0.85 <= less <= known + TILES, found
+                assert known_more * 0.85 <= more <= known_more + TILES, found
+                assert more - less <= 1.06 * (known_more - known), found
+
+
+def test_outside_of_a_group():
+    with pytest.raises(RuntimeError, match="this process is no rank yet: call attention in a function that"):
+        ring.attention(*part(4))
+
+
+def test_layouts_are_those_of_one_process():
+    assert set(layouts.LAYOUTS) == {"contiguous", "striped", "zigzag"} and os.environ.get("RANK") is None

@@ -1,0 +1,162 @@
+"""Training over ranks: the small model of chapter 11 has one process's losses and gradients, on any of them."""
+
+import functools
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("cloudpickle")
+import torch.distributed as dist  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.nn.functional import cross_entropy  # noqa: E402
+
+from flashlib.lm.model import LM, Config  # noqa: E402
+from flashlib.lm.rotary import rotate  # noqa: E402
+from flashlib.ring import processes  # noqa: E402
+from flashlib.ring.distributed import all_gather, ring, training, two_d, ulysses  # noqa: E402
+
+CONFIG = Config(vocab=31, layers=2, width=24, heads=3, kv_heads=1, context=64)
+N = 45
+RATE = 0.5
+
+
+def logits(model, tokens, positions, attention):
+    """Return the logits of tokens that stand at these positions."""
+    cos, sin = (X[positions] for X in model.angles)
+
+    def attend(layer, Q, K, V):
+        return attention(rotate(Q, cos, sin), rotate(K, cos, sin), V, causal=True)
+
+    return model.logits(tokens, attend)
+
+
+def losses_of(model, tokens, labels, positions, attention):
+    found = logits(model, tokens, positions, attention).flatten(0, 1)
+    return cross_entropy(found, labels.flatten(), reduction="none", ignore_index=training.IGNORED)
+
+
+def texts():
+    return torch.randint(CONFIG.vocab, (4, N), generator=torch.Generator().manual_seed(1))
+
+
+def of_one_process():
+    """Return the losses of three steps of SGD of one process, and the gradients of the first."""
+    model = LM(CONFIG).double()
+    tokens = texts()
+    labels = torch.cat([tokens[:, 1:], torch.full((4, 1), training.IGNORED)], dim=1)
+    found, grads = [], None
+    for _ in range(3):
+        each = losses_of(model, tokens, labels, torch.arange(N), model.attention)
+        loss = each.sum() / (labels != training.IGNORED).sum()
+        model.zero_grad()
+        loss.backward()
+        grads = grads or [p.grad.clone() for p in model.parameters()]
+        with torch.no_grad():
+            [p.sub_(RATE * p.grad) for p in model.parameters()]
+        found.append(loss.item())
+    return found, grads
+
+
+def by_ranks(way, layout, heads=1, **options):
+    """Return the same, over four ranks, whose gradients are added up."""
+    model, P = LM(CONFIG).double(), dist.get_world_size()
+    cut = {"layout": layout, "heads": heads}
+    tokens, at = training.split(texts(), **cut), training.positions(N, **cut)
+    labels = training.labels(tokens, **cut)
+
+    def attention(Q, K, V, causal):
+        return way.attention(Q, K, V, causal=causal, layout=layout, **options).O
+
+    found, grads = [], None
+    for _ in range(3):
+        each = losses_of(model, tokens, labels, at, attention)
+        loss = training.mean(each, labels.flatten() != training.IGNORED, averaged_over=P)
+        model.zero_grad()
+        loss.backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+            p.grad /= P  # as DDP does
+        grads = grads or [p.grad.clone() for p in model.parameters()]
+        with torch.no_grad():
+            [p.sub_(RATE * p.grad) for p in model.parameters()]
+        found.append(loss.item())
+    return found, grads
+
+
+def sharded():
+    """Return the losses on a mesh of 2 x 2, sharded over both: one cuts the texts, one is a ring."""
+    from torch.distributed.fsdp import fully_shard  # on the ranks alone: it takes half a second
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("texts", "ring"))
+    model, group = LM(CONFIG).double(), mesh["ring"]
+    half = texts()[2 * mesh.get_local_rank("texts") :][:2]
+    tokens, at = training.split(half, group=group), training.positions(N, group=group)
+    labels = training.labels(tokens, group=group)
+    both = init_device_mesh("cpu", (4,))
+
+    def attention(Q, K, V, causal):
+        return ring.attention(Q, K, V, causal=causal, group=group).O
+
+    model.forward = functools.partial(_forward, model, attention)
+    fully_shard(model, mesh=both)
+    found = []
+    for _ in range(3):
+        model.zero_grad()
+        result = model(tokens, at).flatten(0, 1)
+        each = cross_entropy(result, labels.flatten(), reduction="none", ignore_index=training.IGNORED)
+        loss = training.mean(each, labels.flatten() != training.IGNORED, averaged_over=4)
+        loss.backward()
+        with torch.no_grad():
+            [p.sub_(RATE * p.grad) for p in model.parameters()]
+        found.append(loss.item())
+    return found
+
+
+def _forward(model, attention, tokens, at):
+    return logits(model, tokens, at, attention)
+
+
+def everything():
+    """Return what one process finds, and each way over ranks."""
+    mesh = init_device_mesh("cpu", (2, 2))
+    ways = {
+        "ring": by_ranks(ring, "zigzag"),
+        "all_gather": by_ranks(all_gather, "striped"),
+        "ulysses": by_ranks(ulysses, "contiguous"),
+        "two_d": by_ranks(two_d, "zigzag", heads=2, group=mesh),
+    }
+    X = torch.arange(2 * N).reshape(2, N)
+    again = {
+        (layout, heads): torch.equal(training.join(training.split(X, layout=layout, heads=heads), layout=layout,
+                                                   heads=heads), X)
+        for layout in ("zigzag", "striped", "contiguous") for heads in (1, 2, 4)
+    }  # fmt: skip
+    return of_one_process(), ways, sharded(), again
+
+
+@functools.cache
+def ranks():
+    return processes.run(everything, ranks=4, seconds=200)
+
+
+def close(found, known):
+    torch.testing.assert_close(torch.tensor(found).double(), torch.tensor(known).double(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("way", ["ring", "all_gather", "ulysses", "two_d"])
+def test_losses_and_gradients_are_those_of_one_process(way):
+    for (losses, grads), ways, _, _ in ranks():
+        found, found_grads = ways[way]
+        assert losses[2] < losses[0]
+        close(found, losses)
+        for X, Y in zip(found_grads, grads, strict=True):
+            torch.testing.assert_close(X, Y, rtol=1e-8, atol=1e-10)
+
+
+def test_a_mesh_of_texts_and_rings_shards_the_model_over_both():
+    for (losses, _), _, found, _ in ranks():
+        close(found, losses)
+
+
+def test_what_is_split_is_joined():
+    assert all(all(again.values()) for _, _, _, again in ranks())

@@ -1,0 +1,51 @@
+"""Two GPUs: every way and both kinds of copies equal one process, and the same bits come each time."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("cloudpickle")
+import torch.distributed as dist  # noqa: E402
+
+from flashlib import masks  # noqa: E402
+from flashlib.ring import processes  # noqa: E402
+from tests.ring.distributed import on_ranks  # noqa: E402
+
+MASKS = [None, masks.window(90, 0), masks.documents([0] * 100 + [1] * 157), masks.softcap(3.0)]
+
+
+def on_this_rank():
+    """Compare all ways, layouts and masks on this rank's GPU; return how many cases there were."""
+    from flashlib.ring.distributed import copy_engines, link
+
+    torch.cuda.set_device(dist.get_rank())
+    n = 0
+    for mask in MASKS:
+        for layout in ("zigzag", "striped", "contiguous"):
+            case = {"B": 2, "N_q": 257, "N_k": 257, "H_k": 2, "H": 4, "d": 64, "d_v": 64, "layout": layout}
+            case |= {"causal": True, "mask": mask, "dtype": torch.bfloat16}
+            whole = [X.cuda() for X in on_ranks.tensors(case, n)]
+            exact = on_ranks.one_process(case, *(X.double() for X in whole))
+            plain = on_ranks.one_process(case, *whole)
+            for way, of in (
+                ("ring", link.Link), ("ring", copy_engines.CopyEngines), ("ring", link.InTurn),
+                ("all_gather", link.Link), ("ulysses", link.Link),
+            ):  # fmt: skip
+                first, at = on_ranks.on_this_rank(way, dist.group.WORLD, case, *whole, link=of)
+                again, _ = on_ranks.on_this_rank(way, dist.group.WORLD, case, *whole, link=of)
+                for name, X, Y, right, rough, i in zip(
+                    on_ranks.NAMES, first, again, exact, plain, at, strict=True
+                ):
+                    assert torch.equal(X, Y), f"{name} of {way} by {of.__name__} has other bits the second time"
+                    right, rough = right[:, :, i], rough[:, :, i].double()
+                    bound = 2 * (rough - right).abs().max() + 1e-3
+                    assert (X.double() - right).abs().max() <= bound, f"{name} of {way}, {of.__name__}, {case}"
+                n += 1
+    return n
+
+
+@pytest.mark.gpu
+def test_every_way_equals_one_process():
+    if torch.cuda.device_count() < 2:
+        pytest.skip("there is one GPU")
+    found = processes.run(on_this_rank, ranks=2, seconds=300, backend="nccl")
+    assert found == [len(MASKS) * 3 * 5] * 2
