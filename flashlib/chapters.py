@@ -138,6 +138,11 @@ CHAPTERS = (
         needs=("triton",),
         widgets=("PagesLab", "ServeLab", "SplitLab"),
     ),
+    Chapter(
+        "16_rings", "Rings",
+        "attention over many GPUs: keys travel round",
+        widgets=("RingPlayer",),
+    ),
 )  # fmt: skip
 
 

@@ -36,7 +36,9 @@ class GPU:
     memory      the large memory, HBM or GDDR: its size, and `kind`, its name
     bandwidth   of the large memory
     fp16, bf16  peak of a matrix product that adds up in fp32; bf16 is None where tensor cores lack it
-    sources     for each of these, and for clock and latency, the document and where in it
+    sources     for each of these, and for link, clock and latency, the document and where in it
+    link        to other GPUs of its host, all its links together: each way, bytes per second; None if it has none
+                of its own, or the number is not known here. Datasheets give both ways together
     clock       the highest of the multiprocessors, or None
     latency     Latency as measured, or None
     maker       "NVIDIA" or "AMD"
@@ -54,6 +56,7 @@ class GPU:
     fp16: float
     bf16: float | None
     sources: dict[str, str] = field(repr=False, compare=False)
+    link: float | None = None
     clock: float | None = None
     latency: Latency | None = None
     maker: str = "NVIDIA"
@@ -161,9 +164,11 @@ _ALL = (
             "bandwidth": f"{H100_PAPER}: 1555 GB/sec",
             "fp16": f"{H100_PAPER}, peak with FP32 accumulate: 312/624, the second with sparsity",
             "bf16": f"{H100_PAPER}, peak with FP32 accumulate: 312/624, the second with sparsity",
+            "link": "NVIDIA A100 Tensor Core GPU datasheet, interconnect of A100 SXM: NVLink 600 GB/s, both ways",
             "clock": f"{H100_PAPER}: GPU boost clock 1410 MHz",
             "latency": f"{LATENCIES}, measured on the PCIe card with 40 GB",
         },
+        link=300e9,
         clock=1410e6,
         latency=Latency(29.0, 261.5, 466.3),
     ),
@@ -189,8 +194,10 @@ _ALL = (
             "bandwidth": "NVIDIA H100 Tensor Core GPU datasheet, column H100 SXM: 3.35 TB/s",
             "fp16": f"{H100_PAPER}, peak with FP32 accumulate: 989.4/1978.9, the second with sparsity",
             "bf16": f"{H100_PAPER}, peak with FP32 accumulate: 989.4/1978.9, the second with sparsity",
+            "link": "NVIDIA H100 Tensor Core GPU datasheet, column H100 SXM: NVLink 900GB/s, both ways",
             "latency": f"{LATENCIES}, measured on a Hopper PCIe card: the same chip, slower HBM and lower clocks",
         },
+        link=450e9,
         latency=Latency(29.0, 263.0, 478.8),
     ),
     GPU(
@@ -216,8 +223,10 @@ _ALL = (
             "bandwidth": f"{H200_SHEET}: 4.8TB/s",
             "fp16": f"{H200_SHEET}: 1,979 TFLOPS with sparsity, the H100's 1978.9 rounded; dense is half",
             "bf16": f"{H200_SHEET}: 1,979 TFLOPS with sparsity, the H100's 1978.9 rounded; dense is half",
+            "link": f"{H200_SHEET}: NVLink 900GB/s, both ways",
             "clock": f"{ASKED}clockRate 1980000 (in kHz)",
         },
+        link=450e9,
         clock=1980e6,
     ),
     GPU(

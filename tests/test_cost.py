@@ -190,7 +190,7 @@ def test_the_roofline_bends_at_the_ridge(gpu):
 @pytest.mark.parametrize("gpu", GPUS.values(), ids=GPUS)
 def test_every_number_of_a_gpu_has_a_source(gpu):
     numbers = {"sms", "sram", "block_sram", "registers", "l2", "memory", "bandwidth", "fp16", "bf16"}
-    assert set(gpu.sources) == numbers | {name for name in ("clock", "latency") if getattr(gpu, name)}
+    assert set(gpu.sources) == numbers | {name for name in ("link", "clock", "latency") if getattr(gpu, name)}
     assert all(len(source) > 20 for source in gpu.sources.values())
     assert gpu.block_sram <= gpu.sram <= gpu.registers < gpu.l2 < gpu.memory
     assert gpu.all_sram == gpu.sms * gpu.sram

@@ -59,8 +59,8 @@ ROOMS = {
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "
     "pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
-    "checks.harness": "types softmax naive tiled pipeline learner widgets / kernels base, checks.engine",
-    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline / kernels base, "
+    "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
+    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring / kernels base, "
     "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files

@@ -1,0 +1,188 @@
+"""The exercises of chapter 16 on numbers: hops merged, who holds which rows, what is copied and what it takes."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from flashlib import masks
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
+from flashlib.checks.harness import sizes, update
+from flashlib.ring import cost, heads, hops, layouts
+from flashlib.softmax import State, summarise_rows
+
+# ---- hops merged
+
+
+@exercise(title="Add a hop", minutes=10, difficulty="medium")
+def add_hop(answer: Callable, known: Known) -> Verdict:
+    rng = np.random.default_rng(0)
+    plain = [
+        _hop(rng, "one row", 1, (0, 1), 2, 1),
+        _hop(rng, "all rows", 3, (0, 3), 2, 2),
+        _hop(rng, "the last two rows of four", 4, (2, 4), 3, 2),
+        _hop(rng, "the first two rows of five", 5, (0, 2), 3, 4, d=3),
+        _hop(rng, "rows in the middle", 6, (2, 5), 1, 3, d=3),
+        _hop(rng, "no row at all", 3, (3, 3), 2, 2),
+        *random_cases.cases(_any_hop),
+    ]
+    far = [
+        _hop(rng, "scores near 1000", 4, (1, 4), 2, 2, at=(1000.0, 1000.0)),
+        _hop(rng, "scores near -1000", 4, (1, 4), 2, 2, at=(-1000.0, -1000.0)),
+        _hop(rng, "a hop whose scores are larger by 2000", 4, (1, 4), 2, 2, at=(-1000.0, 1000.0)),
+        _hop(rng, "a hop whose scores are less by 2000", 4, (1, 4), 2, 2, at=(1000.0, -1000.0)),
+        _hop(rng, "a hop with scores near 800, the others near 0", 4, (1, 4), 2, 2, at=(0.0, 800.0)),
+    ]
+    empty = [
+        _hop(rng, "rows that had seen no key", 4, (1, 3), 0, 3),
+        _hop(rng, "a hop in which no key is seen", 4, (1, 3), 3, 0),
+        _hop(rng, "rows that had seen no key, scores near -900", 4, (1, 3), 0, 3, at=(0.0, -900.0)),
+    ]
+    nothing = [_hop(rng, "rows that see no key, before and in the hop", 4, (1, 3), 0, 0)]
+    return examine(answer, [plain, far, empty, nothing], known, outputs=("O", "lse"))
+
+
+def _hop(rng, words, n, rows, n_old, n_new, *, d=2, at=(0.0, 0.0)):
+    """Return the Case of n rows that have seen n_old keys, some of which then see n_new more.
+
+    All keys at once give the right result. at: added to the scores of the old keys, and of the new.
+    """
+    first, end = rows
+    scores = [rng.normal(size=(n, n_keys)).round(2) + x for n_keys, x in zip((n_old, n_new), at, strict=True)]
+    values = [rng.normal(size=(n_keys, d)).round(2) for n_keys in (n_old, n_new)]
+    O, lse = update.finished(summarise_rows(scores[0], values[0]))
+    O_new, lse_new = (X[first:end] for X in update.finished(summarise_rows(scores[1], values[1])))
+    both = update.finished(_joined(summarise_rows(np.hstack(scores), np.vstack(values)), first, end))
+    O_all, lse_all = O.copy(), lse.copy()
+    O_all[first:end], lse_all[first:end] = both
+    return Case(words, (O, lse, O_new, lse_new, first, end), (O_all, lse_all))
+
+
+def _joined(state, first, end):
+    return State(*(X[first:end] for X in state))
+
+
+def _any_hop(rng):
+    n, n_old, n_new, d = (int(x) for x in rng.integers(1, 7, 4))
+    first, end = sorted(int(x) for x in rng.integers(0, n + 1, 2))
+    return _hop(rng, f"rows {first} to {end} of {n}", n, (first, end), n_old, n_new, d=d)
+
+
+# ---- who holds which rows
+
+
+@exercise(title="The rows of a rank", minutes=5, difficulty="easy")
+def zigzag_rows(answer: Callable, known: Known) -> Verdict:
+    fixed = (
+        "8 2 0, 8 2 1, 4 1 0, 12 3 1, 16 4 3, 24 3 2, 9 2 0, 9 2 1, 13 3 2, 10 4 1, 23 4 2, 30 4 3, 5 1 0, 7 3 0"
+    )
+    rows = sizes.rows(fixed)
+    cases = [_rows_of(*one) for one in rows] + random_cases.cases(_any_rows)
+    return examine(answer, cases, known)
+
+
+def _rows_of(N, P, r):
+    expected = layouts.positions(N, P, r, "zigzag")
+    return Case(f"N = {N}, P = {P}, r = {r}", (N, P, r), expected, tolerance=0)
+
+
+def _any_rows(rng):
+    P = int(rng.integers(2, 7))
+    return _rows_of(int(rng.integers(2 * P, 60)), P, int(rng.integers(P)))
+
+
+# ---- the part that a hop computes
+
+
+@exercise(title="What a hop computes", minutes=10, difficulty="easy")
+def hop_part(answer: Callable, known: Known) -> Verdict:
+    fixed = """
+        0 0 4, 1 1 4, 1 0 4, 0 1 4, 2 0 6, 0 2 6, 2 1 8, 3 1 2, 1 3 2, 2 2 10, 3 2 12, 2 3 12, 5 0 6, 0 5 6, 6 7 4
+    """
+
+    def right(r, s, n):
+        P = max(r, s) + 1
+        rows, keys = (layouts.runs(n * P, P, rank, "zigzag") for rank in (r, s))
+        hop = hops.hop(masks.causal(), n * P, n * P, rows, keys)
+        return hop.rows.start, hop.rows.stop, hop.keys.start, hop.keys.stop, hop.mask == masks.causal()
+
+    def draw(rng):
+        r, s, half = (int(x) for x in rng.integers((0, 0, 1), (8, 8, 10)))
+        return r, s, 2 * half
+
+    names = "first_row", "end_row", "first_key", "end_key", "causal"
+    return sizes.examine_whole(answer, sizes.cases(right, fixed, draw), known, names)
+
+
+# ---- tokens that hide a copy
+
+
+@exercise(title="Tokens that hide a copy", minutes=10, difficulty="medium")
+def hide_copy(answer: Callable, known: Known) -> Verdict:
+    fixed = """
+        1 1 2 1000 10 False, 1 1 2 1000 10 True, 1 1 4 1000 10 False, 4 1 2 1000 7 False, 8 2 2 3000 7 True,
+        32 8 2 989000000000000 450000000000 True, 32 32 2 989000000000000 450000000000 False, 2 2 4 900 11 True,
+        16 2 2 312000000000000 300000000000 False, 6 3 2 500 13 True, 8 8 1 2000 30 True, 3 1 1 1000 9 False
+    """
+
+    def right(H, H_k, itemsize, flops, bandwidth, causal):
+        copy = Fraction(2 * H_k * itemsize, bandwidth)  # seconds for a token, and for each of d
+        products = Fraction(4 * H, flops) / (2 if causal else 1)  # for a token with each key
+        return math.ceil(copy / products)
+
+    def draw(rng):
+        H_k, group, itemsize = int(rng.integers(1, 9)), int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
+        flops, bandwidth = (int(x) for x in rng.integers((100, 5), (9000, 90)))
+        return group * H_k, H_k, itemsize, flops, bandwidth, bool(rng.integers(2))
+
+    cases = sizes.cases(right, fixed, draw)
+    expected = {case.arguments: case.expected for case in cases}
+    run = sizes.whole(answer, lambda *arguments: expected[arguments])
+    return examine(run, cases, known)
+
+
+# ---- heads of a rank
+
+
+@exercise(title="Heads of a rank", minutes=10, difficulty="medium")
+def own_heads(answer: Callable, known: Known) -> Verdict:
+    fixed = """
+        4 4 2 0, 4 4 2 1, 8 2 2 1, 8 2 4 0, 8 2 4 1, 8 2 4 3, 8 1 4 2, 12 4 3 1, 12 4 4 3, 32 8 8 5, 32 8 16 9,
+        6 3 4 0, 6 3 4 1, 6 3 4 3, 9 3 2 0, 9 3 2 1, 10 5 3 2, 7 7 3 2, 12 2 5 2, 5 5 5 4, 15 5 4 1
+    """
+
+    def right(H, H_k, P, m):
+        own = heads.own_heads(H, P, m)
+        kv = sorted({h * H_k // H for h in own})
+        return own.start, own.stop, kv[0], kv[-1] + 1
+
+    def draw(rng):
+        H_k, group = int(rng.integers(1, 7)), int(rng.integers(1, 6))
+        P = int(rng.integers(1, group * H_k + 1))
+        return group * H_k, H_k, P, int(rng.integers(P))
+
+    return sizes.examine_whole(
+        answer, sizes.cases(right, fixed, draw), known, ("first", "end", "kv_first", "kv_end")
+    )
+
+
+# ---- bytes of two ways
+
+
+@exercise(title="Bytes of two ways", minutes=10, difficulty="medium")
+def way_bytes(answer: Callable, known: Known) -> Verdict:
+    fixed = """
+        4 2 2 2 1 2, 8 2 2 2 3 4, 8 4 4 4 8 2, 12 2 4 2 3 2, 12 3 6 3 5 4, 16 4 8 4 16 2, 64 8 32 8 16 2,
+        20 5 10 5 7 2, 36 3 9 3 4 4, 48 4 16 8 12 2
+    """
+
+    def right(N, P, H, H_k, d, itemsize):
+        problem = cost.Problem(N, N, d, {2: "float16", 4: "float32"}[itemsize], H=H, H_k=H_k)
+        return cost.ring(problem, P).sent[0], cost.ulysses(problem, P).sent[0]
+
+    def draw(rng):
+        P, a, b, n, d = (int(x) for x in rng.integers((2, 1, 1, 1, 1), (7, 4, 4, 9, 20)))
+        return P * n, P, P * a * b, P * a, d, int(rng.choice([2, 4]))
+
+    return sizes.examine_whole(answer, sizes.cases(right, fixed, draw), known, ("ring", "ulysses"))

@@ -1,0 +1,232 @@
+"""The questions of chapter 16."""
+
+import numpy as np
+
+from flashlib import cost, ring
+from flashlib.checks.engine.prediction import Question
+from flashlib.gpus import GPUS
+from flashlib.ring import Receive, Send, Times, Wait, layouts
+from flashlib.ring import cost as of_ranks
+
+MILLION = 2**20
+
+
+def _pairs(N, P, r, layout, source=None):
+    """Return how many scores rank r computes under a causal mask, with the keys of `source` or of all."""
+    rows = layouts.positions(N, P, r, layout)
+    keys = np.arange(N) if source is None else layouts.positions(N, P, source, layout)
+    return int((rows[:, None] >= keys).sum())
+
+
+def _busy(layout, N=1024, P=4):
+    """Return the percentage of the time for which ranks compute, if all wait for the one that has most."""
+    work = [_pairs(N, P, r, layout) for r in range(P)]
+    return 100 * sum(work) / (P * max(work))
+
+
+def _first_receives(me):
+    """A rank that waits for each copy; rank 0 receives first."""
+    send, receive = Send(me.next, me.own), Receive(me.previous, me.buffer("kv"))
+    for command in (receive, send) if me.r == 0 else (send, receive):
+        yield command
+        yield Wait()
+    return me.finish(me.nothing())
+
+
+def _in_turn(P=4):
+    """Return how many copies follow each other, a copy taking a time of 1."""
+    run = ring.events(*np.zeros((3, P, 1)), ranks=P, program=_first_receives, times=Times(byte=0, copy=1))
+    return int(max(event.stop for event in run.events))
+
+
+def _ratio(H_k):
+    """Return the bytes that a rank of 8 sends in a ring over those in Ulysses."""
+    problem = of_ranks.Problem(8192, 8192, 128, "bfloat16", H=32, H_k=H_k)
+    return of_ranks.ring(problem, 8).sent[0] / of_ranks.ulysses(problem, 8).sent[0]
+
+
+def _hidden(H, H_k):
+    gpu = GPUS["H100"]
+    sizes = {"dtype": "bfloat16", "H": H, "H_k": H_k, "share": 0.5}
+    return of_ranks.tokens_to_hide(flops=gpu.bf16, bandwidth=gpu.link, **sizes)
+
+
+def _bytes_of_backward():
+    """Return how many times the bytes of the forward pass a hop brings in the backward pass, bf16."""
+    size, summed = cost.itemsizes("bfloat16")
+    return (2 * size + 2 * summed) / (2 * size)
+
+
+QUESTIONS = [
+    Question(
+        "million_cache",
+        lambda: 2 * 32 * 8 * 128 * 2 * MILLION / 1e9,
+        "a token has 2 * 32 * 8 * 128 numbers of 2 bytes, which is 131072 bytes, and there are 1048576 tokens. No "
+        "H100, with 80 GB, can hold them, and hardly an H200, whose 141 GB must hold the weights too.",
+        hint="K and V, 32 layers, 8 heads, 128 numbers, 2 bytes: how many bytes is one token?",
+        wrong={
+            68.72: "K and V are both kept",
+            4.295: "that is one layer of 32",
+            17.18: "there are 8 heads of K and V in each layer",
+            549.8: "there are 8 heads of K and V, not 32",
+            131: "a million is 2^20 here",
+        },
+        tolerance=0.02,
+        unit="GB",
+    ),
+    Question(
+        "million_time",
+        lambda: cost.flops(MILLION, MILLION, 128, causal=True) * 32 / GPUS["H200"].fp16,  # and bf16
+        "4 * 32 * 128 * 2^40 operations, and half of them under the mask, are 9e15. At 989e12 a second that "
+        "is 9.1 "
+        "seconds for one layer, and no kernel reaches the peak. With 32 layers it is nearly 5 minutes before "
+        "the first word is written.",
+        hint="4 H N^2 d operations, half of them under a causal mask. Divide by the peak.",
+        wrong={
+            18.2: "under the causal mask half of the scores are computed",
+            4.55: "Q K^T and P V are two products, and each multiplication comes with an addition",
+            0.284: "that is one head of 32",
+            9100: "seconds are asked for",
+            291: "that is all 32 layers: one is asked for",
+        },
+        tolerance=0.03,
+    ),
+    Question(
+        "ring_copies",
+        lambda: {"sent": 7, "held": 3},
+        "after 7 hops it has seen the keys of the 7 others, and it has passed on as many. It holds its own K "
+        "and V and "
+        "two buffers: one is read while the other is filled.",
+        hint="How many others are there? And what must be in memory in the middle of a hop?",
+        wrong={
+            ("sent", 8): "its own keys need not come home",
+            ("sent", 1): "it passes on what comes: each hop but the last sends once",
+            ("sent", 56): "that is what all ranks send together",
+            ("held", 8): "a block that has been used and passed on may be overwritten",
+            ("held", 2): "its own are kept, and beside them one buffer is read while another is filled",
+            ("held", 1): "copies are under way while it computes: where do they go?",
+        },
+        labels={"sent": "GB sent", "held": "GB of K and V held"},
+    ),
+    Question(
+        "who_ends",
+        lambda: {"all_send": 0, "one_receives": 4, "copies": _in_turn()},
+        "if all send first, all wait for one that receives, and nobody does. If rank 0 receives, rank 3 gets "
+        "rid of "
+        "its keys and receives those of rank 2, which then receives those of rank 1, and so on. All end, but each "
+        "copy waits for the one before it.",
+        hint="A Send ends when the other side receives. Who receives, in each case, and who can then go on?",
+        wrong={
+            ("all_send", 4): "a Send ends only when the other side receives, and all are waiting in their Send",
+            ("all_send", 1): "the first that could go on needs a rank that receives: who is it?",
+            ("one_receives", 1): "rank 3, whose keys were taken, now receives, and so helps rank 2",
+            ("one_receives", 2): "rank 3 then receives too, so that rank 2 goes on, and so forth",
+            ("one_receives", 0): "rank 0 takes the keys of rank 3, which can then go on",
+            ("copies", 1): "rank 2 can send only once rank 3 has sent, and receives",
+            ("copies", 2): "one rank after the other goes on: the copies do not overlap",
+            ("copies", 3): "rank 0 sends last, to rank 1",
+        },
+        labels={
+            "all_send": "ranks that end, all send first",
+            "one_receives": "ranks that end, rank 0 receives first",
+            "copies": "copies one after the other then",
+        },
+    ),
+    Question(
+        "contiguous_busy",
+        lambda: _busy("contiguous"),
+        "count whole blocks as 1 and the blocks on the diagonal as 1/2. Rank 0 has 1/2, rank 1 has 3/2, and "
+        "so on to "
+        "7/2: the mean is 2, and all wait for 7/2. With more ranks it comes near to a half.",
+        hint="Draw the four by four blocks of S. How many does each rank compute, the diagonal ones as a half?",
+        wrong={
+            50: "that is for very many ranks; here the ranks have 1/2, 3/2, 5/2 and 7/2 blocks",
+            62.5: "blocks on the diagonal count as a half: 1/2, 3/2, 5/2 and 7/2",
+            100: "rank 0 has nothing to do after its own keys",
+            25: "that is if one rank had all the work",
+            43: "that is the part of the time in which they wait",
+        },
+        tolerance=0.02,
+        unit="%",
+    ),
+    Question(
+        "zigzag_pairs",
+        lambda: {
+            "own": _pairs(8, 2, 0, "zigzag", 0),
+            "hop": _pairs(8, 2, 0, "zigzag", 1),
+            "other": _pairs(8, 2, 1, "zigzag", 0),
+        },
+        "rank 0 has the rows 0, 1, 6, 7, and rank 1 has 2, 3, 4, 5. With its own keys rank 0 computes 1 + 2 "
+        "+ 3 + 4 = "
+        "10. Rows 6 and 7 see all four keys of rank 1. And the four rows of rank 1 see the keys 0 and 1.",
+        hint="Write down the four rows of rank 0 and of rank 1. Which of them see which keys?",
+        wrong={
+            ("own", 16): "the own keys are masked: the first of the rows sees one of them",
+            ("own", 8): "rows 0, 1, 6, 7 see 1, 2, 3 and 4 of the keys 0, 1, 6, 7",
+            ("hop", 16): "rows 0 and 1 come before all keys of rank 1",
+            ("hop", 0): "rows 6 and 7 come after all keys of rank 1",
+            ("hop", 4): "rows 6 and 7 see all four keys",
+            ("other", 16): "keys 6 and 7 come after all rows of rank 1",
+            ("other", 4): "all four rows see the keys 0 and 1",
+            ("other", 0): "keys 0 and 1 come before all rows of rank 1",
+        },
+        labels={
+            "own": "rank 0 with its own keys",
+            "hop": "rank 0 with the keys of 1",
+            "other": "rank 1 with the keys of 0",
+        },
+    ),
+    Question(
+        "hide_tokens",
+        lambda: {"each_its_own": _hidden(32, 32), "groups_of_4": _hidden(32, 8)},
+        "n tokens take 2 n d H_k numbers of 2 bytes to copy, and 2 n^2 d H operations under the mask. Both "
+        "take the same "
+        "time at n = 2 H_k / H * 989e12 / 450e9. With groups of four a quarter of the bytes are copied.",
+        hint="Set 4 n d H_k / bandwidth equal to 2 n^2 d H / peak, and solve for n.",
+        wrong={
+            ("each_its_own", 2199): "under the causal mask half of the products of a hop are computed",
+            ("each_its_own", 8795): "both products count, with two operations for each multiplication",
+            ("groups_of_4", 4397): "K and V have a quarter of the heads: a quarter of the bytes is copied",
+            ("groups_of_4", 550): "under the causal mask half of the products of a hop are computed",
+            ("groups_of_4", 17590): "fewer bytes are hidden under fewer tokens",
+        },
+        tolerance=0.03,
+        labels={"each_its_own": "tokens, 32 heads of K and V", "groups_of_4": "tokens, 8 heads of K and V"},
+    ),
+    Question(
+        "backward_bytes",
+        _bytes_of_backward,
+        "K and V are 4 bytes for each d, and dK and dV in fp32 are 8 more. The products grow 2.5 times only, "
+        "so it "
+        "takes 1.2 times as many tokens to hide a hop of the backward pass.",
+        hint="How many bytes are a number of K and one of V? And how many are a number of dK and one of dV?",
+        wrong={
+            2.5: "that is how the operations grow",
+            2.0: "dK and dV are fp32: twice as wide as K and V",
+            1.0: "dK and dV travel too",
+            4.0: "dK and dV are twice as wide as K and V, which come beside them",
+            1.5: "dK and dV are twice as wide as K and V, not half",
+        },
+        tolerance=0.01,
+    ),
+    Question(
+        "ulysses_ratio",
+        lambda: {"each_its_own": _ratio(32), "groups_of_4": _ratio(8)},
+        "a ring brings K and V of 7 other ranks: 7 * 2 H_k for each row held and each d. Ulysses sends 7/8 "
+        "of Q, K, V and O: "
+        "7/8 * (2 H + 2 H_k), and a little for lse. With H_k = 32 that is 448 to 112, with H_k = 8 it is 112 "
+        "to 70.",
+        hint="For each row that a rank holds: a ring sends 7 times 2 H_k d numbers. How many does Ulysses send?",
+        wrong={
+            ("each_its_own", 8.0): "Q and O are sent too, and they are as large as K and V",
+            ("each_its_own", 7.0): "a rank keeps one eighth of the heads for itself, and sends O too",
+            ("each_its_own", 0.25): "that is Ulysses over the ring",
+            ("each_its_own", 1.0): "a ring sends K and V of each rank 7 times",
+            ("groups_of_4", 4.0): "K and V have a quarter of the heads, and Q and O do not",
+            ("groups_of_4", 1.0): "112 to 70",
+            ("groups_of_4", 0.625): "that is Ulysses over the ring",
+        },
+        tolerance=0.03,
+        labels={"each_its_own": "times, 32 heads of K and V", "groups_of_4": "times, 8 heads of K and V"},
+    ),
+]

@@ -1,0 +1,109 @@
+"""Programs of ranks: what is wrong is found in any order, named, shown with its events, and played."""
+
+import pytest
+
+pytest.importorskip("cloudpickle")
+
+from flashlib import checks  # noqa: E402
+from flashlib.checks.engine import Program, solutions  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
+from flashlib.checks.harness import ranks  # noqa: E402
+from flashlib.checks.harness.ranks import Problem  # noqa: E402
+from flashlib.ring import Compute, Receive, Send, Wait  # noqa: E402
+
+FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
+
+
+def verdict(edit, name="ring_rank"):
+    return examine_answer(name, solutions.program(name).edited(edit).function, 0)
+
+
+def test_what_is_shown_is_the_smallest_ring_that_fails():
+    found = verdict("yield Wait() -> pass")
+    assert found.mistake == "no_wait"
+    shown = dict(found.details)
+    assert shown["ring"] == "2 ranks, 4 tokens, contiguous, no mask"
+    assert "while it is being received" in shown["at the end"]
+    assert shown["events"].splitlines()[0].endswith("rank 0 asks to send own to 1")
+
+
+def test_a_mistake_that_needs_more_ranks_is_shown_with_them():
+    shown = dict(verdict("spare[hop % 2] -> spare[0]").details)
+    assert shown["ring"].startswith("3 ranks") and "receives from" in shown["at the end"]
+
+
+@pytest.mark.parametrize("order", ["to 1 from 1", "from 1 to 1"])
+def test_in_which_order_copies_are_asked_for_does_not_matter(order):
+    def program(me):
+        coming = me.buffer("kv")
+        copies = {"to": Send(me.next, me.own), "from": Receive(me.previous, coming)}
+        yield copies[order.split()[0]]
+        yield copies[order.split()[2]]
+        yield Wait()
+        return me.finish(me.nothing())
+
+    done, numbers, run = FORWARD.played(program, Problem(2, 4, "zigzag", True))
+    assert done == "0: from 1 to 1 |\n1: from 0 to 0 |" and not run.fault and not numbers[:12].any()
+
+
+def test_computing_before_and_after_asking_are_told_apart():
+    def early(me):
+        yield Compute(me.r, 1)
+        yield from late(me, computes=False)
+
+    def late(me, computes=True):
+        yield Send(me.next, me.own)
+        yield Receive(me.previous, me.buffer("kv"))
+        if computes:
+            yield Compute(me.r, 1)
+        yield Wait()
+        return me.finish(me.nothing())
+
+    def told(program):
+        return ranks.text(FORWARD.played(program, Problem(2, 4, "zigzag", True))[2])
+
+    with pytest.raises(ranks.Finding) as found:
+        told(early)
+    assert found.value.id == "returns"
+    assert told(late).splitlines()[0] == "0: from 1 to 1 with 0 1 |"
+
+
+BODIES = {  # of an answer that is no right program, and the mistake that is named
+    "no_generator": ("return 3", "return [Wait()]", "return None"),
+    "no_command": ("yield 1", "yield None", "yield Send(me.r, me.own)", "yield Send(7, me.own)", "yield Wait",
+                   "yield Send(me.next, me.K)", "yield Compute(-1, 1)", "yield Compute(0, 1.5)"),
+    "returns": ("yield Wait()", "yield Wait(); return me.nothing()", "yield from ()"),
+    "endless": ("while True: yield Wait()", "yield from iter(Wait, 3)"),
+    "raises": ("yield Wait(1, 2)", "yield Wait(); raise KeyError(me.r)", "me.own.put((3,)); yield Wait()"),
+    "numbers": ("yield Wait(); return me.finish(me.nothing())",),
+    "sends_empty": ("me.buffer('kv').arrays; yield Wait()",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "body"), [(id, body) for id, bodies in BODIES.items() for body in bodies])
+def test_whatever_an_answer_does_is_said_in_words(mistake, body):
+    text = f"def my_ring_rank(me):\n    {body}"
+    answer = Program(text, {"Compute": Compute, "Send": Send, "Wait": Wait}).function
+    found = examine_answer("ring_rank", answer, 0)
+    assert found.mistake == mistake and len(repr(found).splitlines()) < 30
+
+
+def test_what_is_right_but_takes_too_much_says_how_much():
+    found = verdict('spare[hop % 2] -> me.buffer(f"kv[{hop}]")')
+    assert found.mistake == "memory" and "bytes where" in found.sentence
+
+
+@pytest.mark.parametrize("name", ["ring_rank", "ring_gradients"])
+def test_a_solution_is_right_whatever_is_drawn(name):
+    for seed in range(6):
+        assert examine_answer(name, solutions.program(name).function, seed).right
+    assert EXERCISES[name].known.program is solutions.program(name)
+
+
+def test_a_wrong_program_is_played():
+    pytest.importorskip("anywidget")
+    answer = solutions.program("ring_rank").edited("yield Wait() -> pass").function
+    found = checks.ring_rank(answer)
+    player = found.run.play(answer)
+    assert "read too early" in repr(player) and "way='own'" in repr(player)
+    assert verdict("yield Wait() -> pass", "ring_gradients").run is None
