@@ -2,6 +2,8 @@
 
 import weakref
 
+import numpy as np
+
 from flashlib.masks import Alibi, Both, Either, Mask, Place, Placed
 from flashlib.masks.mask import Interval
 from flashlib.types import Same
@@ -56,7 +58,7 @@ class OfHeads(Mask):
     def check(self, place: Place) -> None:
         self.mask.check(place)
 
-    def bounds(self, place: Place, r) -> Interval | None:
+    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         return self.mask.bounds(self._there(place), r)
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
