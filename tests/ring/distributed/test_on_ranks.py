@@ -61,6 +61,7 @@ def disagreements():
         "layout of all": message(lambda: ring.attention(*part(4), layout="spiral")),
         "two axes": message(lambda: two_d.attention(*part(4), group=mesh, causal=rank == 3)),
         "one axis": message(lambda: ring.attention(*part(4), group=mesh)),
+        "a list": message(lambda: ring.attention(*part(4), mask=[[True]])),
         "no group": message(lambda: ring.attention(*part(4), group="all")),
         "gradients": message(lambda: ring.attention(*(X.requires_grad_(rank == 1) for X in part(4)))),
         "after all that": message(lambda: ring.attention(*part(4), group=mesh["ring"])),
@@ -267,6 +268,7 @@ def test_disagreements_are_told_in_one_sentence_on_every_rank():
     assert "error is not given on ranks 1, 2, 3 and Q is of type NoneType; pass" in said["no tensor"]
     assert said["layout of all"].startswith("ValueError: layout is 'spiral'; accepted are")
     assert said["one axis"].startswith("ValueError: group is a DeviceMesh of 2 axes")
+    assert said["a list"].startswith("TypeError: mask is of type list; pass one of flashlib.masks")
     assert said["no group"].startswith("TypeError: group is 'all'")
     assert "gradients is" in said["gradients"]
     assert said["after all that"] == "nothing", "an error leaves the groups as they were"
