@@ -1,7 +1,6 @@
 """What else is asked of attention over ranks: bits, errors, steps, memory, compilation; all in one run of four."""
 
 import functools
-import os
 import weakref
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from flashlib import masks  # noqa: E402
 from flashlib.masks.parts import count  # noqa: E402
-from flashlib.ring import agree, cost, hops, layouts, processes  # noqa: E402
+from flashlib.ring import agree, cost, hops, processes  # noqa: E402
 from flashlib.ring.distributed import link, memory, on_cpu, ring, two_d  # noqa: E402
 from tests.ring.distributed import on_ranks  # noqa: E402
 
@@ -69,7 +68,7 @@ def disagreements():
 
 
 def bits():
-    """Compare bits of two calls, of a call whose copies come in turn, and of one with a group of its own."""
+    """Compare bits of two calls, and of one whose copies come in turn."""
     whole = on_ranks.tensors(CASE, 3)
     found = [on_ranks.on_this_rank("ring", dist.group.WORLD, CASE, *whole, link=of)[0] for of in
              (None, None, link.InTurn)]  # fmt: skip
@@ -198,9 +197,9 @@ class Live(TorchDispatchMode):
             self.now -= n
 
 
-ROWS = 256, 512
 TILES = 2**18  # bytes that the tiles of a CPU may take
-HOW = ("zigzag", None), ("contiguous", 170)
+ROWS = {("zigzag", None): (256, 512), ("contiguous", 170): (256, 512), ("contiguous", 0): (512, 1024)}
+"""{a layout and the left of a window: rows of each rank}. Of the last nothing travels."""
 
 
 def peaks(n, layout, left):
@@ -235,7 +234,7 @@ def everything(interpreted):
     if interpreted:
         found["by_kernels"] = by_kernels()
     on_cpu.B_R = on_cpu.B_C = 64  # what a tile takes is little beside the rest
-    found["peaks"] = {(n, *how): peaks(n, *how) for n in ROWS for how in HOW}
+    found["peaks"] = {how: [peaks(n, *how) for n in rows] for how, rows in ROWS.items()}
     return found
 
 
@@ -313,9 +312,8 @@ def test_the_kernels_compute_hops():
 
 def test_the_peak_is_the_closed_form():
     for one in ranks():
-        of = one["peaks"]
-        for how in HOW:
-            for (less, known), (more, known_more) in zip(*(of[n, *how] for n in ROWS), strict=True):
+        for how, of in one["peaks"].items():
+            for (less, known), (more, known_more) in zip(*of, strict=True):
                 found = how, less, known, more, known_more
                 assert known * 0.85 <= less <= known + TILES, found
                 assert known_more * 0.85 <= more <= known_more + TILES, found
@@ -325,7 +323,3 @@ def test_the_peak_is_the_closed_form():
 def test_outside_of_a_group():
     with pytest.raises(RuntimeError, match="this process is no rank yet: call attention in a function that"):
         ring.attention(*part(4))
-
-
-def test_layouts_are_those_of_one_process():
-    assert set(layouts.LAYOUTS) == {"contiguous", "striped", "zigzag"} and os.environ.get("RANK") is None
