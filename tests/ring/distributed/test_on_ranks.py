@@ -1,6 +1,7 @@
 """What else is asked of attention over ranks: bits, errors, steps, memory, compilation; all in one run of four."""
 
 import functools
+import itertools
 import weakref
 
 import numpy as np
@@ -12,10 +13,19 @@ import torch.distributed as dist  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from flashlib import masks  # noqa: E402
+from flashlib import masks, torch_ref  # noqa: E402
 from flashlib.masks.parts import count  # noqa: E402
 from flashlib.ring import agree, cost, hops, processes  # noqa: E402
-from flashlib.ring.distributed import link, memory, on_cpu, ring, two_d  # noqa: E402
+from flashlib.ring.distributed import (  # noqa: E402
+    all_gather,
+    link,
+    memory,
+    on_cpu,
+    ring,
+    training,
+    two_d,
+    ulysses,
+)
 from tests.ring.distributed import on_ranks  # noqa: E402
 
 CASE = {"B": 2, "N_q": 61, "N_k": 61, "H_k": 2, "H": 4, "d": 5, "d_v": 3, "layout": "zigzag", "causal": True}
@@ -73,6 +83,27 @@ def bits():
     found = [on_ranks.on_this_rank("ring", dist.group.WORLD, CASE, *whole, link=of)[0] for of in
              (None, None, link.InTurn)]  # fmt: skip
     return all(torch.equal(X, Y) for other in found[1:] for X, Y in zip(found[0], other, strict=True))
+
+
+def views():
+    """Return the errors of a mean's gradient with views of all kinds, if only K, or only Q and V, ask for one.
+
+    N is smaller than the number of ranks too. The gradient of a sum is one number with strides of 0.
+    """
+    found = []
+    for way, N, wanted in itertools.product((ring, all_gather, ulysses), (3, 21), ((1,), (0, 2))):
+        g = torch.Generator().manual_seed(N)
+        whole = [torch.randn(2, h, 8, N, generator=g, dtype=torch.float64).mT for h in (4, 2, 2)]
+        at = training.positions(N)
+        own = [X.mT[..., at].mT for X in whole]
+        for i in wanted:
+            whole[i].requires_grad_(), own[i].requires_grad_()
+        right, O = torch_ref.attention(*whole, causal=True).O, way.attention(*own, causal=True).O
+        right.sum().backward(), O.sum().backward()
+        pairs = [(O, right), *((own[i].grad, whole[i].grad) for i in wanted)]
+        found += [(X - Y[:, :, at]).abs().sum().item() for X, Y in pairs]
+        assert all(X.grad is None for X in own if not X.requires_grad)
+    return found
 
 
 def errors_by_ranks():
@@ -229,7 +260,8 @@ def everything(interpreted):
     """Return what all of these return on this rank."""
     torch.manual_seed(0)
     found = {
-        f.__name__: f() for f in (disagreements, bits, errors_by_ranks, steps, sent_bytes, breaks, without_gloo)
+        f.__name__: f()
+        for f in (disagreements, bits, views, errors_by_ranks, steps, sent_bytes, breaks, without_gloo)
     }
     if interpreted:
         found["by_kernels"] = by_kernels()
@@ -276,6 +308,11 @@ def test_disagreements_are_told_in_one_sentence_on_every_rank():
 
 def test_the_same_bits_each_time_and_whenever_copies_come():
     assert all(one["bits"] for one in ranks())
+
+
+def test_views_and_gradients_of_some_inputs():
+    for one in ranks():
+        assert all(error < 1e-11 for error in one["views"]), one["views"]
 
 
 def test_the_error_does_not_grow_with_the_ranks():
