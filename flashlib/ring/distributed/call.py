@@ -95,7 +95,7 @@ def attend(
         from flashlib.kernels.launch.inputs import as_autocast  # only here: with it comes Triton
 
         Q, K, V = as_autocast(Q, K, V)
-    N_q, N_k, mask, scale = _agreed(way, axes, Q, K, V, layout, causal, mask, scale)
+    N_q, N_k, mask, scale = _agreed(way, axes, Q, K, V, layout, causal, mask, scale, module)
     call = _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link or Link)
     return Attention(*_Attention.apply(way, call, Q, K, V))
 
@@ -141,13 +141,13 @@ def axis(group: Any, name: str = "group") -> Axis:
     return Axis(group, dist.get_world_size(group), dist.get_rank(group))
 
 
-def _agreed(way, axes, Q, K, V, layout, causal, mask, scale):
+def _agreed(way, axes, Q, K, V, layout, causal, mask, scale, module):
     """Return N_q, N_k, the mask and the scale; raise the same on every rank if they do not agree."""
     groups = tuple(axis.group for axis in reversed(axes) if axis.group is not None)
     problem: Exception | None = None
     values: dict = {}
     try:
-        values, mask, scale = _checked(Q, K, V, layout, causal, mask, scale)
+        values, mask, scale = _checked(Q, K, V, layout, causal, mask, scale, module)
     except (TypeError, ValueError) as error:
         problem = error
         if any("gloo" not in dist.get_backend_config(group) for group in groups):
@@ -158,10 +158,14 @@ def _agreed(way, axes, Q, K, V, layout, causal, mask, scale):
     return *_sizes(way, axes, groups, values, (Q.shape[2], K.shape[2])), mask, scale
 
 
-def _checked(Q, K, V, layout, causal, mask, scale):
-    """Return what all ranks must have alike, the mask and the scale; raise TypeError or ValueError."""
+def _checked(Q, K, V, layout, causal, mask, scale, module):
+    """Return what all ranks must have alike, the mask and the scale; raise TypeError or ValueError.
+
+    What computes is asked too: an error after the first copies leaves messages that nobody takes.
+    """
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=True, values=True)
+    (module or local.of(Q.device)).check(Q, K, V)
     layouts.check_cut(1, layout)
     combined = _combined(mask, causal)
     scale = resolve_scale(scale, Q.shape[3])

@@ -183,9 +183,17 @@ def without_gloo():
 
 
 def by_kernels():
-    """Compare the kernels, interpreted, with one process."""
+    """Compare the kernels, interpreted, with one process, after calls that they do not take."""
     from flashlib.ring.distributed import on_gpu
 
+    refused = (
+        message(lambda: ring.attention(*part(4), local=on_gpu)),
+        message(
+            lambda: ring.attention(*(torch.ones(1, 1, 4, 16, dtype=torch.float64) for _ in range(3)), local=on_gpu)
+        ),
+    )
+    assert refused[0].startswith("ValueError: d is 4; the kernel takes 16 to 256"), refused
+    assert refused[1].startswith("TypeError: Q has dtype torch.float64"), refused
     case = CASE | {"B": 1, "N_q": 37, "N_k": 37, "d": 16, "d_v": 16, "dtype": torch.float32}
     case |= {"mask": masks.window(20, 3)}
     whole = on_ranks.tensors(case, 7)
