@@ -264,6 +264,17 @@ def peaks(n, layout, left):
     return found
 
 
+def all_gather_peak():
+    """Return the peak of all-gather going backward, over the bytes of dK and dV of the whole sequence."""
+    n = 512
+    Q, K, V = (torch.randn(1, 1, n, 32).requires_grad_() for _ in range(3))
+    with Live() as live:
+        O = all_gather.attention(Q, K, V, layout="contiguous").O
+        live.peak = before = live.now
+        torch.autograd.grad(O.sum(), [Q, K, V])
+        return (live.peak - before) / (2 * dist.get_world_size() * K.nbytes)
+
+
 def everything(interpreted):
     """Return what all of these return on this rank."""
     torch.manual_seed(0)
@@ -275,6 +286,7 @@ def everything(interpreted):
         found["by_kernels"] = by_kernels()
     on_cpu.B_R = on_cpu.B_C = 64  # what a tile takes is little beside the rest
     found["peaks"] = {how: [peaks(n, *how) for n in rows] for how, rows in ROWS.items()}
+    found["all_gather_peak"] = all_gather_peak()
     return found
 
 
@@ -363,6 +375,12 @@ def test_the_peak_is_the_closed_form():
                 assert known * 0.85 <= less <= known + TILES, found
                 assert known_more * 0.85 <= more <= known_more + TILES, found
                 assert more - less <= 1.06 * (known_more - known), found
+
+
+def test_all_gather_holds_what_it_says():
+    assert all(2.9 <= one["all_gather_peak"] <= 3.6 for one in ranks()), (
+        "thrice, and what a tile and this rank's take"
+    )
 
 
 def test_outside_of_a_group():
