@@ -102,7 +102,9 @@ def _from_store(mine, group):
     store, ranks = group.get_group_store(), dist.get_process_group_ranks(group)
     _rounds[group] = number = _rounds.get(group, 0) + 1
     store.set(f"agree {number} {_me()}", mine)
-    return {rank: store.get(f"agree {number} {rank}") for rank in ranks}
+    found = {rank: store.get(f"agree {number} {rank}") for rank in ranks}
+    store.delete_key(f"agree {number - 1} {_me()}")  # who came to this round has read all of the one before
+    return found
 
 
 def _me():

@@ -154,6 +154,24 @@ def test_what_was_equal_is_not_compared_again_and_what_was_not_is(backend, way):
     assert "N is 6 on rank 0 and 7 on rank 1" in found[4][0]
 
 
+def many_rounds():
+    """Return how many keys a group's store has after a few rounds, and after many, and what was compared last."""
+    group, counts, store = torch.distributed.group.WORLD, [], torch.distributed.group.WORLD.get_group_store()
+    with mock.patch("torch.distributed.get_backend_config", lambda group: "cuda:nccl"):
+        for n in range(30):
+            assert tell(N=n) == ""
+            if n in (9, 29):
+                torch.distributed.barrier()  # all have ended this round
+                counts.append(store.num_keys())
+                torch.distributed.barrier()
+        return counts, agree.numbers_of_all(group, torch.distributed.get_rank())
+
+
+def test_what_was_compared_does_not_stay_in_the_store():
+    for (few, many), numbers in processes.run(many_rounds, ranks=3, seconds=100):
+        assert few == many and numbers == [(0,), (1,), (2,)]
+
+
 def alone():
     """Be a rank of which the others do not compare."""
     torch.distributed.group.WORLD.get_group_store().set_timeout(timedelta(seconds=1))

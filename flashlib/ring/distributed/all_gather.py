@@ -73,6 +73,12 @@ def backward(
     delta: torch.Tensor,
 ) -> Grads:  # fmt: skip
     """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64: K and V are gathered again."""
+    dQ, parts = _shares(call, Q, K, V, lse, dO, delta)
+    return Grads(dQ, *_home(call, parts, (K, V)))
+
+
+def _shares(call, Q, K, V, lse, dO, delta):
+    """Return dQ, and what this rank's rows add to dK and dV of each rank, flat; all else so large is let go."""
     K, V = gathered(call, K, V)
     dQ, *dKV = (torch.zeros(X.shape, dtype=lse.dtype, device=X.device) for X in (Q, K, V))
     for rows, (_, keys, mask) in call.plan.parts:
@@ -80,8 +86,9 @@ def backward(
         dQ[:, :, rows], *part = call.local.backward(*own, mask, call.scale)
         for total, share in zip(dKV, part, strict=True):
             total[:, :, keys] += share
+        del own, part, share
     del K, V
-    return Grads(dQ, *_home(call, dKV))
+    return dQ, [torch.cat([taken(X, runs).reshape(-1) for X in dKV]) for runs in call.plan.keys]
 
 
 def gathered(call: Call, K: torch.Tensor, V: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -96,15 +103,14 @@ def gathered(call: Call, K: torch.Tensor, V: torch.Tensor) -> tuple[torch.Tensor
     return whole
 
 
-def _home(call, dKV):
+def _home(call, parts, like):
     """Return dK and dV of this rank's keys: the sum of all ranks' shares, in the order of ranks."""
-    parts = [torch.cat([taken(X, runs).reshape(-1) for X in dKV]) for runs in call.plan.keys]
     mine = call.plan.keys[call.ring.me]
     shares = links.exchange(call.ring.group, parts, [len(parts[call.ring.me])] * call.ring.size)
     total = shares[0]
     for share in shares[1:]:
         total += share
-    return side_by_side(total, tuple(dKV), count(mine))
+    return side_by_side(total, like, count(mine))
 
 
 def put(whole: torch.Tensor, part: torch.Tensor, runs: Runs) -> None:

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from flashlib import masks
-from flashlib.inputs import check_shapes, check_tensors, resolve_scale
+from flashlib.inputs import check_causal, check_shapes, check_tensors, resolve_scale
 from flashlib.masks import Mask
 from flashlib.masks.parts import Runs, count
 from flashlib.ring import agree, heads, hops, layouts
@@ -95,7 +95,7 @@ def attend(
         from flashlib.kernels.launch.inputs import as_autocast  # only here: with it comes Triton
 
         Q, K, V = as_autocast(Q, K, V)
-    N_q, N_k, mask, scale = _agreed(way, axes, Q, K, V, layout, causal, mask, scale)
+    N_q, N_k, mask, scale = _agreed(way, axes, Q, K, V, layout, causal, mask, scale, module)
     call = _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link or Link)
     return Attention(*_Attention.apply(way, call, Q, K, V))
 
@@ -141,13 +141,13 @@ def axis(group: Any, name: str = "group") -> Axis:
     return Axis(group, dist.get_world_size(group), dist.get_rank(group))
 
 
-def _agreed(way, axes, Q, K, V, layout, causal, mask, scale):
+def _agreed(way, axes, Q, K, V, layout, causal, mask, scale, module):
     """Return N_q, N_k, the mask and the scale; raise the same on every rank if they do not agree."""
     groups = tuple(axis.group for axis in reversed(axes) if axis.group is not None)
     problem: Exception | None = None
     values: dict = {}
     try:
-        values, mask, scale = _checked(Q, K, V, layout, causal, mask, scale)
+        values, mask, scale = _checked(Q, K, V, layout, causal, mask, scale, module)
     except (TypeError, ValueError) as error:
         problem = error
         if any("gloo" not in dist.get_backend_config(group) for group in groups):
@@ -158,10 +158,14 @@ def _agreed(way, axes, Q, K, V, layout, causal, mask, scale):
     return *_sizes(way, axes, groups, values, (Q.shape[2], K.shape[2])), mask, scale
 
 
-def _checked(Q, K, V, layout, causal, mask, scale):
-    """Return what all ranks must have alike, the mask and the scale; raise TypeError or ValueError."""
+def _checked(Q, K, V, layout, causal, mask, scale, module):
+    """Return what all ranks must have alike, the mask and the scale; raise TypeError or ValueError.
+
+    What computes is asked too: an error after the first copies leaves messages that nobody takes.
+    """
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=True, values=True)
+    (module or local.of(Q.device)).check(Q, K, V)
     layouts.check_cut(1, layout)
     combined = _combined(mask, causal)
     scale = resolve_scale(scale, Q.shape[3])
@@ -172,10 +176,13 @@ def _checked(Q, K, V, layout, causal, mask, scale):
     return values, combined, scale
 
 
-@functools.lru_cache(maxsize=KEPT)
 def _combined(mask, causal):
     """Return the mask that both stand for: the same object each time, as plans are kept by it."""
-    return masks.combined(mask, causal)
+    check_causal(causal)
+    return _kept(None if mask is None else masks.check_mask(mask), causal)  # a list could not be looked up
+
+
+_kept = functools.lru_cache(maxsize=KEPT)(masks.combined)
 
 
 def _agree(name, groups, values, problem):
@@ -192,10 +199,13 @@ def _agree(name, groups, values, problem):
 
 
 def _meet(group, device):
-    """Have all ranks of a group meet once: NCCL wants all in its first copies, and in a ring some may rest."""
-    if group not in _met and "gloo" not in dist.get_backend_config(group):
+    """Have all ranks of a group meet once: NCCL wants all in its first copies, and in a ring some may rest.
+
+    The device says whether it is NCCL that copies: a group may have gloo too, for the CPU.
+    """
+    if device.type != "cpu" and group not in _met:
         dist.all_reduce(torch.zeros(1, device=device), group=group)
-    _met.add(group)
+        _met.add(group)
 
 
 _met: weakref.WeakSet = weakref.WeakSet()
@@ -248,7 +258,7 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
     """Return the Call of tensors that were checked."""
     ring, of = axes
     (B, H), H_k = Q.shape[:2], K.shape[1]
-    mask = _fitted(mask, B, H, N_q, N_k)
+    masks.fitted(mask, False, B, H, N_q, N_k)
     own = heads.own_heads(H, of.size, of.me)
     if of.size > 1:
         mask = of_heads.part(mask, own.start, own.stop)
@@ -263,11 +273,6 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
     taken = [h // (H // H_k) - kv[0] for h in own]
     computes = local.Local(module or local.of(Q.device), taken)
     return Call(ring, of, planned(way.plan, where), (H, H_k), *held, scale, computes, link)
-
-
-def _fitted(mask, B, H, N_q, N_k):
-    masks.fitted(mask, False, B, H, N_q, N_k)
-    return mask
 
 
 def _held(N, ring, at, layout, size):

@@ -81,7 +81,7 @@ class Memory:
 
     def reserve(self, sizes: dict[str, int], device: torch.device) -> None:
         """Have buffers of at least so many bytes; all ranks of the group call it, and with the same."""
-        if all(n <= self.sizes.get(name, -1) for name, n in sizes.items()):
+        if self.memory is not None and all(n <= self.sizes.get(name, -1) for name, n in sizes.items()):
             return
         self.sizes |= {name: max(n, self.sizes.get(name, 0)) for name, n in sizes.items()}
         if self.memory is not None and device.type == "cuda":

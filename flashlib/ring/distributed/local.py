@@ -11,7 +11,7 @@ from flashlib.types import Attention, Grads
 
 
 def of(device: torch.device) -> ModuleType:
-    """Return the module that computes hops on a device: it has attention, backward, merge and delta_of."""
+    """Return the module that computes hops on a device: it has check, attention, backward, merge and delta_of."""
     if device.type == "cpu":
         from flashlib.ring.distributed import on_cpu
 

@@ -57,7 +57,8 @@ def backward(sizes: Sizes, plan: Plan, me: int) -> int:
     """Return the peak of rank `me` in the backward pass of `ring`.
 
     Its Q, K, V, O and dO, lse and delta; two buffers of K and V; in fp32 its dQ, dK and dV, those of one hop, two
-    sums on their way, and the one that comes home. It is a bound: the last two need not meet.
+    sums on their way, and the one that comes home. It is a bound: the last two need not meet. When all have come,
+    dQ, dK and dV stand beside what is returned in 16 bits: that is the peak where little or nothing travels.
     """
     n, own, most, travels, sums_travel = _tokens(plan, me)
     given = sizes.item * sizes.of(rows=n, keys=own, outputs=2 * n) + sizes.sum * sizes.of(numbers=2 * n)
@@ -66,12 +67,14 @@ def backward(sizes: Sizes, plan: Plan, me: int) -> int:
         for s, hop in enumerate(plan.hops[me])
         if hop
     }
-    first, hop = parts.pop(me, 0), plan.hops[me][me]
-    if hop and (hop.rows, hop.keys) == (slice(0, n), slice(0, own)):
+    first, mine = parts.pop(me, 0), plan.hops[me][me]
+    if mine and (mine.rows, mine.keys) == (slice(0, n), slice(0, own)):
         first = 0  # it is what others are added to
     on_their_way = sums_travel * sizes.of(keys=most) + (sizes.of(keys=own) if plan.last[me] else 0)
-    sums = sizes.of(rows=n, keys=own) + max(first, on_their_way + max(parts.values(), default=0))
-    return given + travels * sizes.item * sizes.of(keys=most) + sizes.sum * sums
+    hop = sizes.sum * max(first, on_their_way + max(parts.values(), default=0))
+    returned = sizes.item * sizes.of(rows=n, keys=own) if sizes.item != sizes.sum else 0
+    meanwhile = max(travels * sizes.item * sizes.of(keys=most) + hop, returned)
+    return given + sizes.sum * sizes.of(rows=n, keys=own) + meanwhile
 
 
 def _tokens(plan, me):

@@ -1,6 +1,6 @@
 """The mask of some heads: a rank that computes only these counts them from 0."""
 
-import weakref
+import functools
 
 import numpy as np
 
@@ -8,19 +8,16 @@ from flashlib.masks import Alibi, Both, Either, Mask, Place, Placed
 from flashlib.masks.mask import Interval
 from flashlib.types import Same
 
-_kept: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {mask: {(start, stop): its part}}
+KEPT = 256  # parts; a part holds its mask, so that those of masks that are made at each step must go
 
 
 def part(mask: Mask, start: int, stop: int) -> Mask:
-    """Return the mask of heads start to stop - 1: the same object each time, as kernels keep plans by masks."""
+    """Return the mask of heads start to stop - 1: the same object each time, for plans are kept by masks."""
     if not _tells_heads_apart(mask):
         return mask
     if start == stop:
         return Mask()  # nothing is computed
-    kept = _kept.setdefault(mask, {})
-    if (start, stop) not in kept:
-        kept[start, stop] = _part(mask, start, stop)
-    return kept[start, stop]
+    return _kept(mask, start, stop)
 
 
 def _tells_heads_apart(mask):
@@ -29,6 +26,11 @@ def _tells_heads_apart(mask):
     if isinstance(mask, Placed):
         return _tells_heads_apart(mask.mask)
     return mask.asks_head or mask.heads not in (None, 1) or (mask.changes_scores and hasattr(mask, "f"))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _kept(mask, start, stop):
+    return _part(mask, start, stop)
 
 
 def _part(mask, start, stop):

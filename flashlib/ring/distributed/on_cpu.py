@@ -14,6 +14,10 @@ from flashlib.types import Attention, Grads
 B_R, B_C = 128, 256
 
 
+def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
+    """Raise nothing: all that a call takes is computed here."""
+
+
 def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float) -> Attention:
     """Return O and lse of these rows by these keys; Q: (B, H, n_q, d), K, V: (B, H_k, n_k, d)."""
     tiles = Tiles(Q, K, mask, scale)

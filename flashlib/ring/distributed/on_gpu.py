@@ -5,10 +5,16 @@ import torch
 from flashlib.kernels import backward as kernel
 from flashlib.kernels import forward
 from flashlib.kernels import merge as merging
+from flashlib.kernels.launch.inputs import check_attention
 from flashlib.masks import Mask
 from flashlib.types import Attention, Grads
 
 WIDE = {"out_dtype": torch.float32}
+
+
+def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
+    """Raise TypeError or ValueError unless the kernels take these tensors."""
+    check_attention(Q, K, V, False, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
 
 
 def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float) -> Attention:

@@ -18,8 +18,8 @@ import torch
 
 from flashlib.inputs import check_counts
 from flashlib.masks import parts
+from flashlib.ring import agree, layouts
 from flashlib.ring import heads as heads_of_groups
-from flashlib.ring import layouts
 from flashlib.ring.distributed import link
 from flashlib.ring.distributed.call import axis
 
@@ -51,9 +51,12 @@ def join(
 ) -> torch.Tensor:
     """Return, on every rank, the whole of which each has X: what `split` undoes. It has no gradient.
 
-    All ranks of the group call it. Raises ValueError, the same on all, if their parts are no cut of a sequence.
+    All ranks of the group call it. Raises ValueError, the same on all, if their parts are no cut of a sequence or
+    differ in more than its length.
     """
     ranks, X = axis(group), X.detach().movedim(dim, 0)
+    alike: dict = {"dtype": X.dtype, "other_axes": tuple(X.shape[1:]), "layout": layout, "heads": heads}
+    agree.check("training.join", ranks.group, dim=dim, **alike)
     counts = link.gather(ranks.group, torch.tensor([X.shape[0]], device=X.device), [1] * ranks.size)
     sizes, N = [int(n) for n in counts], sum(map(int, counts))
     order = [_positions(N, ranks.size, r, layout, heads) for r in range(ranks.size)]

@@ -76,3 +76,25 @@ def test_the_same_bits_as_by_send_and_receive(P):
     with tempfile.TemporaryDirectory() as folder:
         found = processes.run(on_this_rank, folder, copy_engines, ranks=P, seconds=60)
     assert len({*found}) == 1 and found[0] == 5, "memory is kept, and grows with what is asked for"
+
+
+class Group:
+    """Stands for a ProcessGroup."""
+
+
+def test_memory_that_was_not_to_be_had_is_asked_for_again(monkeypatch):
+    group, device = Group(), torch.device("cpu")
+    memory, asked = copy_engines.Memory(group), []
+
+    def shared(n, device, group):
+        asked.append(n)
+        if len(asked) == 1:
+            raise torch.OutOfMemoryError("no memory")
+        return torch.zeros(n, dtype=torch.uint8), None
+
+    monkeypatch.setattr(copy_engines, "shared", shared)
+    with pytest.raises(torch.OutOfMemoryError):
+        memory.reserve({"KV 0": 1000}, device)
+    memory.reserve({"KV 0": 1000}, device)
+    memory.reserve({"KV 0": 900}, device)
+    assert len(asked) == 2 and len(memory.own("KV 0", 1000)) == 1000

@@ -116,6 +116,14 @@ def _forward(model, attention, tokens, at):
     return logits(model, tokens, at, attention)
 
 
+def unlike():
+    """Return what `join` says of parts that differ in another axis."""
+    try:
+        training.join(torch.ones(1, 2, 3 + (dist.get_rank() == 2)))
+    except ValueError as error:
+        return str(error)
+
+
 def everything():
     """Return what one process finds, and each way over ranks."""
     mesh = init_device_mesh("cpu", (2, 2))
@@ -131,7 +139,7 @@ def everything():
                                                    heads=heads), X)
         for layout in ("zigzag", "striped", "contiguous") for heads in (1, 2, 4)
     }  # fmt: skip
-    return of_one_process(), ways, sharded(), again
+    return of_one_process(), ways, sharded(), again, unlike()
 
 
 @functools.cache
@@ -145,7 +153,7 @@ def close(found, known):
 
 @pytest.mark.parametrize("way", ["ring", "all_gather", "ulysses", "two_d"])
 def test_losses_and_gradients_are_those_of_one_process(way):
-    for (losses, grads), ways, _, _ in ranks():
+    for (losses, grads), ways, *_ in ranks():
         found, found_grads = ways[way]
         assert losses[2] < losses[0]
         close(found, losses)
@@ -154,9 +162,14 @@ def test_losses_and_gradients_are_those_of_one_process(way):
 
 
 def test_a_mesh_of_texts_and_rings_shards_the_model_over_both():
-    for (losses, _), _, found, _ in ranks():
+    for (losses, _), _, found, *_ in ranks():
         close(found, losses)
 
 
 def test_what_is_split_is_joined():
-    assert all(all(again.values()) for _, _, _, again in ranks())
+    assert all(all(again.values()) for *_, again, _ in ranks())
+
+
+def test_parts_that_differ_in_another_axis_are_told_on_every_rank():
+    said = {one[-1] for one in ranks()}
+    assert len(said) == 1 and "other_axes is (1, 3) on ranks 0, 1, 3 and (1, 4) on rank 2" in said.pop()
