@@ -380,9 +380,10 @@ PROBLEMS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("program", "sentence"), PROBLEMS, ids=lambda one: getattr(one, "__name__", str(one))[:40]
-)
+NAMED = [getattr(program, "__name__", str(program)) for program, _ in PROBLEMS]
+
+
+@pytest.mark.parametrize(("program", "sentence"), PROBLEMS, ids=NAMED)
 def test_what_cannot_be_played_is_a_sentence(program, sentence):
     player = RingPlayer(3, 24, program=program)
     assert player.problem.startswith(sentence) and player.problem.endswith(".")
