@@ -39,13 +39,14 @@ def test_what_it_prints_comes_back_and_not_too_much_of_it():
 
 def test_what_does_not_end_is_ended_in_time_and_the_input_named():
     f = learner("def f(announce):\n    announce(str, 'x = 3')\n    while True: pass")
+    before = {*multiprocessing.active_children()}  # what starts ranks may be there
     start = time.perf_counter()
     with pytest.raises(process.NotEnded) as caught:
         process.call(f, process.announce, limit=0.5)
     assert time.perf_counter() - start < 60  # on a machine that is busy with other things too
     assert caught.value.sentence == "did not end within 0.5 seconds"
     assert caught.value.at == "x = 3"
-    assert not multiprocessing.active_children()
+    assert {*multiprocessing.active_children()} <= before
 
 
 def test_only_computing_counts_and_once_for_all(monkeypatch):
