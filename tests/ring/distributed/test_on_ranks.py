@@ -378,9 +378,9 @@ def test_the_peak_is_the_closed_form():
 
 
 def test_all_gather_holds_what_it_says():
-    assert all(2.9 <= one["all_gather_peak"] <= 3.6 for one in ranks()), (
-        "thrice, and what a tile and this rank's take"
-    )
+    """Thrice, and less than once more: a tile, what is this rank's, and what was sent and is not let go of yet."""
+    peaks_of_ranks = [one["all_gather_peak"] for one in ranks()]
+    assert all(2.9 <= peak <= 3.9 for peak in peaks_of_ranks), peaks_of_ranks
 
 
 def test_outside_of_a_group():
