@@ -41,7 +41,7 @@ def check(call: str, group: "ProcessGroup | None" = None, *, always: bool | None
     import torch.distributed as dist
 
     on_gloo = "gloo" in dist.get_backend_config(group)
-    said = Said(call, [(name, _words(value), _digest(value)) for name, value in values.items()])
+    said = Said(call, [(name, *_told(value)) for name, value in values.items()])
     digest = hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
     known = _known.setdefault(group or dist.group.WORLD, set())
     if digest in known and not (on_gloo if always is None else always):
@@ -187,15 +187,20 @@ def _words(value):
     return str(value).removeprefix("torch.")
 
 
+def _told(value):
+    """Return a value in words, and its digest. Those of a mask are kept with it: it may have a number a token."""
+    if not isinstance(value, Mask):
+        return _words(value), _digest(value)
+    if value not in _of_masks:
+        _of_masks[value] = _words(value), _digest(value)
+    return _of_masks[value]
+
+
 def _digest(value):
-    """Return a digest of a value, the same in every process; that of a mask is kept with it."""
-    if isinstance(value, Mask) and value in _of_masks:
-        return _of_masks[value]
+    """Return a digest of a value, the same in every process."""
     found = hashlib.blake2b(digest_size=4)
     for part in _parts(value):
         found.update(len(part).to_bytes(8, "little") + part)
-    if isinstance(value, Mask):
-        _of_masks[value] = found.hexdigest()
     return found.hexdigest()
 
 

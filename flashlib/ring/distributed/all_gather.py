@@ -19,7 +19,7 @@ from flashlib.ring import hops, layouts
 from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import link as links
 from flashlib.ring.distributed.call import Axis, Call, Where
-from flashlib.ring.distributed.ring import numbers, side_by_side
+from flashlib.ring.distributed.keys import numbers, side_by_side
 from flashlib.types import Attention, Grads
 
 
@@ -63,7 +63,7 @@ def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> At
     O = Q.new_zeros((*Q.shape[:3], V.shape[3]))
     lse = Q.new_full(Q.shape[:3], -torch.inf, dtype=dtype)
     for rows, (_, keys, mask) in call.plan.parts:
-        part = call.local.attention(Q[:, :, rows], K[:, :, keys], V[:, :, keys], mask, call.scale)
+        part = call.local.attention(Q[:, :, rows], K[:, :, keys], V[:, :, keys], mask, call.scale, O.dtype)
         O[:, :, rows], lse[:, :, rows] = part
     return Attention(O, lse)
 

@@ -144,18 +144,56 @@ def axis(group: Any, name: str = "group") -> Axis:
 def _agreed(way, axes, Q, K, V, layout, causal, mask, scale, module):
     """Return N_q, N_k, the mask and the scale; raise the same on every rank if they do not agree."""
     groups = tuple(axis.group for axis in reversed(axes) if axis.group is not None)
+    on_gloo = [_on_gloo(group) for group in groups]
+    before = None if any(on_gloo) else _Before(groups, way, Q, K, V, layout, causal, mask, scale, module)
+    if before and (known := before.known()):
+        return known
     problem: Exception | None = None
     values: dict = {}
     try:
-        values, mask, scale = _checked(Q, K, V, layout, causal, mask, scale, module)
+        values, combined, scale = _checked(Q, K, V, layout, causal, mask, scale, module)
     except (TypeError, ValueError) as error:
         problem = error
-        if any("gloo" not in dist.get_backend_config(group) for group in groups):
+        if not all(on_gloo):
             raise  # others compare only what is new, and would not be met
     _agree(way.name, groups, values, problem)
     for group in groups:
         _meet(group, Q.device)
-    return *_sizes(way, axes, groups, values, (Q.shape[2], K.shape[2])), mask, scale
+    found = *_sizes(way, axes, groups, layout, (Q.shape[2], K.shape[2])), combined, scale
+    if before:
+        before.keep(found)
+    return found
+
+
+def _on_gloo(group):
+    return "gloo" in dist.get_backend_config(group)
+
+
+class _Before:
+    """What ranks of GPUs have agreed on: a call like an earlier one of the group is not compared again."""
+
+    def __init__(self, groups, way, Q, K, V, layout, causal, mask, scale, module):
+        tensors = tuple((X.dtype, X.shape, X.device) for X in (Q, K, V) if isinstance(X, torch.Tensor))
+        given = layout, causal, type(causal), mask, scale, module, _needs_gradients(Q, K, V)
+        self.of_group, self.key = _before.setdefault(groups[0], {}), (way.name, groups[1:], tensors, *given)
+
+    def known(self):
+        """Return what was found, or None; what cannot be looked up is not known."""
+        try:
+            found = self.of_group.pop(self.key, None)
+        except TypeError:
+            return None
+        return found and self.keep(found)
+
+    def keep(self, found):
+        """Keep what was found as the latest; the eldest goes."""
+        self.of_group[self.key] = found
+        if len(self.of_group) > KEPT:
+            del self.of_group[next(iter(self.of_group))]
+        return found
+
+
+_before: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {a group: {what was given: what was found}}
 
 
 def _checked(Q, K, V, layout, causal, mask, scale, module):
@@ -170,10 +208,13 @@ def _checked(Q, K, V, layout, causal, mask, scale, module):
     combined = _combined(mask, causal)
     scale = resolve_scale(scale, Q.shape[3])
     (B, H, _, d), H_k, d_v = Q.shape, K.shape[1], V.shape[3]
-    gradients = torch.is_grad_enabled() and any(X.requires_grad for X in (Q, K, V))
     sizes = {"dtype": Q.dtype, "B": B, "H": H, "H_k": H_k, "d": d, "d_v": d_v}
-    values = {**sizes, "layout": layout, "causal": causal, "mask": mask, "scale": scale, "gradients": gradients}
-    return values, combined, scale
+    values = {**sizes, "layout": layout, "causal": causal, "mask": mask, "scale": scale}
+    return values | {"gradients": _needs_gradients(Q, K, V)}, combined, scale
+
+
+def _needs_gradients(*tensors):
+    return torch.is_grad_enabled() and any(getattr(X, "requires_grad", False) for X in tensors)
 
 
 def _combined(mask, causal):
@@ -211,30 +252,22 @@ def _meet(group, device):
 _met: weakref.WeakSet = weakref.WeakSet()
 
 
-def _sizes(way, axes, groups, values, own):
+def _sizes(way, axes, groups, layout, own):
     """Return N_q and N_k, the sums of all ranks' own sizes; raise the same on every rank if they are no cut."""
-    on_gloo = all("gloo" in dist.get_backend_config(group) for group in groups)
-    known, key = _lengths.setdefault(groups[0], {}), (way.name, groups[1:], tuple(map(str, values.values())), own)
-    if key in known and not on_gloo:
-        return known[key]
     ranks = [own]
     for group in groups:
         try:
             rows = agree.numbers_of_all(group, *(n for sizes in ranks for n in sizes))
         except RuntimeError as error:
-            if on_gloo:
+            if _on_gloo(group):
                 raise
             raise RuntimeError(
                 f"this rank has {_listed(own)} rows of Q and K, which is new to it and not to all ranks, so not "
                 "all came to compare: with lengths that change, let every rank's part change, e.g. fill them up"
             ) from error
         ranks = [pair for row in rows for pair in zip(row[::2], row[1::2], strict=True)]
-    _check_cut(way, axes, values["layout"], ranks)
-    known[key] = tuple(sum(sizes) for sizes in zip(*ranks, strict=True))  # only what was right
-    return known[key]
-
-
-_lengths: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {a group: {what its ranks had: N_q, N_k}}
+    _check_cut(way, axes, layout, ranks)
+    return tuple(sum(sizes) for sizes in zip(*ranks, strict=True))
 
 
 def _check_cut(way, axes, layout, ranks):

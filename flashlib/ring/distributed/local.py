@@ -29,6 +29,7 @@ class Local:
     """
 
     def __init__(self, module: ModuleType, taken: Sequence[int]) -> None:
+        self.module, self.taken = module, taken
         self.merge, self.delta_of = module.merge, module.delta_of
         self._attention, self._backward = module.attention, module.backward
         counts = [list(taken).count(k) for k in sorted({*taken})]
@@ -38,12 +39,20 @@ class Local:
             self.calls.append((slice(at, at + n), slice(k, k + 1)))
             at += n
 
-    def attention(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float) -> Attention:
-        """Return O, in fp32 or fp64, and lse of these rows by these keys."""
+    def of_heads(self, q: slice) -> "Local":
+        """Return the same for some heads of Q and all heads of K and V that these read."""
+        own = self.taken[q]
+        return Local(self.module, [k - own[0] for k in own])
+
+    def attention(
+        self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float,
+        dtype: torch.dtype | None = None,
+    ) -> Attention:  # fmt: skip
+        """Return O and lse of these rows by these keys. dtype: of O, that of Q; None for fp32 or fp64."""
         if not self.calls:
-            return self._attention(Q, K, V, mask, scale)
+            return self._attention(Q, K, V, mask, scale, dtype)
         found = [
-            self._attention(Q[:, q], K[:, k], V[:, k], of_heads.part(mask, q.start, q.stop), scale)
+            self._attention(Q[:, q], K[:, k], V[:, k], of_heads.part(mask, q.start, q.stop), scale, dtype)
             for q, k in self.calls
         ]
         return Attention(*(torch.cat(X, dim=1) for X in zip(*found, strict=True)))

@@ -13,18 +13,19 @@ KEPT = 256  # parts; a part holds its mask, so that those of masks that are made
 
 def part(mask: Mask, start: int, stop: int) -> Mask:
     """Return the mask of heads start to stop - 1: the same object each time, for plans are kept by masks."""
-    if not _tells_heads_apart(mask):
+    if not tells_apart(mask):
         return mask
     if start == stop:
         return Mask()  # nothing is computed
     return _kept(mask, start, stop)
 
 
-def _tells_heads_apart(mask):
+def tells_apart(mask: Mask) -> bool:
+    """Return whether a mask may be another for another head."""
     if isinstance(mask, Both | Either):
-        return any(map(_tells_heads_apart, mask.parts))
+        return any(map(tells_apart, mask.parts))
     if isinstance(mask, Placed):
-        return _tells_heads_apart(mask.mask)
+        return tells_apart(mask.mask)
     return mask.asks_head or mask.heads not in (None, 1) or (mask.changes_scores and hasattr(mask, "f"))
 
 
@@ -34,7 +35,7 @@ def _kept(mask, start, stop):
 
 
 def _part(mask, start, stop):
-    if not _tells_heads_apart(mask):
+    if not tells_apart(mask):
         return mask
     if isinstance(mask, Both | Either):
         return type(mask)(*(_part(one, start, stop) for one in mask.parts))

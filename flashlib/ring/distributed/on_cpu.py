@@ -18,8 +18,13 @@ def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
     """Raise nothing: all that a call takes is computed here."""
 
 
-def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float) -> Attention:
-    """Return O and lse of these rows by these keys; Q: (B, H, n_q, d), K, V: (B, H_k, n_k, d)."""
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float, dtype: torch.dtype | None = None
+) -> Attention:  # fmt: skip
+    """Return O and lse of these rows by these keys; Q: (B, H, n_q, d), K, V: (B, H_k, n_k, d).
+
+    dtype: of O; None for that of the sums.
+    """
     tiles = Tiles(Q, K, mask, scale)
     O = Q.new_zeros((*Q.shape[:3], V.shape[3]), dtype=tiles.dtype)
     lse = Q.new_full(Q.shape[:3], -torch.inf, dtype=tiles.dtype)
@@ -35,7 +40,7 @@ def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, sca
         divisor = l.masked_fill(l == 0, 1)  # a row that sees no key: O = 0, lse = -inf
         O_acc.div_(divisor[..., None])
         lse[:, :, rows] = m + divisor.log()
-    return Attention(O, lse)
+    return Attention(O if dtype is None else O.to(dtype), lse)
 
 
 def backward(

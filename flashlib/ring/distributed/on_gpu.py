@@ -17,9 +17,13 @@ def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
     check_attention(Q, K, V, False, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
 
 
-def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float) -> Attention:
-    """Return O, in fp32, and lse of these rows by these keys."""
-    return forward.attention(Q, K, V, mask=mask, scale=scale, **WIDE)
+def attention(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float, dtype: torch.dtype | None = None
+) -> Attention:  # fmt: skip
+    """Return O and lse of these rows by these keys. dtype: of O, that of Q; None for fp32."""
+    return forward.attention(
+        Q, K, V, mask=mask, scale=scale, out_dtype=None if dtype == Q.dtype else torch.float32
+    )
 
 
 def backward(

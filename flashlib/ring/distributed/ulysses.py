@@ -16,8 +16,8 @@ import torch
 from flashlib.masks import Mask
 from flashlib.masks.parts import count
 from flashlib.ring.distributed import call as calls
+from flashlib.ring.distributed import gradients, ring
 from flashlib.ring.distributed import link as links
-from flashlib.ring.distributed import ring
 from flashlib.ring.distributed.all_gather import put, taken
 from flashlib.ring.distributed.call import Axis, Call
 from flashlib.types import Attention, Grads
@@ -52,7 +52,7 @@ def backward(
     """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64: Q, K and V are exchanged again."""
     q, k, v, dO = _to_heads(call, (Q, "q"), (K, "k"), (V, "k"), (dO, "q"))
     lse, delta = _to_heads(call, (lse[..., None], "q"), (delta[..., None], "q"))
-    grads = ring.backward(call, q, k, v, lse[..., 0], dO, delta[..., 0])
+    grads = gradients.backward(call, q, k, v, lse[..., 0], dO, delta[..., 0], rounded=False)
     return Grads(*_home(call, grads, (Q, K, V)))
 
 

@@ -27,8 +27,8 @@ class Job(NamedTuple):
     """One run.
 
     modules: what is imported before the ranks are made. method: "fork", or "spawn" for a new Python for each.
-    seconds: how long one rank waits for another. meeting: a folder of the run's own, which both ends remove, as
-    either may be killed. environment, path, folder: those of the process that asks.
+    seconds: how long one rank waits for another. meeting: a folder of the run's own, which is made here, so that
+    it is not left if who asks is killed before; both ends remove it, as either may be killed. environment, path, folder: those of the process that asks.
     """
 
     parcel: pickling.Parcel
@@ -64,6 +64,7 @@ def _run(connection, job):
         for name in job.modules:
             importlib.import_module(name)
         ranks: list[_Rank] = []
+        os.mkdir(job.meeting, mode=0o700)
         try:
             for number in range(job.ranks):
                 ranks.append(_Rank(number, job, connection, ranks))

@@ -1,10 +1,12 @@
 """Run a function on several ranks, from a notebook or a script, and under torchrun on those that are there."""
 
 import os
+import shutil
 import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -52,11 +54,13 @@ def run(
     parcel = pickling.dumps((function, arguments))
     modules = ["torch", "torch.distributed", *(["triton"] if parcel.has_kernels else [])]
     around = {**os.environ}, [*sys.path], os.getcwd()
-    with _one_at_a_time, tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as meeting:
-        job = launcher.Job(
-            parcel, ranks or 4, PATIENCE * seconds, backend, tuple(modules), METHOD, meeting, *around
-        )
-        outcome, printed = _outcome(job, seconds)
+    meeting = os.path.join(tempfile.gettempdir(), f"ranks-{uuid.uuid4().hex}")
+    job = launcher.Job(parcel, ranks or 4, PATIENCE * seconds, backend, tuple(modules), METHOD, meeting, *around)
+    with _one_at_a_time:
+        try:
+            outcome, printed = _outcome(job, seconds)
+        finally:
+            shutil.rmtree(meeting, ignore_errors=True)
     _show(printed)
     if len(outcome.returned) < outcome.ranks:
         raise told.failure(outcome)

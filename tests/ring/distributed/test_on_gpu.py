@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from flashlib import masks  # noqa: E402
 from flashlib.masks.parts import positions  # noqa: E402
 from flashlib.ring import hops  # noqa: E402
-from flashlib.ring.distributed import call, link, local, memory, ring  # noqa: E402
+from flashlib.ring.distributed import call, gradients, link, local, memory, ring  # noqa: E402
 from tests.ring.distributed import on_ranks  # noqa: E402
 
 CASES = [
@@ -73,13 +73,15 @@ def of_rank(me, boxes, plan, whole, results):
         lambda _: Threads(boxes, me),
     )  # fmt: skip
     O, lse = ring.forward(made, Q, K, V)
-    grads = ring.backward(made, Q, K, V, lse, dO, computes.delta_of(O, dO))
+    grads = gradients.backward(made, Q, K, V, lse, dO, computes.delta_of(O, dO))
     results[me] = (O, lse, *grads), (rows, rows, rows, keys, keys)
 
 
+@pytest.mark.parametrize("turn", [gradients.TURN, 0])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("layout, mask, P, N", CASES)
-def test_ranks_of_threads_equal_one_process(layout, mask, P, N, device):
+def test_ranks_of_threads_equal_one_process(layout, mask, P, N, device, turn, monkeypatch):
+    monkeypatch.setattr(gradients, "TURN", turn)  # 0: heads take turns
     case = {"B": 1, "N_q": N, "N_k": N, "H_k": 2, "H": 4, "d": 64, "d_v": 64, "layout": layout, "causal": True}
     case |= {"mask": mask, "dtype": torch.bfloat16}
     whole = [X.to(device) for X in on_ranks.tensors(case, 11)]
@@ -125,7 +127,7 @@ def test_the_peak_on_a_gpu_is_the_closed_form():
         forward = torch.cuda.max_memory_allocated() - before - dO.nbytes
         delta = computes.delta_of(O, dO)
         torch.cuda.reset_peak_memory_stats()
-        grads = ring.backward(made, Q, K, V, lse, dO, delta)
+        grads = gradients.backward(made, Q, K, V, lse, dO, delta)
         backward = torch.cuda.max_memory_allocated() - before
         del O, lse, delta, grads
     slack = 2**22

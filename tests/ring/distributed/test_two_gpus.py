@@ -15,7 +15,7 @@ MASKS = [None, masks.window(90, 0), masks.documents([0] * 100 + [1] * 157), mask
 
 def on_this_rank():
     """Compare all ways, layouts and masks on this rank's GPU; return how many cases there were."""
-    from flashlib.ring.distributed import copy_engines, link
+    from flashlib.ring.distributed import copy_engines, gradients, link
 
     torch.cuda.set_device(dist.get_rank())
     n = 0
@@ -30,6 +30,7 @@ def on_this_rank():
                 ("ring", link.Link), ("ring", copy_engines.CopyEngines), ("ring", link.InTurn),
                 ("all_gather", link.Link), ("ulysses", link.Link),
             ):  # fmt: skip
+                gradients.TURN = n % 2 * 2**26  # 0: heads take turns
                 first, at = on_ranks.on_this_rank(way, dist.group.WORLD, case, *whole, link=of)
                 again, _ = on_ranks.on_this_rank(way, dist.group.WORLD, case, *whole, link=of)
                 for name, X, Y, right, rough, i in zip(

@@ -1,0 +1,186 @@
+"""The way back round a ring: sums of dK and dV travel behind the keys that they belong to, and at last come home.
+
+The last ones would come home when nothing is left to compute. But heads do not meet, so where much travels they
+take turns: the gradients of some come home while those of others are computed. Less is held at a time, too.
+
+Source: zhuzilin's ring-flash-attention (2024), for dK and dV on their way.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from flashlib.masks.parts import count
+from flashlib.ring.distributed import of_heads
+from flashlib.ring.distributed.call import Call
+from flashlib.ring.distributed.keys import Keys, numbers, side_by_side, source
+from flashlib.types import Grads
+
+TURN = 2**26  # bytes of dK and dV from which on heads take turns: NVLink takes a sixth of a millisecond for them
+
+
+def backward(
+    call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    delta: torch.Tensor, *, rounded: bool = True,
+) -> Grads:  # fmt: skip
+    """Return dQ, dK and dV of this rank's rows and keys. lse, delta: of whole rows.
+
+    rounded: to the dtypes of Q, K and V; else they are fp32 or fp64, as the sums are.
+    """
+    link, found = call.link(call.ring.group), Joined((Q, K, V), None if rounded else lse.dtype)
+    before: list[Turn] = []
+    for heads in turns(call, K, V, lse.dtype):
+        turn = Turn(call, link, heads, K, V, Q, lse, dO, delta)
+        for hop in range(max(call.plan.last) + 1):
+            at, shares = turn.shares(hop)
+            if hop and before:  # its last gradients have come by now, and this turn needs the buffers
+                found.put(before.pop())
+            turn.sums.add(hop, at, shares)
+            del shares
+        before.append(turn)
+    found.put(before.pop())
+    return Grads(*found.whole)
+
+
+def turns(call: Call, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> list[tuple[slice, slice]]:
+    """Return the heads of Q, and of K and V, of each turn: the larger one first, as buffers are made for it."""
+    H, H_k = len(call.local.taken), K.shape[1]
+    travels = max(call.plan.last) and numbers((K, V), max(map(count, call.plan.keys))) * dtype.itemsize >= TURN
+    hops = (hop for of in call.plan.hops for hop in of if hop)
+    if not travels or H_k < 2 or call.local.calls or any(of_heads.tells_apart(hop.mask) for hop in hops):
+        return [(slice(0, H), slice(0, H_k))]
+    group, half = H // H_k, -(-H_k // 2)
+    return [(slice(a * group, b * group), slice(a, b)) for a, b in ((0, half), (half, H_k))]
+
+
+class Turn:
+    """What some heads of this rank are on the way back. heads: of Q, and of K and V. All else: of all heads."""
+
+    def __init__(self, call: Call, link: Any, heads: tuple[slice, slice], K, V, *of_rows: torch.Tensor) -> None:
+        q, k = self.heads = heads
+        self.call, self.local = call, call.local.of_heads(q)
+        self.of_rows = [X[:, q] for X in of_rows]  # Q, lse, dO, delta
+        self.keys = Keys(call, link, K[:, k], V[:, k])
+        self.sums = Sums(call, link, K[:, k], V[:, k], of_rows[1].dtype)
+        self.dQ: Any = None
+
+    def shares(self, hop: int) -> tuple[slice, Sequence]:
+        """Compute a hop: return which keys it sees of those that are here, and its shares of their dK and dV."""
+        copies, at, shares = self.keys.start(hop), slice(0, 0), (None, None)
+        if found := self.call.plan.hops[self.call.ring.me][source(self.call, hop)]:
+            rows, at = found.rows, found.keys
+            Q, lse, dO, delta = (X[:, :, rows] for X in self.of_rows)
+            K, V = (X[:, :, at] for X in self.keys.here(hop))
+            dQ, *shares = self.local.backward(Q, K, V, lse, dO, delta, found.mask, self.call.scale)
+            self.dQ = summed(self.dQ, self.of_rows[0], lse.dtype, rows, dQ)
+            del dQ
+        copies.wait()
+        return at, shares
+
+    def totals(self) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
+        """Yield dQ, dK and dV, each as one tensor or as the sum of two, and let go of each."""
+        own, home = self.sums.finished()
+        dQ, self.dQ = summed(self.dQ, self.of_rows[0], own[0].dtype), None
+        yield dQ, None
+        del dQ
+        yield from zip(own, home, strict=True)
+
+
+class Joined:
+    """dQ, dK and dV of all heads, in the dtypes of Q, K and V, or all in one."""
+
+    def __init__(self, like: tuple[torch.Tensor, ...], dtype: torch.dtype | None) -> None:
+        self.like, self.dtypes = like, [dtype or X.dtype for X in like]
+        self.whole: list[Any] = [None] * len(like)
+
+    def put(self, turn: Turn) -> None:
+        """Take what a turn has found; what is all there is, and needs no rounding, is kept as it is."""
+        q, k = turn.heads
+        for i, (heads, (total, more)) in enumerate(zip((q, k, k), turn.totals(), strict=True)):
+            shape, dtype = self.like[i].shape, self.dtypes[i]
+            if total.shape == shape and total.dtype == dtype:
+                self.whole[i] = total if more is None else total.add_(more)
+                continue
+            if self.whole[i] is None:
+                self.whole[i] = self.like[i].new_empty(shape, dtype=dtype)
+            out = self.whole[i][:, heads]
+            out.copy_(total) if more is None else torch.add(total, more, out=out)  # in fp32, and rounded once
+            del total, more
+
+
+class Sums:
+    """dK and dV, in fp32: those of this rank's own keys by its own rows, and sums of others' on their way."""
+
+    def __init__(self, call: Call, link: Any, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> None:
+        self.call, self.link, self.like, self.dtype, self.last = call, link, (K, V), dtype, call.plan.last
+        self.tokens = [count(keys) for keys in call.plan.keys]
+        self.own: list = [None, None]
+        self.most = numbers(self.like, max(self.tokens))
+        self.copies: Any = None
+        self.home: Any = None
+        if max(self.last):
+            link.reserve(dict.fromkeys(("dKV 0", "dKV 1"), self.most), dtype, K.device)
+
+    def add(self, hop: int, at: slice, shares: Sequence) -> None:
+        """Add this rank's shares to the sum that belongs to the keys of this hop, and send it on, or home."""
+        me, P = self.call.ring.me, self.call.ring.size
+        came, comes = source(self.call, hop), source(self.call, hop + 1)
+        if hop == 0:
+            triples = zip(self.like, shares, strict=True)
+            self.own = [summed(None, X, self.dtype, at, share) for X, share in triples]
+            return
+        self._wait()
+        sends, receives = [], []
+        if hop <= self.last[came]:
+            flat = self._flat(hop, came)
+            for total, share in zip(side_by_side(flat, self.like, self.tokens[came]), shares, strict=True):
+                _add(total, at, share, is_first=hop == 1)
+            sends.append(((me + 1) % P if hop < self.last[came] else came, flat, f"dKV {hop % 2}"))
+        if hop < self.last[comes]:
+            receives.append(((me - 1) % P, self._flat(hop + 1, comes), f"dKV {hop % 2}"))
+        if hop == self.last[me]:
+            n = numbers(self.like, self.tokens[me])
+            self.home = flat = torch.empty(n, dtype=self.dtype, device=self.like[0].device)
+            receives.append(((me + hop) % P, flat, f"dKV {hop % 2}"))
+        self.copies = self.link.start(sends, receives, tag=P + hop)
+
+    def finished(self) -> tuple[list[torch.Tensor], Sequence]:
+        """Return dK and dV of this rank's keys by its own rows, and by those of others: None if nothing came."""
+        self._wait()
+        if self.home is None:
+            return self.own, (None, None)
+        return self.own, side_by_side(self.home, self.like, self.tokens[self.call.ring.me])
+
+    def _wait(self):
+        if self.copies is not None:
+            self.copies.wait()
+
+    def _flat(self, hop, rank):
+        """Return the part of a buffer that the sum of a rank's keys fills."""
+        buffer = self.link.buffer(f"dKV {hop % 2}", self.most, self.dtype, self.like[0].device)
+        return buffer[: numbers(self.like, self.tokens[rank])]
+
+
+def summed(
+    total: torch.Tensor | None, like: torch.Tensor, dtype: torch.dtype, at: slice | None = None,
+    share: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """Return a sum and a share of some of its items. total: None for nothing yet; a first share of all is kept."""
+    if total is None and share is not None and at == slice(0, like.shape[2]):
+        return share
+    if total is None:
+        total = torch.zeros(like.shape, dtype=dtype, device=like.device)
+    if share is not None:
+        total[:, :, at] += share
+    return total
+
+
+def _add(total, at, share, is_first):
+    """Add a share of some keys to a sum of all, in place; the first is what the sum begins with."""
+    if is_first:
+        total[:, :, : at.start].zero_()
+        total[:, :, at.stop :].zero_()
+    if share is not None:
+        part = total[:, :, at]
+        part.copy_(share) if is_first else part.add_(share)
