@@ -10,13 +10,14 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
 from flashlib.kernels import INTERPRETED, private_apis
-from flashlib.kernels.launch import inputs, planning, tile_sizes, which_gpu
+from flashlib.kernels.launch import planning, tile_sizes, which_gpu
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
     check_no_gradient,
     check_readable,
     on_device_of,
+    resolve_out_dtype,
 )
 from flashlib.types import Attention
 
@@ -103,7 +104,7 @@ def plan_of(
     if key is not None and key in PLANS:
         return PLANS[key]
     check(Q, K, V, causal, mask)
-    resolve_out_dtype(out_dtype, Q)
+    dtype_of_O(out_dtype, Q)
     return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal)))
 
 
@@ -138,9 +139,9 @@ def check(
             )
 
 
-def resolve_out_dtype(out_dtype: torch.dtype | None, Q: torch.Tensor) -> torch.dtype:
+def dtype_of_O(out_dtype: torch.dtype | None, Q: torch.Tensor) -> torch.dtype:
     """Return the dtype of O; raise TypeError or ValueError for one in which the kernel does not write it."""
-    found = inputs.resolve_out_dtype(out_dtype, Q.dtype)
+    found = resolve_out_dtype(out_dtype, Q.dtype)
     if found == torch.float32 and Q.shape[-1] == 256:
         raise ValueError(
             "out_dtype is torch.float32 and d 256; O is put where Q was, and in fp32 it does not fit there: "

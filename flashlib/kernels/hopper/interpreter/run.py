@@ -23,11 +23,7 @@ from flashlib.inputs import check_causal, check_counts, check_shapes, check_tens
 from flashlib.kernels.hopper import forward, launch
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.threads import Role
-from flashlib.kernels.launch.inputs import (
-    check_no_gradient,
-    check_powers_of_two,
-    check_readable,
-)
+from flashlib.kernels.launch.inputs import check_no_gradient, check_powers_of_two, check_readable
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import State
 from flashlib.pipeline.schedules import Chance, deadlock
@@ -136,7 +132,7 @@ def attention(
         )
     check_powers_of_two(64, 128, B_c=B_c)
     check_counts(at_least=2, stages=stages)
-    scale, out_dtype = resolve_scale(scale, Q.shape[-1]), launch.resolve_out_dtype(out_dtype, Q)
+    scale, out_dtype = resolve_scale(scale, Q.shape[-1]), launch.dtype_of_O(out_dtype, Q)
     return run(Q, K, V, causal, scale, consumers, stages, B_c, None, 1, seed, out_dtype=out_dtype)[0]
 
 
