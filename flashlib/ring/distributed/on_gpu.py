@@ -15,7 +15,7 @@ from flashlib.kernels.launch.inputs import check_attention
 from flashlib.masks import Mask
 from flashlib.types import Attention, Grads
 
-WIDE = {"out_dtype": torch.float32}
+WIDE: dict = {"out_dtype": torch.float32}
 
 
 def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
