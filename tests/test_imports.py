@@ -53,7 +53,7 @@ ROOMS = {
     "kernels.hopper",  # it joins all passes
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
-    "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch",
+    "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch, kernels.hopper",
     "lm": "types inputs cache kernels",
     "pictures": "types gpus",
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "

@@ -14,6 +14,8 @@ ring          K and V by NCCL's send and receive; ring_copy_engines: by copy eng
 ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
 cp_*          torch's context_parallel, with its backend and the way in which it moves K and V
 one_gpu       the whole sequence on each GPU
+
+On Hopper GPUs all of ours use Hopper's kernels, both passes, where these take what is computed.
 """
 
 import argparse
@@ -77,11 +79,12 @@ class Way(NamedTuple):
 
 def ways(size: Size, device: str) -> dict[str, Way]:
     """Return the ways to attend at a size, by name."""
-    P, mask = dist.get_world_size(), size.mask
-    given = {"causal": size.causal, "mask": mask}
+    P = dist.get_world_size()
+    given = {"causal": size.causal, "mask": size.mask}
+    computes = _computes(device)
 
     def by(module, **options):
-        return lambda Q, K, V: module.attention(Q, K, V, **given, **options).O
+        return lambda Q, K, V: module.attention(Q, K, V, **given, local=computes, **options).O
 
     found = {"ring": Way(by(ring))}
     if device == "cuda":
@@ -96,10 +99,22 @@ def ways(size: Size, device: str) -> dict[str, Way]:
     return found | {"one_gpu": Way(functools.partial(_one_gpu, **given), whole=True)}
 
 
-def _one_gpu(Q, K, V, causal, mask):
-    from flashlib.kernels import autograd  # only here: Triton may not be installed
+def _computes(device):
+    """Return the module that computes hops: the fastest, whose sums come in any order, as those of peers do."""
+    if device == "cpu":
+        return None
+    from flashlib.ring.distributed import on_hopper  # only here: Triton may not be installed
 
-    return autograd.attention(Q, K, V, causal=causal, mask=mask).O
+    return on_hopper
+
+
+def _one_gpu(Q, K, V, causal, mask):
+    from flashlib.kernels import autograd  # only here, too
+    from flashlib.kernels.hopper import forward, launch
+
+    hopper = mask is None and launch.suits(Q, K, V)
+    options = {"deterministic": False, "forward": forward} if hopper else {}
+    return autograd.attention(Q, K, V, causal=causal, mask=mask, **options).O
 
 
 class Problem:

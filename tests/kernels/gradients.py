@@ -27,19 +27,20 @@ def check(Q, K, V, dO, dlse=None, **options):
     return given
 
 
-def hold(given, Q, K, V, dO, dlse=None, **problem):
-    """Hold Grads against fp64: at most twice the error of standard attention in the same dtype.
+def hold(given, Q, K, V, dO, dlse=None, *, out_dtype=None, **problem):
+    """Hold Grads against fp64: at most twice the error of standard attention in the dtype of Q.
 
-    To that comes what fp32 rounds, since terms may cancel that standard attention never has, and the rounding of
-    the result: on small problems this may be all there is to see of standard attention's error.
+    out_dtype: theirs, if not that of Q. To that comes what fp32 rounds, since terms may cancel that standard
+    attention never has, and the rounding of the result: on small problems this may be all there is to see of
+    standard attention's error.
     """
     exact = reference(*(X.double() for X in (Q, K, V)), dO, dlse, **problem)
     plain = reference(Q, K, V, dO, dlse, **problem)
     roundings = rounding(Q, K, V, dO, dlse, **problem)
     for name, *tensors, bound in zip(given._fields, given, exact, plain, roundings, strict=True):
-        assert tensors[0].shape == tensors[1].shape and tensors[0].dtype == Q.dtype
+        assert tensors[0].shape == tensors[1].shape and tensors[0].dtype == (out_dtype or Q.dtype)
         X, X_exact, X_plain = (X.cpu().double() for X in tensors)
-        stored = torch.finfo(Q.dtype).eps / 2 * X_exact.abs().max().item() if X.numel() else 0.0
+        stored = torch.finfo(tensors[0].dtype).eps / 2 * X_exact.abs().max().item() if X.numel() else 0.0
         oracle.assert_close(X, X_exact, plain=X_plain, rounding=bound + stored, what=name)
 
 

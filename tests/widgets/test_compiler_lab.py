@@ -94,6 +94,18 @@ def test_what_a_kernel_does_not_take_is_not_asked_for():
     taken = {name: takes for name, _, takes in lab.offered["kernel"]}
     assert set(lab.settings) == set(taken["softmax"]) == {"kernel", "d", "dtype", "capability"}
     assert lab.report == compiled.report(kernel="softmax", d=64)
+    assert all(None not in row for row in counts(lab).values())
+
+
+def test_of_a_kernel_without_a_loop_it_counts_the_whole_alone():
+    lab, report = CompilerLab(kernel="merge", d=64), compiled.report(kernel="merge", d=64)
+    assert lab.report == report and set(lab.settings) == {"kernel", "d", "dtype", "capability"}
+    whole = [report.counts(kind) for kind in ("ptx", "sass")]
+    assert counts(lab)["ex2"] == [None, None, *(one["ex2"] for one in whole)] and whole[0]["ex2"] > 0
+    assert all(row[:2] == [None, None] for row in counts(lab).values())
+    listing = lab.result["listings"]["ptx"]
+    assert (listing["loop"], listing["counted"], listing["lines"][0]) == ("", [], 0) and listing["lines"][1] > 50
+    assert "–" in lab.figure().texts
 
 
 def test_all_kernels_and_gpus_are_offered(lab):

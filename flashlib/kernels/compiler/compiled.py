@@ -88,13 +88,17 @@ class Compiled:
         """The roles that warps have, with the registers of each; `registers` is what the program starts with."""
         return listings.roles(self.sass)
 
+    def listing(self, kind: str) -> str:
+        """Return a listing, of those of `maker.kinds`; "" if it is missing."""
+        return getattr(self, kind)
+
     def loop(self, kind: str) -> str:
         """Return the loop over tiles in a listing, of those of `maker.kinds`; "" if there is none."""
-        return listings.inner_loop(kind, getattr(self, kind))
+        return listings.inner_loop(kind, self.listing(kind))
 
     def counts(self, kind: str, *, loop: bool = False) -> dict[str, int]:
         """Return how often each of listings.INSTRUCTIONS[kind] stands in a listing, or in its loop over tiles."""
-        return listings.counts(kind, self.loop(kind) if loop else getattr(self, kind))
+        return listings.counts(kind, self.loop(kind) if loop else self.listing(kind))
 
 
 class Launch(NamedTuple):
@@ -124,8 +128,9 @@ def report(
 
     kernel: one of `registry.kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
     `backward` makes by default, or "backward_fused", the one in their place if deterministic=False; "softmax";
-    a rung of `ladder`; for capability 90 only "hopper_forward", "hopper_backward" and the rungs of `hopper.ladder`
-    and `hopper.backward_ladder`, as "hopper_r1_alike" and "hopper_backward_r1_alike".
+    "merge", whose result is of the dtype; a rung of `ladder`; for capability 90 only "hopper_forward",
+    "hopper_backward" and the rungs of `hopper.ladder` and `hopper.backward_ladder`, as "hopper_r1_alike" and
+    "hopper_backward_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90; or AMD's

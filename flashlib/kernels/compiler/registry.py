@@ -10,7 +10,7 @@ from typing import NamedTuple
 import triton
 
 from flashlib.inputs import check_causal, check_counts
-from flashlib.kernels import backward, forward, ladder, softmax
+from flashlib.kernels import backward, forward, ladder, merge, softmax
 from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.compiler.makers import NVIDIA, maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
@@ -38,13 +38,14 @@ class Kernel(NamedTuple):
 
 @functools.cache
 def kernels() -> dict[str, Kernel]:
-    """Return what can be compiled: both passes, softmax, rungs, rungs without one idea, and Hopper's kernels."""
+    """Return what can be compiled: passes, softmax, merge, rungs, rungs without one idea, and Hopper's kernels."""
     found = {
         "forward": Kernel(forward.attention),
         "backward_dkv": Kernel(backward.backward, "_dkv"),
         "backward_dq": Kernel(backward.backward, "_dq"),
         "backward_fused": Kernel(backward.backward, "_dkv", {"deterministic": False}),
         "softmax": Kernel(softmax.softmax),
+        "merge": Kernel(merge.merge),
     }
     found |= _rungs(ladder)
     found["without_common_wait"] = Kernel(r8_descriptors.attention, options={"common_wait": False})

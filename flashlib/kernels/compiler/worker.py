@@ -124,7 +124,9 @@ def _launch(request):
         call = pickling.loads(pickling.Parcel(base64.b64decode(pickled), sources, has_kernels=True))
         return call(*inputs) if request["call"] == "softmax" else call(*inputs, request["causal"])
     call = getattr(importlib.import_module(request["module"]), request["call"])
-    options = {} if request["call"] == "softmax" else {"causal": request["causal"], **request["options"]}
+    options = (
+        {} if request["call"] in ("softmax", "merge") else {"causal": request["causal"], **request["options"]}
+    )
     return call(*inputs, **options)
 
 
@@ -134,8 +136,9 @@ def _inputs(request):
         return [torch.empty(4, request["d"], dtype=dtype)]
     B, H_q, H_k, N = request["shape"] or SHAPE
     Q, K = (torch.empty(B, H, N, request["d"], dtype=dtype) for H in (H_q, H_k))
-    lse = torch.empty(B, H_q, N)
-    return {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q)}[request["call"]]
+    lse, O = torch.empty(B, H_q, N), torch.empty(Q.shape)
+    of = {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q), "merge": (O, lse, O, lse, Q)}
+    return of[request["call"]]
 
 
 def _sentence(error, own):

@@ -54,15 +54,18 @@ DQ_FULL, DQ_EMPTY, LANDED, BARRIERS = gl.constexpr(10), gl.constexpr(12), gl.con
 
 @uncompiled
 def backward(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
-    dlse: torch.Tensor | None = None, causal: bool = False, mask: None = None, scale: float | None = None,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
+    *, dlse: torch.Tensor | None = None, delta: torch.Tensor | None = None, causal: bool = False,
+    mask: None = None, scale: float | None = None, out_dtype: torch.dtype | None = None,
 ) -> Grads:  # fmt: skip
     """Return what `flashlib.kernels.backward.backward` returns, on a Hopper GPU, for some of its inputs.
 
     Q, K and V: float16 or bfloat16, d = d_v 64 or 128; the last axis contiguous, start and other strides multiples
     of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. Sums of dQ come in any order.
+    Parts of rows and keys, delta and out_dtype: as there.
     """
-    return launch_backward.backward(_backward, sums.finish, Q, K, V, O, lse, dO, dlse, causal, mask, scale)
+    options = dlse, causal, mask, scale, delta, out_dtype
+    return launch_backward.backward(_backward, sums.finish, Q, K, V, O, lse, dO, *options)
 
 
 @gluon.jit
@@ -323,9 +326,28 @@ def step_of_halves(
 
 
 @gluon.jit
+def copy_out(X, slot, desc, at):
+    """Put dK or dV of 64 keys into a slot, and have the copy unit write it; keys past N_k are left out."""
+    matrix(slot).store(X.to(slot.dtype))
+    fence_async_shared()
+    gl.barrier()  # all of my warps have stored
+    tma.async_copy_shared_to_global(desc, at, slot)
+
+
+@gluon.jit
+def write(X, ptr, head, start, N_k):
+    """Write dK or dV of 64 keys in fp32, for which no slot has room; four threads fill a sector of 32 bytes."""
+    LAYOUT: gl.constexpr = X.type.layout
+    keys = (start + gl.arange(0, 64, layout=gl.SliceLayout(1, LAYOUT)))[:, None]
+    columns = gl.arange(0, X.type.shape[1], layout=gl.SliceLayout(0, LAYOUT))[None, :]
+    corner = ptr + gl.cast(head, gl.int64) * N_k * X.type.shape[1]
+    gl.store(corner + keys * X.type.shape[1] + columns, X, mask=keys < N_k)
+
+
+@gluon.jit
 def consumer(
-    memory, dk_desc, dv_desc, scale_log2e, scale, sizes,
-    B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    memory, dk_to, dv_to, scale_log2e, scale, sizes,
+    B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr, WIDE: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Sum dK and dV of 64 keys over all rows that see them, and compute halves of dQ on the way."""
     kv, qo, rows, ds, dq, barriers = memory
@@ -351,26 +373,25 @@ def consumer(
     for g in range(0 if ONE_LOOP else n_whole, n):
         dK, dV = take(dK, dV, g, k, v, memory, cut, scale_log2e, ME, CAUSAL, True)
 
-    b, h_k = head // H_k, head % H_k
-    mbarrier.arrive(barriers.index(K_DONE))
-    matrix(kv.index(2 + ME)).store(dV.to(kv.dtype))  # where V lay, which nobody else reads
-    fence_async_shared()
-    gl.barrier()  # all of my warps have stored
-    tma.async_copy_shared_to_global(dv_desc, [b, h_k, start, 0], kv.index(2 + ME))  # keys past N_k are left out
-    mbarrier.wait(barriers.index(K_DONE), 0)
-    matrix(kv.index(ME)).store((dK * scale).to(kv.dtype))
-    fence_async_shared()
-    gl.barrier()
-    tma.async_copy_shared_to_global(dk_desc, [b, h_k, start, 0], kv.index(ME))
-    tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has
+    if WIDE:
+        write(dV, dv_to, head, start, N_k)
+        write(dK * scale, dk_to, head, start, N_k)
+    else:
+        at = [head // H_k, head % H_k, start, 0]
+        mbarrier.arrive(barriers.index(K_DONE))
+        copy_out(dV, kv.index(2 + ME), dv_to, at)  # where V lay, which nobody else reads
+        mbarrier.wait(barriers.index(K_DONE), 0)
+        copy_out(dK * scale, kv.index(ME), dk_to, at)
+        tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has
 
 
 @gluon.jit(do_not_specialize=["H_k", "group", "N_q", "N_k", "T_r", "T_c", "lag", "ring"])
 def _backward(
-    q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc, dk_desc, dv_desc, sums_desc, sums_ptr, dq_ptr,
+    q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc, dk_to, dv_to, sums_desc, sums_ptr, dq_ptr,
     counts_ptr, scale_log2e, scale, H_k, group, N_q, N_k, T_r, T_c, lag, ring,
-    B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr,
+    B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr, WIDE: gl.constexpr,
 ):  # fmt: skip
+    # dk_to, dv_to: descriptors of dK and dV; WIDE, pointers to them in fp32.
     gl.static_assert(B_R * D == 2 * HALF)
     DS_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 4)
     kv = gl.allocate_shared_memory(k_desc.dtype, [4] + k_desc.block_shape, k_desc.layout)
@@ -388,8 +409,8 @@ def _backward(
     sizes = H_k, group, N_q, N_k, T_r, T_c
     finished = sums_desc, sums_ptr, dq_ptr, counts_ptr, landing, barriers, scale, sizes, turns, D, LANDED
     gl.warp_specialize([
-        (consumer, (memory, dk_desc, dv_desc, scale_log2e, scale, sizes, B_R, D, CAUSAL, 0)),
-        (consumer, (memory, dk_desc, dv_desc, scale_log2e, scale, sizes, B_R, D, CAUSAL, 1)),
+        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, B_R, D, CAUSAL, WIDE, 0)),
+        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, B_R, D, CAUSAL, WIDE, 1)),
         (producer, (memory, descs, sizes, B_R, CAUSAL)),
         (reducer, (memory, sums_desc, counts_ptr, sizes, turns, B_R, CAUSAL)),
         (sums.finisher, finished),

@@ -50,14 +50,15 @@ HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
 
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: None = None,
-    scale: float | None = None,
+    scale: float | None = None, out_dtype: torch.dtype | None = None,
 ) -> Attention:  # fmt: skip
     """Return what `flashlib.kernels.forward.attention` returns, on a Hopper GPU, for some of its inputs.
 
     Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
-    multiples of 16 bytes; scores up to 1e38. mask: None. Raises TypeError or ValueError for others, at once.
+    multiples of 16 bytes; scores up to 1e38. mask: None. out_dtype: as there, torch.float32 up to d = 128.
+    Raises TypeError or ValueError for others, at once.
     """
-    return launch.attention(_forward, Q, K, V, causal, mask, scale)
+    return launch.attention(_forward, Q, K, V, causal, mask, scale, out_dtype)
 
 
 @gluon.jit

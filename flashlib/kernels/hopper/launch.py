@@ -17,6 +17,7 @@ from flashlib.kernels.launch.inputs import (
     check_no_gradient,
     check_readable,
     on_device_of,
+    resolve_out_dtype,
 )
 from flashlib.types import Attention
 
@@ -51,6 +52,10 @@ LAYOUTS = {
     for dtype, element in DTYPES.items()
     for rows in (64, 128)
     for d in HEAD_DIMS
+} | {  # of O in fp32
+    (torch.float32, ROWS, d): gl.NVMMASharedLayout.get_default_for([1, 1, ROWS, d], gl.float32)
+    for d in HEAD_DIMS
+    if d < 256
 }
 
 
@@ -73,14 +78,14 @@ PLANS = planning.Plans()
 
 def attention(
     kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
-    mask: object, scale: float | None,
+    mask: object, scale: float | None, out_dtype: torch.dtype | None = None,
 ) -> Attention:  # fmt: skip
     """Do what `forward.attention` does, with this kernel."""
     Q, K, V = as_autocast(Q, K, V)
-    plan = plan_of(kernel, Q, K, V, causal, mask)
+    plan = plan_of(kernel, Q, K, V, causal, mask, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V)
     scale_log2e = resolve_scale(scale, Q.shape[-1]) * math.log2(math.e)
-    O = torch.empty(Q.shape, dtype=Q.dtype, device=Q.device)
+    O = torch.empty(Q.shape, dtype=out_dtype or Q.dtype, device=Q.device)
     lse = torch.empty(Q.shape[:3], dtype=torch.float32, device=Q.device)
     if plan is None:  # no rows, or no keys that they could see
         return Attention(O.zero_(), lse.fill_(-math.inf))
@@ -92,13 +97,14 @@ def attention(
 
 def plan_of(
     kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
-    mask: object,
+    mask: object, out_dtype: torch.dtype | None = None,
 ) -> Plan | None:  # fmt: skip
     """Return the plan for these tensors, None if O has no elements or there are no keys; raise if refused."""
-    key = PLANS.key((Q, K, V), kernel.__name__, causal) if mask is None else None
+    key = PLANS.key((Q, K, V), kernel.__name__, causal, out_dtype) if mask is None else None
     if key is not None and key in PLANS:
         return PLANS[key]
     check(Q, K, V, causal, mask)
+    dtype_of_O(out_dtype, Q)
     return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal)))
 
 
@@ -131,6 +137,32 @@ def check(
                 "copy unit takes a contiguous last axis and multiples of 16 bytes: "
                 f"use {name}.contiguous(), or call {portable}"
             )
+
+
+def dtype_of_O(out_dtype: torch.dtype | None, Q: torch.Tensor) -> torch.dtype:
+    """Return the dtype of O; raise TypeError or ValueError for one in which the kernel does not write it."""
+    found = resolve_out_dtype(out_dtype, Q.dtype)
+    if found == torch.float32 and Q.shape[-1] == 256:
+        raise ValueError(
+            "out_dtype is torch.float32 and d 256; O is put where Q was, and in fp32 it does not fit there: "
+            f"call {PORTABLE}"
+        )
+    return found
+
+
+def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dtype | None = None) -> bool:
+    """Return whether the forward takes these tensors, which were checked, without a mask or causal."""
+    d = Q.shape[-1]
+    if Q.dtype not in DTYPES or d not in HEAD_DIMS or V.shape[-1] != d:
+        return False
+    if d == 256 and out_dtype == torch.float32:
+        return False
+    return is_hopper(Q.device) and all(not X.numel() or describable(X) for X in (Q, K, V))
+
+
+def is_hopper(device: torch.device) -> bool:
+    """Return whether kernels are compiled there for a Hopper GPU."""
+    return not INTERPRETED and device.type == "cuda" and which_gpu.capability(device) == (9, 0)
 
 
 def describable(X: torch.Tensor) -> bool:

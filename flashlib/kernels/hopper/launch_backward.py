@@ -12,8 +12,14 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels import backward as portable
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch
-from flashlib.kernels.launch import planning, tile_sizes, which_gpu
-from flashlib.kernels.launch.inputs import check_no_gradient, check_readable, kernel_input, on_device_of
+from flashlib.kernels.launch import planning, tile_sizes
+from flashlib.kernels.launch.inputs import (
+    check_no_gradient,
+    check_readable,
+    kernel_input,
+    on_device_of,
+    resolve_out_dtype,
+)
 from flashlib.types import Grads
 
 PORTABLE = "flashlib.kernels.backward.backward"
@@ -45,35 +51,37 @@ PLANS = planning.Plans()
 
 
 def backward(
-    main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor,
-    lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool, mask: object,
-    scale: float | None,
+    main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
+    O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool,
+    mask: object, scale: float | None, delta: torch.Tensor | None, out_dtype: torch.dtype | None,
 ) -> Grads:  # fmt: skip
     """Do what `backward.backward` does, with these kernels."""
-    plan = plan_of(main, finish, Q, K, V, O, lse, dO, dlse, causal, mask)
+    plan = plan_of(main, finish, Q, K, V, O, lse, dO, dlse, delta, causal, mask, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V)
     scale = resolve_scale(scale, Q.shape[-1])
-    contiguous: dict = {"memory_format": torch.contiguous_format}
+    contiguous: dict = {"memory_format": torch.contiguous_format, "dtype": out_dtype or Q.dtype}
     if plan is None:  # no rows, or no keys that they could see
         return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
-    O, dO = kernel_input(O), _describable(dO)
+    O, dO = _of_rows(O, dO)
     dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
     with on_device_of(Q):
-        lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows)
+        lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows, delta)
         zeros = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
         sums, counts = zeros[: plan.sums], zeros[plan.sums :].view(torch.int32)
         tiles = (Q, plan.B_R), (K, KEYS), (V, KEYS), (dO, plan.B_R)
         descs = [launch.describe(X, rows) for X, rows in tiles]
         descs += [_numbers(X, plan.B_R) for X in (lse2, delta)]
-        descs += [launch.describe(X, KEYS) for X in (dK, dV)]
+        descs += (dK, dV) if plan.main.constants["WIDE"] else [launch.describe(X, KEYS) for X in (dK, dV)]
         descs.append(_Descriptor(sums, [plan.sums // 32, 32], [32, 1], [128, 32], LINES))
         plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale)
         plan.finish(descs[-1], dQ, scale)
     return Grads(dQ, dK, dV)
 
 
-def _describable(dO):
-    return dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
+def _of_rows(O, dO):
+    """Return O and dO as kernels take them. O is None where delta is given: it is not read then."""
+    dO = dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
+    return dO if O is None else kernel_input(O), dO
 
 
 def _numbers(X, B_R):
@@ -82,41 +90,36 @@ def _numbers(X, B_R):
 
 
 def plan_of(
-    main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor,
-    lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool, mask: object,
+    main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
+    O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None,
+    delta: torch.Tensor | None, causal: bool, mask: object, out_dtype: torch.dtype | None,
 ) -> Plan | None:  # fmt: skip
     """Return the plan for these tensors, None if there is nothing to sum; raise if refused."""
-    tensors = Q, K, V, O, lse, dO, dlse
-    key = PLANS.key(tensors, main.__name__, causal) if mask is None else None
+    tensors = Q, K, V, O, lse, dO, dlse, delta
+    key = PLANS.key(tensors, main.__name__, causal, out_dtype) if mask is None else None
     if key is not None and key in PLANS:
         return PLANS[key]
-    check(*tensors, causal, mask)
-    return PLANS.keep(key, _plan(main, finish, Q, K, O, dO, bool(causal)))
+    check(Q, K, V, O, lse, dO, dlse, causal, mask, delta)
+    wide = resolve_out_dtype(out_dtype, Q.dtype) == torch.float32
+    return PLANS.keep(key, _plan(main, finish, Q, K, O, dO, bool(causal), wide))
 
 
 def check(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
-    dlse: torch.Tensor | None, causal: bool, mask: object,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, causal: bool, mask: object, delta: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernel does not take; the sentence names the module that does."""
     launch.check(Q, K, V, causal, mask, head_dims=tuple(ROWS), portable=PORTABLE)
-    portable.check_saved(Q, V, O, dO, lse, dlse)
-    check_readable(O=O, lse=lse, dO=dO, dlse=dlse)
+    portable.check_saved(Q, V, O, dO, lse, dlse, delta)
+    check_readable(O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
 
 
 def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bool:
     """Return whether the kernel takes these and is faster than the portable passes."""
-    d = Q.shape[-1]
-    if Q.dtype not in launch.DTYPES or d not in ROWS or V.shape[-1] != d:
-        return False
     N_q, N_k = Q.shape[2], K.shape[2]
-    if (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
+    if Q.shape[-1] not in ROWS or (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
         return False
-    return is_hopper(Q.device) and all(not X.numel() or launch.describable(X) for X in (Q, K, V))
-
-
-def is_hopper(device: torch.device) -> bool:
-    return device.type == "cuda" and which_gpu.capability(device) == (9, 0)
+    return launch.suits(Q, K, V)
 
 
 def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
@@ -129,7 +132,7 @@ def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
     return lag, 2 * lag
 
 
-def _plan(main, finish, Q, K, O, dO, causal):
+def _plan(main, finish, Q, K, O, dO, causal, wide):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
         return None
@@ -139,9 +142,9 @@ def _plan(main, finish, Q, K, O, dO, causal):
     tiles, units = H // H_k * T_r, B * H_k
     lag, ring = turns(T_c, tile_sizes.room(Q.device).multiprocessors)
     sizes = H_k, H // H_k, N_q, N_k, T_r, T_c, lag, ring
-    constants, last = {"B_R": B_R, "D": d, "CAUSAL": causal}, min(lag, units)
+    constants, last = {"B_R": B_R, "D": d, "CAUSAL": causal, "WIDE": wide}, min(lag, units)
     return Plan(
-        portable.prepare_launch(kernel_input(O), _describable(dO), problem),
+        portable.prepare_launch(*_of_rows(O, dO), problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
         planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
         (B, H, problem.N_padded),

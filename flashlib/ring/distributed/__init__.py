@@ -12,7 +12,7 @@ through autograd: then all ranks must go backward too.
     training     a sequence split and joined, positions, labels across cuts, the mean of the loss
     memory       what a rank holds at most, in closed form
     call         what every way checks, plans and differentiates; link: copies between ranks
-    local        what a rank computes of a hop, by on_gpu or on_cpu
+    local        what a rank computes of a hop, by on_gpu or on_cpu; on_hopper, if dQ need not repeat to the bit
 
 Source: Liu and others, Ring Attention (2023); Llama Team, The Llama 3 Herd of Models (2024), section 3.3.2, for
 all-gather; Jacobs and others, DeepSpeed Ulysses (2023); Fang and Zhao, USP (2024), for both.

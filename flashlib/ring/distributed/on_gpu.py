@@ -1,7 +1,13 @@
-"""What a rank computes of a hop on a GPU: the kernels, which return fp32 for parts of rows and keys."""
+"""What a rank computes of a hop on a GPU: the kernels, which return fp32 for parts of rows and keys.
+
+On a Hopper GPU the forward pass is Hopper's where it takes the hop: all rows see all keys, or it is causal, as
+nearly all hops of causal attention are. The same bits come every time, so the backward is the portable one: see
+`on_hopper`.
+"""
 
 import torch
 
+from flashlib import masks
 from flashlib.kernels import backward as kernel
 from flashlib.kernels import forward
 from flashlib.kernels import merge as merging
@@ -9,7 +15,7 @@ from flashlib.kernels.launch.inputs import check_attention
 from flashlib.masks import Mask
 from flashlib.types import Attention, Grads
 
-WIDE = {"out_dtype": torch.float32}
+WIDE: dict = {"out_dtype": torch.float32}
 
 
 def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
@@ -21,9 +27,14 @@ def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float, dtype: torch.dtype | None = None
 ) -> Attention:  # fmt: skip
     """Return O and lse of these rows by these keys. dtype: of O, that of Q; None for fp32."""
-    return forward.attention(
-        Q, K, V, mask=mask, scale=scale, out_dtype=None if dtype == Q.dtype else torch.float32
-    )
+    causal, wide = plain(mask), {} if dtype == Q.dtype else WIDE
+    if causal is not None:
+        from flashlib.kernels.hopper import forward as hopper  # only here: with it comes all of Gluon
+        from flashlib.kernels.hopper import launch
+
+        if launch.suits(Q, K, V, **wide):
+            return hopper.attention(Q, K, V, causal=causal, scale=scale, **wide)
+    return forward.attention(Q, K, V, mask=mask, scale=scale, **wide)
 
 
 def backward(
@@ -32,6 +43,13 @@ def backward(
 ) -> Grads:  # fmt: skip
     """Return what these keys and rows add to dQ, dK and dV, in fp32. lse, delta: of whole rows."""
     return kernel.backward(Q, K, V, None, lse, dO, delta=delta, mask=mask, scale=scale, **WIDE)
+
+
+def plain(mask: Mask) -> bool | None:
+    """Return whether a hop is causal; None if it has another mask, which Hopper's kernels do not take."""
+    if type(mask) is Mask:
+        return False
+    return True if mask == masks.causal() else None
 
 
 merge = merging.merge

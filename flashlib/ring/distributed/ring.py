@@ -36,11 +36,12 @@ def attention(
     in the same order, and with the same of all else than Q, K and V.
     layout: who holds which rows, see `flashlib.ring.layouts`. causal, mask: of the whole sequences, aligned
     bottom-right; a row that sees no key gives O = 0 and lse = -inf.
-    local: the module that computes hops; None: `on_gpu` or `on_cpu`. link: what makes copies of a group;
-    None: `link.Link`.
-    The same bits every time. Raises ValueError, the same on every rank, if ranks disagree or if their parts are no
-    cut of a sequence; TypeError or ValueError for anything else that is wrong, before any work. Under NCCL ranks
-    compare only what is new, and an error of one alone ends the others by the group's timeout.
+    local: the module that computes hops; None: `on_gpu` or `on_cpu`; `on_hopper` has a faster backward on Hopper
+    GPUs. link: what makes copies of a group; None: `link.Link`.
+    The same bits every time, except dQ with `on_hopper`. Raises ValueError, the same on every rank, if ranks
+    disagree or if their parts are no cut of a sequence; TypeError or ValueError for anything else that is wrong,
+    before any work. Under NCCL ranks compare only what is new, and an error of one alone ends the others by the
+    group's timeout.
     """
     axes = calls.axis(group), Axis()
     return calls.attend(WAY, axes, Q, K, V, layout, causal, mask, scale, local, link)

@@ -48,13 +48,16 @@ def _row(name, text, share, note="", bad=False):
 
 
 def instructions(report: "Compiled") -> list[dict]:
-    """Return which instructions there are and how often: in the loops of the listings, then in all of them."""
+    """Return which instructions there are and how often: in the loops of the listings, then in all of them.
+
+    None where there is no loop, or no listing.
+    """
     from flashlib.kernels.compiler.listings import INSTRUCTIONS
 
     kinds = _counted_kinds(report)
     known = INSTRUCTIONS[kinds[0]]
     columns = [
-        report.counts(kind, loop=loop) if getattr(report, kind) else dict.fromkeys(known)
+        report.counts(kind, loop=loop) if (report.loop if loop else report.listing)(kind) else dict.fromkeys(known)
         for loop in (True, False)
         for kind in kinds
     ]

@@ -30,7 +30,7 @@
  * @typedef {object} Instructions
  * @property {string} name
  * @property {string} meaning
- * @property {number[]} counts
+ * @property {(number | null)[]} counts null where there is no loop
  */
 
 /**

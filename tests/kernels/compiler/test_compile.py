@@ -14,7 +14,7 @@ from flashlib.kernels.launch.inputs import HEAD_DIMS
 CAPABILITIES = (90, 80)
 PASSES = ("backward_dkv", "backward_dq", "backward_fused")
 HOPPER = {name for name in registry.kernels() if name.startswith("hopper_")}  # see test_hopper_compiled, _ladder
-RUNGS = sorted(set(registry.kernels()) - {"forward", *PASSES, "softmax"} - HOPPER)
+RUNGS = sorted(set(registry.kernels()) - {"forward", *PASSES, "softmax", "merge"} - HOPPER)
 
 # Bytes of a thread, of the default tiles in 16 bit under a causal mask. The others compiled below spill none.
 SPILLED = {
@@ -29,6 +29,8 @@ def requests():
     """Yield the arguments of `compiled.report`; descriptors: None where the kernel chooses them."""
     for capability in CAPABILITIES:
         yield dict(kernel="softmax", capability=capability, dtype="float32", d=1000)
+        for dtype, d in (("bfloat16", 64), ("float32", 80)):
+            yield dict(kernel="merge", capability=capability, dtype=dtype, d=d)
         for rung in RUNGS:
             yield dict(kernel=rung, capability=capability, dtype="bfloat16", d=64, causal=True)
     for d in (*HEAD_DIMS, 256):
@@ -76,7 +78,10 @@ def test_a_kernel_compiles_fits_and_multiplies_as_it_should(kernel, asked):
     listed = asked["d"] == 64 and asked["dtype"] == "bfloat16"  # in test_compiled, and compiled once for both
     r = compiled.report(**asked, sass=listed)
     half, hopper, a_pass = r.dtype != "float32", r.capability == 90, r.kernel in PASSES
-    assert r.fits and r.registers > 0 and r.loop("ttgir") and r.loop("ptx")
+    assert r.fits and r.registers > 0 and r.ttgir and r.ptx
+    assert [bool(r.loop(kind)) for kind in ("ttgir", "ptx")] == [kernel != "merge"] * 2
+    if kernel == "merge":  # it reads each number once, and computes what a row weighs
+        assert r.spilled == 0 and r.counts("ptx")["ex2"] and not any(r.counts("ptx", loop=True).values())
     if a_pass and half and r.causal and r.capability != 75:
         assert r.spilled <= SPILLED.get((r.capability, r.kernel, r.d), 0)
     if r.kernel == "forward" and half and (hopper or not r.descriptors):

@@ -8,7 +8,7 @@ import torch
 
 from flashlib import torch_ref
 from flashlib.kernels import autograd
-from flashlib.kernels.hopper import attention, backward, launch_backward, sums
+from flashlib.kernels.hopper import attention, backward, launch, launch_backward, sums
 from flashlib.kernels.hopper.interpreter import run_backward as interpreter
 from flashlib.pipeline import Fault, Read, commands
 from flashlib.pipeline import backward_protocol as protocol
@@ -160,7 +160,7 @@ def on_hopper(monkeypatch):
 
     monkeypatch.setattr(autograd, "INTERPRETED", False)
     monkeypatch.setattr(backward, "backward", by_interpreter)
-    monkeypatch.setattr(launch_backward, "is_hopper", lambda device: True)
+    monkeypatch.setattr(launch, "is_hopper", lambda device: True)
     monkeypatch.setattr(launch_backward, "SEEN", 70)
     return calls
 

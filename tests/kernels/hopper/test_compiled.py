@@ -1,6 +1,10 @@
 """What the compiler makes of the Hopper kernel: no spills, wgmma and TMA, roles with the registers they need."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -127,3 +131,17 @@ def test_the_loop_of_the_backward_hardly_spills_and_waits_as_its_protocol_says(d
         assert loop["spill"] <= (2 if (d, causal) == (128, False) else 0)  # loads of an address, no stores
     assert made.counts("sass")["atomic add"] == 2  # counts: the copy unit adds dQ
     assert len(re.findall(r"UTMAREDG\S+ADD", made.sass)) == 2
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_results_in_fp32_spill_nothing_in_a_loop(amount):
+    """Outside of it the backward spills as it does in 16 bits: roles have few registers while they begin."""
+    command = [sys.executable, "-m", "tests.kernels.compiler.compiled_hopper", amount]
+    environment = os.environ | {"TRITON_INTERPRET": "0"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found and not any(made["in_loop"] or made["notes"] or not made["fits"] for made in found), found
+    spilled = {made["kernel"] for made in found if made["spilled"]}
+    assert spilled <= {"_backward"} and all(made["spilled"] < 400 for made in found), found

@@ -112,12 +112,12 @@ def _kernels(module):
 
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, scale: float | None = None,
-    consumers: int = 2, stages: int = 2, B_c: int = 128, seed: int = 0,
+    out_dtype: torch.dtype | None = None, consumers: int = 2, stages: int = 2, B_c: int = 128, seed: int = 0,
 ) -> Attention:  # fmt: skip
     """Return O and lse of the kernel's own code, each program under one random schedule.
 
-    Q, K, V, causal, scale, O, lse: as `forward.attention` takes and returns them, in the computer's memory.
-    consumers: 2 or 3; stages: slots of each ring, at least 2; B_c: 64 or 128 keys in a tile.
+    Q, K, V, causal, scale, out_dtype, O, lse: as `forward.attention` takes and returns them, in the computer's
+    memory. consumers: 2 or 3; stages: slots of each ring, at least 2; B_c: 64 or 128 keys in a tile.
     Raises TypeError or ValueError for anything else, and Fault for what a kernel must never do.
     """
     check_tensors(tuple(launch.DTYPES), Q=Q, K=K, V=V)
@@ -132,14 +132,14 @@ def attention(
         )
     check_powers_of_two(64, 128, B_c=B_c)
     check_counts(at_least=2, stages=stages)
-    scale = resolve_scale(scale, Q.shape[-1])
-    return run(Q, K, V, causal, scale, consumers, stages, B_c, None, 1, seed)[0]
+    scale, out_dtype = resolve_scale(scale, Q.shape[-1]), launch.dtype_of_O(out_dtype, Q)
+    return run(Q, K, V, causal, scale, consumers, stages, B_c, None, 1, seed, out_dtype=out_dtype)[0]
 
 
 def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, scale: float | None, consumers: int,
     stages: int, B_c: int, programs: int | None, section: int, seed: int, module: ModuleType = forward,
-    rows: int = 64, names: Sequence[str] = NAMES,
+    rows: int = 64, names: Sequence[str] = NAMES, out_dtype: torch.dtype | None = None,
 ) -> tuple[Attention, list[dict[str, list]]]:  # fmt: skip
     """Return what `attention` returns, and the commands that each role of each program gave.
 
@@ -150,7 +150,7 @@ def run(
     N_k = K.shape[2]
     scale_log2e = (d**-0.5 if scale is None else scale) * math.log2(math.e)
     above = 2.0 ** math.ceil(math.log2(scale_log2e))
-    O, lse = torch.full_like(Q, math.nan), Q.new_full((B, H, N_q), math.nan, dtype=torch.float32)
+    O, lse = torch.full_like(Q, math.nan, dtype=out_dtype), Q.new_full((B, H, N_q), math.nan, dtype=torch.float32)
     T_r = -(-N_q // (rows * consumers))
     n_tiles, numbers, said = B * H * T_r, random.Random(seed), []
     described = (("q_desc", Q, rows), ("k_desc", K, B_c), ("v_desc", V, B_c), ("o_desc", O, rows))

@@ -13,7 +13,7 @@ from flashlib.kernels.hopper import launch, launch_backward
 from flashlib.kernels.hopper import sums as sums_module
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.run import functions, play
-from flashlib.kernels.launch.inputs import check_no_gradient, check_readable
+from flashlib.kernels.launch.inputs import check_no_gradient, check_readable, resolve_out_dtype
 from flashlib.pipeline import backward_protocol as protocol
 from flashlib.types import Grads
 
@@ -22,8 +22,9 @@ TURNS = 1, 2  # as few buffers of sums as can be, so that they are used again
 
 
 def backward(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
-    dlse: torch.Tensor | None = None, causal: bool = False, scale: float | None = None, seed: int = 0,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
+    *, dlse: torch.Tensor | None = None, delta: torch.Tensor | None = None, causal: bool = False,
+    scale: float | None = None, out_dtype: torch.dtype | None = None, seed: int = 0,
 ) -> Grads:  # fmt: skip
     """Return the gradients by the kernel's own code, each program under one random schedule.
 
@@ -32,36 +33,39 @@ def backward(
     """
     check_tensors(tuple(launch.DTYPES), Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=True)
-    check_saved(Q, V, O, dO, lse, dlse)
+    check_saved(Q, V, O, dO, lse, dlse, delta)
     check_no_gradient(Q=Q, K=K, V=V)
-    check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse)
+    check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
     check_causal(causal)
     if Q.shape[-1] not in launch_backward.ROWS or not Q.numel() or not K.numel():
         raise ValueError(
             f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {tuple(launch_backward.ROWS)}, "
             "and no size is 0"
         )
-    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed, TURNS)[0]
+    parts = delta, resolve_out_dtype(out_dtype, Q.dtype)
+    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed, TURNS, *parts)[0]
 
 
 def run(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, scale: float, seed: int, turns: tuple[int, int],
+    delta: torch.Tensor | None = None, out_dtype: torch.dtype | None = None,
 ) -> tuple[Grads, list[dict[str, list]]]:  # fmt: skip
     """Return what `backward` returns, and the commands that each role of each program gave.
 
     turns: lag and ring of `sums`, in units.
     """
     units = K.shape[0] * K.shape[1]
-    given = shared(Q, K, V, O, lse, dO, dlse, causal, scale)
+    given = shared(Q, K, V, O, lse, dO, dlse, causal, scale, delta=delta, out_dtype=out_dtype)
     (lag, ring), tiles, T_c = turns, given["group"] * given["T_r"], given["T_c"]
     sums = torch.zeros(min(ring, units) * tiles * 2 * sums_module.HALF.value)
     counts = torch.zeros(2 * units, dtype=torch.int32)
-    dQ = torch.full(Q.shape, math.nan, dtype=Q.dtype)
+    dQ, wide = torch.full(Q.shape, math.nan, dtype=out_dtype or Q.dtype), out_dtype == torch.float32
     given |= {
         "sums_desc": gluon.Descriptor("sums_desc", sums.view(-1, 32), sums_module.LINES.value, lines=True),
         "sums_ptr": gluon.Pointer(sums), "dq_ptr": gluon.Pointer(dQ), "counts_ptr": gluon.Pointer(counts),
         "lag": lag, "ring": ring, "first": max(units - lag, 0), "D": Q.shape[3],
+        "WIDE": wide, **{f"{X}_to": given[f"{X}_ptr" if wide else f"{X}_desc"] for X in ("dk", "dv")},
     }  # fmt: skip
     numbers, said = random.Random(seed), []
     for number in range(units * T_c):
@@ -75,8 +79,9 @@ def run(
 
 
 def shared(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, scale: float, keys: int = launch_backward.KEYS,
+    delta: torch.Tensor | None = None, out_dtype: torch.dtype | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return arguments of a kernel by name, with dK and dV poisoned; those of sums of dQ are missing.
 
@@ -85,13 +90,14 @@ def shared(
     (H, N_q, d), (H_k, N_k) = Q.shape[1:], K.shape[1:3]
     B_R = launch_backward.ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * launch_backward.KEYS))
-    lse2, delta = _numbers(O, lse, dO, dlse, T_r * B_R)
-    dK, dV = (torch.full(X.shape, math.nan, dtype=X.dtype) for X in (K, V))
+    lse2, delta = _numbers(O, lse, dO, dlse, T_r * B_R, delta)
+    dK, dV = (torch.full(X.shape, math.nan, dtype=out_dtype or X.dtype) for X in (K, V))
     described = (
         ("q_desc", Q, B_R), ("k_desc", K, keys), ("v_desc", V, keys), ("do_desc", dO, B_R),
         ("lse_desc", lse2, B_R), ("delta_desc", delta, B_R), ("dk_desc", dK, keys), ("dv_desc", dV, keys),
     )  # fmt: skip
     return {name: gluon.Descriptor(name, X, n) for name, X, n in described} | {
+        "dk_ptr": gluon.Pointer(dK), "dv_ptr": gluon.Pointer(dV),
         "scale_log2e": scale * math.log2(math.e), "scale": scale, "H_k": H_k, "group": H // H_k, "N_q": N_q,
         "N_k": N_k, "T_r": T_r, "T_c": T_c, "B_R": B_R, "CAUSAL": causal,
     }  # fmt: skip
@@ -101,10 +107,11 @@ def _play(gl, module, name, given):
     play(gl, functions(gl, module)[name], {one: given[one] for one in vars(module)[name].arg_names})
 
 
-def _numbers(O, lse, dO, dlse, N_padded):
+def _numbers(O, lse, dO, dlse, N_padded, delta):
     """Return lse in base 2, inf for rows that see nothing or are past N_q, and delta: what `_prepare` writes."""
-    delta = (O.float() * dO.float()).sum(-1) - (0 if dlse is None else dlse)
+    delta = (O.float() * dO.float()).sum(-1) if delta is None else delta
+    delta = delta - (0 if dlse is None else dlse)
     lse2 = torch.where(lse.isneginf(), torch.inf, lse * math.log2(math.e))
-    pad = 0, N_padded - O.shape[2]
+    pad = 0, N_padded - dO.shape[2]
     one = (torch.nn.functional.pad(X.flatten(0, 1), pad, value=x) for X, x in ((lse2, math.inf), (delta, 0.0)))
     return tuple(one)
