@@ -4,10 +4,11 @@
     python -m flashlib.bench.ring --ranks 2 --out notebooks/data/h200_ring.json
 
 A record has `ranks` and `rows`. A row is a size and a pass, "forward" or "both"; all in it were timed in turn in
-one run: `ms` is, by way, the median of the slowest rank's times; what does not run is left out. `efficiency` is
-the time of one GPU on the whole sequence, by the same kernels, over `ranks` times that. `error` is the largest
-error of a few rows and keys of each rank against fp64; `bytes` is what a rank sends in a hop of the ring, `mb` the
-most that a rank holds beyond what it is given. `predicted` is the efficiency that is expected for other numbers of
+one run: `ms` is, by way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not
+timed, and `left_out` says why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels, over
+`ranks` times that. `error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what a
+rank sends in a hop of the ring, `mb` the most that a rank holds beyond what it is given. `kernels`: see
+`common.records`; `sources`: hashes of the modules that move and cut. `predicted` is the efficiency that is expected for other numbers of
 ranks, from the time that a hop of the ring costs beside attention here.
 
 ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
@@ -19,8 +20,11 @@ On Hopper GPUs all of ours use Hopper's kernels, both passes, where these take w
 """
 
 import argparse
+import ast
 import contextlib
 import functools
+import hashlib
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -30,12 +34,13 @@ import torch
 import torch.distributed as dist
 
 from flashlib import masks
-from flashlib.bench.common import harness, sampled
+from flashlib.bench.common import harness, records, sampled
 from flashlib.masks.parts import count
-from flashlib.ring import heads, layouts
-from flashlib.ring.distributed import all_gather, copy_engines, link, ring, two_d, ulysses
+from flashlib.ring import heads, hops, layouts
+from flashlib.ring.distributed import all_gather, call, copy_engines, gradients, keys, link, ring, two_d, ulysses
 from flashlib.types import Record
 
+NAMES = sampled.Sampled._fields
 SAMPLE = 8  # rows and keys of each rank that are verified
 TURNS = 7
 PREDICTED = 4, 8  # ranks
@@ -51,6 +56,11 @@ class Size(NamedTuple):
     causal: bool = True
     left: int | None = None
     documents: int | None = None
+
+    @property
+    def compiled(self) -> dict:
+        """What the compiler is told of the size: see `kernels.compiler.compiled`."""
+        return {"d": self.d, "causal": self.causal, "shape": [1, self.H, self.H_k, self.N]}
 
     @property
     def mask(self) -> masks.Mask | None:
@@ -125,6 +135,7 @@ class Problem:
         g = torch.Generator(device).manual_seed(0)
         shapes = ((1, n, size.N, size.d) for n in (size.H, size.H_k, size.H_k, size.H))
         self.whole = tuple(torch.randn(shape, generator=g, device=device, dtype=dtype) for shape in shapes)
+        self.known: dict = {}
 
     def own(self, way: Way) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         """Return Q, K, V and dO as a way takes them on this rank, and the positions of their rows."""
@@ -133,22 +144,30 @@ class Problem:
         at = torch.cat([torch.arange(run.start, run.stop, run.step) for run in runs]).to(self.device)
         return tuple(X if way.whole else X[:, :, at] for X in self.whole), at
 
-    def verify(self, name: str, way: Way) -> float:
-        """Return the largest error of a way, as it stands; raise AssertionError if it is wrong."""
-        (Q, K, V, dO), at = self.own(way)
+    def verify(self, name: str, way: Way, own: tuple[torch.Tensor, ...] | None = None) -> float:
+        """Return the largest error of a way, as it stands; raise AssertionError if it is wrong.
+
+        own: Q, K, V and dO of this rank, if not those of `own`.
+        """
+        given, at = self.own(way)
+        Q, K, V, dO = own or given
         mine = torch.linspace(0, len(at) - 1, SAMPLE, device=self.device).long().unique()
         leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
         O = way.attention(*leaves)
         grads = torch.autograd.grad(O, leaves, dO)
-        mask = masks.combined(self.size.mask, self.size.causal)
-        at, errors = at[mine], []
-        Q_, K_, V_, dO_ = self.whole
-        exact, plain = (sampled.results(Q_, K_, V_, dO_, mask, at, at, rounded=of) for of in (False, True))
-        for what, X, right, rough in zip(exact._fields, (O, *grads), exact, plain, strict=True):
-            given = X[0, 0, mine].double()
-            harness.verify(f"{what} of {name} at {self.size}", given, right, rough, roundings=2)
-            errors.append((given - right).abs().max().item())
+        errors = []
+        for what, X, right, rough in zip(NAMES, (O, *grads), *self.right(at[mine]), strict=True):
+            found = X[0, 0, mine].double()
+            harness.verify(f"{what} of {name} at {self.size}", found, right, rough, roundings=2)
+            errors.append((found - right).abs().max().item())
         return max(errors)
+
+    def right(self, at: torch.Tensor) -> list[sampled.Sampled]:
+        """Return the results of rows and keys in fp64, and as standard attention rounds; computed once."""
+        key, mask = tuple(at.tolist()), masks.combined(self.size.mask, self.size.causal)
+        if key not in self.known:
+            self.known[key] = [sampled.results(*self.whole, mask, at, at, rounded=of) for of in (False, True)]
+        return self.known[key]
 
 
 def passes(way: Way, problem: Problem) -> dict[str, Callable[[], object]]:
@@ -172,10 +191,13 @@ def of_tensors(
 
 @contextlib.contextmanager
 def context_parallel(problem: Problem) -> Any:
-    """Give, by name, the passes of torch's context_parallel: only for a causal mask, and if H_k is H."""
+    """Give torch's context_parallel, {name: Way}, and own Q, K, V and dO: only if it is causal and H_k is H.
+
+    It cuts as zigzag does.
+    """
     size = problem.size
     if problem.device != "cuda" or size.mask is not None or not size.causal or size.H != size.H_k:
-        yield {}
+        yield {}, None
         return
     from torch.distributed.tensor.experimental import context_parallel as parallel
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -195,9 +217,8 @@ def context_parallel(problem: Problem) -> Any:
         found = {}
         for kind, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION)):
             for rotation in ("allgather", "alltoall"):
-                way = functools.partial(attention, backend, rotation)
-                found[f"cp_{kind}_{rotation}"] = of_tensors(way, *buffers)
-        yield found
+                found[f"cp_{kind}_{rotation}"] = Way(functools.partial(attention, backend, rotation))
+        yield found, tuple(buffers)
 
 
 def timed(runs: dict[str, Callable[[], object]], clock: Callable) -> dict[str, float]:
@@ -240,9 +261,11 @@ def rows(size: Size, device: str, clock: Callable) -> list[Record]:
         error[name] = problem.verify(name, way)
         of[name] = passes(way, problem)
     found = []
-    with context_parallel(problem) as peers:
+    with context_parallel(problem) as (peers, own):
+        left_out = {name: why for name, way in peers.items() if (why := _why_not(name, way, problem, own))}
+        of |= {name: of_tensors(way.attention, *own) for name, way in peers.items() if name not in left_out}
         for which in ("forward", "both"):
-            runs = {name: run[which] for name, run in (of | _that_work(peers)).items()}
+            runs = {name: run[which] for name, run in of.items()}
             if device == "cuda":
                 mb = {name: round(harness.cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
             ms = timed(runs, clock)
@@ -250,19 +273,21 @@ def rows(size: Size, device: str, clock: Callable) -> list[Record]:
             efficiency = {name: round(one / (P * t), 3) for name, t in ms.items() if name != "one_gpu"}
             row = {**size._asdict(), "pass": which, "ms": {name: round(t, 3) for name, t in ms.items()}}
             row |= {"efficiency": efficiency, "error": error, "mb": mb, "bytes": hop_bytes(size, P, which)}
-            found.append(row | {"predicted": predicted(row, P)})
+            found.append(row | {"left_out": left_out, "predicted": predicted(row, P)})
     return found
 
 
-def _that_work(peers):
-    """Return the peers whose both passes run on every rank."""
-    found = {}
-    for name, run in peers.items():
-        works = harness.works(name, run["both"], needed=False)
-        told = link.gather(dist.group.WORLD, torch.tensor([works], device=_device()), [1] * dist.get_world_size())
-        if all(map(bool, told)):
-            found[name] = run
-    return found
+def _why_not(name, way, problem, own):
+    """Return why a peer is not timed, or None: it must be right on every rank."""
+    reason = None
+    try:
+        problem.verify(name, way, own)
+    except Exception as error:  # whatever a library raises
+        reason = harness.reason(error)
+        harness.say(f"{name:>18}: none, {reason}")
+    right = torch.tensor([reason is None], device=_device())
+    told = link.gather(dist.group.WORLD, right, [1] * dist.get_world_size())
+    return reason or (None if all(map(bool, told)) else "it is wrong on another rank")
 
 
 def hop_bytes(size: Size, P: int, which: str) -> int:
@@ -294,17 +319,55 @@ def summary(record: Record) -> str:
     return "\n".join(lines)
 
 
+def sources() -> dict[str, str]:
+    """Return a hash of the syntax of each module that cuts a sequence, moves its parts or adds them up."""
+    from flashlib.kernels import merge  # only here, too
+
+    modules = (
+        all_gather,
+        call,
+        copy_engines,
+        gradients,
+        keys,
+        link,
+        ring,
+        two_d,
+        ulysses,
+        heads,
+        hops,
+        layouts,
+        merge,
+    )
+    return {module.__name__.removeprefix("flashlib."): _hash(inspect.getsource(module)) for module in modules}
+
+
+def _hash(source):
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+
+
 def on_this_rank(sizes: list, out: str | None, device: str = "cuda") -> Record:
     """Return the record, on every rank; rank 0 writes it after each size."""
     if device == "cuda":
         torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
-    record = (harness.environment() if device == "cuda" else {}) | {"ranks": dist.get_world_size(), "rows": []}
-    for size in sizes:
-        record["rows"] += rows(Size(*size), device, cuda_clock)
-        if dist.get_rank() == 0:
-            harness.say(summary(record | {"rows": record["rows"][-2:]}))
-            if out:
-                harness.write(out, record)
+    about = harness.environment() | {"sources": sources()} if device == "cuda" else {}
+    record = about | {"ranks": dist.get_world_size(), "rows": []}
+    with records.Notes(harness.capability()) if device == "cuda" else contextlib.nullcontext() as notes:
+        for size in (Size(*one) for one in sizes):
+            record["rows"] += rows(size, device, cuda_clock)
+            if dist.get_rank() == 0:
+                harness.say(summary(record | {"rows": record["rows"][-2:]}))
+                if size.mask is None and notes:
+                    notes.add(record["rows"][-1], size.compiled, {"hopper": {}, "hopper_backward": {}})
+                if out:
+                    harness.write(out, record)
+        if notes:
+            notes.finish()
+    if out and dist.get_rank() == 0:
+        harness.write(out, record)
     return record
 
 

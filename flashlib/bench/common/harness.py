@@ -175,7 +175,7 @@ def environment() -> dict:
     return {
         "gpu": torch.cuda.get_device_name(),
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),  # of a type of its own
         "triton": triton.__version__,
         "cudnn": torch.backends.cudnn.version(),
         "date": datetime.date.today().isoformat(),

@@ -28,7 +28,8 @@ class Job(NamedTuple):
 
     modules: what is imported before the ranks are made. method: "fork", or "spawn" for a new Python for each.
     seconds: how long one rank waits for another. meeting: a folder of the run's own, which is made here, so that
-    it is not left if who asks is killed before; both ends remove it, as either may be killed. environment, path, folder: those of the process that asks.
+    it is not left if who asks is killed before; both ends remove it, as either may be killed. environment, path,
+    folder: those of the process that asks.
     """
 
     parcel: pickling.Parcel
