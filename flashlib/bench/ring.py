@@ -5,11 +5,11 @@
 
 A record has `ranks` and `rows`. A row is a size and a pass, "forward" or "both"; all in it were timed in turn in
 one run: `ms` is, by way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not
-timed, and `left_out` says why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels, over
-`ranks` times that. `error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what a
-rank sends in a hop of the ring, `mb` the most that a rank holds beyond what it is given. `kernels`: see
-`common.records`; `sources`: hashes of the modules that move and cut. `predicted` is the efficiency that is expected for other numbers of
-ranks, from the time that a hop of the ring costs beside attention here.
+timed, and `left_out` says why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels,
+over `ranks` times that. `error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is
+what a rank sends in a hop of the ring, `mb` the most that a rank holds beyond what it is given. `predicted` is the
+efficiency that is expected for other numbers of ranks, from the time that a hop of the ring costs beside attention
+here. `kernels`: see `common.records`; `sources`: hashes of the modules that cut, move and add up.
 
 ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
 ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
