@@ -24,6 +24,8 @@ KEYS, GRADIENTS = 0, 2  # the first of two channels of each kind of copy: full, 
 class CopyEngines(Link):
     """Copies by copy engines: what `link.Link` does, in memory that ranks share."""
 
+    from_anywhere = False
+
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         super().__init__(group)
         self.memory: Any = None if group is None else _memories.setdefault(group, Memory(group))

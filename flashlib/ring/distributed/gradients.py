@@ -33,9 +33,9 @@ def backward(
     for heads in turns(call, K, V, lse.dtype):
         turn = Turn(call, link, heads, K, V, Q, lse, dO, delta)
         for hop in range(max(call.plan.last) + 1):
-            at, shares = turn.shares(hop)
             if hop and before:  # its last gradients have come by now, and this turn needs the buffers
                 found.put(before.pop())
+            at, shares = turn.shares(hop)
             turn.sums.add(hop, at, shares)
             del shares
         before.append(turn)
@@ -44,14 +44,20 @@ def backward(
 
 
 def turns(call: Call, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> list[tuple[slice, slice]]:
-    """Return the heads of Q, and of K and V, of each turn: the larger one first, as buffers are made for it."""
+    """Return the heads of Q, and of K and V, of each turn."""
     H, H_k = len(call.local.taken), K.shape[1]
-    travels = max(call.plan.last) and numbers((K, V), max(map(count, call.plan.keys))) * dtype.itemsize >= TURN
     hops = (hop for of in call.plan.hops for hop in of if hop)
-    if not travels or H_k < 2 or call.local.calls or any(of_heads.tells_apart(hop.mask) for hop in hops):
+    apart = call.local.calls or any(of_heads.tells_apart(hop.mask) for hop in hops)
+    if apart or not (H_k and max(call.plan.last)):
         return [(slice(0, H), slice(0, H_k))]
-    group, half = H // H_k, -(-H_k // 2)
-    return [(slice(a * group, b * group), slice(a, b)) for a, b in ((0, half), (half, H_k))]
+    found = in_turns(H_k, numbers((K, V), max(map(count, call.plan.keys))) * dtype.itemsize)
+    return [(slice(k.start * H // H_k, k.stop * H // H_k), k) for k in found]
+
+
+def in_turns(H_k: int, n: int) -> list[slice]:
+    """Return the heads of K and V of each turn, if n bytes of dK and dV travel; the first has as many as any."""
+    cut = H_k - H_k // 2
+    return [slice(0, cut), slice(cut, H_k)] if n >= TURN and H_k > 1 else [slice(0, H_k)]
 
 
 class Turn:

@@ -28,20 +28,32 @@ class Keys:
         ring, came, comes = self.call.ring, source(self.call, hop), source(self.call, hop + 1)
         sends, receives = [], []
         if hop < self.last[came]:
-            if hop == 0:
-                for mine, X in zip(self.here(0, own=False), self.own, strict=True):
-                    mine.copy_(X)
-            sends.append(((ring.me + 1) % ring.size, self._flat(hop, came), f"KV {hop % 2}"))
+            sends = [((ring.me + 1) % ring.size, X, f"KV {hop % 2}") for X in self._sent(hop, came)]
         if hop < self.last[comes]:
-            receives.append(((ring.me - 1) % ring.size, self._flat(hop + 1, comes), f"KV {hop % 2}"))
+            flat = self._flat(hop + 1, comes)
+            parts = flat.split(sizes(self.own, self.tokens[comes])) if self._as_given(hop) else [flat]
+            receives = [((ring.me - 1) % ring.size, X, f"KV {hop % 2}") for X in parts]
         return self.link.start(sends, receives, tag=hop)
 
-    def here(self, hop: int, own: bool = True) -> tuple[torch.Tensor, ...]:
-        """Return K and V that are here in this hop. own: as they were given, in the first."""
-        if own and hop == 0:
+    def here(self, hop: int) -> tuple[torch.Tensor, ...]:
+        """Return K and V that are here in this hop."""
+        if hop == 0:
             return self.own
         came = source(self.call, hop)
         return side_by_side(self._flat(hop, came), self.own, self.tokens[came])
+
+    def _sent(self, hop, came):
+        """Return the flat tensors that are sent: at first K and V as given, if copies can start there."""
+        if self._as_given(hop):
+            return [X.reshape(-1) for X in self.own]
+        flat = self._flat(hop, came)
+        if hop == 0:
+            for mine, X in zip(side_by_side(flat, self.own, self.tokens[came]), self.own, strict=True):
+                mine.copy_(X)
+        return [flat]
+
+    def _as_given(self, hop):
+        return hop == 0 and self.link.from_anywhere
 
     def _flat(self, hop, came):
         """Return the part of a buffer that the keys of a rank fill."""
@@ -52,10 +64,15 @@ class Keys:
 
 def numbers(like: tuple[torch.Tensor, ...], tokens: int) -> int:
     """Return how many numbers K and V of so many tokens are."""
-    return sum(X.shape[0] * X.shape[1] * tokens * X.shape[3] for X in like)
+    return sum(sizes(like, tokens))
+
+
+def sizes(like: tuple[torch.Tensor, ...], tokens: int) -> list[int]:
+    """Return how many numbers each of K and V is."""
+    return [X.shape[0] * X.shape[1] * tokens * X.shape[3] for X in like]
 
 
 def side_by_side(flat: torch.Tensor, like: tuple[torch.Tensor, ...], tokens: int) -> tuple[torch.Tensor, ...]:
     """Return views of a flat tensor as K and V of so many tokens."""
-    parts = flat.split([numbers((X,), tokens) for X in like])
+    parts = flat.split(sizes(like, tokens))
     return tuple(part.view(*X.shape[:2], tokens, X.shape[3]) for part, X in zip(parts, like, strict=True))

@@ -25,7 +25,12 @@ class Pending:
 
 
 class Link:
-    """Copies between the ranks of a group. All ranks start them in the same order: NCCL matches them by it."""
+    """Copies between the ranks of a group. All ranks start them in the same order: NCCL matches them by it.
+
+    from_anywhere: whether what is sent may lie anywhere, or only in a buffer.
+    """
+
+    from_anywhere = True
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         self.group = group

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 from flashlib.masks.parts import count
+from flashlib.ring.distributed import gradients
 from flashlib.ring.hops import Plan
 
 
@@ -41,46 +42,64 @@ class Sizes(NamedTuple):
 def forward(sizes: Sizes, plan: Plan, me: int) -> int:
     """Return the peak of rank `me` in the forward pass of `ring`.
 
-    Its Q, K and V; two buffers; O and lse in fp32; those of one hop; and O as it is returned.
+    Its Q, K and V; two buffers; O and lse in fp32; those of one hop; and O as it is returned. Of a rank whose rows
+    need no other's keys O is rounded at once.
     """
-    n, own, most, travels, _ = _tokens(plan, me)
+    n, own, most, travels = _tokens(plan, me)
     given = sizes.item * sizes.of(rows=n, keys=own)
     buffers = travels * sizes.item * sizes.of(keys=most)
     later = [hop for s, hop in enumerate(plan.hops[me]) if hop and s != me]
     part = max((hop.rows.stop - hop.rows.start for hop in later), default=0)
-    state = sizes.sum * (sizes.of(outputs=n, numbers=n) + sizes.of(outputs=part, numbers=part))
-    returned = sizes.item * sizes.of(outputs=n) if sizes.item != sizes.sum else 0
+    kept = 0 if _alone(plan, me) else n
+    state = sizes.sum * (sizes.of(outputs=kept, numbers=n) + sizes.of(outputs=part, numbers=part))
+    returned = sizes.item * sizes.of(outputs=n) if sizes.item != sizes.sum or not kept else 0
     return given + buffers + state + returned
 
 
+def _alone(plan, me):
+    """Return whether one hop has all that this rank's rows see."""
+    found = [hop for hop in plan.hops[me] if hop]
+    return len(found) == 1 and found[0].rows == slice(0, count(plan.rows[me]))
+
+
 def backward(sizes: Sizes, plan: Plan, me: int) -> int:
-    """Return the peak of rank `me` in the backward pass of `ring`.
+    """Return the peak of rank `me` in the backward pass of `ring`, as a bound: not all of it need meet.
 
     Its Q, K, V, O and dO, lse and delta; two buffers of K and V; in fp32 its dQ, dK and dV, those of one hop, two
-    sums on their way, and the one that comes home. It is a bound: the last two need not meet. When all have come,
-    dQ, dK and dV stand beside what is returned in 16 bits: that is the peak where little or nothing travels.
+    sums on their way, and the one that comes home. If heads take turns, all these are of one turn, but dQ, dK and
+    dV of both and what is returned in 16 bits stand beside them. Else what is returned takes the place of a hop.
     """
-    n, own, most, travels, sums_travel = _tokens(plan, me)
+    n, own, most, travels = _tokens(plan, me)
     given = sizes.item * sizes.of(rows=n, keys=own, outputs=2 * n) + sizes.sum * sizes.of(numbers=2 * n)
+    turns = gradients.in_turns(sizes.H_k, sizes.sum * sizes.of(keys=most) if max(plan.last) else 0)
+    of = _of_heads(sizes, turns[0])
     parts = {
-        s: sizes.of(rows=hop.rows.stop - hop.rows.start, keys=hop.keys.stop - hop.keys.start)
+        s: of.of(rows=hop.rows.stop - hop.rows.start, keys=hop.keys.stop - hop.keys.start)
         for s, hop in enumerate(plan.hops[me])
         if hop
     }
     first, mine = parts.pop(me, 0), plan.hops[me][me]
     if mine and (mine.rows, mine.keys) == (slice(0, n), slice(0, own)):
         first = 0  # it is what others are added to
-    on_their_way = sums_travel * sizes.of(keys=most) + (sizes.of(keys=own) if plan.last[me] else 0)
-    hop = sizes.sum * max(first, on_their_way + max(parts.values(), default=0))
-    returned = sizes.item * sizes.of(rows=n, keys=own) if sizes.item != sizes.sum else 0
-    meanwhile = max(travels * sizes.item * sizes.of(keys=most) + hop, returned)
-    return given + sizes.sum * sizes.of(rows=n, keys=own) + meanwhile
+    buffers = travels * (sizes.item + sizes.sum) * of.of(keys=most)
+    home = sizes.sum * of.of(keys=own) if plan.last[me] else 0
+    hop = sizes.sum * max(parts.values(), default=0)
+    returned = sizes.item * sizes.of(rows=n, keys=own) if sizes.item != sizes.sum or turns[1:] else 0
+    sums, rest = (sizes.sum * _of_heads(sizes, k).of(rows=n, keys=own) for k in (turns[0], turns[-1]))
+    if len(turns) > 1:
+        return given + buffers + home + sums + returned + max(hop, rest)
+    return given + sums + max(sizes.sum * first, buffers + home + max(hop, returned))
+
+
+def _of_heads(sizes, k):
+    """Return Sizes of some heads of K and V, and of those of Q that read them."""
+    H_k = k.stop - k.start
+    return sizes._replace(H=sizes.H // max(sizes.H_k, 1) * H_k, H_k=H_k)
 
 
 def _tokens(plan, me):
-    """Return this rank's rows and keys, the most keys of a rank, and its numbers of buffers: of keys, of sums."""
+    """Return this rank's rows and keys, the most keys of a rank, and its number of buffers of keys or sums."""
     keys, P = list(map(count, plan.keys)), plan.P
     come = [hop for hop in range(1, P) if plan.last[(me - hop) % P] >= hop]
     further = any(hop > 1 for hop in come)
-    of_keys = 2 if further else (plan.last[me] > 0) + bool(come)
-    return count(plan.rows[me]), keys[me], max(keys), of_keys, bool(come) + further
+    return count(plan.rows[me]), keys[me], max(keys), bool(come) + further

@@ -26,10 +26,11 @@ def attention(
     dtype: of O; None for that of the sums.
     """
     tiles = Tiles(Q, K, mask, scale)
-    O = Q.new_zeros((*Q.shape[:3], V.shape[3]), dtype=tiles.dtype)
+    O = Q.new_zeros((*Q.shape[:3], V.shape[3]), dtype=dtype or tiles.dtype)
     lse = Q.new_full(Q.shape[:3], -torch.inf, dtype=tiles.dtype)
     for rows in tiles.rows():
-        m, l, O_acc = lse[:, :, rows].clone(), torch.zeros_like(lse[:, :, rows]), O[:, :, rows]
+        m, l = lse[:, :, rows].clone(), torch.zeros_like(lse[:, :, rows])
+        O_acc = torch.zeros_like(O[:, :, rows], dtype=tiles.dtype)
         for cols in tiles.seen(rows):
             S, _ = tiles.scores(rows, cols)
             m_old, m = m, torch.maximum(m, S.amax(dim=-1))
@@ -38,9 +39,9 @@ def attention(
             l = l * alpha + P.sum(dim=-1)
             O_acc.mul_(alpha[..., None]).add_(tiles.ungrouped(tiles.grouped(P) @ tiles.cast(V, cols)))
         divisor = l.masked_fill(l == 0, 1)  # a row that sees no key: O = 0, lse = -inf
-        O_acc.div_(divisor[..., None])
+        O[:, :, rows] = O_acc.div_(divisor[..., None])
         lse[:, :, rows] = m + divisor.log()
-    return Attention(O if dtype is None else O.to(dtype), lse)
+    return Attention(O, lse)
 
 
 def backward(

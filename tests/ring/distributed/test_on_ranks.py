@@ -18,6 +18,7 @@ from flashlib.masks.parts import count  # noqa: E402
 from flashlib.ring import agree, cost, hops, processes  # noqa: E402
 from flashlib.ring.distributed import (  # noqa: E402
     all_gather,
+    gradients,
     link,
     memory,
     on_cpu,
@@ -237,17 +238,21 @@ class Live(TorchDispatchMode):
 
 
 TILES = 2**18  # bytes that the tiles of a CPU may take
-ROWS = {("zigzag", None): (256, 512), ("contiguous", 170): (256, 512), ("contiguous", 0): (512, 1024)}
-"""{a layout and the left of a window: rows of each rank}. Of the last nothing travels."""
+ROWS = {
+    ("zigzag", None, 1): (256, 512), ("contiguous", 170, 1): (256, 512), ("contiguous", 0, 1): (512, 1024),
+    ("zigzag", None, 3): (256, 512),
+}  # fmt: skip
+"""{a layout, the left of a window, H_k: rows of each rank}. Third: nothing travels; last: heads take turns."""
 
 
-def peaks(n, layout, left):
+def peaks(n, layout, left, H_k):
     """Return this rank's peak of both passes beside the closed form; n: rows of each rank; left: of a window."""
+    gradients.TURN = 0
     mask = None if left is None else masks.window(left, 0)
     N, P, me = n * dist.get_world_size(), dist.get_world_size(), dist.get_rank()
-    sizes = memory.Sizes(1, 2, 1, 32, 16, torch.bfloat16)
+    sizes = memory.Sizes(1, 2 * H_k, H_k, 32, 16, torch.bfloat16)
     plan = hops.plan(masks.combined(mask, True), N, N, P, layout)
-    shapes = (1, 2, n, 32), (1, 1, n, 32), (1, 1, n, 16)
+    shapes = (1, 2 * H_k, n, 32), (1, H_k, n, 32), (1, H_k, n, 16)
     found = []
     Q, K, V = (torch.randn(shape).bfloat16().requires_grad_() for shape in shapes)
     with Live() as live:
@@ -345,7 +350,7 @@ def test_the_error_does_not_grow_with_the_ranks():
 def test_keys_that_nobody_sees_are_not_sent():
     sent = [one["steps"] for one in ranks()]
     assert [sorted({peer for _, peer, _ in one}) for one in sent] == [[1], [0, 2], [1, 3], [2]]
-    assert [len(one) for one in sent] == [2, 3, 3, 1], "K and V twice to the next, and gradients home"
+    assert [len(one) for one in sent] == [4, 5, 5, 1], "K and V twice to the next, and gradients home"
 
 
 def test_the_bytes_that_are_sent_are_the_closed_form():
