@@ -42,7 +42,7 @@ from flashlib.types import Record
 
 NAMES = sampled.Sampled._fields
 SAMPLE = 8  # rows and keys of each rank that are verified
-TURNS, CALLS = 5, 4
+TURNS, CALLS = 5, 3
 PREDICTED = 4, 8  # ranks
 
 
@@ -72,7 +72,7 @@ class Size(NamedTuple):
 
 SIZES = [
     *(Size(N) for N in (65536, 131072)),
-    *(Size(N, 32, 8) for N in (65536, 131072)),
+    Size(65536, 32, 8),
     Size(65536, left=8191),
     Size(65536, documents=8192),
 ]
