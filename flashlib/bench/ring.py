@@ -24,6 +24,7 @@ import ast
 import contextlib
 import functools
 import hashlib
+import importlib
 import inspect
 import os
 from collections.abc import Callable
@@ -36,14 +37,19 @@ import torch.distributed as dist
 from flashlib import masks
 from flashlib.bench.common import harness, records, sampled
 from flashlib.masks.parts import count
-from flashlib.ring import heads, hops, layouts
-from flashlib.ring.distributed import all_gather, call, copy_engines, gradients, keys, link, ring, two_d, ulysses
+from flashlib.ring import heads, layouts
+from flashlib.ring.distributed import all_gather, copy_engines, link, ring, two_d, ulysses
 from flashlib.types import Record
 
 NAMES = sampled.Sampled._fields
 SAMPLE = 8  # rows and keys of each rank that are verified
 TURNS, CALLS = 5, 3
 PREDICTED = 4, 8  # ranks
+DISTRIBUTED = (
+    "all_gather", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu", "on_hopper", "ring",
+    "signals", "two_d", "ulysses",
+)  # fmt: skip
+SOURCES = "heads", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
 
 
 class Size(NamedTuple):
@@ -200,8 +206,8 @@ def context_parallel(problem: Problem) -> Any:
         yield {}, None
         return
     from torch.distributed.tensor.experimental import context_parallel as parallel
+    from torch.nn import functional
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    from torch.nn.functional import scaled_dot_product_attention
 
     from flashlib.kernels.private_apis import rotate_context_parallel
 
@@ -211,7 +217,7 @@ def context_parallel(problem: Problem) -> Any:
     def attention(backend, rotation, Q, K, V):
         rotate_context_parallel(rotation)
         with sdpa_kernel(backend):
-            return scaled_dot_product_attention(Q, K, V, is_causal=True)
+            return functional.scaled_dot_product_attention(Q, K, V, is_causal=True)  # by its name: it is replaced
 
     with parallel(mesh, buffers=buffers, buffer_seq_dims=[2] * 4, no_restore_buffers={*buffers}):
         found = {}
@@ -325,24 +331,8 @@ def summary(record: Record) -> str:
 
 def sources() -> dict[str, str]:
     """Return a hash of the syntax of each module that cuts a sequence, moves its parts or adds them up."""
-    from flashlib.kernels import merge  # only here, too
-
-    modules = (
-        all_gather,
-        call,
-        copy_engines,
-        gradients,
-        keys,
-        link,
-        ring,
-        two_d,
-        ulysses,
-        heads,
-        hops,
-        layouts,
-        merge,
-    )
-    return {module.__name__.removeprefix("flashlib."): _hash(inspect.getsource(module)) for module in modules}
+    modules = {name: importlib.import_module(f"flashlib.ring.{name}") for name in SOURCES}
+    return {name: _hash(inspect.getsource(module)) for name, module in modules.items()}
 
 
 def _hash(source):
@@ -365,7 +355,7 @@ def on_this_rank(sizes: list, out: str | None, device: str = "cuda") -> Record:
             if dist.get_rank() == 0:
                 harness.say(summary(record | {"rows": record["rows"][-2:]}))
                 if size.mask is None and notes:
-                    notes.add(record["rows"][-1], size.compiled, {"hopper": {}, "hopper_backward": {}})
+                    notes.add(record["rows"][-1], size.compiled, {"hopper_forward": {}, "hopper_backward": {}})
                 if out:
                     harness.write(out, record)
         if notes:
