@@ -23,6 +23,8 @@ Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Ph
     k_done        2       each consumer, its last dQ done     both consumers  0             K is read: room for dK
     landed[s]     1       finisher + bytes of half of sums    finisher        as rows_full  no sums to read
 
+WIDE, dK and dV are wanted in fp32: consumers write them from their registers, and nobody waits for k_done.
+
 No barrier says that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both stored
 dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
 Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.

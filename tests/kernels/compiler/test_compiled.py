@@ -191,7 +191,7 @@ def test_what_does_not_fit_is_told():
     [
         (
             {"kernel": "r9"},
-            r"kernel is 'r9'; accepted are forward, backward_dkv, .*, softmax, r2.*, hopper_forward",
+            r"kernel is 'r9'; accepted are forward, backward_dkv, .*, softmax, merge, r2.*, hopper_forward",
         ),
         ({"dtype": "int8"}, r"dtype is 'int8'; accepted are float16, bfloat16, float32"),
         ({"capability": 91}, r"capability is 91; accepted are 75, 80, 89, 90"),
