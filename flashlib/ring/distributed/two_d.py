@@ -6,11 +6,13 @@ ranks than heads can so share a sequence, and fewer hops go round than in a ring
 Source: Fang and Zhao, USP: A Unified Sequence Parallelism Approach (2024).
 """
 
+import itertools
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from flashlib.masks import Mask
 from flashlib.ring.distributed import call as calls
@@ -27,7 +29,7 @@ def attention(
 
     group: a DeviceMesh of two axes, the ring and the heads, or (ring, heads), two groups of each rank. Of P ranks
     in groups of `size`, rank r is member r % size of group r // size, and holds what `training.split` gives it
-    with heads=size. All else as in `ring.attention`.
+    with heads=size. All else as in `ring.attention`. Raises ValueError if the two groups are in the other order.
     """
     ring, heads = _axes(group)
     return calls.attend(WAY, (ring, heads), Q, K, V, layout, causal, mask, scale, local, link)
@@ -42,7 +44,24 @@ def _axes(group):
         group = group.get_group(0), group.get_group(1)
     if not isinstance(group, tuple) or len(group) != 2:
         raise TypeError(f"group is {group!r:.60}; pass a DeviceMesh of two axes, or two groups, (ring, heads)")
-    return calls.axis(group[0], "the ring"), calls.axis(group[1], "the group of heads")
+    ring, heads = calls.axis(group[0], "the ring"), calls.axis(group[1], "the group of heads")
+    between = [_step(axis) for axis in (ring, heads)]
+    if ring.size > 1 and between[1] == ring.size * between[0]:
+        raise ValueError(
+            f"group is (ring, heads) with ring = ranks {_ranks(ring)} and heads = ranks {_ranks(heads)}; ranks that "
+            "follow each other share heads, so it seems to be (heads, ring): change the order"
+        )
+    return ring, heads
+
+
+def _step(axis):
+    """Return how far the ranks of an axis are apart; 0 if they are not evenly."""
+    steps = {b - a for a, b in itertools.pairwise(_ranks(axis))}
+    return steps.pop() if len(steps) == 1 else 0
+
+
+def _ranks(axis):
+    return dist.get_process_group_ranks(axis.group)
 
 
 WAY = calls.Way("two_d.attention", ulysses.forward, ulysses.backward, calls.of_ring, in_pieces=True)

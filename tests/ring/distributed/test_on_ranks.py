@@ -70,6 +70,7 @@ def disagreements():
         "no tensor": message(lambda: ring.attention(*([None] * 3 if rank == 0 else part(4)))),
         "layout of all": message(lambda: ring.attention(*part(4), layout="spiral")),
         "two axes": message(lambda: two_d.attention(*part(4), group=mesh, causal=rank == 3)),
+        "other order": message(lambda: two_d.attention(*part(4), group=(mesh.get_group(1), mesh.get_group(0)))),
         "one axis": message(lambda: ring.attention(*part(4), group=mesh)),
         "a list": message(lambda: ring.attention(*part(4), mask=[[True]])),
         "no group": message(lambda: ring.attention(*part(4), group="all")),
@@ -310,7 +311,7 @@ def test_disagreements_are_told_in_one_sentence_on_every_rank():
     said = [one["disagreements"] for one in ranks()]
     for name in said[0]:
         of_all = {one[name] for one in said}
-        assert name in ("two axes",) or len(of_all) == 1, name
+        assert name in ("two axes", "other order") or len(of_all) == 1, name
     said = said[0]
     assert said["dtype"] == (
         "ValueError: the ranks of ring.attention disagree: dtype is float32 on ranks 0, 1, 3 and float64 on "
@@ -324,6 +325,7 @@ def test_disagreements_are_told_in_one_sentence_on_every_rank():
     assert "error is not given on ranks 1, 2, 3 and Q is of type NoneType; pass" in said["no tensor"]
     assert said["layout of all"].startswith("ValueError: layout is 'spiral'; accepted are")
     assert said["one axis"].startswith("ValueError: group is a DeviceMesh of 2 axes")
+    assert "and heads = ranks [0, 2]; ranks that follow each other share heads, so" in said["other order"]
     assert said["a list"].startswith("TypeError: mask is of type list; pass one of flashlib.masks")
     assert said["no group"].startswith("TypeError: group is 'all'")
     assert "gradients is" in said["gradients"]
