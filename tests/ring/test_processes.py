@@ -137,7 +137,7 @@ WAITS = {
     "a rank that computes": (
         3,
         "[0 for _ in iter(int, 1)]",
-        "rank 1 (sends nothing more to it)",
+        "rank 1 (has not sent to it)",
         "rank 1 computes, at line 4 of <listcomp>: if dist.get_rank()",
     ),
     "a rank that has returned": (100, "return", "rank 1 (returned)", "rank 1 returned"),

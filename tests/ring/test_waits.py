@@ -18,7 +18,7 @@ def sentence(rank, places, returned=()):
 
 def test_a_rank_whose_message_is_not_sent():
     places = {0: place("recv", begun=[("recv", 1, 2)]), 1: place(text="a = b", begun=[("send", 0, 1)])}
-    assert sentence(0, places) == "rank 0 waits for rank 1 (sends nothing more to it)"
+    assert sentence(0, places) == "rank 0 waits for rank 1 (has not sent to it)"
     assert sentence(1, places) == "rank 1 computes"
 
 
@@ -40,7 +40,7 @@ def test_of_one_that_is_not_known_nothing_is_said():
 
 def test_what_was_sent_earlier_does_not_count_where_it_receives():
     places = {0: place("recv", begun=[("send", 1, 1), ("recv", 2, 1)]), 1: place(), 2: place()}
-    assert sentence(0, places) == "rank 0 waits for rank 2 (sends nothing more to it)"
+    assert sentence(0, places) == "rank 0 waits for rank 2 (has not sent to it)"
 
 
 def test_a_collective_in_which_not_all_are():
@@ -112,7 +112,7 @@ def test_waiting_is_told_of_all():
     assert isinstance(error, told.RanksWait)
     assert str(error).splitlines() == [
         "not all ranks ended within 5 seconds:",
-        "- rank 0 waits for rank 1 (sends nothing more to it), at line 7 of f: dist.recv(x)",
+        "- rank 0 waits for rank 1 (has not sent to it), at line 7 of f: dist.recv(x)",
         "- rank 1 computes, at line 7 of f: x += 1",
         "- rank 2 gives no answer",
     ]

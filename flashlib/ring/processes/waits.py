@@ -158,7 +158,7 @@ def _awaited(rank, places, returned):
             ):
                 found.append("whoever sends to it")
         elif peer in begun and count > _answers(begun[peer], kind, rank):
-            missing = "sends nothing more to it" if kind == "recv" else "does not receive from it"
+            missing = "has not sent to it" if kind == "recv" else "does not receive from it"
             found.append(f"rank {peer} ({_has_returned(peer, returned) or missing})")
     return found
 
