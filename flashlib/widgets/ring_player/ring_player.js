@@ -150,7 +150,7 @@ class RingPlayer extends Widget {
     if (!this.result) return;
     const started = performance.now();
     const { position } = this.transport;
-    const { times, moments, end } = this.result;
+    const { times, moments, end, sums } = this.result;
     const time = times[position];
     const at = standing(this.result, time);
     this.motion.begin(this.transport.motion);
@@ -160,7 +160,8 @@ class RingPlayer extends Widget {
     this.merges.draw(at);
     const sentence = (moments.findLast(([from]) => from <= time) ?? moments[0])[1];
     setSentence(this.sentence, sentence);
-    const where = `time ${ringTime(time)} of ${ringTime(end)}`;
+    const forEver = time === end && end > sums.total; // ranks wait, and the axis shows a piece of it
+    const where = `time ${ringTime(time)} ${forEver ? "and for ever" : `of ${ringTime(end)}`}`;
     setText(this.status, where);
     this.transport.scrub.setAttribute("aria-valuetext", where);
     this.root.dataset.position = String(position);
