@@ -47,7 +47,7 @@ TURNS, CALLS = 5, 3
 PREDICTED = 4, 8  # ranks
 DISTRIBUTED = (
     "all_gather", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu", "on_hopper", "ring",
-    "signals", "two_d", "ulysses",
+    "two_d", "ulysses",
 )  # fmt: skip
 SOURCES = "heads", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
 

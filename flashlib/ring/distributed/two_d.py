@@ -48,8 +48,8 @@ def _axes(group):
     between = [_step(axis) for axis in (ring, heads)]
     if ring.size > 1 and between[1] == ring.size * between[0]:
         raise ValueError(
-            f"group is (ring, heads) with ring = ranks {_ranks(ring)} and heads = ranks {_ranks(heads)}; ranks that "
-            "follow each other share heads, so it seems to be (heads, ring): change the order"
+            f"group is (ring, heads) with ring = ranks {_ranks(ring)} and heads = ranks {_ranks(heads)}; ranks "
+            "that follow each other share heads, so it seems to be (heads, ring): change the order"
         )
     return ring, heads
 
