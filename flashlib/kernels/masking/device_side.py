@@ -323,34 +323,40 @@ def stands(line, x):
 def changed(MASK: tl.constexpr, mask_args, S, b, h, r, c):
     """Return what becomes of scaled scores."""
     for k in tl.static_range(len(MASK.variant.scores)):
-        S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r, c)
+        r_at, c_at = _met(MASK, mask_args, k, r, c)
+        S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
     return S
 
 
 @triton.jit
 def slopes(MASK: tl.constexpr, mask_args, S, b, h, r, c):
     """Return the derivative of `changed` with respect to S."""
-    slope = 1.0
-    for k in tl.static_range(len(MASK.variant.scores)):
-        slope = slope * _called(MASK.variant.scores[k].slope, MASK, mask_args, k, S, b, h, r, c)
-        if k + 1 < len(MASK.variant.scores):
-            S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r, c)
-    return slope
+    return _slopes_from(0, MASK, mask_args, S, b, h, r, c)
 
 
 @triton.jit
 def add_to_biases(MASK: tl.constexpr, mask_args, S, dS, b, h, r, c):
     """Add to the gradients of tensors what scores contribute. S: before `changed`; dS: the gradient after it."""
     for k in tl.static_range(len(MASK.variant.scores)):
+        r_at, c_at = _met(MASK, mask_args, k, r, c)
+        after = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
         if MASK.variant.scores[k].at is not None:
-            terms = dS * _called(MASK.variant.scores[k].by_bias, MASK, mask_args, k, S, b, h, r, c)
-            after = S
-            for j in tl.static_range(k + 1, len(MASK.variant.scores)):
-                after = _called(MASK.variant.scores[j - 1].score, MASK, mask_args, j - 1, after, b, h, r, c)
-                terms = terms * _called(MASK.variant.scores[j].slope, MASK, mask_args, j, after, b, h, r, c)
-            r_at, c_at = _met(MASK, mask_args, k, r, c)
+            by_bias = _called(MASK.variant.scores[k].by_bias, MASK, mask_args, k, S, b, h, r_at, c_at)
+            terms = dS * by_bias * _slopes_from(k + 1, MASK, mask_args, after, b, h, r, c)
             looked_up.add(MASK.variant.scores[k].at, mask_args.scores[k], terms, b, h, r_at, c_at)
-        S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r, c)
+        S = after
+
+
+@triton.jit
+def _slopes_from(first: tl.constexpr, MASK: tl.constexpr, mask_args, S, b, h, r, c):
+    """Return the derivative of the changes from `first` on, with respect to what those before made, S."""
+    slope = 1.0
+    for k in tl.static_range(first, len(MASK.variant.scores)):
+        r_at, c_at = _met(MASK, mask_args, k, r, c)
+        slope = slope * _called(MASK.variant.scores[k].slope, MASK, mask_args, k, S, b, h, r_at, c_at)
+        if k + 1 < len(MASK.variant.scores):
+            S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
+    return slope
 
 
 @triton.jit
@@ -364,15 +370,13 @@ def _met(MASK: tl.constexpr, mask_args, k: tl.constexpr, r, c):
 
 @triton.jit
 def _called(f: tl.constexpr, MASK: tl.constexpr, mask_args, k: tl.constexpr, S, b, h, r, c):
-    """Return what a function of the k-th change of scores says."""
-    r_at, c_at = _met(MASK, mask_args, k, r, c)
+    """Return what a function of the k-th change of scores says at these positions."""
     if MASK.variant.scores[k].at is not None:
-        t = looked_up.entries(MASK.variant.scores[k].at, mask_args.scores[k], b, h, r_at, c_at)
-        return f(S, h, r_at, c_at, t)
+        return f(S, h, r, c, looked_up.entries(MASK.variant.scores[k].at, mask_args.scores[k], b, h, r, c))
     elif mask_args.scores[k] is None:
-        return f(S, h, r_at, c_at)
+        return f(S, h, r, c)
     else:
-        return f(S, h, r_at, c_at, mask_args.scores[k])
+        return f(S, h, r, c, mask_args.scores[k])
 
 
 @triton.jit
