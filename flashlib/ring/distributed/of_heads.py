@@ -25,7 +25,8 @@ def _tells_heads_apart(mask):
         return any(map(_tells_heads_apart, mask.parts))
     if isinstance(mask, Placed):
         return _tells_heads_apart(mask.mask)
-    return mask.asks_head or mask.heads not in (None, 1) or (mask.changes_scores and hasattr(mask, "f"))
+    by_function = hasattr(mask, "f") or mask.biases
+    return mask.asks_head or mask.heads not in (None, 1) or bool(mask.changes_scores and by_function)
 
 
 @functools.lru_cache(maxsize=KEPT)
@@ -50,7 +51,7 @@ class OfHeads(Mask):
 
     def __init__(self, mask: Mask, start: int) -> None:
         self.mask, self.start = mask, start
-        self.batches, self.changes_scores = mask.batches, mask.changes_scores
+        self.batches, self.changes_scores, self.biases = mask.batches, mask.changes_scores, mask.biases
         self.asks_batch, self.asks_head = mask.asks_batch, mask.asks_head
         self.functions = tuple(part.without_kernel() for part in mask.functions)
 
