@@ -55,7 +55,7 @@ def attention(
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
     Q, K, V = as_autocast(Q, K, V)
     options = causal, host_side.of_call(mask), scale, deterministic
-    if sink is not None or (mask is not None and getattr(mask, "biases", ())):
+    if sink is not None or getattr(mask, "biased", False):
         if forward is not None:
             given = "a bias" if sink is None else "sink"
             raise TypeError(

@@ -170,8 +170,8 @@ def plan_of(
     mask, causal = host_side.checked(mask, bool(causal), Q, K)
     masking = functools.partial(host_side.of, mask, causal)
     hidden = host_side.hides_all(mask, causal, Q.shape[2], K.shape[2])
-    wanted = wanted and mask is not None and bool(mask.biases)
-    options = {"hidden": hidden, "wanted": wanted}
+    wanted = wanted and mask is not None and mask.biased
+    options = {"hidden": hidden, "wanted": wanted, "biased": mask is not None and mask.biased}
     return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked, **options))
 
 
@@ -197,11 +197,13 @@ def plan(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, dO: torch.Tensor, causal: bool,
     masking: Callable, deterministic: bool, B_r: int | None = None, B_c: int | None = None,
     num_warps: int | None = None, num_stages: int | None = None, descriptors: bool | None = None,
-    out_dtype: torch.dtype | None = None, *, tokens_first: bool = False, hidden: bool = False, wanted: bool = False,
+    out_dtype: torch.dtype | None = None, *, tokens_first: bool = False, hidden: bool = False,
+    wanted: bool = False, biased: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked. O: None where delta is given.
 
     masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. wanted: as in `plan_of`.
+    biased: whether scores read a tensor.
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
@@ -217,7 +219,7 @@ def plan(
     if hidden:
         return Plan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
     problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])._replace(tokens_first=tokens_first)
-    configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, **asked)
+    configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, biased, **asked)
     dbias = None
     if wanted:
         masked = problem.mask(q, configs.dq, transposed=False)

@@ -362,7 +362,7 @@ def run(
         with on_device_of(q):
             stream = planning.stream_of(q)
             own = None
-            if mask is not None and mask.biases:
+            if mask is not None and mask.biased:
                 own = biases.filled(plan.partial.sizes[-1], map(biases.read, mask.biases))
             given = q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e
             plan.partial(*given, mask_args=own, stream=stream)

@@ -178,7 +178,7 @@ def run(
         if plan.descriptors:
             rows = plan.launch.config["B_C"]
             k, v = planning.describe(k, rows, plan.dims.D.value), planning.describe(v, rows, plan.dims.D_V.value)
-        if mask is not None and mask.biases:
+        if mask is not None and mask.biased:
             mask_args = biases.filled(plan.launch.sizes[-1], map(biases.read, mask.biases))
         with on_device_of(q):
             plan.launch(q, k, v, o, lse, scale * LOG2_E.value, mask_args=mask_args)

@@ -136,7 +136,7 @@ class Biased(Mask):
     at: OfPlace, OfDistance or OfFunction. change: None for S + t.
     """
 
-    changes_scores = True
+    changes_scores = biased = True
 
     def __init__(self, bias: Any, at: OfPlace | OfDistance | OfFunction, change: Change | None = None) -> None:
         bias = _checked_bias(bias)

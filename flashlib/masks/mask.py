@@ -31,7 +31,7 @@ class Mask:
 
     batches, heads: how many the mask tells apart; None: all alike. asks_batch, asks_head: whether what is seen may
     depend on them. functions: the parts that ask a function. of_call: whether it is for one call. biases: the
-    tensors that changes of scores read, in their order.
+    tensors that changes of scores read, in their order; biased: whether there are any.
     """
 
     batches: int | None = None
@@ -41,6 +41,7 @@ class Mask:
     functions: tuple = ()
     of_call = False
     biases: tuple = ()
+    biased = False
 
     def __repr__(self):
         return f"{type(self).__name__}()"
@@ -124,7 +125,7 @@ class Both(Mask):
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
         self.changes_scores = first.changes_scores or second.changes_scores
         self.functions = first.functions + second.functions
-        self.biases = first.biases + second.biases
+        self.biases, self.biased = first.biases + second.biases, first.biased or second.biased
 
     def __repr__(self):
         return " & ".join(f"({part!r})" if isinstance(part, Either) else repr(part) for part in self.parts)
@@ -162,7 +163,7 @@ class Both(Mask):
 
     @property
     def known_by(self) -> tuple | None:
-        if not self.biases:
+        if not self.biased:
             return None
         known = tuple(part.known_by or _by_value(part) for part in self.parts)
         return None if None in known else known

@@ -43,7 +43,8 @@ class Placed(Mask):
     def __init__(self, mask, N_q, N_k, rows, keys):
         self.mask, self.N_q, self.N_k, self.rows, self.cols = mask, N_q, N_k, rows, keys
         self.batches, self.heads, self.changes_scores = mask.batches, mask.heads, mask.changes_scores
-        self.asks_batch, self.asks_head, self.biases = mask.asks_batch, mask.asks_head, mask.biases
+        self.asks_batch, self.asks_head = mask.asks_batch, mask.asks_head
+        self.biases, self.biased = mask.biases, mask.biased
         self.lines = line(rows), line(keys)
         by_kernel = None not in self.lines and getattr(mask, "kernel", None)  # else kernels have torch ask f
         self.functions = mask.functions if by_kernel else tuple(part.without_kernel() for part in mask.functions)

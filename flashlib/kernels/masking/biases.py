@@ -84,16 +84,16 @@ def change(part: masks.Biased, N_q: int, N_k: int) -> tuple[Change, Bias]:
     """Return the Change of a part of a mask, and where its tensor's entries are, without a pointer to them."""
     functions = part.change.kernel if part.change else (looked_up.plus, looked_up.alike, looked_up.alike)
     f, slope, by_bias = functions
+    strides = read(part.biases[0]).reshape(part.shape).stride()
     at: Any
     match part.at:
         case OfPlace():
-            at, own = looked_up.of_place, N_k - N_q
+            far = sum(n * stride for n, stride in zip(part.shape[2:], strides[2:], strict=True)) >= 2**31
+            at, own = looked_up.of_far_place if far else looked_up.of_place, N_k - N_q
         case OfDistance():
             at, own = looked_up.of_distance, N_q - 1
         case OfFunction(kernel=kernel):
             at, own = kernel, None
-    T = read(part.biases[0])
-    strides = T.reshape(part.shape).stride()
     alike = [n == 1 and own is not None for n in part.shape]
     strides = tuple(None if same else stride for same, stride in zip(alike, strides, strict=True))
     sizes = tuple(None if same else n for same, n in zip(alike, part.shape, strict=True))

@@ -154,7 +154,10 @@ def sparsity(mask: masks.Mask | None, causal: bool, N_q: int, N_k: int) -> tile_
     """
     if mask is None:
         return tile_sizes.DENSE
-    hide = parts(masks.combined(mask, causal)).hide
+    return _sparsity(parts(masks.combined(mask, causal)).hide, N_q, N_k)._replace(biased=mask.biased)
+
+
+def _sparsity(hide, N_q, N_k):
     places = [masks.Place(N_q, N_k, b) for b in range(_batches(hide))]
     if N_q and any(all(_hides_all(part, place) for place in places) for part in hide):
         return tile_sizes.Sparsity(keys=0)

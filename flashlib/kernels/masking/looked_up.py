@@ -35,6 +35,12 @@ def of_place(b, h, r, c, own):
 
 
 @triton.jit
+def of_far_place(b, h, r, c, own):
+    """The same in 64 bits, for a tensor of which a head lies further apart than 2^31 entries."""
+    return b, h, tl.cast(r - own, tl.int64), tl.cast(c, tl.int64)
+
+
+@triton.jit
 def of_distance(b, h, r, c, own):
     """own: N_q - 1."""
     return h, r - c + own
@@ -97,7 +103,9 @@ def _pointers(AT: tl.constexpr, bias, at, b, h, r, c):
     inside = tl.full((), True, tl.int1)
     for k in tl.static_range(len(bias.strides)):
         if bias.strides[k] is not None:
-            x = tl.cast(index[k], tl.int64)
-            at = at + x * bias.strides[k]
+            x = index[k]
             inside = inside & (x >= 0) & (x < bias.sizes[k])
+            if bias.own is None or len(x.shape) == 0:
+                x = tl.cast(x, tl.int64)
+            at = at + x * bias.strides[k]
     return at, inside
