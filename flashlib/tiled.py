@@ -187,8 +187,8 @@ def bias_gradients(
 ) -> tuple[np.ndarray, ...]:
     """Return the gradient of sum(dO * O) by each tensor that the mask's changes of scores read, in their order.
 
-    Each has the shape and dtype of its tensor. An entry sums dS, times the derivative of the change by it, over the
-    scores that read it: a third pass over the tiles, beside those of `backward`, whose arguments these are.
+    Each has the shape and dtype of its tensor. An entry sums dS, times the derivative of the change by it, over
+    the scores that read it: a third pass over the tiles, beside those of `backward`, whose arguments these are.
     """
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))

@@ -67,8 +67,11 @@ KINDS = {
         lambda B, H, N_q, N_k: (H, N_q + N_k - 1), masks.distance_bias,
         lambda b, h, i, r, c, N_q: (h, r - c + N_q - 1),
     ),
-    "function": Kind(lambda B, H, *_: (H, 7), between_caps, lambda b, h, i, r, c, N_q: clipped(b, h, r, c), _capped),
+    "function": Kind(
+        lambda B, H, *_: (H, 7), between_caps, lambda b, h, i, r, c, N_q: clipped(b, h, r, c), _capped
+    ),
     "slopes": Kind(
-        lambda B, H, *_: (H,), learned_alibi, lambda b, h, i, r, c, N_q: (h,), lambda s, t, r, c: s - t * abs(r - c)
+        lambda B, H, *_: (H,), learned_alibi, lambda b, h, i, r, c, N_q: (h,),
+        lambda s, t, r, c: s - t * abs(r - c),
     ),
 }  # fmt: skip

@@ -244,7 +244,7 @@ class _WithMore(torch.autograd.Function):
         dsink = None
         if ctx.needs_input_grad[4]:
             dsink = sink_gradient(Attention(O, lse), sink, dO, dlse).to(sink.dtype)
-        of_read = (dT.to(T.dtype) for dT, T in zip(d_bias or (), read, strict=True)) if d_bias else [None] * len(read)
+        of_read = [None] * len(read) if d_bias is None else map(torch.Tensor.to, d_bias, (T.dtype for T in read))
         return None, *grads, dsink, *of_read
 
 

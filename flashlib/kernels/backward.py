@@ -65,8 +65,8 @@ def backward(
     of all parts of the keys, and dK and dV of all parts of the rows, add up to those of the whole. delta: from
     `delta_of`, found once for all parts; O is not read then, and may be None. out_dtype: of dQ, dK and dV,
     torch.float32 or None for the dtype of Q. Shares in 16 bits would lose digits with each part.
-    d_bias: where the mask's changes of scores read tensors, one for each, of its shape, fp32, to which the gradient
-    by it is added, in a pass of its own, see `bias_gradients`; None: it is not computed.
+    d_bias: where the mask's changes of scores read tensors, one for each, of its shape, fp32, to which its
+    gradient is added, found in a pass of its own, see `bias_gradients`; None: it is not computed.
     Scores may be up to 1e5 in size. Beyond, an fp32 lse cannot hold log(l) beside m: the gradients stay finite,
     and grow wrong with the size of the scores.
     deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32, which
@@ -82,7 +82,7 @@ def backward(
     wanted = d_bias is not None
     plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked, delta=delta, wanted=wanted)
     check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
-    if wanted:
+    if d_bias is not None:
         biases.check_gradients(mask, d_bias)
     found: list[torch.Tensor] = []
     scale = resolve_scale(scale, Q.shape[-1])
@@ -171,7 +171,7 @@ def plan_of(
     masking = functools.partial(host_side.of, mask, causal)
     hidden = host_side.hides_all(mask, causal, Q.shape[2], K.shape[2])
     wanted = wanted and mask is not None and mask.biased
-    options = {"hidden": hidden, "wanted": wanted, "biased": mask is not None and mask.biased}
+    options: Any = {"hidden": hidden, "wanted": wanted, "biased": mask is not None and mask.biased}
     return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked, **options))
 
 
@@ -222,9 +222,9 @@ def plan(
     configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, biased, **asked)
     dbias = None
     if wanted:
-        masked = problem.mask(q, configs.dq, transposed=False)
-        options = problem.sizes, problem.dims, masked, configs.dq, descriptors, deterministic
-        dbias = bias_gradients.plan(q, k, v, do, *options)
+        mask_args, code = problem.mask(q, configs.dq, transposed=False)
+        options = problem.dims, code, configs.dq, descriptors, deterministic
+        dbias = bias_gradients.plan(q, k, v, do, (*problem.sizes, mask_args), *options)
     return Plan(
         prepare_launch(o, do, problem),
         _dkv_launch(q, k, v, do, problem, configs.dkv if deterministic else configs.fused),

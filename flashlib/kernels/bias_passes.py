@@ -1,7 +1,7 @@
 """The gradient of tensors that changes of scores read: a pass of its own, which `bias_gradients` launches.
 
 It holds Q_i and dO_i and streams K and V past them, as the pass for dQ does, and makes dS once more: two products
-a tile. So the other passes stay as they are, with all their registers, and who needs no such gradient pays nothing.
+a tile. So the other passes keep all their registers, and who needs no such gradient pays nothing.
 """
 
 from typing import Any, NamedTuple

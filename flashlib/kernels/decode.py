@@ -73,8 +73,8 @@ def attention(
     K, V, lengths, table, k_scale, v_scale: the cache, contiguous or in pages, with the new tokens as its last: see
     `cache_layout.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
     Row i of sequence b stands at r = lengths[b] - N_q + i. causal: it sees key c if c <= r. mask: window, prefix,
-    tree, softcap, alibi, functions and scores that have a kernel, biases of keys and of distances, for as many keys
-    as the cache holds, and intersections of these.
+    tree, softcap, alibi, functions and scores that have a kernel, biases of keys and of distances, for as many
+    keys as the cache holds, and intersections of these.
     sink: None, a number, or one for each head, (H_q,), see `flashlib.sink`.
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from

@@ -51,10 +51,10 @@ from flashlib.masks.tree import Tree
 from flashlib.types import Array
 
 __all__ = [
-    "FAR", "Alibi", "Biased", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Placed", "Prefix",
-    "Score", "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "bias", "blocks", "causal", "check_mask",
-    "combined", "distance_bias", "documents", "fitted", "from_function", "placed", "prefix", "repeated", "resolve", "score",
-    "softcap", "tree", "window",
+    "FAR", "Alibi", "Biased", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Placed",
+    "Prefix", "Score", "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "bias", "blocks", "causal",
+    "check_mask", "combined", "distance_bias", "documents", "fitted", "from_function", "placed", "prefix",
+    "repeated", "resolve", "score", "softcap", "tree", "window",
 ]  # fmt: skip
 
 
@@ -173,8 +173,8 @@ def score(
 def bias(bias: Array, at: Callable | None = None, *, kernel: Callable | None = None) -> Mask:
     """Return a learned bias: S + bias, which broadcasts to (B, H, N_q, N_k), or S + bias[at(b, h, r, c)].
 
-    bias: a tensor of floats, whose gradient comes with those of Q, K and V where they do, or an array. A mask holds
-    it and does not copy it: what is written to it counts from the next call on. -inf hides a score.
+    bias: a tensor of floats, whose gradient comes with those of Q, K and V where they do, or an array. A mask
+    holds it and does not copy it: what is written to it counts from the next call on. -inf hides a score.
     at: b, h: batch and head; r, c: positions, whole numbers, as arrays or tensors that broadcast; it returns an
     index, or a tuple of one for each axis. kernel: it as a @triton.jit function. An index outside of the bias is
     refused; kernels, which look at what `at` says of the first and last rows and keys alone, read a 0 there.

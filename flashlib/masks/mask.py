@@ -103,7 +103,7 @@ class Mask:
         return None
 
     def bias_terms(self, S: Same, place: Place, r: Same, c: Same) -> tuple:
-        """Return for each of the biases which entries scores read, an index, and the derivative of `score` by it."""
+        """Return for each of the biases which entries scores read, an index, and the derivative by them."""
         return ()
 
     @property

@@ -1,6 +1,6 @@
 """Tensors that changes of scores read, on the host: whether kernels take them, and how they are told of them.
 
-A plan knows of a tensor only how it lies in memory. Each call gives its own, so a bias may be made anew in each step.
+A plan knows of a tensor only how it lies in memory, and each call gives its own, which may be made anew.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,21 +27,22 @@ def named(mask: masks.Mask | None) -> dict[str, torch.Tensor]:
 
 
 def check(change: Iterable[masks.Mask], Q: torch.Tensor, N_q: int, N_k: int) -> None:
-    """Raise TypeError or ValueError unless kernels take the tensors of these parts of a mask for Q and N_k keys."""
+    """Raise TypeError or ValueError unless kernels take the tensors of these parts of a mask."""
     for part in change:
-        whole = placed.whole(part)
+        whole, place = placed.whole(part), masks.Place(N_q, N_k)
+        if isinstance(part, masks.Placed):
+            place = masks.Place(part.N_q, part.N_k)
         if not isinstance(whole, masks.Biased):
             continue
         (T,) = whole.biases
         if not isinstance(T, torch.Tensor):
-            raise TypeError(f"bias is of type {type(T).__name__}; kernels take a tensor: pass torch.as_tensor(bias)")
+            raise TypeError(f"bias is of type {type(T).__name__}; pass a tensor, e.g. torch.as_tensor(bias)")
         if T.dtype not in DTYPES:
             raise TypeError(f"bias has dtype {T.dtype}; accepted are {', '.join(map(str, DTYPES))}")
         if T.device != Q.device:
             raise ValueError(f"bias is on {T.device} and Q on {Q.device}; move them to one device")
         check_readable(bias=T)
-        place = masks.Place(N_q, N_k) if whole is part else masks.Place(part.N_q, part.N_k)
-        _ask_at_the_edges(whole, place, *Q.shape[:2], Q.device)
+        _ask_at_the_edges(whole, place, Q)
 
 
 def check_rows(change: Iterable[masks.Mask], N_q: int) -> None:
@@ -55,13 +56,13 @@ def check_rows(change: Iterable[masks.Mask], N_q: int) -> None:
 
 
 def check_gradients(mask: masks.Mask | None, given: Sequence[torch.Tensor]) -> None:
-    """Raise TypeError or ValueError unless `given` are tensors to which the gradients of a mask's biases are added."""
+    """Raise TypeError or ValueError unless the gradients of a mask's biases can be added to these tensors."""
     tensors = of(mask)
     if not isinstance(given, tuple | list) or len(given) != len(tensors):
-        raise TypeError(f"d_bias is {given!r:.60}; pass a tensor for each bias of the mask, which has {len(tensors)}")
+        raise TypeError(f"d_bias is {given!r:.60}; pass a tensor for each bias of the mask: {len(tensors)}")
     for X, T in zip(given, tensors, strict=True):
         if not isinstance(X, torch.Tensor) or X.dtype != torch.float32:
-            raise TypeError(f"d_bias has {getattr(X, 'dtype', type(X).__name__)}; pass float32, in which all is summed")
+            raise TypeError(f"d_bias has {getattr(X, 'dtype', type(X).__name__)}; pass tensors of float32")
         if X.shape != T.shape or X.device != T.device:
             raise ValueError(
                 f"d_bias has shape {tuple(X.shape)} on {X.device}, and bias {tuple(T.shape)} on {T.device}; they "
@@ -69,8 +70,9 @@ def check_gradients(mask: masks.Mask | None, given: Sequence[torch.Tensor]) -> N
             )
 
 
-def _ask_at_the_edges(mask, place, B, H, device):
+def _ask_at_the_edges(mask, place, Q):
     """Have a user's function name the entries of the first and last rows and keys: all distances are there."""
+    (B, H), device = Q.shape[:2], Q.device
     if not isinstance(mask.at, OfFunction) or not (B and H and place.N_q and place.N_k):
         return
     b, h = torch.arange(B, device=device)[:, None, None, None], torch.arange(H, device=device)[:, None, None]
@@ -82,8 +84,8 @@ def _ask_at_the_edges(mask, place, B, H, device):
 
 def change(part: masks.Biased, N_q: int, N_k: int) -> tuple[Change, Bias]:
     """Return the Change of a part of a mask, and where its tensor's entries are, without a pointer to them."""
-    functions = part.change.kernel if part.change else (looked_up.plus, looked_up.alike, looked_up.alike)
-    f, slope, by_bias = functions
+    of_user = part.change and part.change.kernel
+    f, slope, by_bias = of_user or (looked_up.plus, looked_up.alike, looked_up.alike)
     strides = read(part.biases[0]).reshape(part.shape).stride()
     at: Any
     match part.at:
@@ -107,7 +109,7 @@ def read(T: torch.Tensor) -> torch.Tensor:
 
 
 def filled(args: MaskArgs, tensors: Iterable[torch.Tensor], **asked: Iterable) -> MaskArgs:
-    """Return a mask's numbers with pointers: to what `read` returned, and to fields of a Bias, for each in order."""
+    """Return a mask's numbers with pointers: what `read` returned, and other fields of a Bias, each in order."""
     each = iter(zip(tensors, *asked.values(), strict=True))
     scores = []
     for numbers in args.scores:

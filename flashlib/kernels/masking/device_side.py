@@ -19,8 +19,8 @@ HEADS = tl.constexpr(8)  # see `program_order`
 class Change(NamedTuple):
     """What becomes of a scaled score S, and its derivative: @triton.jit functions of (S, h, r, c[, numbers]).
 
-    at: None, or which entry of a tensor a score reads, see `looked_up`. Its numbers are a Bias then, functions take
-    the entry in their place, and by_bias is the derivative by it.
+    at: None, or which entry of a tensor a score reads, see `looked_up`. Its numbers are a Bias then, functions
+    take the entry in their place, and by_bias is the derivative by it.
     """
 
     score: Any

@@ -95,7 +95,8 @@ def test_the_buckets_of_t5(deterministic, device):
     N_q, N_k = 33, 47
     buckets = torch.from_numpy(biased.bucket(torch.arange(1 - N_q, N_k).numpy())).to(device)
     weight = torch.randn(6, H, device=device)
-    hold(tensors(device, N_q, N_k), weight, lambda w: masks.distance_bias(w[buckets].T), deterministic=deterministic)
+    given = tensors(device, N_q, N_k)
+    hold(given, weight, lambda w: masks.distance_bias(w[buckets].T), deterministic=deterministic)
 
 
 def test_a_part_and_several_tensors(device, poisoned):
@@ -105,8 +106,8 @@ def test_a_part_and_several_tensors(device, poisoned):
     of_keys, s = torch.randn(45, device=device), torch.tensor([0.5, -1.0], device=device)
 
     def make(T):
-        last = T.permute(2, 1, 0)  # (H, N_q, N_k), and heads lie side by side
-        whole = masks.softcap(3.0) & masks.bias(last) & masks.bias(of_keys.to(T).expand(1, 1, 41, 45)) & masks.prefix(5)
+        first, second = T.permute(2, 1, 0), of_keys.to(T).expand(1, 1, 41, 45)  # heads lie side by side
+        whole = masks.softcap(3.0) & masks.bias(first) & masks.bias(second) & masks.prefix(5)
         return masks.placed(whole, 41, 45, rows, keys)
 
     hold(given, T, make)
@@ -150,12 +151,9 @@ def test_shares_of_parts_add_up(device):
         backward.backward(Q, K[:, :, s::2], V[:, :, s::2], O, lse, dO, mask=part, d_bias=[parts])
     torch.testing.assert_close(parts, whole, atol=2e-6, rtol=1e-5)
     before = whole.clone()
-    backward.backward(Q, K, V, O, lse, dO, mask=mask & masks.window(0, 0) & masks.from_function(nowhere), d_bias=[whole])
+    mask &= masks.from_function(lambda r, c: (r < c) & (c < r))
+    backward.backward(Q, K, V, O, lse, dO, mask=mask, d_bias=[whole])
     assert torch.equal(whole, before), "nothing is seen"
-
-
-def nowhere(r, c):
-    return (r < c) & (c < r)
 
 
 @pytest.mark.parametrize("page", [0, 16])
@@ -200,7 +198,8 @@ def test_what_is_written_counts_and_a_new_tensor_makes_no_new_plan(device):
     assert not torch.equal(first, second)
     plans = forward.PLANS.of(mask)
     assert plans is forward.PLANS.of(masks.distance_bias(T)) and len(plans) == 1
-    assert torch.equal(second, forward.attention(Q, K, V, mask=masks.distance_bias(T.clone())).O) and len(plans) == 1
+    assert torch.equal(second, forward.attention(Q, K, V, mask=masks.distance_bias(T.clone())).O)
+    assert len(plans) == 1
     both = [forward.PLANS.of(masks.distance_bias(T) & masks.window(5, 0)) for _ in range(2)]
     assert both[0] is both[1] and both[0] is not plans
     gone = weakref.ref(T)
@@ -218,7 +217,7 @@ def test_what_is_written_before_the_backward_pass_is_noticed(device):
         O.backward(dO)
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # torch.compile looks at it
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # torch.compile asks it
 def test_it_runs_between_compiled_graphs(device):
     Q, K, V, _ = tensors(device, 9, 11)
     weight = torch.randn(19, H, device=device, requires_grad=True)
@@ -235,7 +234,7 @@ def test_it_runs_between_compiled_graphs(device):
 X = torch.zeros(2, 2, 8, 16, device=kernels.DEVICE)
 T8 = torch.zeros(2, 8, 8, device=kernels.DEVICE)
 REFUSED = [
-    (masks.bias(T8.cpu().numpy()), TypeError, "bias is of type ndarray; kernels take a tensor"),
+    (masks.bias(T8.cpu().numpy()), TypeError, "bias is of type ndarray; pass a tensor, e.g."),
     (masks.bias(T8.double()), TypeError, "bias has dtype torch.float64; accepted are torch.float16"),
     (masks.bias(T8.to("meta")), ValueError, "bias is on meta and Q on"),
     (masks.bias(T8[:, 1:]), ValueError, "bias has 7 queries, and there are 8"),
