@@ -175,6 +175,14 @@ def test_decoding_reads_biases_of_distances_and_of_keys(N_q, page, device, poiso
     oracle.assert_close(lse.cpu(), exact[1].cpu(), rounding=5e-6)
 
 
+@pytest.mark.parametrize("size", [(0, 5), (5, 0), (0, 0)], ids=str)
+def test_where_there_are_no_scores_the_gradient_is_0(size, device, poisoned):
+    N_q, N_k = size
+    given, T = tensors(device, N_q, N_k), torch.randn(max(N_q + N_k - 1, 0), device=device)
+    O, *grads = results(autograd.attention, given, T, masks.distance_bias, torch.float32)
+    assert O.shape == given[0].shape and not any(X.any() for X in (O, *grads)) and grads[3].shape == T.shape
+
+
 def test_minus_infinity_hides(device, poisoned):
     Q, K, V, dO = tensors(device, 21, 45)
     T = torch.randn(B, 1, 21, 45, device=device)
