@@ -10,7 +10,7 @@ from torch import func
 from flashlib import kernels, masks, sink, torch_ref
 from flashlib.kernels import autograd, backward, decode, forward
 from flashlib.kernels.masking import biases, looked_up
-from flashlib.ring.distributed import of_heads
+from flashlib.ring.distributed import call, of_heads
 from tests import biased, oracle
 from tests.kernels import cached
 
@@ -256,22 +256,22 @@ REFUSED = [
 
 @pytest.mark.parametrize("mask, error, words", REFUSED)
 def test_what_does_not_fit_is_refused_before_any_work(mask, error, words):
-    for call in (
+    for attend in (
         lambda: forward.attention(X, X, X, mask=mask),
         lambda: autograd.attention(X, X, X, mask=mask & masks.causal()),
         lambda: backward.backward(X, X, X, X, X[..., 0].contiguous(), X, mask=mask),
         lambda: decode.attention(X, X, X, mask=mask),
     ):
         with pytest.raises(error, match=words):
-            call()
+            attend()
 
 
 def test_what_would_be_lost_is_refused():
     leaf = T8.clone().requires_grad_()
     mask, lse = masks.bias(leaf), X[..., 0].contiguous()
-    for call in (forward.attention, lambda *Y, mask: backward.backward(*Y, X, lse, X, mask=mask)):
+    for attend in (forward.attention, lambda *Y, mask: backward.backward(*Y, X, lse, X, mask=mask)):
         with pytest.raises(ValueError, match="the bias of the mask requires a gradient, and this kernel has no"):
-            call(X, X, X, mask=mask)
+            attend(X, X, X, mask=mask)
     with pytest.raises(RuntimeError, match="batch of torch.func.vmap, or stands in"):
         func.vmap(lambda Q: autograd.attention(Q, X, X, mask=masks.bias(T8)).O)(X[None])
     with pytest.raises(TypeError, match="a bias and forward are given"):
@@ -280,6 +280,8 @@ def test_what_would_be_lost_is_refused():
         decode.attention(X, X, X, mask=masks.bias(T8))
     with pytest.raises(ValueError, match="a mask that depends on how far"):
         decode.attention(X[:, :, :1], X, X, mask=masks.bias(T8[:1, :1]), shared=4)
+    with pytest.raises(ValueError, match="a bias of the mask requires a gradient, and ranks give it none"):
+        call._checked(X, X, X, "contiguous", False, mask & masks.causal(), None, None)
     mask = masks.bias(T8)
     for d_bias, error in ((T8, TypeError), ([], TypeError), ([T8.double()], TypeError), ([T8[0]], ValueError)):
         with pytest.raises(error, match="d_bias "):
