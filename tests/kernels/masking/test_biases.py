@@ -278,6 +278,13 @@ def test_what_would_be_lost_is_refused():
         autograd.attention(X, X, X, mask=mask, forward=forward)
     with pytest.raises(ValueError, match="bias has 8 queries, and in decoding they stand elsewhere"):
         decode.attention(X, X, X, mask=masks.bias(T8))
+    with pytest.raises(TypeError, match="no kernel changes scores as Placed does"):
+        decode.attention(
+            X, X, X, mask=masks.placed(masks.distance_bias(T8[0, 0, :1].expand(23)), 8, 16, range(8), range(8))
+        )
+    with pytest.raises(ValueError, match="returned -1 for axis 0"):  # of the first row of a shorter sequence
+        early = masks.bias(T8[0, 0], lambda b, h, r, c: r - 1 + 0 * c, kernel=of_head)
+        decode.attention(X[:, :, :1], X, X, mask=early)
     with pytest.raises(ValueError, match="a mask that depends on how far"):
         decode.attention(X[:, :, :1], X, X, mask=masks.bias(T8[:1, :1]), shared=4)
     with pytest.raises(ValueError, match="a bias of the mask requires a gradient, and ranks give it none"):
