@@ -174,7 +174,8 @@ class _Before:
 
     def __init__(self, groups, way, Q, K, V, layout, causal, mask, scale, module):
         tensors = tuple((X.dtype, X.shape, X.device) for X in (Q, K, V) if isinstance(X, torch.Tensor))
-        given = layout, causal, type(causal), mask, scale, module, _needs_gradients(Q, K, V)
+        wanted = _needs_gradients(Q, K, V), _needs_gradients(*getattr(mask, "biases", ()))
+        given = layout, causal, type(causal), mask, scale, module, wanted
         self.of_group, self.key = _before.setdefault(groups[0], {}), (way.name, groups[1:], tensors, *given)
 
     def known(self):
@@ -206,6 +207,11 @@ def _checked(Q, K, V, layout, causal, mask, scale, module):
     (module or local.of(Q.device)).check(Q, K, V)
     layouts.check_cut(1, layout)
     combined = _combined(mask, causal)
+    if _needs_gradients(*combined.biases):
+        raise ValueError(
+            "a bias of the mask requires a gradient, and ranks give it none: pass bias.detach(), or call "
+            "flashlib.kernels.attention on whole sequences"
+        )
     scale = resolve_scale(scale, Q.shape[3])
     (B, H, _, d), H_k, d_v = Q.shape, K.shape[1], V.shape[3]
     sizes = {"dtype": Q.dtype, "B": B, "H": H, "H_k": H_k, "d": d, "d_v": d_v}
