@@ -15,10 +15,10 @@ import triton.language as tl
 from flashlib import masks, splits
 from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_scale
 from flashlib.kernels import INTERPRETED
-from flashlib.kernels.decode_passes import AFTER_O, FEW, _merge, _partial
+from flashlib.kernels.decode_passes import AFTER_O, FEW, Extras, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
 from flashlib.kernels.launch import planning, tile_sizes
-from flashlib.kernels.launch.cache_layout import Layout, check_cache
+from flashlib.kernels.launch.cache_layout import Layout, check_cache, check_tensor
 from flashlib.kernels.launch.inputs import (
     DTYPES,
     as_autocast,
@@ -66,6 +66,7 @@ def attention(
     table: torch.Tensor | None = None, *, causal: bool = False, mask: Mask | None = None,
     scale: float | None = None, sink: float | torch.Tensor | None = None, k_scale: torch.Tensor | None = None,
     v_scale: torch.Tensor | None = None, shared: int = 0, parts: int | None = None,
+    padding: torch.Tensor | None = None, slopes: torch.Tensor | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, over a cache.
 
@@ -78,6 +79,9 @@ def attention(
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
     its query.
+    padding: (B,), int32: so many keys of each sequence come before its first, and are not seen (left padding);
+    lengths, positions and distances count them. slopes: of ALiBi, (H_q,) or (B, H_q), fp32: with a distance of n a
+    score is less by n times the slope, after what the mask makes of it.
     parts: about how many parts the keys of one head are split into, in all sequences together; default: see
     `flashlib.splits`.
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
@@ -91,16 +95,24 @@ def attention(
     """
     (Q,) = as_autocast(Q)
     cache = Cache(K, V, lengths, table, k_scale, v_scale)
-    plan = plan_of(Q, cache, causal, mask, sink, shared, parts)
+    plan = plan_of(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
     check_no_gradient(Q=Q, K=K, V=V)
     if sink is not None or k_scale is not None:
         others = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale}
         check_no_gradient(**{name: X for name, X in others.items() if isinstance(X, torch.Tensor)})
     scale = resolve_scale(scale, Q.shape[-1])
     prior = None
+    extras = None if padding is None and slopes is None else extras_of(padding, slopes)
     if plan.of_shared:
         prior = run(_as_one(Q), cache.first(), scale, plan.of_shared, dtype=torch.float32)
-    return run(Q, cache, scale, plan, sink=sink, prior=prior)
+    return run(Q, cache, scale, plan, sink=sink, prior=prior, extras=extras)
+
+
+def extras_of(padding: torch.Tensor | None, slopes: torch.Tensor | None) -> Extras:
+    """Return both as kernels take them."""
+    stride = slopes.shape[1] if slopes is not None and slopes.ndim == 2 else 0
+    padding, slopes = (X if X is None else X.detach().contiguous() for X in (padding, slopes))
+    return Extras(padding, slopes, stride)
 
 
 class Plan(NamedTuple):
@@ -108,7 +120,7 @@ class Plan(NamedTuple):
 
     partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
     shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
-    they are. of_shared: the plan for the keys that all sequences share, or None.
+    they are. of_shared: the plan for the keys that all sequences share, or None. args: the numbers of the mask.
     """
 
     partial: planning.Launch | None
@@ -118,6 +130,7 @@ class Plan(NamedTuple):
     like_q: bool = False
     as_given: bool = False
     of_shared: "Plan | None" = None
+    args: MaskArgs | None = None
 
 
 PLANS = planning.PlansOfMasks()
@@ -125,7 +138,7 @@ PLANS = planning.PlansOfMasks()
 
 def plan_of(
     Q: torch.Tensor, cache: Cache, causal: bool, mask: Mask | None, sink: float | torch.Tensor | None, shared: int,
-    parts: int | None,
+    parts: int | None, padding: torch.Tensor | None = None, slopes: torch.Tensor | None = None,
 ) -> Plan:  # fmt: skip
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
@@ -136,15 +149,18 @@ def plan_of(
         check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
-    key = plans.key((Q, *cache, of_sink), bool(causal), shared, parts, type(sink))
+    key = plans.key((Q, *cache, of_sink, padding, slopes), bool(causal), shared, parts, type(sink))
     if found := plans.get(key):
         return found
     layout = _check(Q, cache, shared)
+    _check_extras(Q, shared, padding, slopes)
     if sink is not None:
         check_readable(sink=sink_tensor(sink, Q))
     B, H, N_q = Q.shape[:3]
     hide, change = host_side.parts(masks.fitted(mask, causal, B, H, N_q, max(layout.capacity, N_q)))
     sees = _sees(hide, change, Q, layout.capacity)
+    if padding is not None or slopes is not None:  # in their place, which is all that is compiled
+        sees = sees._replace(args=sees.args._replace(order=extras_of(padding, slopes)))
     found = _planned(Q, cache, layout, sees, shared, parts)
     if shared:
         if sees.far:
@@ -193,6 +209,21 @@ def _check(Q, cache, shared) -> Layout:
     if shared > layout.capacity:
         raise ValueError(f"shared is {shared}, and the cache holds {layout.capacity} tokens of a sequence")
     return layout
+
+
+def _check_extras(Q, shared, padding, slopes):
+    """Raise TypeError or ValueError unless these are paddings and slopes for Q."""
+    B, H = Q.shape[:2]
+    if padding is not None:
+        check_tensor("padding", padding, (B,), "(B,)", torch.int32, Q=Q)
+    if slopes is not None:
+        own = isinstance(slopes, torch.Tensor) and slopes.ndim == 2
+        check_tensor("slopes", slopes, (B, H) if own else (H,), "(H_q,) or (B, H_q)", torch.float32, Q=Q)
+        check_no_gradient(slopes=slopes)
+    if shared and not (padding is None and slopes is None):
+        raise ValueError(
+            "shared keys, and padding or slopes: sequences would see the shared keys differently; pass shared=0"
+        )
 
 
 class Sees(NamedTuple):
@@ -258,7 +289,9 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
         compute = torch.float16
-    simple = not (sees.tree or sees.code.scored.value or sees.code.variant.seen)
+    args = sees.args._replace(order=None)  # what sequences have is of a call, not of its plan
+    scored = sees.code.scored.value or (sees.args.order is not None and sees.args.order.slopes is not None)
+    simple = not (sees.tree or scored or sees.code.variant.seen)
     config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device, simple)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     seen = min(layout.capacity - shared, sees.left + N_q)  # of a sequence's keys
@@ -283,7 +316,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     partial = planning.Launch(
         _partial,
         (parts + B - 1) * blocks,
-        (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.args),
+        (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, args),
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
         {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
@@ -293,14 +326,12 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         _merge,
         B * H * N_q * (D_V // cols),
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
-        {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "COLS": cols, "JOINED": joined}
-        | {"EARLY": early}
-        | of_keys,
+        {"d_v": d_v, "D_V": D_V, "SCORED": scored, "COLS": cols, "JOINED": joined} | {"EARLY": early} | of_keys,
         {"num_warps": 1 if joined * cols <= 2048 else 2} | pdl,  # one warp sums without waiting for another
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given)
+    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given, args=args)
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
@@ -341,9 +372,10 @@ def _as_read(Q, cache) -> tuple[torch.Tensor, Cache]:
 
 def run(
     Q: torch.Tensor, cache: Cache, scale: float, plan: Plan, *, sink: float | torch.Tensor | None = None,
-    prior: Attention | None = None, dtype: torch.dtype | None = None,
+    prior: Attention | None = None, dtype: torch.dtype | None = None, extras: Extras | None = None,
 ) -> Attention:  # fmt: skip
     """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
+    args = None if extras is None or plan.args is None else plan.args._replace(order=extras)
     q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
     o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
     lse = q.new_empty(plan.rows, dtype=torch.float32)
@@ -355,6 +387,7 @@ def run(
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
             stream = planning.stream_of(q)
-            plan.partial(q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e, stream=stream)
+            given = q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e
+            plan.partial(*given, mask_args=args, stream=stream)
             plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -3,8 +3,8 @@
 import torch
 
 
-def attention(Q, K, V, cu_q, cu_k, *, window=(None, None), cap=None, slopes=None, dropped=None, p=0.0, scale=None):
-    """Return O and lse, in the dtype of Q. dropped: of each sequence (H_q, n_q, n_k); slopes: (H_q,) or (B, H_q)."""
+def attention(Q, K, V, cu_q, cu_k, *, window=(None, None), cap=None, slopes=None, dropped=None, p=0, scale=None):
+    """Return O and lse in the dtype of Q. dropped: (H_q, n_q, n_k) each; slopes: (H_q,) or (B, H_q)."""
     group = Q.shape[1] // max(K.shape[1], 1)
     outputs = [(Q[:0, :, :1] * V[:0].repeat_interleave(group, dim=1), Q[:0, :, 0] * 1.0)]
     for b, (rows, keys) in enumerate(zip(cu_q.diff().tolist(), cu_k.diff().tolist(), strict=True)):
