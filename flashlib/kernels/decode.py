@@ -108,6 +108,18 @@ def attention(
     return run(Q, cache, scale, plan, sink=sink, prior=prior, extras=extras)
 
 
+def check(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor | None = None,
+    table: torch.Tensor | None = None, *, causal: bool = False, mask: Mask | None = None,
+    scale: float | None = None, parts: int | None = None, padding: torch.Tensor | None = None,
+    slopes: torch.Tensor | None = None,
+) -> None:  # fmt: skip
+    """Raise what `attention` raises for these, without any work: for who writes to the cache first."""
+    plan_of(Q, Cache(K, V, lengths, table, None, None), causal, mask, None, 0, parts, padding, slopes)
+    check_no_gradient(Q=Q, K=K, V=V)
+    resolve_scale(scale, Q.shape[-1])
+
+
 def extras_of(padding: torch.Tensor | None, slopes: torch.Tensor | None) -> Extras:
     """Return both as kernels take them."""
     stride = slopes.shape[1] if slopes is not None and slopes.ndim == 2 else 0
