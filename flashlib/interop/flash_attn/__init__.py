@@ -13,7 +13,7 @@ What differs:
                 any power of two, and left padding with pages
     gradients   of the log-sum-exp too, and through pages
     order       with torch.use_deterministic_algorithms(True) the backward pass is deterministic, asked or not
-    slopes      the log-sum-exp is of the scores as documented, with -slope * |i + N_k - N_q - j|; the package leaves
+    slopes      the log-sum-exp is of scores with -slope * |i + N_k - N_q - j|, as documented; the package leaves
                 out what is the same for all of a causal row
     dropout     which weights are dropped is not what the package would draw from the same seed; and a soft cap may
                 be given, too

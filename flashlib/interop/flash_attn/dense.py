@@ -14,7 +14,8 @@ def flash_attn_func(
 ):  # fmt: skip
     """Return attention of q, (B, N_q, H_q, d), over k and v, (B, N_k, H_k, d), as out, (B, N_q, H_q, d).
 
-    Options are those of flash_attn 2.8.3; differentiable. With return_attn_probs also the log-sum-exp, (B, H_q, N_q), and S_dmask.
+    Options are those of flash_attn 2.8.3; differentiable. With return_attn_probs also the log-sum-exp,
+    (B, H_q, N_q), and S_dmask.
     Raises TypeError or ValueError for what is not honoured, before any work.
     """
     options = options_of(
