@@ -1,13 +1,14 @@
 """Which cases of the tests of flash_attn run: some thousands of half a million, by a fixed rule.
 
 Parameters are of two kinds. `KERNEL` are those for which other kernels are compiled; their values come in the rows
-of a table in which each pair of values occurs. All others come with each of these rows, until every pair of values of
-any two parameters of a test has occurred that can occur in these rows; then the cases with the fewest scores, until a
-test has its share. The race condition is looked for in a case for each value, as one takes as long as hundreds of
-others.
+of a table in which each pair of values occurs. All others come with each of these rows, until every pair of values
+of any two parameters of a test has occurred that can occur in these rows; then the cases with the fewest scores,
+until a test has its share. The race condition is looked for in a case for each value, as one takes as long as
+hundreds of others.
 """
 
 import itertools
+import math
 import random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ SHARES = {
     "test_flash_attn_causal": 340,
     "test_flash_attn_varlen_causal": 440,
     "test_flash_attn_splitkv": 460,
-    "test_flash_attn_kvcache": 1000,
+    "test_flash_attn_kvcache": 1020,
     "test_flash_attn_race_condition": 24,
     "test_flash_attn_bwd_overflow": 30,
     "test_flash_attn_bwd_transpose": 32,
@@ -30,7 +31,10 @@ SHARES = {
     "test_flash_attn_varlen_deterministic": 300,
 }
 LOOKED_AT = 2000  # cases of a test, drawn at random, among which those are found that have each pair
+DRAWN = 10000  # cases of a test that is not held to the table
+FEW = 8  # kernels, which need no table
 ONCE = ("test_flash_attn_race_condition",)
+WHOLE = (*ONCE, "test_flash_attn_kvcache")  # causal and local compile nothing there
 
 
 class Parameters(NamedTuple):
@@ -103,22 +107,35 @@ def rows(tests: list[Parameters]) -> list[dict]:
 
 def chosen(name: str, given: Parameters, table: list[dict]) -> list[dict]:
     """Return the cases of a test."""
-    share, own = SHARES[name], [names[0] for names in given.names if names[0] in KERNEL]
-    of_kernel = {tuple(row[n] for n in own) for row in table}
-    cases = [case for case in given.cases() if fits(given.called(case))]
-    if name not in ONCE and len(own) > 2 and len(cases) > share:
-        cases = [case for case in cases if tuple(given.called(case)[n] for n in own) in of_kernel]
+    share = SHARES[name]
+    cases = [case for case in _cases(given, table, whole=name in WHOLE) if fits(given.called(case))]
     random.Random(name).shuffle(cases)
     cases.sort(key=lambda case: scores(given.called(case)))
     if len(cases) <= share:
         return list(map(given.called, cases))
-    found = (
-        _each_value(cases)
-        if name in ONCE
-        else covering(random.Random(0).sample(cases, min(len(cases), LOOKED_AT)))
-    )
-    left = (case for case in cases if case not in set(found))
+    drawn = random.Random(0).sample(cases, min(len(cases), LOOKED_AT))
+    found = _each_value(cases) if name in ONCE else covering(drawn)
+    taken = set(found)
+    left = (case for case in cases if case not in taken)
     return list(map(given.called, [*found, *itertools.islice(left, max(share - len(found), 0))]))
+
+
+def _cases(given, table, whole):
+    """Return the cases of a test with kernels of the table; whole, or where kernels are few, some of all."""
+    at = [k for k, names in enumerate(given.names) if names[0] in KERNEL]
+    if whole or math.prod(len(given.values[k]) for k in at) <= FEW:
+        rng = random.Random(0)
+        if math.prod(map(len, given.values)) <= DRAWN:
+            return list(given.cases())
+        return list(dict.fromkeys(tuple(map(rng.choice, given.values)) for _ in range(DRAWN)))
+    rows = dict.fromkeys(tuple((row[given.names[k][0]],) for k in at) for row in table)
+    of_kernel = (dict(zip(at, row, strict=True)) for row in rows)
+    known = [row for row in of_kernel if all(x in given.values[k] for k, x in row.items())]
+    return [
+        case
+        for row in known
+        for case in itertools.product(*([row[k]] if k in row else of for k, of in enumerate(given.values)))
+    ]
 
 
 def _each_value(cases):

@@ -2,8 +2,8 @@
 
 The tests, and what they import beside the package's functions, are fetched by hash from Dao-AILab/flash-attention,
 and are not part of this repository. Which of their cases run, `dao_cases` says. On a GPU, in several processes;
---cpu N runs the N smallest of each test in the interpreter, without those with rotary embedding, whose kernel is the
-package's own. einops must be installed. A case fails as its own assertions say, which are left as they are.
+--cpu N runs the N smallest of each test in the interpreter, without those with rotary embedding, whose kernel is
+the package's own. einops must be installed. A case fails as its own assertions say, which are left as they are.
 """
 
 import argparse
