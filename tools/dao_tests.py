@@ -4,6 +4,8 @@ The tests, and what they import beside the package's functions, are fetched by h
 and are not part of this repository. Which of their cases run, `dao_cases` says. On a GPU, in several processes;
 --cpu N runs the N smallest of each test in the interpreter, without those with rotary embedding, whose kernel is
 the package's own. einops must be installed. A case fails as its own assertions say, which are left as they are.
+A run of some tests (--tests varlen kvcache), or one that a limit ended, replaces in FILE the rows of the tests
+that it ran; "left" are the cases that did not run.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import collections
 import contextlib
 import hashlib
 import io
+import json
 import multiprocessing
 import sys
 import time
@@ -38,6 +41,7 @@ FILES = {
     "flash_attn/ops/triton/__init__.py": "01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b",
     "flash_attn/ops/triton/rotary.py": "d2037e623854c702fb075784fe4292d4a89d6b9ac1ae33cab3d6788f8f94f240",
 }
+LINE = "{test:40} {cases:5} cases {passed:5} passed {failed:5} failed {left:5} left {seconds:7} s"
 SHOWN = 40  # failures that are told in full
 PATIENCE = 20  # times that a case waits for memory
 KEPT = 2 * 2**30  # bytes of GPU memory that a process keeps between two cases
@@ -133,20 +137,23 @@ def work(folder: Path, todo, done) -> None:
     done.put(None)
 
 
-def run(folder: Path, processes: int, limit: float) -> dict:
-    """Run all cases in processes on one GPU, for at most so many seconds; return the results by test."""
-    context = multiprocessing.get_context("spawn")
-    todo, done = context.Queue(), context.Queue()
+def run(folder: Path, processes: int, limit: float, words: list[str]) -> list[dict]:
+    """Run cases in processes on one GPU, for at most so many seconds; return the rows of the record.
+
+    words: those tests whose names have one of them.
+    """
     if not torch.cuda.is_available():
         raise RuntimeError("torch finds no CUDA device here: run some cases with --cpu 2")
-    tests = tests_of(folder)
-    chosen = selection(tests)
-    for task in [*tasks(chosen), *[None] * processes]:
-        todo.put(task)
+    context = multiprocessing.get_context("forkserver")  # torch and Triton are imported once
+    context.set_forkserver_preload(["tools.dao_tests", "flashlib.kernels.autograd"])
+    todo, done = context.Queue(), context.Queue()
     workers = [context.Process(target=work, args=(folder, todo, done), daemon=True) for _ in range(processes)]
     for worker in workers:
         worker.start()
-    results, left, end, begun = Results(chosen), processes, time.monotonic() + limit, time.monotonic()
+    chosen = some(selection(tests_of(folder)), words)
+    for task in [*tasks(chosen), *[None] * processes]:
+        todo.put(task)
+    results, left, end = Results(chosen), processes, time.monotonic() + limit
     while left and (rest := end - time.monotonic()) > 0:
         with contextlib.suppress(Exception):  # queue.Empty
             item = done.get(timeout=min(rest, 5))
@@ -156,7 +163,12 @@ def run(folder: Path, processes: int, limit: float) -> dict:
             break
     for worker in workers:
         worker.kill()
-    return results.told() | {"wall_s": round(time.monotonic() - begun, 1), "processes": processes}
+    return results.told()
+
+
+def some(chosen: dict[str, list[dict]], words: list[str]) -> dict[str, list[dict]]:
+    """Return the cases of tests whose names have one of these words, of all if there are none."""
+    return {name: cases for name, cases in chosen.items() if not words or any(word in name for word in words)}
 
 
 class Results:
@@ -179,25 +191,24 @@ class Results:
             if len(self.failures) <= SHOWN:
                 harness.say(self.failures[-1])
 
-    def told(self) -> dict:
-        """Return the results as they are recorded."""
-        rows = [
-            {"test": name, "cases": len(cases)}
-            | {became: self.counts[name][became] for became in ("passed", "skipped", "failed")}
-            | {"seconds": round(self.seconds[name], 1)}
-            for name, cases in self.chosen.items()
-        ]  # fmt: skip
-        return {"rows": rows, "failures": self.failures}
+    def told(self) -> list[dict]:
+        """Return the rows of the record."""
+        return [self._row(name, len(cases)) for name, cases in self.chosen.items()]
+
+    def _row(self, name, cases):
+        counts = {became: self.counts[name][became] for became in ("passed", "failed", "skipped")}
+        row = {"test": name, "cases": cases, **counts, "left": cases - sum(counts.values())}
+        return row | {"seconds": round(self.seconds[name], 1)}
 
 
-def run_on_cpu(folder: Path, most: int) -> dict:
+def run_on_cpu(folder: Path, most: int, words: list[str]) -> list[dict]:
     """Run the smallest cases of each test in the interpreter."""
     tests = tests_of(folder, "cpu")
-    chosen = selection(tests)
+    chosen = some(selection(tests), words)
     for name, cases in chosen.items():
         own = [case for case in cases if not case.get("rotary_fraction")]
         chosen[name] = sorted(own, key=dao_cases.scores)[:most]
-    del chosen["test_flash_attn_race_condition"]  # of programs that run at once
+    chosen.pop("test_flash_attn_race_condition", None)  # of programs that run at once
     results = Results(chosen)
     for name, cases in chosen.items():
         for case in cases:
@@ -210,19 +221,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--folder", type=Path, default=Path("build/dao"), help="where the package's files are")
     parser.add_argument("--processes", type=int, default=12)
+    parser.add_argument("--tests", nargs="*", default=[], metavar="WORD", help="those with a word in their names")
     parser.add_argument("--limit", type=float, default=3600, help="seconds")
     parser.add_argument("--cpu", type=int, metavar="N", help="run N cases of each test in the interpreter")
     parser.add_argument("--out", type=Path, help="where the results are written, as JSON")
     asked = parser.parse_args()
     folder = fetched(asked.folder)
-    found = run_on_cpu(folder, asked.cpu) if asked.cpu else run(folder, asked.processes, asked.limit)
-    for row in found["rows"]:
-        harness.say("{test:40} {cases:5} cases {passed:5} passed {failed:5} failed {seconds:7} s".format(**row))
+    if asked.cpu:
+        rows = run_on_cpu(folder, asked.cpu, asked.tests)
+    else:
+        rows = run(folder, asked.processes, asked.limit, asked.tests)
+    for row in rows:
+        harness.say(LINE.format(**row))
     if asked.out:
-        harness.write(asked.out, {"commit": COMMIT, **harness.environment(), **found})
-    ran = sum(row["passed"] for row in found["rows"])
-    harness.say(f"{ran} of {sum(row['cases'] for row in found['rows'])} cases passed")
-    return 1 if ran < sum(row["cases"] for row in found["rows"]) else 0
+        record(asked.out, rows)
+    passed, cases = (sum(row[name] for row in rows) for name in ("passed", "cases"))
+    harness.say(f"{passed} of {cases} cases passed")
+    return int(passed < cases)
+
+
+def record(path: Path, rows: list[dict]) -> None:
+    """Write rows to a record, in place of those of the same tests: each says where it was run."""
+    ran = {row["test"]: row | harness.environment() for row in rows if row["left"] < row["cases"]}
+    before = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    kept = {row["test"]: row for row in before}
+    harness.write(path, {"commit": COMMIT, "rows": [row for _, row in sorted((kept | ran).items())]})
 
 
 if __name__ == "__main__":

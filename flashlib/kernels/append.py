@@ -69,7 +69,7 @@ def append(
         _check(*given)
     check_no_gradient(K=K, V=V, K_cache=K_cache, V_cache=V_cache)
     ready = _ready(*given)
-    plan = plan or PLANS.keep(key, _plan(*ready, interleaved))
+    plan = plan or PLANS.keep(key, _plan(*ready, interleaved=interleaved))
     if plan.launch:
         with on_device_of(K):
             plan.launch(*(lengths if X is None else X for X in ready))
@@ -120,7 +120,7 @@ class Plan(NamedTuple):
 PLANS, PLANS_OF_Q = planning.Plans(), planning.Plans()
 
 
-def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin, interleaved):
+def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin, *, interleaved):
     (B, H, N_new, d), d_v = K.shape, V.shape[3]
     pages, _, page = K_cache.shape[:3]
     unit, of_rows = planning.in_units(K, V, K_cache, V_cache)

@@ -248,7 +248,8 @@ def plan_of(
     _check(Q, K, V, cu_q, cu_k, causal)
     _check_slopes(Q, cu_q, slopes)
     B, causal = len(cu_q) - 1, bool(causal)
-    changes, numbers = host_side.scores(caps, None)
+    of_caps = host_side.Asked(1, Q.shape[1], len(Q), len(K), 1, 1, Q.device)  # they depend on none of it
+    changes, numbers = host_side.scores(caps, of_caps)
     name = f"{caps}, slopes: {slopes is not None}, dropout: {bool(dropout)}"
     code = packed.masking((*changes, *(() if slopes is None else (packed.ALIBI,))), bool(dropout))
     q, k, v = map(_heads_first, (Q, K, V))

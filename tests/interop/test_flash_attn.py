@@ -287,7 +287,9 @@ SIGNATURES = {  # of flash_attn 2.8.3
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_arguments_and_defaults_are_those_of_the_package(name):
-    assert str(inspect.signature(getattr(flash_attn, name))) == SIGNATURES[name]
+    found = inspect.signature(getattr(flash_attn, name))
+    plain = [x.replace(annotation=inspect.Parameter.empty) for x in found.parameters.values()]
+    assert str(inspect.Signature(plain)) == SIGNATURES[name]
 
 
 X, CU = torch.zeros(2, 4, 2, 16), torch.tensor([0, 4, 8], dtype=torch.int32)

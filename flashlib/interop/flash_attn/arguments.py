@@ -10,6 +10,7 @@ from flashlib import masks
 from flashlib.inputs import check_causal
 from flashlib.kernels import varlen
 
+Results = torch.Tensor | tuple[torch.Tensor, ...]  # out, or what else was asked for with it
 LEAST_D = 16  # of our kernels
 
 
@@ -50,7 +51,7 @@ def options_of(
     if not isinstance(q, torch.Tensor) or not q.ndim:
         raise TypeError(f"q is of type {type(q).__name__}; pass a torch tensor")
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    cap = float(softcap) if softcap > 0 else None
+    cap = float(softcap) if float(softcap) > 0 else None
     exact = deterministic or torch.are_deterministic_algorithms_enabled()
     return Options(
         dropout_p, scale, bool(causal), _window(window_size), cap, alibi_slopes, exact, return_attn_probs

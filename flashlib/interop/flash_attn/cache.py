@@ -1,19 +1,23 @@
 """flash_attn_with_kvcache: new keys and values written into a cache, and new queries that attend to all of it."""
 
+from collections.abc import Sequence
 from numbers import Integral
 
 import torch
 
-from flashlib.interop.flash_attn.arguments import lse_of_package, options_of
+from flashlib.interop.flash_attn.arguments import Results, lse_of_package, options_of
 from flashlib.kernels import append, decode
 
 
 def flash_attn_with_kvcache(
-    q, k_cache, v_cache, k=None, v=None, rotary_cos=None, rotary_sin=None, cache_seqlens=None,
-    cache_batch_idx=None, cache_leftpad=None, block_table=None, softmax_scale=None, causal=False,
-    window_size=(-1, -1), softcap=0.0, rotary_interleaved=True, alibi_slopes=None, num_splits=0,
-    return_softmax_lse=False,
-):  # fmt: skip
+    q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: torch.Tensor | None = None,
+    v: torch.Tensor | None = None, rotary_cos: torch.Tensor | None = None, rotary_sin: torch.Tensor | None = None,
+    cache_seqlens: int | torch.Tensor | None = None, cache_batch_idx: torch.Tensor | None = None,
+    cache_leftpad: torch.Tensor | None = None, block_table: torch.Tensor | None = None,
+    softmax_scale: float | None = None, causal: bool = False, window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0, rotary_interleaved: bool = True, alibi_slopes: torch.Tensor | None = None,
+    num_splits: int = 0, return_softmax_lse: bool = False,
+) -> Results:  # fmt: skip
     """Return attention of q, (B, N_q, H_q, d), over a cache: out, (B, N_q, H_q, d). No gradients.
 
     Options are those of flash_attn 2.8.3. k_cache, v_cache: (B_cache, N, H_k, d), or pages, (pages, page, H_k, d),

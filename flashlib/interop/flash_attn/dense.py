@@ -1,17 +1,20 @@
 """flash_attn_func and its packed forms: sequences of one length, (B, N, H, d)."""
 
+from collections.abc import Sequence
+
 import torch
 
 from flashlib import kernels
-from flashlib.interop.flash_attn.arguments import lse_of_package, options_of, seed_for, unpacked, widened
+from flashlib.interop.flash_attn.arguments import Results, lse_of_package, options_of, seed_for, unpacked, widened
 from flashlib.interop.flash_attn.probabilities import S_dmask
 from flashlib.kernels import varlen
 
 
 def flash_attn_func(
-    q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,
-    alibi_slopes=None, deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None,
+    causal: bool = False, window_size: Sequence[int] = (-1, -1), softcap: float = 0.0,
+    alibi_slopes: torch.Tensor | None = None, deterministic: bool = False, return_attn_probs: bool = False,
+) -> Results:  # fmt: skip
     """Return attention of q, (B, N_q, H_q, d), over k and v, (B, N_k, H_k, d), as out, (B, N_q, H_q, d).
 
     Options are those of flash_attn 2.8.3; differentiable. With return_attn_probs also the log-sum-exp,
@@ -59,22 +62,26 @@ def _as_pack(q, k, v, options):
 
 
 def flash_attn_kvpacked_func(
-    q, kv, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
-    deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    q: torch.Tensor, kv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None,
+    causal: bool = False, window_size: Sequence[int] = (-1, -1), softcap: float = 0.0,
+    alibi_slopes: torch.Tensor | None = None, deterministic: bool = False, return_attn_probs: bool = False,
+) -> Results:  # fmt: skip
     """Do what flash_attn_func does, for k and v in one tensor, (B, N_k, 2, H_k, d)."""
+    k, v = unpacked("kv", kv, 2, 2, "k and v in one tensor, (B, N, 2, H_k, d)")
     return flash_attn_func(
-        q, *unpacked("kv", kv, 2, 2, "k and v in one tensor, (B, N, 2, H_k, d)"), dropout_p, softmax_scale, causal,
+        q, k, v, dropout_p, softmax_scale, causal,
         window_size, softcap, alibi_slopes, deterministic, return_attn_probs,
     )  # fmt: skip
 
 
 def flash_attn_qkvpacked_func(
-    qkv, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
-    deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    qkv: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
+    window_size: Sequence[int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
+    deterministic: bool = False, return_attn_probs: bool = False,
+) -> Results:  # fmt: skip
     """Do what flash_attn_func does, for q, k and v in one tensor, (B, N, 3, H, d)."""
+    q, k, v = unpacked("qkv", qkv, 3, 2, "q, k and v in one tensor, (B, N, 3, H, d)")
     return flash_attn_func(
-        *unpacked("qkv", qkv, 3, 2, "q, k and v in one tensor, (B, N, 3, H, d)"), dropout_p, softmax_scale, causal,
+        q, k, v, dropout_p, softmax_scale, causal,
         window_size, softcap, alibi_slopes, deterministic, return_attn_probs,
     )  # fmt: skip

@@ -1,19 +1,22 @@
 """flash_attn_varlen_func and its packed forms: sequences of any lengths, one after the other, (T, H, d)."""
 
+from collections.abc import Sequence
 from numbers import Integral
 
 import torch
 
-from flashlib.interop.flash_attn.arguments import lse_of_package, options_of, seed_for, unpacked, widened
+from flashlib.interop.flash_attn.arguments import Results, lse_of_package, options_of, seed_for, unpacked, widened
 from flashlib.interop.flash_attn.probabilities import S_dmask
 from flashlib.kernels import varlen
 
 
 def flash_attn_varlen_func(
-    q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0, softmax_scale=None,
-    causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None, deterministic=False,
-    return_attn_probs=False, block_table=None,
-):  # fmt: skip
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
+    max_seqlen_q: int, max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: float | None = None,
+    causal: bool = False, window_size: Sequence[int] = (-1, -1), softcap: float = 0.0,
+    alibi_slopes: torch.Tensor | None = None, deterministic: bool = False, return_attn_probs: bool = False,
+    block_table: torch.Tensor | None = None,
+) -> Results:  # fmt: skip
     """Return attention of packed sequences, q (T_q, H_q, d) over k and v (T_k, H_k, d): out, (T_q, H_q, d).
 
     Options are those of flash_attn 2.8.3; differentiable. With block_table, (B, most) of int32, k and v are pages,
@@ -78,24 +81,30 @@ def _said(X):
 
 
 def flash_attn_varlen_kvpacked_func(
-    q, kv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0, softmax_scale=None, causal=False,
-    window_size=(-1, -1), softcap=0.0, alibi_slopes=None, deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    q: torch.Tensor, kv: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
+    max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
+    window_size: Sequence[int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
+    deterministic: bool = False, return_attn_probs: bool = False,
+) -> Results:  # fmt: skip
     """Do what flash_attn_varlen_func does, for k and v in one tensor, (T_k, 2, H_k, d)."""
+    k, v = unpacked("kv", kv, 2, 1, "k and v in one tensor, (T, 2, H_k, d)")
     return flash_attn_varlen_func(
-        q, *unpacked("kv", kv, 2, 1, "k and v in one tensor, (T, 2, H_k, d)"), cu_seqlens_q, cu_seqlens_k,
+        q, k, v, cu_seqlens_q, cu_seqlens_k,
         max_seqlen_q, max_seqlen_k, dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes,
         deterministic, return_attn_probs,
     )  # fmt: skip
 
 
 def flash_attn_varlen_qkvpacked_func(
-    qkv, cu_seqlens, max_seqlen, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1),
-    softcap=0.0, alibi_slopes=None, deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    qkv: torch.Tensor, cu_seqlens: torch.Tensor, max_seqlen: int, dropout_p: float = 0.0,
+    softmax_scale: float | None = None, causal: bool = False, window_size: Sequence[int] = (-1, -1),
+    softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None, deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Results:  # fmt: skip
     """Do what flash_attn_varlen_func does, for q, k and v in one tensor, (T, 3, H, d)."""
+    q, k, v = unpacked("qkv", qkv, 3, 1, "q, k and v in one tensor, (T, 3, H, d)")
     return flash_attn_varlen_func(
-        *unpacked("qkv", qkv, 3, 1, "q, k and v in one tensor, (T, 3, H, d)"), cu_seqlens, cu_seqlens, max_seqlen,
+        q, k, v, cu_seqlens, cu_seqlens, max_seqlen,
         max_seqlen, dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic,
         return_attn_probs,
     )  # fmt: skip

@@ -27,7 +27,7 @@ def S_dmask(
     q: (T_q, H_q, d), k: (T_k, H_k, d). N_q and N_k are the longest, rounded up to multiples of 128; there are
     zeros where nothing is seen. Empty without dropout.
     """
-    if not options.p:
+    if seed is None:  # there is no dropout
         return q.new_empty(0)
     rounded = (-(-n // MULTIPLE) * MULTIPLE for n in (longest_q, longest_k))
     found = q.new_zeros(len(cu_q) - 1, q.shape[1], *rounded)

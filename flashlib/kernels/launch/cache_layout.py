@@ -64,7 +64,9 @@ def check_cache(
             f"{names[1]} has dtype {FP8}, which takes a GPU of compute capability 8.9 or later (Ada, Hopper): "
             f"pass caches of {X.dtype}"
         )
-    return Layout(page, table.shape[1] * page, K.dtype == FP8) if paged else Layout(0, page, K.dtype == FP8)
+    if table is not None and paged:
+        return Layout(page, table.shape[1] * page, K.dtype == FP8)
+    return Layout(0, page, K.dtype == FP8)
 
 
 def check_tensor(
