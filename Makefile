@@ -39,7 +39,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test test-all notebooks page check fix test-gpu bench measure film lock clean moved
+.PHONY: help setup lab fresh test test-all notebooks page check fix test-gpu test-dao bench measure film lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -84,6 +84,10 @@ fix: $(TESTS) ## repair what `make check` complains about, where a tool can
 test-gpu: setup ## run the tests that need a CUDA device
 	@$(PY) -c "import torch, sys; torch.cuda.is_available() or sys.exit('torch finds no CUDA device here')"
 	@$(PY) -m pytest -m gpu tests $(ARGS)
+
+test-dao: $(TESTS) ## run 6,000 of flash_attn's own tests on a GPU, fetched by hash (ARGS="--cpu 2": some without one)
+	@$(PY) -m pip install -q einops==0.8.1
+	@$(PY) -m tools.dao_tests $(ARGS)
 
 bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on the CPU (ARGS="--quick")
 	@$(PY) -m flashlib.bench $(ARGS)

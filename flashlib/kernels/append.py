@@ -30,13 +30,14 @@ LARGEST, SMALLEST = tl.constexpr(LARGEST_E4M3), tl.constexpr(SMALLEST_SCALE)
 ROWS = 16  # for each program, at most
 HEAD_DIMS = range(16, 257)
 MARK = 0x7FA5A5A5  # a NaN that no kernel computes
+CHOSEN = -1  # in place of the keys of a page: the cache is contiguous, and the table says which sequence each is
 
 
 def append(
     K: torch.Tensor, V: torch.Tensor, K_cache: torch.Tensor, V_cache: torch.Tensor, lengths: torch.Tensor,
     table: torch.Tensor | None = None, *, rotary: tuple[torch.Tensor, torch.Tensor] | None = None,
     positions: torch.Tensor | None = None, k_scale: torch.Tensor | None = None,
-    v_scale: torch.Tensor | None = None,
+    v_scale: torch.Tensor | None = None, interleaved: bool = False,
 ) -> None:  # fmt: skip
     """Write the last N_new keys and values of each sequence into its cache, in place; return None.
 
@@ -45,11 +46,13 @@ def append(
     becomes its key c = lengths[b] - N_new + i.
     K_cache: (B, H_k, N, d), V_cache: (B, H_k, N, d_v); or in pages, (pages, H_k, page, d) and (pages, H_k, page,
     d_v), page a power of two, with table: (B, most), int32: key c of sequence b is row c % page of page
-    table[b, c // page]. Any strides with a contiguous last axis. A row that would lie before key 0, beyond N or
-    the table, or in a page that does not exist, is left out.
+    table[b, c // page]. A contiguous cache of more sequences takes a table of one axis, (B,), int32: sequence b is
+    its table[b], and no two are the same. Any strides with a contiguous last axis. A row that would lie before key
+    0, beyond N or the table, or in a page that does not exist, is left out.
     rotary: cos and sin, (N_max, d_rot / 2), fp32, see `flashlib.lm.rotary.angles`: keys are rotated as positions
     lengths[b] - N_new + i, or positions[b, i], (B, N_new), int32 or int64. At a position of N_max or more they
-    become NaN, since no angle is known; at a negative one they stay as they are.
+    become NaN, since no angle is known; at a negative one they stay as they are. interleaved: whether pairs are
+    neighbours, columns 2k and 2k + 1, and not k and k + d_rot / 2.
     Caches have the dtype of K, or are torch.float8_e4m3fn (compute capability 8.9 or later) with k_scale and
     v_scale, fp32, the shapes of the caches without the last axis: x is stored as x / scale with scale =
     max |x| / 448 of a token and head, at least 2^-126, and 1 where all are 0. A NaN stays one, and is not counted.
@@ -58,14 +61,15 @@ def append(
     Source: rotary embedding, Su and others, RoFormer (2021); pages: Kwon and others, vLLM (2023).
     """
     cos, sin = _pair(rotary)
+    _check_interleaved(interleaved)
     given = K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin
-    key = PLANS.key(given)
+    key = PLANS.key(given, interleaved)
     plan = PLANS.get(key)
     if not plan:
         _check(*given)
     check_no_gradient(K=K, V=V, K_cache=K_cache, V_cache=V_cache)
     ready = _ready(*given)
-    plan = plan or PLANS.keep(key, _plan(*ready))
+    plan = plan or PLANS.keep(key, _plan(*ready, interleaved=interleaved))
     if plan.launch:
         with on_device_of(K):
             plan.launch(*(lengths if X is None else X for X in ready))
@@ -75,17 +79,18 @@ def append(
 
 def rotate(
     Q: torch.Tensor, lengths: torch.Tensor, rotary: tuple[torch.Tensor, torch.Tensor],
-    positions: torch.Tensor | None = None,
+    positions: torch.Tensor | None = None, *, interleaved: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """Return Q rotated as `append` rotates keys: row i of sequence b as position lengths[b] - N_q + i.
 
-    Q: (B, H_q, N_q, d), which the result has too; lengths, rotary, positions: as in `append`. Rows before position
-    0 belong to no token and stay as they are.
+    Q: (B, H_q, N_q, d), which the result has too; lengths, rotary, positions, interleaved: as in `append`. Rows
+    before position 0 belong to no token and stay as they are.
     Raises TypeError or ValueError for anything else, before any work.
     """
     cos, sin = _pair(rotary)
+    _check_interleaved(interleaved)
     given = Q, lengths, positions, cos, sin
-    key = PLANS_OF_Q.key(given)
+    key = PLANS_OF_Q.key(given, interleaved)
     plan = PLANS_OF_Q.get(key)
     if not plan:
         _check_rows("Q", Q)
@@ -99,7 +104,7 @@ def rotate(
     q = kernel_input(Q)
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     ready = q, o, kernel_input(lengths), positions, kernel_input(cos), kernel_input(sin)
-    plan = plan or PLANS_OF_Q.keep(key, _plan_of_q(*ready))
+    plan = plan or PLANS_OF_Q.keep(key, _plan_of_q(*ready, interleaved))
     if plan.launch:
         with on_device_of(q):
             plan.launch(*(lengths if X is None else X for X in ready))
@@ -115,31 +120,33 @@ class Plan(NamedTuple):
 PLANS, PLANS_OF_Q = planning.Plans(), planning.Plans()
 
 
-def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
+def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin, *, interleaved):
     (B, H, N_new, d), d_v = K.shape, V.shape[3]
     pages, _, page = K_cache.shape[:3]
     unit, of_rows = planning.in_units(K, V, K_cache, V_cache)
     of_scales = [stride for X in (k_scale, v_scale) for stride in (X.stride() if X is not None else (0, 0, 0))]
-    t_b, capacity = (0, page) if table is None else (table.stride(0), table.shape[1] * page)
-    of_positions, turned = _turned(d, positions, cos, sin)
+    paged = table is not None and table.ndim == 2
+    t_b, capacity = (table.stride(0), table.shape[1] * page) if paged else (0, page)
+    of_positions, turned = _turned(d, positions, cos, sin, interleaved)
     constants = turned | {"d": d, "d_v": d_v, "D_V": triton.next_power_of_2(d_v), "UNIT": unit}
-    constants |= {"PAGE": 0 if table is None else page, "SCALED": k_scale is not None}
+    constants |= {"PAGE": 0 if table is None else page if paged else CHOSEN, "SCALED": k_scale is not None}
     sizes = *of_rows, *of_scales, t_b, *of_positions, H, N_new, capacity, pages
     return Plan(_launch(_append, (B, H, N_new, max(d, d_v)), sizes, constants))
 
 
-def _plan_of_q(Q, O, lengths, positions, cos, sin):
+def _plan_of_q(Q, O, lengths, positions, cos, sin, interleaved):
     B, H, N_q, d = Q.shape
     unit, of_rows = planning.in_units(Q, O)
-    of_positions, turned = _turned(d, positions, cos, sin)
+    of_positions, turned = _turned(d, positions, cos, sin, interleaved)
     return Plan(_launch(_rotate, Q.shape, (*of_rows, *of_positions, H, N_q), turned | {"d": d, "UNIT": unit}))
 
 
-def _turned(d, positions, cos, sin):
+def _turned(d, positions, cos, sin, interleaved):
     """Return the sizes that a kernel takes for positions and angles, strides and N_max, and its constants."""
     half = 0 if cos is None else cos.shape[1]
     of_angles = (0, 0, 0) if cos is None else (cos.stride(0), sin.stride(0), len(cos))
     constants = {"half": half, "HALF": triton.next_power_of_2(max(half, 1)), "GIVEN": positions is not None}
+    constants["STEP"] = 2 if interleaved else 1
     rest = d - 2 * half
     constants["REST"] = triton.next_power_of_2(rest) if rest else 0
     return (*((0, 0) if positions is None else positions.stride()), *of_angles), constants
@@ -196,6 +203,11 @@ def _pair(rotary):
         kind = type(rotary).__name__
         raise TypeError(f"rotary is of type {kind}; pass (cos, sin), both (N_max, d_rot / 2), or None")
     return rotary
+
+
+def _check_interleaved(interleaved):
+    if not isinstance(interleaved, bool):
+        raise TypeError(f"interleaved is {interleaved!r}; pass True where pairs are neighbours, else False")
 
 
 def _check(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
@@ -267,9 +279,9 @@ def _append(
     H, N, capacity, pages,  # capacity: keys that a sequence has room for
     d: tl.constexpr, d_v: tl.constexpr, half: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr,
     D_V: tl.constexpr, PAGE: tl.constexpr, GIVEN: tl.constexpr, SCALED: tl.constexpr, UNIT: tl.constexpr,
-    ROWS: tl.constexpr,
+    ROWS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """Write ROWS new tokens of one head. PAGE: keys of a page, 0 for a contiguous cache."""
+    """Write ROWS new tokens of one head. PAGE: keys of a page, 0 for a contiguous cache, or CHOSEN."""
     b, h, offs, rows = _place(H, N, ROWS)
     c = tl.load(Lengths_ptr + b).to(tl.int64) - N + offs  # the keys that they become
     inside = rows & (c >= 0) & (c < capacity)
@@ -278,7 +290,9 @@ def _append(
         at = _positions(Positions_ptr, p_b, p_n, c, b, offs, inside, GIVEN)
         cos, sin = _angles(Cos_ptr, Sin_ptr, cos_n, sin_n, at, inside, N_max, half, HALF)
     first, row = b + tl.zeros_like(c), c  # which (H_k, N, d) of the cache
-    if PAGE > 0:
+    if PAGE < 0:
+        first += tl.load(Table_ptr + b).to(tl.int64) - b
+    elif PAGE > 0:
         first = tl.load(Table_ptr + b * t_b.to(tl.int64) + c // PAGE, mask=inside, other=0).to(tl.int64)
         row = c % PAGE
         inside &= (first >= 0) & (first < pages)
@@ -287,13 +301,13 @@ def _append(
         _rows(K_ptr, strides(k_b, k_h, k_n, UNIT), b, h, offs),
         _rows(K_cache_ptr, strides(kc_b, kc_h, kc_n, UNIT), first, h, row),
         _rows(K_scale_ptr, strides(ks_b, ks_h, ks_n, 1), first, h, row),
-        inside, cos, sin, d, half, HALF, REST, SCALED,
+        inside, cos, sin, d, half, HALF, REST, SCALED, STEP,
     )  # fmt: skip
     _write(
         _rows(V_ptr, strides(v_b, v_h, v_n, UNIT), b, h, offs),
         _rows(V_cache_ptr, strides(vc_b, vc_h, vc_n, UNIT), first, h, row),
         _rows(V_scale_ptr, strides(vs_b, vs_h, vs_n, 1), first, h, row),
-        inside, None, None, d_v, 0, 1, D_V, SCALED,
+        inside, None, None, d_v, 0, 1, D_V, SCALED, STEP,
     )  # fmt: skip
 
 
@@ -302,7 +316,7 @@ def _rotate(
     Q_ptr, O_ptr, Lengths_ptr, Positions_ptr, Cos_ptr, Sin_ptr,
     q_b, q_h, q_n, o_b, o_h, o_n, p_b, p_n, cos_n, sin_n, N_max, H, N,
     d: tl.constexpr, half: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr, GIVEN: tl.constexpr,
-    UNIT: tl.constexpr, ROWS: tl.constexpr,
+    UNIT: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
     """Write ROWS rows of Q, rotated, to O."""
     b, h, offs, rows = _place(H, N, ROWS)
@@ -312,7 +326,7 @@ def _rotate(
     _write(
         _rows(Q_ptr, strides(q_b, q_h, q_n, UNIT), b, h, offs),
         _rows(O_ptr, strides(o_b, o_h, o_n, UNIT), b, h, offs),
-        None, rows, cos, sin, d, half, HALF, REST, False,
+        None, rows, cos, sin, d, half, HALF, REST, False, STEP,
     )  # fmt: skip
 
 
@@ -355,17 +369,20 @@ def _angles(Cos_ptr, Sin_ptr, cos_n, sin_n, at, rows, N_max, half: tl.constexpr,
 def _write(
     From, To, Scale, inside, cos, sin,
     d: tl.constexpr, half: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr, SCALED: tl.constexpr,
+    STEP: tl.constexpr,
 ):  # fmt: skip
     """Write rows of d numbers, the first 2 * half of them rotated. From, To, Scale: pointers to rows, (ROWS,).
 
-    A row is three tiles: both halves of what is rotated, (ROWS, HALF), and the rest, (ROWS, REST).
+    A row is three tiles: both numbers of each pair that is rotated, (ROWS, HALF), and the rest, (ROWS, REST).
+    STEP: from one pair to the next, 2 where pairs are neighbours.
     """
+    OTHER: tl.constexpr = half if STEP == 1 else 1  # from a number to the other of its pair
     near, far = tl.arange(0, HALF)[None, :], 2 * half + tl.arange(0, max(REST, 1))[None, :]
     in_half, in_rest = inside[:, None] & (near < half), inside[:, None] & (far < d)
     From, To = From[:, None], To[:, None]
     if half > 0:
-        x = tl.load(From + near, mask=in_half, other=0.0).to(tl.float32)
-        y = tl.load(From + half + near, mask=in_half, other=0.0).to(tl.float32)
+        x = tl.load(From + near * STEP, mask=in_half, other=0.0).to(tl.float32)
+        y = tl.load(From + OTHER + near * STEP, mask=in_half, other=0.0).to(tl.float32)
         # fma says which product is rounded; else the compiler chooses, and another kernel gives other bits.
         x, y = tl.fma(x, cos, -y * sin), tl.fma(y, cos, x * sin)
     if REST > 0:
@@ -382,8 +399,8 @@ def _write(
     if half > 0:
         if SCALED:
             x, y = tl.div_rn(x, scale[:, None]), tl.div_rn(y, scale[:, None])
-        tl.store(To + near, x.to(dtype), mask=in_half)
-        tl.store(To + half + near, y.to(dtype), mask=in_half)
+        tl.store(To + near * STEP, x.to(dtype), mask=in_half)
+        tl.store(To + OTHER + near * STEP, y.to(dtype), mask=in_half)
     if REST > 0:
         if SCALED:
             z = tl.div_rn(z, scale[:, None])

@@ -11,7 +11,7 @@ import triton.language as tl
 
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.launch.load_store import Keys, Strides, add, load, load_k, load_v, store, strides
-from flashlib.kernels.masking import device_side
+from flashlib.kernels.masking import device_side, dropout
 
 
 def _with_strides(*tensors, also):
@@ -223,7 +223,12 @@ def _stream_rows(
         if LATE:
             lse2, delta = tl.load(queries.lse2_ptr + offs_m), tl.load(queries.delta_ptr + offs_m)
         P_T = tl.exp2(S_T * factor - lse2[None, :])
-        dv = tl.dot(P_T.to(do.dtype), do, acc=dv, input_precision="ieee")
+        weights = P_T
+        if MASK.drops:
+            factors = dropout.factors(mask_args.dropout, b, h, r, c)
+            weights = P_T * factors
+            dP_T *= factors
+        dv = tl.dot(weights.to(do.dtype), do, acc=dv, input_precision="ieee")
         dS_T = P_T * (dP_T - delta[None, :])
         if MASK.scored:
             dS_T *= slope
@@ -330,6 +335,8 @@ def _stream_keys(
                 visible = device_side.seen(MASK, mask_args, visible, c, rows.limits, rows.b, rows.h, r, c)
             S = tl.where(visible, S, -float("inf"))
         P = tl.exp2(S * factor - rows.lse2[:, None])
+        if MASK.drops:
+            dP *= dropout.factors(mask_args.dropout, rows.b, rows.h, r, c)
         dS = P * (dP - rows.delta[:, None])
         if MASK.scored:
             dS *= slope

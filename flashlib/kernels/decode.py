@@ -15,10 +15,10 @@ import triton.language as tl
 from flashlib import masks, splits
 from flashlib.inputs import check_causal, check_counts, check_tensors, resolve_scale
 from flashlib.kernels import INTERPRETED
-from flashlib.kernels.decode_passes import AFTER_O, FEW, _merge, _partial
+from flashlib.kernels.decode_passes import AFTER_O, FEW, Extras, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
 from flashlib.kernels.launch import planning, tile_sizes
-from flashlib.kernels.launch.cache_layout import Layout, check_cache
+from flashlib.kernels.launch.cache_layout import Layout, check_cache, check_tensor
 from flashlib.kernels.launch.inputs import (
     DTYPES,
     as_autocast,
@@ -66,6 +66,7 @@ def attention(
     table: torch.Tensor | None = None, *, causal: bool = False, mask: Mask | None = None,
     scale: float | None = None, sink: float | torch.Tensor | None = None, k_scale: torch.Tensor | None = None,
     v_scale: torch.Tensor | None = None, shared: int = 0, parts: int | None = None,
+    padding: torch.Tensor | None = None, slopes: torch.Tensor | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, over a cache.
 
@@ -79,6 +80,9 @@ def attention(
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
     its query.
+    padding: (B,), int32: so many keys of each sequence come before its first, and are not seen (left padding);
+    lengths, positions and distances count them. slopes: of ALiBi, (H_q,) or (B, H_q), fp32: with a distance of n a
+    score is less by n times the slope, after what the mask makes of it.
     parts: about how many parts the keys of one head are split into, in all sequences together; default: see
     `flashlib.splits`.
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
@@ -92,16 +96,36 @@ def attention(
     """
     (Q,) = as_autocast(Q)
     cache = Cache(K, V, lengths, table, k_scale, v_scale)
-    plan = plan_of(Q, cache, causal, mask, sink, shared, parts)
+    plan = plan_of(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
     check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
     if sink is not None or k_scale is not None:
         others = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale}
         check_no_gradient(**{name: X for name, X in others.items() if isinstance(X, torch.Tensor)})
     scale = resolve_scale(scale, Q.shape[-1])
     prior = None
+    extras = None if padding is None and slopes is None else extras_of(padding, slopes)
     if plan.of_shared:
         prior = run(_as_one(Q), cache.first(), scale, plan.of_shared, dtype=torch.float32)
-    return run(Q, cache, scale, plan, sink=sink, prior=prior, mask=mask)
+    return run(Q, cache, scale, plan, sink=sink, prior=prior, mask=mask, extras=extras)
+
+
+def check(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor | None = None,
+    table: torch.Tensor | None = None, *, causal: bool = False, mask: Mask | None = None,
+    scale: float | None = None, parts: int | None = None, padding: torch.Tensor | None = None,
+    slopes: torch.Tensor | None = None,
+) -> None:  # fmt: skip
+    """Raise what `attention` raises for these, without any work: for who writes to the cache first."""
+    plan_of(Q, Cache(K, V, lengths, table, None, None), causal, mask, None, 0, parts, padding, slopes)
+    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    resolve_scale(scale, Q.shape[-1])
+
+
+def extras_of(padding: torch.Tensor | None, slopes: torch.Tensor | None) -> Extras:
+    """Return both as kernels take them."""
+    stride = slopes.shape[1] if slopes is not None and slopes.ndim == 2 else 0
+    padding, slopes = (X if X is None else X.detach().contiguous() for X in (padding, slopes))
+    return Extras(padding, slopes, stride)
 
 
 class Plan(NamedTuple):
@@ -109,7 +133,7 @@ class Plan(NamedTuple):
 
     partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
     shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
-    they are. of_shared: the plan for the keys that all sequences share, or None.
+    they are. of_shared: the plan for the keys that all sequences share, or None. args: the numbers of the mask.
     """
 
     partial: planning.Launch | None
@@ -119,6 +143,7 @@ class Plan(NamedTuple):
     like_q: bool = False
     as_given: bool = False
     of_shared: "Plan | None" = None
+    args: MaskArgs | None = None
 
 
 PLANS = planning.PlansOfMasks()
@@ -126,7 +151,7 @@ PLANS = planning.PlansOfMasks()
 
 def plan_of(
     Q: torch.Tensor, cache: Cache, causal: bool, mask: Mask | None, sink: float | torch.Tensor | None, shared: int,
-    parts: int | None,
+    parts: int | None, padding: torch.Tensor | None = None, slopes: torch.Tensor | None = None,
 ) -> Plan:  # fmt: skip
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
@@ -137,15 +162,19 @@ def plan_of(
         check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
-    key = plans.key((Q, *cache, of_sink, *biases.of(mask)), bool(causal), shared, parts, type(sink))
+    of_mask = of_sink, padding, slopes, *biases.of(mask)
+    key = plans.key((Q, *cache, *of_mask), bool(causal), shared, parts, type(sink))
     if found := plans.get(key):
         return found
     layout = _check(Q, cache, shared)
+    _check_extras(Q, shared, padding, slopes)
     if sink is not None:
         check_readable(sink=sink_tensor(sink, Q))
     B, H, N_q = Q.shape[:3]
     hide, change = host_side.parts(masks.fitted(mask, causal, B, H, N_q, max(layout.capacity, N_q)))
     sees = _sees(hide, change, Q, layout.capacity)
+    if padding is not None or slopes is not None:  # in their place, which is all that is compiled
+        sees = sees._replace(args=sees.args._replace(order=extras_of(padding, slopes)))
     found = _planned(Q, cache, layout, sees, shared, parts)
     if shared:
         if sees.far:
@@ -194,6 +223,21 @@ def _check(Q, cache, shared) -> Layout:
     if shared > layout.capacity:
         raise ValueError(f"shared is {shared}, and the cache holds {layout.capacity} tokens of a sequence")
     return layout
+
+
+def _check_extras(Q, shared, padding, slopes):
+    """Raise TypeError or ValueError unless these are paddings and slopes for Q."""
+    B, H = Q.shape[:2]
+    if padding is not None:
+        check_tensor("padding", padding, (B,), "(B,)", torch.int32, Q=Q)
+    if slopes is not None:
+        own = isinstance(slopes, torch.Tensor) and slopes.ndim == 2
+        check_tensor("slopes", slopes, (B, H) if own else (H,), "(H_q,) or (B, H_q)", torch.float32, Q=Q)
+        check_no_gradient(slopes=slopes)
+    if shared and not (padding is None and slopes is None):
+        raise ValueError(
+            "shared keys, and padding or slopes: sequences would see the shared keys differently; pass shared=0"
+        )
 
 
 class Sees(NamedTuple):
@@ -262,7 +306,9 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
         compute = torch.float16
-    simple = not (sees.tree or sees.code.scored.value or sees.code.variant.seen)
+    args = sees.args._replace(order=None)  # what sequences have is of a call, not of its plan
+    scored = sees.code.scored.value or (sees.args.order is not None and sees.args.order.slopes is not None)
+    simple = not (sees.tree or scored or sees.code.variant.seen)
     config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device, simple)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     seen = min(layout.capacity - shared, sees.left + N_q)  # of a sequence's keys
@@ -287,7 +333,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     partial = planning.Launch(
         _partial,
         (parts + B - 1) * blocks,
-        (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, sees.args),
+        (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, args),
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
         {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
@@ -297,14 +343,12 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
         _merge,
         B * H * N_q * (D_V // cols),
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
-        {"d_v": d_v, "D_V": D_V, "SCORED": sees.code.scored.value, "COLS": cols, "JOINED": joined}
-        | {"EARLY": early}
-        | of_keys,
+        {"d_v": d_v, "D_V": D_V, "SCORED": scored, "COLS": cols, "JOINED": joined} | {"EARLY": early} | of_keys,
         {"num_warps": 1 if joined * cols <= 2048 else 2} | pdl,  # one warp sums without waiting for another
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given)
+    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given, args=args)
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
@@ -346,6 +390,7 @@ def _as_read(Q, cache) -> tuple[torch.Tensor, Cache]:
 def run(
     Q: torch.Tensor, cache: Cache, scale: float, plan: Plan, *, sink: float | torch.Tensor | None = None,
     prior: Attention | None = None, dtype: torch.dtype | None = None, mask: Mask | None = None,
+    extras: Extras | None = None,
 ) -> Attention:  # fmt: skip
     """Do what `attention` does for one plan; nothing is checked.
 
@@ -362,10 +407,12 @@ def run(
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
             stream = planning.stream_of(q)
-            own = None
-            if mask is not None and mask.biased:
-                own = biases.filled(plan.partial.sizes[-1], map(biases.read, mask.biases))
+            args = plan.args
+            if args is not None and mask is not None and mask.biased:
+                args = biases.filled(args, map(biases.read, mask.biases))
+            if args is not None and extras is not None:
+                args = args._replace(order=extras)
             given = q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e
-            plan.partial(*given, mask_args=own, stream=stream)
+            plan.partial(*given, mask_args=args, stream=stream)
             plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -45,21 +45,39 @@ class At(NamedTuple):
     row: Any
 
 
+class Extras(NamedTuple):
+    """What sequences have of their own, or None: pointers to how many keys of padding come first, and to slopes.
+
+    stride: of a sequence's slopes, 0 if all have the same.
+    """
+
+    padding: Any
+    slopes: Any
+    stride: Any
+
+
 class Stored(NamedTuple):
-    """A head of the cache: pointers to K, V, scales (or None) and the pages of a sequence, and where it is."""
+    """A head of the cache: pointers to K, V, scales (or None) and the pages of a sequence, and where it is.
+
+    own: the number of a sequence in a contiguous cache.
+    """
 
     K_ptr: Any
     V_ptr: Any
     k_scale_ptr: Any
     v_scale_ptr: Any
     table: Any
+    own: Any
     k_at: At
     v_at: At
     s_at: At
 
 
 class Rows(NamedTuple):
-    """The rows of a program: q, its unit or None, sequence b; each row's head, position r, ancestors as bits."""
+    """The rows of a program: q, its unit or None, sequence b; each row's head, position r, ancestors as bits.
+
+    slopes: of ALiBi, of each row, or None.
+    """
 
     q: Any
     q_unit: Any
@@ -67,6 +85,7 @@ class Rows(NamedTuple):
     h: Any
     r: Any
     bits: Any
+    slopes: Any
 
 
 class Bounds(NamedTuple):
@@ -173,13 +192,23 @@ def _partial(
             table += b.to(tl.int64) * table_b
         if TREE:
             bits = tl.load(mask_args.bounds.bits + b * mask_args.bounds.stride + i)
-        rows = Rows(q, q_unit, b, h[:, None], (length - N_q + i)[:, None], bits[:, None])
+        first, own, slopes = shared, b, None
+        if PAGE == 0:
+            if Table_ptr is not None:
+                own = tl.load(Table_ptr + b)
+        if mask_args.order is not None:
+            if mask_args.order.padding is not None:
+                first = tl.maximum(shared, tl.load(mask_args.order.padding + b))
+                begin = tl.minimum(tl.maximum(begin, first // B_C), end)
+            if mask_args.order.slopes is not None:
+                slopes = tl.load(mask_args.order.slopes + b * mask_args.order.stride + h)[:, None]
+        rows = Rows(q, q_unit, b, h[:, None], (length - N_q + i)[:, None], bits[:, None], slopes)
         k_at = At(h_k.to(tl.int64) * k_h * UNIT, k_b.to(tl.int64) * UNIT, k_n.to(tl.int64) * UNIT)
         v_at = At(h_k.to(tl.int64) * v_h * UNIT, v_b.to(tl.int64) * UNIT, v_n.to(tl.int64) * UNIT)
         s_at = At(h_k.to(tl.int64) * s_h, s_b.to(tl.int64), 1)
-        keys = Stored(K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, k_at, v_at, s_at)
+        keys = Stored(K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, table, own, k_at, v_at, s_at)
         m, l, O_acc = _attend(
-            rows, keys, begin, end, Bounds(length, length - N_q, shared, left, right), scale_log2e, mask_args,
+            rows, keys, begin, end, Bounds(length, length - N_q, first, left, right), scale_log2e, mask_args,
             DIMS, B_R, B_C, PAGE, PAIRS, TREE, MASK,
         )  # fmt: skip
         state = States_ptr + ((part.to(tl.int64) * H_k * group + h) * N_q + i) * (DIMS.d_v + AFTER_O)
@@ -257,11 +286,12 @@ def _stream(
     """Bring m, l and O_acc past n tiles: n_left from `begin` on, and the others from `after` on."""
     length, k_at, v_at, s_at = bounds.length, keys.k_at, keys.v_at, keys.s_at
     low = tl.maximum(bounds.past - bounds.left, bounds.shared)
-    factor = 1.0 if MASK.scored else scale_log2e
+    SCORED: tl.constexpr = MASK.scored or rows.slopes is not None
+    factor = 1.0 if SCORED else scale_log2e
     pages = _pages(keys.table, _tile(0, begin, n_left, after, CUT), low, length, B_C, PAGE)
     for t in range(n):
         tile = _tile(t, begin, n_left, after, CUT)
-        page, first, row = _where(keys.table, pages, rows.b, tile, low, length, B_C, PAGE)
+        page, first, row = _where(keys.table, pages, keys.own, tile, low, length, B_C, PAGE)
         pages = _pages(keys.table, _tile(t + 1, begin, n_left, after, CUT), low, length, B_C, PAGE)  # a tile ahead
         c = tile * B_C + tl.arange(0, B_C)
         inside = (c >= low) & (c < length)  # other rows may be gone, or hold no numbers
@@ -275,9 +305,12 @@ def _stream(
         if keys.k_scale_ptr is not None:
             at = s_at.head + page * s_at.page + first + row
             S *= tl.load(keys.k_scale_ptr + at, mask=inside, other=0.0)[None, :]
-        if MASK.scored:
+        if SCORED:
             scaled = S * (scale_log2e / LOG2_E)
-            S = device_side.changed(MASK, mask_args, scaled, rows.b, rows.h, rows.r, c[None, :]) * LOG2_E
+            S = device_side.changed(MASK, mask_args, scaled, rows.b, rows.h, rows.r, c[None, :])
+            if rows.slopes is not None:
+                S -= rows.slopes * tl.abs((rows.r - c[None, :]).to(tl.float32))
+            S *= LOG2_E
         if CUT:
             visible = (c >= tl.maximum(rows.r - bounds.left, bounds.shared)) & (c < length)[None, :]
             if TREE:
@@ -330,13 +363,13 @@ def _pages(table, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
 
 
 @triton.jit
-def _where(table, pages, b, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
+def _where(table, pages, own_sequence, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
     """Return the pages of a tile's keys, and their rows there as two summands; PAGE 0: a sequence is a page."""
     own = tl.arange(0, B_C)
     none = tl.zeros((), tl.int64)
     c = tile * B_C + own
     if PAGE == 0:
-        return b.to(tl.int64), tile.to(tl.int64) * B_C, own
+        return own_sequence.to(tl.int64), tile.to(tl.int64) * B_C, own
     elif len(pages) == 0:
         inside = (c >= low) & (c < length)
         return tl.load(table + c // PAGE, mask=inside, other=0).to(tl.int64), none, c % PAGE

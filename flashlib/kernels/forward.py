@@ -37,7 +37,7 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims, Keys, load, load_k, load_v, store, strides
-from flashlib.kernels.masking import biases, device_side, host_side
+from flashlib.kernels.masking import biases, device_side, dropout, host_side
 from flashlib.kernels.masking.device_side import MaskArgs
 from flashlib.masks import Mask
 from flashlib.types import Attention
@@ -327,5 +327,7 @@ def _stream(
             alpha = tl.exp2(m_old - shift)
             P = tl.exp2(S * factor - shift[:, None])
         l = alpha * l + tl.sum(P, axis=1)
+        if MASK.drops:
+            P *= dropout.factors(mask_args.dropout, rows.b, rows.h, r, c)
         O_acc = tl.dot(P.to(v.dtype), v, acc=alpha[:, None] * O_acc, input_precision="ieee")
     return m, lowest, l, O_acc

@@ -1,14 +1,18 @@
 """Sequences of any lengths packed one after the other: `forward` and `backward` under the mask of their documents.
 
+Here are dropout and slopes of each sequence too: sequences of one length, (B, N, H, d), are a pack as they lie.
+
 Nothing is padded, and nothing waits for the GPU: what each row sees, and by which rows each key is seen, is an
 interval that follows from the offsets, and is computed where they lie. The kernels are those of other masks;
 so a row block that holds the end of one sequence and the beginning of the next computes the tiles of both.
 """
 
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import torch
 
+from flashlib import masks
 from flashlib.inputs import check_causal, resolve_scale
 from flashlib.kernels import backward, forward
 from flashlib.kernels.launch import planning, tile_sizes
@@ -20,14 +24,18 @@ from flashlib.kernels.launch.inputs import (
     ready,
     uncompiled,
 )
-from flashlib.kernels.masking import packed
+from flashlib.kernels.masking import dropout as drop
+from flashlib.kernels.masking import host_side, packed
+from flashlib.kernels.masking.device_side import Masking
+from flashlib.masks import FAR, Mask
 from flashlib.types import Attention
 
 
 @uncompiled
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, *,
-    causal: bool = False, scale: float | None = None,
+    causal: bool = False, mask: Mask | None = None, slopes: torch.Tensor | None = None,
+    scale: float | None = None, dropout: float = 0.0, seed: int | torch.Tensor | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, sequence by sequence; differentiable.
 
@@ -35,22 +43,129 @@ def attention(
     `forward.attention`.
     cu_seqlens_q, cu_seqlens_k: (B + 1,), int32 or int64, where sequences begin, ending at T_q and T_k: sequence b
     has rows cu_seqlens_q[b] to cu_seqlens_q[b + 1], and may have none. causal: aligned bottom-right in each.
+    mask: windows and soft caps, and `&` of them, in each sequence as if it were alone. slopes: of ALiBi, (H_q,) or
+    (B, H_q), fp32: with a distance of n a score is less by n times the slope, after soft caps.
+    dropout: each weight is set to 0 with this probability, from 0 to below 1, and others are divided by
+    1 - dropout; lse does not know of it. seed: of the weights that are dropped, a number, or a tensor () of int64
+    on the device of Q; None: drawn by torch's generator of that device. `dropped` says which they are.
+    Both passes are deterministic: two for the gradients, as in `backward`.
     O: (T_q, H_q, d_v), contiguous, the dtype of Q; lse: (T_q, H_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
     Numbers must be finite in all sequences: a block of rows with parts of two of them multiplies weights of 0 by
     V of the other, and 0 times an inf or a NaN is NaN, in O and in the gradients.
     Offsets on the CPU are checked; offsets on the GPU are taken as they are, since to look at them is to wait.
+    They may end before T: tokens that come after see nothing.
     Raises TypeError or ValueError for anything else, before any work. torch.compile does not trace it.
     Source: the interface of flash_attn_varlen_func (FlashAttention 2), which pads no sequence either.
     """
     Q, K, V = as_autocast(Q, K, V)
-    plan = plan_of(Q, K, V, cu_seqlens_q, cu_seqlens_k, causal)
+    check_dropout(dropout)
+    plan = plan_of(Q, K, V, cu_seqlens_q, cu_seqlens_k, causal, mask, slopes, dropout)
     cu_q, cu_k = _offsets(cu_seqlens_q, cu_seqlens_k, Q, K)
     scale = resolve_scale(scale, Q.shape[-1])
-    if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_Packed.apply(Q, K, V, (cu_q, cu_k, plan, scale)))
-    masks = packed.run(plan.of_forward, cu_q, cu_k)
-    return forward.run(Q, K, V, scale, plan.kernels, masks.get("forward"))
+    differentiated = torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad)
+    found = packed.run(plan.of_both if differentiated else plan.of_forward, cu_q, cu_k)
+    numbers = plan.numbers
+    if slopes is not None:
+        numbers = (*numbers, packed.slopes(slopes.detach().contiguous(), cu_q, cu_k, len(Q), len(K)))
+    dropped = drop.of(dropout, _seed(seed, Q)) if dropout else None
+    args = {name: args._replace(scores=numbers, dropout=dropped) for name, args in found.items()}
+    if differentiated:
+        return Attention(*_Packed.apply(Q, K, V, (args, plan, scale)))
+    return forward.run(Q, K, V, scale, plan.kernels, args.get("forward"))
+
+
+def dropped(
+    dropout: float, seed: int | torch.Tensor, H_q: int, T_q: int, T_k: int, rows: torch.Tensor, keys: torch.Tensor
+) -> torch.Tensor:  # fmt: skip
+    """Return which weights `attention` drops, (H_q, len(rows), len(keys)) of bool, by numbers of tokens.
+
+    dropout, seed, H_q, T_q, T_k: of a call of `attention`. rows, keys: (n,), of int32, on the device of Q.
+    """
+    return ~drop.kept(dropout, _seed(seed, rows), 0, H_q, rows + (T_k - T_q), keys)
+
+
+def gathered(X: torch.Tensor, table: torch.Tensor, cu_seqlens: torch.Tensor, T: int) -> torch.Tensor:
+    """Return T tokens of sequences in pages as a pack, (T, H_k, d); differentiable.
+
+    X: (pages, H_k, page, d); table: (B, most), int32: token c of sequence b is row c % page of page
+    table[b, c // page]. cu_seqlens: as in `attention`. T: at least cu_seqlens[-1], which lies on the GPU: tokens
+    after that are copies of the last, and no row sees them.
+    """
+    page = X.shape[2]
+    if not len(table) or not T:
+        return X.transpose(1, 2).flatten(0, 1)[:0]
+    at = torch.arange(T, device=X.device).minimum((cu_seqlens[-1] - 1).clamp(min=0))
+    b = torch.searchsorted(cu_seqlens[1:], at, right=True).clamp_(max=len(table) - 1)
+    c = (at - cu_seqlens[:-1][b]).clamp_(min=0)
+    return X.transpose(1, 2)[table[b, c // page].long(), c % page]
+
+
+def _seed(seed, Q):
+    """Return a seed as kernels take it; raise TypeError or ValueError for what is none."""
+    if seed is None:
+        return torch.randint(2**62, (), device=Q.device)
+    if isinstance(seed, torch.Tensor):
+        if seed.dtype != torch.int64 or seed.ndim or seed.device != Q.device:
+            raise TypeError(
+                f"seed is {tuple(seed.shape)} of {seed.dtype} on {seed.device}; pass a number, or a tensor () of "
+                f"int64 on {Q.device}"
+            )
+        return seed
+    if isinstance(seed, bool) or not isinstance(seed, Integral):
+        raise TypeError(f"seed is {seed!r}; pass a whole number, a tensor () of int64, or None to draw one")
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"seed is {seed}; pass a number from 0 to 2^63 - 1")
+    return torch.full((), int(seed), device=Q.device)
+
+
+class Asked(NamedTuple):
+    """What sequences see: keys to the left and right of a row's own, and soft caps, one after the other."""
+
+    window: tuple[int, int]
+    caps: tuple[masks.Softcap, ...]
+
+
+def _asked(mask) -> Asked:
+    """Return what a mask asks for; raise TypeError or ValueError for one that is not of windows and soft caps."""
+    if mask is None:
+        return Asked((FAR, FAR), ())
+    hide, change = host_side.parts(masks.check_mask(mask))
+    for part in (*hide, *change):
+        if not isinstance(part, masks.Window | masks.Softcap):
+            raise ValueError(
+                f"the mask has {part!r}, and packed sequences take windows and soft caps, and slopes= for ALiBi: "
+                "for any other mask call flashlib.kernels.attention with masks.documents(ids) & it"
+            )
+    left, right = (
+        min((n for n in (getattr(part, side) for part in hide) if n is not None), default=FAR)
+        for side in ("left", "right")
+    )
+    return Asked((left, right), tuple(change))
+
+
+def _check_slopes(Q, cu_q, slopes):
+    """Raise TypeError or ValueError for slopes that are not as `attention` takes them."""
+    if slopes is not None:
+        if not isinstance(slopes, torch.Tensor) or slopes.dtype != torch.float32:
+            what = slopes.dtype if isinstance(slopes, torch.Tensor) else type(slopes).__name__
+            raise TypeError(f"slopes is {what}; pass a tensor (H_q,) or (B, H_q) of float32")
+        H, B = Q.shape[1], len(cu_q) - 1
+        if slopes.shape not in ((H,), (B, H)) or slopes.device != Q.device:
+            raise ValueError(
+                f"slopes has shape {tuple(slopes.shape)} on {slopes.device}; pass ({H},) or ({B}, {H}) on "
+                f"{Q.device}"
+            )
+        if slopes.requires_grad:
+            raise ValueError("slopes requires a gradient, and there is no kernel for it: pass slopes.detach()")
+
+
+def check_dropout(dropout: float) -> None:
+    """Raise TypeError or ValueError unless it is a probability below 1."""
+    if isinstance(dropout, bool) or not isinstance(dropout, Real):
+        raise TypeError(f"dropout is {dropout!r}; pass a probability")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout}; pass a probability from 0 to below 1")
 
 
 def _check(Q, K, V, cu_q, cu_k, causal):
@@ -105,45 +220,56 @@ class Plan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
     of_forward, of_both: what is found in the offsets for the forward pass, and for the backward pass too.
-    descriptors: whether the backward pass takes its tiles through descriptors.
+    descriptors: whether the backward pass takes its tiles through descriptors. code: what its kernels are compiled
+    for, under its name; numbers: of soft caps.
     """
 
     kernels: forward.Plan
     of_forward: packed.Plan
     of_both: packed.Plan
     descriptors: bool
+    code: Masking
+    numbers: tuple
+    name: str
 
 
 PLANS, BACKWARD_PLANS = planning.Plans(), planning.Plans()
 
 
 def plan_of(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, cu_q: torch.Tensor, cu_k: torch.Tensor, causal: bool
-) -> Plan:
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, cu_q: torch.Tensor, cu_k: torch.Tensor, causal: bool,
+    mask: Mask | None = None, slopes: torch.Tensor | None = None, dropout: float = 0.0,
+) -> Plan:  # fmt: skip
     """Return the plan for these tensors, whatever the offsets' numbers; raise what `attention` raises of them."""
-    key = PLANS.key((Q, K, V, cu_q, cu_k), causal)
+    window, caps = _asked(mask)
+    key = PLANS.key((Q, K, V, cu_q, cu_k, slopes), causal, *window, repr(caps), bool(dropout))
     if found := PLANS.get(key):
         return found
     _check(Q, K, V, cu_q, cu_k, causal)
+    _check_slopes(Q, cu_q, slopes)
     B, causal = len(cu_q) - 1, bool(causal)
+    of_caps = host_side.Asked(1, Q.shape[1], len(Q), len(K), 1, 1, Q.device)  # they depend on none of it
+    changes, numbers = host_side.scores(caps, of_caps)
+    name = f"{caps}, slopes: {slopes is not None}, dropout: {bool(dropout)}"
+    code = packed.masking((*changes, *(() if slopes is None else (packed.ALIBI,))), bool(dropout))
     q, k, v = map(_heads_first, (Q, K, V))
     keys = len(K) / max(B, 1)  # a guess: to know the lengths is to wait for the GPU
-    tiles, sparsity = {}, tile_sizes.Sparsity(keys)
-    kernels = forward.plan(q, k, v, False, _noting(tiles, "forward"), sparsity, tokens_first=True)
-    of_forward = packed.plan(B, causal, tiles)
+    tiles, sparsity = {}, tile_sizes.Sparsity(min(keys, sum(window) + 1))
+    kernels = forward.plan(q, k, v, False, _noting(code, tiles, "forward"), sparsity, tokens_first=True)
+    of_forward = packed.plan(B, causal, tiles, window)
     o = planning.laid_out((*q.shape[:3], v.shape[3]), tokens_first=True)
-    after = backward.plan(q, k, v, o, o, False, _noting(tiles, "dq", "dkv"), True, tokens_first=True)
-    of_both = packed.plan(B, causal, tiles)
+    after = backward.plan(q, k, v, o, o, False, _noting(code, tiles, "dq", "dkv"), True, tokens_first=True)
+    of_both = packed.plan(B, causal, tiles, window)
     kernels = kernels._replace(ready=ready(Q, K, V), out_dtype=Q.dtype)  # the plan saw what kernels take
-    return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors))
+    return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors, code, numbers, name))
 
 
-def _noting(tiles, *names):
+def _noting(code, tiles, *names):
     """Return the `masking` of a plan, which notes the tiles of its passes; the second name: of that for keys."""
 
     def masking(asked):
         tiles[names[asked.transposed]] = asked
-        return None, packed.MASKING
+        return None, code
 
     return masking
 
@@ -158,12 +284,11 @@ class _Packed(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, Q, K, V, call):
-        cu_q, cu_k, plan, scale = call
-        masks = packed.run(plan.of_both, cu_q, cu_k)
-        O, lse = forward.run(Q, K, V, scale, plan.kernels, masks.get("forward"))
+        args, plan, scale = call
+        O, lse = forward.run(Q, K, V, scale, plan.kernels, args.get("forward"))
         ctx.save_for_backward(Q, K, V, O, lse)
         ctx.set_materialize_grads(False)
-        ctx.call = plan.descriptors, scale, (masks.get("dkv"), masks.get("dq"))
+        ctx.call = plan, scale, (args.get("dkv"), args.get("dq"))
         return O, lse
 
     @staticmethod
@@ -174,16 +299,16 @@ class _Packed(torch.autograd.Function):
 
 def _gradients(ctx, dO, dlse):
     Q, K, V, O, lse = ctx.saved_tensors
-    descriptors, scale, masks = ctx.call
+    call, scale, args = ctx.call
     if dO is None and dlse is None:
         return None, None, None
     tensors = Q, K, V, O, torch.zeros_like(O) if dO is None else dO
-    if descriptors:  # the masks are for the tiles of this way: what lies otherwise, as dO may, is copied
+    if call.descriptors:  # the masks are for the tiles of this way: what lies otherwise, as dO may, is copied
         check_readable(dO=dO)
         tensors = [X if planning.describable(_heads_first(X)) else _copied(X) for X in tensors]
     *tensors, dO = tensors
-    plan = _backward_plan_of(*tensors, lse, dO, dlse, descriptors)
-    return backward.run(*tensors, lse.mT, dO, None if dlse is None else dlse.mT, scale, plan, masks)
+    plan = _backward_plan_of(*tensors, lse, dO, dlse, call)
+    return backward.run(*tensors, lse.mT, dO, None if dlse is None else dlse.mT, scale, plan, args)
 
 
 def _copied(X):
@@ -193,11 +318,11 @@ def _copied(X):
 _once = torch.autograd.function.once_differentiable(_gradients)
 
 
-def _backward_plan_of(Q, K, V, O, lse, dO, dlse, descriptors):
-    key = BACKWARD_PLANS.key((Q, K, V, O, lse, dO, dlse), descriptors)
+def _backward_plan_of(Q, K, V, O, lse, dO, dlse, call):
+    key = BACKWARD_PLANS.key((Q, K, V, O, lse, dO, dlse), call.descriptors, call.name)
     if found := BACKWARD_PLANS.get(key):
         return found
     check_readable(dO=dO, dlse=dlse)
-    tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting({}, "dq", "dkv")
-    plan = backward.plan(*tensors, False, masking, True, descriptors=descriptors, tokens_first=True)
+    tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting(call.code, {}, "dq", "dkv")
+    plan = backward.plan(*tensors, False, masking, True, descriptors=call.descriptors, tokens_first=True)
     return BACKWARD_PLANS.keep(key, plan._replace(ready=ready(Q, K, V, O, dO), out_dtype=Q.dtype))

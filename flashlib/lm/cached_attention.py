@@ -3,7 +3,7 @@
 `gathered` does it in plain PyTorch, quick on a laptop, and `kernels` with ours.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ class NewTokens(NamedTuple):
     table: torch.Tensor
     rotary: tuple
 
-    def stored(self, layer: int) -> tuple[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:
+    def stored(self, layer: int) -> tuple[tuple[torch.Tensor, ...], dict[str, Any]]:
         """Return what a kernel takes of a layer: K, V, lengths and table, and by name the scales of fp8."""
         scales = {"k_scale": self.cache.k_scale, "v_scale": self.cache.v_scale}
         of_layer = {name: X[layer] for name, X in scales.items() if X is not None}

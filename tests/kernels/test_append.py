@@ -256,7 +256,7 @@ IN_FP8 = dict(K_cache=CACHE.to(FP8), V_cache=CACHE.to(FP8), k_scale=CACHE[..., 0
         ({"lengths": LENGTHS[:1]}, ValueError, r"lengths has shape \(1,\); expected \(B,\) here \(2\)"),
         ({"lengths": LENGTHS.to("meta")}, ValueError, "lengths is on meta and K on cpu; move them to one device"),
         ({"table": TABLE.long()}, TypeError, "table has dtype torch.int64; accepted are torch.int32"),
-        ({"table": TABLE[0]}, ValueError, r"table has shape \(2,\); expected \(B, most\) here \(2, any\)"),
+        ({"table": TABLE[None]}, ValueError, r"table has shape \(1, 2, 2\); expected \(B, most\) here \(2, any\)"),
         ({"table": None}, ValueError, r"K_cache has shape .*; expected \(B, H_k, N, d\) here \(2, 1, 16, 16\)"),
         ({"K_cache": CACHE[0]}, ValueError, r"K_cache has shape \(1, 16, 16\); expected \(pages, H_k, page, d\)"),
         ({"V_cache": CACHE[:3]}, ValueError, r"V_cache has shape .*; expected .* d_v\) here \(4, 1, 16, 16\)"),

@@ -29,6 +29,7 @@ def check_cache(
 
     K: (B, H_k, N, d) and V: (B, H_k, N, d_v), or pages, (pages, H_k, page, d) and (pages, H_k, page, d_v), page a
     power of two, with table: (B, most), int32: key c of sequence b is row c % page of page table[b, c // page].
+    A contiguous cache of any number of sequences takes a table of one axis, (B,): sequence b is its table[b].
     They have the dtype of X, or float8_e4m3fn with k_scale and v_scale, float32, K and V without the last axis.
     lengths: (B,), int32 or int64, the tokens of each sequence; None for a contiguous cache: as long as that is.
     names: of X, K and V, in errors. like: tensors (B, H_k, N, d) and (B, H_k, N, d_v) that belong into the cache.
@@ -37,17 +38,21 @@ def check_cache(
     check_tensors((*DTYPES, FP8), **dict(zip(names[1:], (K, V), strict=True)))
     if lengths is not None:
         check_tensor("lengths", lengths, (B,), "(B,)", torch.int32, torch.int64, **of)
-    if table is not None:
+    chosen = isinstance(table, torch.Tensor) and table.ndim == 1
+    if chosen:
+        check_tensor("table", table, (B,), "(B,)", torch.int32, **of)
+    elif table is not None:
         check_tensor("table", table, (B, None), "(B, most)", torch.int32, **of)
         if lengths is None:
             raise ValueError("lengths is None; a cache in pages needs the tokens of each sequence, (B,) of int32")
     shape: Any = K.shape if K.ndim == 4 else (None,) * 4
     first, H_k, page, _ = shape
-    axes = "(B, H_k, N, {})" if table is None else "(pages, H_k, page, {})"
+    paged = table is not None and not chosen
+    axes = "(pages, H_k, page, {})" if paged else "(B, H_k, N, {})"
     for name, cache, d, rows in zip(names[1:], (K, V), ("d", "d_v"), like or (None, None), strict=True):
         of_rows = (H_k, page, None) if rows is None else (rows.shape[1], page, rows.shape[3])
         check_tensor(name, cache, (B if table is None else first, *of_rows), axes.format(d), X.dtype, FP8, **of)
-    if table is not None and (page == 0 or page & (page - 1)):
+    if paged and (page == 0 or page & (page - 1)):
         raise ValueError(f"{names[1]} has pages of {page} keys; pass pages of a power of two, e.g. 16 or 64")
     for name, scale, cache in (("k_scale", k_scale, K), ("v_scale", v_scale, V)):
         if cache.dtype != FP8 and scale is not None:
@@ -59,9 +64,9 @@ def check_cache(
             f"{names[1]} has dtype {FP8}, which takes a GPU of compute capability 8.9 or later (Ada, Hopper): "
             f"pass caches of {X.dtype}"
         )
-    return (
-        Layout(0, page, K.dtype == FP8) if table is None else Layout(page, table.shape[1] * page, K.dtype == FP8)
-    )
+    if table is not None and paged:
+        return Layout(page, table.shape[1] * page, K.dtype == FP8)
+    return Layout(0, page, K.dtype == FP8)
 
 
 def check_tensor(

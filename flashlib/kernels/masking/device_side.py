@@ -45,12 +45,14 @@ class Variant(NamedTuple):
 class Masking(NamedTuple):
     """What is compiled into a kernel for its mask. causal: a constexpr; variant: None where there is no other.
 
-    placed: whether some functions of the variant are asked where a part stands.
+    placed: whether some functions of the variant are asked where a part stands. drops: whether weights are
+    dropped; there is a variant then.
     """
 
     causal: tl.constexpr
     variant: Variant | None = None
     placed: tl.constexpr = tl.constexpr(False)
+    drops: tl.constexpr = tl.constexpr(False)
 
     @property
     def scored(self) -> tl.constexpr:
@@ -68,7 +70,7 @@ class MaskArgs(NamedTuple):
 
     order: of the blocks, None for a closed form. bounds: a Closed, Intervals or Table; in decoding, Ancestors or
     None. seen, scores: of each function, in order. seen_at, scores_at: Lines of each, or None; none
-    at all unless it is placed.
+    at all unless it is placed. dropout: a `dropout.Dropout`, or None.
     """
 
     order: Any = None
@@ -77,6 +79,7 @@ class MaskArgs(NamedTuple):
     scores: tuple = ()
     seen_at: tuple = ()
     scores_at: tuple = ()
+    dropout: Any = None
 
 
 class Line(NamedTuple):

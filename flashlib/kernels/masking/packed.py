@@ -14,9 +14,9 @@ import triton.language as tl
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side, host_side
-from flashlib.kernels.masking.device_side import SPAN, Intervals, MaskArgs, Masking, Variant
+from flashlib.kernels.masking.device_side import SPAN, Change, Intervals, MaskArgs, Masking, Variant
+from flashlib.masks import FAR
 
-MASKING = Masking(tl.constexpr(False), Variant(device_side.loaded, (), ()))  # what kernels are compiled for
 STRETCH = tl.constexpr(1024)  # blocks: in each stretch, those with most tiles come first
 OTHERS = tl.constexpr(128)  # blocks that a block is compared with at a time
 ALIGNED = 32  # numbers, of which each part is a multiple: a kernel is compiled for aligned pointers, or for others
@@ -31,10 +31,17 @@ class Pass(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is compiled into the kernel."""
+    """What is compiled into the kernel. around: whether rows see only so far around their own key."""
 
-    causal: tl.constexpr
+    around: tl.constexpr
     passes: tuple
+
+
+class Around(NamedTuple):
+    """How many keys rows see on either side of their own."""
+
+    left: int
+    right: int
 
 
 class Places(NamedTuple):
@@ -62,11 +69,15 @@ class Plan(NamedTuple):
     parts: dict[str, Part]
 
 
-def plan(B: int, causal: bool, asked: dict[str, host_side.Asked]) -> Plan:
+def plan(
+    B: int, causal: bool, asked: dict[str, host_side.Asked], window: tuple[int, int] = (FAR, FAR)
+) -> Plan:  # fmt: skip
     """Return the plan for B sequences, and for passes by their names.
 
-    asked: as in `host_side.of`, with one batch that holds all sequences.
+    asked: as in `host_side.of`, with one batch that holds all sequences. window: how many keys rows see to the
+    left and right of their own, FAR for all.
     """
+    around = Around(window[0], 0 if causal else window[1])
     tokens, blocks, passes, parts = [0, 0, 0, 0], [], [], {}  # tokens: of rows, twice, and of keys, twice
     for name, tiles in asked.items():
         N, own, streamed = _sides(tiles)
@@ -81,8 +92,8 @@ def plan(B: int, causal: bool, asked: dict[str, host_side.Asked]) -> Plan:
     begins = tuple(itertools.accumulate(sizes, initial=0))
     places = tuple(Places(*(begins[piece] for piece in part[:3])) for part in parts.values())
     some = next(iter(asked.values()))
-    numbers = B, 1 << B.bit_length() >> 1, some.N_q, some.N_k, places
-    constants = {"ASKED": Asked(tl.constexpr(causal), tuple(passes))}
+    numbers = B, 1 << B.bit_length() >> 1, some.N_q, some.N_k, *around, places
+    constants = {"ASKED": Asked(tl.constexpr(min(around) < FAR), tuple(passes))}
     return Plan(planning.Launch(_find, sum(blocks), numbers, constants, {"num_warps": 4}), sizes, parts)
 
 
@@ -110,29 +121,73 @@ def run(plan: Plan, cu_q: torch.Tensor, cu_k: torch.Tensor) -> dict[str, MaskArg
     }
 
 
+def masking(scores: tuple[Change, ...] = (), drops: bool = False) -> Masking:
+    """Return what kernels are compiled for. scores: what changes them, in order; drops: if there is dropout."""
+    variant = Variant(device_side.loaded, (), scores)
+    return Masking(tl.constexpr(False), variant, drops=tl.constexpr(drops))
+
+
+class Slopes(NamedTuple):
+    """What `with_distance` takes: slopes of sequences, of each row its sequence and where its own key is.
+
+    stride: of a sequence's slopes, 0 if all have the same.
+    """
+
+    slopes: Any
+    sequence: Any
+    own: Any
+    stride: Any
+    T_q: Any
+    T_k: Any
+
+
+def slopes(of: torch.Tensor, cu_q: torch.Tensor, cu_k: torch.Tensor, T_q: int, T_k: int) -> Slopes:
+    """Return the Slopes of rows of packed sequences. of: (H,) or (B, H), fp32, contiguous."""
+    rows = torch.arange(T_q, dtype=cu_q.dtype, device=cu_q.device)
+    sequence = torch.searchsorted(cu_q[1:], rows, right=True, out_int32=True).clamp_(max=max(len(cu_q) - 2, 0))
+    own = (rows + (cu_k - cu_q)[1:][sequence]).to(torch.int32) if len(cu_q) > 1 else rows.to(torch.int32)
+    return Slopes(of, sequence, own, of.shape[1] if of.ndim == 2 else 0, T_q, T_k)
+
+
+@triton.jit
+def with_distance(S, h, r, c, numbers):
+    """ALiBi in packed sequences. numbers: Slopes."""
+    i = r - (numbers.T_k - numbers.T_q)
+    inside = (i >= 0) & (i < numbers.T_q)
+    own = tl.load(numbers.own + i, mask=inside, other=0)
+    b = tl.load(numbers.sequence + i, mask=inside, other=0)
+    distance = tl.abs(own.to(tl.float32) - c.to(tl.float32))
+    return S - tl.load(numbers.slopes + b * numbers.stride + h) * distance
+
+
+ALIBI = Change(with_distance, device_side.one)
+
+
 class Offsets(NamedTuple):
     """The offsets of the tokens of a pass, and of what they see (or by which they are seen); B sequences.
 
-    step: the largest power of two up to B.
+    step: the largest power of two up to B. before, after: how much is seen on either side of a token, if bounded.
     """
 
     own: Any
     other: Any
     B: Any
     step: Any
-    causal: tl.constexpr
+    before: Any
+    after: Any
+    bounded: tl.constexpr
     transposed: tl.constexpr
 
 
-@triton.jit(do_not_specialize=["B", "step", "N_q", "N_k"])
-def _find(Numbers_ptr, Cu_q_ptr, Cu_k_ptr, B, step, N_q, N_k, places, ASKED: tl.constexpr):
+@triton.jit(do_not_specialize=["B", "step", "N_q", "N_k", "left", "right"])
+def _find(Numbers_ptr, Cu_q_ptr, Cu_k_ptr, B, step, N_q, N_k, left, right, places, ASKED: tl.constexpr):
     """Write the numbers of all passes, a program for each block of each."""
     block = tl.program_id(0)
     for k in tl.static_range(len(ASKED.passes)):
         if ASKED.passes[k].transposed:
-            N_own, offsets = N_k, Offsets(Cu_k_ptr, Cu_q_ptr, B, step, ASKED.causal, True)
+            N_own, offsets = N_k, Offsets(Cu_k_ptr, Cu_q_ptr, B, step, right, left, ASKED.around, True)
         else:
-            N_own, offsets = N_q, Offsets(Cu_q_ptr, Cu_k_ptr, B, step, ASKED.causal, False)
+            N_own, offsets = N_q, Offsets(Cu_q_ptr, Cu_k_ptr, B, step, left, right, ASKED.around, False)
         blocks = tl.cdiv(N_own, ASKED.passes[k].B_OWN)
         if (block >= 0) & (block < blocks):
             _find_block(
@@ -162,8 +217,8 @@ def _find_block(
 def bounds(offsets, b, x, N_q, N_k):
     """Return the first key that row x sees and the one after the last, or for a key the rows; b: not used.
 
-    Row r of a sequence of n_q rows and n_k keys sees, if causal, its keys up to r + n_k - n_q. No offset leads out
-    of a tensor.
+    The own key of row r, of a sequence of n_q rows and n_k keys, is its key r + n_k - n_q. Tokens after the last
+    sequence see nothing, and nothing sees them. No offset leads out of a tensor.
     """
     low, step = x * 0, offsets.step  # the last sequence that begins at x or before it
     while step > 0:
@@ -172,12 +227,12 @@ def bounds(offsets, b, x, N_q, N_k):
         step = step // 2
     own, own_end = tl.load(offsets.own + low), tl.load(offsets.own + low + 1)
     first, end = tl.load(offsets.other + low), tl.load(offsets.other + low + 1)
-    if offsets.causal:
+    if offsets.bounded:
         longer = (end - first) - (own_end - own)  # by so many the other side exceeds this one
-        if offsets.transposed:
-            first = tl.maximum(first, tl.minimum(first + (x - own) + longer, end))
-        else:
-            end = tl.minimum(end, first + (x - own) + longer + 1)
+        facing, begin = first + (x - own) + longer, first
+        first = tl.minimum(tl.maximum(facing - offsets.before, begin), end)
+        end = tl.minimum(tl.maximum(facing + offsets.after + 1, begin), end)
+    first = tl.where(x < own_end, first, end)
     N_other = N_q if offsets.transposed else N_k
     first = tl.minimum(tl.maximum(first, 0), N_other)
     end = tl.minimum(tl.maximum(end, first), N_other)

@@ -11,8 +11,8 @@ through autograd: then all ranks must go backward too.
 
     training     a sequence split and joined, positions, labels across cuts, the mean of the loss
     memory       what a rank holds at most, in closed form
-    call         what every way checks, plans and differentiates; link: copies between ranks, copy_engines other ones
-    keys         K and V on their way round a ring; gradients: the way back
+    call         what every way checks, plans and differentiates
+    link         copies between ranks, copy_engines: others; keys: K and V on their way; gradients: the way back
     local        what a rank computes of a hop, by on_gpu or on_cpu; on_hopper, if dQ need not repeat to the bit
 
 Source: Liu and others, Ring Attention (2023); Llama Team, The Llama 3 Herd of Models (2024), section 3.3.2, for

@@ -1,0 +1,53 @@
+"""The functions of the package flash_attn (FlashAttention 2), by our kernels, and a module that stands in for it.
+
+Arguments, defaults, layouts (B, N, H, d) and results are those of flash_attn 2.8.3, whose documentation says what
+they mean. `stand_in()` makes `import flash_attn` find this module, for code that imports the package:
+
+    from flashlib.interop import flash_attn
+
+    flash_attn.stand_in()
+
+What differs:
+
+    tensors     fp32 too, and on the CPU where kernels are interpreted; V may have another head dimension; pages of
+                any power of two, and left padding with pages
+    gradients   of the log-sum-exp too, and through pages
+    order       with torch.use_deterministic_algorithms(True) the backward pass is deterministic, asked or not
+    slopes      the log-sum-exp is of scores with -slope * |i + N_k - N_q - j|, as documented; the package leaves
+                out what is the same for all of a causal row
+    dropout     which weights are dropped is not what the package would draw from the same seed; and a soft cap may
+                be given, too
+    S_dmask     made by torch, outside of the kernel, and all of a row has one maximum
+"""
+
+import sys
+
+from flashlib.interop.flash_attn.cache import flash_attn_with_kvcache
+from flashlib.interop.flash_attn.dense import flash_attn_func, flash_attn_kvpacked_func, flash_attn_qkvpacked_func
+from flashlib.interop.flash_attn.packs import (
+    flash_attn_varlen_func,
+    flash_attn_varlen_kvpacked_func,
+    flash_attn_varlen_qkvpacked_func,
+)
+from flashlib.interop.flash_attn.probabilities import _get_block_size_n
+
+__version__ = "2.8.3"  # of the interface
+__all__ = [
+    "_get_block_size_n", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func",
+    "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func", "flash_attn_varlen_qkvpacked_func",
+    "flash_attn_with_kvcache", "stand_in",
+]  # fmt: skip
+NAMES = "flash_attn", "flash_attn.flash_attn_interface"
+
+
+def stand_in() -> None:
+    """Make `import flash_attn` find this module, in this process; raise RuntimeError if another is there already.
+
+    Only its functions are here: layers, losses and models of the package are not.
+    """
+    ours = sys.modules[__name__]
+    for name in NAMES:
+        if sys.modules.get(name, ours) is not ours:
+            raise RuntimeError(f"{name} is imported already: call stand_in() before anything imports it")
+    for name in NAMES:
+        sys.modules[name] = ours

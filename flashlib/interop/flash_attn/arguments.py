@@ -1,0 +1,108 @@
+"""What the functions of flash_attn have in common: their options, checked, as our kernels take them."""
+
+import functools
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import torch
+
+from flashlib import masks
+from flashlib.inputs import check_causal
+from flashlib.kernels import varlen
+
+Results = torch.Tensor | tuple[torch.Tensor, ...]  # out, or what else was asked for with it
+LEAST_D = 16  # of our kernels
+
+
+class Options(NamedTuple):
+    """Options of a call. window: keys on either side, None for all; local: if there is one; cap: None or c."""
+
+    p: float
+    scale: float
+    causal: bool
+    window: tuple[int | None, int | None]
+    cap: float | None
+    slopes: torch.Tensor | None
+    deterministic: bool
+    probabilities: bool
+
+    @property
+    def local(self) -> bool:
+        return self.window != (None, None)
+
+    @property
+    def mask(self) -> masks.Mask | None:
+        """The mask of window and soft cap. causal is not in it."""
+        return _mask(self.window, self.cap)
+
+
+def options_of(
+    q: torch.Tensor, dropout_p: Any, softmax_scale: Any, causal: Any, window_size: Any, softcap: Any,
+    alibi_slopes: Any, deterministic: Any, return_attn_probs: Any,
+) -> Options:  # fmt: skip
+    """Return the options of a call; raise TypeError or ValueError for what is none. q: its last axis is d."""
+    check_causal(causal)
+    varlen.check_dropout(dropout_p)
+    for name, value in (("deterministic", deterministic), ("return_attn_probs", return_attn_probs)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} is {value!r}; pass True or False")
+    if isinstance(softcap, bool) or not isinstance(softcap, Real) or softcap != softcap:
+        raise TypeError(f"softcap is {softcap!r}; pass a number, 0.0 for none")
+    if not isinstance(q, torch.Tensor) or not q.ndim:
+        raise TypeError(f"q is of type {type(q).__name__}; pass a torch tensor")
+    scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
+    cap = float(softcap) if float(softcap) > 0 else None
+    exact = deterministic or torch.are_deterministic_algorithms_enabled()
+    return Options(
+        dropout_p, scale, bool(causal), _window(window_size), cap, alibi_slopes, exact, return_attn_probs
+    )
+
+
+def _window(window_size) -> tuple[int | None, int | None]:
+    """Return left and right, None for all: -1 in flash_attn, where they may be tensors on the CPU."""
+    try:
+        left, right = window_size
+    except (TypeError, ValueError):
+        raise TypeError(f"window_size is {window_size!r}; pass (left, right), -1 for no bound") from None
+    return _side("left", left), _side("right", right)
+
+
+def _side(name, n):
+    if isinstance(n, torch.Tensor) and n.ndim == 0 and n.dtype in (torch.int32, torch.int64):
+        n = int(n)
+    if isinstance(n, bool) or not isinstance(n, Integral):
+        raise TypeError(f"window_size has {n!r} on the {name}; pass a whole number, -1 for no bound")
+    return None if n < 0 else int(n)
+
+
+@functools.lru_cache(maxsize=256)  # plans are kept with a mask: the same numbers give the same one
+def _mask(window, cap):
+    hide = None if window == (None, None) else masks.window(*window)
+    if cap is None:
+        return hide
+    return masks.softcap(cap) if hide is None else masks.softcap(cap) & hide
+
+
+def unpacked(name: str, X: torch.Tensor, n: int, axis: int, axes: str) -> tuple[torch.Tensor, ...]:
+    """Return the n tensors of a packed one; raise TypeError or ValueError if it is not n on that axis."""
+    if not isinstance(X, torch.Tensor) or X.ndim != axis + 3 or X.shape[axis] != n:
+        given = tuple(X.shape) if isinstance(X, torch.Tensor) else type(X).__name__
+        raise ValueError(f"{name} is {given}; pass {axes}")
+    return X.unbind(axis)
+
+
+def widened(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return tensors whose last axis is at least as long as kernels take: more columns of 0 change no product."""
+    return tuple(
+        torch.nn.functional.pad(X, (0, LEAST_D - X.shape[-1])) if 0 < X.shape[-1] < LEAST_D else X for X in tensors
+    )
+
+
+def lse_of_package(lse: torch.Tensor) -> torch.Tensor:
+    """Return the log-sum-exp as flash_attn has it: inf, not -inf, for a row that sees no key."""
+    return torch.where(lse == -torch.inf, torch.inf, lse)
+
+
+def seed_for(options: Options, q: torch.Tensor) -> torch.Tensor | None:
+    """Return a seed for dropout, drawn by torch's generator of the device; nothing waits for it."""
+    return torch.randint(2**62, (), device=q.device) if options.p else None
