@@ -110,7 +110,6 @@ def _untraced(
     else:
         _check(mask, Q, K)
         hides = mask.hides(softcap)
-    K, V = (X[:, :, : hides.keys] for X in (K, V))
     if packs is not None:
         hides = _packed(hides, packs, N_q, hides.keys)
     return _called(engine, takes, Q, K, V, hides, scale, sink).O
@@ -157,6 +156,10 @@ def _packed(hides, packs, N_q, N_k):
 
 def _called(engine, takes, Q, K, V, hides, scale, sink):
     given = {"causal": hides.causal, "scale": scale}
+    if takes is not None and "keys" in takes:
+        given["keys"] = hides.keys
+    else:
+        K, V = (X[:, :, : hides.keys] for X in (K, V))
     if hides.mask is not None:
         given["mask"] = hides.mask
     if sink is not None and takes is not None and "sink" in takes:

@@ -1,7 +1,8 @@
 """The engines: attentions of flashlib on tensors (B, H, N, d), or a function of your own.
 
 An engine is called as `flashlib.torch_ref.attention` is: engine(Q, K, V, causal=, mask=, scale=), and returns O
-and lse. One that also takes `sink` adds it itself.
+and lse. One that also takes `sink` adds it itself. One that takes `keys` is given all of K and V, of which the
+first so many count; for others they are cut.
 """
 
 import inspect
@@ -22,17 +23,23 @@ SMALLEST = 16  # d that kernels take
 
 def by_kernels(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: masks.Mask | None = None,
-    scale: float | None = None, sink: torch.Tensor | None = None,
+    scale: float | None = None, sink: torch.Tensor | None = None, keys: int | None = None,
 ) -> Attention:  # fmt: skip
-    """Return O and lse by the Triton kernels: few queries without gradients and without a mask by `decode`."""
+    """Return O and lse by the Triton kernels: few queries without gradients and without a mask by `decode`.
+
+    keys: how many of the keys count, the first; None: all. A static cache is read where it lies, so each step is
+    planned as the one before.
+    """
     from flashlib import kernels  # only here: the other engines need no Triton
 
     scale, d_v = resolve_scale(scale, Q.shape[-1]), V.shape[-1]
+    keys = K.shape[2] if keys is None else keys
     Q, K, V = (_wide_enough(X) for X in (Q, K, V))
     if mask is None and Q.shape[2] <= FEW and not _watched(Q, K, V, sink) and K.stride(3) == V.stride(3) == 1:
-        lengths = torch.full((len(Q),), K.shape[2], dtype=torch.int32, device=Q.device)
+        lengths = torch.full((len(Q),), keys, dtype=torch.int32, device=Q.device)
         O, lse = kernels.decode.attention(Q, K, V, lengths, causal=causal, scale=scale, sink=sink)
     else:
+        K, V = K[:, :, :keys], V[:, :, :keys]
         O, lse = kernels.attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
     return Attention(O[..., :d_v], lse)
 

@@ -18,7 +18,8 @@ def register(
     """Register an engine and the function for its masks, for all models; return the name, for attn_implementation.
 
     engine: "kernels" (Triton; interpreted without a GPU), "tiles" (NumPy), "torch_ref", or a function that is
-    called as flashlib.torch_ref.attention is. tables: masks as tables of N_q x N_k, for a model that looks into its mask.
+    called as flashlib.torch_ref.attention is. tables: masks as tables of N_q x N_k, for a model that looks into
+    its mask.
     accept: names of arguments of models that ask nothing of attention, besides those that are known.
     Raises TypeError or ValueError for anything else, and for names that mean something else to transformers.
     """

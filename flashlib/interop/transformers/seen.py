@@ -1,8 +1,8 @@
 """The mask of a call: what transformers says is seen, and the mask of flashlib that says the same.
 
 A function of a name in AttentionMaskInterface may return any object, and it reaches the attention as it is. So
-here no table of N_q x N_k is made: patterns that are recognised become windows and documents, which skip tiles, padding
-an interval of keys, and anything else is asked for each score and kept as bits.
+here no table of N_q x N_k is made: patterns that are recognised become windows and documents, which skip tiles,
+padding an interval of keys, and anything else is asked for each score and kept as bits.
 """
 
 import functools
