@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from transformers.utils.output_capturing import _active_collector  # not all models hand output_attentions on
 
 from flashlib import masks
 from flashlib import sink as sinks
@@ -81,6 +82,8 @@ def refuse(dropout: float, position_bias: torch.Tensor | None, others: dict[str,
             "position_bias is given, a tensor that is added to scores, and no engine reads one: use "
             "attn_implementation='eager'"
         )
+    if any("attentions" in name for name in _active_collector.get() or ()):
+        raise ValueError(f"output_attentions is given: {REFUSED['output_attentions']}")
     for name, X in others.items():
         if X is None or X is False or name in ANSWERED:
             continue
@@ -111,7 +114,7 @@ def _untraced(
         _check(mask, Q, K)
         hides = mask.hides(softcap)
     if packs is not None:
-        hides = _packed(hides, packs, N_q, hides.keys)
+        hides = _packed(hides, packs, B, N_q)
     return _called(engine, takes, Q, K, V, hides, scale, sink).O
 
 
@@ -138,19 +141,23 @@ def _check(mask, Q, K):
         )
 
 
-def _packed(hides, packs, N_q, N_k):
-    """Return what is hidden if sequences are packed too: documents, by the offsets of where they begin."""
-    if None in packs or not torch.equal(*packs):
+def _packed(hides, packs, B, N_q):
+    """Return what is hidden if sequences are packed too: documents, by where they begin in all B * N tokens."""
+    if any(X is None for X in packs) or not torch.equal(*packs):
         raise ValueError(
             "cu_seq_lens_q and cu_seq_lens_k differ; packs of as many keys as queries are accepted: call "
             "flashlib.kernels.varlen.attention for others"
         )
-    lengths = packs[0].diff().cpu()
-    if int(lengths.sum()) != N_k or N_q != N_k:
-        raise ValueError(f"cu_seq_lens_q ends at {int(packs[0][-1])}, and there are {N_q} queries and {N_k} keys")
-    parts = [masks.documents(torch.arange(len(lengths)).repeat_interleave(lengths).numpy())]
-    parts += [masks.causal()] if hides.causal else []
-    mask = parts[0] if len(parts) == 1 else parts[1] & parts[0]
+    begins = packs[0].tolist()
+    if N_q != hides.keys or not set(range(0, B * N_q + 1, max(N_q, 1))) <= set(begins):
+        raise ValueError(
+            f"cu_seq_lens_q is {begins!r:.60}, and there are {B} rows of {N_q} queries and {hides.keys} keys: "
+            "each row must begin and end with a sequence"
+        )
+    ids = torch.arange(len(begins) - 1).repeat_interleave(packs[0].diff().cpu()).view(B, N_q)
+    mask = masks.documents(ids.numpy())
+    if hides.causal:
+        mask = masks.causal() & mask
     return hides._replace(mask=mask if hides.mask is None else hides.mask & mask, causal=False)
 
 

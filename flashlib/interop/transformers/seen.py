@@ -53,6 +53,11 @@ class Seen(BlockMask):
         B, N_q, N_k = self.sizes
         return B, 1, N_q, N_k
 
+    @property
+    def ndim(self) -> int:
+        """The axes of a mask that is made."""
+        return 4
+
     def __repr__(self):
         return f"Seen(<{' x '.join(map(str, self.shape))}, {self.pattern or self.asks}>)"
 

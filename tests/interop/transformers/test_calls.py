@@ -20,7 +20,7 @@ from transformers.utils import TransformersKwargs  # noqa: E402
 
 from flashlib import torch_ref  # noqa: E402
 from flashlib.interop.transformers import attend, engines, register, standing_in, versions  # noqa: E402
-from tests.interop.transformers.families import FAMILIES, N, TEXT  # noqa: E402
+from tests.interop.transformers.families import FAMILIES, TEXT, N  # noqa: E402
 
 ENGINES = ("kernels", "tiles", "torch_ref")
 CLOSE = dict(rtol=0, atol=5e-6)
@@ -32,11 +32,6 @@ def with_engine(family, engine, **changes):
     return family.build(register(f"tested_{engine}", engine), **changes)
 
 
-def weights_like(model, other):
-    other.load_state_dict(model.state_dict())
-    return other
-
-
 # What arrives.
 
 
@@ -45,7 +40,7 @@ def test_all_that_a_family_gives_to_its_attention_is_known(name):
     given = {}
 
     def spy(module, query, key, value, attention_mask, **others):
-        given.update(others)
+        given.update({name: X for name, X in others.items() if X is not None})
         return query.new_zeros(*query.transpose(1, 2).shape[:3], value.shape[-1]), None
 
     AttentionInterface.register("spy", spy)
@@ -68,11 +63,11 @@ KEYWORDS = {
     "is_causal": False,
     "seq_idx": (torch.arange(N) >= 20).int()[None],
 }
-TAKEN_BY_ALL = ("llama", "mistral", "qwen3", "gemma2", "gemma3", "deepseek_v3", "gpt2")
+DECODERS = ("llama", "mistral", "qwen3", "gemma2", "gemma3", "deepseek_v3", "gpt2")
 
 
 @pytest.mark.parametrize("keyword", KEYWORDS)
-@pytest.mark.parametrize("name", TAKEN_BY_ALL)
+@pytest.mark.parametrize("name", DECODERS)
 def test_each_keyword_is_honoured_or_refused(name, keyword):
     family, given = FAMILIES[name], {keyword: KEYWORDS[keyword]}
     ours, eager = with_engine(family, "torch_ref"), family.build("eager")
@@ -83,14 +78,20 @@ def test_each_keyword_is_honoured_or_refused(name, keyword):
             return
         if keyword.startswith("cu_seq_lens"):  # eager ignores them, and takes packs by their positions
             given = {name: KEYWORDS[name] for name in ("cu_seq_lens_q", "cu_seq_lens_k")}
-            packs = {"position_ids": KEYWORDS["position_ids"]}
-            torch.testing.assert_close(
-                family.output(ours, **given, **packs), family.output(eager, **packs), **CLOSE
-            )
-            changed = family.output(ours, **given)[:, 20:] - family.output(ours)[:, 20:]
+            plain = {"input_ids": IDS[:1], "use_cache": False}
+            packs = plain | {"position_ids": KEYWORDS["position_ids"]}
+            torch.testing.assert_close(ours(**given, **packs).logits, eager(**packs).logits, **CLOSE)
+            changed = ours(**given, **plain).logits[:, 20:] - ours(**plain).logits[:, 20:]
             assert changed.abs().max() > 1e-3, "without positions they count too"
             return
         torch.testing.assert_close(family.output(ours, **given), family.output(eager, **given), **CLOSE)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_weights_of_attention_are_refused_to_all(name):
+    model = with_engine(FAMILIES[name], "torch_ref")
+    with torch.no_grad(), pytest.raises(ValueError, match="output_attentions is given: no P is stored"):
+        FAMILIES[name].output(model, output_attentions=True)
 
 
 def test_the_interface_asks_for_what_was_tried():
@@ -190,6 +191,7 @@ def test_tokens_come_one_by_one_as_with_eager(name, cache, engine):
     torch.testing.assert_close(torch.stack(found.logits), torch.stack(eager.logits), **CLOSE)
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_torch_compile_takes_masks_between_graphs(amount):
     """With a static cache `generate` compiles by itself on a GPU, and here if it is told to."""
@@ -209,6 +211,7 @@ def test_torch_compile_takes_masks_between_graphs(amount):
         assert torch.equal(given, eager.generate(IDS[:, :14], disable_compile=True, **settings))
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # Dynamo looks at it
 @pytest.mark.parametrize("amount", ["all"])
 def test_what_is_only_causal_is_traced(amount):
     counters = torch._dynamo.utils.counters
