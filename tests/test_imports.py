@@ -56,6 +56,7 @@ ROOMS = {
     "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch",
     "lm": "types inputs cache kernels",
     "interop": "",
+    "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",
     "pictures": "types gpus",
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "
     "pictures / kernels.compiler",

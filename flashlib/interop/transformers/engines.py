@@ -58,7 +58,8 @@ def by_tiles(
     scale: float | None = None, sink: torch.Tensor | None = None,
 ) -> Attention:  # fmt: skip
     """Return O and lse by `flashlib.tiled`, head by head, with gradients; bfloat16 is computed in float32."""
-    mask = masks.fitted(mask, causal, *Q.shape[:3], K.shape[2])
+    B, H, N_q, _ = Q.shape
+    mask = masks.fitted(mask, causal, B, H, N_q, K.shape[2])
     return Attention(*_Tiled.apply(Q, K, V, sink, mask, resolve_scale(scale, Q.shape[-1])))
 
 

@@ -12,6 +12,7 @@ from flashlib.types import Same
 class Present(Mask):
     """Keys first[b] to end[b] of sequence b, and none before and after: padding is seen by no query."""
 
+    batches: int
     asks_batch = True
 
     def __init__(self, first: np.ndarray, end: np.ndarray):
