@@ -31,7 +31,7 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims
-from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking import biases, host_side
 from flashlib.kernels.masking.device_side import Ancestors, MaskArgs, Masking, Variant
 from flashlib.masks import Mask
 from flashlib.types import Attention
@@ -73,7 +73,8 @@ def attention(
     K, V, lengths, table, k_scale, v_scale: the cache, contiguous or in pages, with the new tokens as its last: see
     `cache_layout.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
     Row i of sequence b stands at r = lengths[b] - N_q + i. causal: it sees key c if c <= r. mask: window, prefix,
-    tree, softcap, alibi, functions and scores that have a kernel, and intersections of these.
+    tree, softcap, alibi, functions and scores that have a kernel, biases of keys and of distances, for as many
+    keys as the cache holds, and intersections of these.
     sink: None, a number, or one for each head, (H_q,), see `flashlib.sink`.
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
@@ -92,7 +93,7 @@ def attention(
     (Q,) = as_autocast(Q)
     cache = Cache(K, V, lengths, table, k_scale, v_scale)
     plan = plan_of(Q, cache, causal, mask, sink, shared, parts)
-    check_no_gradient(Q=Q, K=K, V=V)
+    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
     if sink is not None or k_scale is not None:
         others = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale}
         check_no_gradient(**{name: X for name, X in others.items() if isinstance(X, torch.Tensor)})
@@ -100,7 +101,7 @@ def attention(
     prior = None
     if plan.of_shared:
         prior = run(_as_one(Q), cache.first(), scale, plan.of_shared, dtype=torch.float32)
-    return run(Q, cache, scale, plan, sink=sink, prior=prior)
+    return run(Q, cache, scale, plan, sink=sink, prior=prior, mask=mask)
 
 
 class Plan(NamedTuple):
@@ -136,7 +137,7 @@ def plan_of(
         check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
-    key = plans.key((Q, *cache, of_sink), bool(causal), shared, parts, type(sink))
+    key = plans.key((Q, *cache, of_sink, *biases.of(mask)), bool(causal), shared, parts, type(sink))
     if found := plans.get(key):
         return found
     layout = _check(Q, cache, shared)
@@ -213,6 +214,8 @@ def _sees(hide, change, Q, capacity) -> Sees:
     """Return the parts of a mask as kernels take them; raise ValueError for one that they cannot ask."""
     B, H, N_q, _ = Q.shape
     host_side.check_change(change)
+    biases.check(change, Q, N_q, max(capacity, N_q))
+    biases.check_rows(change, N_q)
     windows = [part for part in hide if isinstance(part, masks.Window)]
     trees = [part for part in hide if isinstance(part, masks.Tree)]
     others = [part for part in hide if part not in windows and part not in trees]
@@ -341,9 +344,12 @@ def _as_read(Q, cache) -> tuple[torch.Tensor, Cache]:
 
 def run(
     Q: torch.Tensor, cache: Cache, scale: float, plan: Plan, *, sink: float | torch.Tensor | None = None,
-    prior: Attention | None = None, dtype: torch.dtype | None = None,
+    prior: Attention | None = None, dtype: torch.dtype | None = None, mask: Mask | None = None,
 ) -> Attention:  # fmt: skip
-    """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
+    """Do what `attention` does for one plan; nothing is checked.
+
+    prior: O in fp32 and lse of the shared keys. mask: whose biases are read, if it has any.
+    """
     q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
     o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
     lse = q.new_empty(plan.rows, dtype=torch.float32)
@@ -355,6 +361,10 @@ def run(
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
             stream = planning.stream_of(q)
-            plan.partial(q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e, stream=stream)
+            own = None
+            if mask is not None and mask.biased:
+                own = biases.filled(plan.partial.sizes[-1], map(biases.read, mask.biases))
+            given = q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e
+            plan.partial(*given, mask_args=own, stream=stream)
             plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -277,7 +277,7 @@ def _stream(
             S *= tl.load(keys.k_scale_ptr + at, mask=inside, other=0.0)[None, :]
         if MASK.scored:
             scaled = S * (scale_log2e / LOG2_E)
-            S = device_side.changed(MASK, mask_args, scaled, rows.h, rows.r, c[None, :]) * LOG2_E
+            S = device_side.changed(MASK, mask_args, scaled, rows.b, rows.h, rows.r, c[None, :]) * LOG2_E
         if CUT:
             visible = (c >= tl.maximum(rows.r - bounds.left, bounds.shared)) & (c < length)[None, :]
             if TREE:
