@@ -54,8 +54,8 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         if is_causal is None:
             is_causal = getattr(module, "is_causal", True)
         packs = None if cu_seq_lens_q is None and cu_seq_lens_k is None else (cu_seq_lens_q, cu_seq_lens_k)
-        refuse(dropout, position_bias, {name: X for name, X in others.items() if name not in accept})
-        plain = softcap is None and s_aux is None and packs is None
+        refuse(dropout, {name: X for name, X in others.items() if name not in accept})
+        plain = softcap is None and s_aux is None and packs is None and position_bias is None
         if torch.compiler.is_compiling() and plain and engine is by_kernels and _only_causal(attention_mask):
             from flashlib import kernels
 
@@ -63,24 +63,19 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         else:
             O = _untraced(
                 engine, takes, query, key, value, attention_mask, scaling, bool(is_causal), sliding_window,
-                softcap, s_aux, packs,
+                softcap, s_aux, position_bias, packs,
             )  # fmt: skip
         return O.transpose(1, 2).contiguous(), None
 
     return attend
 
 
-def refuse(dropout: float, position_bias: torch.Tensor | None, others: dict[str, Any]) -> None:
+def refuse(dropout: float, others: dict[str, Any]) -> None:
     """Raise ValueError or TypeError, in words, for what no engine honours."""
     if dropout:
         raise ValueError(
             f"dropout is {dropout}, and flashlib's attention has none: call model.eval(), or set the "
             "attention dropout of the model's config to 0"
-        )
-    if position_bias is not None:
-        raise ValueError(
-            "position_bias is given, a tensor that is added to scores, and no engine reads one: use "
-            "attn_implementation='eager'"
         )
     if any("attentions" in name for name in _active_collector.get() or ()):
         raise ValueError(f"output_attentions is given: {REFUSED['output_attentions']}")
@@ -101,11 +96,13 @@ def _only_causal(mask):
 
 @torch.compiler.disable  # between two graphs: torch.compile cannot look into a mask
 def _untraced(
-    engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, packs
+    engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs
 ) -> torch.Tensor:  # fmt: skip
     B, _, N_q, _ = Q.shape
     if isinstance(mask, torch.Tensor):
-        mask = seen_module.of_table(mask, B, N_q, K.shape[2])
+        mask, added = seen_module.of_table(mask, B, N_q, K.shape[2])
+        if added is not None:
+            bias = added if bias is None else bias + added
         packs = None  # they are in the table
     if mask is None:
         hides = _said_by_call(causal, sliding_window, N_q, K.shape[2])
@@ -115,7 +112,9 @@ def _untraced(
         hides = mask.hides(softcap)
     if packs is not None:
         hides = _packed(hides, packs, B, N_q)
-    return _called(engine, takes, Q, K, V, hides, scale, sink).O
+    if bias is not None:
+        bias = bias[..., : hides.keys]
+    return _called(engine, takes, Q, K, V, hides, scale, sink, bias).O
 
 
 def _said_by_call(causal, sliding_window, N_q, N_k):
@@ -161,8 +160,13 @@ def _packed(hides, packs, B, N_q):
     return hides._replace(mask=mask if hides.mask is None else hides.mask & mask, causal=False)
 
 
-def _called(engine, takes, Q, K, V, hides, scale, sink):
+def _called(engine, takes, Q, K, V, hides, scale, sink, bias):
     given = {"causal": hides.causal, "scale": scale}
+    if bias is not None and takes is not None and "bias" in takes:
+        given["bias"] = bias
+    elif bias is not None:
+        added = masks.bias(bias)
+        hides = hides._replace(mask=added if hides.mask is None else hides.mask & added)
     if takes is not None and "keys" in takes:
         given["keys"] = hides.keys
     else:

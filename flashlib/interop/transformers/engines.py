@@ -2,7 +2,8 @@
 
 An engine is called as `flashlib.torch_ref.attention` is: engine(Q, K, V, causal=, mask=, scale=), and returns O
 and lse. One that also takes `sink` adds it itself. One that takes `keys` is given all of K and V, of which the
-first so many count; for others they are cut.
+first so many count; for others they are cut. One that takes `bias`, which broadcasts to all scores, adds it; for
+others it is in the mask.
 """
 
 import inspect
@@ -55,26 +56,28 @@ def _watched(*tensors):
 
 def by_tiles(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: masks.Mask | None = None,
-    scale: float | None = None, sink: torch.Tensor | None = None,
+    scale: float | None = None, sink: torch.Tensor | None = None, bias: torch.Tensor | None = None,
 ) -> Attention:  # fmt: skip
     """Return O and lse by `flashlib.tiled`, head by head, with gradients; bfloat16 is computed in float32."""
     B, H, N_q, _ = Q.shape
     mask = masks.fitted(mask, causal, B, H, N_q, K.shape[2])
-    return Attention(*_Tiled.apply(Q, K, V, sink, mask, resolve_scale(scale, Q.shape[-1])))
+    if bias is not None:
+        bias = bias.expand(B, H, N_q, K.shape[2])
+    return Attention(*_Tiled.apply(Q, K, V, sink, bias, mask, resolve_scale(scale, Q.shape[-1])))
 
 
 class _Tiled(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, Q, K, V, sink, mask, scale):
+    def forward(ctx, Q, K, V, sink, bias, mask, scale):
         q, k, v = map(_array, (Q, K, V))
         heads = [
-            tiled.attention(q[b, h], k[b, own], v[b, own], mask=OfHead(mask, b, h), scale=scale)
+            tiled.attention(q[b, h], k[b, own], v[b, own], mask=_of_head(mask, bias, b, h), scale=scale)
             for b, h, own in _heads(Q, K)
         ]
         O, lse = (torch.from_numpy(np.stack(X)).unflatten(0, Q.shape[:2]) for X in zip(*heads, strict=True))
         found = Attention(O, lse) if sink is None else sinks.add(Attention(O, lse), sink.detach().cpu())
         O, lse = found.O.to(Q), found.lse.to(Q.device)
-        ctx.save_for_backward(Q, K, V, sink, O, lse)
+        ctx.save_for_backward(Q, K, V, sink, bias, O, lse)
         ctx.mask, ctx.scale = mask, scale
         ctx.mark_non_differentiable(lse)
         return O, lse
@@ -82,18 +85,21 @@ class _Tiled(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, dO, _):
-        Q, K, V, sink, O, lse = ctx.saved_tensors
+        Q, K, V, sink, bias, O, lse = ctx.saved_tensors
         q, k, v, o, do = map(_array, (Q, K, V, O, dO))
         grads = [np.zeros_like(X) for X in (q, k, v)]
+        dbias = torch.zeros_like(bias, memory_format=torch.contiguous_format) if ctx.needs_input_grad[4] else None
         for b, h, own in _heads(Q, K):
-            found = tiled.backward(
-                q[b, h], k[b, own], v[b, own], o[b, h], lse[b, h].cpu().numpy(), do[b, h],
-                mask=OfHead(ctx.mask, b, h), scale=ctx.scale,
-            )  # fmt: skip
-            for dX, at, of_head in zip(grads, ((b, h), (b, own), (b, own)), found, strict=True):
-                dX[at] += of_head
+            of_head = q[b, h], k[b, own], v[b, own], o[b, h], lse[b, h].cpu().numpy(), do[b, h]
+            options = {"mask": _of_head(ctx.mask, bias, b, h), "scale": ctx.scale}
+            found = tiled.backward(*of_head, **options)
+            for dX, at, part in zip(grads, ((b, h), (b, own), (b, own)), found, strict=True):
+                dX[at] += part
+            if dbias is not None:
+                (found,) = tiled.bias_gradients(*of_head, **options)
+                dbias[b, h] = torch.from_numpy(found)
         dsink = None if sink is None else sinks.gradient(Attention(O, lse), sink, dO).to(sink)
-        return *(torch.from_numpy(dX).to(Q) for dX in grads), dsink, None, None
+        return *(torch.from_numpy(dX).to(Q) for dX in grads), dsink, dbias, None, None
 
 
 def _heads(Q, K):
@@ -106,6 +112,12 @@ def _array(X):
     """Return a tensor as an array; NumPy has no bfloat16."""
     X = X.detach().cpu()
     return np.ascontiguousarray((X.float() if X.dtype == torch.bfloat16 else X).numpy())
+
+
+def _of_head(mask, bias, b, h):
+    """Return the mask of a head, with what is added to its scores."""
+    mask = OfHead(mask, b, h)
+    return mask if bias is None else mask & masks.bias(_array(bias[b, h]))
 
 
 class OfHead(masks.Mask):

@@ -119,11 +119,13 @@ def mask_of_call(
     return Seen((batch_size, q_length, kv_length), start, pattern, asks, present)
 
 
-def of_table(table: torch.Tensor, B: int, N_q: int, N_k: int) -> Seen:
-    """Return the mask of a table of 4 axes, of bools or, to be added to scores, of 0 and what hides: -inf or so.
+def of_table(table: torch.Tensor, B: int, N_q: int, N_k: int) -> tuple[Seen, torch.Tensor | None]:
+    """Return the mask of a table of 4 axes, and what it adds to scores besides hiding them, or None.
 
-    Raises ValueError for other shapes, and for numbers that do more than hide.
+    table: bools, or numbers that are added: the least of a dtype, or -inf, hides. Raises ValueError for other
+    shapes.
     """
+    added = None
     if table.ndim != 4 or table.shape[0] not in (1, B) or tuple(table.shape[2:]) != (N_q, N_k):
         raise ValueError(
             f"the mask has shape {tuple(table.shape)}; a table of ({B} or 1, 1 or H, {N_q}, {N_k}) is accepted"
@@ -131,12 +133,9 @@ def of_table(table: torch.Tensor, B: int, N_q: int, N_k: int) -> Seen:
     if table.dtype != torch.bool:
         hidden = table <= torch.finfo(table.dtype).min / 2
         if not bool((hidden | (table == 0)).all()):
-            raise ValueError(
-                "the mask adds other numbers than 0 and -inf to scores: pass a table of bools, and what is to be "
-                "added as position_bias"
-            )
+            added = table.masked_fill(hidden, 0)
         table = ~hidden
-    return Seen((B, N_q, N_k), N_k - N_q, None, functools.partial(_looked_up, table), None)
+    return Seen((B, N_q, N_k), N_k - N_q, None, functools.partial(_looked_up, table), None), added
 
 
 def _hides(seen):

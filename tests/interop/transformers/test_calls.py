@@ -143,10 +143,11 @@ def test_packed_sequences_are_as_each_alone(name, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("kind", ["bools", "numbers"])
+@pytest.mark.parametrize("kind", ["bools", "what hides", "numbers"])
 def test_a_table_may_be_given(kind, engine):
     table = (torch.rand(2, 1, N, N, generator=torch.Generator().manual_seed(3)) < 0.5) | torch.eye(N).bool()
-    added = torch.zeros(table.shape).masked_fill(~table, torch.finfo(torch.float32).min)
+    added = torch.rand(table.shape) if kind == "numbers" else torch.zeros(table.shape)
+    added = added.masked_fill(~table, torch.finfo(torch.float32).min)
     with torch.no_grad():
         eager = LLAMA.output(LLAMA.build("eager"), attention_mask=added)
         given = table if kind == "bools" else added

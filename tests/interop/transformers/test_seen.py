@@ -117,13 +117,19 @@ def test_tables_are_read(heads, batches):
     table = torch.rand(batches, heads, 5, 7) < 0.6
     added = torch.zeros(table.shape).masked_fill(~table, torch.finfo(torch.float32).min)
     for given in (table, added, added.masked_fill(~table, -torch.inf), added.half()):
-        made = seen.of_table(given, 2, 5, 7)
-        assert torch.equal(table_of(made, H=3), table.expand(2, 3, 5, 7))
+        made, added = seen.of_table(given, 2, 5, 7)
+        assert added is None and torch.equal(table_of(made, H=3), table.expand(2, 3, 5, 7))
 
 
-def test_other_tables_are_refused():
-    with pytest.raises(ValueError, match="adds other numbers than 0 and -inf"):
-        seen.of_table(torch.randn(2, 1, 5, 7), 2, 5, 7)
+def test_other_numbers_of_a_table_are_added():
+    table = torch.randn(2, 1, 5, 7)
+    table[1, 0, 3, 2:] = -torch.inf
+    made, added = seen.of_table(table, 2, 5, 7)
+    assert torch.equal(table_of(made), table > -torch.inf)
+    assert torch.equal(added, table.masked_fill(table == -torch.inf, 0))
+
+
+def test_tables_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match=r"shape \(2, 1, 5, 7\); a table of \(2 or 1, 1 or H, 5, 8\)"):
         seen.of_table(torch.ones(2, 1, 5, 7), 2, 5, 8)
 
