@@ -41,7 +41,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab models fresh test test-all notebooks page check fix test-gpu bench measure film lock clean moved
+.PHONY: help setup lab models fresh test test-all notebooks page check fix test-gpu bench vllm deepspeed measure film lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -92,6 +92,12 @@ test-gpu: setup ## run the tests that need a CUDA device
 
 bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on the CPU (ARGS="--quick")
 	@$(PY) -m flashlib.bench $(ARGS)
+
+vllm: models ## let vLLM write text with its own attention and with ours (its environment takes 1.6 GB)
+	@$(PY) -m tools.with_vllm
+
+deepspeed: setup ## run DeepSpeed's Ulysses with our attention in 4 processes, beside our own (21 MB more)
+	@$(PY) -m tools.with_deepspeed
 
 measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, against the limits
 	@$(PY) tools/measure_widgets.py
