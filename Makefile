@@ -96,7 +96,7 @@ bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on t
 vllm: models ## let vLLM write text with its own attention and with ours (its environment takes 1.6 GB)
 	@$(PY) -m tools.with_vllm
 
-deepspeed: setup ## run DeepSpeed's Ulysses with our attention in 4 processes, beside our own (21 MB more)
+deepspeed: $(FOR_MODELS) ## run DeepSpeed's Ulysses with our attention in 4 processes, beside our own (25 MB)
 	@$(PY) -m tools.with_deepspeed
 
 measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, against the limits

@@ -1,7 +1,7 @@
 """Run DeepSpeed's Ulysses with our attention on 4 processes, beside our own: make deepspeed.
 
-Each is compared with attention on one process, in float64: O and the gradients. DeepSpeed (25 MB) is installed into
-a folder of the user's cache.
+Each is compared with attention on one process, in float64: O and the gradients. DeepSpeed (25 MB) is installed
+into a folder of the user's cache.
 """
 
 import argparse
@@ -13,14 +13,8 @@ from pathlib import Path
 from flashlib.interop import weights
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = (
-    "deepspeed==0.19.8",
-    "einops==0.8.2",
-    "hjson==3.1.0",
-    "msgpack==1.2.4",
-    "ninja==1.13.2",
-    "py-cpuinfo==9.0.0",
-)
+NEEDED = ("einops==0.8.2", "hjson==3.1.0", "msgpack==1.2.4", "ninja==1.13.2", "py-cpuinfo==9.0.0")
+PACKAGES = ("deepspeed==0.19.8", *NEEDED)  # and pydantic and tqdm, which transformers brought
 RANKS, B, N, H, H_k, d = 4, 2, 64, 8, 4, 16
 
 
