@@ -35,7 +35,8 @@ class Local(torch.nn.Module):
                 f"the mask is {mask!r}, which tells heads apart, and a rank has some of them: call "
                 "flashlib.ring.distributed.ulysses.attention"
             )
-        self.attention, self.options = attention, {"causal": causal, "mask": mask, "scale": scale}
+        self.attention = attention
+        self.options: dict[str, Any] = {"causal": causal, "mask": mask, "scale": scale}
 
     def forward(
         self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *more: Any, **options: Any

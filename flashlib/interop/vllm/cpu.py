@@ -35,7 +35,8 @@ class Impl(CPUAttentionBackendImpl):
         slot_mapping: torch.Tensor,
     ) -> None:  # fmt: skip
         """Write a step's keys and values."""
-        pages.write(key, value, *_pages(kv_cache), slot_mapping)
+        K, V = _pages(kv_cache)
+        pages.write(key, value, K, V, slot_mapping)
 
     def forward(
         self, layer: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
@@ -50,8 +51,9 @@ class Impl(CPUAttentionBackendImpl):
         m = attn_metadata
         if m.dynamic_causal is not None:
             raise ValueError("dynamic_causal is given: whether a sequence is causal is the same for all")
+        K, V = _pages(kv_cache)
         asked = self.asked._replace(causal=m.causal)
-        pages.attend(query, *_pages(kv_cache), output, m.query_start_loc, m.seq_lens, m.block_table, asked)
+        pages.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, asked)
         return output
 
 

@@ -39,7 +39,8 @@ class Impl(FlashAttentionImpl):
         slot_mapping: torch.Tensor,
     ) -> None:  # fmt: skip
         """Write a step's keys and values."""
-        pages.write(key, value, *kv_cache.split(self.head_size, dim=-1), slot_mapping)
+        K, V = kv_cache.split(self.head_size, dim=-1)
+        pages.write(key, value, K, V, slot_mapping)
 
     def forward(
         self, layer: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,

@@ -77,7 +77,7 @@ def attend(
             O = kernels.decode.attention(q, K, V, its_lengths, its_table, **asked.options()).O
         else:
             prompts = zip(q[:, None], its_lengths, its_table, strict=True)
-            O = torch.cat([_of_prompt(one, K, V, *where, asked) for one, *where in prompts])
+            O = torch.cat([_of_prompt(one, K, V, length, its, asked) for one, length, its in prompts])
         output[rows] = O.transpose(1, 2).reshape(*rows.shape, *output.shape[1:]).to(output.dtype)
 
 
