@@ -4,6 +4,7 @@ PYTHON  ?= python3
 TORCH   ?= $(shell cat .venv/torch 2>/dev/null)
 CHAPTER ?=
 REFRESH ?=
+MODELS  ?=
 ARGS    ?=
 
 # Under it Python runs no `assert`, and tests and notebooks are made of them.
@@ -29,7 +30,8 @@ endif
 PIP_FAILED := { echo; echo "The installation failed (see pip's message above): it needs a network and a Python" \
   "from 3.11 to 3.14 on Linux, Windows or a Mac with Apple silicon; then run the same make command again."; exit 1; } >&2
 
-# What the tests need beside the course's own packages.
+# What real models need beside the course's own packages, and what the tests need beside both.
+FOR_MODELS := .venv/installed-models
 TESTS := .venv/installed-tests
 
 # TypeScript, which checks the JavaScript of the widgets, as it is.
@@ -39,7 +41,8 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test test-all notebooks page check fix test-gpu test-dao bench measure film lock clean moved
+.PHONY: help setup lab models fresh test test-all notebooks page check fix test-gpu test-dao bench vllm deepspeed measure \
+        film lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -48,9 +51,12 @@ help:
 
 setup: $(STAMP) ## make .venv with all the course needs (TORCH=cpu: without CUDA; PYTHON=python3.12)
 
-lab: setup ## open the course in JupyterLab, on your own copies in workspace/ (ARGS="--no-browser")
+lab: setup $(if $(MODELS),models) ## open the course in JupyterLab, on your own copies in workspace/ (MODELS=1: make models too)
 	@$(PY) tools/workspace.py copy
 	@$(PY) -m jupyterlab --config=tools/jupyter_lab_config.py --ServerApp.root_dir=workspace $(ARGS)
+
+models: $(FOR_MODELS) ## install transformers, and fetch the weights of a small model (93 MB) into a cache
+	@$(PY) -m tools.models
 
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
@@ -58,10 +64,10 @@ fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh
 # As many processes as conftest.py says, with one thread in each; all that start Python need its bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
 
-test: $(TESTS) $(NODE) ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
+test: $(TESTS) $(NODE) models ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
 	@$(PYTEST) -m "not long" $(ARGS)
 
-test-all: $(TESTS) $(NODE) ## run everything, in reverse order, and each file alone
+test-all: $(TESTS) $(NODE) models ## run everything, in reverse order, and each file alone
 	@$(PYTEST) --backwards $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
@@ -92,6 +98,12 @@ test-dao: $(TESTS) ## run 6,000 of flash_attn's own tests on a GPU, fetched by h
 bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on the CPU (ARGS="--quick")
 	@$(PY) -m flashlib.bench $(ARGS)
 
+vllm: models ## let vLLM write text with its own attention and with ours (its environment takes 1.6 GB)
+	@$(PY) -m tools.with_vllm
+
+deepspeed: $(FOR_MODELS) ## run DeepSpeed's Ulysses with our attention in 4 processes, beside our own (25 MB)
+	@$(PY) -m tools.with_deepspeed
+
 measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, against the limits
 	@$(PY) tools/measure_widgets.py
 
@@ -107,10 +119,14 @@ clean: ## remove .venv, node_modules and caches; never workspace/, which holds y
 lock: setup ## pin again in constraints.txt all that requirements*.txt bring along
 	@$(PY) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q "$(UV)" && .venv/lock/bin/uv pip compile -q \
 	  --universal --python-version 3.11 --no-header --no-annotate --no-emit-package flashlib \
-	  requirements.txt requirements-test.txt -o constraints.txt
+	  requirements.txt requirements-test.txt requirements-models.txt -o constraints.txt
 	@rm -rf .venv/lock
 
-$(TESTS): $(STAMP) requirements-test.txt constraints.txt
+$(FOR_MODELS): $(STAMP) requirements-models.txt constraints.txt
+	@$(PY) -m pip install -r requirements-models.txt -c constraints.txt || $(PIP_FAILED)
+	@touch $(FOR_MODELS)
+
+$(TESTS): $(FOR_MODELS) requirements-test.txt constraints.txt
 	@$(PY) -m pip install -r requirements-test.txt -c constraints.txt || $(PIP_FAILED)
 	@touch $(TESTS)
 

@@ -1,8 +1,9 @@
-"""What tests need that pip does not install: Chromium and node."""
+"""What tests need that is not always there: Chromium, node and the packages of models."""
 
 import os
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,14 @@ def missing(reason):
     if os.environ.get("REQUIRE_TOOLS"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def package(name, otherwise):
+    """Skip a module of tests whose package is not installed, or fail; see missing."""
+    if find_spec(name) is None:
+        if os.environ.get("REQUIRE_TOOLS"):
+            pytest.fail(f"{name} is not installed: {otherwise}")
+        pytest.skip(f"{name} is not installed: {otherwise}", allow_module_level=True)
 
 
 def node() -> str:

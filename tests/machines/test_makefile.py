@@ -48,7 +48,8 @@ class Folder:
             (self.bin / name).symlink_to(shutil.which(name))
         for name in programs:
             self.program(name)
-        for name in ("requirements-test.txt", "constraints.txt", "package.json", "package-lock.json"):
+        requirements = ("requirements-test.txt", "requirements-models.txt", "constraints.txt")
+        for name in (*requirements, "package.json", "package-lock.json"):
             (path / name).touch()
         (path / "requirements.txt").write_text("numpy==1\ntorch==2.5; sys_platform\n")
         shutil.copy(ROOT / "Makefile", path)
@@ -107,6 +108,20 @@ def test_all_is_installed_once_and_again_after_a_move_or_a_change(folder, tmp_pa
     folder.bin = folder.path / "bin"
     assert with_words(folder.make("setup")[1], "pip install -r requirements.txt")
     assert folder.make("setup")[:2] == (0, [])
+
+
+def test_models_come_by_their_own_command_or_with_the_lab(folder):
+    _, calls, _ = folder.make("lab")
+    assert with_words(calls, "-m jupyterlab") and not with_words(calls, "models")
+    _, calls, _ = folder.make("lab", "MODELS=1")
+    packages, weights, _, lab = calls
+    assert "pip install -r requirements-models.txt -c constraints.txt" in packages and "-m jupyterlab" in lab
+    assert "-m tools.models" in weights
+    assert folder.make("models")[1] == [weights], "packages are installed once, and weights are looked for"
+    code, _, said = folder.make(
+        "models", "-o", "package.json", "-W", "requirements-models.txt", fails="pip install"
+    )
+    assert code != 0 and "The installation failed" in said
 
 
 def test_torch_for_the_cpu_comes_first_and_is_remembered(folder):

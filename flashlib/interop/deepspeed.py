@@ -1,0 +1,78 @@
+"""Our attention in DeepSpeed: the local attention of its Ulysses, which exchanges heads for rows between ranks.
+
+    attend = deepspeed.ulysses(group, causal=True)
+    O = attend(Q, K, V)          # (B, N / P, H, d) of this rank
+
+`make deepspeed` runs it on 4 processes, beside `flashlib.ring.distributed.ulysses`. Tried with DeepSpeed 0.19.8.
+
+Source: Jacobs and others, DeepSpeed Ulysses (2023).
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from flashlib.masks import Mask
+
+
+class Local(torch.nn.Module):
+    """The attention of a rank: all rows of some heads, (B, N, H / P, d), as DeepSpeed exchanges them.
+
+    attention: one of flashlib, of (B, H, N, d); None: the kernels. Raises ValueError for a mask that tells heads
+    apart, since a rank's are counted from 0, and for arguments that DeepSpeed hands on.
+    """
+
+    def __init__(
+        self, attention: Callable | None = None, *, causal: bool = False, mask: Mask | None = None,
+        scale: float | None = None,
+    ):  # fmt: skip
+        super().__init__()
+        if mask is not None and (mask.asks_head or mask.heads not in (None, 1)):
+            raise ValueError(
+                f"the mask is {mask!r}, which tells heads apart, and a rank has some of them: call "
+                "flashlib.ring.distributed.ulysses.attention"
+            )
+        self.attention = attention
+        self.options: dict[str, Any] = {"causal": causal, "mask": mask, "scale": scale}
+
+    def forward(
+        self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *more: Any, **options: Any
+    ) -> torch.Tensor:
+        """Return O, of the shape of Q."""
+        if more or options:
+            raise ValueError(
+                f"{len(more) + len(options)} more arguments are given; what an attention is asked is given to "
+                "ulysses: causal, mask and scale"
+            )
+        if self.attention is None:
+            from flashlib import kernels
+
+            self.attention = kernels.attention
+        return self.attention(*(X.transpose(1, 2) for X in (Q, K, V)), **self.options).O.transpose(1, 2)
+
+
+def ulysses(
+    group: Any = None, attention: Callable | None = None, *, causal: bool = False, mask: Mask | None = None,
+    scale: float | None = None,
+) -> Callable:  # fmt: skip
+    """Return DeepSpeed's Ulysses with our attention: f(Q, K, V), each (B, N / P, H, d) of this rank, gives O.
+
+    group: of ranks; None: all. attention, causal, mask, scale: see Local. H and H_k are multiples of P.
+    """
+    from deepspeed.sequence.layer import DistributedAttention
+
+    if (
+        not torch.cuda.is_available()
+    ):  # it would compile an operation in C++ for minutes, and wait for a file's lock
+        sys.modules["deepspeed.comm.torch"].build_shm_op = lambda: None  # type: ignore[attr-defined]
+    group = torch.distributed.group.WORLD if group is None else group
+    local = Local(attention, causal=causal, mask=mask, scale=scale)
+    exchanged = DistributedAttention(local, group, scatter_idx=2, gather_idx=1)
+    return functools.partial(_called, exchanged)
+
+
+def _called(exchanged, Q, K, V):
+    return exchanged(Q, K, V, 0)  # the axis of sequences

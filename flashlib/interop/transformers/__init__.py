@@ -1,0 +1,26 @@
+"""Our attention in Hugging Face transformers: an attention and a function for its masks, under one name.
+
+    from flashlib.interop import transformers as course
+    course.register()                       # the kernels, as "course"
+    course.register("tiles", "tiles")       # tiles in NumPy
+    course.register("mine", my_attention)   # a function of your own, called as flashlib.torch_ref.attention is
+    model.set_attn_implementation("course")
+
+    register        gives transformers an engine under a name
+    standing_in     the same under the name "sdpa", for as long as a `with` lasts: for continuous batching
+    attend          an engine as transformers calls it: what it gives is translated, or refused
+    engines         the kernels, tiles in NumPy, the reference in torch, or a function of your own
+    seen            the mask of a call: what transformers says is seen, and the mask of flashlib that says the same
+    patterns        which functions of transformers are recognised, so that tiles are skipped
+    versions        which versions were tried, and what their interface asks for
+    weights         a small pretrained model that writes text
+
+Nothing is ignored: what an engine does not honour is refused in words, with what to do.
+"""
+
+from flashlib.interop.transformers import versions
+from flashlib.interop.transformers.register import register, standing_in
+
+__all__ = ["register", "standing_in"]
+
+versions.warn()

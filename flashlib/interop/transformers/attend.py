@@ -1,0 +1,184 @@
+"""An engine as transformers calls it: each argument is honoured, or refused in words before any work."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from transformers.utils.output_capturing import _active_collector  # not all models hand output_attentions on
+
+from flashlib import masks
+from flashlib import sink as sinks
+from flashlib.interop.transformers import seen as seen_module
+from flashlib.interop.transformers.engines import by_kernels, taken_by
+from flashlib.interop.transformers.seen import Hides, Seen, capped
+from flashlib.types import Attention
+
+# What models hand on to an attention and what asks nothing of it, with who answers it.
+ANSWERED = {
+    "position_ids": "Q and K are turned, and packs are in the mask",
+    "cache_position": "it is in the mask",
+    "use_cache": "K and V have what was kept",
+    "output_hidden_states": "the model's",
+    "output_router_logits": "the model's",
+    "return_dict": "the model's",
+    "num_items_in_batch": "the loss's",
+    "labels": "the loss's",
+    "logits_to_keep": "the model's",
+    "deterministic": "all engines are",
+    "max_length_q": "cu_seq_lens_q says it",
+    "max_length_k": "cu_seq_lens_k says it",
+    "logits_indices": "continuous batching's",
+    "logits_processor_args": "continuous batching's",
+    "read_index": "continuous batching's: K and V have been read",
+    "write_index": "continuous batching's: K and V have been written",
+}
+REFUSED = {
+    "output_attentions": "no P is stored: load the model with attn_implementation='eager' to look at P",
+    "head_mask": "no head is scaled: multiply the model's weights",
+    "block_table": "pages are read by flashlib.kernels.decode: leave max_blocks_per_request at 0",
+    "seq_idx": "pass position_ids that begin again at 0 in each sequence, or cu_seq_lens_q and cu_seq_lens_k",
+}
+
+
+def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callable:
+    """Return an engine as AttentionInterface takes it. accept: names of arguments that ask nothing of it."""
+    takes = taken_by(engine)
+
+    def attend(
+        module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+        attention_mask: Any, dropout: float = 0.0, scaling: float | None = None, is_causal: bool | None = None,
+        sliding_window: int | None = None, softcap: float | None = None, s_aux: torch.Tensor | None = None,
+        position_bias: torch.Tensor | None = None, cu_seq_lens_q: torch.Tensor | None = None,
+        cu_seq_lens_k: torch.Tensor | None = None, **others: Any,
+    ) -> tuple[torch.Tensor, None]:  # fmt: skip
+        if is_causal is None:
+            is_causal = getattr(module, "is_causal", True)
+        packs = None if cu_seq_lens_q is None and cu_seq_lens_k is None else (cu_seq_lens_q, cu_seq_lens_k)
+        refuse(dropout, {name: X for name, X in others.items() if name not in accept})
+        plain = softcap is None and s_aux is None and packs is None and position_bias is None
+        if torch.compiler.is_compiling() and plain and engine is by_kernels and _only_causal(attention_mask):
+            from flashlib import kernels
+
+            O = kernels.attention(query, key, value, causal=True, scale=scaling).O
+        else:
+            O = _untraced(
+                engine, takes, query, key, value, attention_mask, scaling, bool(is_causal), sliding_window,
+                softcap, s_aux, position_bias, packs,
+            )  # fmt: skip
+        return O.transpose(1, 2).contiguous(), None
+
+    return attend
+
+
+def refuse(dropout: float, others: dict[str, Any]) -> None:
+    """Raise ValueError or TypeError, in words, for what no engine honours."""
+    if dropout:
+        raise ValueError(
+            f"dropout is {dropout}, and flashlib's attention has none: call model.eval(), or set the "
+            "attention dropout of the model's config to 0"
+        )
+    if any("attentions" in name for name in _active_collector.get() or ()):
+        raise ValueError(f"output_attentions is given: {REFUSED['output_attentions']}")
+    for name, X in others.items():
+        if X is None or X is False or name in ANSWERED:
+            continue
+        if name in REFUSED:
+            raise ValueError(f"{name} is given: {REFUSED[name]}")
+        raise TypeError(
+            f"the model gives {name} to its attention, and flashlib does not know what it asks for: if it is "
+            f"nothing, pass accept={{{name!r}}} to register; else use attn_implementation='eager'"
+        )
+
+
+def _only_causal(mask):
+    return isinstance(mask, Seen) and mask.causal
+
+
+@torch.compiler.disable  # between two graphs: torch.compile cannot look into a mask
+def _untraced(
+    engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs
+) -> torch.Tensor:  # fmt: skip
+    B, _, N_q, _ = Q.shape
+    if isinstance(mask, torch.Tensor):
+        mask, added = seen_module.of_table(mask, B, N_q, K.shape[2])
+        if added is not None:
+            bias = added if bias is None else bias + added
+        packs = None  # they are in the table
+    if mask is None:
+        hides = _said_by_call(causal, sliding_window, N_q, K.shape[2])
+        hides = hides if softcap is None else capped(hides, softcap)
+    else:
+        _check(mask, Q, K)
+        hides = mask.hides(softcap)
+    if packs is not None:
+        hides = _packed(hides, packs, B, N_q)
+    if bias is not None:
+        bias = bias[..., : hides.keys]
+    return _called(engine, takes, Q, K, V, hides, scale, sink, bias).O
+
+
+def _said_by_call(causal, sliding_window, N_q, N_k):
+    """Return what is hidden where the model made no mask: what the call says, as sdpa would take it.
+
+    With more keys than queries that is the first step with a static cache: the keys beyond are not written yet.
+    """
+    causal = causal and N_q > 1
+    keys = N_q if causal and N_k > N_q else N_k
+    if sliding_window is None:
+        return Hides(None, causal, keys)
+    return Hides(masks.window(sliding_window - 1, 0 if causal else sliding_window - 1), False, keys)
+
+
+def _check(mask, Q, K):
+    if not isinstance(mask, Seen):
+        raise TypeError(f"the mask is of type {type(mask).__name__}; pass None or a tensor of 4 axes")
+    given, expected = (len(Q), Q.shape[2], K.shape[2]), mask.sizes
+    if given != expected:
+        raise ValueError(
+            f"the mask was made for B, N_q, N_k = {expected}, and there are {given}: this model changes keys "
+            "after its mask was made; use attn_implementation='eager'"
+        )
+
+
+def _packed(hides, packs, B, N_q):
+    """Return what is hidden if sequences are packed too: documents, by where they begin in all B * N tokens."""
+    if any(X is None for X in packs) or not torch.equal(*packs):
+        raise ValueError(
+            "cu_seq_lens_q and cu_seq_lens_k differ; packs of as many keys as queries are accepted: call "
+            "flashlib.kernels.varlen.attention for others"
+        )
+    begins = packs[0].tolist()
+    if N_q != hides.keys or not set(range(0, B * N_q + 1, max(N_q, 1))) <= set(begins):
+        raise ValueError(
+            f"cu_seq_lens_q is {begins!r:.60}, and there are {B} rows of {N_q} queries and {hides.keys} keys: "
+            "each row must begin and end with a sequence"
+        )
+    ids = torch.arange(len(begins) - 1).repeat_interleave(packs[0].diff().cpu()).view(B, N_q)
+    mask = masks.documents(ids.numpy())
+    if hides.causal:
+        mask = masks.causal() & mask
+    return hides._replace(mask=mask if hides.mask is None else hides.mask & mask, causal=False)
+
+
+def _called(engine, takes, Q, K, V, hides, scale, sink, bias):
+    given = {"causal": hides.causal, "scale": scale}
+    if bias is not None and takes is not None and "bias" in takes:
+        given["bias"] = bias
+    elif bias is not None:
+        added = masks.bias(bias)
+        hides = hides._replace(mask=added if hides.mask is None else hides.mask & added)
+    if takes is not None and "keys" in takes:
+        given["keys"] = hides.keys
+    else:
+        K, V = (X[:, :, : hides.keys] for X in (K, V))
+    if hides.mask is not None:
+        given["mask"] = hides.mask
+    if sink is not None and takes is not None and "sink" in takes:
+        given["sink"] = sink
+    if takes is not None and (missing := given.keys() - takes):
+        raise TypeError(
+            f"your engine takes {', '.join(sorted(takes))}, and this model needs {', '.join(sorted(missing))} "
+            "too: take it, as flashlib.torch_ref.attention does"
+        )
+    found = Attention(*engine(Q, K, V, **given))
+    return found if sink is None or "sink" in given else sinks.add(found, sink)

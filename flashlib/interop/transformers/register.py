@@ -1,0 +1,54 @@
+"""Gives transformers an engine under a name."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from flashlib.interop.transformers import attend
+from flashlib.interop.transformers.engines import engine_of
+from flashlib.interop.transformers.seen import mask_of_call
+
+
+def register(
+    name: str = "course", engine: str | Callable = "kernels", *, tables: bool = False, accept: Iterable[str] = ()
+) -> str:
+    """Register an engine and the function for its masks, for all models; return the name, for attn_implementation.
+
+    engine: "kernels" (Triton; interpreted without a GPU), "tiles" (NumPy), "torch_ref", or a function that is
+    called as flashlib.torch_ref.attention is. tables: masks as tables of N_q x N_k, for a model that looks into
+    its mask.
+    accept: names of arguments of models that ask nothing of attention, besides those that are known.
+    Raises TypeError or ValueError for anything else, and for names that mean something else to transformers.
+    """
+    _check_name(name)
+    AttentionInterface.register(name, attend.attention(engine_of(engine), frozenset(accept)))
+    AttentionMaskInterface.register(name, sdpa_mask if tables else mask_of_call)
+    return name
+
+
+@contextlib.contextmanager
+def standing_in(engine: str | Callable = "kernels", *, accept: Iterable[str] = ()) -> Iterator[str]:
+    """Let an engine stand in for "sdpa" as long as a `with` lasts; return that name.
+
+    For what accepts only transformers' own names, such as continuous batching (generate_batch). Its masks are
+    tables.
+    """
+    before = ALL_ATTENTION_FUNCTIONS["sdpa"]
+    AttentionInterface.register("sdpa", attend.attention(engine_of(engine), frozenset(accept)))
+    try:
+        yield "sdpa"
+    finally:
+        AttentionInterface.register("sdpa", before)
+
+
+def _check_name(name):
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"name is {name!r}; pass one such as 'course': with / transformers asks the Hub for it")
+    if "flash" in name or name in ("eager", "sdpa", "flex_attention"):
+        raise ValueError(
+            f"name is {name!r}, and transformers takes it for one of its own, with 'flash' in it too: pass "
+            "another, such as 'course'"
+        )

@@ -1,0 +1,199 @@
+"""The mask of a call: what transformers says is seen, and the mask of flashlib that says the same.
+
+A function of a name in AttentionMaskInterface may return any object, and it reaches the attention as it is. So
+here no table of N_q x N_k is made: patterns that are recognised become windows and documents, which skip tiles,
+padding an interval of keys, and anything else is asked for each score and kept as bits.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.attention.flex_attention import BlockMask
+from transformers import masking_utils
+
+from flashlib import masks
+from flashlib.interop.transformers.patterns import Pattern, recognised
+from flashlib.interop.transformers.present import Present
+
+
+class Hides(NamedTuple):
+    """What is hidden, as an attention takes it: a mask or None, whether it is causal, and how many keys there are.
+
+    Keys from `keys` on are seen by no query: K and V are cut off there. Then causal is aligned bottom-right.
+    """
+
+    mask: masks.Mask | None
+    causal: bool
+    keys: int
+
+
+class Seen(BlockMask):
+    """What is seen in one call of a model. It is a BlockMask, for only that and a table are let through as made.
+
+    start: where the first query stands among the keys, a number or a tensor. pattern: what is recognised, or None;
+    asks: the function that is asked if it is None. present: keys that are no padding, (B, N_k), or None for all.
+    causal: whether it is known to be only causal, which torch.compile can trace.
+    """
+
+    def __init__(
+        self, sizes: tuple[int, int, int], start: int | torch.Tensor, pattern: Pattern | None, asks: Callable,
+        present: torch.Tensor | None,
+    ):  # fmt: skip
+        self.sizes, self.start, self.pattern, self.asks, self.present = sizes, start, pattern, asks, present
+        _, N_q, N_k = sizes
+        self.causal = pattern == Pattern(right=0) and present is None and N_q == N_k and start == 0
+        self.made: dict[float | None, Hides] = {}
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:  # type: ignore[override]
+        """What transformers looks at to see that a mask is made: four axes."""
+        B, N_q, N_k = self.sizes
+        return B, 1, N_q, N_k
+
+    @property
+    def ndim(self) -> int:
+        """The axes of a mask that is made."""
+        return 4
+
+    def __repr__(self):
+        return f"Seen(<{' x '.join(map(str, self.shape))}, {self.pattern or self.asks}>)"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"this model looks into its mask (.{name}), and flashlib's is no table: pass tables=True to register"
+        )
+
+    def hides(self, softcap: float | None = None) -> Hides:
+        """Return what is hidden, with a soft cap in the mask if there is one. All layers share what is made."""
+        if softcap not in self.made:
+            if softcap is None:
+                self.made[None] = _hides(self)
+            else:
+                self.made[softcap] = capped(self.hides(), softcap)
+        return self.made[softcap]
+
+
+def capped(hides: Hides, softcap: float) -> Hides:
+    """Return what is hidden with a soft cap in the mask, which is for one call."""
+    cap, (mask, causal, keys) = masks.softcap(float(softcap)), hides
+    parts = [cap, *([masks.causal()] if causal else []), *([] if mask is None else [mask])]
+    return Hides(functools.reduce(masks.Mask.__and__, parts).anew(), False, keys)
+
+
+@torch.compiler.disable  # a mask is made between two graphs
+def mask_of_call(
+    batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor = 0,
+    kv_offset: int | torch.Tensor = 0, mask_function: Callable = masking_utils.causal_mask_function,
+    attention_mask: torch.Tensor | None = None, local_size: int | None = None,
+    allow_is_causal_skip: bool = True, allow_is_bidirectional_skip: bool = False, use_vmap: bool = False,
+    device: Any = None, dtype: torch.dtype | None = None, config: Any = None, **others: Any,
+) -> Seen:  # fmt: skip
+    """Return the mask of a call: the function of a name in AttentionMaskInterface.
+
+    local_size is in mask_function too; no mask is skipped, whatever may be; device and dtype are of tables.
+    Raises TypeError for arguments that are not known here.
+    """
+    if given := sorted(name for name, value in others.items() if value is not None):
+        raise TypeError(
+            f"transformers makes a mask with {', '.join(given)}, which flashlib does not know: tried were the "
+            "versions in flashlib.interop.transformers.versions; pass tables=True to register"
+        )
+    start = q_offset - kv_offset
+    if isinstance(start, torch.Tensor):  # of a static cache, which counts on in the same tensor
+        start = int(start)
+    present = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
+    if present is not None:
+        present = present[:, int(kv_offset) : int(kv_offset) + kv_length].bool()
+        present = None if bool(present.all()) else present
+    asks = functools.partial(_asked, mask_function, int(q_offset), int(kv_offset))
+    pattern = recognised(mask_function)
+    if use_vmap:  # written for one number at a time
+        table = masking_utils.sdpa_mask(
+            batch_size, q_length, kv_length, int(q_offset), int(kv_offset), mask_function,
+            allow_is_causal_skip=False, use_vmap=True, device=device,
+        )  # fmt: skip
+        asks = functools.partial(_looked_up, table)
+    return Seen((batch_size, q_length, kv_length), start, pattern, asks, present)
+
+
+def of_table(table: torch.Tensor, B: int, N_q: int, N_k: int) -> tuple[Seen, torch.Tensor | None]:
+    """Return the mask of a table of 4 axes, and what it adds to scores besides hiding them, or None.
+
+    table: bools, or numbers that are added: the least of a dtype, or -inf, hides. Raises ValueError for other
+    shapes.
+    """
+    added = None
+    if table.ndim != 4 or table.shape[0] not in (1, B) or tuple(table.shape[2:]) != (N_q, N_k):
+        raise ValueError(
+            f"the mask has shape {tuple(table.shape)}; a table of ({B} or 1, 1 or H, {N_q}, {N_k}) is accepted"
+        )
+    if table.dtype != torch.bool:
+        hidden = table <= torch.finfo(table.dtype).min / 2
+        if not bool((hidden | (table == 0)).all()):
+            added = table.masked_fill(hidden, 0)
+        table = ~hidden
+    return Seen((B, N_q, N_k), N_k - N_q, None, functools.partial(_looked_up, table), None), added
+
+
+def _hides(seen):
+    B, N_q, N_k = seen.sizes
+    pattern, start = seen.pattern or Pattern(), int(seen.start)
+    keys = max(0, min(N_k, start + N_q + pattern.right))  # beyond, no query sees
+    parts, present = _window(pattern, start - (keys - N_q), N_q, keys), seen.present
+    if pattern.ids is not None:
+        parts = None if pattern.ids.shape != (B, keys) else [*(parts or []), _documents(pattern.ids)]
+    asked = seen.pattern is None or parts is None
+    if asked:
+        keys, parts = N_k, []
+    if present is not None and not bool(present[:, :keys].all()):
+        interval = Present.of(present[:, :keys])
+        asked |= interval is None
+        parts = [*parts, *([] if interval is None else [interval])]
+    if asked:
+        parts = [masks.from_function(_Asks(seen, keys)), *parts]
+    if parts in ([], [masks.causal()]):
+        return Hides(None, bool(parts), keys)
+    return Hides(functools.reduce(masks.Mask.__and__, parts).anew(), False, keys)
+
+
+def _window(pattern, apart, N_q, keys):
+    """Return [] if all is seen, or [the window]; None if none says it. apart: how far rows stand before r."""
+    left, right = pattern.left - apart, pattern.right + apart
+    left, right = None if left >= keys - 1 else left, None if right >= N_q - 1 else right
+    if left is None and right is None:
+        return []
+    return None if min(n for n in (left, right) if n is not None) < 0 else [masks.window(left, right)]
+
+
+def _documents(ids):
+    return masks.documents(ids.cpu().numpy())
+
+
+class _Asks:
+    """What a mask's function says, f(b, h, r, c), for arrays or tensors; keys from `keys` on were cut off."""
+
+    def __init__(self, seen, keys):
+        self.seen, self.past, self.last = seen, keys - seen.sizes[1], seen.sizes[0] - 1
+
+    def __call__(self, b, h, r, c):
+        given = [torch.as_tensor(X) for X in (b, h, r - self.past, c)]
+        device = getattr(c, "device", None)
+        found = self.asked(*(X.to(None if isinstance(c, np.ndarray) else device) for X in given))
+        return found.numpy() if isinstance(c, np.ndarray) else found
+
+    def asked(self, b, h, i, c):
+        seen, present = self.seen.asks(b, h, i, c), self.seen.present
+        return seen if present is None else seen & present.to(c.device)[b, c]
+
+
+def _asked(mask_function, q_offset, kv_offset, b, h, i, c):
+    """Ask a function of transformers, which knows one head."""
+    return mask_function(b, torch.zeros_like(h), i + q_offset, c + kv_offset)
+
+
+def _looked_up(table, b, h, i, c):
+    b, h = b.clamp(max=table.shape[0] - 1), h.clamp(max=table.shape[1] - 1)
+    return table.to(c.device)[b, h, i, c]

@@ -1,0 +1,27 @@
+"""Our attention in vLLM: a backend that reads and writes vLLM's pages with our kernels.
+
+    from flashlib.interop import vllm as course
+    course.register()   # before LLM(...): in place of the CPU's backend, or of FLASH_ATTN on a GPU
+    LLM(model, enforce_eager=True)
+
+    pages    what a backend does, on tensors: new keys and values into pages, attention over them; needs no vLLM
+    cpu      the backend of vLLM for CPUs with that, which was run
+    cuda     that for a GPU, which was written by the same version's sources, and was not run
+
+vLLM has an environment of its own: `make vllm` makes one, and shows the same text from vLLM's own backend and from
+ours. Tried with vLLM 0.32.0.
+"""
+
+
+def register(device: str = "cpu") -> None:
+    """Let our backend stand in for vLLM's own: "cpu" or "cuda". Call it before a model is made.
+
+    A name of one's own (CUSTOM) is not asked for on a CPU, so that the backend there stands in for CPU_ATTN.
+    Raises ValueError for other devices.
+    """
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f'device is {device!r}; accepted are "cpu" and "cuda"')
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
+
+    name = AttentionBackendEnum.CPU_ATTN if device == "cpu" else AttentionBackendEnum.FLASH_ATTN
+    register_backend(name, f"flashlib.interop.vllm.{device}.Backend")

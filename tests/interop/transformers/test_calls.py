@@ -1,0 +1,314 @@
+"""What a model gives to its attention is honoured, or refused in words."""
+
+import inspect
+import warnings
+
+import pytest
+
+from tests import required
+
+required.package("transformers", "run make models")
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from transformers import AttentionInterface, CompileConfig, GenerationConfig, masking_utils  # noqa: E402
+from transformers.integrations.flash_attention import flash_attention_forward  # noqa: E402
+from transformers.integrations.flex_attention import flex_attention_forward  # noqa: E402
+from transformers.integrations.sdpa_attention import sdpa_attention_forward  # noqa: E402
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS  # noqa: E402
+from transformers.utils import TransformersKwargs  # noqa: E402
+
+from flashlib import torch_ref  # noqa: E402
+from flashlib.interop.transformers import attend, engines, register, standing_in, versions  # noqa: E402
+from tests.interop.transformers.families import FAMILIES, TEXT, N  # noqa: E402
+
+ENGINES = ("kernels", "tiles", "torch_ref")
+CLOSE = dict(rtol=0, atol=5e-6)
+LLAMA = FAMILIES["llama"]
+IDS = TEXT["input_ids"]
+
+
+def with_engine(family, engine, **changes):
+    return family.build(register(f"tested_{engine}", engine), **changes)
+
+
+# What arrives.
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_all_that_a_family_gives_to_its_attention_is_known(name):
+    given = {}
+
+    def spy(module, query, key, value, attention_mask, **others):
+        given.update({name: X for name, X in others.items() if X is not None})
+        return query.new_zeros(*query.transpose(1, 2).shape[:3], value.shape[-1]), None
+
+    AttentionInterface.register("spy", spy)
+    with torch.no_grad():
+        FAMILIES[name].output(FAMILIES[name].build("spy"))
+    known = inspect.signature(attend.attention(torch_ref.attention)).parameters.keys()
+    assert given.keys() <= known | attend.ANSWERED.keys() | attend.REFUSED.keys()
+
+
+KEYWORDS = {
+    "num_items_in_batch": torch.tensor(7),
+    "output_hidden_states": True,
+    "output_attentions": True,
+    "output_router_logits": True,
+    "cu_seq_lens_q": torch.tensor([0, 20, N], dtype=torch.int32),
+    "cu_seq_lens_k": torch.tensor([0, 20, N], dtype=torch.int32),
+    "max_length_q": 20,
+    "max_length_k": 20,
+    "position_ids": torch.cat([torch.arange(20), torch.arange(N - 20)])[None],
+    "is_causal": False,
+    "seq_idx": (torch.arange(N) >= 20).int()[None],
+}
+DECODERS = ("llama", "mistral", "qwen3", "gemma2", "gemma3", "deepseek_v3", "gpt2")
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS)
+@pytest.mark.parametrize("name", DECODERS)
+def test_each_keyword_is_honoured_or_refused(name, keyword):
+    family, given = FAMILIES[name], {keyword: KEYWORDS[keyword]}
+    ours, eager = with_engine(family, "torch_ref"), family.build("eager")
+    with torch.no_grad():
+        if keyword in attend.REFUSED:
+            with pytest.raises(ValueError, match=f"{keyword} is given: "):
+                family.output(ours, **given)
+            return
+        if keyword.startswith("cu_seq_lens"):  # eager ignores them, and takes packs by their positions
+            given = {name: KEYWORDS[name] for name in ("cu_seq_lens_q", "cu_seq_lens_k")}
+            plain = {"input_ids": IDS[:1], "use_cache": False}
+            packs = plain | {"position_ids": KEYWORDS["position_ids"]}
+            torch.testing.assert_close(ours(**given, **packs).logits, eager(**packs).logits, **CLOSE)
+            changed = ours(**given, **plain).logits[:, 20:] - ours(**plain).logits[:, 20:]
+            assert changed.abs().max() > 1e-3, "without positions they count too"
+            return
+        torch.testing.assert_close(family.output(ours, **given), family.output(eager, **given), **CLOSE)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_weights_of_attention_are_refused_to_all(name):
+    model = with_engine(FAMILIES[name], "torch_ref")
+    with torch.no_grad(), pytest.raises(ValueError, match="output_attentions is given: no P is stored"):
+        FAMILIES[name].output(model, output_attentions=True)
+
+
+def test_the_interface_asks_for_what_was_tried():
+    """One that fails names what a new version asks for: look what it means, and honour or refuse it."""
+    theirs = (sdpa_attention_forward, flex_attention_forward, flash_attention_forward)
+    asked = set().union(*(inspect.signature(f).parameters for f in theirs))
+    assert asked == versions.ATTENTION
+    assert TransformersKwargs.__annotations__.keys() == versions.MODELS == KEYWORDS.keys()
+    makers = (masking_utils.sdpa_mask, masking_utils.eager_mask, masking_utils.flex_attention_mask)
+    assert set().union(*(inspect.signature(f).parameters for f in makers)) | {"config"} == versions.MASK
+
+
+def test_another_version_is_told_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(versions, "TRIED", ("1.2.3",))
+    with pytest.warns(UserWarning, match=f"tried with transformers 1.2.3, and this is {transformers.__version__}"):
+        versions.warn()
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        versions.warn()
+
+
+# Masks.
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("padded", ["left", "right", "hole"])
+@pytest.mark.parametrize("name", ["llama", "mistral", "llama4", "gpt_oss"])
+def test_padding_is_not_seen(name, padded, engine):
+    family, there = FAMILIES[name], torch.ones(2, N, dtype=torch.long)
+    there[1, {"left": slice(0, 9), "right": slice(23, None), "hole": slice(8, 13)}[padded]] = 0
+    with torch.no_grad():
+        found, eager = (
+            family.output(model, attention_mask=there)[there.bool()]
+            for model in (with_engine(family, engine), family.build("eager"))
+        )
+    torch.testing.assert_close(found, eager, **CLOSE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ["llama", "mistral", "llama4"])
+def test_packed_sequences_are_as_each_alone(name, engine):
+    family, model = FAMILIES[name], with_engine(FAMILIES[name], engine)
+    with torch.no_grad():
+        packed = model(input_ids=IDS[:1], position_ids=KEYWORDS["position_ids"], use_cache=False).logits
+        alone = [model(input_ids=IDS[:1, part]).logits for part in (slice(0, 20), slice(20, N))]
+    torch.testing.assert_close(packed, torch.cat(alone, 1), **CLOSE)
+    assert family.inputs is TEXT
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", ["bools", "what hides", "numbers"])
+def test_a_table_may_be_given(kind, engine):
+    table = (torch.rand(2, 1, N, N, generator=torch.Generator().manual_seed(3)) < 0.5) | torch.eye(N).bool()
+    added = torch.rand(table.shape) if kind == "numbers" else torch.zeros(table.shape)
+    added = added.masked_fill(~table, torch.finfo(torch.float32).min)
+    with torch.no_grad():
+        eager = LLAMA.output(LLAMA.build("eager"), attention_mask=added)
+        given = table if kind == "bools" else added
+        found = LLAMA.output(with_engine(LLAMA, engine), attention_mask=given)
+    torch.testing.assert_close(found, eager, **CLOSE)
+
+
+def test_masks_may_be_tables():
+    model = LLAMA.build(register("tested_tables", "torch_ref", tables=True))
+    with torch.no_grad():
+        torch.testing.assert_close(LLAMA.output(model), LLAMA.output(LLAMA.build("eager")), **CLOSE)
+
+
+def test_a_mask_that_was_made_for_other_keys_is_refused():
+    model = with_engine(LLAMA, "torch_ref")
+    mask = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS["tested_torch_ref"](2, N, N)
+    with pytest.raises(ValueError, match=r"made for B, N_q, N_k = \(2, 37, 37\), and there are \(2, 36, 36\)"):
+        model(input_ids=IDS[:, 1:], attention_mask=mask)
+
+
+# Caches.
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("cache", [None, "dynamic", "static"])
+@pytest.mark.parametrize("name", ["llama", "mistral", "gemma3", "llama4", "gpt_oss", "gpt2"])
+def test_tokens_come_one_by_one_as_with_eager(name, cache, engine):
+    """Over the ends of windows and chunks, of a prompt with padding and one without."""
+    family, there = FAMILIES[name], torch.ones(2, 13, dtype=torch.long)
+    there[1, :4] = 0
+    kind = {"use_cache": False} if cache is None else {"cache_implementation": cache}
+    settings = dict(
+        max_new_tokens=7, do_sample=False, output_logits=True, return_dict_in_generate=True, eos_token_id=None,
+        pad_token_id=0, disable_compile=True, **kind,
+    )  # fmt: skip
+    with torch.no_grad():
+        found, eager = (
+            model.generate(IDS[:, :13], attention_mask=there, **settings)
+            for model in (with_engine(family, engine), family.build("eager"))
+        )
+    assert torch.equal(found.sequences, eager.sequences)
+    torch.testing.assert_close(torch.stack(found.logits), torch.stack(eager.logits), **CLOSE)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_torch_compile_takes_masks_between_graphs(amount):
+    """With a static cache `generate` compiles by itself on a GPU, and here if it is told to."""
+    names, engine = (["mistral"] if amount == "few" else ["llama", "gemma2", "gpt_oss", "bert"]), "torch_ref"
+    for name in names:
+        family = FAMILIES[name]
+        torch._dynamo.reset()
+        model, eager = with_engine(family, engine), family.build("eager")
+        found = family.output(torch.compile(model, backend="eager"))
+        torch.testing.assert_close(found, family.output(eager), **CLOSE)
+        if name == "bert":
+            continue
+        compiled = CompileConfig(backend="eager", mode=None)
+        compiled._compile_all_devices = True
+        settings = dict(max_new_tokens=4, do_sample=False, cache_implementation="static", eos_token_id=None)
+        given = model.generate(IDS[:, :14], compile_config=compiled, **settings)
+        assert torch.equal(given, eager.generate(IDS[:, :14], disable_compile=True, **settings))
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # Dynamo looks at it
+@pytest.mark.parametrize("amount", ["all"])
+def test_what_is_only_causal_is_traced(amount):
+    counters = torch._dynamo.utils.counters
+    torch._dynamo.reset()
+    counters.clear()
+    model = with_engine(LLAMA, "kernels")
+    found = LLAMA.output(torch.compile(model, backend="aot_eager"))
+    found.sum().backward()
+    torch.testing.assert_close(found, LLAMA.output(LLAMA.build("eager")), **CLOSE)
+    assert not any("_untraced" in reason for reason in counters["graph_break"])
+
+
+@pytest.mark.parametrize("amount", ["all"])
+def test_continuous_batching_by_standing_in(amount):
+    before = ALL_ATTENTION_FUNCTIONS["sdpa"]
+    prompts = [IDS[0, :5].tolist(), IDS[1, :9].tolist(), IDS[0, 10:13].tolist()]
+    settings = GenerationConfig(max_new_tokens=4, do_sample=False, eos_token_id=None, pad_token_id=0)
+    called = []
+
+    def counted(Q, K, V, *, causal=False, mask=None, scale=None):
+        called.append(Q.shape)
+        return torch_ref.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
+
+    with standing_in(counted) as name:
+        model = LLAMA.build(name)
+        found = model.generate_batch(inputs=prompts, generation_config=settings)
+    assert ALL_ATTENTION_FUNCTIONS["sdpa"] is before and called
+    eager = LLAMA.build("eager")
+    for prompt, one in zip(prompts, sorted(found.values(), key=lambda one: one.request_id), strict=True):
+        expected = eager.generate(torch.tensor([prompt]), max_new_tokens=4, do_sample=False, eos_token_id=None)
+        assert one.generated_tokens == expected[0, len(prompt) :].tolist()
+
+
+# What is refused.
+
+
+def test_dropout_is_refused():
+    model = with_engine(LLAMA, "torch_ref", attention_dropout=0.1)
+    with torch.no_grad():
+        LLAMA.output(model)
+        with pytest.raises(ValueError, match="dropout is 0.1, and flashlib's attention has none: call model.eval"):
+            LLAMA.output(model.train())
+
+
+def test_a_keyword_that_is_not_known_is_refused_until_it_is_accepted():
+    given = {"bar": torch.ones(1)}
+    with torch.no_grad():
+        with pytest.raises(TypeError, match="gives bar to its attention, and flashlib does not know"):
+            LLAMA.output(with_engine(LLAMA, "torch_ref"), **given)
+        accepts = LLAMA.build(register("tested_accept", "torch_ref", accept={"bar"}))
+        torch.testing.assert_close(LLAMA.output(accepts, **given), LLAMA.output(LLAMA.build("eager")), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["flash", "my_flash", "eager", "sdpa", "flex_attention", "mine/kernel", "", 3])
+def test_names_that_transformers_takes_for_something_else(name):
+    with pytest.raises(ValueError, match="name is .*'course'"):
+        register(name)
+
+
+@pytest.mark.parametrize("engine, error", [("kernel", ValueError), (None, TypeError), (3, TypeError)])
+def test_engines_that_there_are_not(engine, error):
+    with pytest.raises(error, match="engine is .*'kernels', 'tiles', 'torch_ref', or a function"):
+        register("tested", engine)
+
+
+def test_a_function_of_ones_own_is_an_engine_and_is_told_what_it_does_not_take():
+    def mine(Q, K, V, *, causal, scale):
+        return torch_ref.attention(Q, K, V, causal=causal, scale=scale)
+
+    register("tested_mine", mine)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            LLAMA.output(LLAMA.build("tested_mine")), LLAMA.output(LLAMA.build("eager")), **CLOSE
+        )
+        with pytest.raises(TypeError, match="your engine takes K, Q, V, causal, scale, and this model needs mask"):
+            FAMILIES["mistral"].output(FAMILIES["mistral"].build("tested_mine"))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("d", [8, 24])
+def test_heads_of_any_width(d, engine):
+    changes = dict(head_dim=d)
+    with torch.no_grad():
+        found = LLAMA.output(with_engine(LLAMA, engine, **changes))
+        torch.testing.assert_close(found, LLAMA.output(LLAMA.build("eager", **changes)), **CLOSE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bfloat16(engine):
+    """Beside eager in the same precision, by the numbers of float32."""
+    with torch.no_grad():
+        exact = LLAMA.output(LLAMA.build("eager"))
+        eager, found = (LLAMA.output(m.bfloat16()) for m in (LLAMA.build("eager"), with_engine(LLAMA, engine)))
+    assert found.dtype == torch.bfloat16
+    assert (found - exact).abs().max() <= 2 * (eager - exact).abs().max() + 1e-3
+
+
+def test_engines_are_named():
+    assert engines.ENGINES.keys() == set(ENGINES)
