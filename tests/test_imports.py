@@ -37,6 +37,7 @@ ROOMS = {
     "cache": "types inputs",
     "pipeline": "types inputs gpus",
     "ring": "types inputs masks softmax cost tiled",
+    "lowbit": "types inputs masks tiled",
     "learner": "types softmax tiled",
     "kernels base": "",  # which Triton, and what is private in it
     "ring.processes": "types learner / kernels base",
@@ -231,7 +232,8 @@ sys.meta_path.insert(0, Block())
 
 
 @pytest.mark.parametrize(
-    "module", ["types", "inputs", "softmax", "naive", "tiled", "masks", "memory", "cost", "cache", "ring"]
+    "module",
+    ["types", "inputs", "softmax", "naive", "tiled", "masks", "memory", "cost", "cache", "ring", "lowbit"],
 )
 def test_numpy_is_all_that_is_needed(module):
     third_party = "name.partition('.')[0] not in {'numpy', 'flashlib', *sys.stdlib_module_names}"
