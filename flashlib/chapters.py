@@ -143,6 +143,7 @@ CHAPTERS = (
         "attention over many GPUs: keys travel round",
         widgets=("RingPlayer",),
     ),
+    Chapter("18_eight_bits", "Eight bits", "numbers on a coarse grid, scales, rotations, sums that lose bits"),
 )  # fmt: skip
 
 
