@@ -143,7 +143,11 @@ CHAPTERS = (
         "attention over many GPUs: keys travel round",
         widgets=("RingPlayer",),
     ),
-    Chapter("18_eight_bits", "Eight bits", "numbers on a coarse grid, scales, rotations, sums that lose bits"),
+    Chapter(
+        "18_eight_bits", "Eight bits",
+        "fp8 attention: grids, scales, rotations, sums that lose bits",
+        needs=("triton",),
+    ),
 )  # fmt: skip
 
 

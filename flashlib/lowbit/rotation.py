@@ -13,6 +13,11 @@ from flashlib.inputs import check_counts, check_floating
 def hadamard(d: int) -> np.ndarray:
     """Return Hadamard's matrix, (d, d) of +1 and -1 in fp64: H H^T = d. Raises unless d is a power of two."""
     check_power_of_two(d)
+    return doubled(d)
+
+
+def doubled(d: int) -> np.ndarray:
+    """Return `hadamard` of the first power of two that is not less than d."""
     H = np.ones((1, 1))
     while len(H) < d:
         H = np.block([[H, H], [H, -H]])

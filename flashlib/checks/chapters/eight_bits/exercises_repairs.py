@@ -11,7 +11,7 @@ from flashlib.lowbit import sums
 # ---- a rotation
 
 
-@exercise(title="Rotate by doubling", minutes=15, difficulty="medium")
+@exercise(title="Rotate by doubling", minutes=10, difficulty="medium")
 def rotate(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -85,7 +85,7 @@ def _any_means(rng):
 # ---- a sum in 13 bits
 
 
-@exercise(title="A sum in 13 bits", minutes=15, difficulty="medium")
+@exercise(title="A sum in 13 bits", minutes=10, difficulty="medium")
 def short_sum(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
