@@ -1,11 +1,12 @@
 """The exercises of chapter 18 on numbers of eight bits: the grid, scales, scores, weights."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from flashlib import lowbit
-from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases, written
 
 # ---- the grid of e4m3
 
@@ -80,7 +81,7 @@ def _any_blocks(rng):
 # ---- scores of whole numbers
 
 
-@exercise(title="Scores of whole numbers", minutes=10, difficulty="easy")
+@exercise(title="Scores of whole numbers", minutes=5, difficulty="easy")
 def int8_scores(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     small = [
@@ -115,7 +116,7 @@ def _any_scores(rng):
 # ---- weights in e4m3
 
 
-@exercise(title="Weights in e4m3", minutes=10, difficulty="easy")
+@exercise(title="Weights in e4m3", minutes=10, difficulty="easy", program=partial(written, lowbit=lowbit))
 def e4m3_weights(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
@@ -139,7 +140,9 @@ def _weights(rng, words, N, n_keys, times, *, spread=1.5, at=0.0, above=0.0, hid
     S = (rng.normal(size=(N, n_keys)) * spread).round(2) + at
     S[0, :hidden] = -np.inf
     m = S.max(axis=1) + above
-    weight = np.array([[np.exp(x - top) if x > -np.inf else 0.0 for x in row] for row, top in zip(S, m, strict=True)])
+    weight = np.zeros(S.shape)
+    seen = S > -np.inf
+    weight[seen] = np.exp((S - np.where(m == -np.inf, 0, m)[:, None])[seen])
     P8 = _rounded("", (weight * times).ravel()).expected.reshape(S.shape)
     return Case(words, (S, m, times), (P8, times * weight.sum(axis=1)))
 

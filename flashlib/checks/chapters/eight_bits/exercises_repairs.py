@@ -32,8 +32,8 @@ def _rows(rng, words, N, d, plus=False):
     signs = np.ones(d) if plus else rng.choice([-1.0, 1.0], d)
     if not plus:
         signs[0] = -1.0
-    bits = np.array([[bin(r & c).count("1") for c in range(d)] for r in range(d)])  # Hadamard's matrix, by its bits
-    return Case(words, (X, signs), (X * signs) @ (-1.0) ** bits / np.sqrt(d), size=1.0)
+    common = np.array([[bin(r & c).count("1") for c in range(d)] for r in range(d)])  # bits of both numbers
+    return Case(words, (X, signs), (X * signs) @ (-1.0) ** common / np.sqrt(d), size=1.0)
 
 
 def _any_rows(rng):
@@ -176,7 +176,7 @@ def by_cause(answer: Callable, known: Known) -> Verdict:
 
 
 class Attend:
-    """Stands for an attention: takes a set of what is rounded, returns O. Several errors are more than their sum."""
+    """Stands for an attention: of a set of what is rounded it returns O. Two errors are more than their sum."""
 
     def __init__(self, exact: np.ndarray, errors: dict[str, np.ndarray]) -> None:
         self.exact, self.errors = exact, errors

@@ -67,8 +67,8 @@ QUESTIONS = [
     Question(
         "e4m3_count",
         lambda: {"from_1": _count(1, 2), "from_256": _count(256, 1000)},
-        "three fraction bits give 8 numbers in each power of two: 1, 1.125, up to 1.875. From 256 on they would be "
-        "256, 288, up to 480, but the code of 480 means nan.",
+        "three fraction bits give 8 numbers in each power of two: 1, 1.125, up to 1.875. From 256 on "
+        "they would be 256, 288, up to 480, but the code of 480 means nan.",
         hint="How many patterns have three bits? And which is the last number?",
         wrong={
             ("from_1", 3): "three bits have more than three patterns",
@@ -83,8 +83,9 @@ QUESTIONS = [
     Question(
         "scale_gain",
         lambda: {name: _gain(name) for name in ("e4m3", "int8")},
-        "numbers of e4m3 lie as dense, for their size, in every power of two. A scale moves all numbers by the same "
-        "factor, and that changes little. Those of int8 lie 1 apart: without a scale normal numbers become -3 to 3.",
+        "numbers of e4m3 lie as dense, for their size, in every power of two. A scale moves all numbers "
+        "by the same factor, and that changes little. Those of int8 lie 1 apart: without a scale normal numbers "
+        "become -3 to 3.",
         hint="How far apart, for their size, are the numbers of each format near 1, and near 100?",
         choices=("hardly", "many times"),
         wrong={
@@ -95,8 +96,9 @@ QUESTIONS = [
     Question(
         "outlier_zeros",
         lambda: {name: _vanishes(name) for name in ("int8", "e4m3")},
-        "the scale of int8 is 100 / 127, and what is less than half of it becomes 0: a third of normal numbers. The "
-        "scale of e4m3 is 100 / 448, and its smallest number is 2^-9, so the bound is 2^-10 of that.",
+        "the scale of int8 is 100 / 127, and what is less than half of it becomes 0: a third of "
+        "normal numbers. The scale of e4m3 is 100 / 448, and its smallest number is 2^-9, so the bound is "
+        "2^-10 of that.",
         hint="What is the scale? What is the smallest number above 0, and what is rounded to 0?",
         wrong={
             ("int8", 0.787): "half of a step is rounded to 0, not a whole one",
@@ -126,7 +128,8 @@ QUESTIONS = [
         lambda: {"once": _below_the_maximum(1), "times_256": _below_the_maximum(256)},
         "weights of 2^-10 or less become 0, and ln 2^10 is 6.9. Times 256 it is 2^-18, and ln 2^18 is 12.5: the "
         "weights of 8 more powers of two are seen.",
-        hint="Which weights are rounded to 0? The smallest number is 2^-9. What score, below the largest, gives them?",
+        hint="Which weights are rounded to 0? The smallest number is 2^-9. What "
+        "score, below the largest, gives them?",
         wrong={
             ("once", 6.238): "half of the smallest number is rounded to 0, so it is 2^-10",
             ("once", 4.159): "below 2^-6 the numbers are subnormal, and not 0",
@@ -158,8 +161,8 @@ QUESTIONS = [
     Question(
         "mean_of_keys",
         _changed_by_a_constant,
-        "each score of a row becomes less by q c. Softmax does not see what is added to a whole row, so P and O stay. "
-        "lse, which is the logarithm of the sum, becomes less by q c too.",
+        "each score of a row becomes less by q c. Softmax does not see what is added to a whole row, so P "
+        "and O stay. lse, which is the logarithm of the sum, becomes less by q c too.",
         hint="q (k - c) = q k - q c, and q c is the same for all keys of a row.",
         wrong={
             ("S", False): "q (k - c) is q k - q c",
@@ -172,10 +175,11 @@ QUESTIONS = [
     Question(
         "equal_terms",
         lambda: {"ones": _sum(1.0), "larger": _sum(1.875)},
-        "as long as the sum is below 2^13 its unit is less than 1, and ones fit. From 8192 to 16384 the unit is 1. Of a "
-        "1.875 it then leaves 1, and once the sum has reached 16384 the unit is 2, and leaves nothing: the sum stands "
-        "still. It should be 30720.",
-        hint="A sum between 2^e and 2^(e + 1) has multiples of 2^(e - 13). What is left of a term, for e = 12, 13, 14?",
+        "as long as the sum is below 2^13 its unit is less than 1, and ones fit. From 8192 to 16384 the unit is "
+        "1. Of a 1.875 it then leaves 1, and once the sum has reached 16384 the unit is 2, and leaves nothing: "
+        "the sum stands still. It should be 30720.",
+        hint="A sum between 2^e and 2^(e + 1) has multiples of 2^(e - 13). What is left "
+        "of a term, for e = 12, 13, 14?",
         wrong={
             ("ones", 8192.0): "up to 16384 the unit is 1: nothing of a 1 is lost",
             ("ones", 0.0): "a small sum loses nothing",
@@ -189,8 +193,8 @@ QUESTIONS = [
     Question(
         "largest_cause",
         _largest_cause,
-        "the values have one sign, and so the sums grow with N and lose more and more. All else averages out over 4096 "
-        "keys.",
+        "the values have one sign, and so the sums grow with N and lose more and more. All else averages "
+        "out over 4096 keys.",
         hint="Which of these errors have one sign, and do not cancel over 4096 keys?",
         choices=tuple(lowbit.CAUSES),
         wrong={
