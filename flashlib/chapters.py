@@ -145,7 +145,7 @@ CHAPTERS = (
     ),
     Chapter(
         "18_eight_bits", "Eight bits",
-        "fp8 attention: grids, scales, rotations, sums that lose bits",
+        "scales, rotations, sums that lose bits",
         needs=("triton",),
     ),
 )  # fmt: skip

@@ -61,7 +61,7 @@ ROOMS = {
     "pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
-    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring / kernels base, "
+    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / kernels base, "
     "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
