@@ -61,8 +61,8 @@ ROOMS = {
     "pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
-    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / kernels base, "
-    "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
+    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
+    "kernels base, kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
@@ -255,3 +255,15 @@ def test_without_triton_kernels_say_so(system, words):
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 1, "one sentence"
     assert done.stdout.startswith("Triton is not installed") and words in done.stdout
+
+
+@pytest.mark.process
+def test_exercises_in_numpy_need_no_torch_where_their_chapter_ends_with_a_kernel():
+    done = python(
+        "import sys\n"
+        "sys.modules |= {'torch': None, 'triton': None}\n"
+        "from flashlib import checks\n"
+        "verdict = checks.round_e4m3(lambda x: x)\n"
+        "assert verdict.outcome == 'wrong' and verdict.mistake, verdict\n"
+    )
+    assert done.returncode == 0, done.stderr
