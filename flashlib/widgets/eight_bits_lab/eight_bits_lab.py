@@ -11,15 +11,15 @@ from flashlib.widgets.widget import script, style
 
 
 class EightBitsLab(Lab):
-    """Show what eight bits do to attention: the numbers on their grid, one score and one sum, and the error by cause.
+    """Show what eight bits do to attention: numbers on their grid, a score, a sum, and the error of O by cause.
 
     N: keys. outliers: one number in 1000 is so many times as large. sharpness: what Q is multiplied by. mean:
     "none", "channels" (K and V have a mean for each channel) or "positive" (V is). These decide Q, K and V.
     qk, pv, o: formats of Q and K, of P and V, of O. scales: who shares one, "tensor", "block" (of 64 rows) or
     "row"; V has one, or with finer ones one for each channel. power_of_two: only such scales. p_times: what P is
-    multiplied by before it is rounded. rotate: Q and K are rotated. k_minus_mean, v_minus_mean: K and V are without
-    their means. l_rounded: l is the sum of P as it was rounded. sums: "13 bits", as Hopper has them, "two levels"
-    or "exact". See `flashlib.lowbit.Recipe`, which `recipe` is; `choices` has what is accepted.
+    multiplied by before it is rounded. rotate: Q and K are rotated. k_minus_mean, v_minus_mean: K and V are
+    without their means. l_rounded: l is the sum of P as it was rounded. sums: "13 bits", as Hopper has them, "two
+    levels" or "exact". See `flashlib.lowbit.Recipe`, which `recipe` is; `choices` has what is accepted.
     record: measured speeds, a list of (words, TFLOP/s); those of what is chosen are marked, see `way`.
     All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing
     and is answered in `refused`. `result` holds all that is shown.
@@ -102,7 +102,7 @@ class EightBitsLab(Lab):
             "record": self._record,
             "way": f"{setting['qk']}, {setting['sums']}",
             "words": [words.inputs(setting), words.error(total, causes), words.together(total, causes)],
-            "read": words.read(bytes_, setting["N"]),
+            "read": words.read(bytes_),
             "buffer": numbers.pack(exact, now),
         }
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from flashlib import lowbit
 from flashlib.lowbit import EXACT, FORMATS, Prepared, Recipe, sums
-from flashlib.widgets.eight_bits_lab.problem import COLS, D, ROWS, problem
+from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, D, problem
 
 B_C = 128  # keys of a tile, as in the kernels
 SHOWN = B_C  # keys whose scores are drawn: those of the first tile
@@ -41,20 +41,21 @@ class Played(NamedTuple):
     lost: np.ndarray  # (ROWS, COLS): how many of the last terms are smaller than that; or NaN
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def exactly(of: tuple, k_minus_mean: bool) -> Played:
     """Return attention in fp64 to the problem `of` (N, outliers, sharpness, mean)."""
     recipe = EXACT._replace(k_minus_mean=k_minus_mean)
-    return _played(lowbit.prepared(*(X.astype(float) for X in problem(*of)), recipe), recipe)
+    Q, K, V = (X.astype(float) for X in problem(*of))
+    return _played(lowbit.prepared(Q, K, V, recipe), recipe)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
     """Return Q, K and V of a problem as a recipe has them, and the same before they are rounded."""
     return lowbit.prepared(*problem(*of), recipe), lowbit.prepared(*problem(*of), recipe._replace(qk=None, v=None))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def played(of: tuple, recipe: Recipe) -> Played:
     """Return attention to a problem as a recipe says."""
     return _played(prepared(of, recipe)[0], recipe)
@@ -104,7 +105,7 @@ def _lost(last, ready, recipe, in_sum):
 def causes(of: tuple, recipe: Recipe) -> list[dict]:
     """Return, for each cause, the error of O that it makes alone, as a share of O, and its part of all squares."""
     exact = exactly(of, recipe.k_minus_mean).O
-    errors = [lowbit.error(_alone(of, recipe, cause), exact) for cause in NAMES]
+    errors = [_error(of, recipe, cause, exact) for cause in NAMES]
     squares = sum(error**2 for error in errors)
     return [
         {"name": name, "error": error, "part": error**2 / squares if squares else 0.0}
@@ -112,8 +113,15 @@ def causes(of: tuple, recipe: Recipe) -> list[dict]:
     ]
 
 
+def _error(of, recipe, cause, exact):
+    """Return the error of O that a cause makes alone: 0 if it does nothing, and not what fp32 rounds."""
+    if all(getattr(recipe, field) == getattr(EXACT, field) for field in lowbit.CAUSES[cause]):
+        return 0.0
+    return lowbit.error(_alone(of, recipe, cause), exact)
+
+
 def _alone(of, recipe, cause):
-    """Return O if one cause is left; Q, K and V are not prepared anew for each."""
+    """Return O if one cause is left, as `lowbit.by_cause` has it; Q, K and V are not prepared anew for each."""
     alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
     Q_K, V = rounded if alone.qk else before, rounded if alone.v else before
     O = np.empty((ROWS, COLS), np.float32)
@@ -125,19 +133,21 @@ def _alone(of, recipe, cause):
 def rounding(of: tuple, recipe: Recipe) -> list[dict]:
     """Return what rounding does to Q, K, V and P: a histogram of their sizes, and what is left of them."""
     now, (rounded, before) = played(of, recipe), prepared(of, recipe)
-    formats = recipe.qk, recipe.qk, recipe.v
-    found = [
-        _rounding(name, format, old.X_q, new.X, new.scale)
-        for name, format, old, new in zip("QKV", formats, before, rounded, strict=False)
+    return [
+        _rounding("Q", recipe.qk, before.Q.X, rounded.Q.X, rounded.Q.scale),
+        _rounding("K", recipe.qk, before.K.X, rounded.K.X, rounded.K.scale),
+        _rounding("V", recipe.v, before.V.X, rounded.V.X, rounded.V.scale),
+        _rounding("P", recipe.p, now.all_P, now.all_P_q, 1.0),
     ]
-    return [*found, _rounding("P", recipe.p, now.all_P, now.all_P_q, 1.0)]
 
 
 def _rounding(name, format, X, X_q, scale):
-    """Return the histogram of |x| over the largest that its scale leaves room for; of 16 bits, over the largest."""
+    """Return the histogram of |x| over the largest for which its scale has room; of 16 bits, over the largest."""
     size, bars = np.abs(X), PARTS * OCTAVES
     top = scale * FORMATS[format].largest if FORMATS[format].bits == 8 else size.max()
-    bar = PARTS * (np.log2(np.maximum(size / top, 2.0 ** (-OCTAVES - 1))) + OCTAVES) + 1  # the first: what is below
+    bar = (
+        PARTS * (np.log2(np.maximum(size / top, 2.0 ** (-OCTAVES - 1))) + OCTAVES) + 1
+    )  # the first: what is below
     shares = np.bincount(np.clip(bar, 0, bars).astype(np.int64).ravel(), minlength=bars + 1) / X.size
     return {
         **{"name": name, "format": format, "below": float(shares[0]), "bars": shares[1:].tolist()},
@@ -162,12 +172,16 @@ def worst(exact: Played, now: Played) -> dict[str, int]:
 
 
 def read(of: tuple, recipe: Recipe) -> dict:
-    """Return bytes of K and V of a head, in 16 bits and as they are, and those of their scales, in fp32."""
-    N = of[0]
-    scales = {"tensor": 1, "block": math.ceil(N / recipe.block), "row": N}[recipe.qk_share]
-    scales += COLS if recipe.v_share == "channel" else 1
-    bits = [FORMATS[format].bits for format in (recipe.qk, recipe.v)]
-    return {"before": 2 * N * (D + COLS), "now": N * (D * bits[0] + COLS * bits[1]) // 8, "scales": 4 * scales}
+    """Return bytes of K and V of a head, in 16 bits and as they are, and of the scales of eight bits."""
+    N, K, V = of[0], _bytes(recipe.qk), _bytes(recipe.v)
+    of_K = {"tensor": 1, "block": math.ceil(N / recipe.block), "row": N}[recipe.qk_share]
+    of_V = COLS if recipe.v_share == "channel" else 1
+    scales = of_K * (K == 1) + of_V * (V == 1)
+    return {"before": 2 * N * (D + COLS), "now": N * (D * K + COLS * V), "scales": 4 * scales}
+
+
+def _bytes(format):
+    return FORMATS[format].bits // 8
 
 
 def pack(exact: Played, now: Played) -> bytes:

@@ -18,8 +18,9 @@ export function endingOf({ row, column }, { rows, cols, points, setting }, { run
   const [sum, exact] = [running, unrounded].map((values) => values[(points - 1) * rows * cols + k]);
   const same = `${setting.N} terms add up to ${number(sum)}; the same terms, added exactly, make ${number(exact)}`;
   const ends = sum === exact ? `${same}.` : `${same}: the sum is ${off(sum, exact)}.`;
-  if (Number.isNaN(unit[k])) return `${ends} Between tiles nothing is cut off.`;
-  const few = lost[k] === 1 ? "1 is" : `${lost[k]} are`;
+  const between = setting.sums === "two levels" && setting.pv !== "fp16";
+  if (Number.isNaN(unit[k])) return `${ends} ${between ? "Between tiles nothing" : "Nothing"} is cut off.`;
+  const few = lost[k] > 1 ? `${lost[k]} are` : lost[k] === 1 ? "1 is" : "none is";
   return `${ends} By then its last bit is worth ${number(Math.abs(unit[k]))}; of the last ${LAST} terms ${few} smaller.`;
 }
 

@@ -2,7 +2,7 @@
 
 from flashlib.lowbit.sums import BITS, STEP
 from flashlib.pictures.numbers import number
-from flashlib.widgets.eight_bits_lab.problem import COLS, D, ROWS, SHARE
+from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, SHARE, D
 
 SUMS = {
     "13 bits": f"in {BITS} bits, {STEP} terms at a time",
@@ -44,20 +44,26 @@ def error(total: float, causes: list[dict]) -> str:
 def together(total: float, causes: list[dict]) -> str:
     """Return what errors that know nothing of each other would add up to."""
     root = sum(cause["error"] ** 2 for cause in causes) ** 0.5
-    return f"Errors that know nothing of each other add up in squares, here to {percent(root)}; all at once make {percent(total)}."
+    return (
+        f"Errors that know nothing of each other add up in squares, here to {percent(root)}; all at once make "
+        f"{percent(total)}."
+    )
 
 
 def how(setting: dict) -> list[str]:
     """Return, for each cause, what is done: in the order of `numbers.MATTERS`."""
     times, qk, pv = setting["p_times"], setting["qk"], setting["pv"]
-    share = {"tensor": "one scale", "block": "a scale for 64 rows", "row": "a scale for each row"}[setting["scales"]]
+    share = {"tensor": "one scale", "block": "a scale for 64 rows", "row": "a scale for each row"}[
+        setting["scales"]
+    ]
     of_V = "one scale" if setting["scales"] == "tensor" else "a scale for each channel"
+    of_QK, of_V = ("" if format == "fp16" else f", {share}" for format, share in ((qk, share), (pv, of_V)))
     whole = "exact" if qk in ("int8", "fp16") else SUMS["exact" if setting["sums"] == "exact" else "13 bits"]
     return [
-        f"in {qk}, {share}{', rotated' if setting['rotate'] else ''}",
+        f"in {qk}{of_QK}{', rotated' if setting['rotate'] else ''}",
         whole,
         f"in {pv}{f', times {times}' if times > 1 else ''}",
-        f"in {pv}, {of_V}{', without its mean' if setting['v_minus_mean'] else ''}",
+        f"in {pv}{of_V}{', without its mean' if setting['v_minus_mean'] else ''}",
         "exact" if pv == "fp16" else SUMS[setting["sums"]],
         f"in {setting['o']}",
     ]
@@ -69,10 +75,12 @@ def rounding(one: dict) -> str:
     return f"in {one['format']}: off by {percent(one['error'])}{gone}; the largest is {number(one['largest'])}"
 
 
-def read(bytes_: dict, N: int) -> str:
+def read(bytes_: dict) -> str:
     """Return how many bytes are read of K and V."""
-    now = bytes_["now"] + bytes_["scales"]
-    return (
-        f"K and V are {number(bytes_['before'] / 1024)} KB in 16 bits, and {number(now / 1024)} KB now: "
-        f"{number(bytes_['now'] / 1024)} KB and {number(bytes_['scales'])} bytes of scales."
-    )
+    before, numbers, scales = bytes_["before"], bytes_["now"], bytes_["scales"]
+    of_scales = f": {_size(numbers)}, and {_size(scales)} of scales, in fp32" if scales else ""
+    return f"K and V are {_size(before)} in 16 bits. Now they are {_size(numbers + scales)}{of_scales}."
+
+
+def _size(count):
+    return f"{number(count / 1024)} KB" if count >= 1024 else f"{count} bytes"
