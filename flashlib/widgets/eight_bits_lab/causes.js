@@ -1,14 +1,7 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
-import { percent } from "./unpack.js";
-
-const ENDS = [1, 2, 5].flatMap((digit) => [-5, -4, -3, -2, -1, 0, 1].map((power) => Number(`${digit}e${power}`)));
-
-/**
- * The smallest round number that is not smaller than x: where the bars end.
- * @param {number} x
- */
-export const endOf = (x) => Math.min(...ENDS.filter((end) => end >= x), Infinity);
+import { endOf } from "./nearby.js";
+import { percent } from "./said.js";
 
 /** What each cause alone does to O, as bars, and all at once, as a stack of their squares. */
 export class Causes {

@@ -90,6 +90,7 @@ class EightBitsLab(Lab):
         return {
             "setting": setting,
             **{"rows": ROWS, "cols": COLS, "shown": numbers.SHOWN, "points": len(now.keys)},
+            "step": lowbit.sums.STEP,
             "opens": numbers.worst(exact, now),
             "stops": choices.STOPS,
             "presets": {name: choices.of_recipe(recipe) for name, recipe in choices.PRESETS.items()},

@@ -2,32 +2,10 @@
 import { div, h, panel, setSentence, setText, svg } from "../shared/elements.js";
 import { number, short } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
-import { neighbours, off } from "./unpack.js";
+import { neighbours } from "./nearby.js";
+import { accountOf } from "./said.js";
 
 const ROOM = { high: 46, at: 22, side: 16 }; // px
-
-/**
- * What becomes of one score and its weight, line by line.
- * @param {Place} place
- * @param {Result} result
- * @param {Numbers} numbers
- */
-export function accountOf({ row, key }, { shown, setting }, numbers) {
-  const k = row * shown + key;
-  const [s, s_now, P, P_q] = [numbers.S[k], numbers.S_now[k], numbers.P[k], numbers.P_q[k]];
-  const by = s_now - s;
-  const times = setting.p_times;
-  const [weight, weight_now] = [numbers.weights[k], numbers.weights_now[k]];
-  const rest = weight_now / weight / Math.exp(by) / (P_q / P); // what m does to P, it does to l
-  const l = Number.isFinite(rest) ? ` Of this l makes a factor of ${number(rest)}.` : "";
-  const scaled = times > 1 ? `, times ${times}: ${number(P)}` : "";
-  return [
-    `The score is ${number(s)}; from Q and K in ${setting.qk} it is ${number(s_now)}, off by ${number(by)}.`,
-    `What a score is off by becomes a factor of its weight: exp(${number(by)}) = ${number(Math.exp(by))}.`,
-    `P = exp(${number(s_now)} − m) = ${number(P / times)}${scaled}. In ${setting.pv} that is ${number(P_q)}, ${off(P_q, P)}.`,
-    `Its weight P / l is ${number(weight)}; now it is ${number(weight_now)}, ${off(weight_now, weight)}.${l}`,
-  ];
-}
 
 /** One score and its weight, and the numbers that P can be rounded to. */
 export class Score {

@@ -1,28 +1,10 @@
 /** @import { Numbers, Place, Result } from "./types.js" */
 import { div, h, panel, setSentence, svg } from "../shared/elements.js";
-import { number, short } from "../shared/numbers.js";
+import { short } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
-import { off } from "./unpack.js";
+import { endingOf } from "./said.js";
 
 const CHART = { left: 46, right: 10, top: 8, high: 96, below: 20 }; // px
-const LAST = 32; // terms that are added at once
-
-/**
- * How a sum ended, beside the same terms added exactly.
- * @param {Place} place
- * @param {Result} result
- * @param {Numbers} numbers
- */
-export function endingOf({ row, column }, { rows, cols, points, setting }, { running, unrounded, unit, lost }) {
-  const k = row * cols + column;
-  const [sum, exact] = [running, unrounded].map((values) => values[(points - 1) * rows * cols + k]);
-  const same = `${setting.N} terms add up to ${number(sum)}; the same terms, added exactly, make ${number(exact)}`;
-  const ends = sum === exact ? `${same}.` : `${same}: the sum is ${off(sum, exact)}.`;
-  const between = setting.sums === "two levels" && setting.pv !== "fp16";
-  if (Number.isNaN(unit[k])) return `${ends} ${between ? "Between tiles nothing" : "Nothing"} is cut off.`;
-  const few = lost[k] > 1 ? `${lost[k]} are` : lost[k] === 1 ? "1 is" : "none is";
-  return `${ends} By then its last bit is worth ${number(Math.abs(unit[k]))}; of the last ${LAST} terms ${few} smaller.`;
-}
 
 /** One sum of P V as it grows with the keys. */
 export class RunningSum {

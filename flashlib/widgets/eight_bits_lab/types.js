@@ -49,6 +49,7 @@
  * @property {number} cols columns of O
  * @property {number} shown keys
  * @property {number} points of a running sum
+ * @property {number} step terms that are added at once
  * @property {{ row: number, key: number, column: number }} opens where the error is largest
  * @property {Record<"N" | "outliers" | "sharpness", number[]>} stops
  * @property {Record<string, Partial<Setting>>} presets

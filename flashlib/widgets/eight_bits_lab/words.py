@@ -1,5 +1,7 @@
 """The sentences of EightBitsLab."""
 
+import numpy as np
+
 from flashlib.lowbit.sums import BITS, STEP
 from flashlib.pictures.numbers import number
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, SHARE, D
@@ -17,8 +19,8 @@ MEANS = {
 
 
 def percent(share: float) -> str:
-    """Return a share as a text, with three digits at most."""
-    return f"{100 * share:.3g}%" if share >= 1e-5 or not share else f"{number(100 * share)}%"
+    """Return a share as a text, with three digits at most, as the page writes it."""
+    return f"{np.format_float_positional(float(f'{100 * share:.3g}'), trim='-')}%"
 
 
 def inputs(setting: dict) -> str:

@@ -3,22 +3,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { endOf } from "../../../flashlib/widgets/eight_bits_lab/causes.js";
-import { accountOf } from "../../../flashlib/widgets/eight_bits_lab/score.js";
-import { endingOf } from "../../../flashlib/widgets/eight_bits_lab/sums.js";
-import { neighbours, off, percent, unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
+import { endOf, neighbours } from "../../../flashlib/widgets/eight_bits_lab/nearby.js";
+import { accountOf, endingOf, percent } from "../../../flashlib/widgets/eight_bits_lab/said.js";
+import { unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
 import { drawn, parsed } from "./helpers.js";
 
 test("a share has three digits", () => {
   assert.deepEqual([0, 1, 0.09713, 0.000493, 2.72e-7, 12.345].map(percent), ["0%", "100%", "9.71%", "0.0493%", "0.0000272%", "1230%"]);
   for (const share of drawn(300, (draw) => 10 ** (8 * draw() - 7)))
     assert.ok(Math.abs(parsed(percent(share).slice(0, -1)) / 100 - share) <= 0.00501 * share);
-});
-
-test("how far a number is off, in words", () => {
-  const pairs = [[2, 2], [0, 3], [-1, 1], [1.5, 1], [-1.5, -1], [0.5, 1], [0, 0]];
-  const words = ["exact", "lost", "which has another sign", "50% too large", "50% too large", "50% too small", "exact"];
-  assert.deepEqual(pairs.map(([now, exact]) => off(now, exact)), words);
 });
 
 test("bars end at a round number that is not smaller", () => {
@@ -43,7 +36,7 @@ test("the numbers next to one are in order, around it, and at the ends as many a
   }
 });
 
-const SIZES = { rows: 2, cols: 3, shown: 4, points: 5 };
+const SIZES = { rows: 2, cols: 3, shown: 4, points: 5, step: 32 };
 const COUNT = 6 * 8 + 4 * 6 + 5 + 2 * 30;
 
 test("what was packed is unpacked, each number once", () => {
@@ -80,6 +73,9 @@ test("what is said of a sum", () => {
   };
   const start = "640 terms add up to 3; the same terms, added exactly, make 4: the sum is 25% too small.";
   assert.equal(ends(3, 4, 0.5, 7), `${start} By then its last bit is worth 0.5000; of the last 32 terms 7 are smaller.`);
+  assert.match(ends(5, 4, 0.5, 7), /make 4: the sum is 25% too large\. By then/);
+  assert.match(ends(-5, -4, 0.5, 7), /the sum is 25% too large\. By then/);
+  assert.match(ends(-1, 4, -0.5, 7), /the sum is of another sign\. By then its last bit is worth 0.5000/);
   assert.match(ends(3, 4, 0.5, 1), /of the last 32 terms 1 is smaller\.$/);
   assert.match(ends(3, 4, 0.5, 0), /of the last 32 terms none is smaller\.$/);
   assert.match(ends(4, 4, NaN, NaN, { sums: "two levels" }), /make 4\. Between tiles nothing is cut off\.$/);
