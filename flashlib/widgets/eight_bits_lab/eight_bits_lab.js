@@ -1,5 +1,6 @@
 // EightBitsLab: attention with numbers of eight bits. Python computed all numbers and sentences; this draws them.
 
+/** @import { Colours } from "../shared/colours.js" */
 /** @import { Numbers, Place, Result, Traits } from "./types.js" */
 import { colourScale, paintScale } from "../shared/colours.js";
 import { div, h, setSentence } from "../shared/elements.js";
@@ -30,6 +31,8 @@ class EightBitsLab extends Widget {
     this.place = { row: 0, key: 0, column: 0 }; // chosen
     /** @type {Partial<Place> | null} */
     this.pointed = null; // what is under the pointer
+    /** @type {Colours | null} */
+    this.colour = null; // the scale of the theme
     this.words = h("p", { class: "flash-note" });
     this.causes = new Causes();
     this.grids = new Grids();
@@ -81,15 +84,16 @@ class EightBitsLab extends Widget {
     this.pointed = null;
     this.#show();
     this.maps.take(result, this.numbers);
-    this.paint();
+    if (this.colour) this.maps.paint(this.colour);
+    else this.paint();
     this.draw();
   }
 
   paint() {
     if (!this.root.isConnected) return;
-    const colour = colourScale(this.root);
-    this.maps.paint(colour);
-    paintScale(this.root, colour);
+    this.colour = colourScale(this.root);
+    this.maps.paint(this.colour);
+    paintScale(this.root, this.colour);
   }
 
   draw() {

@@ -24,6 +24,14 @@ NAMES = {  # of lowbit.CAUSES
 }
 
 
+class Exact(NamedTuple):
+    """Attention in fp64: of the scores, those that are shown."""
+
+    O: np.ndarray  # (ROWS, COLS)
+    S: np.ndarray  # (ROWS, SHOWN)
+    weights: np.ndarray  # (ROWS, SHOWN): P / l
+
+
 class Played(NamedTuple):
     """What a pass over all tiles left: of the scores that are shown, of all of P, and of the sums of O."""
 
@@ -42,11 +50,18 @@ class Played(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def exactly(of: tuple, k_minus_mean: bool) -> Played:
-    """Return attention in fp64 to the problem `of` (N, outliers, sharpness, mean)."""
+def exactly(of: tuple, k_minus_mean: bool) -> Exact:
+    """Return attention to the problem `of` (N, outliers, sharpness, mean). K's mean changes S, but not O."""
     recipe = EXACT._replace(k_minus_mean=k_minus_mean)
     Q, K, V = (X.astype(float) for X in problem(*of))
-    return _played(lowbit.prepared(Q, K, V, recipe), recipe)
+    O = np.empty((ROWS, COLS))
+    steps = list(lowbit.steps(lowbit.prepared(Q, K, V, recipe), recipe, B_r=ROWS, B_c=B_C, O=O))
+    return Exact(O, steps[0].S_ij, steps[0].P_ij * _in_O(steps)[0, :, None])
+
+
+def _in_O(steps):
+    """Return what a term of each tile counts in O, (T_c, ROWS): its m was not the last one, and l comes after."""
+    return np.exp([step.m - steps[-1].m for step in steps]) / steps[-1].l
 
 
 @lru_cache(maxsize=1)
@@ -58,14 +73,11 @@ def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
 @lru_cache(maxsize=1)
 def played(of: tuple, recipe: Recipe) -> Played:
     """Return attention to a problem as a recipe says."""
-    return _played(prepared(of, recipe)[0], recipe)
-
-
-def _played(ready, recipe):
-    O = np.empty((ROWS, COLS), ready.Q.X_q.dtype)
+    ready = prepared(of, recipe)[0]
+    O = np.empty((ROWS, COLS), np.float32)
     steps = list(lowbit.steps(ready, recipe, B_r=ROWS, B_c=B_C, O=O))
     first, last = steps[0], steps[-1]
-    in_O = np.exp([step.m - last.m for step in steps]) / last.l  # (T_c, ROWS): what a term of a tile counts in O
+    in_O = _in_O(steps)
     P = [np.exp(step.S_ij - step.m[:, None]) * recipe.p_times for step in steps]
     every = math.ceil(len(steps) / POINTS)
     at = [*range(every - 1, len(steps) - 1, every), len(steps) - 1]
@@ -98,7 +110,7 @@ def _lost(last, ready, recipe, in_sum):
         return {"unit": nothing, "lost": nothing}
     terms = last.P_ij[:, -sums.STEP :, None] * ready.V.X_q[-sums.STEP :]  # (ROWS, STEP, COLS)
     largest = np.maximum(np.abs(last.O_acc), np.abs(terms).max(axis=1))
-    unit = np.exp2(np.floor(np.log2(largest)) - sums.BITS)
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - 1 - sums.BITS)
     return {"unit": unit * in_sum, "lost": ((terms != 0) & (np.abs(terms) < unit[:, None])).sum(axis=1)}
 
 
@@ -164,7 +176,7 @@ def grid(format: str) -> list[float]:
     return values[(values > 0) & (values <= FORMATS[format].largest)].tolist()
 
 
-def worst(exact: Played, now: Played) -> dict[str, int]:
+def worst(exact: Exact, now: Played) -> dict[str, int]:
     """Return where to look first: the weight that is off by most, where P is too, and O of the same query."""
     off = np.abs(now.weights - exact.weights) * (now.P_q != now.P)
     row, key = np.unravel_index(off.argmax(), off.shape)
@@ -184,7 +196,7 @@ def _bytes(format):
     return FORMATS[format].bits // 8
 
 
-def pack(exact: Played, now: Played) -> bytes:
+def pack(exact: Exact, now: Played) -> bytes:
     """Return the numbers that the page draws, in fp64."""
     scores = exact.S, now.S, now.P, now.P_q, exact.weights, now.weights
     sums = now.unit, now.lost, now.keys, now.running, now.unrounded

@@ -30,8 +30,14 @@ def _rng(k):
 
 
 def _drawn(k, shape, outliers):
-    X = _rng(k).normal(size=shape)
-    return np.where(_rng(k + 3).random(shape) * SHARE < 1, outliers * X, X)
+    X, chosen = _normal(k, shape)
+    return np.where(chosen, outliers * X, X)
+
+
+@lru_cache(maxsize=3)
+def _normal(k, shape):
+    """Return normal numbers, and which of them can be outliers: kept, as a slider changes how large these are."""
+    return _rng(k).normal(size=shape), _rng(k + 3).random(shape) * SHARE < 1
 
 
 def _kept(X):
