@@ -3,10 +3,10 @@
 import math
 
 from flashlib.pictures.canvas import Picture, length
-from flashlib.pictures.inks import INK, NEGATIVE, ON_FILL, POSITIVE
+from flashlib.pictures.inks import INK, ON_FILL
 from flashlib.widgets.eight_bits_lab.words import percent
 
-INKS = ["#a9a9a9", "#c4c4c4", POSITIVE, NEGATIVE, "#e1e1e1", INK]  # of the causes
+INKS = ["#a9a9a9", "#d2d2d2", "#e1e1e1", "#8b8f95", "#c4c4c4", INK]  # of the causes
 BUSY = "#a9a9a9"
 WIDE = 400  # pixels, of a whole bar
 LEFT = 494  # pixels, of the histograms
@@ -38,12 +38,12 @@ def _draw_causes(picture, result):
     for ink, cause in zip(INKS, causes, strict=True):
         wide = unit * total * cause["part"]
         picture.box(x, 54, wide, 20, fill=ink)
-        if wide > length(cause["name"], 10) + 8:
-            picture.text(x + wide / 2, 64, cause["name"], 10, ON_FILL, "m")
+        if wide > length(_plain(cause["name"]), 10) + 8:
+            picture.text(x + wide / 2, 64, _plain(cause["name"]), 10, ON_FILL, "m")
         x += wide
     for k, (ink, cause) in enumerate(zip(INKS, causes, strict=True)):
         y = 96 + 36 * k
-        picture.text(14, y, cause["name"], 12)
+        picture.text(14, y, _plain(cause["name"]), 12)
         picture.text(126, y, cause["how"], 11)
         picture.text(14 + WIDE, y, percent(cause["error"]), 12, align="r")
         picture.box(14, y + 9, max(unit * cause["error"], 1), 8, fill=ink)
@@ -70,10 +70,14 @@ def _draw_tensor(picture, top, rounding, grid, octaves):
         picture.text(at, foot + 21, f"1/{2**octave}" if octave else "1", 10, align="m" if octave else "r")
 
 
+def _plain(name):
+    return name.replace("^T", "ᵀ")
+
+
 def _lines(sentence):
     """Return a sentence in lines of at most LINE characters."""
     lines = [""]
-    for word in sentence.split():
+    for word in _plain(sentence).split():
         if len(lines[-1]) + len(word) > LINE:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
