@@ -147,6 +147,7 @@ CHAPTERS = (
         "18_eight_bits", "Eight bits",
         "scales, rotations, sums that lose bits",
         needs=("triton",),
+        widgets=("EightBitsLab",),
     ),
 )  # fmt: skip
 
