@@ -111,7 +111,7 @@ def short_sum(answer: Callable, known: Known) -> Verdict:
 
 def _terms(words, terms):
     terms = np.array(terms, float)
-    *_, total = 0.0, *sums.running(terms)
+    total = [0.0, *sums.running(terms)][-1]
     return Case(words, (terms,), float(total), tolerance=0)
 
 
