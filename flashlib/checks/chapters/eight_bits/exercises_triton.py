@@ -16,6 +16,7 @@ def quantise_rows(answer: Callable, known: Known) -> Verdict:
     cases = [
         _rows("one row of two numbers", [[254.0, 99.3]]),
         _rows("a row whose largest number is negative", [[-254.0, 99.3]]),
+        _rows("a row of four negative numbers", [[-63.5, -20.3, -30.1, -254.0]]),
         _rows("rows of three numbers of different sizes", [[-63.5, 20.3, 30.1], [50.2, 254.0, -9.1]]),
         _rows("halves: 0.5, 1.5, 2.5 and their negatives", [[127.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5]]),
         _rows("16 numbers", _drawn(rng, 3, 16)),
