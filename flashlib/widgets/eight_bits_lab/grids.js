@@ -1,9 +1,11 @@
 /** @import { Result } from "./types.js" */
-import { div, h, note, panel } from "../shared/elements.js";
+import { div, note, panel } from "../shared/elements.js";
 import { watchRoom } from "../split_lab/axes.js";
+import { eightKey } from "./marks.js";
 import { Tensor } from "./tensor.js";
 
 const OF_TENSORS = /** @type {const} */ ({ Q: "qk", K: "qk", V: "pv", P: "pv" });
+const KEYS = { bars: "numbers of this size", gone: "that become 0", comb: "numbers that there are" };
 
 /** The sizes of the numbers of Q, K, V and P, and below them the numbers that eight bits have. */
 export class Grids {
@@ -15,8 +17,7 @@ export class Grids {
   constructor() {
     this.tensors = Object.keys(OF_TENSORS).map((name) => new Tensor(name));
     const row = div("flash-eight-tensors", this.tensors.map(({ element }) => element));
-    const key = (name, text) => h("span", {}, h("i", { class: `flash-eight-key flash-eight-key-${name}` }), text);
-    const keys = [key("bars", "numbers of this size"), key("gone", "that become 0"), key("comb", "numbers that there are")];
+    const keys = Object.entries(KEYS).map(([name, text]) => eightKey(name, text));
     const hint = note("by size, over the largest that the scale holds");
     const title = "The numbers, and the grid that they are rounded to";
     this.element = panel("eight-grids", title, hint, row, div("flash-legend flash-note", keys));
@@ -28,6 +29,7 @@ export class Grids {
     this.sent = sent;
     if (!sent) return;
     const { rounding, grids, octaves } = sent;
-    this.tensors.forEach((tensor, k) => tensor.draw(rounding[k], grids[OF_TENSORS[tensor.name]], octaves, this.room));
+    const draw = (tensor, k) => tensor.draw(rounding[k], grids[OF_TENSORS[tensor.name]], octaves, this.room);
+    this.tensors.forEach(draw);
   }
 }

@@ -1,26 +1,26 @@
 /** @import { Rounding } from "./types.js" */
 import { div, note, setSentence, svg, symbol } from "../shared/elements.js";
+import { eightPath, eightText } from "./marks.js";
 
 const GRID = { high: 54, comb: 12, below: 16, left: 2, right: 8 }; // px
 const LEAST = 2; // px, of a bar: one number in a thousand must be seen
 const EVERY = 4; // octaves from label to label
 const FOOT = GRID.high + 2; // px
+const HEIGHT = FOOT + GRID.comb + GRID.below;
 
 /** The sizes of the numbers of one tensor, and below them those of its format. What stays is not drawn again. */
 export class Tensor {
-  /** @type {number[]} */
-  grid;
-
   /** @param {string} name */
   constructor(name) {
     this.name = name;
-    const path = (part) => svg("path", { class: `flash-eight-${part}` });
-    this.paths = { bars: path("bars"), gone: path("gone"), axis: path("axis"), comb: path("comb") };
+    const [bars, gone, axis, comb] = ["bars", "gone", "axis", "comb"].map((part) => eightPath(part));
+    this.paths = { bars, gone, axis, comb };
     this.labels = svg("g", {});
-    const parts = [...Object.values(this.paths), this.labels];
-    this.picture = svg("svg", { role: "img", "data-name": name, height: FOOT + GRID.comb + GRID.below }, parts);
+    const attributes = { role: "img", "data-name": name, height: HEIGHT };
+    this.picture = svg("svg", attributes, bars, gone, axis, comb, this.labels);
     this.words = note();
-    this.element = div("flash-eight-tensor", div("flash-eight-title", symbol(name), this.words), this.picture);
+    const title = div("flash-eight-title", symbol(name), this.words);
+    this.element = div("flash-eight-tensor", title, this.picture);
     this.drawn = { room: 0, format: "" };
   }
 
@@ -51,20 +51,23 @@ export class Tensor {
   }
 
   #axis(octaves, room, x) {
-    this.picture.setAttribute("viewBox", `0 0 ${room} ${FOOT + GRID.comb + GRID.below}`);
+    this.picture.setAttribute("viewBox", `0 0 ${room} ${HEIGHT}`);
     this.paths.axis.setAttribute("d", `M${GRID.left} ${FOOT}H${room - GRID.right}`);
     const label = (octave) => {
-      const place = { x: x(octave), y: FOOT + GRID.comb + 13, "text-anchor": octave ? "middle" : "end" };
-      return svg("text", { class: "flash-eight-text", ...place }, octave ? `1/${2 ** -octave}` : "1");
+      const words = octave ? `1/${2 ** -octave}` : "1";
+      return eightText(x(octave), FOOT + GRID.comb + 13, words, octave ? "middle" : "end");
     };
-    this.labels.replaceChildren(...Array.from({ length: Math.ceil(octaves / EVERY) }, (_, k) => label(-EVERY * k)));
+    const labels = Array.from({ length: Math.ceil(octaves / EVERY) }, (_, k) => label(-EVERY * k));
+    this.labels.replaceChildren(...labels);
   }
 
   #comb(format, grid, octaves, x) {
     const largest = grid.at(-1) ?? 1;
     const comb = grid.map((value) => Math.log2(value / largest)).filter((octave) => octave >= -octaves);
-    this.paths.comb.setAttribute("d", comb.map((octave) => `M${x(octave)} ${FOOT + 2}v${GRID.comb - 2}`).join(""));
+    const marks = comb.map((octave) => `M${x(octave)} ${FOOT + 2}v${GRID.comb - 2}`);
+    this.paths.comb.setAttribute("d", marks.join(""));
     const sizes = grid.length ? `the ${grid.length} sizes` : "the many sizes";
-    this.picture.setAttribute("aria-label", `${this.name}: how large its numbers are, and ${sizes} that ${format} has`);
+    const label = `${this.name}: how large its numbers are, and ${sizes} that ${format} has`;
+    this.picture.setAttribute("aria-label", label);
   }
 }
