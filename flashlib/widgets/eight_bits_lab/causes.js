@@ -18,7 +18,8 @@ export class Causes {
     /** @type {{ name: string, how: HTMLElement, error: HTMLElement, bar: HTMLElement, part: HTMLElement }[]} */
     this.rows = [];
     this.list = div("flash-eight-causes-list", all);
-    this.element = panel("eight-causes", typeset("Where the error of O comes from"), this.end, this.words, this.list, this.together);
+    const title = typeset("Where the error of O comes from");
+    this.element = panel("eight-causes", title, this.end, this.words, this.list, this.together);
     /** @type {number | null} */
     this.last = null; // the error before the last change
     /** @type {number | null} */
@@ -26,13 +27,23 @@ export class Causes {
   }
 
   #row({ name }, k) {
-    const [how, error, bar] = [note(), h("b", { "data-cause": name }), h("i", { class: `flash-eight-cause-${k}` })];
+    const [how, error] = [note(), h("b", { "data-cause": name })];
+    const bar = h("i", { class: `flash-eight-cause-${k}` });
     const part = h("i", { class: `flash-eight-cause-${k}`, title: name }, h("span", {}, typeset(name)));
     const swatch = h("i", { class: `flash-eight-swatch flash-eight-cause-${k}` });
     const title = h("span", {}, swatch, h("span", {}, typeset(name)));
     this.list.append(div("flash-eight-cause", title, how, error, div("flash-eight-bar", bar)));
     this.stack.append(part);
     return { name, how, error, bar, part };
+  }
+
+  /** @param {(error: number) => string} width */
+  #before(width) {
+    const isFirst = this.last === null;
+    const before = this.last ?? 0;
+    setText(this.was, isFirst ? "a part for each cause, as its square" : `before the last change ${percent(before)}`);
+    this.before.hidden = isFirst;
+    this.before.style.left = width(before);
   }
 
   /** @param {Result} result */
@@ -47,9 +58,7 @@ export class Causes {
     setText(this.end, `rms, over that of O; a whole bar is ${percent(end)}`);
     setText(this.all, percent(total));
     this.stack.style.width = width(total);
-    setText(this.was, this.last === null ? "a part for each cause, as its square" : `before the last change ${percent(this.last)}`);
-    this.before.hidden = this.last === null;
-    this.before.style.left = width(this.last ?? 0);
+    this.#before(width);
     causes.forEach(({ name, error, part, how }, k) => {
       const row = this.rows[k];
       setSentence(row.how, how);

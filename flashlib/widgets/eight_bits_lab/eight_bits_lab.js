@@ -117,7 +117,8 @@ class EightBitsLab extends Widget {
   choose(place) {
     const { rows, shown, cols } = this.result;
     const { row, key, column } = { ...this.place, ...place };
-    this.place = { row: between(0, row, rows - 1), key: between(0, key, shown - 1), column: between(0, column, cols - 1) };
+    const within = (k, count) => between(0, k, count - 1);
+    this.place = { row: within(row, rows), key: within(key, shown), column: within(column, cols) };
     this.pointed = null;
     this.#drawPlace();
     this.spoken.say("column" in place ? this.sum.text : this.score.text.join(" "));

@@ -26,7 +26,8 @@ class ErrorMap {
     this.mark = h("b", {});
     this.field = h("div", { class: "flash-eight-field", role: "img", "data-name": name }, this.mark);
     this.peak = note();
-    this.element = div(`flash-eight-map flash-eight-map-${name}`, div("flash-eight-title", h("span", {}, title), this.peak), this.field);
+    const head = div("flash-eight-title", h("span", {}, title), this.peak);
+    this.element = div("flash-eight-map", head, this.field);
     this.field.addEventListener("pointermove", (event) => pointed(this.#under(event), false));
     this.field.addEventListener("pointerleave", () => pointed(null, false));
     this.field.addEventListener("click", (event) => pointed(this.#under(event), true));
@@ -36,7 +37,8 @@ class ErrorMap {
   #under(event) {
     const box = this.field.getBoundingClientRect();
     const at = (from, size, count) => between(0, Math.floor((from / size) * count), count - 1);
-    return [at(event.clientY - box.top, box.height, this.rows), at(event.clientX - box.left, box.width, this.columns)];
+    const row = at(event.clientY - box.top, box.height, this.rows);
+    return [row, at(event.clientX - box.left, box.width, this.columns)];
   }
 
   /**
@@ -47,8 +49,9 @@ class ErrorMap {
   take(values, rows, columns) {
     Object.assign(this, { values, rows, columns });
     this.most = values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
-    setText(this.peak, `up to ±${short(this.most)}`);
-    this.field.setAttribute("aria-label", `error of ${this.name}, ${rows} by ${columns}, up to ${short(this.most)}`);
+    const most = short(this.most);
+    setText(this.peak, `up to ±${most}`);
+    this.field.setAttribute("aria-label", `error of ${this.name}, ${rows} by ${columns}, up to ${most}`);
   }
 
   /** @param {Colours} colour */
@@ -85,7 +88,8 @@ export class Maps {
     const samples = [-1, -0.5, -0.2, 0, 0.2, 0.5, 1].map((t) => h("b", { "data-t": t }));
     const scale = h("span", {}, "too small", h("span", { class: "flash-scale" }, samples), "too large");
     const last = div("flash-eight-maps-last", this.O.element, div("flash-legend flash-note", scale));
-    this.element = panel("eight-maps", "The errors, as they come out", this.hint, this.S.element, this.weights.element, last);
+    const title = "The errors, as they come out";
+    this.element = panel("eight-maps", title, this.hint, this.S.element, this.weights.element, last);
   }
 
   /**

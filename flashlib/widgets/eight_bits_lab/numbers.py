@@ -137,7 +137,8 @@ def _alone(of, recipe, cause):
     alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
     Q_K, V = rounded if alone.qk else before, rounded if alone.v else before
     O = np.empty((ROWS, COLS), np.float32)
-    for _ in lowbit.steps(V._replace(Q=Q_K.Q, K=Q_K.K), alone, B_r=ROWS, B_c=B_C, O=O):
+    tiles_matter = alone.p or alone.o_sums != "exact"
+    for _ in lowbit.steps(V._replace(Q=Q_K.Q, K=Q_K.K), alone, B_r=ROWS, B_c=B_C if tiles_matter else of[0], O=O):
         pass
     return lowbit.output(O, alone)
 
@@ -164,7 +165,7 @@ def _rounding(name, format, X, X_q, scale):
     return {
         **{"name": name, "format": format, "below": float(shares[0]), "bars": shares[1:].tolist()},
         **{"largest": float(size.max()), "zeros": float(np.mean((X_q == 0) & (X != 0)))},
-        "error": lowbit.error(X_q, X),
+        "error": float(np.linalg.norm(X_q - X) / (np.linalg.norm(X) or 1)),
     }
 
 

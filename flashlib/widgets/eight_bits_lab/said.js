@@ -43,7 +43,8 @@ export function accountOf({ row, key }, { shown, setting }, numbers) {
   return [
     `The score is ${number(s)}; from Q and K in ${setting.qk} it is ${number(s_now)}, off by ${number(by)}.`,
     `What a score is off by becomes a factor of its weight: exp(${number(by)}) = ${number(Math.exp(by))}.`,
-    `P = exp(${number(s_now)} − m) = ${number(P / times)}${scaled}. In ${setting.pv} that is ${number(P_q)}, ${off(P_q, P)}.`,
+    `P = exp(${number(s_now)} − m) = ${number(P / times)}${scaled}. ` +
+      `In ${setting.pv} that is ${number(P_q)}, ${off(P_q, P)}.`,
     `Its weight P / l is ${number(weight)}; now it is ${number(weight_now)}, ${off(weight_now, weight)}.${l}`,
   ];
 }
@@ -54,7 +55,8 @@ export function accountOf({ row, key }, { shown, setting }, numbers) {
  * @param {Result} result
  * @param {Numbers} numbers
  */
-export function endingOf({ row, column }, { rows, cols, points, step, setting }, { running, unrounded, unit, lost }) {
+export function endingOf({ row, column }, { rows, cols, points, step, setting }, numbers) {
+  const { running, unrounded, unit, lost } = numbers;
   const k = row * cols + column;
   const [sum, exact] = [running, unrounded].map((values) => values[(points - 1) * rows * cols + k]);
   const same = `${setting.N} terms add up to ${number(sum)}; the same terms, added exactly, make ${number(exact)}`;
@@ -62,5 +64,6 @@ export function endingOf({ row, column }, { rows, cols, points, step, setting },
   const between = setting.sums === "two levels" && setting.pv !== "fp16";
   if (Number.isNaN(unit[k])) return `${ends} ${between ? "Between tiles nothing" : "Nothing"} is cut off.`;
   const few = lost[k] > 1 ? `${lost[k]} are` : lost[k] === 1 ? "1 is" : "none is";
-  return `${ends} By then its last bit is worth ${number(Math.abs(unit[k]))}; of the last ${step} terms ${few} smaller.`;
+  const worth = number(Math.abs(unit[k]));
+  return `${ends} By then its last bit is worth ${worth}; of the last ${step} terms ${few} smaller.`;
 }

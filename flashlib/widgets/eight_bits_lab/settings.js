@@ -7,34 +7,48 @@ const SLIDERS = {
   outliers: "outliers: one number in 1000 is so many times as large",
   sharpness: "sharpness: what Q is multiplied by",
 };
-const FORMATS = {
-  e4m3: ["e4m3", "e4m3", "4 bits of exponent, 3 of mantissa"],
-  e5m2: ["e5m2", "e5m2", "5 bits of exponent, 2 of mantissa"],
-  int8: ["int8", "int8", "whole numbers from -127 to 127"],
-  fp16: ["fp16", "fp16", "16 bits, to compare with"],
-  bf16: ["bf16", "bf16", "16 bits, as most kernels give O"],
-};
-const formats = (...names) => names.map((name) => FORMATS[name]);
+const E4M3 = ["e4m3", "e4m3", "4 bits of exponent, 3 of mantissa"];
+const E5M2 = ["e5m2", "e5m2", "5 bits of exponent, 2 of mantissa"];
+const INT8 = ["int8", "int8", "whole numbers from -127 to 127"];
+const FP16 = ["fp16", "fp16", "16 bits, to compare with"];
+const BF16 = ["bf16", "bf16", "16 bits, as most kernels give O"];
+/** @type {Record<string, { name: string, label: string, options: string[][] }>} */
 const CHOICES = {
-  mean: ["", "means", [
-    ["none", "around 0", "Q, K and V are normal numbers"],
-    ["channels", "a mean for each channel", "the channels of K and V have means of their own"],
-    ["positive", "V positive", "all of V is larger than 0"],
-  ]],
-  qk: ["Q, K", "format of Q and K", formats("e4m3", "e5m2", "int8", "fp16")],
-  pv: ["P, V", "format of P and V", formats("e4m3", "e5m2", "fp16")],
-  o: ["O", "format of O", formats("bf16", "e4m3")],
-  scales: ["scales", "who shares a scale", [
-    ["tensor", "tensor", "one scale for Q, one for K, one for V"],
-    ["block", "block", "a scale for 64 rows of Q and K, one for each channel of V"],
-    ["row", "row", "a scale for each row of Q and K, one for each channel of V"],
-  ]],
-  p_times: ["P times", "what P is multiplied by before it is rounded", [["1", "1"], ["256", "256"], ["448", "448"]]],
-  sums: ["sums", "how products are added", [
-    ["13 bits", "13 bits", "as Hopper's tensor cores add products of eight bits"],
-    ["two levels", "two levels", "tiles so, and their sums in fp32"],
-    ["exact", "exact", "no GPU does it in eight bits"],
-  ]],
+  mean: {
+    name: "",
+    label: "means",
+    options: [
+      ["none", "around 0", "Q, K and V are normal numbers"],
+      ["channels", "a mean for each channel", "the channels of K and V have means of their own"],
+      ["positive", "V positive", "all of V is larger than 0"],
+    ],
+  },
+  qk: { name: "Q, K", label: "format of Q and K", options: [E4M3, E5M2, INT8, FP16] },
+  pv: { name: "P, V", label: "format of P and V", options: [E4M3, E5M2, FP16] },
+  o: { name: "O", label: "format of O", options: [BF16, E4M3] },
+  sums: {
+    name: "sums",
+    label: "how products are added",
+    options: [
+      ["13 bits", "13 bits", "as Hopper's tensor cores add products of eight bits"],
+      ["two levels", "two levels", "tiles so, and their sums in fp32"],
+      ["exact", "exact", "as no GPU does it in eight bits"],
+    ],
+  },
+  scales: {
+    name: "scales",
+    label: "who shares a scale",
+    options: [
+      ["tensor", "tensor", "one scale for Q, one for K, one for V"],
+      ["block", "block", "a scale for 64 rows of Q and K, one for each channel of V"],
+      ["row", "row", "a scale for each row of Q and K, one for each channel of V"],
+    ],
+  },
+  p_times: {
+    name: "P times",
+    label: "what P is multiplied by before it is rounded",
+    options: [["1", "1"], ["256", "256"], ["448", "448"]],
+  },
 };
 const SWITCHES = {
   rotate: "rotate Q and K",
@@ -43,7 +57,12 @@ const SWITCHES = {
   power_of_two: "powers of two",
   l_rounded: "l of rounded P",
 };
-const LABELS = { plain: "plain", "O in e4m3": "O in e4m3 too", careful: "careful", "int8 for Q and K": "careful, int8 for Q and K" };
+const PRESETS = {
+  plain: "plain",
+  "O in e4m3": "O in e4m3 too",
+  careful: "careful",
+  "int8 for Q and K": "careful, int8 for Q and K",
+};
 
 /** The controls of EightBitsLab; `ask` is called with what is chosen. */
 export class EightBitsSettings {
@@ -58,50 +77,33 @@ export class EightBitsSettings {
       this.sliders[name] = stops(name, name, label, (value) => ask({ [name]: value }));
     /** @type {Record<string, ReturnType<typeof choice>>} */
     this.choices = {};
-    for (const [name, [, label, options]] of Object.entries(CHOICES)) {
-      const value = (word) => (name === "p_times" ? Number(word) : word);
-      this.choices[name] = choice(name, /** @type {string} */ (label), /** @type {string[][]} */ (options), (word) =>
-        ask({ [name]: value(word) }),
-      );
+    for (const [name, { label, options }] of Object.entries(CHOICES)) {
+      const chosen = (word) => ask({ [name]: name === "p_times" ? Number(word) : word });
+      this.choices[name] = choice(name, label, options, chosen);
     }
     /** @type {Record<string, ReturnType<typeof toggle>>} */
     this.switches = {};
-    for (const [name, label] of Object.entries(SWITCHES))
+    for (const [name, label] of Object.entries(SWITCHES)) {
       this.switches[name] = toggle(h("span", {}, typeset(label)), (on) => ask({ [name]: on }));
+      this.switches[name].element.dataset.name = name;
+    }
+    const named = (...names) => names.map((name) => this.#named(name));
+    const [sliders, switches] = [this.sliders, this.switches].map((controls) =>
+      Object.values(controls).map(({ element }) => element),
+    );
+    const all = Object.entries(presets).map(([name, setting]) => preset(name, () => ask(setting)));
     this.elements = [
-      this.#group("numbers", "What is attended to", ...Object.values(this.sliders).map(({ element }) => element), this.#named("mean")),
-      this.#group("formats", "In which numbers", ...["qk", "pv", "o", "sums"].map((name) => this.#named(name))),
-      this.#group("ideas", "How they are rounded", this.#named("scales"), this.#named("p_times"), ...this.#switches()),
-      this.#group("presets", "All at once", ...this.#presets(presets, ask)),
+      group("numbers", "What is attended to", sliders, named("mean")),
+      group("formats", "In which numbers", named("qk", "pv", "o", "sums")),
+      group("ideas", "How they are rounded", named("scales", "p_times"), switches),
+      group("presets", "All at once", all),
     ];
   }
 
-  #group(name, label, ...children) {
-    return h("div", { class: `flash-eight-${name}`, role: "group", "aria-label": label }, note(label), div("", children));
-  }
-
   /** A choice with its name before it. */
-  #named(name) {
-    const { element } = this.choices[name];
-    const [label] = CHOICES[name];
-    return label ? div("flash-eight-named", h("span", {}, typeset(/** @type {string} */ (label))), element) : element;
-  }
-
-  #switches() {
-    return Object.entries(this.switches).map(([name, { element }]) => {
-      element.dataset.name = name;
-      return element;
-    });
-  }
-
-  #presets(presets, ask) {
-    return Object.entries(presets).map(([name, setting]) =>
-      h(
-        "button",
-        { type: "button", class: "flash-button flash-text", "data-preset": name, onclick: () => ask(setting) },
-        h("span", {}, typeset(LABELS[name])),
-      ),
-    );
+  #named(choice) {
+    const [{ element }, { name }] = [this.choices[choice], CHOICES[choice]];
+    return name ? div("flash-eight-named", h("span", {}, typeset(name)), element) : element;
   }
 
   /**
@@ -109,8 +111,19 @@ export class EightBitsSettings {
    * @param {Result} result
    */
   show(chosen, { stops: values }) {
-    for (const [name, { show }] of Object.entries(this.sliders)) show(chosen(name), values[name], name === "N" ? "" : " ×");
+    for (const [name, { show }] of Object.entries(this.sliders))
+      show(chosen(name), values[name], name === "N" ? "" : " ×");
     for (const [name, { show }] of Object.entries(this.choices)) show(String(chosen(name)));
     for (const [name, { show }] of Object.entries(this.switches)) show(chosen(name));
   }
+}
+
+function group(name, label, ...children) {
+  const attributes = { class: `flash-eight-${name}`, role: "group", "aria-label": label };
+  return h("div", attributes, note(label), div("", children));
+}
+
+function preset(name, press) {
+  const attributes = { type: "button", class: "flash-button flash-text", "data-preset": name, onclick: press };
+  return h("button", attributes, h("span", {}, typeset(PRESETS[name])));
 }

@@ -2,9 +2,11 @@
 import { div, h, panel, setSentence, svg } from "../shared/elements.js";
 import { short } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
+import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
 import { endingOf } from "./said.js";
 
-const CHART = { left: 46, right: 10, top: 8, high: 96, below: 20 }; // px
+const CHART = { left: 46, right: 10, top: 8, high: 96, below: 20, line: 16 }; // px
+const BOTTOM = CHART.top + CHART.high;
 
 /** One sum of P V as it grows with the keys. */
 export class RunningSum {
@@ -17,19 +19,15 @@ export class RunningSum {
   /** @param {(by: Partial<Place>) => void} step */
   constructor(step) {
     this.title = h("span", {});
-    const button = (by, sign, label) =>
-      h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: () => step({ column: by }) }, sign);
-    const stepper = div(
-      "flash-eight-stepper",
-      button(-1, "◀", "previous column (page up)"),
-      button(1, "▶", "next column (page down)"),
-    );
+    const buttons = stepButtons([
+      ["◀", "previous column (page up)", () => step({ column: -1 })],
+      ["▶", "next column (page down)", () => step({ column: 1 })],
+    ]);
     this.words = h("p", {});
     this.picture = svg("svg", { role: "img" });
-    const key = (name, text) => h("span", {}, h("i", { class: `flash-eight-key flash-eight-key-${name}` }), text);
-    const legend = div("flash-legend flash-note", key("sum", "as it is added"), key("exact", "the same terms, added exactly"));
+    const keys = [eightKey("added", "as it is added"), eightKey("exact", "the same terms, added exactly")];
     const room = div("flash-eight-chart", this.picture);
-    this.element = panel("eight-sum", this.title, stepper, this.words, room, legend);
+    this.element = panel("eight-sum", this.title, buttons, this.words, room, div("flash-legend flash-note", keys));
     this.resized = watchRoom(room, this, () => this.#plot());
   }
 
@@ -49,27 +47,34 @@ export class RunningSum {
   #plot() {
     if (!this.room || !this.drawn) return;
     const [{ row, column }, { rows, cols, points, setting }, { keys, running, unrounded }] = this.drawn;
-    const of = (values) => [0, ...Array.from({ length: points }, (_, n) => values[n * rows * cols + row * cols + column])];
+    const after = (values, n) => values[(n * rows + row) * cols + column];
+    const of = (values) => [0, ...Array.from({ length: points }, (_, n) => after(values, n))];
     const [sums, exact, at] = [of(running), of(unrounded), [0, ...keys]];
     const [low, high] = [Math.min(...sums, ...exact), Math.max(...sums, ...exact)];
-    const bottom = CHART.top + CHART.high;
-    const x = (key) => CHART.left + ((this.room - CHART.left - CHART.right) * key) / setting.N;
-    const y = (value) => bottom - (CHART.high * (value - low)) / (high - low || 1);
-    const line = (values) => values.map((value, n) => `${n ? "L" : "M"}${x(at[n]).toFixed(2)} ${y(value).toFixed(2)}`).join("");
-    const text = (left, top, words, anchor) => svg("text", { class: "flash-eight-text", x: left, y: top, "text-anchor": anchor }, words);
-    const ends = [0, 0.25, 0.5, 1].map((part) => part * setting.N);
     const right = this.room - CHART.right;
-    this.picture.setAttribute("viewBox", `0 0 ${this.room} ${bottom + CHART.below}`);
-    this.picture.setAttribute("height", bottom + CHART.below);
+    const x = (key) => CHART.left + ((right - CHART.left) * key) / setting.N;
+    const y = (value) => BOTTOM - (CHART.high * (value - low)) / (high - low || 1);
+    const place = (value, n) => `${n ? "L" : "M"}${x(at[n]).toFixed(2)} ${y(value).toFixed(2)}`;
+    this.picture.setAttribute("viewBox", `0 0 ${this.room} ${BOTTOM + CHART.below}`);
+    this.picture.setAttribute("height", BOTTOM + CHART.below);
     this.picture.setAttribute("aria-label", this.text);
-    const path = (name, d) => svg("path", { class: `flash-eight-${name}`, d });
-    const values = high - low && Math.abs(y(0) - y(low)) > 16 && Math.abs(y(0) - y(high)) > 16 ? [low, 0, high] : [low, high];
     this.picture.replaceChildren(
-      path("axis", `M${CHART.left} ${CHART.top}V${bottom}H${right}M${CHART.left} ${y(0)}H${right}`),
-      path("exact", line(exact)),
-      path("sum", line(sums)),
-      ...values.map((value) => text(CHART.left - 5, y(value) + 4, short(value), "end")),
-      ...ends.map((key) => text(x(key), bottom + 15, key === setting.N ? `${key} keys` : String(key), key === setting.N ? "end" : "middle")),
+      eightPath("axis", `M${CHART.left} ${CHART.top}V${BOTTOM}H${right}M${CHART.left} ${y(0)}H${right}`),
+      eightPath("exact", exact.map(place).join("")),
+      eightPath("added", sums.map(place).join("")),
+      ...this.#labels(low, high, y, setting.N, x),
     );
+  }
+
+  /** The ends of the sums, and 0 where there is room; some counts of keys. */
+  #labels(low, high, y, N, x) {
+    const isFree = [low, high].every((end) => Math.abs(y(0) - y(end)) > CHART.line);
+    const values = isFree ? [low, 0, high] : [low, high];
+    const counts = [0, 0.25, 0.5].map((part) => part * N);
+    return [
+      ...values.map((value) => eightText(CHART.left - 5, y(value) + 4, short(value), "end")),
+      ...counts.map((key) => eightText(x(key), BOTTOM + 15, String(key))),
+      eightText(x(N), BOTTOM + 15, `${N} keys`, "end"),
+    ];
   }
 }

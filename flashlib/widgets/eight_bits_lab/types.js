@@ -69,8 +69,8 @@
 /** @typedef {SharedTraits & Setting & { result: Result }} Traits */
 
 /**
- * The numbers of a result as the page unpacks them from the buffer: of the scores that are shown, (rows, shown); of
- * O, (rows, cols); of the running sums, (points, rows, cols).
+ * The numbers of a result as the page unpacks them from the buffer: of the scores that are shown, (rows, shown);
+ * of O, (rows, cols); of the running sums, (points, rows, cols).
  * @typedef {object} Numbers
  * @property {Float64Array} S exactly
  * @property {Float64Array} S_now

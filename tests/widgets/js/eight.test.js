@@ -9,7 +9,8 @@ import { unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
 import { drawn, parsed } from "./helpers.js";
 
 test("a share has three digits", () => {
-  assert.deepEqual([0, 1, 0.09713, 0.000493, 2.72e-7, 12.345].map(percent), ["0%", "100%", "9.71%", "0.0493%", "0.0000272%", "1230%"]);
+  const texts = ["0%", "100%", "9.71%", "0.0493%", "0.0000272%", "1230%"];
+  assert.deepEqual([0, 1, 0.09713, 0.000493, 2.72e-7, 12.345].map(percent), texts);
   for (const share of drawn(300, (draw) => 10 ** (8 * draw() - 7)))
     assert.ok(Math.abs(parsed(percent(share).slice(0, -1)) / 100 - share) <= 0.00501 * share);
 });
@@ -31,7 +32,8 @@ test("the numbers next to one are in order, around it, and at the ends as many a
   assert.deepEqual(neighbours(grid, 99, 2), [12, 16]);
   for (const x of drawn(300, (draw) => 16 * draw())) {
     const near = neighbours(grid, x);
-    const nearest = [0, ...grid].reduce((best, value) => (Math.abs(value - x) < Math.abs(best - x) ? value : best));
+    const far = [0, ...grid].map((value) => Math.abs(value - x));
+    const nearest = [0, ...grid][far.indexOf(Math.min(...far))];
     assert.ok(near.includes(nearest) && near.length >= 4);
   }
 });
@@ -43,13 +45,15 @@ test("what was packed is unpacked, each number once", () => {
   const all = Float64Array.from({ length: COUNT }, (_, k) => k);
   const parts = unpackLab({ ...SIZES, buffer: new DataView(all.buffer) });
   assert.deepEqual(Object.values(parts).flatMap((part) => [...part]), [...all]);
-  assert.deepEqual([parts.weights_now.length, parts.O.length, parts.keys.length, parts.running.length], [8, 6, 5, 30]);
+  const { weights_now, O, keys, running } = parts;
+  assert.deepEqual([weights_now, O, keys, running].map(({ length }) => length), [8, 6, 5, 30]);
 });
 
 test("what is said of a score: each factor of its weight", () => {
   const [s, s_now, P, P_q, weight, weight_now] = [1, 1.25, 50, 48, 0.01, 0.0125];
   const at = (x) => Float64Array.from({ length: 8 }, (_, k) => (k === 5 ? x : NaN));
-  const numbers = { S: at(s), S_now: at(s_now), P: at(P), P_q: at(P_q), weights: at(weight), weights_now: at(weight_now) };
+  const numbers = { S: at(s), S_now: at(s_now), P: at(P), P_q: at(P_q) };
+  Object.assign(numbers, { weights: at(weight), weights_now: at(weight_now) });
   const setting = { qk: "e4m3", pv: "e5m2", p_times: 256 };
   const lines = accountOf({ row: 1, key: 1, column: 0 }, { ...SIZES, setting }, numbers);
   const l = weight_now / weight / (Math.exp(0.25) * (P_q / P));
@@ -57,9 +61,12 @@ test("what is said of a score: each factor of its weight", () => {
     "The score is 1; from Q and K in e4m3 it is 1.250, off by 0.2500.",
     "What a score is off by becomes a factor of its weight: exp(0.2500) = 1.284.",
     "P = exp(1.250 − m) = 0.1953, times 256: 50. In e5m2 that is 48, 4% too small.",
-    `Its weight P / l is 0.01000; now it is 0.01250, 25% too large. Of this l makes a factor of ${l.toPrecision(4)}.`,
+    "Its weight P / l is 0.01000; now it is 0.01250, 25% too large. " +
+      `Of this l makes a factor of ${l.toPrecision(4)}.`,
   ]);
-  const lost = accountOf({ row: 1, key: 1, column: 0 }, { ...SIZES, setting: { ...setting, p_times: 1 } }, { ...numbers, P_q: at(0), weights_now: at(0) });
+  const once = { ...SIZES, setting: { ...setting, p_times: 1 } };
+  const nothing = { ...numbers, P_q: at(0), weights_now: at(0) };
+  const lost = accountOf({ row: 1, key: 1, column: 0 }, once, nothing);
   assert.match(lost[2], /= 50\. In e5m2 that is 0, lost\.$/);
   assert.match(lost[3], /now it is 0, lost\.$/);
 });
@@ -69,10 +76,12 @@ test("what is said of a sum", () => {
     const last = (x) => Float64Array.from({ length: 30 }, (_, k) => (k === 24 + 4 ? x : NaN));
     const at = (x) => Float64Array.from({ length: 6 }, (_, k) => (k === 4 ? x : NaN));
     const numbers = { running: last(sum), unrounded: last(exact), unit: at(unit), lost: at(lost) };
-    return endingOf({ row: 1, key: 0, column: 1 }, { ...SIZES, setting: { N: 640, sums: "13 bits", pv: "e4m3", ...setting } }, numbers);
+    const result = { ...SIZES, setting: { N: 640, sums: "13 bits", pv: "e4m3", ...setting } };
+    return endingOf({ row: 1, key: 0, column: 1 }, result, numbers);
   };
   const start = "640 terms add up to 3; the same terms, added exactly, make 4: the sum is 25% too small.";
-  assert.equal(ends(3, 4, 0.5, 7), `${start} By then its last bit is worth 0.5000; of the last 32 terms 7 are smaller.`);
+  const last = "By then its last bit is worth 0.5000; of the last 32 terms 7 are smaller.";
+  assert.equal(ends(3, 4, 0.5, 7), `${start} ${last}`);
   assert.match(ends(5, 4, 0.5, 7), /make 4: the sum is 25% too large\. By then/);
   assert.match(ends(-5, -4, 0.5, 7), /the sum is 25% too large\. By then/);
   assert.match(ends(-1, 4, -0.5, 7), /the sum is of another sign\. By then its last bit is worth 0.5000/);
