@@ -57,8 +57,8 @@ ROOMS = {
     "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch",
     "lm": "types inputs cache kernels",
     "pictures": "types gpus",
-    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "
-    "pictures / kernels.compiler",
+    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring lowbit learner "
+    "lm pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
