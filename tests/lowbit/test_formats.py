@@ -149,3 +149,15 @@ def test_what_is_refused_says_what_is_accepted():
         lowbit.decoded("bf16")
     with pytest.raises(ValueError, match="no code"):
         lowbit.encoded(np.array([np.nan]), "int8")
+
+
+@pytest.mark.parametrize("name, dtype", [("e4m3", "float8_e4m3fn"), ("e5m2", "float8_e5m2"), ("bf16", "bfloat16")])
+def test_without_saturation_rounding_is_the_cast_of_ml_dtypes(name, dtype, rng):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = all_numbers(name)
+    beyond = values[-1] * np.array([1, 1.01, 1.03, 1.05, 1.08, 1.2, 3])
+    x = np.concatenate([values, (values[1:] + values[:-1]) / 2, beyond, -beyond, [np.inf, -np.inf, np.nan]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = np.concatenate([x, rng.standard_normal(9999) * np.exp(rng.uniform(-20, 12, 9999))]).astype(np.float32)
+        expected = x.astype(getattr(ml_dtypes, dtype)).astype(np.float32)
+    np.testing.assert_array_equal(lowbit.rounded(x, name, overflow="special"), expected)
