@@ -143,6 +143,12 @@ CHAPTERS = (
         "attention over many GPUs: keys travel round",
         widgets=("RingPlayer",),
     ),
+    Chapter(
+        "18_eight_bits", "Eight bits",
+        "scales, rotations, sums that lose bits",
+        needs=("triton",),
+        widgets=("EightBitsLab",),
+    ),
 )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ ROOMS = {
     "cache": "types inputs",
     "pipeline": "types inputs gpus",
     "ring": "types inputs masks softmax cost tiled",
+    "lowbit": "types inputs masks tiled",
     "learner": "types softmax tiled",
     "kernels base": "",  # which Triton, and what is private in it
     "ring.processes": "types learner / kernels base",
@@ -60,12 +61,12 @@ ROOMS = {
     "interop.deepspeed": "masks / kernels base",
     "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",
     "pictures": "types gpus",
-    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "
-    "pictures / kernels.compiler",
+    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring lowbit learner "
+    "lm pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
-    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring / kernels base, "
-    "kernels.ladder, kernels.compiler, checks.engine, checks.harness",
+    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
+    "kernels base, kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
@@ -235,7 +236,8 @@ sys.meta_path.insert(0, Block())
 
 
 @pytest.mark.parametrize(
-    "module", ["types", "inputs", "softmax", "naive", "tiled", "masks", "memory", "cost", "cache", "ring"]
+    "module",
+    ["types", "inputs", "softmax", "naive", "tiled", "masks", "memory", "cost", "cache", "ring", "lowbit"],
 )
 def test_numpy_is_all_that_is_needed(module):
     third_party = "name.partition('.')[0] not in {'numpy', 'flashlib', *sys.stdlib_module_names}"
@@ -257,3 +259,15 @@ def test_without_triton_kernels_say_so(system, words):
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 1, "one sentence"
     assert done.stdout.startswith("Triton is not installed") and words in done.stdout
+
+
+@pytest.mark.process
+def test_exercises_in_numpy_need_no_torch_where_their_chapter_ends_with_a_kernel():
+    done = python(
+        "import sys\n"
+        "sys.modules |= {'torch': None, 'triton': None}\n"
+        "from flashlib import checks\n"
+        "verdict = checks.round_e4m3(lambda x: x)\n"
+        "assert verdict.outcome == 'wrong' and verdict.mistake, verdict\n"
+    )
+    assert done.returncode == 0, done.stderr

@@ -92,6 +92,12 @@ def ranks():
     return Control("slider ranks", steps, ["result", "setting", "ranks"])
 
 
+def outliers():
+    selector = '.flash-settings input[type=range][data-name="outliers"]'
+    steps = [[selector, OUTLIERS.index(size), "input", size] for size in (5, 20)]
+    return Control("slider outliers", steps, ["result", "setting", "outliers"])
+
+
 def slots():
     selector = '.flash-settings input[type=range][data-name="batch"]'
     steps = [[selector, SLOTS.index(batch), "input", batch] for batch in (3, 4)]
@@ -100,6 +106,7 @@ def slots():
 
 # ServeLab remembers its runs; here each change is one that was not made before.
 FORGETFUL = "from flashlib.widgets.serve_lab import runs\nruns.run = runs.run.__wrapped__"
+OUTLIERS = widgets.EightBitsLab().result["stops"]["outliers"]
 PAGES = widgets.PagesLab().result["stops"]["page"]
 PARTS = widgets.SplitLab(32_768).result["stops"]["parts"]
 RANKS = widgets.RingPlayer().result["stops"]["ranks"]
@@ -111,6 +118,7 @@ CASES = [
     (LARGE, slider("B_c", (9, 8), PLAYER)),
     ("BackwardPlayer()", slider("B_c", (3, 4), PLAYER)),
     ("ComparePlayers()", slider("B_c", (3, 4), PLAYER)),
+    ("EightBitsLab()", outliers()),
     ("OverflowLab()", slider("x", (8, 9), ["result", "asked", "x"], ".flash-settings input.flash-overflow-range")),
     ("OverflowLab()", copies()),
     ("TilingLab()", stops()),

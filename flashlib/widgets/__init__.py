@@ -16,6 +16,7 @@ from there. CompilerLab, which needs Triton's compiler for every answer, is impo
 """
 
 from flashlib.widgets.backward_player import BackwardPlayer
+from flashlib.widgets.eight_bits_lab import EightBitsLab
 from flashlib.widgets.flash_player import ComparePlayers, FlashPlayer
 from flashlib.widgets.mask_lab import MaskLab
 from flashlib.widgets.merge_tree import MergeTree
@@ -31,6 +32,7 @@ from flashlib.widgets.tiling_lab import TilingLab
 __all__ = [
     "BackwardPlayer",
     "ComparePlayers",
+    "EightBitsLab",
     "FlashPlayer",
     "MaskLab",
     "MergeTree",

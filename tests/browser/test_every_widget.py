@@ -17,6 +17,7 @@ from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, 
 from tests.browser.shown import (
     backward_player,
     compare_players,
+    eight_bits_lab,
     flash_player,
     mask_lab,
     merge_tree,
@@ -38,6 +39,7 @@ NAMES = widgets.__all__
 WRONG = {  # for each class, one argument that is wrong for it
     "BackwardPlayer": {"wrt": "v"},
     "ComparePlayers": {"N": 0},
+    "EightBitsLab": {"qk": "e4m4"},
     "FlashPlayer": {"B_r": 0},
     "MaskLab": {"line": "r - c"},
     "MergeTree": {"cuts": (99,)},
@@ -58,6 +60,7 @@ checks.predict("first_overflow")"""
 SHOWN = {  # for each class, what compares it with Python
     "BackwardPlayer": backward_player.check,
     "ComparePlayers": compare_players.check,
+    "EightBitsLab": eight_bits_lab.check,
     "FlashPlayer": flash_player.check,
     "MaskLab": mask_lab.check,
     "MergeTree": merge_tree.check,

@@ -7,6 +7,7 @@ pytest.importorskip("anywidget")
 
 from flashlib.pictures.inks import INK, NEGATIVE, POSITIVE, READ, WRITTEN
 from flashlib.widgets import (
+    EightBitsLab,
     MaskLab,
     OnlineSoftmaxLab,
     OverflowLab,
@@ -17,6 +18,7 @@ from flashlib.widgets import (
     SplitLab,
     TilingLab,
 )
+from flashlib.widgets.eight_bits_lab import figure as of_eight_bits
 from flashlib.widgets.mask_lab import figure as of_masks
 from flashlib.widgets.ring_player import figure as of_rings
 from flashlib.widgets.serve_lab import figure as of_servers
@@ -135,6 +137,26 @@ def test_parts_and_programs_of_a_split(drawn):
     states = np.exp([state.m for state in lab.states])
     unit(weights[:, 3], states)
     assert np.allclose(weights[:, 1] + weights[:, 3], 92) and np.allclose(weights[:, 0], parts[:, 0])
+
+
+@pytest.mark.parametrize("setting", [{}, {"qk": "int8", "mean": "positive", "N": 4096}], ids=str)
+def test_causes_and_sizes_of_eight_bits(drawn, setting):
+    lab = EightBitsLab(**setting)
+    boxes, result = drawn(lab), lab.result
+    alone = {}
+    for ink, cause in zip(of_eight_bits.INKS, result["causes"], strict=True):
+        bars = boxes[ink][(boxes[ink][:, 3] == 8) & (boxes[ink][:, 0] == 14)]
+        alone[cause["name"]] = bars[:, 2].sum(), cause["error"]
+    wide, errors = np.array([*alone.values()]).T
+    one = unit(wide[wide > 2], errors[wide > 2])
+    stack = np.concatenate([found[found[:, 3] == 20] for found in boxes.values()])
+    assert stack[:, 2].sum() == pytest.approx(one * result["total"], rel=1e-6), "as long as the error of all"
+    assert np.allclose(np.sort(stack[:, 2]) / stack[:, 2].sum(), np.sort([c["part"] for c in result["causes"]]))
+    for k, rounding in enumerate(result["rounding"]):
+        foot = 42 + 98 * k + 22 + of_eight_bits.SIZE[1]
+        bars = boxes[of_eight_bits.BUSY]
+        bars = bars[(np.abs(bars[:, 1] + bars[:, 3] - foot) < 1e-6) & (bars[:, 0] >= of_eight_bits.LEFT)]
+        unit(bars[:, 3], rounding["bars"])
 
 
 @pytest.mark.parametrize("setting", [{}, {"scenario": "too few pages", "batch": 3}], ids=str)

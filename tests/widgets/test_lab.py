@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib")
 from flashlib.widgets import (
     BackwardPlayer,
     ComparePlayers,
+    EightBitsLab,
     FlashPlayer,
     MaskLab,
     MergeTree,
@@ -26,6 +27,8 @@ from flashlib.widgets.lab import Lab
 # A widget, what it refuses, what it says of it without the end, which settings are named, and what it takes then.
 WHOLE = "{} is {}; pass a whole number from {} to {}"
 CASES = {
+    "eight bits": (EightBitsLab, {"N": 300}, "N is 300; pass 256, 512, 1024, 2048, 4096, 819", {"N": 256}),
+    "eight bits, a word": (EightBitsLab, {"qk": "x"}, "qk is 'x'; pass one of 'e4m3', 'e5m2'", {"qk": "int8"}),
     "split": (SplitLab, {"B": 65}, WHOLE.format("B", 65, 1, 64), {"B": 2}),
     "split, a word": (SplitLab, {"order": "x"}, "order is 'x'; pass one of 'row', 'tree'", {"order": "tree"}),
     "serve": (ServeLab, {"batch": 9}, WHOLE.format("batch", 9, 1, 8), {"batch": 2}),

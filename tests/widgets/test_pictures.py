@@ -13,6 +13,7 @@ from flashlib.pipeline import protocol
 from flashlib.widgets import (
     BackwardPlayer,
     ComparePlayers,
+    EightBitsLab,
     FlashPlayer,
     MaskLab,
     MergeTree,
@@ -34,6 +35,10 @@ WIDGETS = {
     "BackwardPlayer": BackwardPlayer,
     "BackwardPlayer, large": lambda: BackwardPlayer(**LARGE),
     "ComparePlayers": ComparePlayers,
+    "EightBitsLab": EightBitsLab,
+    "EightBitsLab, large": lambda: EightBitsLab(
+        16_384, 100, mean="positive", qk="int8", scales="row", pv="fp16", rotate=True, v_minus_mean=True
+    ),
     "MaskLab": lambda: MaskLab("documents", also="causal"),
     "MaskLab, large": lambda: MaskLab(line="(r & c) == c", N_q=95, N_k=96, B_r=3, B_c=7),
     "MergeTree": MergeTree,

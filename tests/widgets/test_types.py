@@ -53,6 +53,7 @@ FORK = "fork and copy on write"
 SHOWN = {  # beside what each class shows without arguments: what has other keys, or null where there was a number
     "BackwardPlayer": [dict(wrt="q", causal=True, opens_at=2)],
     "CompilerLab": [dict(kernel="hopper_forward", d=64), dict(B_r=128, B_c=128, num_warps=4, num_stages=4)],
+    "EightBitsLab": [dict(pv="fp16", record=[("e4m3, two levels", 871.5)]), dict(sums="exact")],
     "FlashPlayer": [dict(order="fa1", opens_at=2), dict(mask=masks.window(2, 1)), dict(my_steps=wrong_steps)],
     "MaskLab": [dict(mask="documents"), dict(mask="blocks"), dict(mask=masks.alibi(0.5))],
     "MergeTree": [dict(order="balanced")],

@@ -1,0 +1,208 @@
+"""The questions of chapter 18."""
+
+import math
+
+import numpy as np
+
+from flashlib import lowbit
+from flashlib.checks.engine.prediction import Question
+from flashlib.lowbit import sums
+
+
+def _count(low, high):
+    numbers = lowbit.numbers("e4m3")
+    return int(((numbers >= low) & (numbers < high)).sum())
+
+
+def _gain(format):
+    """Return in a word how much smaller the error of normal numbers is with a scale than without one."""
+    X = np.random.default_rng(0).normal(size=(64, 64))
+    without, scaled = (lowbit.quantised(X, format, share=share).X for share in ("none", "tensor"))
+    return "many times" if lowbit.error(without, X) > 2 * lowbit.error(scaled, X) else "hardly"
+
+
+def _vanishes(format):
+    """Return the size below which numbers become 0 if the largest, 100, is scaled to the last of the format."""
+    numbers = lowbit.numbers(format)
+    return float(numbers[numbers > 0][0] / 2 * 100 / lowbit.FORMATS[format].largest)
+
+
+def _below_the_maximum(times):
+    """Return how far below the largest score of a row a key lies whose weight becomes 0."""
+    numbers = lowbit.numbers("e4m3")
+    return math.log(times / (numbers[numbers > 0][0] / 2))
+
+
+def _rotated():
+    q, k = np.array([[8.0, 0.0]]), np.array([[1.0, 1.0]])
+    R = lowbit.hadamard(2) / np.sqrt(2)
+    return {"largest": float(np.abs(q @ R).max()), "product": round(float((q @ R @ (k @ R).T).item()), 9)}
+
+
+def _changed_by_a_constant():
+    """Return whether S, P, lse and O change when the same row is subtracted from each key."""
+    rng = np.random.default_rng(0)
+    Q, K, V = rng.normal(size=(3, 7, 4))
+    S, other = Q @ K.T, Q @ (K - K.mean(axis=0)).T
+    lse, other_lse = np.logaddexp.reduce(S, axis=1), np.logaddexp.reduce(other, axis=1)
+    P, other_P = np.exp(S - lse[:, None]), np.exp(other - other_lse[:, None])
+    pairs = {"S": (S, other), "P": (P, other_P), "lse": (lse, other_lse), "O": (P @ V, other_P @ V)}
+    return {name: not np.allclose(x, y) for name, (x, y) in pairs.items()}
+
+
+def _sum(term):
+    *_, total = sums.running(np.full(16384, term))
+    return float(total)
+
+
+def _largest_cause():
+    rng = np.random.default_rng(0)
+    Q, K, V = rng.normal(size=(64, 64)), rng.normal(size=(4096, 64)), np.abs(rng.normal(size=(4096, 64))) + 1
+    causes = lowbit.by_cause(Q, K, V, lowbit.PLAIN)
+    del causes["all"]
+    return max(causes, key=causes.__getitem__)
+
+
+QUESTIONS = [
+    Question(
+        "e4m3_count",
+        lambda: {"from_1": _count(1, 2), "from_256": _count(256, 1000)},
+        "three fraction bits give 8 numbers in each power of two: 1, 1.125, up to 1.875. From 256 on "
+        "they would be 256, 288, up to 480, but the code of 480 means nan.",
+        hint="How many patterns have three bits? And which is the last number?",
+        wrong={
+            ("from_1", 3): "three bits have more than three patterns",
+            ("from_1", 7): "1 itself is among them",
+            ("from_1", 9): "2 belongs to the next power of two",
+            ("from_1", 16): "the sign and the exponent are given: three bits are left",
+            ("from_256", 8): "the last number is 448: one pattern of bits is taken for nan",
+            ("from_256", 193): "they lie 32 apart",
+        },
+        labels={"from_1": "from 1 to before 2", "from_256": "from 256 on"},
+    ),
+    Question(
+        "scale_gain",
+        lambda: {name: _gain(name) for name in ("e4m3", "int8")},
+        "numbers of e4m3 lie as dense, for their size, in every power of two. A scale moves all numbers "
+        "by the same factor, and that changes little. Those of int8 lie 1 apart: without a scale normal numbers "
+        "become -3 to 3.",
+        hint="How far apart, for their size, are the numbers of each format near 1, and near 100?",
+        choices=("hardly", "many times"),
+        wrong={
+            ("e4m3", "many times"): "e4m3 has as many numbers from 1 to 2 as from 128 to 256",
+            ("int8", "hardly"): "between -3 and 3 int8 has seven numbers",
+        },
+    ),
+    Question(
+        "outlier_zeros",
+        lambda: {name: _vanishes(name) for name in ("int8", "e4m3")},
+        "the scale of int8 is 100 / 127, and what is less than half of it becomes 0: a third of "
+        "normal numbers. The scale of e4m3 is 100 / 448, and its smallest number is 2^-9, so the bound is "
+        "2^-10 of that.",
+        hint="What is the scale? What is the smallest number above 0, and what is rounded to 0?",
+        wrong={
+            ("int8", 0.787): "half of a step is rounded to 0, not a whole one",
+            ("int8", 0.5): "100 becomes 127, so a step is 100 / 127",
+            ("e4m3", 0.000436): "half of the smallest number is rounded to 0, not all of it",
+            ("e4m3", 0.1116): "e4m3 has numbers below 1: the smallest is 2^-9",
+            ("e4m3", 0.00349): "2^-6 is the smallest that is not subnormal; the smallest of all is 2^-9",
+        },
+        tolerance=0.03,
+    ),
+    Question(
+        "score_factor",
+        lambda: math.exp(0.25),
+        "exp(s + 0.25) = exp(s) * exp(0.25). An error that is added to a score becomes a factor of its weight, "
+        "whatever the score is.",
+        hint="exp(s + x) is exp(s) times what?",
+        wrong={
+            1.25: "for small errors exp(x) is about 1 + x; here it is more",
+            0.25: "by what factor is the weight too large?",
+            0.7788: "the score is too large, and its weight too",
+            1.189: "natural exponents: e, not 2",
+        },
+        tolerance=0.01,
+    ),
+    Question(
+        "lost_weights",
+        lambda: {"once": _below_the_maximum(1), "times_256": _below_the_maximum(256)},
+        "weights of 2^-10 or less become 0, and ln 2^10 is 6.9. Times 256 it is 2^-18, and ln 2^18 is 12.5: the "
+        "weights of 8 more powers of two are seen.",
+        hint="Which weights are rounded to 0? The smallest number is 2^-9. What "
+        "score, below the largest, gives them?",
+        wrong={
+            ("once", 6.238): "half of the smallest number is rounded to 0, so it is 2^-10",
+            ("once", 4.159): "below 2^-6 the numbers are subnormal, and not 0",
+            ("once", 10.0): "that is the power of two: the score is its natural logarithm",
+            ("times_256", 6.931): "the weight times 256 must be below 2^-10",
+            ("times_256", 18.0): "that is the power of two: the score is its natural logarithm",
+            ("times_256", 11.78): "half of the smallest number is rounded to 0",
+        },
+        tolerance=0.02,
+        labels={"once": "P as it is", "times_256": "P times 256"},
+    ),
+    Question(
+        "rotated_pair",
+        _rotated,
+        "q becomes (8, 8) / sqrt(2): two numbers of 5.66. k becomes (2, 0) / sqrt(2), and the product is "
+        "5.66 * 1.41 = 8, as before.",
+        hint="(a, b) becomes (a + b, a - b) / sqrt(2). Do the same with k, and multiply.",
+        wrong={
+            ("largest", 8.0): "it is divided by sqrt(2)",
+            ("largest", 4.0): "it is divided by sqrt(2), so that lengths stay",
+            ("largest", 11.31): "it is divided by sqrt(2), not multiplied",
+            ("product", 16.0): "both q and k are divided by sqrt(2)",
+            ("product", 5.657): "k is turned too",
+            ("product", 0.0): "both are turned by the same angle",
+        },
+        tolerance=0.01,
+        labels={"largest": "largest number of the turned q", "product": "product of both, turned"},
+    ),
+    Question(
+        "mean_of_keys",
+        _changed_by_a_constant,
+        "each score of a row becomes less by q c. Softmax does not see what is added to a whole row, so P "
+        "and O stay. lse, which is the logarithm of the sum, becomes less by q c too.",
+        hint="q (k - c) = q k - q c, and q c is the same for all keys of a row.",
+        wrong={
+            ("S", False): "q (k - c) is q k - q c",
+            ("P", True): "chapter 02: softmax does not change when a number is added to a whole row",
+            ("lse", False): "lse grows by what is added to all scores",
+            ("O", True): "O is made of P and V",
+        },
+        labels={"S": "S changes", "P": "P changes", "lse": "lse changes", "O": "O changes"},
+    ),
+    Question(
+        "equal_terms",
+        lambda: {"ones": _sum(1.0), "larger": _sum(1.875)},
+        "as long as the sum is below 2^13 its unit is less than 1, and ones fit. From 8192 to 16384 the unit is "
+        "1. Of a 1.875 it then leaves 1, and once the sum has reached 16384 the unit is 2, and leaves nothing: "
+        "the sum stands still. It should be 30720.",
+        hint="A sum between 2^e and 2^(e + 1) has multiples of 2^(e - 13). What is left "
+        "of a term, for e = 12, 13, 14?",
+        wrong={
+            ("ones", 8192.0): "up to 16384 the unit is 1: nothing of a 1 is lost",
+            ("ones", 0.0): "a small sum loses nothing",
+            ("larger", 30720.0): "that is the exact sum: what is left of 1.875 when the sum is 9000?",
+            ("larger", 8192.0): "from 8192 on the unit is 1, and 1 is left of each term",
+            ("larger", 24576.0): "once the sum is 16384, the unit is 2",
+        },
+        tolerance=0.01,
+        labels={"ones": "16384 terms of 1", "larger": "16384 terms of 1.875"},
+    ),
+    Question(
+        "largest_cause",
+        _largest_cause,
+        "the values have one sign, and so the sums grow with N and lose more and more. All else averages "
+        "out over 4096 keys.",
+        hint="Which of these errors have one sign, and do not cancel over 4096 keys?",
+        choices=tuple(lowbit.CAUSES),
+        wrong={
+            "inputs": "errors of scores have both signs, and over many keys they cancel",
+            "P": "errors of weights have both signs, and over many keys they cancel",
+            "V": "errors of values have both signs, and over many keys they cancel",
+            "S": "the sums of Q K^T have 64 terms of both signs",
+            "O": "O has 16 bits here",
+        },
+    ),
+]

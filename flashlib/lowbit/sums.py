@@ -1,0 +1,87 @@
+"""How Hopper's tensor cores add products of eight-bit numbers: a model, and its repair.
+
+In each step of 32 terms the terms and the sum so far are cut, toward zero, to multiples of 2^(e - 13), where e is
+the exponent of the largest of them; then they are added. So a sum of n equal terms loses a bit of each term
+whenever it doubles, always toward zero, and stops growing when a term is smaller than the unit. Two levels repair
+it: few terms, those of one tile, are added this way, and the sums of tiles in fp32.
+
+The model gives what an H200 does: see the tests.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from flashlib.inputs import check_block_sizes, check_counts, check_floating
+
+BITS = 13  # below the exponent of the largest
+STEP = 32  # terms that are added at once: the depth of an instruction on numbers of a byte
+ROWS = 64  # that are computed at once: so many fit in a cache
+
+
+def add(terms: np.ndarray, *, bits: int = BITS) -> np.ndarray:
+    """Return the sum of the terms of one step, over the first axis; the sum so far is one of them.
+
+    terms: (k, ...), floating. The sum itself is not cut: that is done by the next step.
+    """
+    check_floating(terms=terms)
+    check_counts(bits=bits)
+    return _add(terms.copy(), bits)
+
+
+def running(terms: np.ndarray, *, bits: int = BITS, step: int = STEP) -> Iterator[np.ndarray]:
+    """Yield the sum of terms (n, ...), over the first axis, after each step of `step` terms."""
+    check_floating(terms=terms)
+    check_counts(bits=bits)
+    check_block_sizes(step=step)
+    return _running(terms, bits, step)
+
+
+def product(
+    A: np.ndarray, B: np.ndarray, *, start: np.ndarray | None = None, bits: int = BITS, step: int = STEP
+) -> np.ndarray:
+    """Return start + A B in fp32, added in this way. A: (..., M, n); B: (..., n, d); start: (..., M, d), 0 if
+    None.
+
+    Nothing else is rounded if A and B hold numbers of eight bits: their products and sums of 33 terms fit in fp32.
+    """
+    check_floating(A=A, B=B)
+    check_counts(bits=bits)
+    check_block_sizes(step=step)
+    heads = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    total = np.zeros((*heads, A.shape[-2], B.shape[-1]), np.float32)
+    if start is not None:
+        total += start
+    A = np.moveaxis(A, -1, 0).astype(np.float32, order="C")  # (n, ..., M)
+    B = np.moveaxis(B, -2, 0).astype(np.float32, order="C")  # (n, ..., d)
+    for row in range(0, total.shape[-2], ROWS):
+        rows = slice(row, row + ROWS)
+        total[..., rows, :] = _rows(A[..., rows, None], B[..., None, :], total[..., rows, :], bits, step)
+    return total
+
+
+def _rows(A, B, total, bits, step):
+    """Return total + the sum over the first axis of A * B."""
+    room = np.empty((step + 1, *total.shape), np.float32)
+    for at in range(0, len(A), step):
+        n = len(A[at : at + step])
+        np.multiply(A[at : at + n], B[at : at + n], out=room[:n])
+        room[n] = total
+        total = _add(room[: n + 1], bits)
+    return total
+
+
+def _running(terms, bits, step):
+    total = np.zeros_like(terms, shape=(1, *terms.shape[1:]))
+    for at in range(0, len(terms), step):
+        total = _add(np.concatenate([total, terms[at : at + step]]), bits)[None]
+        yield total[0]
+
+
+def _add(terms, bits):
+    """Return the sum over the first axis, in multiples of 2^(e - bits); `terms` is written over."""
+    largest = np.maximum(terms.max(axis=0, initial=0), -terms.min(axis=0, initial=0))
+    exponent = np.frexp(largest)[1] - 1  # largest = 1.f * 2^exponent
+    unit = np.ldexp(np.ones((), terms.dtype), np.maximum(exponent - bits, np.finfo(terms.dtype).minexp))
+    terms /= unit
+    return np.trunc(terms, out=terms).sum(axis=0) * unit

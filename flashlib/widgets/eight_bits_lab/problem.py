@@ -1,0 +1,47 @@
+"""The Q, K and V of EightBitsLab: drawn at random, with outliers and means as they are set."""
+
+from functools import lru_cache
+
+import numpy as np
+
+ROWS, D, COLS = 8, 64, 16  # queries; channels of Q and K; channels of V
+SHARE = 1000  # one number in so many is an outlier
+SEED = 100
+
+
+@lru_cache(maxsize=1)
+def problem(N: int, outliers: int, sharpness: int, mean: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Q (ROWS, D), K (N, D) and V (N, COLS) in fp32; the first keys are the same for every N.
+
+    outliers: how many times larger an outlier is than it was drawn. sharpness: what Q is multiplied by, so that
+    scores lie further apart. mean: "none"; "channels", one of its own for each channel of K and V; "positive", all
+    of V larger than 0.
+    """
+    Q, K, V = (_drawn(k, shape, outliers) for k, shape in enumerate([(ROWS, D), (N, D), (N, COLS)]))
+    if mean == "channels":
+        K, V = K + 4 * _rng(6).normal(size=D), V + _rng(7).normal(size=COLS)
+    if mean == "positive":
+        V = np.abs(V) + 1
+    return tuple(_kept(X) for X in (Q * sharpness, K, V))
+
+
+def _rng(k):
+    return np.random.default_rng([SEED, k])
+
+
+def _drawn(k, shape, outliers):
+    X, chosen = _normal(k, shape)
+    return np.where(chosen, outliers * X, X)
+
+
+@lru_cache(maxsize=3)
+def _normal(k, shape):
+    """Return normal numbers, and which of them can be outliers: kept, as a slider changes how large these are."""
+    return _rng(k).normal(size=shape), _rng(k + 3).random(shape) * SHARE < 1
+
+
+def _kept(X):
+    """Return X in fp32, which must not change."""
+    X = X.astype(np.float32)
+    X.flags.writeable = False
+    return X

@@ -1,0 +1,76 @@
+/** @import { Numbers, Place, Result } from "./types.js" */
+import { div, h, panel, setSentence, setText, svg } from "../shared/elements.js";
+import { number, short } from "../shared/numbers.js";
+import { watchRoom } from "../split_lab/axes.js";
+import { eightPath, eightText, stepButtons } from "./marks.js";
+import { neighbours } from "./nearby.js";
+import { accountOf } from "./said.js";
+
+const ROOM = { high: 46, at: 22, side: 16 }; // px
+const NO_GRID = "the numbers of 16 bits lie too near to be drawn";
+
+/** One score and its weight, and the numbers that P can be rounded to. */
+export class Score {
+  /** @type {string[]} */
+  text = [];
+  /** @type {number} */
+  room;
+
+  /** @param {(by: Partial<Place>) => void} step */
+  constructor(step) {
+    this.title = h("span", {});
+    const buttons = stepButtons([
+      ["▲", "previous query (up arrow)", () => step({ row: -1 })],
+      ["▼", "next query (down arrow)", () => step({ row: 1 })],
+      ["◀", "previous key (left arrow)", () => step({ key: -1 })],
+      ["▶", "next key (right arrow)", () => step({ key: 1 })],
+    ]);
+    this.lines = Array.from({ length: 4 }, () => h("p", {}));
+    this.picture = svg("svg", { role: "img", height: ROOM.high });
+    const room = div("flash-eight-line", this.picture);
+    this.element = panel("eight-score", this.title, buttons, div("flash-eight-lines", this.lines), room);
+    this.resized = watchRoom(room, this, () => this.#plot());
+    /** @type {[grid: number[], P: number, rounded: number]} */
+    this.plotted = [[], 0, 0];
+  }
+
+  /**
+   * @param {Place} place
+   * @param {Result} result
+   * @param {Numbers} numbers
+   */
+  draw(place, result, numbers) {
+    const k = place.row * result.shown + place.key;
+    setText(this.title, `One score and its weight: query ${place.row}, key ${place.key}`);
+    this.text = accountOf(place, result, numbers);
+    this.text.forEach((line, n) => setSentence(this.lines[n], line));
+    this.plotted = [result.grids.pv, numbers.P[k], numbers.P_q[k]];
+    this.#plot();
+  }
+
+  /** P among the numbers that there are. */
+  #plot() {
+    if (!this.room) return;
+    const [grid, P, rounded] = this.plotted;
+    const near = grid.length ? neighbours(grid, P) : [];
+    this.picture.setAttribute("viewBox", `0 0 ${this.room} ${ROOM.high}`);
+    this.picture.replaceChildren(...(near.length ? this.#line(near, P, rounded) : []));
+    const label = `${number(P)}, rounded to ${number(rounded)}`;
+    this.picture.setAttribute("aria-label", near.length ? label : NO_GRID);
+  }
+
+  #line(near, P, rounded) {
+    const [low, high] = [near[0], near[near.length - 1]];
+    const wide = this.room - 2 * ROOM.side;
+    const x = (value) => ROOM.side + (wide * (Math.min(value, high) - low)) / (high - low);
+    const circle = (name, value, r) =>
+      svg("circle", { class: `flash-eight-${name}`, cx: x(value), cy: ROOM.at, r });
+    return [
+      eightPath("axis", `M${ROOM.side} ${ROOM.at}h${wide}`),
+      eightPath("comb", near.map((value) => `M${x(value)} ${ROOM.at - 6}v12`).join("")),
+      circle("rounded", rounded, 7),
+      circle("value", P, 3.5),
+      ...near.map((value) => eightText(x(value), ROOM.at + 20, short(value))),
+    ];
+  }
+}
