@@ -80,14 +80,17 @@ def _launch(entry, until, capability=CAPABILITY):
 
 
 def _alike(entry) -> dict:
-    """Return one call for all that run the same code: Triton only knows of what N is a multiple."""
+    """Return one call for all that run the same code: Triton only knows of what N is a multiple.
+
+    Up to 4096 keys the Hopper kernel chooses by N.
+    """
     from flashlib.kernels.compiler import registry
 
     _, H_q, H_k, N = entry["shape"]
     config = dict(zip(("B_r", "B_c", "num_warps", "num_stages"), entry["config"], strict=True))
     taken = registry.options_of(entry["kernel"])  # the Hopper kernel chooses by itself
     config = {name: value for name, value in config.items() if name in taken}
-    asked = {"shape": [1, H_q, H_k, N if N % 1024 else 4096], "asked": config | entry["asked"]}
+    asked = {"shape": [1, H_q, H_k, N if N % 1024 else min(N, 4096)], "asked": config | entry["asked"]}
     return {name: entry[name] for name in ("kernel", "d", "causal")} | asked
 
 
