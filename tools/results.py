@@ -136,8 +136,8 @@ def short(record) -> str:
 
 
 def hopper(record) -> str:
-    """Return the kernel of chapter 13 beside others, and its rungs."""
-    return "\n".join((hopper_beside(record, "forward"), rungs(record)))
+    """Return the kernel of chapter 13 beside others."""
+    return hopper_beside(record, "forward")
 
 
 def hopper_backward(record) -> str:
@@ -306,7 +306,13 @@ class Part(NamedTuple):
 PARTS = (
     Part("Forward pass (chapter 10)", "h200_forward", "flashlib.bench", passes),
     Part("Backward pass (chapter 11)", "h200_backward", "flashlib.bench --backward", passes),
-    Part("The kernel for Hopper (chapter 13)", "h200_hopper", "flashlib.bench.hopper", hopper),
+    Part("The kernel for Hopper (chapter 13)", "h100_hopper", "flashlib.bench.hopper", hopper),
+    Part(
+        "The kernel for Hopper, step by step (chapter 13)",
+        "h200_hopper_ladder",
+        "flashlib.bench.hopper_ladder",
+        rungs,
+    ),
     Part(
         "The backward for Hopper (chapter 13)",
         "h200_hopper_backward",
@@ -345,7 +351,7 @@ it. Timings of one size differ by some percent from run to run, so smaller diffe
 "ours" is the portable kernel of chapters 10 and 11. "chapter 13" are the kernels for Hopper only. SDPA is
 PyTorch's `scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2.
 It was made for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to
-offer. The fair comparisons on an H200 are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
+offer. The fair comparisons on Hopper are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
 
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, and half of
 them if causal. A dash: not possible, or not recorded. The timelines of `python -m flashlib.bench.timelines` are
@@ -379,5 +385,7 @@ def in_short(of_hopper, backward) -> str:
                 (ratio,) = over([row], "hopper", "sdpa_cudnn")
                 rows.append([title, row["d"], *cells, number(ratio, 2)])
     heads = ["pass", "d", "chapters 10, 11", "chapter 13", "SDPA cuDNN", "FlashAttention-4", "chapter 13 / cuDNN"]
-    dates = f"{of_hopper['date']} and {backward['date']}"
-    return shown(f"TFLOP/s on an {of_hopper['gpu']}, causal, bfloat16, N = 16384 ({dates})", heads, rows)
+    one, other = (record["gpu"].removeprefix("NVIDIA ").split()[0] for record in (of_hopper, backward))
+    where = f"on an {one}" if one == other else f"forward on an {one}, backward on an {other}"
+    dates = " and ".join(dict.fromkeys([of_hopper["date"], backward["date"]]))
+    return shown(f"TFLOP/s, causal, bfloat16, N = 16384, {where} ({dates})", heads, rows)

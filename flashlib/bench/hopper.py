@@ -1,13 +1,12 @@
 """Time the Hopper kernel beside the portable one, SDPA's and, where it is installed, FlashAttention-4, in one run.
 
-    python -m flashlib.bench.hopper --out notebooks/data/h200_hopper.json
+    python -m flashlib.bench.hopper --out notebooks/data/h100_hopper.json
 
 A record has `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
-longer and ragged sequences, fp16; `rungs`, each rung of the ladder and the finished kernel; `calls`, microseconds
-that the CPU needs for a call. Each of the three tables is timed as a whole, `--runs` times: a row has the TFLOP/s
-of each run in `runs`, and their medians in `tflops`. They count as there. `error` is the largest error of O
-against fp64, on the heads that are verified. A peer that cannot take a size, or a rung that refuses it, has None
-there.
+longer and ragged sequences, fp16; `calls`, microseconds that the CPU needs for a call. Each of the first two is
+timed as a whole, `--runs` times: a row has the TFLOP/s of each run in `runs`, and their medians in `tflops`.
+They count as there. `error` is the largest error of O against fp64, on the heads that are verified. A peer that
+cannot take a size has None there. A run that is ended early leaves the tables that it had ended.
 """
 
 import argparse
@@ -45,17 +44,6 @@ def hopper(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> t
     from flashlib.kernels.hopper import forward  # only when called: Triton may not be installed
 
     return forward.attention(Q, K, V, causal=causal).O
-
-
-def rungs() -> dict:
-    """Return the peers of `rungs`, {name of the compiled kernel: peer}, the finished kernel last."""
-    from flashlib.kernels.compiler import registry
-
-    def peer(kernel):
-        return lambda Q, K, V, causal: kernel.call(Q, K, V, causal=causal).O
-
-    found = registry.kernels().items()
-    return {name: peer(kernel) for name, kernel in found if name.startswith("hopper_") and not kernel.launched}
 
 
 PEERS = {"hopper": hopper, **{name: peers.PEERS[name] for name in OTHERS if name in peers.PEERS}}
@@ -187,25 +175,20 @@ def main() -> None:
     record = harness.environment()
     harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
     save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
-    with records.Notes() as notes:
-        with harness.stopwatch("the usual sizes"):
-            record["rows"] = table([(size, torch.bfloat16) for size in SIZES], args.runs, notes)
-            harness.say(summary(record["rows"]))
-        save()
-        with harness.stopwatch("other sizes"):
-            record["more"] = table(MORE, args.runs, notes)
-            harness.say(summary(record["more"]))
-        save()
-        with harness.stopwatch("rungs"):
-            record["rungs"] = table([(size, torch.bfloat16) for size in RUNG_SIZES], args.runs, notes, rungs())
-            harness.say(steps(record["rungs"]))
-        save()
+    tables = {"rows": [(size, torch.bfloat16) for size in SIZES], "more": MORE}
+    for name, sizes in tables.items():
+        if sizes:
+            with records.Notes() as notes, harness.stopwatch(name):
+                record[name] = table(sizes, args.runs, notes)
+                harness.say(summary(record[name]))
+                notes.finish()
+            save()  # a table is whole, whatever becomes of the next
+    if CALLS:
         with harness.stopwatch("calls"):
             record["calls"] = [call(size) for size in CALLS]
         for row in record["calls"]:
             harness.say(f"d {row['d']}, N {row['N']}: {row['host_us']}")
-        notes.finish()
-    save()
+        save()
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ MODELS: dict[str, Callable[..., c.Program]] = {
     "r4_overlap": protocol.program,
     "r5_registers": protocol.program,
     "r6_persistent": protocol.program,
-    "forward": protocol.program,
+    "forward": functools.partial(protocol.program, K_first=True),
 }
 UNMARKED = c.Arrive, c.Expect, c.Compute, c.Write, c.Read, c.Fence
 WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit that has most to do

@@ -79,20 +79,30 @@ def shared(sizes: Sizes, *, consumers: int = 2, stages: int = 2, in_place: bool 
     return Shared(*q, *k, *v, c.barriers("turn", consumers), o)
 
 
-def producer(blocks: Sequence[int], memory: Shared) -> Iterator[c.Command]:
-    """Bring Q, and K and V tile by tile, whenever a slot is free. blocks: tiles of keys of each row block."""
+def producer(blocks: Sequence[int], memory: Shared, *, K_first: bool = False) -> Iterator[c.Command]:
+    """Bring Q, and K and V tile by tile, whenever a slot is free. blocks: tiles of keys of each row block.
+
+    K_first: the first K of a block comes before its Q.
+    """
     stages, g = len(memory.k), 0
     for t, n in enumerate(blocks):
-        for at, slot in enumerate(memory.q):
-            yield c.Wait(memory.q_empty[at], t % 2 ^ 1)
-            yield from _fetch(f"Q{t}.{at}", slot, memory.q_full[at])
-        for _ in range(n):
+        if not K_first:
+            yield from _fetch_Q(memory, t)
+        for j in range(n):
             s, free = g % stages, g // stages % 2 ^ 1
             yield c.Wait(memory.k_empty[s], free)
             yield from _fetch(f"K{g}", memory.k[s], memory.k_full[s])
+            if K_first and j == 0:
+                yield from _fetch_Q(memory, t)
             yield c.Wait(memory.v_empty[s], free)
             yield from _fetch(f"V{g}", memory.v[s], memory.v_full[s])
             g += 1
+
+
+def _fetch_Q(memory, t):
+    for at, slot in enumerate(memory.q):
+        yield c.Wait(memory.q_empty[at], t % 2 ^ 1)
+        yield from _fetch(f"Q{t}.{at}", slot, memory.q_full[at])
 
 
 def _fetch(tile, slot, full):
@@ -256,10 +266,12 @@ def program(
     turns: bool = True,
     overlap: bool = True,
     in_place: bool = False,
+    K_first: bool = False,
 ) -> c.Program:
     """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order.
 
     turns, overlap: as in `consumer`. in_place: O is stored from Q's slot, as at d = 256, where there is no room.
+    K_first: as in `producer`; the finished kernel does so, the rungs do not.
     """
     check_blocks(blocks)
     if overlap and stages < 2:
@@ -267,7 +279,7 @@ def program(
             "stages is 1, and K of the next tile is waited for before V of the last is released; pass 2"
         )
     memory = shared(sizes, consumers=consumers, stages=stages, in_place=in_place)
-    roles: dict[str, Callable] = {"producer": functools.partial(producer, blocks, memory)}
+    roles: dict[str, Callable] = {"producer": functools.partial(producer, blocks, memory, K_first=K_first)}
     for me in range(consumers):
         one = functools.partial(consumer, blocks, memory, me, sizes, turns=turns, overlap=overlap)
         roles[f"consumer {me}"] = one

@@ -5,7 +5,7 @@ import types
 import pytest
 import torch
 
-from flashlib.bench import hopper, hopper_backward, hopper_backward_ladder
+from flashlib.bench import hopper, hopper_backward, hopper_backward_ladder, hopper_ladder
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
 from flashlib.kernels.hopper.interpreter import run as interpreter
@@ -105,12 +105,12 @@ def test_a_wrong_rung_is_not_passed_over(rungs):
         hopper.measure(SIZE, device="cpu", given=rungs)
 
 
-def test_the_rungs_are_the_ladder_and_the_finished_kernel_which_is_last():
-    names = list(hopper.rungs())
-    assert names[0] == "hopper_r1_alike" and names[5:] == ["hopper_r6_persistent", "hopper_forward"]
+def test_the_rungs_are_those_of_the_ladder():
+    given = hopper_ladder.rungs()
+    assert len(given) == 6 and [list(given)[at] for at in (0, -1)] == ["hopper_r1_alike", "hopper_r6_persistent"]
     assert len(hopper.RUNG_SIZES) == 8 and {size.N for size in hopper.RUNG_SIZES} == {4096, 16384}
     with pytest.raises(ValueError, match="takes a Hopper GPU"):
-        hopper.rungs()["hopper_r1_alike"](*[torch.zeros(1, 1, 8, 64)] * 3, False)
+        given["hopper_r1_alike"](*[torch.zeros(1, 1, 8, 64)] * 3, False)
 
 
 def test_the_median_of_the_runs_counts_and_each_of_them_is_kept():
@@ -125,7 +125,10 @@ def test_the_median_of_the_runs_counts_and_each_of_them_is_kept():
 
 
 def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
-    modules = [f"flashlib.bench.{name}" for name in ("hopper", "hopper_backward", "hopper_backward_ladder")]
+    modules = [
+        f"flashlib.bench.{name}"
+        for name in ("hopper", "hopper_ladder", "hopper_backward", "hopper_backward_ladder")
+    ]
     for record in (record.read() for record in records.RECORDS if record.module in modules):
         for row in [row for part in ("rows", "more", "rungs") for row in record.get(part, [])]:
             tables = [

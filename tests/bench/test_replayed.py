@@ -26,6 +26,7 @@ from flashlib.bench import (
     hopper,
     hopper_backward,
     hopper_backward_ladder,
+    hopper_ladder,
     ladder,
     serve,
     short_sequences,
@@ -166,18 +167,15 @@ def test_a_quick_run_has_only_the_middle_length(monkeypatch, tmp_path, capsys):
     assert asked == [bench.QUICK] * 4
 
 
-def test_the_table_of_the_hopper_kernel(replay, monkeypatch):
-    record, runs = stored("h200_hopper.json"), Counter()
+def test_the_tables_of_the_hopper_kernel(replay, monkeypatch):
+    record, runs = stored("h100_hopper.json"), Counter()
+    rows = record["rows"] + record.get("more", [])
 
     def measure(size, dtype, given=None, gradients=False):
-        assert not gradients
-        name = str(dtype).removeprefix("torch.")
-        rows = record["rungs"] if given else record["rows"] + record["more"]
-        of = sizes_of(size) | {"dtype": name}
-        row = the_row([row for row in rows if not given or set(given) == set(row["tflops"])], **of)
-        runs[size, name, bool(given)] += 1
-        nth = runs[size, name, bool(given)] - 1
-        speeds = {name: speeds[nth] for name, speeds in row["runs"].items()}
+        assert given is None and not gradients
+        row = the_row(rows, **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
+        speeds = {name: speeds[runs[size, dtype]] for name, speeds in row["runs"].items()}
+        runs[size, dtype] += 1
         return {key: value for key, value in without_notes(row).items() if key != "runs"} | {"tflops": speeds}
 
     def call(size):
@@ -186,12 +184,15 @@ def test_the_table_of_the_hopper_kernel(replay, monkeypatch):
     monkeypatch.setattr(hopper, "PEERS", dict.fromkeys(record["rows"][0]["tflops"]))
     monkeypatch.setattr(hopper, "measure", measure)
     monkeypatch.setattr(hopper, "call", call)
-    lines = replay(hopper.main, record)
-    for row in record["rows"] + record["more"]:
-        for nth in range(5):
+    for name in {"more", "calls"} - record.keys():
+        monkeypatch.setattr(hopper, name.upper(), [])
+    n = len(rows[0]["runs"]["hopper"])
+    lines = replay(hopper.main, record, "--runs", str(n))
+    for row in rows:
+        for nth in range(n):
             speeds = [speeds[nth] for speeds in row["runs"].values()]
             shows(lines, str(row["causal"]), f"{row['H']}/{row['H_k']}", numbers=[row["d"], row["N"], *speeds])
-    for part in ("rows", "more"):
+    for part in {"rows", "more"} & record.keys():
         worse = [row for row in record[part] if row["error"]["hopper"] > row["error"]["ours"]]
         shows(lines, "larger than ours in", numbers=[len(worse), len(record[part])])
 
@@ -214,6 +215,25 @@ def test_the_tables_of_the_hopper_backward(replay, monkeypatch):
     lines = replay(hopper_backward.main, record, "--runs", str(n))
     for row in rows:
         for nth in range(n):
+            speeds = [speeds[nth] for speeds in row["runs"].values()]
+            shows(lines, str(row["causal"]), f"{row['H']}/{row['H_k']}", numbers=[row["d"], row["N"], *speeds])
+
+
+def test_the_rungs_of_the_hopper_forward(replay, monkeypatch):
+    record, runs = stored("h200_hopper_ladder.json"), Counter()
+
+    def measure(size, dtype, given, gradients):
+        assert not gradients
+        row = the_row(record["rungs"], **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
+        assert list(given) == list(row["tflops"])
+        speeds = {name: speeds[runs[size]] for name, speeds in row["runs"].items()}
+        runs[size] += 1
+        return {key: value for key, value in without_notes(row).items() if key != "runs"} | {"tflops": speeds}
+
+    monkeypatch.setattr(hopper, "measure", measure)
+    lines = replay(hopper_ladder.main, record)
+    for row in record["rungs"]:
+        for nth in range(len(row["runs"]["hopper_r1_alike"])):
             speeds = [speeds[nth] for speeds in row["runs"].values()]
             shows(lines, str(row["causal"]), f"{row['H']}/{row['H_k']}", numbers=[row["d"], row["N"], *speeds])
 
@@ -391,6 +411,9 @@ def test_the_timelines(replay, monkeypatch):
 
     monkeypatch.setattr(timelines, "measure", measure)
     monkeypatch.setattr(timelines, "compared", lambda row, n: f"at {n}")
+    recorded = {row["rung"] for row in record["rows"]}
+    models = {rung: model for rung, model in timelines.measured.MODELS.items() if rung in recorded}
+    monkeypatch.setattr(timelines.measured, "MODELS", models)
     lines = replay(timelines.main, record)
     for row in record["rows"]:
         own = [*(n for at, one in enumerate(row["programs"]) for n in (one["number"], at))]

@@ -23,6 +23,8 @@ RIGHT = [
     {"blocks": [4], "consumers": 1, "stages": 3},
     {"blocks": [2], "consumers": 2, "turns": False},
     {"blocks": [1, 2], "consumers": 1, "in_place": True},
+    {"blocks": [2, 1], "consumers": 1, "in_place": True, "K_first": True},
+    {"blocks": [2, 2], "consumers": 1, "K_first": True},
 ]
 
 
@@ -34,9 +36,11 @@ def test_the_protocol_is_right_under_every_schedule_of_a_small_problem(options):
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("consumers, stages, turns", [(2, 2, True), (3, 2, True), (2, 3, False), (3, 4, True)])
-def test_the_protocol_is_right_under_random_schedules_of_several_blocks(consumers, stages, turns, amount):
+@pytest.mark.parametrize("K_first", [False, True])
+def test_the_protocol_is_right_under_random_schedules_of_several_blocks(K_first, consumers, stages, turns, amount):
     schedules = {"few": 400, "all": 2500}[amount]
-    program = protocol.program([5, 1, 2, 4], SIZES, consumers=consumers, stages=stages, turns=turns)
+    options = {"consumers": consumers, "stages": stages, "turns": turns, "K_first": K_first}
+    program = protocol.program([5, 1, 2, 4], SIZES, **options)
     report = p.check(program, states=0, schedules=schedules // len(program.roles), seed=consumers)
     assert report.fault is None and not report.all, report
 

@@ -72,18 +72,36 @@ def pin(x, PACK: gl.constexpr):
 
 @gluon.jit
 def block_of(tile, T_r, section, CAUSAL: gl.constexpr):
-    """Return head, over the batch, and number of a row block; causal: per `section` of heads, longest first."""
+    """Return head, over the batch, and number of a row block.
+
+    Causal blocks differ in length. Per `section` of heads they come longest first, in waves of one for each
+    program. Every other whole wave is turned around, the last one too: who had the longest block of a wave has
+    the shortest of the next, so all end at nearly the same time.
+    """
     if CAUSAL:
+        programs = gl.num_programs(0)
         place = tile % (section * T_r)
+        wave = place // programs
+        if (section * T_r // programs - wave) % 2 == 1:
+            place = (2 * wave + 1) * programs - 1 - place
         return tile // (section * T_r) * section + place % section, T_r - 1 - place // section
     else:
         return tile // T_r, tile % T_r
 
 
 @gluon.jit
-def tiles_of(i, N_q, N_k, B_R: gl.constexpr, B_C: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return how many tiles of keys the rows of block i see together, at least 1: they walk from the last one."""
-    end = gl.minimum((i + 1) * B_R + N_k - N_q, N_k) if CAUSAL else N_k
+def first_row(i, T_r, N_q, B_R: gl.constexpr):
+    """Return the first row of block i. The last block ends with the last row, as it may have the most keys.
+
+    So it is whole. Where rows do not divide, blocks 0 and 1 have some in common, and store the same for them.
+    """
+    return gl.maximum(N_q - (T_r - i) * B_R, 0)
+
+
+@gluon.jit
+def tiles_of(first, N_q, N_k, B_R: gl.constexpr, B_C: gl.constexpr, CAUSAL: gl.constexpr):
+    """Return how many tiles of keys the rows of a block see together, at least 1: they walk from the last one."""
+    end = gl.minimum(first + B_R + N_k - N_q, N_k) if CAUSAL else N_k
     return gl.maximum((end + B_C - 1) // B_C, 1)
 
 
@@ -96,7 +114,10 @@ def fetch(desc, at, slot, full):
 
 @gluon.jit
 def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Bring Q, and K and V tile by tile, whenever a slot is free; by one warp, which has little else to do."""
+    """Bring Q, and K and V tile by tile, whenever a slot is free; by one warp, which has little else to do.
+
+    Slots become free in this order: K's, those of Q, V's. So a block's first K is on its way before Q may come.
+    """
     H, group, N_q, N_k, T_r, section, n_tiles = sizes
     q_ring, k_ring, v_ring = rings
     q_slots, q_full, q_empty = q_ring
@@ -110,16 +131,18 @@ def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl
     t = 0
     for tile in range(gl.program_id(0), n_tiles, gl.num_programs(0)):
         head, i = block_of(tile, T_r, section, CAUSAL)
-        n = tiles_of(i, N_q, N_k, B_R, B_C, CAUSAL)
-        for c in gl.static_range(CONSUMERS):
-            mbarrier.wait(q_empty.index(c), (t & 1) ^ 1)  # its products with the block before are done
-            fetch(q_desc, [head // H, head % H, i * B_R + c * ROWS, 0], q_slots.index(c), q_full.index(c))
+        first = first_row(i, T_r, N_q, B_R)
+        n = tiles_of(first, N_q, N_k, B_R, B_C, CAUSAL)
         for j in range(n):
             s = g % STAGES
             free = ((g // STAGES) & 1) ^ 1
             at = [head // H, head % H // group, (n - 1 - j) * B_C, 0]
             mbarrier.wait(k_empty.index(s), free)  # every consumer is done with K(g - STAGES)
             fetch(k_desc, at, k_slots.index(s), k_full.index(s))
+            if j == 0:
+                for c in gl.static_range(CONSUMERS):
+                    mbarrier.wait(q_empty.index(c), (t & 1) ^ 1)  # its products with the block before are done
+                    fetch(q_desc, [head // H, head % H, first + c * ROWS, 0], q_slots.index(c), q_full.index(c))
             mbarrier.wait(v_empty.index(s), free)  # and with V(g - STAGES), which takes until a turn later
             fetch(v_desc, at, v_slots.index(s), v_full.index(s))
             g += 1
@@ -133,11 +156,32 @@ def matrix(slot):
 
 
 @gluon.jit
-def masked(S, start, limits):
-    """Return scores of keys `start` and on, -inf from each row's limit on: the first key that it does not see."""
-    S_LAYOUT: gl.constexpr = S.type.layout
-    cols = start + gl.arange(0, S.type.shape[1], layout=gl.SliceLayout(0, S_LAYOUT))
-    return gl.where(cols[None, :] < limits[:, None], S, -float("inf"))
+def masked(S, seen, CAUSAL: gl.constexpr):
+    """Return scores, -inf where a row does not see the key. The first row sees `seen` keys; causal: each one more.
+
+    A thread holds two neighbours of each eight keys. Which ones is subtracted once, so that what is compared for
+    each score is a constant. Pinned, or all that threads differ in is computed, and kept, before the roles part.
+    """
+    split = S.reshape([S.type.shape[0], S.type.shape[1] // 8, 4, 2])
+    LAYOUT: gl.constexpr = split.type.layout
+    ROW: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, gl.SliceLayout(3, LAYOUT)))
+    EIGHT: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(2, gl.SliceLayout(3, LAYOUT)))
+    PAIR: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(3, LAYOUT)))
+    ONE: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, LAYOUT)))
+    left = seen - 2 * pin(gl.arange(0, 4, layout=PAIR), 1)[None, None, :, None]
+    if CAUSAL:
+        left = left + pin(gl.arange(0, S.type.shape[0], layout=ROW), 1)[:, None, None, None]
+    eights = 8 * gl.arange(0, S.type.shape[1] // 8, layout=EIGHT)[None, :, None, None]
+    keys = eights + gl.arange(0, 2, layout=ONE)[None, None, None, :]
+    split = gl.where(keys < left, split, -float("inf"))
+    return gl.convert_layout(split.reshape(S.type.shape), S.type.layout, assert_trivial=True)
+
+
+@gluon.jit
+def steepness(m, scales):
+    """Return by what scores are multiplied in rows with the maximum m, see `softmax`."""
+    size = m * scales[0]
+    return gl.where(gl.maximum(size, -size) > HUGE, scales[1], scales[0])
 
 
 @gluon.jit
@@ -148,10 +192,8 @@ def softmax(S, m, shift, scales):
     P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above, any
     steeper factor gives the same P, as distinct scores are 2^16 apart; a power of two makes r = 0.
     """
-    scale_log2e, scale_above = scales
     m = gl.maximum(m, gl.max(S, 1))
-    size = m * scale_log2e
-    factor = gl.where(gl.maximum(size, -size) > HUGE, scale_above, scale_log2e)
+    factor = steepness(m, scales)
     new = pin(m * factor, 1)  # rounded, also where it is subtracted below
     used = gl.maximum(new, -3.0e38)  # rows that saw nothing yet: -inf - (-inf) would be nan
     alpha = gl.exp2(shift - used)
@@ -189,7 +231,7 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def step(
-    state, g, t, last, start, limits, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr,
+    state, g, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     """Take a turn: issue S of tile g and P V of the one before, and compute the softmax of S under that P V."""
     q, q_free = q_slot
@@ -201,6 +243,7 @@ def step(
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     CONSUMERS: gl.constexpr = turn.type.shape[0]
     TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P, or for an alpha that is kept
+    B_C: gl.constexpr = k_slots.type.shape[3]
     s = g % STAGES
     before = (g - 1) % STAGES
     u = g - t - 1  # turns before this one: a block's first tile takes none
@@ -217,8 +260,12 @@ def step(
     if q.type.shape[1] < 256:  # else O goes there
         mbarrier.arrive(q_free, pred=g == last)
     gl.barrier()  # between an arrive and a wait the compiler wants one: here, not in the middle of the softmax
-    if MASKED:
-        S = masked(S, start, limits)
+    if CAUSAL:
+        left = seen - (last - g) * B_C
+        if left < B_C:  # the mask cuts the tile
+            S = masked(S, left, True)
+    if TIGHT and CAUSAL:  # nor, beside what the mask needs, for a shift
+        shift = pin(m * steepness(m, scales), 1)  # again what it was
     P, m, shift, alpha = softmax(S, m, shift, scales)
     l = l * by_row(alpha, l) + partial_sums(P)
     if not TIGHT:
@@ -258,20 +305,16 @@ def consumer(
     t = 0
     for tile in range(gl.program_id(0), n_tiles, gl.num_programs(0)):
         head, i = block_of(tile, T_r, section, CAUSAL)
-        n = tiles_of(i, N_q, N_k, B_R, B_C, CAUSAL)
-        start = i * B_R + ME * ROWS
-        rows = start + gl.arange(0, ROWS, layout=BY_ROW)
-        if CAUSAL:
-            limits = gl.minimum(rows + 1 + N_k - N_q, N_k)
-            whole = gl.maximum(gl.minimum(start + 1 + N_k - N_q, N_k), 0) // B_C  # tiles without a mask
-        else:  # pinned, or comparisons with it, the same for every block, are made once and kept in registers
-            limits = pin(gl.full([ROWS], N_k, gl.int32, BY_ROW), 1)
+        first = first_row(i, T_r, N_q, B_R)
+        n = tiles_of(first, N_q, N_k, B_R, B_C, CAUSAL)
+        start = first + ME * ROWS
+        seen = start + 1 + N_k - N_q if CAUSAL else N_k  # of the keys, by its first row
         last = g + n - 1
 
         mbarrier.wait(q_full.index(ME), t & 1)  # Q is there
         mbarrier.wait(k_full.index(g % STAGES), (g // STAGES) & 1)  # and the first K
         S_begun = scores(q_slot[0], k_slots.index(g % STAGES), S_LAYOUT)
-        S = masked(warpgroup_mma_wait(0, deps=(S_begun,)), (n - 1) * B_C, limits)
+        S = masked(warpgroup_mma_wait(0, deps=(S_begun,)), seen - (n - 1) * B_C, CAUSAL)
         mbarrier.arrive(k_empty.index(g % STAGES))
         m = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
         P, m, shift, alpha = softmax(S, m, m, scales)
@@ -279,12 +322,8 @@ def consumer(
         state = gl.zeros([ROWS, D], gl.float32, O_LAYOUT), operand(P, k_slots.dtype, O_LAYOUT), m, shift, alpha, l
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
 
-        if CAUSAL:
-            for j in range(1, n - whole):  # tiles that the mask cuts
-                first = (n - 1 - j) * B_C
-                state = step(state, g + j, t, last, first, limits, q_slot, k_ring, v_ring, turn, scales, ME, True)
-        for j in range(gl.maximum(n - whole, 1) if CAUSAL else 1, n):
-            state = step(state, g + j, t, last, 0, limits, q_slot, k_ring, v_ring, turn, scales, ME, False)
+        for j in range(g + 1, last + 1):
+            state = step(state, j, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME, CAUSAL)
 
         O_acc, P, m, shift, alpha, l = state
         mbarrier.wait(v_full.index(last % STAGES), (last // STAGES) & 1)  # the last V
@@ -294,6 +333,7 @@ def consumer(
         l = gl.convert_layout(gl.sum(l, 1), BY_ROW, assert_trivial=True)
         divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
         lse = (m * scales[0] + gl.log2(divisor)) * 0.6931471805599453  # log(2)
+        rows = start + gl.arange(0, ROWS, layout=BY_ROW)
         gl.store(lse_ptr + head * N_q + rows, lse, mask=rows < N_q)
         O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
         mbarrier.arrive(v_empty.index(last % STAGES))

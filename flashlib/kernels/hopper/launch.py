@@ -28,7 +28,7 @@ ROWS = 64  # for each consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 HEAD_DIMS = (64, 128, 256)
 TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of heads that are worked on at a time
-SHORT = 2**18  # numbers in a head of K; causal blocks are short up to it; tried on an H200 at 2**16 to 2**21
+SHORT = 1024  # rows; up to it blocks of 192 leave more idle than a third consumer gains; tried at 1024 and 2048
 PORTABLE = "flashlib.kernels.forward.attention"
 
 
@@ -40,13 +40,8 @@ class Tiles(NamedTuple):
     CONSUMERS: int
 
 
-# By d and causal. At d = 64 exponentials are the limit and a third consumer helps; a mask in its loop spills.
-TILES = {
-    (64, False): Tiles(128, 4, 3),
-    (64, True): Tiles(128, 4, 2),
-    **dict.fromkeys([(128, False), (128, True)], Tiles(128, 2, 2)),
-    **dict.fromkeys([(256, False), (256, True)], Tiles(64, 2, 2)),
-}
+# By d. At d = 64 exponentials are the limit, and a third consumer helps.
+TILES = {64: Tiles(128, 4, 3), 128: Tiles(128, 2, 2), 256: Tiles(64, 2, 2)}
 LAYOUTS = {
     (dtype, rows, d): gl.NVMMASharedLayout.get_default_for([1, 1, rows, d], element)
     for dtype, element in DTYPES.items()
@@ -176,26 +171,19 @@ def _plan(kernel, Q, K, V, causal):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
         return None
-    tiles = TILES[d, causal]
+    tiles = tiles_of(d, N_q)
     B_R = ROWS * tiles.CONSUMERS
     T_r = -(-N_q // B_R)
     n_tiles = T_r * B * H
     sizes = H, H // H_k, N_q, N_k, T_r, section(B * H, N_k * d * Q.element_size() * 2 // (H // H_k)), n_tiles
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
-    grid = n_tiles
-    if persistent(d, N_k, causal):
-        grid = min(grid, tile_sizes.room(Q.device).multiprocessors or grid)
+    grid = min(n_tiles, tile_sizes.room(Q.device).multiprocessors or n_tiles)  # each stays for its share of blocks
     return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
 
 
-def persistent(d: int, N_k: int, causal: bool) -> bool:
-    """Return whether there is a program for each multiprocessor, not for each row block.
-
-    Causal blocks are of many lengths, and the GPU hands the next one to whoever is free first. That is worth
-    more than to bring the next block's tiles while this one is stored, unless blocks are short; at d = 256 nothing
-    can be brought then, since O goes where Q is.
-    """
-    return not causal or (d < 256 and N_k * d <= SHORT)
+def tiles_of(d: int, N_q: int) -> Tiles:
+    """Return the tiles for N_q rows of d numbers."""
+    return TILES[d]._replace(CONSUMERS=2) if N_q <= SHORT else TILES[d]
 
 
 def section(heads: int, size: int) -> int:

@@ -28,13 +28,20 @@ def test_it_spills_nothing_and_its_roles_share_the_registers(d, causal, dtype):
     assert made.spilled == counted["spill"] == 0 and not made.notes
     assert made.shared <= GPUS["H200"].block_sram
     assert counted["wgmma"] and counted["TMA"] and not counted["mma.sync"]
-    tiles, consumers = launch.TILES[d, causal], made.B_r // 64
+    tiles, consumers = launch.TILES[d], made.B_r // 64
     assert (made.B_c, made.num_stages, consumers) == tiles and made.num_warps == 4 * (consumers + 1)
     assert sorted(role.name for role in made.roles) == ["consumer"] * consumers + ["producer"]
     assert all(role.used <= role.given for role in made.roles)
     assert sum(4 * 32 * role.given for role in made.roles) <= occupancy.REGISTERS
     # The first consumer gets what the others leave.
     assert sorted(role.given for role in made.roles) == ([24, 160, 160, 168] if consumers == 3 else [24, 240, 240])
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("causal", [False, True])
+def test_few_rows_of_64_numbers_are_shared_by_two_consumers(causal):
+    made = compiled.report(kernel="hopper_forward", d=64, causal=causal, shape=(2, 2, 2, launch.SHORT))
+    assert (made.B_r, made.num_warps) == (128, 12) and made.spilled == 0 and not made.notes
 
 
 @pytest.mark.compiles

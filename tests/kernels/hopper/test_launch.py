@@ -3,11 +3,13 @@
 import importlib
 import itertools
 import math
+import types
 
 import pytest
 import torch
 
 from flashlib.kernels.hopper import forward, instrumented, ladder, launch
+from flashlib.kernels.hopper.interpreter import run as interpreter
 from flashlib.kernels.launch import tile_sizes
 
 SMS = 132
@@ -36,15 +38,37 @@ def test_every_block_of_rows_has_a_program_or_its_turn(B, H, H_k, N_q, N_k, plan
         assert (heads, group, lengths, T_r * B * H, n_tiles) == (H, H // H_k, [N_q, N_k], blocks, blocks)
         together = section * N_k * d * 2 * 2 // group  # bytes of K and V
         assert B * H % section == 0 and (section == 1 or together <= launch.TOGETHER)
-        stay = not causal or (d < 256 and N_k * d <= launch.SHORT)
-        assert found.grid[0] == (min(blocks, SMS) if stay else blocks)
+        assert found.grid[0] == min(blocks, SMS)
+        expected = 3 if d == 64 and N_q > launch.SHORT else 2
+        assert found.constants["CONSUMERS"] == expected == launch.tiles_of(d, N_q).CONSUMERS
 
 
-def test_causal_programs_stay_for_short_blocks_alone():
-    for d, N_k in ((64, launch.SHORT // 64), (128, launch.SHORT // 128)):
-        assert launch.persistent(d, N_k, True) and not launch.persistent(d, N_k + 1, True)
-        assert launch.persistent(d, N_k + 1, False)
-    assert not launch.persistent(256, 1, True) and launch.persistent(256, 1, False)
+@pytest.mark.parametrize("N, d", [(1000, 128), (1024, 64), (2048, 64), (4096, 64), (4096, 128), (16384, 64)])
+def test_causal_programs_have_nearly_the_same_work(N, d, plan):
+    """In tiles of keys, and one for what each block takes besides; all blocks have their turn."""
+    B, H = 16384 // N, 2048 // d
+    found = plan(B, H, H, N, N, d, True)
+    B_R, B_C, T_r, section = found.constants["B_R"], launch.TILES[d].B_C, *found.sizes[4:6]
+    gl = types.SimpleNamespace(num_programs=lambda axis: SMS, maximum=max, minimum=min)
+    functions = interpreter.functions(gl)
+    tiles = [functions["block_of"](tile, T_r, section, True) for tile in range(found.sizes[6])]
+    assert sorted(tiles) == [(head, i) for head in range(B * H) for i in range(T_r)]
+    firsts = [functions["first_row"](i, T_r, N, B_R) for i in range(T_r)]
+    work = [1 + functions["tiles_of"](first, N, N, B_R, B_C, True) for first in firsts]
+    loads = [sum(work[i] for _, i in tiles[program::SMS]) for program in range(SMS)]
+    assert max(loads) <= 1.03 * sum(loads) / SMS
+    longest_first = [tile % (section * T_r) // section for tile in range(len(tiles))]
+    in_order = [sum(work[T_r - 1 - at] for at in longest_first[program::SMS]) for program in range(SMS)]
+    assert max(loads) <= max(in_order)
+
+
+@pytest.mark.parametrize("N, B_R", [(1, 128), (128, 128), (129, 128), (191, 192), (1000, 192), (1021, 128)])
+def test_row_blocks_cover_all_rows_and_the_last_ends_with_the_last(N, B_R):
+    functions = interpreter.functions(types.SimpleNamespace(maximum=max))
+    T_r = -(-N // B_R)
+    firsts = [functions["first_row"](i, T_r, N, B_R) for i in range(T_r)]
+    assert firsts[0] == 0 and firsts[-1] == max(N - B_R, 0)
+    assert all(0 < other - first <= B_R for first, other in itertools.pairwise(firsts))
 
 
 def test_an_axis_of_size_1_has_any_stride_and_the_copy_unit_is_told_a_multiple_of_16_bytes():
@@ -132,7 +156,7 @@ def test_the_kernel_gets_its_tensors_in_their_order(causal, scale, on_a_cpu, mon
         *described, to, scale_log2e, above = noted.pop()
         tensors = [getattr(desc, "base", desc) for desc in (*described, to)]
         assert [one is other for one, other in zip(tensors, (Q, K, V, O, lse), strict=True)] == [True] * 5
-        B_C = launch.TILES[d, causal].B_C
+        B_C = launch.TILES[d].B_C
         assert [desc.block_shape for desc in described] == [[1, 1, n, d] for n in (64, B_C, B_C, 64)]
         log2e = (d**-0.5 if scale is None else scale) * math.log2(math.e)
         assert scale_log2e == pytest.approx(log2e)
@@ -150,14 +174,15 @@ def test_a_recording_says_how_its_kernel_was_launched(name, on_a_cpu, monkeypatc
 
     monkeypatch.setattr(recording, "kernel", Kernel())
     found = instrumented.attention(*inputs(9, 4, 2, 517, 300, 64), rung=name)
-    B_c, stages, consumers = launch.TILES[64, False]
+    B_c, stages, consumers = launch.tiles_of(64, 517)
     expected = {"B_r": 64 * consumers, "B_c": B_c, "stages": stages, "consumers": consumers}
     if name != "forward":
         B_c, stages = ladder.EQUAL[64]
         expected = {"B_r": 128, "B_c": B_c, "stages": stages, "consumers": 1 if name < "r3" else 2}
+    programs = SMS if name == "forward" else -(-517 // 128) * 9 * 4
     assert found.launched == expected
     (((n, *_), events),) = launches
-    assert n == -(-517 // expected["B_r"]) * 9 * 4 == len(events) and events is found.events
+    assert n == programs == len(events) and events is found.events
     assert events.shape[2] == len(found.points) and not events.any()
     found.again()
     assert [grid for grid, _ in launches] == [launches[0][0]] * 2
