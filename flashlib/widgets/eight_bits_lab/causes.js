@@ -41,7 +41,8 @@ export class Causes {
   #before(width) {
     const isFirst = this.last === null;
     const before = this.last ?? 0;
-    setText(this.was, isFirst ? "a part for each cause, as its square" : `before the last change ${percent(before)}`);
+    const was = `before the last change ${percent(before)}`;
+    setText(this.was, isFirst ? "a part for each cause, as its square" : was);
     this.before.hidden = isFirst;
     this.before.style.left = width(before);
   }

@@ -3,6 +3,7 @@
 import traitlets
 
 from flashlib import lowbit
+from flashlib.lowbit import Recipe
 from flashlib.pictures.canvas import Picture
 from flashlib.widgets.eight_bits_lab import choices, figure, numbers, words
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS
@@ -77,8 +78,8 @@ class EightBitsLab(Lab):
     _checked = staticmethod(choices.checked)
 
     @property
-    def recipe(self):
-        """The `lowbit.Recipe` that is shown."""
+    def recipe(self) -> Recipe:
+        """What is rounded, and how."""
         return choices.recipe(self.result["setting"])
 
     def _computed(self, setting):
