@@ -108,3 +108,13 @@ def sizes_kernel(x_ptr, y_ptr, s_ptr, stride_x, stride_y, d, B: tl.constexpr):
 def my_quantise_rows(X, X8, scale):
     n, d = X.shape
     sizes_kernel[(n,)](X, X8, scale, X.stride(0), X8.stride(0), d, B=triton.next_power_of_2(d))
+
+
+# short_sum, without_total and bits: the exponent of frexp, of the terms alone
+def my_short_sum(terms):
+    total = 0.0
+    for at in range(0, len(terms), 32):
+        step = terms[at : at + 32]
+        unit = 2.0 ** (np.frexp(np.abs(step).max())[1] - 13)
+        total = np.trunc(total / unit) * unit + (np.trunc(step / unit) * unit).sum()
+    return total
