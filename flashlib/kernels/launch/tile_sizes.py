@@ -155,10 +155,21 @@ def default(
     return fitted(config, shared, gpu.shared, keep=asked)
 
 
-def backward(D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, **asked: int) -> Backward:
-    """Return the Configs of the backward passes, made smaller until each fits, as `default` does."""
+def backward(
+    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, *, drops: bool = False, **asked: int
+) -> Backward:  # fmt: skip
+    """Return the Configs of the backward passes, made smaller until each fits, as `default` does.
+
+    drops: whether weights are dropped. What says which takes registers, and dK and dV hold most of them: their
+    pass gets half the rows at a time, and more warps.
+    """
     gpu = room(device)
-    passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
+    passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)[
+        max(D, 32)
+    ]
+    if drops:
+        dkv = passes.dkv._replace(B_R=max(16, passes.dkv.B_R // 2), num_warps=8)
+        passes = passes._replace(dkv=dkv)
     taken: tuple[Callable[..., int], ...] = (
         shared_bytes_dkv,
         shared_bytes_dq,
@@ -172,7 +183,7 @@ def backward(D: int, dtype: torch.dtype, descriptors: bool, device: torch.device
                 gpu.shared,
                 keep=asked,
             )
-            for config, shared in zip(passes[max(D, 32)], taken, strict=True)
+            for config, shared in zip(passes, taken, strict=True)
         )
     )
 
