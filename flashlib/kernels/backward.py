@@ -184,7 +184,7 @@ def plan(
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked. O: None where delta is given.
 
-    masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. drops: whether there is dropout.
+    masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. drops: if there is dropout.
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
