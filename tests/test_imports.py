@@ -56,7 +56,7 @@ ROOMS = {
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
     "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch, kernels.hopper",
     "lm": "types inputs cache kernels",
-    "interop": "inputs masks kernels / kernels base",
+    "interop": "inputs masks kernels / kernels base, kernels.launch",
     "interop.vllm": "masks / kernels base",
     "interop.deepspeed": "masks / kernels base",
     "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",

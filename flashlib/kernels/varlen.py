@@ -258,7 +258,8 @@ def plan_of(
     kernels = forward.plan(q, k, v, False, _noting(code, tiles, "forward"), sparsity, tokens_first=True)
     of_forward = packed.plan(B, causal, tiles, window)
     o = planning.laid_out((*q.shape[:3], v.shape[3]), tokens_first=True)
-    after = backward.plan(q, k, v, o, o, False, _noting(code, tiles, "dq", "dkv"), True, tokens_first=True)
+    masking = _noting(code, tiles, "dq", "dkv")
+    after = backward.plan(q, k, v, o, o, False, masking, True, tokens_first=True, drops=bool(dropout))
     of_both = packed.plan(B, causal, tiles, window)
     kernels = kernels._replace(ready=ready(Q, K, V), out_dtype=Q.dtype)  # the plan saw what kernels take
     return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors, code, numbers, name))
@@ -324,5 +325,6 @@ def _backward_plan_of(Q, K, V, O, lse, dO, dlse, call):
         return found
     check_readable(dO=dO, dlse=dlse)
     tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting(call.code, {}, "dq", "dkv")
-    plan = backward.plan(*tensors, False, masking, True, descriptors=call.descriptors, tokens_first=True)
+    options = {"descriptors": call.descriptors, "tokens_first": True, "drops": call.code.drops.value}
+    plan = backward.plan(*tensors, False, masking, True, **options)
     return BACKWARD_PLANS.keep(key, plan._replace(ready=ready(Q, K, V, O, dO), out_dtype=Q.dtype))

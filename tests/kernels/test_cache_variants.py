@@ -55,10 +55,10 @@ def test_left_padding_is_not_there(page, N_q, causal, dtype, device, poisoned):
 
 
 def test_queries_within_the_padding_see_nothing(device, poisoned):
-    problem = cached.problem(device, LENGTHS, N_q=40)
+    problem = cached.problem(device, LENGTHS, N_q=12)
     O, lse = decode.attention(problem.Q, **problem.cache, padding=tensor(PADDING, device), causal=True)
     seen = (
-        torch.arange(40, device=device) + tensor(LENGTHS, device)[:, None] - 40 >= tensor(PADDING, device)[:, None]
+        torch.arange(12, device=device) + tensor(LENGTHS, device)[:, None] - 12 >= tensor(PADDING, device)[:, None]
     )
     assert torch.equal(lse > -torch.inf, seen[:, None].expand_as(lse))
     assert torch.equal((O != 0).any(-1), seen[:, None].expand_as(lse)) and not O.isnan().any()
@@ -90,7 +90,7 @@ def test_slopes_of_each_sequence(page, cap, own, N_q, device, poisoned):
 
 def test_other_paddings_and_slopes_of_the_same_plan(device):
     problem = cached.problem(device, LENGTHS)
-    for k in range(3):
+    for k in range(2):
         check(problem, LENGTHS, [n // (k + 1) for n in PADDING], slopes=torch.rand(3, 4, device=device))
         check(problem, LENGTHS, [n // (k + 1) for n in PADDING])
 

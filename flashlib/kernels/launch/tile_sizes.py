@@ -161,11 +161,13 @@ def default(
 
 
 def backward(
-    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, biased: bool = False, **asked: int
-) -> Backward:
+    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, *, biased: bool = False,
+    drops: bool = False, **asked: int,
+) -> Backward:  # fmt: skip
     """Return the Configs of the backward passes, made smaller until each fits, as `default` does.
 
-    biased: whether scores read a tensor.
+    biased: whether scores read a tensor. drops: whether weights are dropped. What says which takes registers, and
+    dK and dV hold most of them: their pass gets half the rows at a time, and more warps.
     """
     gpu = room(device)
     passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
@@ -175,6 +177,8 @@ def backward(
         partial(shared_bytes_dkv, with_dq=True),
     )
     configs = passes[max(D, 32)]
+    if drops:
+        configs = configs._replace(dkv=_half(configs.dkv, "B_R")._replace(num_warps=8))
     if biased and D >= 64:
         configs = [_half(config, side) for config, side in zip(configs, ("B_R", "B_C", "B_R"), strict=True)]
     return Backward(

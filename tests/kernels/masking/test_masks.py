@@ -141,7 +141,7 @@ def _turns(Out_ptr, mask_args, T, MASK: tl.constexpr):
 def test_the_longest_blocks_of_eight_heads_come_first(heads, at_a_time, device):
     T, order = 5, torch.empty(1, 5, 8, dtype=torch.int32, device=device)
     turns = torch.full((T * heads, 2), -1, dtype=torch.int32, device=device)
-    _turns[(T * heads,)](turns, MaskArgs(order), T, MASK=packed.MASKING)
+    _turns[(T * heads,)](turns, MaskArgs(order), T, MASK=packed.masking())
     expected = [
         (p, head)
         for first in range(0, heads, at_a_time)
