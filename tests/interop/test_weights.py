@@ -74,11 +74,16 @@ def test_it_says_the_same_with_ours(amount, engine, loaded):
 
     model, tokenizer, ids, eager = loaded
     model.set_attn_implementation(register(f"tested_{engine}", engine))
+    if engine == "kernels":
+        from flashlib import kernels
+
+        model, ids = model.to(kernels.DEVICE), ids.to(kernels.DEVICE)
     try:
         with torch.no_grad():
-            logits = model(ids).logits
+            logits = model(ids).logits.cpu()
         assert (logits - eager).abs().max() <= 1e-5 * eager.abs().max()
-        text = model.generate(ids, max_new_tokens=3, do_sample=False)
+        if amount == "all":
+            text = model.generate(ids, max_new_tokens=3, do_sample=False)
+            assert tokenizer.decode(text[0]).startswith(f"{PROMPT} Paris.")
     finally:
-        model.set_attn_implementation("eager")
-    assert tokenizer.decode(text[0]).startswith(f"{PROMPT} Paris.")
+        model.cpu().set_attn_implementation("eager")
