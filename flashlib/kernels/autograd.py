@@ -43,12 +43,14 @@ def attention(
     and V are cast to its dtype. Q, K, V, O, lse and the mask are kept for the backward pass, and nothing else. It
     computes all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
+    So do tensors that the mask's changes of scores read, see `flashlib.masks.bias`; they are kept, too.
     deterministic: as in `backward.backward`; False: on a Hopper GPU `kernels.hopper.backward`, where it takes the
     problem and is faster. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. Raises RuntimeError for derivatives in
     forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of
-    it, and another `forward` in either. torch.func takes no sink, and torch.compile traces no call with one.
+    it, and another `forward` in either. torch.func takes no sink and no mask that reads tensors, and torch.compile
+    traces no call with one: it runs between two graphs.
     Raises ValueError for a sink of another shape, TypeError for one that is not a number or a floating tensor.
     """
     if not isinstance(deterministic, bool):

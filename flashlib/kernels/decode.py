@@ -214,7 +214,8 @@ def _sees(hide, change, Q, capacity) -> Sees:
     """Return the parts of a mask as kernels take them; raise ValueError for one that they cannot ask."""
     B, H, N_q, _ = Q.shape
     host_side.check_change(change)
-    biases.check(change, Q, N_q, max(capacity, N_q))
+    longest = max(capacity, N_q)  # rows stand anywhere
+    biases.check(change, Q, longest, longest)
     biases.check_rows(change, N_q)
     windows = [part for part in hide if isinstance(part, masks.Window)]
     trees = [part for part in hide if isinstance(part, masks.Tree)]

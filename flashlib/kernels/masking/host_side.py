@@ -127,7 +127,7 @@ def of(mask: masks.Mask | None, causal: bool, asked: Asked) -> tuple[MaskArgs | 
     if mask is None:
         return None, Masking(tl.constexpr(causal))
     hide, change = parts(masks.combined(mask, causal))
-    changes, of_scores = scores(change, asked)
+    changes, of_scores = _together(_changes(*_in_whole(part, asked)) for part in change)
     scores_at = tuple(placed.lines(p, asked.place) if isinstance(p, masks.Placed) else None for p in change)
     seen = Seen((), (), ())
     found = _bounds(hide, asked)
@@ -399,14 +399,23 @@ def _table(hide, asked) -> Found:
 
 def scores(change: Iterable[masks.Mask], asked: Asked) -> tuple[tuple[Change, ...], tuple]:
     """Return a Change for each mask, one after the other, and their numbers."""
-    each = [_changes(part, asked) for part in change]
-    return tuple(Change(*functions) for functions, _ in each), tuple(numbers for _, numbers in each)
+    return _together(_changes(part, asked) for part in change)
+
+
+def _together(each):
+    changes, numbers = zip(*each, strict=True) if (each := list(each)) else ((), ())
+    return tuple(Change(*functions) for functions in changes), tuple(numbers)
+
+
+def _in_whole(part, asked):
+    """Return the mask of which a part may be placed, and what is asked of it, with the sizes of the whole."""
+    if not isinstance(part, masks.Placed):
+        return part, asked
+    return part.mask, asked._replace(N_q=part.N_q, N_k=part.N_k)
 
 
 def _changes(part, asked):
     match part:
-        case masks.Placed(mask=whole):
-            return _changes(whole, asked._replace(N_q=part.N_q, N_k=part.N_k))
         case masks.Biased():
             return biases.change(part, asked.N_q, asked.N_k)
         case masks.Alibi(slopes=slopes):

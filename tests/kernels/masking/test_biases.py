@@ -10,7 +10,7 @@ from torch import func
 from flashlib import kernels, masks, sink, torch_ref
 from flashlib.kernels import autograd, backward, decode, forward
 from flashlib.kernels.masking import biases, looked_up
-from flashlib.ring.distributed import of_heads
+from flashlib.ring.distributed import call, of_heads
 from tests import biased, oracle
 from tests.kernels import cached
 
@@ -175,6 +175,14 @@ def test_decoding_reads_biases_of_distances_and_of_keys(N_q, page, device, poiso
     oracle.assert_close(lse.cpu(), exact[1].cpu(), rounding=5e-6)
 
 
+@pytest.mark.parametrize("size", [(0, 5), (5, 0), (0, 0)], ids=str)
+def test_where_there_are_no_scores_the_gradient_is_0(size, device, poisoned):
+    N_q, N_k = size
+    given, T = tensors(device, N_q, N_k), torch.randn(max(N_q + N_k - 1, 0), device=device)
+    O, *grads = results(autograd.attention, given, T, masks.distance_bias, torch.float32)
+    assert O.shape == given[0].shape and not any(X.any() for X in (O, *grads)) and grads[3].shape == T.shape
+
+
 def test_minus_infinity_hides(device, poisoned):
     Q, K, V, dO = tensors(device, 21, 45)
     T = torch.randn(B, 1, 21, 45, device=device)
@@ -248,30 +256,39 @@ REFUSED = [
 
 @pytest.mark.parametrize("mask, error, words", REFUSED)
 def test_what_does_not_fit_is_refused_before_any_work(mask, error, words):
-    for call in (
+    for attend in (
         lambda: forward.attention(X, X, X, mask=mask),
         lambda: autograd.attention(X, X, X, mask=mask & masks.causal()),
         lambda: backward.backward(X, X, X, X, X[..., 0].contiguous(), X, mask=mask),
         lambda: decode.attention(X, X, X, mask=mask),
     ):
         with pytest.raises(error, match=words):
-            call()
+            attend()
 
 
 def test_what_would_be_lost_is_refused():
     leaf = T8.clone().requires_grad_()
     mask, lse = masks.bias(leaf), X[..., 0].contiguous()
-    for call in (forward.attention, lambda *Y, mask: backward.backward(*Y, X, lse, X, mask=mask)):
+    for attend in (forward.attention, lambda *Y, mask: backward.backward(*Y, X, lse, X, mask=mask)):
         with pytest.raises(ValueError, match="the bias of the mask requires a gradient, and this kernel has no"):
-            call(X, X, X, mask=mask)
+            attend(X, X, X, mask=mask)
     with pytest.raises(RuntimeError, match="batch of torch.func.vmap, or stands in"):
         func.vmap(lambda Q: autograd.attention(Q, X, X, mask=masks.bias(T8)).O)(X[None])
     with pytest.raises(TypeError, match="a bias and forward are given"):
         autograd.attention(X, X, X, mask=mask, forward=forward)
     with pytest.raises(ValueError, match="bias has 8 queries, and in decoding they stand elsewhere"):
         decode.attention(X, X, X, mask=masks.bias(T8))
+    with pytest.raises(TypeError, match="no kernel changes scores as Placed does"):
+        decode.attention(
+            X, X, X, mask=masks.placed(masks.distance_bias(T8[0, 0, :1].expand(23)), 8, 16, range(8), range(8))
+        )
+    with pytest.raises(ValueError, match="returned -1 for axis 0"):  # of the first row of a shorter sequence
+        early = masks.bias(T8[0, 0], lambda b, h, r, c: r - 1 + 0 * c, kernel=of_head)
+        decode.attention(X[:, :, :1], X, X, mask=early)
     with pytest.raises(ValueError, match="a mask that depends on how far"):
         decode.attention(X[:, :, :1], X, X, mask=masks.bias(T8[:1, :1]), shared=4)
+    with pytest.raises(ValueError, match="a bias of the mask requires a gradient, and ranks give it none"):
+        call._checked(X, X, X, "contiguous", False, mask & masks.causal(), None, None)
     mask = masks.bias(T8)
     for d_bias, error in ((T8, TypeError), ([], TypeError), ([T8.double()], TypeError), ([T8[0]], ValueError)):
         with pytest.raises(error, match="d_bias "):
