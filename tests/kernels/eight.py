@@ -22,11 +22,11 @@ def stands_for(small, N_k, permuted):
     )
 
 
-def check(given, small, Q, K, V, causal, scale, weight=2.0**-4, out=2.0**-8):
+def check(given, small, Q, K, V, causal, scale, weight=2.0**-4, out=2.0**-8, of_lse=1e-3):
     """Hold O and lse against attention in fp64 on Q, K and V, which the kernel read so.
 
     weight: the largest relative error of a weight, 2^-4 where P is in e4m3. Weights err on V minus its mean, as
-    that is added at the end. out: of a number of O as it is stored.
+    that is added at the end. out: of a number of O as it is stored. of_lse: the largest error of lse.
     """
     group = Q.shape[1] // K.shape[1]
     K, V, mean = (X.repeat_interleave(group, 1) for X in (K, V, small.v_mean.double()[:, :, None]))
@@ -38,4 +38,4 @@ def check(given, small, Q, K, V, causal, scale, weight=2.0**-4, out=2.0**-8):
     unseen = exact.lse.isneginf()
     assert torch.equal(given.lse.isneginf(), unseen) and not given.O[unseen].any()
     lse = exact.lse + small.q_taken.double() * scale
-    assert ((given.lse.double() - lse)[~unseen].abs() < 1e-3).all()
+    assert ((given.lse.double() - lse)[~unseen].abs() < of_lse).all()
