@@ -26,6 +26,9 @@ TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts 
     decode          few new queries over a cache; decode_passes: its kernels
     append          new keys and values written into a cache, rotated on the way
 
+    quantise        Q, K and V in eight bits: rotated, centred, scaled, rounded, laid out
+    eight_bits      the forward pass on them, for GPUs that multiply e4m3 or int8
+
     launch          inputs checked, plans made once, tiles chosen and loaded, the layout of a cache
     masking         masks prepared for a kernel, and what a kernel asks of them as it runs
     compiler        what the compiler makes of a kernel, for any GPU, present or not; a learner's kernel too

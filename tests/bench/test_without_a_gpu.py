@@ -11,6 +11,7 @@ SAID = {
     "clocks": "The units are timed on a GPU of compute capability 9.0",
     "backward_ladder": "The ladder is timed on a CUDA device",
     "counters": "The counters need a CUDA device",
+    "fp8": "Eight bits are timed on a GPU of compute capability 9.0",
     "gpt": "The GPT is trained on a CUDA device",
     "hopper": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "hopper_backward_ladder": "The Hopper kernel is timed on a GPU of compute capability 9.0",
@@ -21,7 +22,7 @@ SAID = {
     "timelines": "Timelines are recorded on a GPU of compute",
     "tune": "There is no CUDA device to tune for",
 }
-WITH_RECORD = "clocks", "hopper", "hopper_backward_ladder", "hopper_ladder", "ring", "serve", "timelines"
+WITH_RECORD = "clocks", "fp8", "hopper", "hopper_backward_ladder", "hopper_ladder", "ring", "serve", "timelines"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -126,11 +126,11 @@ def report(
 ) -> Compiled:  # fmt: skip
     """Compile a kernel for a GPU, and report the result; takes a second, three the first time, none when repeated.
 
-    kernel: one of `registry.kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
+    kernel: one of `registry.all_kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
     `backward` makes by default, or "backward_fused", the one in their place if deterministic=False; "softmax";
-    "merge", whose result is of the dtype; a rung of `ladder`; for capability 90 only "hopper_forward",
-    "hopper_backward" and the rungs of `hopper.ladder` and `hopper.backward_ladder`, as "hopper_r1_alike" and
-    "hopper_backward_r1_alike".
+    "merge", whose result is of the dtype; a rung of `ladder`; for 89 and 90 "eight_bits" and "eight_bits_int8"; for
+    capability 90 only "hopper_forward", "hopper_fp8", "hopper_int8", "hopper_backward" and the rungs of
+    `hopper.ladder` and `hopper.backward_ladder`, as "hopper_r1_alike" and "hopper_backward_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90; or AMD's
@@ -198,7 +198,7 @@ def made(became: dict, **asked: str | int | bool) -> Compiled:
 def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:
     """Return the answer of the process that compiles; until: "config", "ttgir", "cubin" or "sass"."""
     asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
-    call, launched, fixed = registry.kernels()[kernel]
+    call, launched, fixed = registry.all_kernels()[kernel]
     called = {"module": call.__module__, "call": call.__name__, "launched": launched}
     rest = {"options": dict(options) | fixed, "shape": shape, "until": until}
     return client.answered(asked | called | rest)

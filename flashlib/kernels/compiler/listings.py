@@ -27,7 +27,7 @@ def _amd(amdgcn, meaning):
 
 NEVER = r"(?!)"
 OF_NVIDIA = {
-    "wgmma": _nvidia(r"\bwgmma\.mma_async", r"\bHGMMA", "product of tiles by four warps, tiles in shared memory"),
+    "wgmma": _nvidia(r"\bwgmma\.mma_async", r"\b[HQI]GMMA", "product of tiles by four warps, from shared memory"),
     "wgmma wait": _nvidia(r"\bwgmma\.wait_group", r"\bWARPGROUP\.DEPBAR", "wait for such products"),
     "mma.sync": _nvidia(r"\bmma\.sync", r"\bHMMA", "product of tiles by one warp, tiles in registers"),
     "ldmatrix": _nvidia(r"\bldmatrix", r"\bLDSM", "tile from shared memory to registers"),

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import triton
 
 from flashlib.inputs import check_causal, check_counts
-from flashlib.kernels import backward, forward, ladder, merge, softmax
+from flashlib.kernels import backward, eight_bits, forward, ladder, merge, softmax
 from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.compiler.makers import NVIDIA, maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.hopper import backward as hopper_backward
 from flashlib.kernels.hopper import backward_ladder as hopper_backward_ladder
 from flashlib.kernels.hopper import forward as hopper_forward
+from flashlib.kernels.hopper import fp8 as hopper_fp8
 from flashlib.kernels.hopper import ladder as hopper_ladder
 from flashlib.kernels.ladder import r8_descriptors
 from flashlib.kernels.launch.inputs import DTYPES, check_kernel_blocks, check_powers_of_two
@@ -59,6 +60,17 @@ def kernels() -> dict[str, Kernel]:
     return found | {"hopper_backward": Kernel(hopper_backward.backward, "_backward")}
 
 
+@functools.cache
+def all_kernels() -> dict[str, Kernel]:
+    """Return `kernels` and those in eight bits, which no list offers: only some GPUs and dtypes have them."""
+    return kernels() | {
+        "eight_bits": Kernel(eight_bits.attention, "_attention"),
+        "eight_bits_int8": Kernel(eight_bits.attention, "_attention", {"qk": "int8", "pv": None}),
+        "hopper_fp8": Kernel(hopper_fp8.attention, "_attention"),
+        "hopper_int8": Kernel(hopper_fp8.attention, "_attention", {"qk": "int8"}),
+    }
+
+
 def _rungs(package):
     """Return the rungs of a ladder that have a kernel."""
     found = {}
@@ -84,7 +96,7 @@ def _backward_rungs(package):
 
 def options_of(kernel: str) -> frozenset[str]:
     """Return which of causal, B_r, B_c, num_warps, num_stages and descriptors a kernel takes."""
-    taken = inspect.signature(kernels()[kernel].call).parameters
+    taken = inspect.signature(all_kernels()[kernel].call).parameters
     return frozenset(taken) & {"causal", "B_r", "B_c", "num_warps", "num_stages", "descriptors"}
 
 
@@ -93,7 +105,7 @@ def check(
     shape: Sequence[int] | None,
 ) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernel does not take; options: those that are not None."""
-    check_choice(kernel=(kernel, kernels()))
+    check_choice(kernel=(kernel, all_kernels()))
     check_choice(dtype=(dtype, [str(accepted).removeprefix("torch.") for accepted in DTYPES]))
     check_choice(capability=(capability, MULTIPROCESSORS))
     if kernel.startswith("hopper_") and maker_of(capability) is not NVIDIA:

@@ -3,6 +3,7 @@
 attention     both passes as one operation of PyTorch, with gradients
 forward       the forward pass: the kernel and `attention`
 backward      its gradients: the kernel and `backward`; sums: of dQ, and what makes dQ of them
+fp8           the forward pass in eight bits; fp8_tiles: what it does in registers; launch_fp8: how it is launched
 launch        which tensors the forward takes, and its tiles, grid and descriptors; launch_backward: the backward's
 ladder        numbered, frozen teaching versions, one idea more in each; backward_ladder: the backward's
 instrumented  the same kernels with marks, which write when what happened

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from flashlib import masks
-from flashlib.kernels.hopper import backward, forward, launch, launch_backward
+from flashlib.kernels.hopper import backward, forward, fp8, launch, launch_backward
 
 X = torch.zeros(1, 2, 32, 64, dtype=torch.bfloat16)
 PORTABLE = "call flashlib.kernels.forward.attention"
@@ -52,6 +52,29 @@ def test_bad_input_is_refused(Q, options, error, words, hopper):
 def test_values_of_another_size_are_refused(hopper):
     with pytest.raises(ValueError, match=f"d_v 128; .* {PORTABLE}"):
         forward.attention(X, X, torch.zeros(1, 2, 32, 128, dtype=X.dtype))
+
+
+@pytest.mark.parametrize(
+    "Q, options, words",
+    [
+        (X.float(), {}, "Q is torch.float32; .* call flashlib.kernels.eight_bits.attention"),
+        (torch.zeros(1, 2, 32, 32).half(), {}, "d is 32 .* call flashlib.kernels.eight_bits.attention"),
+        (X, {"mask": masks.Window(4, 4)}, "takes only causal: call flashlib.kernels.eight_bits.attention"),
+        (X.mT.contiguous().mT, {}, "contiguous last axis .*or call flashlib.kernels.eight_bits.attention"),
+        (X, {"qk": "e5m2"}, "qk is 'e5m2'; pass one of e4m3, int8"),
+        (X, {"scale": -1.0}, "scale is -1.0"),
+        (X.detach().requires_grad_(), {}, "Q requires a gradient"),
+    ],
+)
+def test_the_kernel_in_eight_bits_refuses_too(Q, options, words, hopper):
+    with pytest.raises(ValueError, match=words):
+        fp8.attention(Q, Q.detach(), Q.detach(), **options)
+
+
+def test_in_eight_bits_nothing_is_answered_without_a_launch(hopper):
+    Q, K = (torch.zeros(1, 2, n, 64).half() for n in (5, 0))
+    O, lse = fp8.attention(Q, K, K)
+    assert O.dtype == torch.bfloat16 and not O.any() and (lse == -torch.inf).all()
 
 
 LSE = torch.zeros(1, 2, 32)

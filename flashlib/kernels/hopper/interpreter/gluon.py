@@ -42,6 +42,14 @@ class Registers(torch.Tensor):
     def type(self) -> Type:  # type: ignore[override]
         return Type(tuple(self.shape), Layout())
 
+    def to(self, dtype: torch.dtype, bitcast: bool = False) -> "Registers":  # type: ignore[override]
+        return registers(self.view(dtype) if bitcast else super().to(dtype))
+
+
+def poison(dtype: torch.dtype) -> float:
+    """Return what stands where nothing was written: NaN, or a whole number that no kernel of ours writes."""
+    return math.nan if dtype.is_floating_point else torch.iinfo(dtype).min
+
 
 def registers(x: torch.Tensor) -> Registers:
     return x.as_subclass(Registers)
@@ -86,7 +94,7 @@ class Shared(NamedTuple):
 class Descriptor(NamedTuple):
     """What a tensor descriptor says. X: (B, H, N, d), or (heads, N); rows: of a tile, one head's.
 
-    lines: X is (n, 32), and a tile has `rows` of these n.
+    lines: X is (n, 32), and a tile has `rows` of these n. columns: X is (B, H, d, N), and a tile has so many of N.
     """
 
     name: str
@@ -94,6 +102,7 @@ class Descriptor(NamedTuple):
     rows: int
     layout: Layout = Layout()
     lines: bool = False
+    columns: int = 0
 
     @property
     def dtype(self) -> torch.dtype:
@@ -103,7 +112,7 @@ class Descriptor(NamedTuple):
     def block_shape(self) -> list[int]:
         if self.lines:
             return [self.rows, self.X.shape[1]]
-        block = [1, 1, self.rows, self.X.shape[-1]]
+        block = [1, 1, self.rows, self.columns or self.X.shape[-1]]
         return block if self.X.ndim == 4 else block[1:3]
 
     @property
@@ -111,6 +120,8 @@ class Descriptor(NamedTuple):
         return types.SimpleNamespace(nbytes=math.prod(self.block_shape) * self.X.element_size())
 
     def rows_at(self, at: Sequence[int]) -> torch.Tensor:
+        if self.columns:  # whole tiles
+            return self.X[at[0], at[1], :, at[3] : at[3] + self.columns]
         *head, start = at[:3] if self.X.ndim == 4 else at[: 2 - self.lines]
         return self.X[tuple(head)][max(start, 0) : max(start + self.rows, 0)]
 
@@ -172,7 +183,7 @@ class TMA:
             desc.rows_of(slot)[: len(tile)] = tile
 
         say(c.Copy(f"{desc.name}{list(at)}", slot.parts[0], barrier.parts[0]), arrived)
-        slot.data.fill_(math.nan)  # no other thread has run since, and no unit has completed anything
+        slot.data.fill_(poison(slot.dtype))  # no other thread has run since, and no unit has completed anything
 
     @staticmethod
     def async_copy_shared_to_global(desc: Descriptor, at: Sequence[int], slot: Shared) -> None:
@@ -201,9 +212,10 @@ def warpgroup_mma(
     begun, slots = Begun(), [x for x in (a, b) if isinstance(x, Shared)]
 
     def done():
-        left, right = ((x.data if isinstance(x, Shared) else x).float() for x in (a, b))
         added = acc.result if isinstance(acc, Begun) else acc  # of a product before it: they are done in order
-        begun.result = registers(left @ right + (added if use_acc else 0.0))
+        dtype = torch.int32 if added.dtype == torch.int32 else torch.float32
+        left, right = ((x.data if isinstance(x, Shared) else x).to(dtype) for x in (a, b))
+        begun.result = registers(left @ right + (added if use_acc else 0))
 
     role = current()
     role.products.append(begun)
@@ -245,6 +257,12 @@ def _store(pointer, x, mask=None):
     pointer.X.view(-1)[at[mask].long()] = x[mask]
 
 
+def _load(pointer, mask=None, other=0.0):
+    at = torch.as_tensor(pointer.at, device="cpu")
+    mask = torch.ones_like(at, dtype=torch.bool) if mask is None else mask
+    return registers(torch.where(mask, pointer.X.view(-1)[torch.where(mask, at, 0).long()], other))
+
+
 def _atomic_add(pointer, x, sem):
     if isinstance(x, torch.Tensor):
         assert sem == "relaxed"
@@ -259,11 +277,12 @@ class Gluon:
     """What `gl` is to one program of the grid."""
 
     constexpr, float32, int32, int64 = object, torch.float32, torch.int32, torch.int64
+    float8e4nv, int8 = torch.float8_e4m3fn, torch.int8
     NVMMADistributedLayout = SliceLayout = DotOperandLayout = BlockedLayout = Layout
     NVMMASharedLayout = SwizzledSharedLayout = DistributedLinearLayout = Layout
     minimum, maximum = staticmethod(_either(min, torch.minimum)), staticmethod(_either(max, torch.maximum))
     static_range, where, exp2, log2 = range, torch.where, torch.exp2, torch.log2
-    store, atomic_add = staticmethod(_store), staticmethod(_atomic_add)
+    load, store, atomic_add = staticmethod(_load), staticmethod(_store), staticmethod(_atomic_add)
 
     def __init__(
         self, number: int, programs: int, numbers: random.Random, names: Iterable[str | Sequence[str]]
@@ -294,7 +313,7 @@ class Gluon:
         n_bytes = math.prod(shape[1:]) * dtype.itemsize
         parts = c.ring(name, shape[0], n_bytes)
         self.slots += parts
-        return Shared(torch.full(shape, math.nan, dtype=dtype, device="cpu"), tuple(parts))
+        return Shared(torch.full(shape, poison(dtype), dtype=dtype, device="cpu"), tuple(parts))
 
     def arange(self, start: int, end: int, layout: Layout) -> Registers:
         return registers(torch.arange(start, end, dtype=torch.int32, device="cpu"))
@@ -319,6 +338,8 @@ class Gluon:
     ) -> Any:  # fmt: skip
         if not args:  # it orders what others see
             return 0
+        if "satfinite.e4m3x2" in asm:
+            return args[0].clamp(-448, 448).to(dtype)
         if "ld.acquire" not in asm:
             return args[0]
         if self.asked == args[0].at:
