@@ -172,7 +172,8 @@ class Problem:
         """Return the results of rows and keys in fp64, and as standard attention rounds; computed once."""
         key, mask = tuple(at.tolist()), masks.combined(self.size.mask, self.size.causal)
         if key not in self.known:
-            self.known[key] = [sampled.results(*self.whole, mask, at, at, rounded=of) for of in (False, True)]
+            Q, K, V, dO = self.whole
+            self.known[key] = [sampled.results(Q, K, V, dO, mask, at, at, rounded=of) for of in (False, True)]
         return self.known[key]
 
 
