@@ -171,6 +171,43 @@ def backward(
     return Grads(dQ, dK, dV)
 
 
+def bias_gradients(
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    O: np.ndarray,
+    lse: np.ndarray,
+    dO: np.ndarray,
+    *,
+    B_r: int = 64,
+    B_c: int = 64,
+    causal: bool = False,
+    mask: masks.Mask | None = None,
+    scale: float | None = None,
+) -> tuple[np.ndarray, ...]:
+    """Return the gradient of sum(dO * O) by each tensor that the mask's changes of scores read, in their order.
+
+    Each has the shape and dtype of its tensor. An entry sums dS, times the derivative of the change by it, over
+    the scores that read it: a third pass over the tiles, beside those of `backward`, whose arguments these are.
+    """
+    _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
+    mask = masks.resolve(mask, causal, len(Q), len(K))
+    scale = resolve_scale(scale, Q.shape[-1])
+    delta, biases = _delta(O, dO, lse, B_r), mask.mask.biases
+    sums = tuple(np.zeros(T.shape, np.promote_types(T.dtype, _accumulator_dtype(Q))) for T in biases)
+    for rows in blocks(len(Q), B_r):
+        Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
+        lse_i, delta_i = load(lse, rows)[:, None], load(delta, rows)[:, None]  # (B_r, 1)
+        for cols in blocks(len(K), B_c):
+            if mask.hidden(rows, cols):
+                continue
+            K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
+            S_raw = Q_i @ K_j.T  # (B_r, B_c), before the mask
+            P_ij = np.exp(mask.scores(S_raw, rows, cols) - np.where(lse_i == -np.inf, 0, lse_i))
+            mask.add_bias_gradients(sums, P_ij * (dO_i @ V_j.T - delta_i), S_raw, rows, cols)
+    return tuple(dT.astype(T.dtype, copy=False) for dT, T in zip(sums, biases, strict=True))
+
+
 def backward_steps(
     Q: np.ndarray,
     K: np.ndarray,

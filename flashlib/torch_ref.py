@@ -29,7 +29,8 @@ def attention(
     and O to the dtype of Q, like an attention that stores them. Autocast and the precision that torch was told to
     take for products of fp32 change nothing.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right; torch's is_causal is top-left). mask:
-    one of flashlib.masks; with causal, what both see. A row that sees no key gives O = 0 and lse = -inf.
+    one of flashlib.masks; with causal, what both see; autograd knows the tensors that it reads. A row that sees no
+    key gives O = 0 and lse = -inf.
     Raises TypeError or ValueError for other shapes, dtypes, devices, causal, mask or scale.
     """
     check_tensors(DTYPES, Q=Q, K=K, V=V)

@@ -19,6 +19,7 @@ TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
     backward        its gradients, with P recomputed tile by tile; backward_passes: its kernels
+    bias_gradients  those of tensors that changes of scores read; bias_passes: its kernel
     autograd        both as one operation of PyTorch, with a sink if one is given
     merge           what rows are by two sets of keys, from what they are by each
     varlen          sequences of any lengths, packed one after the other

@@ -24,7 +24,7 @@ from flashlib.kernels.launch.inputs import (
     sink_tensor,
     uncompiled,
 )
-from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking import biases, host_side
 from flashlib.kernels.private_apis import in_forward_mode, is_dispatched, is_transformed
 from flashlib.masks import Mask
 from flashlib.sink import add as add_sink
@@ -43,24 +43,27 @@ def attention(
     and V are cast to its dtype. Q, K, V, O, lse and the mask are kept for the backward pass, and nothing else. It
     computes all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
+    So do tensors that the mask's changes of scores read, see `flashlib.masks.bias`; they are kept, too.
     deterministic: as in `backward.backward`; False: on a Hopper GPU `kernels.hopper.backward`, where it takes the
     problem and is faster. forward: the module whose `attention` computes O and lse, with its
     own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. Raises RuntimeError for derivatives in
     forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of
-    it, and another `forward` in either. torch.func takes no sink, and torch.compile traces no call with one.
+    it, and another `forward` in either. torch.func takes no sink and no mask that reads tensors, and torch.compile
+    traces no call with one: it runs between two graphs.
     Raises ValueError for a sink of another shape, TypeError for one that is not a number or a floating tensor.
     """
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
     Q, K, V = as_autocast(Q, K, V)
     options = causal, host_side.of_call(mask), scale, deterministic
-    if sink is not None:
+    if sink is not None or getattr(mask, "biased", False):
         if forward is not None:
+            given = "a bias" if sink is None else "sink"
             raise TypeError(
-                "sink and forward are given; another forward pass takes no sink: leave one of them out"
+                f"{given} and forward are given; another forward pass takes no sink and no bias: leave one out"
             )
-        return _with_sink(Q, K, V, sink, *options)
+        return _with_more(Q, K, V, sink, *options)
     return _by_ours(Q, K, V, *options) if forward is None else _by_another(forward, Q, K, V, *options)
 
 
@@ -116,13 +119,17 @@ def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
 
 
 @uncompiled
-def _with_sink(Q, K, V, sink, causal, mask, scale, deterministic):
-    """Return O and lse of the forward kernel with the sink added: no kernel knows of it, see `flashlib.sink`."""
+def _with_more(Q, K, V, sink, causal, mask, scale, deterministic):
+    """Return O and lse with a sink, or under a mask that reads tensors: both have gradients too.
+
+    No kernel knows of a sink, see `flashlib.sink`.
+    """
     plan = forward.plan_of(Q, K, V, causal, mask)
-    sink = sink_tensor(sink, Q)
-    check_readable(Q=Q, K=K, V=V, sink=sink)
+    sink = None if sink is None else sink_tensor(sink, Q)
+    check_readable(Q=Q, K=K, V=V, sink=sink, **biases.named(mask))
     scale = resolve_scale(scale, Q.shape[-1])
-    return Attention(*_WithSink.apply(plan, Q, K, V, sink, causal, mask, scale, deterministic))
+    options = plan, causal, mask, scale, deterministic
+    return Attention(*_WithMore.apply(options, Q, K, V, sink, *biases.of(mask)))
 
 
 def _checked(Q, K, V, causal, mask):
@@ -149,7 +156,7 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
     return forward.run(Q, K, V, scale, forward.plan_of(Q, K, V, causal, mask))
 
 
-def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None):
+def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None, d_bias=None):
     check_deterministic(deterministic)
     if not deterministic and mask is None and not INTERPRETED:
         from flashlib.kernels.hopper import backward as hopper  # only here, too
@@ -157,8 +164,10 @@ def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, ma
 
         if launch_backward.suits(Q, K, V, causal):
             return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
-    plan = backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic)
-    return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan)
+    plan = backward.plan_of(
+        Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, wanted=d_bias is not None
+    )  # fmt: skip
+    return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan, mask=mask, d_bias=d_bias)
 
 
 def _keep(ctx, inputs, output):
@@ -204,31 +213,41 @@ class _Attention(torch.autograd.Function):
         return *_gradients(ctx, dO, dlse)[:3], None
 
 
-class _WithSink(torch.autograd.Function):
-    """The backward kernels get O and lse with the sink, and so give the gradients with it: P is exp(S - lse)."""
+class _WithMore(torch.autograd.Function):
+    """The backward kernels get O and lse with the sink, and so give the gradients with it: P is exp(S - lse).
+
+    What a mask's changes of scores read is given beside it, so that autograd knows it, and what is written to it
+    before the backward pass does not go unseen.
+    """
 
     @staticmethod
-    def forward(ctx, plan, Q, K, V, sink, causal, mask, scale, deterministic):
-        found = add_sink(forward.run(Q, K, V, scale, plan), sink)
-        ctx.save_for_backward(Q, K, V, sink, *found)
-        ctx.options = causal, mask, scale, deterministic
+    def forward(ctx, options, Q, K, V, sink, *read):
+        plan, *ctx.options = options
+        mask, scale = ctx.options[1:3]
+        found = forward.run(Q, K, V, scale, plan, mask=mask)
+        if sink is not None:
+            found = add_sink(found, sink)
+        ctx.save_for_backward(Q, K, V, sink, *found, *read)
         ctx.set_materialize_grads(False)
         return tuple(found)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, dO, dlse):
-        Q, K, V, sink, O, lse = ctx.saved_tensors
+        Q, K, V, sink, O, lse, *read = ctx.saved_tensors
         causal, mask, scale, deterministic = ctx.options
         if dO is None and dlse is None:
-            return (None,) * 9
+            return (None,) * (5 + len(read))
         dO = torch.zeros_like(O) if dO is None else dO
         check_readable(dO=dO, dlse=dlse)
-        grads = _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask)
+        wanted = ctx.needs_input_grad[5:]
+        d_bias: list | None = [] if any(wanted) else None
+        grads = _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask, d_bias)
         dsink = None
         if ctx.needs_input_grad[4]:
             dsink = sink_gradient(Attention(O, lse), sink, dO, dlse).to(sink.dtype)
-        return None, *grads, dsink, None, None, None, None
+        of_read = [None] * len(read) if d_bias is None else map(torch.Tensor.to, d_bias, (T.dtype for T in read))
+        return None, *grads, dsink, *of_read
 
 
 class _Transformed(torch.autograd.Function):

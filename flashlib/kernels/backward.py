@@ -10,14 +10,14 @@ The kernels are in `backward_passes`.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 import triton
 
 from flashlib.inputs import check_gradient_inputs, check_tensors, resolve_scale
-from flashlib.kernels import INTERPRETED
+from flashlib.kernels import INTERPRETED, bias_gradients
 from flashlib.kernels.backward_passes import _delta, _dkv, _dq, _prepare
 from flashlib.kernels.forward import HEAD_DIMS
 from flashlib.kernels.launch import planning, tile_sizes
@@ -38,7 +38,7 @@ from flashlib.kernels.launch.inputs import (
 )
 from flashlib.kernels.launch.load_store import HeadDims
 from flashlib.kernels.launch.planning import Launch
-from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking import biases, host_side
 from flashlib.kernels.masking.device_side import MaskArgs, Masking
 from flashlib.masks import Mask
 from flashlib.types import Grads
@@ -53,6 +53,7 @@ def backward(
     mask: Mask | None = None, scale: float | None = None, deterministic: bool = True, B_r: int | None = None,
     B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
     descriptors: bool | None = None, out_dtype: torch.dtype | None = None,
+    d_bias: Sequence[torch.Tensor] | None = None,
 ) -> Grads:  # fmt: skip
     """Return the gradients of sum(dO * O) + sum(dlse * lse) with respect to Q, K and V.
 
@@ -64,6 +65,8 @@ def backward(
     of all parts of the keys, and dK and dV of all parts of the rows, add up to those of the whole. delta: from
     `delta_of`, found once for all parts; O is not read then, and may be None. out_dtype: of dQ, dK and dV,
     torch.float32 or None for the dtype of Q. Shares in 16 bits would lose digits with each part.
+    d_bias: where the mask's changes of scores read tensors, one for each, of its shape, fp32, to which its
+    gradient is added, found in a pass of its own, see `bias_gradients`; None: it is not computed.
     Scores may be up to 1e5 in size. Beyond, an fp32 lse cannot hold log(l) beside m: the gradients stay finite,
     and grow wrong with the size of the scores.
     deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32, which
@@ -76,9 +79,17 @@ def backward(
     check_deterministic(deterministic)
     asked = B_r, B_c, num_warps, num_stages, descriptors, out_dtype
     mask = host_side.of_call(mask)
-    plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked, delta=delta)
-    check_no_gradient(Q=Q, K=K, V=V)
-    return run(Q, K, V, O, lse, dO, dlse, resolve_scale(scale, Q.shape[-1]), plan, delta=delta)
+    wanted = d_bias is not None
+    plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked, delta=delta, wanted=wanted)
+    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    if d_bias is not None:
+        biases.check_gradients(mask, d_bias)
+    found: list[torch.Tensor] = []
+    scale = resolve_scale(scale, Q.shape[-1])
+    grads = run(Q, K, V, O, lse, dO, dlse, scale, plan, delta=delta, mask=mask, d_bias=found)
+    for X, dT in zip(d_bias or (), found, strict=True):
+        X += dT
+    return grads
 
 
 @uncompiled
@@ -122,6 +133,7 @@ class Plan(NamedTuple):
 
     dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
     kernels take the tensors as they are. out_dtype: of the gradients. hidden: whether no row sees a key.
+    dbias: None unless gradients of the mask's biases are wanted.
     """
 
     prepare: Launch | None
@@ -133,6 +145,7 @@ class Plan(NamedTuple):
     out_dtype: torch.dtype
     ready: bool
     hidden: bool = False
+    dbias: bias_gradients.Pass | None = None
 
 
 PLANS = planning.PlansOfMasks()
@@ -141,11 +154,14 @@ PLANS = planning.PlansOfMasks()
 def plan_of(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, mask: Mask | None, deterministic: bool, *asked: Any,
-    delta: torch.Tensor | None = None,
+    delta: torch.Tensor | None = None, wanted: bool = False,
 ) -> Plan:  # fmt: skip
-    """Return the plan for these tensors; raise what `backward` raises, except about gradients."""
+    """Return the plan for these tensors; raise what `backward` raises, except about gradients.
+
+    wanted: whether the gradients of the mask's biases are.
+    """
     plans = PLANS.of(mask)
-    key = plans.key((Q, K, V, O, lse, dO, dlse, delta), causal, deterministic, *asked)
+    key = plans.key((Q, K, V, O, lse, dO, dlse, delta, *biases.of(mask)), causal, deterministic, *asked, wanted)
     if found := plans.get(key):
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
@@ -154,7 +170,9 @@ def plan_of(
     mask, causal = host_side.checked(mask, bool(causal), Q, K)
     masking = functools.partial(host_side.of, mask, causal)
     hidden = host_side.hides_all(mask, causal, Q.shape[2], K.shape[2])
-    return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked, hidden=hidden))
+    wanted = wanted and mask is not None and mask.biased
+    options: Any = {"hidden": hidden, "wanted": wanted, "biased": mask is not None and mask.biased}
+    return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked, **options))
 
 
 def check_saved(
@@ -180,11 +198,12 @@ def plan(
     masking: Callable, deterministic: bool, B_r: int | None = None, B_c: int | None = None,
     num_warps: int | None = None, num_stages: int | None = None, descriptors: bool | None = None,
     out_dtype: torch.dtype | None = None, *, tokens_first: bool = False, hidden: bool = False,
-    drops: bool = False,
+    wanted: bool = False, biased: bool = False, drops: bool = False,
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked. O: None where delta is given.
 
-    masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. drops: if there is dropout.
+    masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. wanted: as in `plan_of`.
+    biased: whether scores read a tensor. drops: whether there is dropout.
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
@@ -200,7 +219,13 @@ def plan(
     if hidden:
         return Plan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
     problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])._replace(tokens_first=tokens_first)
-    configs = tile_sizes.backward(problem.dims.widest, q.dtype, descriptors, q.device, drops=drops, **asked)
+    of_tiles = problem.dims.widest, q.dtype, descriptors, q.device, biased, drops
+    configs = tile_sizes.backward(*of_tiles, **asked)
+    dbias = None
+    if wanted:
+        mask_args, code = problem.mask(q, configs.dq, transposed=False)
+        options = problem.dims, code, configs.dq, descriptors, deterministic
+        dbias = bias_gradients.plan(q, k, v, do, (*problem.sizes, mask_args), *options)
     return Plan(
         prepare_launch(o, do, problem),
         _dkv_launch(q, k, v, do, problem, configs.dkv if deterministic else configs.fused),
@@ -210,6 +235,7 @@ def plan(
         descriptors,
         out_dtype,
         ready(Q, K, V, O, dO),
+        dbias=dbias,
     )
 
 
@@ -313,10 +339,18 @@ def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, scale: float, plan: Plan,
     mask_args: tuple[MaskArgs | None, MaskArgs | None] = (None, None), delta: torch.Tensor | None = None,
+    mask: Mask | None = None, d_bias: list[torch.Tensor] | None = None,
 ) -> Grads:  # fmt: skip
-    """Do what `backward` does, by its plan; nothing is checked. mask_args: of both passes, as in `forward.run`."""
+    """Do what `backward` does, by its plan; nothing is checked.
+
+    mask_args, mask: as in `forward.run`; of both passes. d_bias: to it are appended the gradients of the mask's
+    biases, fp32, if the plan has them.
+    """
     contiguous: dict = {"memory_format": torch.contiguous_format}
+    tensors_read = biases.of(mask)
     if plan.hidden:
+        if d_bias is not None:
+            d_bias += [torch.zeros_like(T, dtype=torch.float32) for T in tensors_read]
         return Grads(*(torch.zeros_like(X, dtype=plan.out_dtype, **contiguous) for X in (Q, K, V)))
     tensors = Q, K, V, dO if O is None else O, dO
     q, k, v, o, do = tensors if plan.ready else map(kernel_input, tensors)
@@ -327,13 +361,26 @@ def run(
         sums = None
         if not plan.deterministic:
             sums = dq.zero_() if dtype == torch.float32 else torch.zeros_like(q, dtype=torch.float32, **contiguous)
+        if tensors_read:
+            mask_args = _with_biases(plan, tensors_read)
         if plan.dkv:
             plan.dkv(*described(plan.dkv, q, k, v, do, sums), *rows, dk, dv, scale, mask_args=mask_args[0])
         if plan.dq:
             plan.dq(*described(plan.dq, q, k, v, do)[:4], *rows, dq, scale, mask_args=mask_args[1])
         if sums is not None:
             torch.mul(sums, scale, out=dq)
+        if plan.dbias and d_bias is not None:
+            given = q, k, v, do
+            if plan.dbias.add:
+                given = described(plan.dbias.add, q, k, v, do)[:4]
+            d_bias += bias_gradients.run(plan.dbias, (*given, *rows), scale, tensors_read)
     return Grads(dq, dk, dv) if plan.ready else Grads(*(X.to(plan.out_dtype) for X in (dq, dk, dv)))
+
+
+def _with_biases(plan, tensors):
+    """Return the numbers of the mask for both passes, with pointers to what changes of scores read."""
+    read = [biases.read(T) for T in tensors]
+    return tuple(launch and biases.filled(launch.sizes[-1], read) for launch in (plan.dkv, plan.dq))
 
 
 def prepared(

@@ -210,8 +210,8 @@ def _stream_rows(
             r, c = (offs_m + N_k - N_q)[None, :], keys.offs[:, None]
         factor = scale * LOG2_E
         if MASK.scored:
-            slope = device_side.slopes(MASK, mask_args, S_T * scale, h, r, c)
-            S_T = device_side.changed(MASK, mask_args, S_T * scale, h, r, c)
+            slope = device_side.slopes(MASK, mask_args, S_T * scale, b, h, r, c)
+            S_T = device_side.changed(MASK, mask_args, S_T * scale, b, h, r, c)
             factor = LOG2_E
         if MASKED:
             visible = (keys.offs < N_k)[:, None]
@@ -324,8 +324,8 @@ def _stream_keys(
             r, c = rows.r[:, None], offs_n[None, :]
         factor = scale * LOG2_E
         if MASK.scored:
-            slope = device_side.slopes(MASK, mask_args, S * scale, rows.h, r, c)
-            S = device_side.changed(MASK, mask_args, S * scale, rows.h, r, c)
+            slope = device_side.slopes(MASK, mask_args, S * scale, rows.b, rows.h, r, c)
+            S = device_side.changed(MASK, mask_args, S * scale, rows.b, rows.h, r, c)
             factor = LOG2_E
         if MASKED:
             visible = (offs_n < keys.N)[None, :]

@@ -31,7 +31,7 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims
-from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking import biases, host_side
 from flashlib.kernels.masking.device_side import Ancestors, MaskArgs, Masking, Variant
 from flashlib.masks import Mask
 from flashlib.types import Attention
@@ -74,7 +74,8 @@ def attention(
     K, V, lengths, table, k_scale, v_scale: the cache, contiguous or in pages, with the new tokens as its last: see
     `cache_layout.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
     Row i of sequence b stands at r = lengths[b] - N_q + i. causal: it sees key c if c <= r. mask: window, prefix,
-    tree, softcap, alibi, functions and scores that have a kernel, and intersections of these.
+    tree, softcap, alibi, functions and scores that have a kernel, biases of keys and of distances, for as many
+    keys as the cache holds, and intersections of these.
     sink: None, a number, or one for each head, (H_q,), see `flashlib.sink`.
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
@@ -96,7 +97,7 @@ def attention(
     (Q,) = as_autocast(Q)
     cache = Cache(K, V, lengths, table, k_scale, v_scale)
     plan = plan_of(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
-    check_no_gradient(Q=Q, K=K, V=V)
+    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
     if sink is not None or k_scale is not None:
         others = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale}
         check_no_gradient(**{name: X for name, X in others.items() if isinstance(X, torch.Tensor)})
@@ -105,7 +106,7 @@ def attention(
     extras = None if padding is None and slopes is None else extras_of(padding, slopes)
     if plan.of_shared:
         prior = run(_as_one(Q), cache.first(), scale, plan.of_shared, dtype=torch.float32)
-    return run(Q, cache, scale, plan, sink=sink, prior=prior, extras=extras)
+    return run(Q, cache, scale, plan, sink=sink, prior=prior, mask=mask, extras=extras)
 
 
 def check(
@@ -116,7 +117,7 @@ def check(
 ) -> None:  # fmt: skip
     """Raise what `attention` raises for these, without any work: for who writes to the cache first."""
     plan_of(Q, Cache(K, V, lengths, table, None, None), causal, mask, None, 0, parts, padding, slopes)
-    check_no_gradient(Q=Q, K=K, V=V)
+    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
     resolve_scale(scale, Q.shape[-1])
 
 
@@ -132,7 +133,7 @@ class Plan(NamedTuple):
 
     partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
     shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
-    they are. of_shared: the plan for the keys that all sequences share, or None. args: the numbers of the mask.
+    they are. of_shared: the plan for the keys that all sequences share, or None.
     """
 
     partial: planning.Launch | None
@@ -142,7 +143,6 @@ class Plan(NamedTuple):
     like_q: bool = False
     as_given: bool = False
     of_shared: "Plan | None" = None
-    args: MaskArgs | None = None
 
 
 PLANS = planning.PlansOfMasks()
@@ -161,7 +161,9 @@ def plan_of(
         check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
-    key = plans.key((Q, *cache, of_sink, padding, slopes), bool(causal), shared, parts, type(sink))
+    key = plans.key(
+        (Q, *cache, of_sink, padding, slopes, *biases.of(mask)), bool(causal), shared, parts, type(sink)
+    )
     if found := plans.get(key):
         return found
     layout = _check(Q, cache, shared)
@@ -256,6 +258,9 @@ def _sees(hide, change, Q, capacity) -> Sees:
     """Return the parts of a mask as kernels take them; raise ValueError for one that they cannot ask."""
     B, H, N_q, _ = Q.shape
     host_side.check_change(change)
+    longest = max(capacity, N_q)  # rows stand anywhere
+    biases.check(change, Q, longest, longest)
+    biases.check_rows(change, N_q)
     windows = [part for part in hide if isinstance(part, masks.Window)]
     trees = [part for part in hide if isinstance(part, masks.Tree)]
     others = [part for part in hide if part not in windows and part not in trees]
@@ -343,7 +348,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given, args=args)
+    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given)
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
@@ -384,10 +389,13 @@ def _as_read(Q, cache) -> tuple[torch.Tensor, Cache]:
 
 def run(
     Q: torch.Tensor, cache: Cache, scale: float, plan: Plan, *, sink: float | torch.Tensor | None = None,
-    prior: Attention | None = None, dtype: torch.dtype | None = None, extras: Extras | None = None,
+    prior: Attention | None = None, dtype: torch.dtype | None = None, mask: Mask | None = None,
+    extras: Extras | None = None,
 ) -> Attention:  # fmt: skip
-    """Do what `attention` does for one plan; nothing is checked. prior: O in fp32 and lse of the shared keys."""
-    args = None if extras is None or plan.args is None else plan.args._replace(order=extras)
+    """Do what `attention` does for one plan; nothing is checked.
+
+    prior: O in fp32 and lse of the shared keys. mask: whose biases are read, if it has any.
+    """
     q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
     o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
     lse = q.new_empty(plan.rows, dtype=torch.float32)
@@ -399,7 +407,12 @@ def run(
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
             stream = planning.stream_of(q)
+            own = plan.partial.sizes[-1]
+            if mask is not None and mask.biased:
+                own = biases.filled(own, map(biases.read, mask.biases))
+            if extras is not None:
+                own = own._replace(order=extras)
             given = q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e
-            plan.partial(*given, mask_args=args, stream=stream)
+            plan.partial(*given, mask_args=own, stream=stream)
             plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -306,7 +306,8 @@ def _stream(
             at = s_at.head + page * s_at.page + first + row
             S *= tl.load(keys.k_scale_ptr + at, mask=inside, other=0.0)[None, :]
         if SCORED:
-            S = device_side.changed(MASK, mask_args, S * (scale_log2e / LOG2_E), rows.h, rows.r, c[None, :])
+            scaled = S * (scale_log2e / LOG2_E)
+            S = device_side.changed(MASK, mask_args, scaled, rows.b, rows.h, rows.r, c[None, :])
             if rows.slopes is not None:
                 S -= rows.slopes * tl.abs((rows.r - c[None, :]).to(tl.float32))
             S *= LOG2_E

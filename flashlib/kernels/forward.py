@@ -37,7 +37,7 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims, Keys, load, load_k, load_v, store, strides
-from flashlib.kernels.masking import device_side, dropout, host_side
+from flashlib.kernels.masking import biases, device_side, dropout, host_side
 from flashlib.kernels.masking.device_side import MaskArgs
 from flashlib.masks import Mask
 from flashlib.types import Attention
@@ -79,8 +79,8 @@ def attention(
     Q, K, V = as_autocast(Q, K, V)
     mask = host_side.of_call(mask)
     plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors, out_dtype)
-    check_no_gradient(Q=Q, K=K, V=V)
-    return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan)
+    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan, mask=mask)
 
 
 class Plan(NamedTuple):
@@ -106,7 +106,7 @@ def plan_of(
 ) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
-    key = plans.key((Q, K, V), causal, *asked)
+    key = plans.key((Q, K, V, *biases.of(mask)), causal, *asked)
     if found := plans.get(key):
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
@@ -164,9 +164,13 @@ def _outputs(o, tokens_first):
 
 
 def run(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, scale: float, plan: Plan, mask_args: MaskArgs | None = None
-) -> Attention:
-    """Do what `attention` does, by its plan; nothing is checked. mask_args: in place of the plan's."""
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, scale: float, plan: Plan, mask_args: MaskArgs | None = None,
+    mask: Mask | None = None,
+) -> Attention:  # fmt: skip
+    """Do what `attention` does, by its plan; nothing is checked.
+
+    mask_args: in place of the plan's. mask: whose biases are read, if it has any.
+    """
     q, k, v = (Q, K, V) if plan.ready else map(kernel_input, (Q, K, V))
     o = q.new_empty_strided(*plan.O, dtype=kernel_dtype(plan.out_dtype))
     lse = q.new_empty_strided(*plan.lse, dtype=torch.float32)
@@ -174,6 +178,8 @@ def run(
         if plan.descriptors:
             rows = plan.launch.config["B_C"]
             k, v = planning.describe(k, rows, plan.dims.D.value), planning.describe(v, rows, plan.dims.D_V.value)
+        if mask is not None and mask.biased:
+            mask_args = biases.filled(plan.launch.sizes[-1], map(biases.read, mask.biases))
         with on_device_of(q):
             plan.launch(q, k, v, o, lse, scale * LOG2_E.value, mask_args=mask_args)
     else:
@@ -299,7 +305,7 @@ def _stream(
             r, c = rows.r[:, None], offs_n[None, :]
         if MASK.scored:
             scaled = S * (scale_log2e / LOG2_E)
-            S = device_side.changed(MASK, mask_args, scaled, rows.h, r, c) * LOG2_E
+            S = device_side.changed(MASK, mask_args, scaled, rows.b, rows.h, r, c) * LOG2_E
         if MASKED:
             visible = (offs_n < keys.N)[None, :]
             if MASK.causal:

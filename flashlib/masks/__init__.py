@@ -13,13 +13,15 @@ row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
     from_function(f)      f(r, c), or f(b, h, r, c)
     alibi(slopes)         all are seen; S - slopes[h] * |r - c|
     softcap(c)            all are seen; c * tanh(S / c)
-    score(f, slope)       all are seen; f(S, h, r, c)
+    score(f, slope)       all are seen; f(S, h, r, c), or with a tensor, f(S, h, r, c, t)
+    bias(T)               all are seen; S + T[b, h, row, c], broadcast
+    distance_bias(T)      all are seen; S + T[h, r - c], from r - c = 1 - N_q on
 
 `a & b` sees what both see and changes scores by a, then by b. `a | b` sees what either sees.
 `placed(mask, N_q, N_k, rows, keys)` is the mask of a part: of some rows of Q and some keys, wherever they stand.
 
 Source: Gemma 2 (2024) for softcap; Press and others, ALiBi (2022); PyTorch's FlexAttention (2024) for masks and
-changes of scores as functions.
+changes of scores as functions; Raffel and others, T5 (2020), for a bias of distances.
 """
 
 import sys
@@ -30,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flashlib.inputs import check_causal, check_counts
+from flashlib.masks.biased import Biased, OfDistance, change_of, check_of_numpy, lookup
 from flashlib.masks.kinds import (
     FAR,
     Alibi,
@@ -45,12 +48,13 @@ from flashlib.masks.kinds import (
 from flashlib.masks.mask import Both, Either, Mask, Place, Tiles, check_mask, repeated
 from flashlib.masks.parts import Placed, placed
 from flashlib.masks.tree import Tree
+from flashlib.types import Array
 
 __all__ = [
-    "FAR", "Alibi", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Placed", "Prefix",
-    "Score", "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "blocks", "causal", "check_mask",
-    "combined", "documents", "fitted", "from_function", "placed", "prefix", "repeated", "resolve", "score",
-    "softcap", "tree", "window",
+    "FAR", "Alibi", "Biased", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Placed",
+    "Prefix", "Score", "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "bias", "blocks", "causal",
+    "check_mask", "combined", "distance_bias", "documents", "fitted", "from_function", "placed", "prefix",
+    "repeated", "resolve", "score", "softcap", "tree", "window",
 ]  # fmt: skip
 
 
@@ -140,22 +144,63 @@ def softcap(c: float) -> Mask:
     return Softcap(float(c))
 
 
-def score(f: Callable, slope: Callable, *, kernel: tuple[Callable, Callable] | None = None) -> Mask:
+def score(
+    f: Callable, slope: Callable, *, kernel: tuple[Callable, ...] | None = None, bias: Array | None = None,
+    at: Callable | None = None, by_bias: Callable | None = None,
+) -> Mask:  # fmt: skip
     """Return a change of scores: f(S, h, r, c) in place of S, and its derivative slope(S, h, r, c).
 
     S: scaled scores, an array or a torch tensor; h: the head; r, c: positions. The backward pass multiplies dS by
     the slope. Both must be finite at all positions, those that a mask hides too: dS is 0 there, and 0 times
     infinity is NaN. kernel: (f, slope) as @triton.jit functions, for the kernels.
-    Raises TypeError for other functions.
+    With a bias, a tensor of floats, each score reads one of its entries, t = bias[at(b, h, r, c)], and all
+    functions take it: f(S, h, r, c, t), slope(S, h, r, c, t), and by_bias(S, h, r, c, t), the derivative of f by
+    t. So the bias has a gradient. at: returns an index, or a tuple of one for each axis, from 0 on; None: the bias
+    broadcasts to (B, H, N_q, N_k). kernel: (f, slope, by_bias), and the @triton.jit of `at` as the fourth. See
+    `bias` for what of it is looked at when. b and h are 0 in `tiled`, `naive` and `cost`, which know one head.
+    Raises TypeError for other functions or another bias, ValueError for a bias of other axes.
     """
+    if bias is not None:
+        change, of_at = change_of(f, slope, by_bias, kernel)
+        return Biased(bias, lookup(at, of_at), change)
+    if at is not None or by_bias is not None:
+        raise TypeError(f"bias is None, and {'by_bias' if at is None else 'at'} is given; pass both, or neither")
     for g in (f, slope):
         count_arguments(g, (4,), "S, h, r, c")
     return Score(f, slope, kernel)
 
 
+def bias(bias: Array, at: Callable | None = None, *, kernel: Callable | None = None) -> Mask:
+    """Return a learned bias: S + bias, which broadcasts to (B, H, N_q, N_k), or S + bias[at(b, h, r, c)].
+
+    bias: a tensor of floats, whose gradient comes with those of Q, K and V where they do, or an array. A mask
+    holds it and does not copy it: what is written to it counts from the next call on. -inf hides a score.
+    at: b, h: batch and head; r, c: positions, whole numbers, as arrays or tensors that broadcast; it returns an
+    index, or a tuple of one for each axis. kernel: it as a @triton.jit function. An index outside of the bias is
+    refused; kernels, which look at what `at` says of the first and last rows and keys alone, read a 0 there.
+    Raises TypeError or ValueError for anything else.
+    """
+    return Biased(bias, lookup(at, kernel))
+
+
+def distance_bias(bias: Array) -> Mask:
+    """Return a learned bias of distances: S + bias[h, r - c + N_q - 1]: from r - c = 1 - N_q to N_k - 1.
+
+    bias: (H, N_q + N_k - 1), or (N_q + N_k - 1,) for all heads, as in `bias`. Where many distances share a number,
+    as in the buckets of T5, spread it first, `weight[buckets].T`: autograd adds up what a bucket has.
+    Raises TypeError or ValueError for anything else.
+    """
+    return Biased(bias, OfDistance())
+
+
 def resolve(mask: Mask | None, causal_: bool, N_q: int, N_k: int) -> Tiles:
-    """Return the mask of a call for one head: with `causal_` and a mask, what both see."""
-    return combined(mask, causal_).on(N_q, N_k)
+    """Return the mask of a call for one head: with `causal_` and a mask, what both see.
+
+    Raises TypeError for a bias that is not NumPy's.
+    """
+    mask = combined(mask, causal_)
+    check_of_numpy(mask.biases)
+    return mask.on(N_q, N_k)
 
 
 def fitted(mask: Mask | None, causal_: bool, B: int, H: int, N_q: int, N_k: int) -> Mask:

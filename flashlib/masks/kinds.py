@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -139,7 +140,7 @@ class Function(Mask):
         self.f, self.kernel, self.of_heads = f, kernel, count_arguments(f, (2, 4), "r, c", "b, h, r, c") == 4
         self.asks_batch = self.asks_head = self.of_heads
         if kernel is not None:
-            _check_kernel(kernel, "b, h, r, c")
+            checked_kernel(kernel, "b, h, r, c")
 
     @property
     def functions(self) -> tuple:  # type: ignore[override]
@@ -154,7 +155,7 @@ class Function(Mask):
         return looked_up(self.f if self.kernel is None else self.kernel)
 
     def __repr__(self):
-        return f"from_function({_name(self.f)})"
+        return f"from_function({named(self.f)})"
 
     def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         return None
@@ -207,33 +208,33 @@ class Score(Mask):
             if not isinstance(kernel, tuple | list) or len(kernel) != 2:
                 raise TypeError(f"kernel is {kernel!r}; pass a pair of @triton.jit functions, (f, slope)")
             for of in kernel:
-                _check_kernel(of, "S, h, r, c")
+                checked_kernel(of, "S, h, r, c")
         self.f, self.df, self.kernel = f, slope, kernel
 
     def __repr__(self):
-        return f"score({_name(self.f)}, {_name(self.df)})"
+        return f"score({named(self.f)}, {named(self.df)})"
 
     def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
-        return self._checked("function of the score", self.f(S, place.h, r, c), S)
+        return checked_change("function of the score", self.f(S, place.h, r, c), S)
 
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
-        return self._checked("slope of the score", self.df(S, place.h, r, c), S, (int, float))
+        return checked_change("slope of the score", self.df(S, place.h, r, c), S, (int, float))
 
-    @staticmethod
-    def _checked(what, X, S, numbers=()):
-        """Return what a function made of S, in its shape; raise TypeError or ValueError if it does not fit."""
-        if isinstance(X, numbers):
-            return X
-        if not hasattr(X, "shape") or _of_numpy(X) != _of_numpy(S):
-            raise TypeError(f"the {what} returned {_kind(X)} for {_kind(S)}; it must return the same kind as S")
-        if X.shape == S.shape:
-            return X
-        if not _broadcasts(tuple(X.shape), tuple(S.shape)):
-            raise ValueError(
-                f"the {what} returned the shape {tuple(X.shape)}, and S has {tuple(S.shape)}; it must return a "
-                "shape that broadcasts to it"
-            )
-        return np.broadcast_to(X, S.shape) if isinstance(S, np.ndarray) else X.expand(S.shape)
+
+def checked_change(what: str, X: Any, S: Same, numbers: tuple[type, ...] = ()) -> Any:
+    """Return what a function made of S, in its shape; raise TypeError or ValueError if it does not fit."""
+    if isinstance(X, numbers):
+        return X
+    if not hasattr(X, "shape") or _of_numpy(X) != _of_numpy(S):
+        raise TypeError(f"the {what} returned {_kind(X)} for {_kind(S)}; it must return the same kind as S")
+    if X.shape == S.shape:
+        return X
+    if not _broadcasts(tuple(X.shape), tuple(S.shape)):
+        raise ValueError(
+            f"the {what} returned the shape {tuple(X.shape)}, and S has {tuple(S.shape)}; it must return a "
+            "shape that broadcasts to it"
+        )
+    return np.broadcast_to(X, S.shape) if isinstance(S, np.ndarray) else X.expand(S.shape)
 
 
 class Alibi(Mask):
@@ -307,7 +308,7 @@ def _checked_ids(ids):
     return without_one(ids)
 
 
-def _check_kernel(kernel, form):
+def checked_kernel(kernel: Any, form: str) -> None:
     """Raise TypeError unless this is a Triton function of as many arguments. NumPy users have no Triton."""
     names = getattr(kernel, "arg_names", None)
     if names is None:
@@ -357,7 +358,7 @@ def _binds(signature, n):
     return True
 
 
-def _name(f):
+def named(f: Callable) -> str:
     """Return the name of a function for a reader, or its type if it has no name, like a partial."""
     return getattr(f, "__name__", f"<{type(f).__name__}>")
 

@@ -30,7 +30,8 @@ class Mask:
     """All scores are seen, and stay as they are. Others override what differs.
 
     batches, heads: how many the mask tells apart; None: all alike. asks_batch, asks_head: whether what is seen may
-    depend on them. functions: the parts that ask a function. of_call: whether it is for one call.
+    depend on them. functions: the parts that ask a function. of_call: whether it is for one call. biases: the
+    tensors that changes of scores read, in their order; biased: whether there are any.
     """
 
     batches: int | None = None
@@ -39,6 +40,8 @@ class Mask:
     asks_batch = asks_head = False
     functions: tuple = ()
     of_call = False
+    biases: tuple = ()
+    biased = False
 
     def __repr__(self):
         return f"{type(self).__name__}()"
@@ -99,6 +102,18 @@ class Mask:
         """Return the derivative of `score` with respect to S; None if it is 1."""
         return None
 
+    def bias_terms(self, S: Same, place: Place, r: Same, c: Same) -> tuple:
+        """Return for each of the biases which entries scores read, an index, and the derivative by them."""
+        return ()
+
+    @property
+    def known_by(self) -> tuple | None:
+        """What is the same for all masks with which kernels do the same, whatever is in their biases.
+
+        None: only this object is like it.
+        """
+        return None
+
 
 class Both(Mask):
     """What two masks both see; scores are changed by the first, then by the second."""
@@ -110,6 +125,7 @@ class Both(Mask):
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
         self.changes_scores = first.changes_scores or second.changes_scores
         self.functions = first.functions + second.functions
+        self.biases, self.biased = first.biases + second.biases, first.biased or second.biased
 
     def __repr__(self):
         return " & ".join(f"({part!r})" if isinstance(part, Either) else repr(part) for part in self.parts)
@@ -136,6 +152,21 @@ class Both(Mask):
         first, second = self.parts
         inner, outer = first.slope(S, place, r, c), second.slope(first.score(S, place, r, c), place, r, c)
         return inner if outer is None else outer if inner is None else inner * outer
+
+    def bias_terms(self, S: Same, place: Place, r: Same, c: Same) -> tuple:
+        first, second = self.parts
+        between = first.score(S, place, r, c)
+        inner, outer = first.bias_terms(S, place, r, c), second.slope(between, place, r, c)
+        if outer is not None:
+            inner = tuple((index, weight * outer) for index, weight in inner)
+        return inner + second.bias_terms(between, place, r, c)
+
+    @property
+    def known_by(self) -> tuple | None:
+        if not self.biased:
+            return None
+        known = tuple(part.known_by or _by_value(part) for part in self.parts)
+        return None if None in known else known
 
 
 class Either(Mask):
@@ -249,9 +280,24 @@ class Tiles:
         slope = self.mask.slope(S_ij, self.place, *self._positions(rows, cols))
         return dS_ij if slope is None else (dS_ij * slope).astype(dS_ij.dtype, copy=False)
 
+    def add_bias_gradients(
+        self, sums: tuple[np.ndarray, ...], dS_ij: np.ndarray, S_ij: np.ndarray, rows: slice, cols: slice
+    ) -> None:
+        """Add to the gradients of the biases what a tile contributes. dS_ij: by the scores after `scores`."""
+        terms = self.mask.bias_terms(S_ij, self.place, *self._positions(rows, cols))
+        for dT, (index, weight) in zip(sums, terms, strict=True):
+            *at, terms_of = np.broadcast_arrays(*index, dS_ij * weight)
+            dT = dT.reshape((1,) * (len(index) - dT.ndim) + dT.shape)  # the same memory
+            np.add.at(dT, tuple(at), terms_of)  # an entry may be read by many scores of a tile
+
     def _positions(self, rows, cols):
         r, c = np.ogrid[rows, cols]
         return r + self.place.past, c
+
+
+def _by_value(mask):
+    """Return a mask that equals all that are like it, None for one that equals only itself."""
+    return None if type(mask).__hash__ is object.__hash__ else mask
 
 
 def check_mask(mask: Mask) -> Mask:

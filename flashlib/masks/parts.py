@@ -44,6 +44,7 @@ class Placed(Mask):
         self.mask, self.N_q, self.N_k, self.rows, self.cols = mask, N_q, N_k, rows, keys
         self.batches, self.heads, self.changes_scores = mask.batches, mask.heads, mask.changes_scores
         self.asks_batch, self.asks_head = mask.asks_batch, mask.asks_head
+        self.biases, self.biased = mask.biases, mask.biased
         self.lines = line(rows), line(keys)
         by_kernel = None not in self.lines and getattr(mask, "kernel", None)  # else kernels have torch ask f
         self.functions = mask.functions if by_kernel else tuple(part.without_kernel() for part in mask.functions)
@@ -72,6 +73,9 @@ class Placed(Mask):
 
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         return self.mask.slope(S, self._whole(place), *self._at(place, r, c))
+
+    def bias_terms(self, S: Same, place: Place, r: Same, c: Same) -> tuple:
+        return self.mask.bias_terms(S, self._whole(place), *self._at(place, r, c))
 
     def _whole(self, place):
         return place._replace(N_q=self.N_q, N_k=self.N_k)

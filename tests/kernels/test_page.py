@@ -29,8 +29,9 @@ def test_the_first_example_has_five_lines_and_gives_gradients(ran):
 
 
 def test_all_examples_run(ran):
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
     assert ran["O"].shape == (2, 4, 1, 64) and ran["O"].isfinite().all() and ran["K_cache"].any()
+    assert ran["weight"].grad.any()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,6 +61,7 @@ def refusals(kernels, masks):
         "one or two pieces": lambda: kernels.attention(
             Q[:, :, :9], Q, Q, mask=masks.placed(masks.alibi(1.0), 20, 20, THREE, range(20))
         ),
+        "bias has dtype": lambda: kernels.attention(Q, Q, Q, mask=masks.bias(torch.zeros(20).double())),
         "a cache grows": lambda: kernels.decode.attention(q, Q, Q, mask=masks.documents([0] * 20)),
         "no backward": lambda: kernels.decode.attention(Qg, Q, Q),
         "a cache is not copied": lambda: kernels.decode.attention(q, cache, Q),

@@ -153,7 +153,7 @@ class PlansOfMasks:
     """Plans for each mask, which go when the mask goes, and for calls without one.
 
     Windows, prefixes and soft caps are known by their numbers, and nothing is in memory for them. Theirs are kept:
-    a mask like these may be made anew for each call.
+    a mask like these may be made anew for each call, and so may a bias, which each call gives by itself.
     """
 
     def __init__(self) -> None:
@@ -164,10 +164,11 @@ class PlansOfMasks:
         if mask is None:
             return self.of_none
         check_mask(mask)
-        if type(mask).__hash__ is object.__hash__:
+        known = mask.known_by or mask
+        if type(known).__hash__ is object.__hash__:
             return self.of_masks.setdefault(mask, Plans())
-        plans = self.of_values.get(mask)
-        return self.of_values.keep(mask, Plans()) if plans is None else plans
+        plans = self.of_values.get(known)
+        return self.of_values.keep(known, Plans()) if plans is None else plans
 
 
 def stream_of(X: torch.Tensor) -> int | None:

@@ -77,12 +77,13 @@ class Sparsity(NamedTuple):
     """The properties of a mask that tiles depend on.
 
     keys: how many a row sees, on average; sides: for each table of blocks that are seen or not, (rows, keys)
-    of a block; bits: whether a kernel loads which scores are seen.
+    of a block; bits: whether a kernel loads which scores are seen; biased: whether scores read a tensor.
     """
 
     keys: float = math.inf
     sides: tuple = ()
     bits: bool = False
+    biased: bool = False
 
     def has_bits(self, config: Config) -> bool:
         """Return whether tiles of this Config load bits: for such a mask, or where they have parts of blocks."""
@@ -148,33 +149,38 @@ def default(
     config, for_short = (_of_warps(gpu, config) for config in table[max(D, 32)])
     too_few = -(-N_q // config.B_R) * heads < gpu.multiprocessors
     few = sparsity.keys < N_k and sparsity.keys <= SHORT * config.B_C or sparsity.has_bits(config)
+    few = few or sparsity.biased
     if too_few or heads * N_q * N_k * D < SMALL or (causal and N_k <= SHORT * config.B_C) or few:
         config = for_short
-    config = sparsity.fitting(config)._replace(**asked)
+    config = sparsity.fitting(config)
+    if sparsity.biased and D > 64:
+        config = _half(config, "B_C")
+    config = config._replace(**asked)
     shared = partial(shared_bytes, D=D, itemsize=dtype.itemsize, bits=sparsity.has_bits(config))
     return fitted(config, shared, gpu.shared, keep=asked)
 
 
 def backward(
-    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, *, drops: bool = False, **asked: int
+    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, biased: bool = False, drops: bool = False,
+    **asked: int,
 ) -> Backward:  # fmt: skip
     """Return the Configs of the backward passes, made smaller until each fits, as `default` does.
 
-    drops: whether weights are dropped. What says which takes registers, and dK and dV hold most of them: their
-    pass gets half the rows at a time, and more warps.
+    biased: whether scores read a tensor. drops: whether weights are dropped. What says which takes registers, and
+    dK and dV hold most of them: their pass gets half the rows at a time, and more warps.
     """
     gpu = room(device)
-    passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)[
-        max(D, 32)
-    ]
-    if drops:
-        dkv = passes.dkv._replace(B_R=max(16, passes.dkv.B_R // 2), num_warps=8)
-        passes = passes._replace(dkv=dkv)
+    passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
     taken: tuple[Callable[..., int], ...] = (
         shared_bytes_dkv,
         shared_bytes_dq,
         partial(shared_bytes_dkv, with_dq=True),
     )
+    configs = passes[max(D, 32)]
+    if drops:
+        configs = configs._replace(dkv=_half(configs.dkv, "B_R")._replace(num_warps=8))
+    if biased and D >= 64:
+        configs = [_half(config, side) for config, side in zip(configs, ("B_R", "B_C", "B_R"), strict=True)]
     return Backward(
         *(
             fitted(
@@ -183,9 +189,14 @@ def backward(
                 gpu.shared,
                 keep=asked,
             )
-            for config, shared in zip(passes, taken, strict=True)
+            for config, shared in zip(configs, taken, strict=True)
         )
     )
+
+
+def _half(config, side):
+    """Return a Config with half as many of what a tile streams: registers hold what scores read, too."""
+    return config._replace(**{side: max(16, getattr(config, side) // 2)})
 
 
 def _table(gpu, dtype, descriptors, hopper, ampere, no_tensor_cores):

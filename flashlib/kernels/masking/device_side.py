@@ -10,15 +10,23 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
+from flashlib.kernels.masking import looked_up
+
 SPAN = tl.constexpr(8)  # numbers of a block in ORDER: the block, what `span_of` returns, and one that is not used
 HEADS = tl.constexpr(8)  # see `program_order`
 
 
 class Change(NamedTuple):
-    """What becomes of a scaled score S, and its derivative: @triton.jit functions of (S, h, r, c[, numbers])."""
+    """What becomes of a scaled score S, and its derivative: @triton.jit functions of (S, h, r, c[, numbers]).
+
+    at: None, or which entry of a tensor a score reads, see `looked_up`. Its numbers are a Bias then, functions
+    take the entry in their place, and by_bias is the derivative by it.
+    """
 
     score: Any
     slope: Any
+    at: Any = None
+    by_bias: Any = None
 
 
 class Variant(NamedTuple):
@@ -50,6 +58,11 @@ class Masking(NamedTuple):
     def scored(self) -> tl.constexpr:
         """Whether scores are changed."""
         return tl.constexpr(self.variant is not None and len(self.variant.scores) > 0)
+
+    @property
+    def biased(self) -> bool:
+        """Whether changes of scores read tensors."""
+        return self.variant is not None and any(change.at is not None for change in self.variant.scores)
 
 
 class MaskArgs(NamedTuple):
@@ -310,36 +323,63 @@ def stands(line, x):
 
 
 @triton.jit
-def changed(MASK: tl.constexpr, mask_args, S, h, r, c):
+def changed(MASK: tl.constexpr, mask_args, S, b, h, r, c):
     """Return what becomes of scaled scores."""
     for k in tl.static_range(len(MASK.variant.scores)):
-        r_at, c_at = r, c
-        if MASK.placed:
-            r_at, c_at = stand(mask_args.scores_at[k], r, c)
-        S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r_at, c_at)
+        r_at, c_at = _met(MASK, mask_args, k, r, c)
+        S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
     return S
 
 
 @triton.jit
-def slopes(MASK: tl.constexpr, mask_args, S, h, r, c):
+def slopes(MASK: tl.constexpr, mask_args, S, b, h, r, c):
     """Return the derivative of `changed` with respect to S."""
-    slope = 1.0
+    return _slopes_from(0, MASK, mask_args, S, b, h, r, c)
+
+
+@triton.jit
+def add_to_biases(MASK: tl.constexpr, mask_args, S, dS, b, h, r, c):
+    """Add to the gradients of tensors what scores contribute. S: before `changed`; dS: the gradient after it."""
     for k in tl.static_range(len(MASK.variant.scores)):
-        r_at, c_at = r, c
-        if MASK.placed:
-            r_at, c_at = stand(mask_args.scores_at[k], r, c)
-        slope = slope * _called(MASK.variant.scores[k].slope, mask_args.scores[k], S, h, r_at, c_at)
+        r_at, c_at = _met(MASK, mask_args, k, r, c)
+        after = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
+        if MASK.variant.scores[k].at is not None:
+            by_bias = _called(MASK.variant.scores[k].by_bias, MASK, mask_args, k, S, b, h, r_at, c_at)
+            terms = dS * by_bias * _slopes_from(k + 1, MASK, mask_args, after, b, h, r, c)
+            looked_up.add(MASK.variant.scores[k].at, mask_args.scores[k], terms, b, h, r_at, c_at)
+        S = after
+
+
+@triton.jit
+def _slopes_from(first: tl.constexpr, MASK: tl.constexpr, mask_args, S, b, h, r, c):
+    """Return the derivative of the changes from `first` on, with respect to what those before made, S."""
+    slope = 1.0
+    for k in tl.static_range(first, len(MASK.variant.scores)):
+        r_at, c_at = _met(MASK, mask_args, k, r, c)
+        slope = slope * _called(MASK.variant.scores[k].slope, MASK, mask_args, k, S, b, h, r_at, c_at)
         if k + 1 < len(MASK.variant.scores):
-            S = _called(MASK.variant.scores[k].score, mask_args.scores[k], S, h, r_at, c_at)
+            S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
     return slope
 
 
 @triton.jit
-def _called(f: tl.constexpr, numbers, S, h, r, c):
-    if numbers is None:
+def _met(MASK: tl.constexpr, mask_args, k: tl.constexpr, r, c):
+    """Return the positions at which the k-th change of scores is asked."""
+    if MASK.placed:
+        return stand(mask_args.scores_at[k], r, c)
+    else:
+        return r, c
+
+
+@triton.jit
+def _called(f: tl.constexpr, MASK: tl.constexpr, mask_args, k: tl.constexpr, S, b, h, r, c):
+    """Return what a function of the k-th change of scores says at these positions."""
+    if MASK.variant.scores[k].at is not None:
+        return f(S, h, r, c, looked_up.entries(MASK.variant.scores[k].at, mask_args.scores[k], b, h, r, c))
+    elif mask_args.scores[k] is None:
         return f(S, h, r, c)
     else:
-        return f(S, h, r, c, numbers)
+        return f(S, h, r, c, mask_args.scores[k])
 
 
 @triton.jit

@@ -21,7 +21,7 @@ from triton import KernelInterface
 from flashlib import masks
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import on_device_of
-from flashlib.kernels.masking import device_side, placed
+from flashlib.kernels.masking import biases, device_side, placed
 from flashlib.kernels.masking.device_side import Change, Closed, Intervals, MaskArgs, Masking, Table, Variant
 
 ROWS = 1024  # of scores that torch computes at a time, at most
@@ -91,6 +91,7 @@ def checked(
     if not change and all(part == masks.causal() for part in hide):
         return None, bool(hide)
     check_change(change)
+    biases.check(change, Q, N_q, K.shape[2])
     return mask, causal
 
 
@@ -98,6 +99,11 @@ def check_change(change: Iterable[masks.Mask]) -> None:
     """Raise ValueError unless kernels can change scores as these masks do."""
     change = list(change)
     placed.check(change)
+    if any(isinstance(part, masks.Biased) and not part.has_kernel for part in map(placed.whole, change)):
+        raise ValueError(
+            "the score function that reads a tensor has no kernel: pass @triton.jit functions as kernel=, at to "
+            "masks.bias, or (f, slope, by_bias, at) to masks.score"
+        )
     if any(isinstance(part, masks.Score) and part.kernel is None for part in map(placed.whole, change)):
         raise ValueError(
             "the score function has no kernel: pass masks.score(f, slope, kernel=(f, slope)) with @triton.jit "
@@ -121,7 +127,7 @@ def of(mask: masks.Mask | None, causal: bool, asked: Asked) -> tuple[MaskArgs | 
     if mask is None:
         return None, Masking(tl.constexpr(causal))
     hide, change = parts(masks.combined(mask, causal))
-    changes, of_scores = scores(map(placed.whole, change), asked)
+    changes, of_scores = _together(_changes(*_in_whole(part, asked)) for part in change)
     scores_at = tuple(placed.lines(p, asked.place) if isinstance(p, masks.Placed) else None for p in change)
     seen = Seen((), (), ())
     found = _bounds(hide, asked)
@@ -148,7 +154,10 @@ def sparsity(mask: masks.Mask | None, causal: bool, N_q: int, N_k: int) -> tile_
     """
     if mask is None:
         return tile_sizes.DENSE
-    hide = parts(masks.combined(mask, causal)).hide
+    return _sparsity(parts(masks.combined(mask, causal)).hide, N_q, N_k)._replace(biased=mask.biased)
+
+
+def _sparsity(hide, N_q, N_k):
     places = [masks.Place(N_q, N_k, b) for b in range(_batches(hide))]
     if N_q and any(all(_hides_all(part, place) for place in places) for part in hide):
         return tile_sizes.Sparsity(keys=0)
@@ -390,12 +399,25 @@ def _table(hide, asked) -> Found:
 
 def scores(change: Iterable[masks.Mask], asked: Asked) -> tuple[tuple[Change, ...], tuple]:
     """Return a Change for each mask, one after the other, and their numbers."""
-    each = [_changes(part, asked) for part in change]
-    return tuple(Change(*functions) for functions, _ in each), tuple(numbers for _, numbers in each)
+    return _together(_changes(part, asked) for part in change)
+
+
+def _together(each):
+    changes, numbers = zip(*each, strict=True) if (each := list(each)) else ((), ())
+    return tuple(Change(*functions) for functions in changes), tuple(numbers)
+
+
+def _in_whole(part, asked):
+    """Return the mask of which a part may be placed, and what is asked of it, with the sizes of the whole."""
+    if not isinstance(part, masks.Placed):
+        return part, asked
+    return part.mask, asked._replace(N_q=part.N_q, N_k=part.N_k)
 
 
 def _changes(part, asked):
     match part:
+        case masks.Biased():
+            return biases.change(part, asked.N_q, asked.N_k)
         case masks.Alibi(slopes=slopes):
             slopes = slopes.clip(-(2.0**100), 2.0**100)  # times a distance it must be finite in fp32
             slopes = np.broadcast_to(slopes, asked.H).astype(np.float32)

@@ -168,6 +168,11 @@ def _checked(Q, K, V, layout, causal, mask, scale, module):
     (module or local.of(Q.device)).check(Q, K, V)
     layouts.check_cut(1, layout)
     combined = _combined(mask, causal)
+    if torch.is_grad_enabled() and any(getattr(T, "requires_grad", False) for T in combined.biases):
+        raise ValueError(
+            "a bias of the mask requires a gradient, and ranks give it none: pass bias.detach(), or call "
+            "flashlib.kernels.attention on whole sequences"
+        )
     scale = resolve_scale(scale, Q.shape[3])
     (B, H, _, d), H_k, d_v = Q.shape, K.shape[1], V.shape[3]
     gradients = torch.is_grad_enabled() and any(X.requires_grad for X in (Q, K, V))

@@ -25,7 +25,8 @@ def _tells_heads_apart(mask):
         return any(map(_tells_heads_apart, mask.parts))
     if isinstance(mask, Placed):
         return _tells_heads_apart(mask.mask)
-    return mask.asks_head or mask.heads not in (None, 1) or (mask.changes_scores and hasattr(mask, "f"))
+    by_function = hasattr(mask, "f") or mask.biased
+    return mask.asks_head or mask.heads not in (None, 1) or mask.changes_scores and by_function
 
 
 @functools.lru_cache(maxsize=KEPT)
@@ -51,6 +52,7 @@ class OfHeads(Mask):
     def __init__(self, mask: Mask, start: int) -> None:
         self.mask, self.start = mask, start
         self.batches, self.changes_scores = mask.batches, mask.changes_scores
+        self.biases, self.biased = mask.biases, mask.biased
         self.asks_batch, self.asks_head = mask.asks_batch, mask.asks_head
         self.functions = tuple(part.without_kernel() for part in mask.functions)
 

@@ -22,6 +22,7 @@ CASES = {  # group, N_q, d, tokens of a page or 0, dtype of the cache, options
     "fp8 in pages of 256": (1, 4, 128, 256, torch.float8_e4m3fn, {"causal": True}),
     "many rows": (8, 16, 128, 0, torch.bfloat16, {"mask": masks.window(1000, 0)}),
     "shared": (4, 1, 256, 0, torch.bfloat16, {"shared": 2048, "mask": masks.softcap(30.0), "sink": 0.5}),
+    "distances": (4, 1, 128, 16, torch.bfloat16, {"mask": masks.distance_bias(torch.empty(32, N))}),
     "tree": (4, 7, 80, 16, torch.bfloat16, {"mask": masks.tree([-1, 0, 0, 1, 1, 2, 2])}),
 }
 KERNELS = {

@@ -14,6 +14,7 @@ import torch
 from flashlib import masks
 from tests.kernels.compiler import no_device
 
+BF16 = torch.bfloat16
 N = 4096  # long enough for the tiles of long sequences
 MASKS = {
     "documents": lambda: masks.documents(np.arange(N) // 2048),
@@ -24,6 +25,9 @@ MASKS = {
     "part of documents": lambda: part(masks.documents(np.arange(4 * N) // 5000) & masks.alibi(0.5)),
     "part of a function": lambda: part(drawn.stripes()),
     "in fp32": lambda: masks.causal(),
+    "bias of distances": lambda: masks.causal() & masks.distance_bias(torch.empty(16, 2 * N - 1, dtype=BF16)),
+    "bias of places": lambda: masks.causal() & masks.bias(torch.empty(16, N, N, dtype=BF16)),
+    "bias of keys": lambda: masks.causal() & masks.bias(torch.empty(N)) & masks.softcap(30.0),
 }
 OUT = {"in fp32": torch.float32}  # of O and the gradients, if not in the dtype of Q
 KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes two seconds
@@ -43,6 +47,14 @@ KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes t
         ("in fp32", 128, "_forward"),
         ("in fp32", 128, "_dkv"),
         ("in fp32", 64, "_dq"),
+        ("bias of distances", 128, "_forward"),
+        ("bias of distances", 64, "_dkv"),
+        ("bias of distances", 128, "_dbias"),
+        ("bias of places", 128, "_forward"),
+        ("bias of places", 64, "_dkv"),
+        ("bias of places", 128, "_dq"),
+        ("bias of places", 64, "_dbias"),
+        ("bias of keys", 64, "_dbias"),
     ],
     80: [("documents", 128, "_forward"), ("soft cap", 64, "_dkv"), ("bits", 128, "_forward")],
     "gfx942": [
@@ -50,6 +62,10 @@ KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes t
         ("soft cap", 64, "_dkv"),
         ("function", 64, "_forward"),
         ("bits", 128, "_forward"),
+        ("bias of distances", 128, "_forward"),
+        ("bias of distances", 64, "_dbias"),
+        ("bias of places", 64, "_dkv"),
+        ("bias of keys", 128, "_dbias"),
     ],
 }
 
@@ -73,7 +89,8 @@ def compiled(launches, capability, amount):
             if kernel == "_forward":
                 forward.attention(Q, K, V, mask=mask, **options)
             else:
-                backward.backward(Q, K, V, O, lse, dO, mask=mask, **options)
+                d_bias = [torch.empty(T.shape) for T in mask.biases] if kernel == "_dbias" else None
+                backward.backward(Q, K, V, O, lse, dO, mask=mask, d_bias=d_bias, **options)
 
         yield {"case": f"{name}, d = {d}", **no_device.compiled(launches, kernel, call)}
 

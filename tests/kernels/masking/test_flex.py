@@ -39,3 +39,22 @@ def test_random_masks(seed, N_q, N_k, capped, device):
     given = O, *(torch.autograd.grad(O, leaves, dO) if gradients else ())
     for X, Y in zip(given, expected, strict=True):
         assert oracle.worst(X.detach().cpu(), Y.detach().cpu()) < 5e-6
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_captured_buffer_is_a_tensor_that_scores_read(device):
+    N_q, N_k, gradients = 21, 37, device == "cuda"
+    Q, K, V = (torch.randn(B, H, n, D, device=device) for n in (N_q, N_k, N_k))
+    T, dO = torch.randn(H, N_q + N_k - 1, device=device), torch.randn_like(Q)
+
+    def found(attention, dtype):
+        leaves = [X.to(dtype).requires_grad_(gradients) for X in (Q, K, V, T)]
+        O = attention(*leaves)
+        return O, *(torch.autograd.grad(O, leaves, dO.to(dtype)) if gradients else ())
+
+    def theirs(Q, K, V, T):
+        return flex_attention(Q, K, V, score_mod=lambda s, b, h, q, k: s + T[h, q - k + N_k - 1])
+
+    given = found(lambda *X: autograd.attention(*X[:3], mask=masks.distance_bias(X[3])).O, torch.float32)
+    for X, Y in zip(given, found(theirs, torch.float64), strict=True):
+        assert oracle.worst(X.detach().cpu(), Y.detach().cpu()) < 1e-5
