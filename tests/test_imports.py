@@ -55,7 +55,7 @@ ROOMS = {
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
     "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch",
     "lm": "types inputs cache kernels",
-    "interop": "inputs masks kernels / kernels base",
+    "interop": "inputs masks kernels / kernels base, kernels.launch",
     "pictures": "types gpus",
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring learner lm "
     "pictures / kernels.compiler",

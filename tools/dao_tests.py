@@ -144,8 +144,7 @@ def run(folder: Path, processes: int, limit: float, words: list[str]) -> list[di
     """
     if not torch.cuda.is_available():
         raise RuntimeError("torch finds no CUDA device here: run some cases with --cpu 2")
-    context = multiprocessing.get_context("forkserver")  # torch and Triton are imported once
-    context.set_forkserver_preload(["tools.dao_tests", "flashlib.kernels.autograd"])
+    context = multiprocessing.get_context("spawn")  # a process that has looked for a GPU cannot be forked
     todo, done = context.Queue(), context.Queue()
     workers = [context.Process(target=work, args=(folder, todo, done), daemon=True) for _ in range(processes)]
     for worker in workers:

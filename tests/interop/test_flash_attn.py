@@ -328,8 +328,8 @@ LENGTHS = torch.tensor([1, 2], dtype=torch.int32)
         ("dense", {"window_size": 5}, TypeError, r"window_size is 5; pass \(left, right\)"),
         ("dense", {"window_size": (1.5, 2)}, TypeError, "window_size has 1.5 on the left"),
         ("dense", {"softcap": "x"}, TypeError, "softcap is 'x'"),
-        ("dense", {"alibi_slopes": torch.zeros(3)}, ValueError, r"slopes has shape \(3,\)"),
-        ("dense", {"alibi_slopes": [0.1, 0.2]}, TypeError, "slopes is list"),
+        ("dense", {"alibi_slopes": torch.zeros(3)}, ValueError, r"alibi_slopes has shape \(3,\); expected"),
+        ("dense", {"alibi_slopes": [0.1, 0.2]}, TypeError, "alibi_slopes is of type list"),
         ("dense", {"dropout_p": 0.1, "k": X[:1]}, ValueError, "B must be the same"),
         ("dense", {"deterministic": 1}, TypeError, "deterministic is 1; pass True or False"),
         ("dense", {"return_attn_probs": None}, TypeError, "return_attn_probs is None"),
@@ -364,9 +364,9 @@ LENGTHS = torch.tensor([1, 2], dtype=torch.int32)
         ),
         ("cache", {"rotary_sin": COS}, ValueError, "rotary_sin is given, and rotary_cos is not"),
         ("cache", {"cache_seqlens": "all"}, TypeError, "cache_seqlens is of type str"),
-        ("cache", {"cache_seqlens": LENGTHS[:1]}, ValueError, "lengths has shape"),
-        ("cache", {"cache_batch_idx": LENGTHS.long()}, TypeError, "table has dtype torch.int64"),
-        ("cache", {"cache_leftpad": LENGTHS.long()}, TypeError, "padding has dtype torch.int64"),
+        ("cache", {"cache_seqlens": LENGTHS[:1]}, ValueError, "cache_seqlens has shape"),
+        ("cache", {"cache_batch_idx": LENGTHS.long()}, TypeError, "cache_batch_idx has dtype torch.int64"),
+        ("cache", {"cache_leftpad": LENGTHS.long()}, TypeError, "cache_leftpad has dtype torch.int64"),
         ("cache", {"block_table": TABLE}, ValueError, "block_table is given, and cache_seqlens is not"),
         (
             "cache",
@@ -379,10 +379,10 @@ LENGTHS = torch.tensor([1, 2], dtype=torch.int32)
         ("cache", {"window_size": (1,)}, TypeError, "window_size is"),
         ("cache", {"softcap": None}, TypeError, "softcap is None"),
         ("cache", {"rotary_interleaved": 1}, TypeError, "rotary_interleaved is 1"),
-        ("cache", {"alibi_slopes": torch.zeros(3)}, ValueError, "slopes has shape"),
+        ("cache", {"alibi_slopes": torch.zeros(3)}, ValueError, "alibi_slopes has shape"),
         ("cache", {"num_splits": -1}, TypeError, "num_splits is -1; pass a whole number"),
-        ("cache", {"return_softmax_lse": 1}, TypeError, "return_attn_probs is 1|return_softmax_lse is 1"),
-        ("cache", {"q": X.clone().requires_grad_()}, ValueError, "q requires a gradient|Q requires a gradient"),
+        ("cache", {"return_softmax_lse": 1}, TypeError, "return_softmax_lse is 1"),
+        ("cache", {"q": X.clone().requires_grad_()}, ValueError, "Q requires a gradient"),
     ],
     ids=lambda x: x if isinstance(x, str) else None,
 )
@@ -411,7 +411,7 @@ def test_every_argument_is_refused_where_it_is_wrong():
 def test_nothing_is_written_where_a_call_is_refused():
     caches = X.clone(), X.clone()
     new = torch.ones(2, 1, 2, 16)
-    with pytest.raises(ValueError, match="slopes has shape"):
+    with pytest.raises(ValueError, match="alibi_slopes has shape"):
         flash_attn.flash_attn_with_kvcache(
             X, *caches, new, new, cache_seqlens=LENGTHS, alibi_slopes=torch.zeros(3)
         )

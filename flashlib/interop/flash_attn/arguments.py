@@ -9,6 +9,7 @@ import torch
 from flashlib import masks
 from flashlib.inputs import check_causal
 from flashlib.kernels import varlen
+from flashlib.kernels.launch.cache_layout import check_tensor
 
 Results = torch.Tensor | tuple[torch.Tensor, ...]  # out, or what else was asked for with it
 LEAST_D = 16  # of our kernels
@@ -43,9 +44,7 @@ def options_of(
     """Return the options of a call; raise TypeError or ValueError for what is none. q: its last axis is d."""
     check_causal(causal)
     varlen.check_dropout(dropout_p)
-    for name, value in (("deterministic", deterministic), ("return_attn_probs", return_attn_probs)):
-        if not isinstance(value, bool):
-            raise TypeError(f"{name} is {value!r}; pass True or False")
+    check_bools(deterministic=deterministic, return_attn_probs=return_attn_probs)
     if isinstance(softcap, bool) or not isinstance(softcap, Real) or softcap != softcap:
         raise TypeError(f"softcap is {softcap!r}; pass a number, 0.0 for none")
     if not isinstance(q, torch.Tensor) or not q.ndim:
@@ -56,6 +55,21 @@ def options_of(
     return Options(
         dropout_p, scale, bool(causal), _window(window_size), cap, alibi_slopes, exact, return_attn_probs
     )
+
+
+def check_bools(**values: Any) -> None:
+    """Raise TypeError unless all are True or False."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} is {value!r}; pass True or False")
+
+
+def check_slopes(slopes: torch.Tensor | None, B: int, H: int, q: torch.Tensor) -> None:
+    """Raise TypeError or ValueError unless slopes are (H,) or (B, H) of float32, where q is."""
+    if slopes is not None:
+        of_each = isinstance(slopes, torch.Tensor) and slopes.ndim == 2
+        shape = (B, H) if of_each else (H,)
+        check_tensor("alibi_slopes", slopes, shape, "(nheads,) or (B, nheads)", torch.float32, q=q)
 
 
 def _window(window_size) -> tuple[int | None, int | None]:

@@ -5,8 +5,9 @@ from numbers import Integral
 
 import torch
 
-from flashlib.interop.flash_attn.arguments import Results, lse_of_package, options_of
+from flashlib.interop.flash_attn.arguments import Results, check_bools, check_slopes, lse_of_package, options_of
 from flashlib.kernels import append, decode
+from flashlib.kernels.launch.cache_layout import check_tensor
 
 
 def flash_attn_with_kvcache(
@@ -26,12 +27,17 @@ def flash_attn_with_kvcache(
     (B, H_q, N_q).
     Raises TypeError or ValueError for what is not honoured, before any work.
     """
+    check_bools(rotary_interleaved=rotary_interleaved, return_softmax_lse=return_softmax_lse)
     options = options_of(
         q, 0.0, softmax_scale, causal, window_size, softcap, alibi_slopes, False, return_softmax_lse
     )
     _check(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, cache_seqlens, cache_batch_idx, block_table)
-    if not isinstance(rotary_interleaved, bool):
-        raise TypeError(f"rotary_interleaved is {rotary_interleaved!r}; pass True or False")
+    check_slopes(alibi_slopes, len(q), q.shape[2], q)
+    of_sequences = {"cache_batch_idx": cache_batch_idx, "cache_leftpad": cache_leftpad}
+    of_sequences |= {"cache_seqlens": cache_seqlens if isinstance(cache_seqlens, torch.Tensor) else None}
+    for name, X in of_sequences.items():
+        if X is not None:
+            check_tensor(name, X, (len(q),), "(B,)", torch.int32, q=q)
     if isinstance(num_splits, bool) or not isinstance(num_splits, Integral) or num_splits < 0:
         raise TypeError(f"num_splits is {num_splits!r}; pass a whole number, 0 to choose")
     Q, K_cache, V_cache = (X.transpose(1, 2) for X in (q, k_cache, v_cache))

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 import torch
 
 from flashlib import kernels
-from flashlib.interop.flash_attn.arguments import Results, lse_of_package, options_of, seed_for, unpacked, widened
+from flashlib.interop.flash_attn.arguments import (
+    Results,
+    check_slopes,
+    lse_of_package,
+    options_of,
+    seed_for,
+    unpacked,
+    widened,
+)
 from flashlib.interop.flash_attn.probabilities import S_dmask
 from flashlib.kernels import varlen
 
@@ -28,6 +36,7 @@ def flash_attn_func(
         if not isinstance(X, torch.Tensor) or X.ndim != 4:
             given = tuple(X.shape) if isinstance(X, torch.Tensor) else type(X).__name__
             raise ValueError(f"{name} is {given}; pass a tensor (B, N, H, d)")
+    check_slopes(options.slopes, len(q), q.shape[2], q)
     if options.p or options.slopes is not None:
         return _as_pack(q, k, v, options)
     d_v = v.shape[-1]

@@ -5,7 +5,15 @@ from numbers import Integral
 
 import torch
 
-from flashlib.interop.flash_attn.arguments import Results, lse_of_package, options_of, seed_for, unpacked, widened
+from flashlib.interop.flash_attn.arguments import (
+    Results,
+    check_slopes,
+    lse_of_package,
+    options_of,
+    seed_for,
+    unpacked,
+    widened,
+)
 from flashlib.interop.flash_attn.probabilities import S_dmask
 from flashlib.kernels import varlen
 
@@ -34,6 +42,8 @@ def flash_attn_varlen_func(
         if not isinstance(X, torch.Tensor) or X.ndim != 3:
             given = tuple(X.shape) if isinstance(X, torch.Tensor) else type(X).__name__
             raise ValueError(f"{name} is {given}; pass a tensor of packed tokens, (T, H, d)")
+    if isinstance(cu_seqlens_q, torch.Tensor):
+        check_slopes(options.slopes, len(cu_seqlens_q) - 1, q.shape[1], q)
     seed, d_v = seed_for(options, q), v.shape[-1]
     q, k, v = widened(q, k, v)
     O, lse = varlen.attention(
