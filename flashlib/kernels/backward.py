@@ -203,7 +203,7 @@ def plan(
     """Return the plan of tensors that were checked. O: None where delta is given.
 
     masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. wanted: as in `plan_of`.
-    biased: whether scores read a tensor. drops: if there is dropout.
+    biased: whether scores read a tensor. drops: whether there is dropout.
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
@@ -219,9 +219,8 @@ def plan(
     if hidden:
         return Plan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
     problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])._replace(tokens_first=tokens_first)
-    configs = tile_sizes.backward(
-        problem.dims.widest, q.dtype, descriptors, q.device, biased=biased, drops=drops, **asked
-    )
+    of_tiles = problem.dims.widest, q.dtype, descriptors, q.device, biased, drops
+    configs = tile_sizes.backward(*of_tiles, **asked)
     dbias = None
     if wanted:
         mask_args, code = problem.mask(q, configs.dq, transposed=False)

@@ -133,7 +133,7 @@ class Plan(NamedTuple):
 
     partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
     shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
-    they are. of_shared: the plan for the keys that all sequences share, or None. args: the numbers of the mask.
+    they are. of_shared: the plan for the keys that all sequences share, or None.
     """
 
     partial: planning.Launch | None
@@ -143,7 +143,6 @@ class Plan(NamedTuple):
     like_q: bool = False
     as_given: bool = False
     of_shared: "Plan | None" = None
-    args: MaskArgs | None = None
 
 
 PLANS = planning.PlansOfMasks()
@@ -162,8 +161,9 @@ def plan_of(
         check_counts(at_least=1, parts=parts)
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
-    of_mask = of_sink, padding, slopes, *biases.of(mask)
-    key = plans.key((Q, *cache, *of_mask), bool(causal), shared, parts, type(sink))
+    key = plans.key(
+        (Q, *cache, of_sink, padding, slopes, *biases.of(mask)), bool(causal), shared, parts, type(sink)
+    )
     if found := plans.get(key):
         return found
     layout = _check(Q, cache, shared)
@@ -348,7 +348,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given, args=args)
+    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given)
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
@@ -407,12 +407,12 @@ def run(
         scale_log2e = scale * LOG2_E.value
         with on_device_of(q):
             stream = planning.stream_of(q)
-            args = plan.args
-            if args is not None and mask is not None and mask.biased:
-                args = biases.filled(args, map(biases.read, mask.biases))
-            if args is not None and extras is not None:
-                args = args._replace(order=extras)
+            own = plan.partial.sizes[-1]
+            if mask is not None and mask.biased:
+                own = biases.filled(own, map(biases.read, mask.biases))
+            if extras is not None:
+                own = own._replace(order=extras)
             given = q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e
-            plan.partial(*given, mask_args=args, stream=stream)
+            plan.partial(*given, mask_args=own, stream=stream)
             plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -161,8 +161,8 @@ def default(
 
 
 def backward(
-    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, *, biased: bool = False,
-    drops: bool = False, **asked: int,
+    D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, biased: bool = False, drops: bool = False,
+    **asked: int,
 ) -> Backward:  # fmt: skip
     """Return the Configs of the backward passes, made smaller until each fits, as `default` does.
 
