@@ -16,10 +16,21 @@ class Need(NamedTuple):
     otherwise: str
 
 
+def _models_are_here():
+    from flashlib.interop import weights  # only where it is asked: it tells transformers to stay offline
+
+    return find_spec("transformers") is not None and weights.are_here()
+
+
 NEEDS = {
     "triton": Need(
         lambda: find_spec("triton") is not None,
         "Triton is not installed (there are packages for Linux only): read it with its stored results",
+    ),
+    "models": Need(
+        _models_are_here,
+        "transformers, or the weights of its model, are not installed: run make models, or read it with its "
+        "stored results",
     ),
 }
 
@@ -142,6 +153,12 @@ CHAPTERS = (
         "16_rings", "Rings",
         "attention over many GPUs: keys travel round",
         widgets=("RingPlayer",),
+    ),
+    Chapter(
+        "17_real_models", "Real models",
+        "attention where others call it: a model speaks through yours",
+        needs=("models",),
+        widgets=("FlashPlayer",),
     ),
     Chapter(
         "18_eight_bits", "Eight bits",
