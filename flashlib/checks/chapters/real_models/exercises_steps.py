@@ -167,9 +167,7 @@ def agrees(answer: Callable, known: Known) -> Verdict:
         _compared("an error of eager's size, with the other sign", {a: -0.01}, {a: 0.01}),
         _compared("an error of 1.5 times eager's -0.01", {a: 0.015}, {a: -0.01}),
         _compared("errors of 3 times eager's, with both signs", {a: 0.03, b: -0.03}, {a: 0.01}),
-        _compared(
-            "an error of 1.5 times eager's, which are all alike", {a: 0.015}, dict.fromkeys(_present(), 0.01)
-        ),
+        _compared("an error of 1.5 times eager's, all alike", {a: 0.015}, dict.fromkeys(_present(), 0.01)),
         _compared("many small errors, where eager has one", dict.fromkeys(_present(), 0.015), {a: 0.01}),
         _compared("one large error, where eager has many small ones", {a: 0.05}, dict.fromkeys(_present(), 0.01)),
         _compared("an error in padding alone", {padded: 9.0}, {}),
