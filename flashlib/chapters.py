@@ -16,10 +16,10 @@ class Need(NamedTuple):
     otherwise: str
 
 
-def _models_are_here():
+def _weights_are_here():
     from flashlib.interop import weights  # only where it is asked: it tells transformers to stay offline
 
-    return find_spec("transformers") is not None and weights.are_here()
+    return weights.are_here()
 
 
 NEEDS = {
@@ -27,10 +27,13 @@ NEEDS = {
         lambda: find_spec("triton") is not None,
         "Triton is not installed (there are packages for Linux only): read it with its stored results",
     ),
-    "models": Need(
-        _models_are_here,
-        "transformers, or the weights of its model, are not installed: run make models, or read it with its "
-        "stored results",
+    "transformers": Need(
+        lambda: find_spec("transformers") is not None,
+        "transformers is not installed: run make models, or read it with its stored results",
+    ),
+    "weights": Need(
+        _weights_are_here,
+        "the weights of a small model are not here: run make models, or read it with its stored results",
     ),
 }
 
@@ -157,7 +160,7 @@ CHAPTERS = (
     Chapter(
         "17_real_models", "Real models",
         "attention where others call it: a model speaks through yours",
-        needs=("models",),
+        needs=("transformers", "weights"),
         widgets=("FlashPlayer",),
     ),
     Chapter(
