@@ -159,7 +159,7 @@ CHAPTERS = (
     ),
     Chapter(
         "17_real_models", "Real models",
-        "attention where others call it: a model speaks through yours",
+        "attention where others call it",
         needs=("transformers", "weights"),
         widgets=("FlashPlayer",),
     ),
