@@ -16,10 +16,24 @@ class Need(NamedTuple):
     otherwise: str
 
 
+def _weights_are_here():
+    from flashlib.interop import weights  # only where it is asked: it tells transformers to stay offline
+
+    return weights.are_here()
+
+
 NEEDS = {
     "triton": Need(
         lambda: find_spec("triton") is not None,
         "Triton is not installed (there are packages for Linux only): read it with its stored results",
+    ),
+    "transformers": Need(
+        lambda: find_spec("transformers") is not None,
+        "transformers is not installed: run make models, or read it with its stored results",
+    ),
+    "weights": Need(
+        _weights_are_here,
+        "the weights of a small model are not here: run make models, or read it with its stored results",
     ),
 }
 
@@ -142,6 +156,12 @@ CHAPTERS = (
         "16_rings", "Rings",
         "attention over many GPUs: keys travel round",
         widgets=("RingPlayer",),
+    ),
+    Chapter(
+        "17_real_models", "Real models",
+        "attention where others call it",
+        needs=("transformers", "weights"),
+        widgets=("FlashPlayer",),
     ),
     Chapter(
         "18_eight_bits", "Eight bits",
