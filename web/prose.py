@@ -1,0 +1,62 @@
+"""Prose: Markdown to HTML, formulas to MathML."""
+
+import html
+import re
+from functools import cache
+
+from latex2mathml import converter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+TAG = re.compile(r"<[^>]+>")
+SPACE = re.compile(r"\s+")
+HIDDEN = re.compile(r"<math.*?</math>", re.DOTALL)
+
+
+def to_html(text, repository=""):
+    """Return the HTML of a Markdown text of a notebook, and its headings, [(level, id, HTML)]."""
+    renderer = Prose(repository)
+    return MarkdownWithMath(renderer=renderer).render(text), renderer.headings
+
+
+def plain(markup):
+    """Return the words of HTML, without tags and formulas."""
+    return SPACE.sub(" ", html.unescape(TAG.sub("", HIDDEN.sub(" ", markup)))).strip()
+
+
+@cache  # most occur again and again
+def formula(tex, display="inline"):
+    """Return the MathML of a formula, with the TeX for who cannot see it."""
+    return converter.convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+
+
+class Prose(IPythonRenderer):
+    """Markdown as JupyterLab has it. Links go from page to page, and to the repository."""
+
+    def __init__(self, repository=""):
+        super().__init__(escape=False)
+        self.repository, self.headings = repository, []
+
+    def block_math(self, body):
+        return f'<span class="formula" tabindex="0" role="group" aria-label="formula">{formula(body, "block")}</span>'
+
+    def inline_math(self, body):
+        return formula(html.unescape(body))
+
+    def latex_environment(self, name, body):
+        return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
+
+    def heading(self, text, level, **attrs):
+        anchor = re.sub(r"[^\w.-]+", "-", plain(text)).strip("-")
+        self.headings.append((level, anchor, text))
+        link = f'<a class="anchor" href="#{anchor}" aria-label="Link to this section">#</a>' if level > 1 else ""
+        return f'<h{level} id="{anchor}">{text}{link}</h{level}>\n'
+
+    def link(self, text, url, title=None):
+        if url.startswith("../"):  # a file of the repository
+            if not self.repository:
+                return text
+            url = f"{self.repository}/blob/main/{url.removeprefix('../')}"
+        return super().link(text, re.sub(r"^(\w+)\.ipynb", r"\1.html", url), title)
+
+    def table(self, text):
+        return f'<div class="table" tabindex="0" role="group" aria-label="table"><table>{text}</table></div>\n'
