@@ -52,10 +52,19 @@ class Made(NamedTuple):
 
 
 def build(folder, repository="", only=None):
-    """Make the site in `folder`, which is replaced; only: the number of a chapter, without the others."""
+    """Make the site in `folder`, and replace the one that is there; only: the number of a chapter, alone."""
     if folder.exists() and any(folder.iterdir()) and not (folder / "static" / "site.js").exists():
         raise FileExistsError(f"{folder} has other files in it: give a folder that is empty, or a site")
+    new = folder.with_name(f"{folder.name}.new")  # so that a build that fails leaves the site as it was
+    shutil.rmtree(new, ignore_errors=True)
+    made = write(new, repository, only)
     shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)
+    return made
+
+
+def write(folder, repository, only):
+    """Write the site to a folder that is not there yet."""
     static = folder / "static"
     shutil.copytree(HERE / "static", static)
     site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), address(repository))

@@ -3,12 +3,15 @@
 import html
 import re
 from functools import cache
+from xml.etree import ElementTree
 
 from latex2mathml import converter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 TAG = re.compile(r"<[^>]+>")
 SPACE = re.compile(r"\s+")
+BREAKS = set("=≈≤≥<>⇒+−·,")  # signs after which a line may break
+SHORTEST = 8  # characters of a part
 HIDDEN = re.compile(r"<math.*?</math>", re.DOTALL)
 
 
@@ -25,8 +28,33 @@ def plain(markup):
 
 @cache  # most occur again and again
 def formula(tex, display="inline"):
-    """Return the MathML of a formula, with the TeX for who cannot see it."""
-    return converter.convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    """Return the MathML of a formula. A long one in a line of text is cut where the line may break."""
+    maths = converter.convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    return "<wbr>".join(pieces(maths)) if display == "inline" else maths
+
+
+def pieces(maths):
+    """Return the formula in parts that each end in a sign after which a line may break: no browser breaks it there."""
+    root = ElementTree.fromstring(maths)
+    (row,) = root
+    parts, length = [[]], 0
+    for child in row:
+        parts[-1].append(child)
+        length += len("".join(child.itertext()))
+        if child.tag == "mo" and child.text in BREAKS and length >= SHORTEST:
+            child.set("form", "infix")  # with the room around it that it has inside of a formula
+            parts.append([])
+            length = 0
+    if length < SHORTEST and len(parts) > 1:
+        parts[-2:] = [parts[-2] + parts[-1]]
+    return [_maths(root, part) for part in parts]
+
+
+def _maths(root, children):
+    whole = ElementTree.Element("math", root.attrib)
+    row = ElementTree.SubElement(whole, "mrow")
+    row.extend(children)
+    return ElementTree.tostring(whole, encoding="unicode")
 
 
 class Prose(IPythonRenderer):
