@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -18,7 +19,10 @@ def main():
     parser.add_argument("--chapter", help="only this one, for example 05")
     args = parser.parse_args()
     start = time.perf_counter()
-    made = build.build(args.folder, args.repository, args.chapter)
+    try:
+        made = build.build(args.folder, args.repository, [args.chapter] if args.chapter else None)
+    except (OSError, ValueError) as error:
+        sys.exit(f"The site was not made: {error}")
     size = sum(path.stat().st_size for path in args.folder.rglob("*") if path.is_file())
     print(f"{args.folder}: {len(made)} chapters, {size / 1e6:.1f} MB, {time.perf_counter() - start:.0f} s")
 

@@ -3,7 +3,6 @@
 import hashlib
 import html
 import json
-import os
 import re
 import shutil
 import tomllib
@@ -29,6 +28,8 @@ SENTENCE = (
 )
 # A page loads its own files. A page that is opened as a file has no host, so files are named beside it.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
+# It plays at once, so the callouts that say where to press are as if they were there already.
+PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-cell="{}" data-starts></div>'
 ROUTES = "Routes"  # a section of chapter 00
 PREVIEW = ROOT / "docs" / "player-light.webp"
 
@@ -52,7 +53,7 @@ class Made(NamedTuple):
 
 
 def build(folder, repository="", only=None):
-    """Make the site in `folder`, and replace the one that is there; only: the number of a chapter, alone."""
+    """Make the site in `folder`, and replace the one that is there; only: the numbers of its chapters, if not all."""
     if folder.exists() and any(folder.iterdir()) and not (folder / "static" / "site.js").exists():
         raise FileExistsError(f"{folder} has other files in it: give a folder that is empty, or a site")
     new = folder.with_name(f"{folder.name}.new")  # so that a build that fails leaves the site as it was
@@ -68,17 +69,26 @@ def write(folder, repository, only):
     static = folder / "static"
     shutil.copytree(HERE / "static", static)
     site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), address(repository))
-    made = [made_of(one, static, site.repository) for one in CHAPTERS if not only or one.number == only]
+    made = [made_of(one, static, site.repository) for one in chosen(only)]
     write_scripts(static, made)
     write_preview(static)
-    pages = Pages(folder, site)
-    for number, one in enumerate(made):
-        pages.chapter(one, made[number - 1] if number else None, made[number + 1] if number + 1 < len(made) else None)
+    pages = Pages(folder, site, [one.chapter for one in made])
+    for before, one, after in zip([None, *made], made, [*made[1:], None], strict=False):
+        pages.chapter(one, before, after)
     pages.index(made)
     pages.write("about.html", "about.html.j2", mistake="About")
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates
     return made
+
+
+def chosen(only):
+    """Return the chapters with these numbers, or all."""
+    numbers = [one.number for one in CHAPTERS]
+    wanted = numbers if only is None else [number.zfill(2) for number in only]
+    if unknown := sorted(set(wanted) - set(numbers)):
+        raise ValueError(f"there is no chapter {unknown[0]!r}; there are {', '.join(numbers)}")
+    return [one for one in CHAPTERS if one.number in wanted]
 
 
 def made_of(one, static, repository=""):
@@ -140,15 +150,20 @@ def write_preview(static):
 class Pages:
     """Writes the pages of a site."""
 
-    def __init__(self, folder, site):
+    def __init__(self, folder, site, chapters):
         self.folder, self.site = folder, site
-        loader = jinja2.FileSystemLoader(HERE / "templates")
-        self.env = jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-        self.env.globals.update(site=site, policy=POLICY, file=self._file, chapter=None, maths=False)
+        self.parts = parts(chapters)
+        self.env = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(HERE / "templates"),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        self.env.globals.update(site=site, policy=POLICY, file=self._file, chapter=None)
         self.env.globals.update(sheets=[], scripts=[], mistake="")
 
     def _file(self, name):
-        """Return the address of a file that all pages share; it changes with what is in it, so nothing old is kept."""
+        """Return the address of a file that all pages share. It changes with the file: nothing old is kept."""
         content = (self.folder / "static" / name).read_bytes()
         return f"static/{name}?{hashlib.sha256(content).hexdigest()[:8]}"
 
@@ -160,8 +175,9 @@ class Pages:
         one, page = made.chapter, made.page
         self.write(
             f"{one.slug}.html", "chapter.html.j2",
-            chapter=one, page=page, parts=parts(), before=before and before.chapter, after=after and after.chapter,
-            maths="<math" in page.body, mistake=f"{one.number}: ", **playing(page.widgets),
+            chapter=one, page=page, parts=self.parts,
+            before=before and before.chapter, after=after and after.chapter,
+            mistake=f"{one.number}: ", **playing(page.widgets),
         )  # fmt: skip
 
     def index(self, made):
@@ -169,13 +185,11 @@ class Pages:
         taken = {one.chapter.slug: minutes.of(one.nb).rounded().all for one in made}
         hours = round(sum(minutes.of(one.nb).all for one in made) / 60)
         (cell, shown), *_ = made[0].page.widgets.items() or [("", None)]
-        player = f'<span class="flash-callout" hidden></span><div class="widget" data-cell="{cell}" data-starts></div>'
         self.write(
             "index.html", "index.html.j2",
-            first=made[0].chapter, player=player if shown else "", hours=hours, minutes=taken,
+            first=made[0].chapter, player=PLAYER.format(cell) if shown else "", hours=hours, minutes=taken,
             routes=routes(made[0].nb), ideas={one.chapter.slug: idea(one.chapter.idea) for one in made},
-            parts=[(part, [c for c in chapters if c.slug in taken]) for part, chapters in parts()],
-            **playing({cell: shown} if shown else {}),
+            parts=self.parts, **playing({cell: shown} if shown else {}),
         )  # fmt: skip
 
 
@@ -187,9 +201,10 @@ def playing(widgets):
     return {"states": text, "sheets": sheets, "scripts": [f"{name}.js" for name in names]}
 
 
-def parts():
-    """Return the chapters, part by part."""
-    return [(part, [one for one in CHAPTERS if one.part == part]) for part in PARTS]
+def parts(chapters):
+    """Return the chapters, part by part: [(title of a part, its chapters)]."""
+    found = [(part, [one for one in chapters if one.part == part]) for part in PARTS]
+    return [(part, of_part) for part, of_part in found if of_part]
 
 
 def idea(text):

@@ -47,8 +47,8 @@ def points(characters):
 
 
 def main():
-    options = subset.Options(flavor="woff2", layout_features=["ssty", "dtls", "kern"], hinting=False, notdef_outline=True)
-    options.name_IDs = ["*"]
+    options = subset.Options(flavor="woff2", layout_features=["ssty", "dtls", "kern"], hinting=False)
+    options.name_IDs = ["*"]  # who made it, and its licence
     font = subset.load_font(sys.argv[1], options)
     cut = subset.Subsetter(options)
     letters = "".join(chr(k) for k in ITALIC.values()) + "".join(ITALIC)

@@ -19,7 +19,7 @@ class Pictures:
         """Write a picture, a PNG in base64; return its file's name, its width and its height."""
         content = base64.b64decode(png)
         picture = Image.open(io.BytesIO(content)).convert("RGBA")
-        few = picture.quantize(COLOURS, method=Image.Quantize.FASTOCTREE)  # the only one that keeps what is see-through
+        few = picture.quantize(COLOURS, method=Image.Quantize.FASTOCTREE)  # which keeps what is see-through
         path = self.folder / f"{hashlib.sha256(content).hexdigest()[:12]}.webp"
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)

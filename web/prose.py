@@ -9,6 +9,8 @@ from latex2mathml import converter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 TAG = re.compile(r"<[^>]+>")
+EMPTY = re.compile(r"<th([^>]*)></th>")
+REGION = 'tabindex="0" role="group"'  # what may be wider than a phone, and is moved sideways
 SPACE = re.compile(r"\s+")
 BREAKS = set("=≈≤≥<>⇒+−·,")  # signs after which a line may break
 SHORTEST = 8  # characters of a part
@@ -30,11 +32,12 @@ def plain(markup):
 def formula(tex, display="inline"):
     """Return the MathML of a formula. A long one in a line of text is cut where the line may break."""
     maths = converter.convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    maths = maths.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")  # no operator with room around it
     return "<wbr>".join(pieces(maths)) if display == "inline" else maths
 
 
 def pieces(maths):
-    """Return the formula in parts that each end in a sign after which a line may break: no browser breaks it there."""
+    """Return the formula in parts, each with a sign at its end after which a line may break."""
     root = ElementTree.fromstring(maths)
     (row,) = root
     parts, length = [[]], 0
@@ -65,7 +68,7 @@ class Prose(IPythonRenderer):
         self.repository, self.headings = repository, []
 
     def block_math(self, body):
-        return f'<span class="formula" tabindex="0" role="group" aria-label="formula">{formula(body, "block")}</span>'
+        return f'<span class="formula" {REGION} aria-label="formula">{formula(body, "block")}</span>'
 
     def inline_math(self, body):
         return formula(html.unescape(body))
@@ -87,4 +90,5 @@ class Prose(IPythonRenderer):
         return super().link(text, re.sub(r"^(\w+)\.ipynb", r"\1.html", url), title)
 
     def table(self, text):
-        return f'<div class="table" tabindex="0" role="group" aria-label="table"><table>{text}</table></div>\n'
+        text = EMPTY.sub(r"<td\1></td>", text)  # above nothing, and so no heading
+        return f'<div class="table" {REGION} aria-label="table"><table>{text}</table></div>\n'

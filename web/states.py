@@ -1,8 +1,8 @@
 """What the widgets of a chapter hold, and what its cards ask.
 
-A stored notebook has pictures of its widgets, not what they play. So the few cells that a widget is made of are run
-here, and no others: they are found by the names that they give and take. What they make must be, in words, what the
-notebook has stored.
+A stored notebook has pictures of its widgets, not what they play. So the few cells that a widget is made of are
+run here, and no others: they are found by the names that they give and take. What they make must be, in words,
+what the notebook has stored.
 """
 
 import ast
@@ -19,15 +19,17 @@ from ipywidgets import embed
 
 from flashlib import widgets
 
+OTHERS = ("script", "layout", "tabbable", "tooltip")  # of its traits: a file, and what only Jupyter uses
 NAMES = {*widgets.__all__, "CompilerLab", "predict"}  # what a cell calls that shows something that plays
 
 
 class Names(NamedTuple):
-    """Names of a cell: those that it gives, takes, and changes what they stand for."""
+    """Names of a cell: those that it gives, takes, changes what they stand for, and takes when it is called."""
 
     given: set
     taken: set
     changed: set
+    late: set
 
 
 def shows(source):
@@ -38,7 +40,7 @@ def shows(source):
 
 
 def of_chapter(cells, folder):
-    """Return {id of a cell: what it shows, as the page is told} for the code cells of a chapter, run in `folder`."""
+    """Return {id of a cell: what the page is told that it shows} of the cells of a chapter, run in `folder`."""
     code = [cell for cell in cells if cell.cell_type == "code"]
     names = _all_names([cell.source for cell in code])
     ran, space, found = set(), {"__name__": "chapter"}, {}
@@ -58,18 +60,22 @@ def of_chapter(cells, folder):
 
 def needed(names, number):
     """Return the cells before cell `number` that it needs, by what all of them give, take and change."""
-    wanted, found = set(names[number].taken), set()
-    for k in range(number - 1, -1, -1):
-        if names[k].given & wanted or names[k].changed & wanted:
-            found.add(k)
-            wanted = wanted - names[k].given | names[k].taken
+    found, first, late = set(), set(), set(names[number].taken)
+    while late - first:  # what functions take is what it is when they are called
+        first |= late
+        wanted, found = set(first), set()
+        for k in range(number - 1, -1, -1):
+            if names[k].given & wanted or names[k].changed & wanted:
+                found.add(k)
+                wanted = wanted - names[k].given | names[k].taken
+                late |= names[k].late
     return found
 
 
 def _all_names(sources):
     """Return the Names of each cell. What is imported is not changed, whichever cell calls a function of it."""
     names, imported = zip(*map(_names, sources), strict=True)
-    return [Names(one.given, one.taken, one.changed - set().union(*imported)) for one in names]
+    return [one._replace(changed=one.changed - set().union(*imported)) for one in names]
 
 
 def _names(source):
@@ -86,7 +92,21 @@ def _names(source):
                 changed.add(name)  # perhaps, as a generator of random numbers is
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
                 changed.add(name)
-    return Names(given, taken, changed & taken), imported
+    late = set().union(*(_late(node) for node in tree.body if isinstance(node, ast.FunctionDef)))
+    return Names(given, taken, changed & taken, late), imported
+
+
+def _late(function):
+    """Return the names that a function takes from the cells when it is called."""
+    table = symtable.symtable(ast.unparse(function), "<cell>", "exec")
+    return {one.get_name() for scope in _scopes(table) for one in scope.get_symbols() if one.is_global()}
+
+
+def _scopes(table):
+    """Yield all scopes inside of one."""
+    for scope in table.get_children():
+        yield scope
+        yield from _scopes(scope)
 
 
 def _follow(body, given, taken):
@@ -113,11 +133,7 @@ def _add(node, given, taken):
     table = symtable.symtable(ast.unparse(node), "<cell>", "exec")
     symbols = table.get_symbols()
     taken |= {one.get_name() for one in symbols if one.is_referenced()} - given
-    scopes = list(table.get_children())
-    while scopes:
-        scope = scopes.pop()
-        taken |= {one.get_name() for one in scope.get_symbols() if one.is_global()} - given
-        scopes += scope.get_children()
+    taken |= {one.get_name() for scope in _scopes(table) for one in scope.get_symbols() if one.is_global()} - given
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         taken |= {node.target.id} - given
     given |= {one.get_name() for one in symbols if one.is_assigned() or one.is_imported() or one.is_namespace()}
@@ -150,8 +166,8 @@ def told(widget):
     """Return what a page is told of a widget: its class, and its state less the scripts, which are files."""
     data = embed.embed_data(views=[widget], drop_defaults=False)
     model = data["manager_state"]["state"][widget.model_id]
-    ours = {name: value for name, value in model["state"].items() if not name.startswith("_") and name in widget.keys}
-    for name in ("script", "layout", "tabbable", "tooltip"):
-        ours.pop(name, None)
+    ours = {
+        name: value for name, value in model["state"].items() if not name.startswith("_") and name not in OTHERS
+    }
     buffers = [{"path": one["path"], "data": one["data"]} for one in model.get("buffers", [])]
     return {"class": type(widget).__name__, "state": ours, "buffers": buffers}

@@ -45,8 +45,8 @@ function remember(model) {
 function uncover() {
   const cards = new Map();
   /** @type {NodeListOf<HTMLElement>} */
-  const roots = document.querySelectorAll(".flash-card");
-  for (const root of roots) cards.set(root.closest(".card")?.dataset.card, root);
+  const places = document.querySelectorAll(".card");
+  for (const place of places) cards.set(place.dataset.card, place.querySelector(".flash-card"));
   const isTold = (name) => {
     const root = cards.get(name);
     const { outcome } = root?.dataset ?? {};

@@ -7,7 +7,7 @@ const folded = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu,
 
 /**
  * The best sections for the words: all must be there; a heading counts more than the text.
- * @param {[string, string, string, string, string][]} index address, chapter, heading, text
+ * @param {[string, string, string, string][]} index address, chapter, heading, text
  * @param {string} asked
  */
 export function found(index, asked) {
