@@ -53,7 +53,7 @@ class Made(NamedTuple):
 
 
 def build(folder, repository="", only=None):
-    """Make the site in `folder`, and replace the one that is there; only: the numbers of its chapters, if not all."""
+    """Make the site in `folder`, in place of one that is there; only: the numbers of its chapters, if not all."""
     if folder.exists() and any(folder.iterdir()) and not (folder / "static" / "site.js").exists():
         raise FileExistsError(f"{folder} has other files in it: give a folder that is empty, or a site")
     new = folder.with_name(f"{folder.name}.new")  # so that a build that fails leaves the site as it was

@@ -9,6 +9,7 @@ from latex2mathml import converter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 TAG = re.compile(r"<[^>]+>")
+FORMULA = re.compile(r"<th([^>]*)>((?:<math(?:(?!</?th\b).)*</math>|<wbr>)+)</th>", re.DOTALL)  # and nothing else
 EMPTY = re.compile(r"<th([^>]*)></th>")
 REGION = 'tabindex="0" role="group"'  # what may be wider than a phone, and is moved sideways
 SPACE = re.compile(r"\s+")
@@ -26,6 +27,12 @@ def to_html(text, repository=""):
 def plain(markup):
     """Return the words of HTML, without tags and formulas."""
     return SPACE.sub(" ", html.unescape(TAG.sub("", HIDDEN.sub(" ", markup)))).strip()
+
+
+def _named(found):
+    """Return a heading that is a formula, with its letters for who hears it: not all know MathML."""
+    letters = html.escape(html.unescape(TAG.sub("", found[2])))
+    return f'<th{found[1]}><span class="unseen">{letters}</span><span aria-hidden="true">{found[2]}</span></th>'
 
 
 @cache  # most occur again and again
@@ -91,4 +98,5 @@ class Prose(IPythonRenderer):
 
     def table(self, text):
         text = EMPTY.sub(r"<td\1></td>", text)  # above nothing, and so no heading
+        text = FORMULA.sub(_named, text)
         return f'<div class="table" {REGION} aria-label="table"><table>{text}</table></div>\n'

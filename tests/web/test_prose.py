@@ -66,6 +66,12 @@ def test_a_cell_above_nothing_is_no_heading():
     assert "<th></th>" not in markup and markup.count("<th>") == 1
 
 
+def test_a_formula_that_heads_a_column_has_a_name():
+    markup, _ = prose.to_html("| $x_j$ | b |\n|---|---|\n| $y$ | 2 |")
+    assert re.findall(r"<th>(.*?)</th>", markup)[0].startswith('<span class="unseen">xj</span>')
+    assert markup.count("unseen") == 1
+
+
 def test_a_fold_holds_markdown():
     markup, _ = prose.to_html("<details><summary>Hint</summary>\n\nTake **two** sums, $l$.\n\n</details>")
     assert "<strong>two</strong>" in markup and "<math" in markup and markup.count("</details>") == 1
