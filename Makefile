@@ -44,7 +44,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab fresh test test-all notebooks page site check fix test-gpu bench measure film lock clean moved
+.PHONY: help setup lab fresh test test-all notebooks site check fix test-gpu bench measure film lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
@@ -71,9 +71,6 @@ test-all: $(TESTS) $(NODE) ## run everything, in reverse order, and each file al
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
-
-page: setup ## save a chapter as a page that plays without Python, in pages/ (CHAPTER=05)
-	@$(PY) -m tools.page "$(CHAPTER)"
 
 site: $(SITE) ## build the course as web pages that play without Python, in site/ (CHAPTER=05: one; REPOSITORY=https://...)
 	@$(PY) -m web site --repository "$(REPOSITORY)" $(if $(CHAPTER),--chapter "$(CHAPTER)")

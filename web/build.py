@@ -29,7 +29,7 @@ SENTENCE = (
 # A page loads its own files. A page that is opened as a file has no host, so files are named beside it.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
 # It plays at once, so the callouts that say where to press are as if they were there already.
-PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-cell="{}" data-starts></div>'
+PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-place="{}" data-starts></div>'
 ROUTES = "Routes"  # a section of chapter 00
 PREVIEW = ROOT / "docs" / "player-light.webp"
 

@@ -110,7 +110,7 @@ class Writer:
         data = next((output.data for output in cell.outputs if "data" in output), {})
         still = self._output(cell, {"data": data}) if "image/png" in data else ""
         still = still or f"<p>{html.escape(''.join(data.get('text/plain', '')))}</p>"
-        return f'<div class="{kind}" data-cell="{cell.id}"><div class="still">{still}</div></div>'
+        return f'<div class="{kind}" data-place="{cell.id}"><div class="still">{still}</div></div>'
 
     def _output(self, cell, output):
         data = output.get("data", {})

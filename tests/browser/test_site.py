@@ -56,9 +56,9 @@ SCROLLED = """async () => {
     scrollTo(0, 0);
 }"""
 # Of each place what is wrong: it must play, and a step must change it.
-DEAD = """() => [...document.querySelectorAll("[data-cell]")].flatMap((place) => {
+DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
     const root = place.querySelector(".flash-widget");
-    const { cell } = place.dataset;
+    const { place: cell } = place.dataset;
     if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
     if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
     const { transport } = root.flashWidget;

@@ -180,7 +180,6 @@ def test_a_chapter_is_handed_on(installed):
     assert call("notebooks", module="notebooks").endswith("-m tools.notebooks")
     assert call("notebooks", "CHAPTER=05", module="notebooks").endswith("-m tools.notebooks --chapter 05")
     assert call("notebooks", "REFRESH=1", module="notebooks").endswith("-m tools.notebooks --refresh")
-    assert call("page", "CHAPTER=05", module="page").endswith("-m tools.page 05")
     site = call("site", "CHAPTER=05", "REPOSITORY=https://a/b", module="-m web")
     assert site.endswith("-m web site --repository https://a/b --chapter 05")
     assert call("fresh", "CHAPTER=05", module="workspace").endswith("tools/workspace.py fresh 05")

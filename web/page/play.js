@@ -87,9 +87,9 @@ export async function startWidgets() {
   if (!text) return;
   const states = JSON.parse(text);
   /** @type {NodeListOf<HTMLElement>} */
-  const places = document.querySelectorAll("[data-cell]");
+  const places = document.querySelectorAll("[data-place]");
   for (const place of places) {
-    await play(place, states[String(place.dataset.cell)]);
+    await play(place, states[String(place.dataset.place)]);
     await new Promise((done) => setTimeout(done)); // the page answers meanwhile
   }
   uncover();
