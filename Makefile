@@ -5,6 +5,8 @@ TORCH   ?= $(shell cat .venv/torch 2>/dev/null)
 CHAPTER ?=
 REFRESH ?=
 MODELS  ?=
+# Where the source is, for the links of the site: https://github.com/OWNER/NAME
+REPOSITORY ?=
 ARGS    ?=
 
 # Under it Python runs no `assert`, and tests and notebooks are made of them.
@@ -34,6 +36,9 @@ PIP_FAILED := { echo; echo "The installation failed (see pip's message above): i
 FOR_MODELS := .venv/installed-models
 TESTS := .venv/installed-tests
 
+# What only `make site` needs.
+SITE := .venv/installed-site
+
 # TypeScript, which checks the JavaScript of the widgets, as it is.
 NODE := node_modules/installed
 TSC := node node_modules/typescript/bin/tsc
@@ -41,7 +46,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab models fresh test test-all notebooks page check fix test-gpu test-dao bench vllm deepspeed measure \
+.PHONY: help setup lab models fresh test test-all notebooks site check fix test-gpu test-dao bench vllm deepspeed measure \
         film lock clean moved
 
 help:
@@ -73,14 +78,14 @@ test-all: $(TESTS) $(NODE) models ## run everything, in reverse order, and each 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
 
-page: setup ## save a chapter as a page that plays without Python, in pages/ (CHAPTER=05)
-	@$(PY) -m tools.page "$(CHAPTER)"
+site: $(SITE) ## build the course as web pages that play without Python, in site/ (CHAPTER=05: one; REPOSITORY=https://...)
+	@$(PY) -m web site --repository "$(REPOSITORY)" $(if $(CHAPTER),--chapter "$(CHAPTER)")
 
 check: $(TESTS) $(NODE) ## check code and notebooks: style, format, types, the widgets' JavaScript; changes no file
 	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
 	$(PY) -m ruff format --no-cache --check . || status=1; \
 	$(PY) -m mypy --no-error-summary || status=1; \
-	$(dir $(PY))oxlint flashlib/widgets tests/widgets/js || status=1; \
+	$(dir $(PY))oxlint flashlib/widgets web/page tests/widgets/js || status=1; \
 	test ! -e $(NODE) || $(TSC) || status=1; exit $$status
 
 fix: $(TESTS) ## repair what `make check` complains about, where a tool can
@@ -119,16 +124,21 @@ clean: ## remove .venv, node_modules and caches; never workspace/, which holds y
 lock: setup ## pin again in constraints.txt all that requirements*.txt bring along
 	@$(PY) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q "$(UV)" && .venv/lock/bin/uv pip compile -q \
 	  --universal --python-version 3.11 --no-header --no-annotate --no-emit-package flashlib \
-	  requirements.txt requirements-test.txt requirements-models.txt -o constraints.txt
+	  requirements.txt requirements-test.txt requirements-models.txt requirements-site.txt \
+	  -o constraints.txt
 	@rm -rf .venv/lock
 
 $(FOR_MODELS): $(STAMP) requirements-models.txt constraints.txt
 	@$(PY) -m pip install -r requirements-models.txt -c constraints.txt || $(PIP_FAILED)
 	@touch $(FOR_MODELS)
 
-$(TESTS): $(FOR_MODELS) requirements-test.txt constraints.txt
+$(TESTS): $(FOR_MODELS) $(SITE) requirements-test.txt constraints.txt
 	@$(PY) -m pip install -r requirements-test.txt -c constraints.txt || $(PIP_FAILED)
 	@touch $(TESTS)
+
+$(SITE): $(STAMP) requirements-site.txt constraints.txt
+	@$(PY) -m pip install -r requirements-site.txt -c constraints.txt || $(PIP_FAILED)
+	@touch $(SITE)
 
 $(NODE): package.json package-lock.json
 	@{ command -v npm >/dev/null && npm ci --no-audit --no-fund --loglevel=error && touch $(NODE); } || { \

@@ -5,7 +5,6 @@ What a test changes it changes back: those below it go on from there.
 
 import re
 
-import nbformat
 import pytest
 
 pytest.importorskip("anywidget")
@@ -16,7 +15,7 @@ from tests.browser.contrast import too_low
 from tests.browser.lab import THEMES, opened_file, resized
 from tests.browser.playing import active_cell
 from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, MOVING, STOPS, VIOLATIONS
-from tools import page as tool
+from tests.browser.saved import save
 from tools.measure_widgets import WIDTH
 
 compiled = pytest.importorskip(
@@ -282,9 +281,7 @@ def test_what_is_wrong_is_said_in_its_place(labs):
 
 
 def test_a_saved_page_shows_it_and_its_listings(browser, tmp_path):
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELLS[FIRST])])
-    nbformat.write(nb, tmp_path / "lab.ipynb")
-    with opened_file(browser, tool.save(tmp_path / "lab.ipynb", tmp_path / "pages")) as page:
+    with opened_file(browser, save([CELLS[FIRST]], tmp_path)) as page:
         lab = page.locator(".flash-compiler-lab")
         assert_shows(lab, compiled.report(d=64))
         assert lab.locator(".flash-settings").evaluate("e => e.matches(':disabled')")

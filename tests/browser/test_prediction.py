@@ -2,7 +2,6 @@
 
 import time
 
-import nbformat
 import pytest
 
 pytest.importorskip("anywidget")
@@ -12,9 +11,9 @@ pytest.importorskip("nbconvert")
 from tests.browser.contrast import too_low
 from tests.browser.lab import THEMES, opened_file
 from tests.browser.probes import AXE, VIOLATIONS
+from tests.browser.saved import save
 from tests.browser.shown import prediction_card
 from tests.browser.shown.prediction_card import outcome
-from tools import page as tool
 
 pytestmark = pytest.mark.browser
 
@@ -113,9 +112,7 @@ def test_it_can_be_read_and_operated_by_all(lab, theme):
 
 
 def test_on_a_saved_page_it_is_graded_without_python(browser, tmp_path):
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS[: 2 + ONE]])
-    nbformat.write(nb, tmp_path / "cards.ipynb")
-    with opened_file(browser, tool.save(tmp_path / "cards.ipynb", tmp_path / "pages")) as page:
+    with opened_file(browser, save(CELLS[: 2 + ONE], tmp_path)) as page:
         one = page.locator(".flash-card").nth(ONE)
         one.get_by_label("your answer").fill("-18")
         page.keyboard.press("Enter")

@@ -48,8 +48,8 @@ class Folder:
             (self.bin / name).symlink_to(shutil.which(name))
         for name in programs:
             self.program(name)
-        requirements = ("requirements-test.txt", "requirements-models.txt", "constraints.txt")
-        for name in (*requirements, "package.json", "package-lock.json"):
+        requirements = (f"requirements-{name}.txt" for name in ("test", "models", "site"))
+        for name in (*requirements, "constraints.txt", "package.json", "package-lock.json"):
             (path / name).touch()
         (path / "requirements.txt").write_text("numpy==1\ntorch==2.5; sys_platform\n")
         shutil.copy(ROOT / "Makefile", path)
@@ -97,7 +97,7 @@ def test_all_is_installed_once_and_again_after_a_move_or_a_change(folder, tmp_pa
     first, second, *rest = calls
     assert code == 0 and "check_python.py" in first and "-m venv .venv" in second
     assert with_words(rest, "pip install -r requirements.txt -c constraints.txt")
-    assert not with_words(rest, "--index-url") and not with_words(rest, "requirements-test")
+    assert not with_words(rest, "--index-url") and not with_words(rest, "requirements-")
     assert folder.make("setup")[:2] == (0, [])
     (folder.path / "requirements.txt").write_text("numpy==2\n")
     os.utime(folder.path / "requirements.txt", (2**31, 2**31))
@@ -192,7 +192,8 @@ def test_a_chapter_is_handed_on(installed):
     assert call("notebooks", module="notebooks").endswith("-m tools.notebooks")
     assert call("notebooks", "CHAPTER=05", module="notebooks").endswith("-m tools.notebooks --chapter 05")
     assert call("notebooks", "REFRESH=1", module="notebooks").endswith("-m tools.notebooks --refresh")
-    assert call("page", "CHAPTER=05", module="page").endswith("-m tools.page 05")
+    site = call("site", "CHAPTER=05", "REPOSITORY=https://a/b", module="-m web")
+    assert site.endswith("-m web site --repository https://a/b --chapter 05")
     assert call("fresh", "CHAPTER=05", module="workspace").endswith("tools/workspace.py fresh 05")
     _, (copies, starts), _ = installed.make("lab", "ARGS=--no-browser")
     assert "tools/workspace.py copy" in copies and "--ServerApp.root_dir=workspace --no-browser" in starts

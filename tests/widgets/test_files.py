@@ -13,7 +13,7 @@ from flashlib.widgets.prediction_card.prediction_card import PredictionCard
 
 CLASSES = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
 SVG = "http://www.w3.org/2000/svg"
-APART = {"saved.js", "import.js", "types.js"}  # of a page without a kernel; imports the scripts; no code
+APART = {"import.js", "types.js"}  # imports the scripts; no code
 
 
 def test_every_style_sheet_is_in_a_page_and_the_shared_ones_in_all():

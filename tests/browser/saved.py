@@ -1,0 +1,27 @@
+"""A page of the site of any cells, as tests open it from the disk."""
+
+import shutil
+
+import nbformat
+
+from flashlib.chapters import CHAPTERS
+from web import build, chapter, pictures, states
+
+
+def save(sources, folder):
+    """Run the cells, write a page of them to `folder` as `make site` does, and return its path."""
+    cells, shown, space = [nbformat.v4.new_code_cell(text) for text in sources], {}, {}
+    static = folder / "static"
+    shutil.copytree(build.HERE / "static", static)
+    for cell in cells:
+        widget = states._run(cell.source, space, folder)
+        if hasattr(widget, "_esm"):
+            data, _ = widget._repr_mimebundle_()
+            kept = {name: data[name] for name in ("text/plain", "image/png") if name in data}
+            cell.outputs = [nbformat.v4.new_output("display_data", kept)]
+            shown[cell.id] = states.told(widget)
+    page = chapter.Writer(shown, pictures.Pictures(static / "pictures"), "").write(cells)
+    build.write_scripts(static, [])
+    site = build.Site(build.TITLE, build.SENTENCE, build.version(), "", "")
+    build.Pages(folder, site, []).chapter(build.Made(CHAPTERS[0], None, page), None, None)
+    return folder / f"{CHAPTERS[0].slug}.html"

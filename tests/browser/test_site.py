@@ -1,0 +1,301 @@
+"""The site as a visitor has it: served under a path, every page, both themes, desk and phone."""
+
+import functools
+import gzip
+import html
+import http.server
+import json
+import re
+import threading
+from contextlib import contextmanager
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytest.importorskip("anywidget")
+pytest.importorskip("axe_playwright_python")
+pytest.importorskip("latex2mathml")
+pytest.importorskip("nbconvert")
+
+from flashlib.chapters import CHAPTERS
+from tests.browser.probes import AXE
+from web import build, scripts
+
+pytestmark = pytest.mark.browser
+
+SOME = ["00", "03"]  # with the player of the first page, and with what a chapter can have
+FEW = ["index.html", "03_online_softmax.html"]
+ALL = [*(f"{one.slug}.html" for one in CHAPTERS), "index.html", "about.html", "404.html"]
+CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
+WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
+LARGEST = 300_000  # bytes, gzipped: all that a first visit to a page loads but the font
+READY = "html[data-ready]"
+
+# What is wider than the page, but for what can be moved sideways by itself.
+TOO_WIDE = """() => {
+    const width = document.documentElement.clientWidth;
+    const moves = (e) => /auto|scroll|hidden/.test(getComputedStyle(e).overflowX);
+    const held = (e) => e && (moves(e) || held(e.parentElement));
+    const beyond = (e) => e.checkVisibility() && e.getBoundingClientRect().right > width + 1;
+    const wide = [...document.querySelectorAll("body *")].filter((e) => beyond(e) && !held(e.parentElement));
+    const across = document.documentElement.scrollWidth;
+    return across > innerWidth ? [`${across} px`, ...wide.map((e) => e.outerHTML.slice(0, 150))] : [];
+}"""
+# Of a part of a long page in the short tests: axe looks at each word of the code.
+VIOLATIONS = """async (amount) => {
+    const exclude = amount === "few" ? ["main > :nth-child(n + 20)"] : [];
+    const { violations, passes } = await axe.run({ exclude });
+    if (!passes.length) return ["axe has looked at nothing"];
+    return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+}"""
+SCROLLED = """async () => {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
+        scrollTo(0, y);
+        await new Promise((done) => setTimeout(done, 20));
+    }
+    scrollTo(0, 0);
+}"""
+# Of each place what is wrong: it must play, and a step must change it.
+DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
+    const root = place.querySelector(".flash-widget");
+    const { place: cell } = place.dataset;
+    if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
+    if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
+    const { transport } = root.flashWidget;
+    if (!transport) return [];
+    transport.seek(0);
+    const before = root.innerHTML;
+    transport.step(1);
+    return transport.position === 1 && root.innerHTML !== before ? [] : [`a step changes nothing: ${cell}`];
+})"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+class Course:
+    """A site that is served under a path."""
+
+    def __init__(self, folder, chapter):
+        self.folder = folder / "a" / "path"
+        self.made = build.build(self.folder, "https://github.com/owner/name", chapter)
+        serve = functools.partial(Quiet, directory=str(folder))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.address = f"http://127.0.0.1:{self.server.server_port}/a/path/"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A function that returns the site: `few`, of one chapter, or `all`; each is built once."""
+    made = {}
+
+    def of(amount):
+        if amount not in made:
+            made[amount] = Course(tmp_path_factory.mktemp("site"), SOME if amount == "few" else None)
+        return made[amount]
+
+    yield of
+    for one in made.values():
+        one.server.shutdown()
+        one.server.server_close()
+
+
+@contextmanager
+def visit(browser, address, size="desk", theme="light", errors=0):
+    """Yield the page at an address, once it is ready; it must log no error and ask for nothing elsewhere."""
+    width, height = WIDTHS[size]
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    page = context.new_page()
+    complaints, page.loaded = [], []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("response", lambda response: page.loaded.append(response))
+    try:
+        page.goto(address)
+        if "404" not in address:
+            page.wait_for_selector(READY, state="attached")
+        yield page
+        home = "{0.scheme}://{0.netloc}/".format(urlsplit(address))
+        assert [one.url for one in page.loaded if not one.url.startswith((home, "data:", "blob:"))] == []
+        assert len(complaints) == errors, complaints
+    finally:
+        context.close()
+
+
+def weight(page):
+    """Return how many bytes were loaded, gzipped but for what is packed already, without fonts."""
+    names = {one.url: one.body() for one in page.loaded if one.url.startswith(("http", "file"))}
+    return sum(
+        len(body) if url.endswith((".webp", ".jpg")) else len(gzip.compress(body))
+        for url, body in names.items()
+        if not url.endswith(".woff2")
+    )
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("amount, name", CASES)
+def test_a_page_plays_fits_and_can_be_read_by_all(browser, course, amount, name, theme, size):
+    with visit(browser, course(amount).address + name, size, theme) as page:
+        assert page.evaluate(TOO_WIDE) == []
+        assert page.evaluate(DEAD) == []
+        page.evaluate(SCROLLED)
+        page.wait_for_load_state("networkidle")
+        assert weight(page) <= LARGEST and len(page.loaded) <= 30
+        if (size == "phone") != (theme == "dark"):
+            return  # axe takes its time, and sees both themes and both sizes in the two other cases
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        assert page.evaluate(VIOLATIONS, amount) == []
+
+
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_links_lead_somewhere(course, amount):
+    """To a page and to a place on it; between chapters only where all are there."""
+    folder = course(amount).folder
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
+    ids = {name: set(re.findall(r'\bid="([^"]+)"', text)) for name, text in texts.items()}
+    for name, text in texts.items():
+        if name == "404.html":
+            continue  # its links are those of the published site
+        for link in map(html.unescape, re.findall(r'\b(?:href|src|data-index)="([^"]+)"', text)):
+            target, _, place = link.partition("#")
+            target = target.partition("?")[0] or name
+            if (
+                link.startswith("https://")
+                or amount == "few"
+                and re.match(r"\d\d_", target)
+                and target not in texts
+            ):
+                continue
+            assert (folder / target).is_file(), (name, link)
+            assert not place or unquote(place) in ids[target], (name, link)
+
+
+def test_each_script_of_a_widget_hands_it_over(browser, course):
+    with visit(browser, course("few").address + "about.html") as page:
+        for name in scripts.classes():
+            page.add_script_tag(url=f"{course('few').address}static/widgets/{name}.js")
+        found = page.evaluate("Object.entries(flashSite.widgets).map(([name, one]) => [name, typeof one.render])")
+        assert dict(found) == dict.fromkeys(scripts.classes(), "function")
+
+
+@pytest.fixture(scope="module")
+def chapter(browser, course):
+    """A chapter that several tests use one after the other."""
+    with visit(browser, f"{course('few').address}{FEW[-1]}") as page:
+        yield page
+
+
+def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
+    cover = chapter.locator(".cover").first
+    name = cover.get_attribute("data-cards").split()[-1]
+    card = chapter.locator(f".card[data-card={name}] .flash-card")
+    assert cover.evaluate("e => e.open") is False
+    for field in card.locator("input[type=text]").all():
+        field.fill("12345678")
+    for group in card.locator(".flash-choice").all():
+        group.locator("label").first.click()
+    card.get_by_role("button", name="Check").click()
+    if card.get_by_role("button", name="Show the answer").count():
+        assert cover.evaluate("e => e.open") is False, "a wrong guess opens nothing"
+        card.get_by_role("button", name="Show the answer").click()
+    chapter.wait_for_selector(f".cover[open][data-cards='{cover.get_attribute('data-cards')}']")
+    chapter.reload()
+    chapter.wait_for_selector(READY, state="attached")
+    assert "1 of" in chapter.locator("#contents [aria-current] .have").inner_text()
+    assert card.get_attribute("data-outcome") in ("right", "wrong")
+
+
+def test_progress_goes_out_and_comes_back(browser, course, tmp_path):
+    name = course("few").made[-1].page.exercises[0]
+    with visit(browser, f"{course('few').address}{FEW[-1]}") as page:
+        page.locator(f"[data-solved={name}]").check()
+        page.goto(f"{course('few').address}about.html#progress")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save as a file").click()
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        found = json.loads(path.read_text(encoding="utf-8"))
+        assert path.name == "progress.json" and set(found) == {"solved", "predicted"}
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["solved"][name])
+        page.get_by_role("button", name="Delete").click()
+        page.locator("#progress-import").set_input_files(path)
+        page.get_by_text("Taken from progress.json: 1 exercises").wait_for()
+        (tmp_path / "other.json").write_text("[1]")
+        page.locator("#progress-import").set_input_files(tmp_path / "other.json")
+        page.get_by_text("other.json is no progress file").wait_for()
+        page.goto(f"{course('few').address}{FEW[-1]}")
+        page.wait_for_selector(READY, state="attached")
+        assert page.locator(f"[data-solved={name}]").is_checked()
+
+
+def test_search_finds_a_section_by_keyboard(chapter):
+    chapter.keyboard.press("/")
+    chapter.keyboard.type("rescale maximum")
+    first = chapter.locator("#search li").first
+    first.wait_for()
+    assert first.locator("mark").count()
+    chapter.keyboard.type(" xyzzy")
+    chapter.get_by_text("Nothing has all of these words.").wait_for()
+    chapter.keyboard.press("Escape")
+    assert chapter.locator("#search").is_hidden()
+
+
+def test_the_theme_is_chosen_and_the_widgets_follow(chapter):
+    root = chapter.locator(".widget .flash-widget").first
+    assert "flash-dark" not in root.get_attribute("class")
+    chapter.get_by_role("button", name="Dark theme").click()
+    chapter.wait_for_selector(".widget .flash-widget.flash-dark")
+    chapter.reload()
+    chapter.wait_for_selector(".widget .flash-widget.flash-dark")
+    assert chapter.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
+
+
+def test_the_player_of_the_first_page_plays_at_once(browser, course):
+    with visit(browser, course("few").address) as page:
+        page.wait_for_selector(".widget .flash-widget")
+        assert page.evaluate("document.querySelector('.widget .flash-widget').flashWidget.transport.playing")
+
+
+def test_a_phone_opens_the_contents(browser, course):
+    with visit(browser, f"{course('few').address}{FEW[-1]}", "phone") as page:
+        contents = page.locator("#contents")
+        assert contents.is_hidden()
+        page.get_by_role("button", name="Contents").click()
+        assert contents.is_visible()
+        page.keyboard.press("Escape")
+        assert contents.is_hidden()
+        page.get_by_role("button", name="Contents").click()
+        contents.locator("ol a").last.click()
+        assert contents.is_hidden() and "#" in page.url
+
+
+def test_it_can_be_opened_as_a_file(browser, course):
+    with visit(browser, (course("few").folder / FEW[-1]).as_uri()) as page:
+        assert page.evaluate(DEAD) == []
+        page.locator("#search-open").click()
+        page.keyboard.type("softmax")
+        page.locator("#search li").first.wait_for()
+
+
+def test_without_javascript_text_and_pictures_stand(browser, course):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{course('few').address}{FEW[-1]}")
+    assert page.locator(".still img").first.is_visible() and page.locator("#contents").is_visible()
+    context.close()
+
+
+def test_a_widget_that_fails_leaves_its_picture(browser, course):
+    folder = course("few").folder
+    text = (folder / FEW[-1]).read_text(encoding="utf-8")
+    (folder / "broken.html").write_text(
+        re.sub(r'<script defer src="static/widgets/Merge.*\n', "", text), encoding="utf-8"
+    )
+    with visit(browser, f"{course('few').address}broken.html", errors=1) as page:
+        (place,) = page.locator(".fails").all()
+        assert place.locator("img").is_visible()
+    (folder / "broken.html").unlink()

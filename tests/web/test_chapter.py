@@ -1,0 +1,109 @@
+"""How the cells of a notebook become a page."""
+
+import base64
+import io
+import re
+
+import nbformat
+import pytest
+
+pytest.importorskip("latex2mathml")
+pytest.importorskip("nbconvert")
+
+from PIL import Image
+
+from web import chapter, pictures
+
+
+def markdown(text, *tags):
+    return nbformat.v4.new_markdown_cell(text, metadata={"tags": [*tags]} if tags else {})
+
+
+def code(text, *tags, said="", **data):
+    outputs = [nbformat.v4.new_output("stream", text=said)] if said else []
+    outputs += [nbformat.v4.new_output("display_data", data["data"])] if data else []
+    return nbformat.v4.new_code_cell(text, outputs=outputs, metadata={"tags": [*tags]} if tags else {})
+
+
+@pytest.fixture
+def write(tmp_path):
+    def page(*cells, shown=None):
+        return chapter.Writer(shown or {}, pictures.Pictures(tmp_path), "").write(cells)
+
+    return page
+
+
+def covered(body):
+    """Return (names of the cards, words) of each cover."""
+    return [
+        (names, re.sub(r"<[^>]+>", "", rest))
+        for names, rest in re.findall(
+            r'class="cover" data-cards="([^"]*)".*?</summary>(.*?)</details>', body, re.DOTALL
+        )
+    ]
+
+
+def test_outputs_under_a_question_stay_behind_its_card(write):
+    page = write(
+        markdown("# 99 · Title\n\nText"),
+        code("1 + 1", said="2\n"),
+        markdown("**Predict.** How many?"),
+        code('checks.predict("one")'),
+        code('checks.predict("two")'),
+        code("print(3)", said="3\n"),
+        code("print(4)", said="4\n"),
+        markdown("So it is."),
+        code("print(5)", said="5\n"),
+    )
+    assert covered(page.body) == [("one two", "3"), ("one two", "4")]
+    assert page.cards == ["one", "two"] and "checks.predict" not in page.body
+    assert "99 · Title" not in page.body, "the page has it already"
+
+
+def test_a_heading_ends_what_a_question_covers(write):
+    page = write(code('checks.predict("one")'), markdown("## Next"), code("print(3)", said="3\n"))
+    assert covered(page.body) == []
+    assert page.sections == [("Next", "Next")]
+
+
+def test_an_exercise_is_one_box_with_its_stub_and_its_check(write):
+    page = write(
+        markdown("### Exercise: A\n\nWrite it.", "exercise:a"),
+        code("def my_a():\n    raise NotImplementedError", "stub:a"),
+        code("checks.a(my_a)", said="not solved yet"),
+        code("print(1)", said="1\n"),
+    )
+    (box,) = re.findall(r'<section class="exercise" data-exercise="a">(.*?)</section>', page.body, re.DOTALL)
+    assert "NotImplementedError" in box and "my_a" in box and 'data-solved="a"' in box
+    assert "not solved yet" not in page.body and "print" not in box
+    assert page.exercises == ["a"]
+
+
+def test_code_is_folded_where_the_notebook_folds_it(write):
+    page = write(code("# The <sums>.\nx = 1", "folded"), code("y = 2"))
+    assert page.body.count("<details") == 1 and "<summary>The &lt;sums&gt;.</summary>" in page.body
+
+
+def test_outputs_are_text_not_markup(write):
+    page = write(code("print()", said="\x1b[31m<b>red</b>\x1b[0m\n"))
+    assert "&lt;b&gt;red&lt;/b&gt;" in page.body and "\x1b" not in page.body
+
+
+def test_a_picture_is_a_file_in_few_colours_with_words(write, tmp_path):
+    buffer = io.BytesIO()
+    Image.linear_gradient("L").convert("RGBA").save(buffer, "PNG")
+    png = base64.b64encode(buffer.getvalue()).decode()
+    page = write(code("# Ramps.\nplot()", data={"image/png": png, "text/plain": "<Figure size 1x1>"}))
+    (name,) = re.findall(r'src="static/pictures/([^"]*)" width="256" height="256"', page.body)
+    with Image.open(tmp_path / name) as picture:
+        assert picture.format == "WEBP" and picture.size == (256, 256)
+    assert 'alt="Ramps."' in page.body
+
+
+def test_the_words_of_each_section_can_be_searched(write):
+    page = write(markdown("# 99 · T\n\nStart $x$ here."), markdown("## One\n\nalpha **beta**\n\n### Two\n\ngamma"))
+    assert [[anchor, heading, words.strip()] for anchor, heading, words in page.words] == [
+        ["", "", "Start here."],
+        ["One", "One", "alpha beta"],
+        ["Two", "Two", "gamma"],
+    ]

@@ -1,0 +1,31 @@
+"""Build the site: `python -m web site --repository https://github.com/OWNER/NAME`."""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ["FLASHLIB_PROGRESS"] = "off"  # no card of the site has been answered yet
+os.environ.setdefault("MPLBACKEND", "agg")
+
+from web import build
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where it is made; what was made there before is replaced")
+    parser.add_argument("--repository", default="", help="the address of the source, for links")
+    parser.add_argument("--chapter", help="only this one, for example 05")
+    args = parser.parse_args()
+    start = time.perf_counter()
+    try:
+        made = build.build(args.folder, args.repository, [args.chapter] if args.chapter else None)
+    except (OSError, ValueError) as error:
+        sys.exit(f"The site was not made: {error}")
+    size = sum(path.stat().st_size for path in args.folder.rglob("*") if path.is_file())
+    print(f"{args.folder}: {len(made)} chapters, {size / 1e6:.1f} MB, {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

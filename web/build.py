@@ -1,0 +1,219 @@
+"""The site: every chapter as a page, made from the notebooks as they are stored, into a folder."""
+
+import hashlib
+import html
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import jinja2
+from PIL import Image
+
+from flashlib.chapters import CHAPTERS, PARTS
+from flashlib.widgets import modules
+from tools import minutes, notebooks
+from web import chapter, pictures, prose, scripts, states
+
+ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).parent
+NOTEBOOKS = ROOT / "notebooks"
+TITLE = "FlashAttention, from softmax to a GPU kernel"
+SENTENCE = (
+    "A course that starts from exp(x) / sum(exp(x)) and takes every step to a FlashAttention kernel: "
+    "you read it, watch it move, and predict what comes."
+)
+# A page loads its own files. A page that is opened as a file has no host, so files are named beside it.
+POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
+# It plays at once, so the callouts that say where to press are as if they were there already.
+PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-place="{}" data-starts></div>'
+ROUTES = "Routes"  # a section of chapter 00
+PREVIEW = ROOT / "docs" / "player-light.webp"
+
+
+class Site(NamedTuple):
+    """What all pages say. repository, address: of the source and of the site, "" if there are none."""
+
+    title: str
+    sentence: str
+    version: str
+    repository: str
+    address: str
+
+
+class Made(NamedTuple):
+    """A chapter, its notebook and its page."""
+
+    chapter: tuple
+    nb: dict
+    page: chapter.Page
+
+
+def build(folder, repository="", only=None):
+    """Make the site in `folder`, in place of one that is there; only: the numbers of its chapters, if not all."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / "static" / "site.js").exists():
+        raise FileExistsError(f"{folder} has other files in it: give a folder that is empty, or a site")
+    new = folder.with_name(f"{folder.name}.new")  # so that a build that fails leaves the site as it was
+    shutil.rmtree(new, ignore_errors=True)
+    made = write(new, repository, only)
+    shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)
+    return made
+
+
+def write(folder, repository, only):
+    """Write the site to a folder that is not there yet."""
+    static = folder / "static"
+    shutil.copytree(HERE / "static", static)
+    site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), address(repository))
+    made = [made_of(one, static, site.repository) for one in chosen(only)]
+    write_scripts(static, made)
+    write_preview(static)
+    pages = Pages(folder, site, [one.chapter for one in made])
+    for before, one, after in zip([None, *made], made, [*made[1:], None], strict=False):
+        pages.chapter(one, before, after)
+    pages.index(made)
+    pages.write("about.html", "about.html.j2", mistake="About")
+    pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
+    (folder / ".nojekyll").touch()  # GitHub would look for templates
+    return made
+
+
+def chosen(only):
+    """Return the chapters with these numbers, or all."""
+    numbers = [one.number for one in CHAPTERS]
+    wanted = numbers if only is None else [number.zfill(2) for number in only]
+    if unknown := sorted(set(wanted) - set(numbers)):
+        raise ValueError(f"there is no chapter {unknown[0]!r}; there are {', '.join(numbers)}")
+    return [one for one in CHAPTERS if one.number in wanted]
+
+
+def made_of(one, static, repository=""):
+    """Return a chapter of the registry with its notebook and its page; its pictures are written."""
+    nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
+    shown = states.of_chapter(nb.cells, NOTEBOOKS)
+    writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository)
+    return Made(one, nb, writer.write(nb.cells))
+
+
+def version():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def address(repository):
+    """Return where GitHub serves the pages of a repository, "" for another host."""
+    url = urlsplit(repository)
+    if url.hostname != "github.com" or url.path.strip("/").count("/") != 1:
+        return ""
+    owner, name = url.path.strip("/").split("/")
+    return f"https://{owner.lower()}.github.io/{name}/"
+
+
+def write_scripts(static, made):
+    """Write the scripts: the site's own, those of the widgets, the list of the chapters, the words to search."""
+    (static / "widgets").mkdir()
+    for name, text in scripts.files().items():
+        (static / "widgets" / name).write_text(text, encoding="utf-8")
+    shutil.copyfile(HERE / "page" / "theme.js", static / "theme.js")
+    text = modules.join(HERE / "page" / "main.js")
+    (static / "site.js").write_text(f'"use strict";\n(() => {{\n{text}\n}})();\n', encoding="utf-8")
+    chapters = [
+        {"slug": one.chapter.slug, "cards": one.page.cards, "exercises": one.page.exercises} for one in made
+    ]
+    write_value(static / "course.js", "chapters", chapters)
+    write_value(static / "search-index.js", "index", [entry for one in made for entry in entries(one)])
+
+
+def write_value(path, name, value):
+    """Write a script that hands over a value: a page that is opened as a file may not fetch one."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    path.write_text(f"flashSite.{name} = {text};\n", encoding="utf-8")
+
+
+def entries(made):
+    """Yield what is searched of a chapter: [address, chapter, heading, words] of each section."""
+    title = f"{made.chapter.number} · {made.chapter.title}"
+    for anchor, heading, words in made.page.words:
+        yield [f"{made.chapter.slug}.html{'#' if anchor else ''}{anchor}", title, heading, words.strip()]
+
+
+def write_preview(static):
+    """Write the picture that others show beside a link: the player at work."""
+    with Image.open(PREVIEW) as film:
+        film.seek(film.n_frames // 3)
+        film.convert("RGB").save(static / "preview.jpg", quality=80)
+
+
+class Pages:
+    """Writes the pages of a site."""
+
+    def __init__(self, folder, site, chapters):
+        self.folder, self.site = folder, site
+        self.parts = parts(chapters)
+        self.env = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(HERE / "templates"),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        self.env.globals.update(site=site, policy=POLICY, file=self._file, chapter=None)
+        self.env.globals.update(sheets=[], scripts=[], mistake="")
+
+    def _file(self, name):
+        """Return the address of a file that all pages share. It changes with the file: nothing old is kept."""
+        content = (self.folder / "static" / name).read_bytes()
+        return f"static/{name}?{hashlib.sha256(content).hexdigest()[:8]}"
+
+    def write(self, name, template, **values):
+        text = self.env.get_template(template).render(**values)
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def chapter(self, made, before, after):
+        one, page = made.chapter, made.page
+        self.write(
+            f"{one.slug}.html", "chapter.html.j2",
+            chapter=one, page=page, parts=self.parts,
+            before=before and before.chapter, after=after and after.chapter,
+            mistake=f"{one.number}: ", **playing(page.widgets),
+        )  # fmt: skip
+
+    def index(self, made):
+        """Write the first page: the first widget of the course, and the way."""
+        taken = {one.chapter.slug: minutes.of(one.nb).rounded().all for one in made}
+        hours = round(sum(minutes.of(one.nb).all for one in made) / 60)
+        (cell, shown), *_ = made[0].page.widgets.items() or [("", None)]
+        self.write(
+            "index.html", "index.html.j2",
+            first=made[0].chapter, player=PLAYER.format(cell) if shown else "", hours=hours, minutes=taken,
+            routes=routes(made[0].nb), ideas={one.chapter.slug: idea(one.chapter.idea) for one in made},
+            parts=self.parts, **playing({cell: shown} if shown else {}),
+        )  # fmt: skip
+
+
+def playing(widgets):
+    """Return what a page needs to play these: their state, their scripts and their style sheets."""
+    names = sorted({one["class"] for one in widgets.values()})
+    text = json.dumps(widgets, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    sheets = [scripts.SHARED] * bool(names) + [f"{name}.css" for name in names]
+    return {"states": text, "sheets": sheets, "scripts": [f"{name}.js" for name in names]}
+
+
+def parts(chapters):
+    """Return the chapters, part by part: [(title of a part, its chapters)]."""
+    found = [(part, [one for one in chapters if one.part == part]) for part in PARTS]
+    return [(part, of_part) for part, of_part in found if of_part]
+
+
+def idea(text):
+    """Return the HTML of a chapter's idea, which is Markdown in a line."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def routes(nb):
+    """Return the HTML of the routes that chapter 00 lists."""
+    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    section = re.search(rf"(?ms)^## {ROUTES}\n(.*?)^## ", text)
+    return prose.to_html(section[1])[0] if section else ""

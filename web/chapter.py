@@ -1,0 +1,155 @@
+"""A chapter as a page: prose, code, outputs, widgets, cards and exercises, in the order of its notebook."""
+
+import html
+import re
+from typing import NamedTuple
+
+from nbconvert.filters import strip_ansi
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from tools.notebooks import tags
+from web import prose
+
+CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
+TITLE = re.compile(r"\A# .*\n+")
+VERDICT = "application/vnd.flashlib.verdict+json"
+
+
+class Page(NamedTuple):
+    """A chapter's page. widgets: {id of a cell: what it shows}; sections: [(id, HTML of the heading)];
+    words: [(id, heading, words)] of each section, to be searched."""
+
+    body: str
+    sections: list
+    words: list
+    widgets: dict
+    cards: list
+    exercises: list
+
+
+class Writer:
+    """Writes the page of one chapter, from top to bottom."""
+
+    def __init__(self, shown, pictures, repository):
+        self.shown, self.pictures, self.repository = shown, pictures, repository
+        self.parts, self.sections, self.words = [], [], [["", "", ""]]
+        self.cards, self.exercises = [], []
+        self.exercise = ""  # whose cells these are
+        self.asked = []  # the cards whose answers the outputs below give away
+        self.answered = False  # whether a cell below them was written already
+
+    def write(self, cells):
+        """Return the Page of the cells."""
+        for cell in cells:
+            if not cell.source.strip():
+                continue
+            self._leave(cell)
+            self._text(cell) if cell.cell_type == "markdown" else self._code(cell)
+        self._leave(None)
+        return Page("\n".join(self.parts), self.sections, self.words, self.shown, self.cards, self.exercises)
+
+    def _leave(self, cell):
+        """End the exercise before a cell that is not part of it, and what questions cover."""
+        if self.exercise and not self._is_of_exercise(cell):
+            self.parts.append(DONE.format(name=self.exercise) + "</section>")
+            self.exercise = ""
+        if cell is None or cell.cell_type == "markdown" and (self.answered or "\n#" in "\n" + cell.source):
+            self.asked, self.answered = [], False
+
+    def _is_of_exercise(self, cell):
+        if cell is None or cell.cell_type == "markdown":
+            return False
+        return f"stub:{self.exercise}" in tags(cell) or cell.source.startswith(f"checks.{self.exercise}(")
+
+    def _text(self, cell):
+        exercise = next((tag.partition(":")[2] for tag in tags(cell) if tag.startswith("exercise:")), "")
+        markup, headings = prose.to_html(TITLE.sub("", cell.source), self.repository)
+        if exercise:
+            self.exercise = exercise
+            self.exercises.append(exercise)
+            self.parts.append(f'<section class="exercise" data-exercise="{exercise}">')
+        self.sections += [(anchor, text) for level, anchor, text in headings if level == 2]
+        self._index(markup)
+        self.parts.append(markup)
+
+    def _index(self, markup):
+        """Keep the words of a text, apart for each of its headings."""
+        pieces = re.split(r'<h[23] id="([^"]*)">(.*?)<a class="anchor".*?</h[23]>', markup, flags=re.DOTALL)
+        self.words[-1][2] += " " + prose.plain(pieces[0])
+        for anchor, heading, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+            self.words.append([anchor, prose.plain(heading), prose.plain(text)])
+
+    def _code(self, cell):
+        if asked := CARD.fullmatch(cell.source):
+            self.cards.append(asked[1])
+            self.asked.append(asked[1])
+            self.parts.append(self._place(cell, "card"))
+            return
+        code = code_html(cell.source)
+        if "folded" in tags(cell):
+            first = cell.source.partition("\n")[0].lstrip("# ")
+            code = f"<details class='folded'><summary>{html.escape(first)}</summary>{code}</details>"
+        outputs = "" if self.exercise else self._outputs(cell)
+        if outputs and self.asked and cell.id not in self.shown:
+            names = " ".join(self.asked)
+            outputs = COVER.format(names=names, outputs=outputs)
+            self.answered = True
+        self.parts.append(f'<div class="cell">{code}{outputs}</div>')
+
+    def _outputs(self, cell):
+        if cell.id in self.shown:
+            return self._place(cell, "widget")
+        found = [self._output(cell, output) for output in cell.outputs]
+        note = NEEDS_PYTHON if "interact(" in cell.source else ""
+        return "".join(found) + note
+
+    def _place(self, cell, kind):
+        """Return the place of what plays; until it does, and where it cannot, a picture or words stand in it."""
+        data = next((output.data for output in cell.outputs if "data" in output), {})
+        still = self._output(cell, {"data": data}) if "image/png" in data else ""
+        still = still or f"<p>{html.escape(''.join(data.get('text/plain', '')))}</p>"
+        return f'<div class="{kind}" data-place="{cell.id}"><div class="still">{still}</div></div>'
+
+    def _output(self, cell, output):
+        data = output.get("data", {})
+        if "image/png" in data:
+            name, width, height = self.pictures.add(data["image/png"])
+            alt = html.escape(described(cell, data))
+            size = f'width="{width}" height="{height}" loading="lazy"'
+            return f'<img class="picture" src="static/pictures/{name}" {size} alt="{alt}">'
+        if VERDICT in data:
+            return ""
+        if "text/html" in data:
+            return f'<div class="made">{"".join(data["text/html"])}</div>'
+        text = output.get("text") or data.get("text/plain") or "\n".join(output.get("traceback", []))
+        text = html.escape(strip_ansi("".join(text)).rstrip("\n"))
+        return f'<pre class="output" tabindex="0" aria-label="output">{text}</pre>' if text else ""
+
+
+COVER = (
+    '<details class="cover" data-cards="{names}"><summary>The output, which answers the question above</summary>'
+    "{outputs}</details>"
+)
+DONE = (
+    '<p class="done"><label><input type="checkbox" data-solved="{name}"> I have solved it</label> '
+    '<a href="about.html#run">How to run and check it</a></p>'
+)
+NEEDS_PYTHON = '<p class="note">Its sliders need Python: <a href="about.html#run">run the notebook</a>.</p>'
+
+
+def described(cell, data):
+    """Return the words that stand for a picture: those of a widget, or what its cell says of it."""
+    words = "".join(data.get("text/plain", ""))
+    if not words.startswith("<"):
+        return words
+    first = cell.source.partition("\n")[0]
+    return first.lstrip("# ") if first.startswith("#") else "A picture that the code above draws"
+
+
+def code_html(source):
+    """Return the HTML of Python code."""
+    return highlight(source.rstrip("\n"), PythonLexer(), HtmlFormatter(cssclass="code", wrapcode=True)).replace(
+        "<pre>", '<pre tabindex="0" role="group" aria-label="code">', 1
+    )

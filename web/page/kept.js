@@ -1,0 +1,55 @@
+// What the browser keeps of a reader: nothing of it is sent anywhere.
+
+const NAME = "flashlib.progress";
+
+/**
+ * The progress, in the form of the workspace's progress.json.
+ * @typedef {{ solved: Record<string, string>, predicted: Record<string, Record<string, string>> }} Progress
+ */
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+
+/** @returns {Progress} */
+export function progress() {
+  try {
+    return checked(JSON.parse(localStorage.getItem(NAME) ?? "null"));
+  } catch {
+    return { solved: {}, predicted: {} }; // a browser that keeps nothing, or something else was kept
+  }
+}
+
+/**
+ * What can be used of a file that may hold anything; an Error if it is no progress.
+ * @param {any} found
+ * @returns {Progress}
+ */
+export function checked(found) {
+  const isMap = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+  if (!isMap(found) || !isMap(found.solved)) throw Error("this is no progress file");
+  const predicted = Object.entries(isMap(found.predicted) ? found.predicted : {}).filter(([, given]) => isMap(given));
+  const texts = (map) => Object.fromEntries(Object.entries(map).map(([name, value]) => [name, String(value)]));
+  return {
+    solved: texts(found.solved),
+    predicted: Object.fromEntries(predicted.map(([name, given]) => [name, texts(given)])),
+  };
+}
+
+/** @param {(now: Progress) => void} change */
+export function keep(change) {
+  const now = progress();
+  change(now);
+  try {
+    localStorage.setItem(NAME, JSON.stringify(now));
+  } catch {
+    // it is shown on this page, and forgotten with it
+  }
+  listeners.forEach((listener) => listener());
+}
+
+/** @param {() => void} listener called now and after each change, in this window or another */
+export function follow(listener) {
+  listeners.add(listener);
+  addEventListener("storage", (event) => event.key === NAME && listener());
+  listener();
+}

@@ -1,0 +1,14 @@
+// All that a page of the site does, once it is read.
+
+import { goThere, startFrame } from "./frame.js";
+import { startWidgets } from "./play.js";
+import { startProgress } from "./progress.js";
+import { startSearch } from "./search.js";
+
+startFrame();
+startProgress();
+startSearch();
+void startWidgets().then(() => {
+  document.documentElement.dataset.ready = ""; // for tests
+  if (location.hash) goThere(); // widgets have moved what is below them
+});

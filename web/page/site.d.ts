@@ -1,0 +1,9 @@
+// What the scripts of a page of the site hand to each other.
+
+// oxlint-disable-next-line no-var -- only a var is a property of globalThis
+declare var flashSite: {
+  widgets: Record<string, { render(context: any): any }>;
+  chapters?: { slug: string; cards: string[]; exercises: string[] }[];
+  index?: [string, string, string, string][];
+  loading?: Promise<any>;
+};
