@@ -1,5 +1,6 @@
 """The site: every chapter as a page, made from the notebooks as they are stored, into a folder."""
 
+import functools
 import hashlib
 import html
 import json
@@ -94,9 +95,15 @@ def chosen(only):
 def made_of(one, static, repository=""):
     """Return a chapter of the registry with its notebook and its page; its pictures are written."""
     nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
-    shown = states.of_chapter(nb.cells, NOTEBOOKS)
+    shown = states.of_chapter(nb.cells, NOTEBOOKS, functools.partial(write_record, static / "recorded"))
     writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository)
     return Made(one, nb, writer.write(nb.cells))
+
+
+def write_record(folder, record):
+    """Write the recorded settings of a widget, which others may share."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{record.name}.js").write_text(record.text, encoding="utf-8")
 
 
 def version():

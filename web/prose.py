@@ -83,6 +83,9 @@ class Prose(IPythonRenderer):
     def latex_environment(self, name, body):
         return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
 
+    def block_code(self, code, info=None):
+        return super().block_code(code, info).replace("<pre>", f'<pre {REGION} aria-label="code">', 1)
+
     def heading(self, text, level, **attrs):
         anchor = re.sub(r"[^\w.-]+", "-", plain(text)).strip("-")
         self.headings.append((level, anchor, text))

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from ipywidgets import embed
 
 from flashlib import widgets
+from web import recorded
 
 OTHERS = ("script", "layout", "tabbable", "tooltip")  # of its traits: a file, and what only Jupyter uses
 NAMES = {*widgets.__all__, "CompilerLab", "predict"}  # what a cell calls that shows something that plays
@@ -39,8 +40,11 @@ def shows(source):
     return bool(called & NAMES)
 
 
-def of_chapter(cells, folder):
-    """Return {id of a cell: what the page is told that it shows} of the cells of a chapter, run in `folder`."""
+def of_chapter(cells, folder, keep=lambda record: None):
+    """Return {id of a cell: what the page is told that it shows} of the cells of a chapter, run in `folder`.
+
+    keep: called with each Record of the settings of a widget.
+    """
     code = [cell for cell in cells if cell.cell_type == "code"]
     names = _all_names([cell.source for cell in code])
     ran, space, found = set(), {"__name__": "chapter"}, {}
@@ -55,6 +59,10 @@ def of_chapter(cells, folder):
         if hasattr(shown, "_esm"):
             _compare(cell, repr(shown))
             found[cell.id] = told(shown)
+            if record := recorded.of(shown):
+                keep(record)
+                found[cell.id]["record"] = {"name": record.name, "settings": recorded.NAMES}
+                found[cell.id]["state"]["frames"]["controls"] = recorded.NAMES
     return found
 
 

@@ -18,6 +18,7 @@ pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
 from flashlib.chapters import CHAPTERS
+from flashlib.widgets import FlashPlayer
 from tests.browser.probes import AXE
 from web import build, scripts
 
@@ -258,6 +259,30 @@ def test_the_player_of_the_first_page_plays_at_once(browser, course):
     with visit(browser, course("few").address) as page:
         page.wait_for_selector(".widget .flash-widget")
         assert page.evaluate("document.querySelector('.widget .flash-widget').flashWidget.transport.playing")
+
+
+def test_a_recorded_setting_is_answered_as_python_does(browser, course):
+    with visit(browser, course("few").address) as page:
+        root = page.locator(".widget .flash-widget")
+        assert root.locator(".flash-settings").first.is_enabled()
+        root.locator("input[data-name=B_c]").fill("3")
+        root.locator("input[data-name=B_r]").fill("5")  # before the record is there
+        page.wait_for_selector(".flash-widget[data-tiles='6']")
+        sent = root.evaluate(
+            "root => Array.from(new Uint8Array(root.flashWidget.model.get('frames').buffer.buffer))"
+        )
+        assert bytes(sent) == FlashPlayer(B_r=5, B_c=3).frames["buffer"]
+        assert not root.evaluate("root => root.flashWidget.busy.textContent")
+
+
+def test_a_record_that_is_lost_says_so(browser, course):
+    folder = course("few").folder
+    text = re.sub(r'("record":\{"name":")\w+', r"\1gone", (folder / "index.html").read_text(encoding="utf-8"))
+    (folder / "broken.html").write_text(text, encoding="utf-8")
+    with visit(browser, f"{course('few').address}broken.html", errors=1) as page:
+        page.locator("input[data-name=B_c]").fill("3")
+        page.get_by_text("This setting is not here").wait_for()
+    (folder / "broken.html").unlink()
 
 
 def test_a_phone_opens_the_contents(browser, course):

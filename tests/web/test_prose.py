@@ -61,6 +61,12 @@ def test_headings_have_an_address_that_html_may_hold():
     assert 'id="2.-What-softmax-adds"' in markup and 'href="#2.-What-softmax-adds"' in markup
 
 
+@pytest.mark.parametrize("language", ["", "python", "nothing"])
+def test_code_can_be_moved_sideways_by_keyboard(language):
+    markup, _ = prose.to_html(f"```{language}\nx = 1 < 2\n```")
+    assert markup.count("<pre") == markup.count('<pre tabindex="0"') == 1 and "&lt;" in markup
+
+
 def test_a_cell_above_nothing_is_no_heading():
     markup, _ = prose.to_html("| | b |\n|---|---|\n| 1 | 2 |")
     assert "<th></th>" not in markup and markup.count("<th>") == 1

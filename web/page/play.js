@@ -1,6 +1,7 @@
 // Widgets and cards play from the state that stands in the page: no Python is asked.
 
 import { keep, progress } from "./kept.js";
+import { answer } from "./recorded.js";
 
 /** Put the buffers of a widget back to their places in its state, as Python would have sent them. */
 function restore({ state, buffers }) {
@@ -12,11 +13,15 @@ function restore({ state, buffers }) {
   return state;
 }
 
-/** The model of a widget, as anywidget describes it, without Python: what is set stays on this page. */
-function modelOf(state) {
+/**
+ * The model of a widget, as anywidget describes it, without Python: what is set stays on this page. What is asked is
+ * answered from a record, if there is one.
+ */
+function modelOf(state, record) {
   const heard = new Map();
   const listeners = (event) => heard.get(event) ?? heard.set(event, new Set()).get(event);
-  return {
+  const model = {
+    answers: Boolean(record),
     get: (name) => state[name],
     set(name, value) {
       if (state[name] === value) return;
@@ -29,9 +34,10 @@ function modelOf(state) {
       else if (event) heard.delete(event);
       else heard.clear();
     },
-    save_changes() {},
+    save_changes: () => void (record && answer(model, record)),
     send() {},
   };
+  return model;
 }
 
 /** What a reader typed into a card is there again, and kept whenever it changes. */
@@ -65,7 +71,7 @@ function uncover() {
 async function play(place, told) {
   const el = document.createElement("div");
   place.append(el);
-  const model = modelOf(restore(told));
+  const model = modelOf(restore(told), told.record);
   if (told.class === "PredictionCard") {
     remember(model);
     place.dataset.card = model.get("card").name;

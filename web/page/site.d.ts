@@ -3,6 +3,7 @@
 // oxlint-disable-next-line no-var -- only a var is a property of globalThis
 declare var flashSite: {
   widgets: Record<string, { render(context: any): any }>;
+  recorded: Record<string, { words: string; numbers: string; places: string }>;
   chapters?: { slug: string; cards: string[]; exercises: string[] }[];
   index?: [string, string, string, string][];
   loading?: Promise<any>;

@@ -21,6 +21,7 @@ interface Model<Traits> {
   off(event: string, listener: (...sent: any[]) => void): void;
   save_changes(): void;
   send(message: object): void;
+  answers?: boolean; // on a page of the site: what is asked is answered from a record
   widget_manager?: { kernel?: { status: string } };
 }
 

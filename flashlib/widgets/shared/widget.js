@@ -138,7 +138,7 @@ export class Widget {
     const saved = `A saved page: ${this.transport ? "it plays, but " : ""}to change a setting, run the notebook.`;
     const alone = this.el.classList.contains("jupyter-widgets-disconnected");
     this.el.classList.remove("jupyter-widgets-disconnected"); // it would draw a broken chain
-    this.#switch(isSaved() ? saved : alone ? RESTARTED : "");
+    this.#switch(isSaved() && !this.model.answers ? saved : alone ? RESTARTED : "");
   }
 
   /**
