@@ -3,16 +3,17 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-from flashlib import masks, torch_ref  # noqa: E402
+pytest.importorskip("triton")
+from flashlib import kernels, masks, torch_ref  # noqa: E402
 from flashlib.interop import deepspeed  # noqa: E402
 
 
 @pytest.mark.parametrize("attention", [None, torch_ref.attention], ids=["kernels", "torch_ref"])
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"mask": masks.window(3, 0), "scale": 0.3}], ids=str)
 def test_tokens_come_first_and_gradients_too(options, attention):
-    Q, K, V = (torch.randn(2, 11, H, 16, requires_grad=True) for H in (4, 2, 2))
+    Q, K, V = (torch.randn(2, 11, H, 16, device=kernels.DEVICE, requires_grad=True) for H in (4, 2, 2))
     O = deepspeed.Local(attention, **options)(Q, K, V)
-    dO = torch.randn(O.shape)
+    dO = torch.randn_like(O)
     O.backward(dO)
     exact = [X.detach().double().requires_grad_() for X in (Q, K, V)]
     expected = torch_ref.attention(*(X.transpose(1, 2) for X in exact), **options).O.transpose(1, 2)

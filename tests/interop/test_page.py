@@ -11,6 +11,8 @@ from tests import required
 
 required.package("transformers", "run make models")
 
+from tests.interop.transformers.families import FAMILIES  # noqa: E402
+
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 NAMES = sorted(set(re.findall(r"`(flashlib\.[\w.]+)", TEXT)))
@@ -24,6 +26,12 @@ def test_all_examples_run(capsys):
         exec(compile(block, "docs/models.md", "exec"), names)
     assert len(BLOCKS) == 3
     assert capsys.readouterr().out.splitlines() == ["torch.Size([1, 23])", "The capital of France is Paris."]
+
+
+def test_the_families_that_are_tested_are_named():
+    assert "Fourteen families are tested" in TEXT and len(FAMILIES) == 14
+    text = re.sub("[^a-z0-9]", "", TEXT.lower().replace("2 and 3", "2, gemma 3"))
+    assert [name for name in FAMILIES if name.replace("_", "") not in text] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-from flashlib import masks, sink, torch_ref  # noqa: E402
+from flashlib import kernels, masks, sink, torch_ref  # noqa: E402
 from flashlib.interop import vllm  # noqa: E402
 from flashlib.interop.vllm import pages  # noqa: E402
 
@@ -15,20 +15,26 @@ KINDS = {
     "window": {"left": 4},
     "window of both sides": {"left": 4, "causal": False},
     "cap and slopes": {"softcap": 3.0, "slopes": torch.linspace(0.1, 0.5, H_q)},
-    "sink": {"sink": torch.linspace(-1, 1, H_q)},
+    "sink": {"sink": torch.linspace(-1, 1, H_q).to(kernels.DEVICE)},
 }
+
+
+@pytest.fixture(autouse=True)
+def _where_kernels_run():
+    with torch.device(kernels.DEVICE):
+        yield
 
 
 def drawn(lengths, new):
     """Return queries, keys and values of all tokens of each sequence, pages that they are in, and their table."""
-    g = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
     need = [-(-n // PAGE) for n in lengths]
-    order = torch.randperm(sum(need) + 3, generator=g)  # with pages of nobody's
+    order = torch.randperm(sum(need) + 3)  # with pages of nobody's
     table = torch.zeros(len(lengths), max(need) + 1, dtype=torch.int32)
     tokens, slots = [], []
     for b, n in enumerate(lengths):
         table[b, : need[b]] = order[sum(need[:b]) : sum(need[: b + 1])]
-        tokens.append([torch.randn(n, h, d, generator=g) for h in (H_q, H_k, H_k)])
+        tokens.append([torch.randn(n, h, d) for h in (H_q, H_k, H_k)])
         c = torch.arange(n)
         slots.append(table[b, c // PAGE].long() * PAGE + c % PAGE)
     K, V = torch.full((2, len(order), H_k, PAGE, d), torch.nan)

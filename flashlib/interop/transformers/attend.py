@@ -98,6 +98,7 @@ def _only_causal(mask):
 def _untraced(
     engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs
 ) -> torch.Tensor:  # fmt: skip
+    Q, K, V = _as_autocast(Q, K, V)
     B, _, N_q, _ = Q.shape
     if isinstance(mask, torch.Tensor):
         mask, added = seen_module.of_table(mask, B, N_q, K.shape[2])
@@ -115,6 +116,14 @@ def _untraced(
     if bias is not None:
         bias = bias[..., : hides.keys]
     return _called(engine, takes, Q, K, V, hides, scale, sink, bias).O
+
+
+def _as_autocast(*tensors):
+    """Return tensors in the dtype of autocast, as sdpa takes them: K may come in another one than V."""
+    device = tensors[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    return [X.to(torch.get_autocast_dtype(device)) for X in tensors]
 
 
 def _said_by_call(causal, sliding_window, N_q, N_k):

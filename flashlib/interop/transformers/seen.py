@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch.nn.attention.flex_attention import BlockMask
 from transformers import masking_utils
@@ -33,15 +32,16 @@ class Hides(NamedTuple):
 class Seen(BlockMask):
     """What is seen in one call of a model. It is a BlockMask, for only that and a table are let through as made.
 
-    start: where the first query stands among the keys, a number or a tensor. pattern: what is recognised, or None;
-    asks: the function that is asked if it is None. present: keys that are no padding, (B, N_k), or None for all.
+    start: where the first query stands among the keys. pattern: what is recognised, or None. asks: the function
+    that is asked where no pattern says it, on this device. present: keys that are no padding, (B, N_k); None: all.
     causal: whether it is known to be only causal, which torch.compile can trace.
     """
 
     def __init__(
-        self, sizes: tuple[int, int, int], start: int | torch.Tensor, pattern: Pattern | None, asks: Callable,
-        present: torch.Tensor | None,
+        self, sizes: tuple[int, int, int], start: int, pattern: Pattern | None, asks: Callable,
+        present: torch.Tensor | None, device: Any = None,
     ):  # fmt: skip
+        self.device = device
         self.sizes, self.start, self.pattern, self.asks, self.present = sizes, start, pattern, asks, present
         _, N_q, N_k = sizes
         self.causal = pattern == Pattern(right=0) and present is None and N_q == N_k and start == 0
@@ -101,22 +101,21 @@ def mask_of_call(
             f"transformers makes a mask with {', '.join(given)}, which flashlib does not know: tried were the "
             "versions in flashlib.interop.transformers.versions; pass tables=True to register"
         )
-    start = q_offset - kv_offset
-    if isinstance(start, torch.Tensor):  # of a static cache, which counts on in the same tensor
-        start = int(start)
+    q_offset, kv_offset = int(q_offset), int(kv_offset)  # a static cache counts on in the tensor that it gives
     present = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
     if present is not None:
-        present = present[:, int(kv_offset) : int(kv_offset) + kv_length].bool()
+        present = present[:, kv_offset : kv_offset + kv_length].bool()
         present = None if bool(present.all()) else present
-    asks = functools.partial(_asked, mask_function, int(q_offset), int(kv_offset))
+    asks = functools.partial(_asked, mask_function, q_offset, kv_offset)
     pattern = recognised(mask_function)
     if use_vmap:  # written for one number at a time
         table = masking_utils.sdpa_mask(
-            batch_size, q_length, kv_length, int(q_offset), int(kv_offset), mask_function,
+            batch_size, q_length, kv_length, q_offset, kv_offset, mask_function,
             allow_is_causal_skip=False, use_vmap=True, device=device,
         )  # fmt: skip
         asks = functools.partial(_looked_up, table)
-    return Seen((batch_size, q_length, kv_length), start, pattern, asks, present)
+    sizes, start = (batch_size, q_length, kv_length), q_offset - kv_offset
+    return Seen(sizes, start, pattern, asks, present, device)
 
 
 def of_table(table: torch.Tensor, B: int, N_q: int, N_k: int) -> tuple[Seen, torch.Tensor | None]:
@@ -135,28 +134,34 @@ def of_table(table: torch.Tensor, B: int, N_q: int, N_k: int) -> tuple[Seen, tor
         if not bool((hidden | (table == 0)).all()):
             added = table.masked_fill(hidden, 0)
         table = ~hidden
-    return Seen((B, N_q, N_k), N_k - N_q, None, functools.partial(_looked_up, table), None), added
+    asks = functools.partial(_looked_up, table)
+    return Seen((B, N_q, N_k), N_k - N_q, None, asks, None, table.device), added
 
 
 def _hides(seen):
-    B, N_q, N_k = seen.sizes
-    pattern, start = seen.pattern or Pattern(), int(seen.start)
-    keys = max(0, min(N_k, start + N_q + pattern.right))  # beyond, no query sees
-    parts, present = _window(pattern, start - (keys - N_q), N_q, keys), seen.present
-    if pattern.ids is not None:
-        parts = None if pattern.ids.shape != (B, keys) else [*(parts or []), _documents(pattern.ids)]
-    asked = seen.pattern is None or parts is None
-    if asked:
-        keys, parts = N_k, []
-    if present is not None and not bool(present[:, :keys].all()):
-        interval = Present.of(present[:, :keys])
-        asked |= interval is None
-        parts = [*parts, *([] if interval is None else [interval])]
-    if asked:
-        parts = [masks.from_function(_Asks(seen, keys)), *parts]
+    found = None if seen.pattern is None else _by_pattern(seen)
+    N_k = seen.sizes[2]
+    keys, parts = found or (N_k, [masks.from_function(_Asks(seen, N_k))])
     if parts in ([], [masks.causal()]):
         return Hides(None, bool(parts), keys)
     return Hides(functools.reduce(masks.Mask.__and__, parts).anew(), False, keys)
+
+
+def _by_pattern(seen):
+    """Return how many keys are seen at all, and the masks that say which; None if none says it."""
+    (B, N_q, N_k), pattern, start = seen.sizes, seen.pattern, seen.start
+    keys = max(0, min(N_k, start + N_q + pattern.right))
+    parts = _window(pattern, start - (keys - N_q), N_q, keys)
+    if parts is None or pattern.ids is not None and pattern.ids.shape != (B, keys):
+        return None
+    if pattern.ids is not None:
+        parts.append(masks.documents(pattern.ids.cpu().numpy()))
+    if seen.present is not None and not bool(seen.present[:, :keys].all()):
+        interval = Present.of(seen.present[:, :keys])
+        if interval is None:
+            return None
+        parts.append(interval)
+    return keys, parts
 
 
 def _window(pattern, apart, N_q, keys):
@@ -168,25 +173,19 @@ def _window(pattern, apart, N_q, keys):
     return None if min(n for n in (left, right) if n is not None) < 0 else [masks.window(left, right)]
 
 
-def _documents(ids):
-    return masks.documents(ids.cpu().numpy())
-
-
 class _Asks:
-    """What a mask's function says, f(b, h, r, c), for arrays or tensors; keys from `keys` on were cut off."""
+    """What a mask's function says, f(b, h, r, c), for arrays or tensors, of `keys` keys."""
 
     def __init__(self, seen, keys):
-        self.seen, self.past, self.last = seen, keys - seen.sizes[1], seen.sizes[0] - 1
+        self.seen, self.past = seen, keys - seen.sizes[1]
 
     def __call__(self, b, h, r, c):
-        given = [torch.as_tensor(X) for X in (b, h, r - self.past, c)]
-        device = getattr(c, "device", None)
-        found = self.asked(*(X.to(None if isinstance(c, np.ndarray) else device) for X in given))
-        return found.numpy() if isinstance(c, np.ndarray) else found
-
-    def asked(self, b, h, i, c):
-        seen, present = self.seen.asks(b, h, i, c), self.seen.present
-        return seen if present is None else seen & present.to(c.device)[b, c]
+        device = c.device if isinstance(c, torch.Tensor) else self.seen.device
+        b, h, i, c_ = (torch.as_tensor(X, device=device) for X in (b, h, r - self.past, c))
+        found = self.seen.asks(b, h, i, c_)
+        if self.seen.present is not None:
+            found = found & self.seen.present.to(device)[b, c_]
+        return found if isinstance(c, torch.Tensor) else found.cpu().numpy()
 
 
 def _asked(mask_function, q_offset, kv_offset, b, h, i, c):

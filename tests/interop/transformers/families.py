@@ -29,8 +29,11 @@ class Family(NamedTuple):
 
     def output(self, model: torch.nn.Module, **others: Any) -> torch.Tensor:
         """Return the logits, or the last hidden state, where they are no padding."""
-        found = model(**self.inputs, **others)
-        X = found.logits if "logits" in found else found.last_hidden_state
+        given = {
+            name: X.to(model.device) if torch.is_tensor(X) else X for name, X in (self.inputs | others).items()
+        }
+        found = model(**given)
+        X = (found.logits if "logits" in found else found.last_hidden_state).cpu()
         return X if self.valid is None else X[self.valid]
 
 

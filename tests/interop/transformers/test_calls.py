@@ -1,7 +1,10 @@
 """What a model gives to its attention is honoured, or refused in words."""
 
 import inspect
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,7 @@ from flashlib import torch_ref  # noqa: E402
 from flashlib.interop.transformers import attend, engines, register, standing_in, versions  # noqa: E402
 from tests.interop.transformers.families import FAMILIES, TEXT, N  # noqa: E402
 
+ROOT = Path(__file__).resolve().parents[3]
 ENGINES = ("kernels", "tiles", "torch_ref")
 CLOSE = dict(rtol=0, atol=5e-6)
 LLAMA = FAMILIES["llama"]
@@ -29,7 +33,13 @@ IDS = TEXT["input_ids"]
 
 
 def with_engine(family, engine, **changes):
-    return family.build(register(f"tested_{engine}", engine), **changes)
+    """Return a model with an engine, where that runs: kernels that are compiled need a GPU."""
+    model = family.build(register(f"tested_{engine}", engine), **changes)
+    if engine == "kernels":
+        from flashlib import kernels
+
+        model.to(kernels.DEVICE)
+    return model
 
 
 # What arrives.
@@ -136,10 +146,11 @@ def test_padding_is_not_seen(name, padded, engine):
 def test_packed_sequences_are_as_each_alone(name, engine):
     family, model = FAMILIES[name], with_engine(FAMILIES[name], engine)
     with torch.no_grad():
-        packed = model(input_ids=IDS[:1], position_ids=KEYWORDS["position_ids"], use_cache=False).logits
-        alone = [model(input_ids=IDS[:1, part]).logits for part in (slice(0, 20), slice(20, N))]
+        one = family._replace(inputs={"input_ids": IDS[:1]})
+        packed = one.output(model, position_ids=KEYWORDS["position_ids"], use_cache=False)
+        parts = (slice(0, 20), slice(20, N))
+        alone = [family._replace(inputs={"input_ids": IDS[:1, part]}).output(model) for part in parts]
     torch.testing.assert_close(packed, torch.cat(alone, 1), **CLOSE)
-    assert family.inputs is TEXT
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -185,26 +196,24 @@ def test_tokens_come_one_by_one_as_with_eager(name, cache, engine):
     )  # fmt: skip
     with torch.no_grad():
         found, eager = (
-            model.generate(IDS[:, :13], attention_mask=there, **settings)
+            model.generate(IDS[:, :13].to(model.device), attention_mask=there.to(model.device), **settings)
             for model in (with_engine(family, engine), family.build("eager"))
         )
-    assert torch.equal(found.sequences, eager.sequences)
-    torch.testing.assert_close(torch.stack(found.logits), torch.stack(eager.logits), **CLOSE)
+    assert torch.equal(found.sequences.cpu(), eager.sequences)
+    torch.testing.assert_close(torch.stack(found.logits).cpu(), torch.stack(eager.logits), **CLOSE)
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("amount", ["few", "all"])
-def test_torch_compile_takes_masks_between_graphs(amount):
+@pytest.mark.parametrize("amount", ["all"])
+@pytest.mark.parametrize("name", ["llama", "mistral", "gemma2", "gpt_oss", "bert"])
+def test_torch_compile_takes_masks_between_graphs(name, amount):
     """With a static cache `generate` compiles by itself on a GPU, and here if it is told to."""
-    names, engine = (["mistral"] if amount == "few" else ["llama", "gemma2", "gpt_oss", "bert"]), "torch_ref"
-    for name in names:
-        family = FAMILIES[name]
-        torch._dynamo.reset()
-        model, eager = with_engine(family, engine), family.build("eager")
-        found = family.output(torch.compile(model, backend="eager"))
-        torch.testing.assert_close(found, family.output(eager), **CLOSE)
-        if name == "bert":
-            continue
+    family = FAMILIES[name]
+    torch._dynamo.reset()
+    model, eager = with_engine(family, "torch_ref"), family.build("eager")
+    found = family.output(torch.compile(model, backend="eager"))
+    torch.testing.assert_close(found, family.output(eager), **CLOSE)
+    if name != "bert":
         compiled = CompileConfig(backend="eager", mode=None)
         compiled._compile_all_devices = True
         settings = dict(max_new_tokens=4, do_sample=False, cache_implementation="static", eos_token_id=None)
@@ -308,6 +317,64 @@ def test_bfloat16(engine):
         eager, found = (LLAMA.output(m.bfloat16()) for m in (LLAMA.build("eager"), with_engine(LLAMA, engine)))
     assert found.dtype == torch.bfloat16
     assert (found - exact).abs().max() <= 2 * (eager - exact).abs().max() + 1e-3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_autocast(engine):
+    with torch.no_grad():
+        exact = LLAMA.output(LLAMA.build("eager"))
+        errors = []
+        for model in (LLAMA.build("eager"), with_engine(LLAMA, engine)):
+            with torch.autocast(model.device.type, dtype=torch.bfloat16):
+                errors.append((LLAMA.output(model) - exact).abs().max())
+    assert 0 < errors[1] <= 2 * errors[0] + 1e-3
+
+
+@pytest.mark.parametrize("name", ["mistral", "llama4", "gpt_oss"])
+def test_layers_may_be_computed_again_for_their_gradients(name):
+    family, grads = FAMILIES[name], []
+    for again in (False, True):
+        model = with_engine(family, "torch_ref").train()
+        if again:
+            model.activation_checkpointing_enable()
+        family.output(model, use_cache=False).square().sum().backward()
+        grads.append([p.grad for p in model.parameters()])
+    for one, other in zip(*grads, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("way", [{"num_beams": 2}, {"prompt_lookup_num_tokens": 3}], ids=str)
+@pytest.mark.parametrize("name", ["llama", "gemma3"])
+def test_other_ways_to_generate(name, way):
+    family, prompt = FAMILIES[name], IDS[:1, :9].repeat(1, 2)
+    settings = dict(max_new_tokens=6, do_sample=False, eos_token_id=None, pad_token_id=0, **way)
+    found, eager = (
+        model.generate(prompt, **settings) for model in (with_engine(family, "torch_ref"), family.build("eager"))
+    )
+    assert torch.equal(found, eager)
+
+
+WITHOUT = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "transformers":
+            raise ModuleNotFoundError(name + " is blocked", name=name)
+sys.meta_path.insert(0, Block())
+import importlib.metadata
+importlib.metadata.version = lambda name: (_ for _ in ()).throw(importlib.metadata.PackageNotFoundError(name))
+try:
+    import flashlib.interop.transformers
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.process
+def test_without_transformers_a_sentence_says_so():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "transformers is not installed: run make models\n"
 
 
 def test_engines_are_named():

@@ -23,7 +23,7 @@ def logits_and_gradients(family: Family, model: torch.nn.Module):
     X = family.output(model)
     weights = torch.randn(X.shape, generator=torch.Generator().manual_seed(2))
     (X * weights.to(X)).sum().backward()
-    return X.detach(), {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return X.detach(), {name: p.grad.cpu() for name, p in model.named_parameters() if p.grad is not None}
 
 
 @functools.cache
@@ -41,9 +41,10 @@ def worst(given, exact):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_logits_and_gradients_are_as_near_as_eagers(name, engine):
+def test_logits_and_gradients_are_as_near_as_eagers(name, engine, device):
     family, (exact, eager) = FAMILIES[name], known(name)
-    X, grads = logits_and_gradients(family, family.build(register(f"tested_{engine}", engine)))
+    model = family.build(register(f"tested_{engine}", engine)).to(device)
+    X, grads = logits_and_gradients(family, model)
     assert X.dtype == torch.float32 and exact[0].dtype == torch.float64
     error, largest = worst(X, exact[0])
     assert error <= 2 * worst(eager[0], exact[0])[0] + ROUNDING * largest
