@@ -84,6 +84,12 @@ def test_code_is_folded_where_the_notebook_folds_it(write):
     assert page.body.count("<details") == 1 and "<summary>The &lt;sums&gt;.</summary>" in page.body
 
 
+def test_progress_is_the_readers(write):
+    stored = {"text/html": '<a href="01_x.ipynb">0 of 3</a>', "text/plain": "0 of 3"}
+    page = write(code("from flashlib import checks\n\nchecks.progress()", data=stored))
+    assert "0 of 3" not in page.body and "about.html#progress" in page.body
+
+
 def test_outputs_are_text_not_markup(write):
     page = write(code("print()", said="\x1b[31m<b>red</b>\x1b[0m\n"))
     assert "&lt;b&gt;red&lt;/b&gt;" in page.body and "\x1b" not in page.body
