@@ -111,8 +111,8 @@ def cached_step(answer: Callable, known: Known) -> Verdict:
     ]
     large = [_step(rng, "scores near 1000", 2, 2, 6, at=1000.0, scaling=1.0)]
     stale = [
-        _step(rng, "a prompt of 2, a cache whose other rows are nan", 2, 0, 5, rest=np.nan),
-        _step(rng, "a token after 2, a cache whose other rows are nan", 1, 2, 5, rest=np.nan),
+        _step(rng, "a prompt of 2, a cache whose other rows are inf", 2, 0, 5, rest=np.inf),
+        _step(rng, "a token after 2, a cache whose other rows are inf", 1, 2, 5, rest=np.inf),
     ]
     return examine(answer, [plain, large, stale], known, outputs=("O", "K_cache", "V_cache"))
 

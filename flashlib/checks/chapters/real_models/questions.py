@@ -112,7 +112,7 @@ QUESTIONS = [
         "window_keys",
         lambda: _window(16, 20),
         "the window counts the query's own key: it sees keys 5 to 20, which are 16.",
-        hint="The query's own key is one of the 16.",
+        hint="Does the query's own key count? Count back from it.",
         wrong={
             ("keys", 17): "the query's own key is one of the 16",
             ("keys", 21): "that is without a window",
