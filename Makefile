@@ -78,7 +78,7 @@ test-all: $(TESTS) $(NODE) models ## run everything, in reverse order, and each 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
 
-site: $(SITE) ## build the course as web pages that play without Python, in site/ (CHAPTER=05: one; REPOSITORY=https://...)
+site: $(SITE) models ## build the course as web pages that play without Python, in site/ (CHAPTER=05: one; REPOSITORY=https://...)
 	@$(PY) -m web site --repository "$(REPOSITORY)" $(if $(CHAPTER),--chapter "$(CHAPTER)")
 
 check: $(TESTS) $(NODE) ## check code and notebooks: style, format, types, the widgets' JavaScript; changes no file
