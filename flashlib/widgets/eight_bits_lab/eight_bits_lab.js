@@ -135,7 +135,7 @@ class EightBitsLab extends Widget {
     this.maps.choose(place);
     this.score.draw(place, this.result, this.numbers);
     this.sum.draw(place, this.result, this.numbers);
-    this.root.dataset.place = [place.row, place.key, place.column].join();
+    this.root.dataset.shows = [place.row, place.key, place.column].join();
   }
 }
 

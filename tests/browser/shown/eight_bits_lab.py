@@ -77,7 +77,7 @@ def check_place(lab, row, key, column, **setting):
     found = np.frombuffer(expected["buffer"], "<f8")
     scores = found[: 6 * rows * shown].reshape(6, rows, shown)[:, row, key]
     sums = found[-2 * points * rows * cols :].reshape(2, points, rows, cols)[:, -1, row, column]
-    assert lab.get_attribute("data-place") == f"{row},{key},{column}"
+    assert lab.get_attribute("data-shows") == f"{row},{key},{column}"
     assert text(lab, ".flash-eight-score h3").endswith(f"query {row}, key {key}")
     lines = text(lab, ".flash-eight-lines")
     for value in scores:
