@@ -1,0 +1,160 @@
+"""The last exercise of chapter 15: a step of decoding, with its kernels and launches. The checks import Triton."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
+from flashlib.checks.harness import update
+from flashlib.softmax import summarise_rows
+
+OUTPUTS = "O", "lse"
+FP16 = {"dtype": np.float16, "tolerance": 2e-3, "fine": True}  # of P and of O, which are rounded
+EXACT = FP16 | {"tolerance": 3e-6}  # of lse, which is not
+
+
+def _loaded(pool, row, inside):
+    """Return rows of a pool by number, 0 where they are not inside, nan beside the pool."""
+    rows = pool.reshape(-1, pool.shape[-1])
+    there = (row >= 0) & (row < len(rows))
+    found = np.where(there[:, None], rows[np.where(there, row, 0)], np.nan)
+    return np.where(inside[:, None], found, 0)
+
+
+def _entries(table, at, inside=True):
+    """Return entries of the table by place; 0 where they are not inside, and beside it, where loads are found."""
+    there = inside & (at >= 0) & (at < table.size)
+    return np.where(there, table.reshape(-1)[np.where(there, at, 0)].astype(int), 0)
+
+
+DECODING = partial(
+    update.looped,
+    before=("half = V_j.dtype", update.IN_FP32),
+    signature="step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen)",
+    LN2=float(np.log(2)),
+    loaded=_loaded,
+    entries=_entries,
+)
+
+
+@exercise(
+    title="Decoding over pages",
+    minutes=90,
+    difficulty="hard",
+    program=DECODING,
+    limit=15.0,
+)
+def decode(answer: Callable, known: Known) -> Verdict:
+    from flashlib.checks.harness.decoding import Tiles, over_pages
+
+    tiles = Tiles()
+    known = replace(known, variants=tiles)
+    return examine(over_pages(answer, tiles), _stages(), known, outputs=OUTPUTS, nan="nan, or never stored")
+
+
+def _stages():
+    """Return the Cases, the simplest first; in the first stage all pages hold numbers, so wrong ones give some."""
+    return [
+        [
+            _case("one page, one part", [16], page=16, order=[0]),
+            _case("two pages in order, one part", [32], page=16, order=[0, 1]),
+            _case("pages in any order", [64], page=16, order=[2, 0, 3, 1]),
+            _case("a long sequence in two parts", [256], page=16, parts=2),
+            _case("a group of 3 heads, in three parts", [320], page=16, parts=3, group=3),
+            _case("two heads of K and V, of a group of 2 each", [128], H_k=2, group=2, page=16, parts=2),
+            _case("two sequences of one length", [128, 128], H_k=2, group=2, page=16, parts=2),
+            _case("keys that count for more in one part than in the other", [256], page=16, parts=2, rising=True),
+            _case("scores that differ by hundreds", [256], page=16, parts=3, size=96, group=2),
+        ],
+        [
+            _case("a single key", [1], page=16),
+            _case("a last page that is not full", [21], page=16),
+            _case("a last page that is not full, in two parts", [277], page=16, parts=2, group=2),
+            _case("sequences of different lengths", [150, 37, 201], H_k=2, group=2, page=16, parts=2),
+            _case("pages of 24 keys", [203], page=24, parts=2),
+            _case("pages of one key", [19], page=1, parts=1),
+            _case("more parts than pages", [41], page=16, parts=7),
+            _case("a group of 20 heads", [70], page=16, group=20, parts=2),
+            _case("d = 64", [130, 5], d=64, page=16, group=2, parts=2),
+            _case("scores that are all far below 0", [41], page=16, parts=4, below=True),
+            *random_cases.cases(_any_case, 3),
+        ],
+        [
+            _case("nan in rows past the lengths and in the pages of others", [37, 150], page=16, parts=2, nan=True),
+            _case("numbers of pages that do not exist behind a sequence's own", [37, 150], page=16, parts=2, far=True),
+        ],
+        [
+            _case("a sequence without a key, beside others", [0, 40, 5], page=16, parts=2, group=2, nan=True, far=True),
+            _case("a sequence without a key, alone", [0], page=16, parts=3),
+        ],
+        [_case("d = 128, and numbers that fp16 does not have", [150], d=128, page=16, group=2, parts=2, fine=True)],
+        [
+            _case("tensors in fp16, and sums beyond 65504", [150], d=32, page=16, parts=2, V_size=2**15, **FP16),
+            _case("tensors in fp16, d = 128, and V of 0", [150], d=128, page=16, parts=2, size=4, V_size=0, **EXACT),
+        ],
+    ]  # fmt: skip
+
+
+def _any_case(rng):
+    H_k, group, page, parts = (int(n) for n in rng.integers((1, 1, 1, 1), (4, 6, 40, 9)))
+    lengths = [int(n) for n in rng.integers(0, rng.choice([20, 220]), rng.integers(1, 4))]
+    words = f"{lengths} keys in pages of {page}, {H_k} heads of K and V, groups of {group}, {parts} parts"
+    some = {"H_k": H_k, "group": group, "page": page, "parts": parts, "d": int(rng.choice([16, 32, 64]))}
+    return _case(words, lengths, rng=rng, **some)
+
+
+def _case(
+    words, lengths, *, page, H_k=1, group=1, parts=1, d=16, order=None, dtype=np.float32, tolerance=1e-5, size=1.0,
+    V_size=1.0, fine=False, rising=False, below=False, nan=False, far=False, rng=None,
+):  # fmt: skip
+    """Return the Case of sequences of these lengths, whose pages lie in `order`, or in any.
+
+    rising: later keys have larger scores. below: all scores are far below 0. nan: what is not a key's row is nan;
+    else it is numbers as those of keys are. far: entries of the table behind a sequence's pages lead nowhere.
+    fine, size, V_size: as in `heads.case`.
+    """
+    rng = rng or np.random.default_rng(len(lengths) + sum(lengths))
+    pages = [-(-n // page) for n in lengths]
+    most, owned = max(1, *pages), sum(pages)
+    n_pages = owned + 2 + sum(most - n for n in pages)  # all entries are pages of the pool, each once
+    order = rng.permutation(n_pages) if order is None else np.array(order)
+    table = order[: len(lengths) * most].reshape(len(lengths), most).copy()
+    steps = 16 if not fine else 2**10 if dtype is np.float16 else 2**14
+    Q, K, V = (
+        rng.integers(-3 * steps // 2, 3 * steps // 2 + 1, shape) / steps
+        for shape in ((len(lengths), H_k * group, d), *[(n_pages, H_k, page, d)] * 2)
+    )
+    Q, V = Q * size, (np.abs(V) if V_size > 1 else V) * V_size
+    if below:
+        Q, K = np.abs(Q) * 16 + 64, -np.abs(K) - 64
+    expected = []
+    for b, n in enumerate(lengths):
+        c = np.arange(n)
+        at = table[b, c // page], slice(None), c % page
+        if rising:
+            Q[b], K[at] = np.abs(Q[b]) + 0.5, K[at] + 4 * (c / n)[:, None, None]
+        keys, values = K[at], V[at]  # (n, H_k, d)
+        for h in range(H_k * group):
+            S = Q[b, h] @ keys[:, h // group].T / np.sqrt(d)
+            O, lse = update.finished(summarise_rows(S[None], values[:, h // group]))
+            expected.append((O[0], lse[0]))
+    if nan:
+        K, V = (_nan_elsewhere(X, table, lengths) for X in (K, V))
+    if far:
+        for b, n in enumerate(pages):
+            table[b, n:] = (10**6, -(10**6), 2**31 - 1)[b % 3]
+    O, lse = (np.array(X) for X in zip(*expected, strict=True))
+    given = *(X.astype(dtype) for X in (Q, K, V)), np.array(lengths, np.int32), table.astype(np.int32), parts
+    return Case(words, given, (O.reshape(Q.shape), lse.reshape(Q.shape[:2])), tolerance, (dtype, np.float32))
+
+
+def _nan_elsewhere(pool, table, lengths):
+    """Return a pool in which only the rows of keys hold numbers."""
+    clean, page = np.full_like(pool, np.nan), pool.shape[2]
+    for row, n in zip(table, lengths, strict=True):
+        c = np.arange(n)
+        at = row[c // page], slice(None), c % page
+        clean[at] = pool[at]
+    return clean

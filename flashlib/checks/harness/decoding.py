@@ -1,0 +1,115 @@
+"""Answers that decode over pages: launched, and what they do on the way beside the result.
+
+A step of decoding must not wait for the GPU, must read each key once, and must have a program for each part.
+"""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from flashlib.checks.engine import Finding, Measured, raised
+from flashlib.checks.harness.launches import launched
+from flashlib.checks.harness.parts import Made
+from flashlib.checks.harness.watch import Watch
+
+FEWEST = 16  # rows and keys of a tile: tl.dot takes no fewer
+WIDEST = 128  # keys of the widest tile that an answer may have: it may load its last tile whole
+LOOKS = frozenset(  # functions of torch that wait until the GPU is done
+    ("item", "tolist", "cpu", "numpy", "__int__", "__index__", "__bool__", "__float__", "__array__")
+)
+LIBRARIES = "torch", "triton", "flashlib.kernels", "flashlib.checks"
+
+
+class Looked(Made):
+    """Fills new tensors with nan as Made does, and notes what an answer does that waits for the GPU.
+
+    names: of torch's functions.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        name = getattr(function, "__name__", "")
+        if name in LOOKS and not _of_library(sys._getframe(1)):
+            self.names.append(name)
+        return super().__torch_function__(function, types, arguments, options)
+
+
+def _of_library(frame):
+    """Return whether a call comes from what runs a launch, and not from the answer; torch's own frames are left."""
+    while frame and (frame.f_globals.get("__name__") or "").partition(".")[0] == "torch":
+        frame = frame.f_back
+    return frame is None or (frame.f_globals.get("__name__") or "").startswith(LIBRARIES)
+
+
+class Tiles:
+    """Variants of a model of decoding: how many keys the tiles of an answer have, as its products show them."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, None] = {}
+
+    def note(self, watch: Any) -> None:
+        """Note the tile of the first product, which is S."""
+        if watch.products:
+            self.seen[next(iter(watch.products))[2]] = None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (f"B_c = {B_c}" for B_c in self.seen or (16, 32, 64, 128))  # not seen if compiled
+
+
+def over_pages(answer: Callable, tiles: Tiles) -> Callable:
+    """Return answer as a function of Q, K, V, lengths, table and parts; it returns O and lse, as a Measured."""
+    looked = Looked()
+
+    @wraps(answer)
+    def noted(*arguments):
+        with looked:
+            return answer(*arguments)
+
+    given = answer if hasattr(answer, "fn") else noted  # a kernel is refused
+    decoded = launched(given, _way, tiles.note)
+
+    def run(Q, K, V, lengths, table, parts):
+        looked.names.clear()
+        try:
+            result, found = decoded(Q, K, V, lengths, table, parts)
+        except (Finding, NotImplementedError):
+            raise
+        except Exception as error:  # as in `heads.streaming`
+            found = raised(error)
+            raise Finding(found.id, **found.fields) from error
+        if looked.names:
+            found = found or Finding("looks", name=looked.names[0])
+        if isinstance(result, tuple | list):
+            result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
+        return Measured(result, found)
+
+    # A verdict shows the arguments by these names.
+    run.__signature__ = inspect.signature(decoded)  # type: ignore[attr-defined]
+    return run
+
+
+def _way(watch: Watch, Q, K, V, lengths, table, parts) -> Finding | None:
+    """Return the Finding of how keys were read and parts joined, or None."""
+    (B, H_q, d), H_k, page = Q.shape, K.shape[1], K.shape[2]
+    keys = np.asarray(lengths)
+    if not watch.sees or not keys.any():
+        return None
+    if not (watch.read["K"] and watch.read["V"] and watch.read["table"]):
+        return Finding("copied")
+    most = sum(-(-int(n) // WIDEST) for n in keys) * WIDEST * H_k * d
+    if max(watch.read["K"], watch.read["V"]) > most:
+        return Finding("read_again")
+    if parts > 1 and watch.launches < 2:
+        return Finding("one_kernel")
+    tiles = -(-table.shape[1] * page // WIDEST)
+    if watch.programs < B * H_k * min(parts, tiles):
+        return Finding("not_split")
+    return None
