@@ -118,22 +118,6 @@ QUESTIONS = [
         tolerance=0.01,
     ),
     Question(
-        "cache_room",
-        lambda: 60e9 / _bytes(1, layers=32) / 1000,
-        "2 * 32 * 8 * 128 * 2 = 131072 bytes a token, and 60e9 / 131072 is 457763 tokens: nearly 14 sequences "
-        "of 32768.",
-        hint="How many bytes does a token take: K and V, layers, heads, d, 2 bytes? Divide the free bytes by it.",
-        wrong={
-            915.5: "K and V are both kept",
-            14648: "that is one layer of 32",
-            3662: "each of the 8 heads has K and V of its own",
-            114.4: "there are 8 heads of K and V, not 32",
-            457763: "thousands are asked for",
-        },
-        tolerance=0.02,
-        unit="thousand tokens",
-    ),
-    Question(
         "pages_waste",
         lambda: _waste(5, 17, 40),
         "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. Reserved are 3 * 40 = 120 rows. In "
