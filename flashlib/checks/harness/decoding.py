@@ -18,7 +18,7 @@ from flashlib.checks.harness.parts import Made
 from flashlib.checks.harness.watch import Watch
 
 FEWEST = 16  # rows and keys of a tile: tl.dot takes no fewer
-WIDEST = 128  # keys of the widest tile that an answer may have: it may load its last tile whole
+WIDEST = 128  # keys of the widest tile that an answer may have
 LOOKS = frozenset(  # functions of torch that wait until the GPU is done
     ("item", "tolist", "cpu", "numpy", "__int__", "__index__", "__bool__", "__float__", "__array__")
 )
@@ -49,8 +49,16 @@ def _of_library(frame):
     return frame is None or (frame.f_globals.get("__name__") or "").startswith(LIBRARIES)
 
 
+SPLITS = (
+    "",
+    "; begin = min(-(-tiles // parts) * part, tiles); stop = min(-(-tiles // parts) * (part + 1), tiles)",
+    "; first = length * part // parts; last = length * (part + 1) // parts",
+    "; first = min(-(-length // parts) * part, length); last = min(-(-length // parts) * (part + 1), length)",
+)  # of a model of decoding: tiles or keys of a sequence, divided evenly or rounded up
+
+
 class Tiles:
-    """Variants of a model of decoding: how many keys the tiles of an answer have, as its products show them."""
+    """Variants of a model of decoding: keys of a tile, as an answer's products show them, and keys of a part."""
 
     def __init__(self) -> None:
         self.seen: dict[int, None] = {}
@@ -61,7 +69,8 @@ class Tiles:
             self.seen[next(iter(watch.products))[2]] = None
 
     def __iter__(self) -> Iterator[str]:
-        yield from (f"B_c = {B_c}" for B_c in self.seen or (16, 32, 64, 128))  # not seen if compiled
+        widths = self.seen or (16, 32, 64, 128)  # not seen if compiled
+        yield from (f"B_c = {B_c}{split}" for B_c in widths for split in SPLITS)
 
 
 def over_pages(answer: Callable, tiles: Tiles) -> Callable:
@@ -104,7 +113,8 @@ def _way(watch: Watch, Q, K, V, lengths, table, parts) -> Finding | None:
         return None
     if not (watch.read["K"] and watch.read["V"] and watch.read["table"]):
         return Finding("copied")
-    most = sum(-(-int(n) // WIDEST) for n in keys) * WIDEST * H_k * d
+    B_c = next(iter(watch.products))[2] if watch.products else WIDEST  # what fills up a tile may be loaded too
+    most = sum(int(n) + parts * B_c for n in keys) * H_k * d
     if max(watch.read["K"], watch.read["V"]) > most:
         return Finding("read_again")
     if parts > 1 and watch.launches < 2:

@@ -66,7 +66,7 @@ def _stages():
             _case("two heads of K and V, of a group of 2 each", [128], H_k=2, group=2, page=16, parts=2),
             _case("two sequences of one length", [128, 128], H_k=2, group=2, page=16, parts=2),
             _case("keys that count for more in one part than in the other", [256], page=16, parts=2, rising=True),
-            _case("scores that differ by hundreds", [256], page=16, parts=3, size=96, group=2),
+            _case("scores that differ by thousands", [256], page=16, parts=3, size=2**10, group=3),
         ],
         [
             _case("a single key", [1], page=16),
@@ -78,7 +78,10 @@ def _stages():
             _case("more parts than pages", [41], page=16, parts=7),
             _case("a group of 20 heads", [70], page=16, group=20, parts=2),
             _case("d = 64", [130, 5], d=64, page=16, group=2, parts=2),
-            _case("scores that are all far below 0", [41], page=16, parts=4, below=True),
+            _case("scores that are all far below 0", [41], page=16, below=True),
+            _case("scores of -1.7e10, all alike", [41], page=16, alike=2.0**16),
+            _case("a single key in three parts, whose score is far below 0", [1], page=16, parts=3, below=True),
+            _case("a single key in three parts, whose score is -1.7e10", [1], page=16, parts=3, alike=2.0**16),
             *random_cases.cases(_any_case, 3),
         ],
         [
@@ -92,7 +95,7 @@ def _stages():
         [_case("d = 128, and numbers that fp16 does not have", [150], d=128, page=16, group=2, parts=2, fine=True)],
         [
             _case("tensors in fp16, and sums beyond 65504", [150], d=32, page=16, parts=2, V_size=2**15, **FP16),
-            _case("tensors in fp16, d = 128, and V of 0", [150], d=128, page=16, parts=2, size=4, V_size=0, **EXACT),
+            _case("tensors in fp16, d = 128, and V of 0", [150], d=128, page=16, parts=2, size=4, V_size=0, group=16, **EXACT),
         ],
     ]  # fmt: skip
 
@@ -107,19 +110,20 @@ def _any_case(rng):
 
 def _case(
     words, lengths, *, page, H_k=1, group=1, parts=1, d=16, order=None, dtype=np.float32, tolerance=1e-5, size=1.0,
-    V_size=1.0, fine=False, rising=False, below=False, nan=False, far=False, rng=None,
+    V_size=1.0, fine=False, rising=False, below=False, alike=0.0, nan=False, far=False,
+    rng=None,
 ):  # fmt: skip
     """Return the Case of sequences of these lengths, whose pages lie in `order`, or in any.
 
     rising: later keys have larger scores. below: all scores are far below 0. nan: what is not a key's row is nan;
     else it is numbers as those of keys are. far: entries of the table behind a sequence's pages lead nowhere.
-    fine, size, V_size: as in `heads.case`.
+    fine, size, V_size, alike: as in `heads.case`.
     """
     rng = rng or np.random.default_rng(len(lengths) + sum(lengths))
     pages = [-(-n // page) for n in lengths]
     most, owned = max(1, *pages), sum(pages)
-    n_pages = owned + 2 + sum(most - n for n in pages)  # all entries are pages of the pool, each once
-    order = rng.permutation(n_pages) if order is None else np.array(order)
+    n_pages = owned + 3 + sum(most - n for n in pages)  # all entries are pages of the pool, each once
+    order = 1 + rng.permutation(n_pages - 1) if order is None else np.array(order)  # who masks may load page 0
     table = order[: len(lengths) * most].reshape(len(lengths), most).copy()
     steps = 16 if not fine else 2**10 if dtype is np.float16 else 2**14
     Q, K, V = (
@@ -129,6 +133,8 @@ def _case(
     Q, V = Q * size, (np.abs(V) if V_size > 1 else V) * V_size
     if below:
         Q, K = np.abs(Q) * 16 + 64, -np.abs(K) - 64
+    if alike:
+        Q, K = np.full_like(Q, -alike), np.full_like(K, alike)
     expected = []
     for b, n in enumerate(lengths):
         c = np.arange(n)
