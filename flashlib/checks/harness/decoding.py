@@ -92,6 +92,8 @@ def over_pages(answer: Callable, tiles: Tiles) -> Callable:
         except (Finding, NotImplementedError):
             raise
         except Exception as error:  # as in `heads.streaming`
+            if "same dtype" in str(error):
+                raise Finding("P_in_fp32") from error
             found = raised(error)
             raise Finding(found.id, **found.fields) from error
         if looked.names:

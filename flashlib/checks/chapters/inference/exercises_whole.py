@@ -15,18 +15,24 @@ FP16 = {"dtype": np.float16, "tolerance": 2e-3, "fine": True}  # of P and of O, 
 EXACT = FP16 | {"tolerance": 3e-6}  # of lse, which is not
 
 
+NEAR = 32  # rows beside a pool, at least, that are nan: further away nothing can be loaded, and 0 stands there
+NO_PAGE = -(2**31)  # beside the table
+
+
 def _loaded(pool, row, inside):
-    """Return rows of a pool by number, 0 where they are not inside, nan beside the pool."""
+    """Return rows of a pool by number; 0 where they are not inside, and where a kernel cannot load."""
     rows = pool.reshape(-1, pool.shape[-1])
     there = (row >= 0) & (row < len(rows))
-    found = np.where(there[:, None], rows[np.where(there, row, 0)], np.nan)
-    return np.where(inside[:, None], found, 0)
+    near = (row >= -len(rows) - NEAR) & (row < 2 * len(rows) + NEAR)
+    beside = np.where(near, np.nan, 0).astype(pool.dtype)[:, None]
+    return np.where(inside[:, None], np.where(there[:, None], rows[np.where(there, row, 0)], beside), 0)
 
 
-def _entries(table, at, inside=True):
-    """Return entries of the table by place; 0 where they are not inside, and beside it, where loads are found."""
-    there = inside & (at >= 0) & (at < table.size)
-    return np.where(there, table.reshape(-1)[np.where(there, at, 0)].astype(int), 0)
+def _entries(table, at, inside):
+    """Return entries of the table by place, 0 where they are not inside."""
+    there = (at >= 0) & (at < table.size)
+    found = np.where(there, table.reshape(-1)[np.where(there, at, 0)].astype(int), NO_PAGE)
+    return np.where(inside, found, 0)
 
 
 DECODING = partial(
@@ -66,6 +72,7 @@ def _stages():
             _case("two heads of K and V, of a group of 2 each", [128], H_k=2, group=2, page=16, parts=2),
             _case("two sequences of one length", [128, 128], H_k=2, group=2, page=16, parts=2),
             _case("keys that count for more in one part than in the other", [256], page=16, parts=2, rising=True),
+            _case("1024 keys in eight parts", [1024], page=16, parts=8),
             _case("scores that differ by thousands", [256], page=16, parts=3, size=2**10, group=3),
         ],
         [
