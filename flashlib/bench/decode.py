@@ -191,6 +191,11 @@ def _plan(problem):
     return kernels("decode").plan_of(problem.Q, cache, False, None, None, 0, None)
 
 
+def parts_of(problem: Problem) -> int:
+    """Return into how many parts ours splits each sequence by itself."""
+    return _plan(problem).partial.sizes[-2] // problem.size.B
+
+
 def share(n: int, us: dict[str, float], copy_gbs: float) -> dict[str, float]:
     return {name: round(n / value / 1e3 / copy_gbs, 3) for name, value in us.items()}
 
@@ -214,7 +219,7 @@ def sweep(case: str, size: Size, multiprocessors: int, device: str = "cuda", col
     """
     problem = Problem(size, device, cold)
     launch = _plan(problem).partial
-    chosen, longest = launch.sizes[-2] // size.B, max(size.lengths or [size.N])
+    chosen, longest = parts_of(problem), max(size.lengths or [size.N])
     tiles = -(-longest // launch.constants["B_C"])
     B_R = launch.constants["B_R"]
     heads = size.B * size.H_k * -(-size.H_q // size.H_k // B_R)

@@ -50,7 +50,8 @@ def mine(answer: Callable) -> Beside | Verdict:
     """Return a table of your function beside ours and others'; for attention on a GPU also show a figure.
 
     answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or
-    my_softmax(X), which returns the softmax of each row of a matrix. It must launch kernels of your own.
+    my_softmax(X), which returns the softmax of each row of a matrix, or my_decode(Q, K, V, lengths, table, parts),
+    a step of decoding over pages as chapter 15 asks for it. It must launch kernels of your own.
     On a GPU a result with more than twice the error of a plain implementation in the same dtype is not timed.
     Without a GPU nothing is run: `checks` says whether it is right.
     Raises TypeError if it is not such a function, and CompileError if the compiler fails.
@@ -100,11 +101,34 @@ def _softmax_compiled(answer):
     return _table(rows, "Softmax in fp32")
 
 
-def _rows(size, yours, ours):
-    """Return a row for each kernel of yours, and one for ours."""
+def _decoding_compiled(answer):
+    from flashlib.bench import learner_decoding
+
+    rows = []
+    for size, yours, ours in learner_decoding.reports(answer, CAPABILITY):
+        rows += _rows(size, yours, *ours)
+    return _table(rows, "A step of decoding in bf16")
+
+
+def _decoding_timed(answer):
+    from flashlib.bench import learner_decoding
+    from flashlib.bench.common import harness
+
+    peers = learner_decoding.PEERS
+    rows = []
+    for size, us in learner_decoding.times(answer):
+        ratio = round(us["yours"] / us["ours"], 2) if "yours" in us else "-"
+        rows.append((size, *[us.get(name, "-") for name in peers], ratio))
+    title = "Microseconds of a step, bf16, pages of {page}, {gpu}, torch {torch}, Triton {triton}, {date}"
+    heads = "", *peers, "yours / ours"
+    return Beside(title.format(page=learner_decoding.PAGE, **harness.environment()), heads, rows)
+
+
+def _rows(size, yours, *ours):
+    """Return a row for each kernel of yours, and for each of ours."""
     return [
         (size, whose, r.kernel, r.registers, r.spilled, round(r.shared / 1024, 1), r.num_warps, r.programs)
-        for whose, r in [*(("yours", report) for report in yours), ("ours", ours)]
+        for whose, r in [*(("yours", report) for report in yours), *(("ours", report) for report in ours)]
     ]
 
 
@@ -209,4 +233,5 @@ def _softmax_timed(answer):
 KINDS = {
     4: Kind("my_attention(Q, K, V, causal)", _attention_compiled, _attention_timed),
     1: Kind("my_softmax(X)", _softmax_compiled, _softmax_timed),
+    6: Kind("my_decode(Q, K, V, lengths, table, parts)", _decoding_compiled, _decoding_timed),
 }

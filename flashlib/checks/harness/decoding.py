@@ -43,7 +43,7 @@ class Looked(Made):
 
 
 def _of_library(frame):
-    """Return whether a call comes from what runs a launch, and not from the answer; torch's own frames are left."""
+    """Return whether a call comes from what runs a launch, not from the answer; torch's own frames are left."""
     while frame and (frame.f_globals.get("__name__") or "").partition(".")[0] == "torch":
         frame = frame.f_back
     return frame is None or (frame.f_globals.get("__name__") or "").startswith(LIBRARIES)
@@ -109,7 +109,7 @@ def over_pages(answer: Callable, tiles: Tiles) -> Callable:
 
 def _way(watch: Watch, Q, K, V, lengths, table, parts) -> Finding | None:
     """Return the Finding of how keys were read and parts joined, or None."""
-    (B, H_q, d), H_k, page = Q.shape, K.shape[1], K.shape[2]
+    B, (H_k, page, d) = len(Q), K.shape[1:]
     keys = np.asarray(lengths)
     if not watch.sees or not keys.any():
         return None

@@ -16,8 +16,9 @@ def reports(
     """Compile the kernels that a function launches, for any GPU, present or not, and report on each.
 
     call: takes Q, K, V of shape (B, H, N, d) and causal, if kind is "attention"; rows of d scores, if kind is
-    "softmax". It runs in another process, as it is; only the launches are left out. Kernels are Triton's or
-    Gluon's. dtype, capability: as `compiled.report` takes them. The reports have no SASS.
+    "softmax"; Q, K, V, lengths, table and parts of a step of decoding over pages, if kind is "decode". It runs in
+    another process, as it is; only the launches are left out. Kernels are Triton's or Gluon's. dtype, capability:
+    as `compiled.report` takes them. The reports have no SASS.
     Raises CompileError where the compiler cannot do it, where the function launches no kernel, and for what it
     raises; pickling.CannotBeSent where it uses something that cannot be sent to another process.
     """

@@ -122,7 +122,7 @@ def _launch(request):
     if "parcel" in request:  # a learner's function, which takes its arguments in this order
         pickled, sources = request["parcel"]
         call = pickling.loads(pickling.Parcel(base64.b64decode(pickled), sources, has_kernels=True))
-        return call(*inputs) if request["call"] == "softmax" else call(*inputs, request["causal"])
+        return call(*inputs, request["causal"]) if request["call"] == "attention" else call(*inputs)
     call = getattr(importlib.import_module(request["module"]), request["call"])
     options = (
         {} if request["call"] in ("softmax", "merge") else {"causal": request["causal"], **request["options"]}
@@ -134,11 +134,20 @@ def _inputs(request):
     dtype = getattr(torch, request["dtype"])
     if request["call"] == "softmax":
         return [torch.empty(4, request["d"], dtype=dtype)]
+    if request["call"] == "decode":
+        return _of_decoding(request["d"], dtype)
     B, H_q, H_k, N = request["shape"] or SHAPE
     Q, K = (torch.empty(B, H, N, request["d"], dtype=dtype) for H in (H_q, H_k))
     lse, O = torch.empty(B, H_q, N), torch.empty(Q.shape)
     of = {"attention": (Q, K, K), "backward": (Q, K, K, Q, lse, Q), "merge": (O, lse, O, lse, Q)}
     return of[request["call"]]
+
+
+def _of_decoding(d, dtype):
+    """Return Q, K, V, lengths, table and parts of a step of decoding: a sequence, 8 heads of K and V."""
+    pool = 512, 8, 64, d
+    lengths, table = (torch.empty(shape, dtype=torch.int32) for shape in ((1,), (1, 512)))
+    return torch.empty(1, 32, d, dtype=dtype), *(torch.empty(pool, dtype=dtype) for _ in "KV"), lengths, table, 16
 
 
 def _sentence(error, own):

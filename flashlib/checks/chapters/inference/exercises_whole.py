@@ -92,17 +92,20 @@ def _stages():
             *random_cases.cases(_any_case, 3),
         ],
         [
-            _case("nan in rows past the lengths and in the pages of others", [37, 150], page=16, parts=2, nan=True),
-            _case("numbers of pages that do not exist behind a sequence's own", [37, 150], page=16, parts=2, far=True),
+            _case("nan in rows past the lengths and in pages of others", [37, 150], page=16, parts=2, nan=True),
+            _case("entries behind a sequence's own that lead nowhere", [37, 150], page=16, parts=2, far=True),
         ],
         [
-            _case("a sequence without a key, beside others", [0, 40, 5], page=16, parts=2, group=2, nan=True, far=True),
+            _case("a sequence without a key, beside others", [0, 40, 5], page=16, parts=2, nan=True, far=True),
             _case("a sequence without a key, alone", [0], page=16, parts=3),
         ],
-        [_case("d = 128, and numbers that fp16 does not have", [150], d=128, page=16, group=2, parts=2, fine=True)],
+        [_case("d = 128, and numbers that fp16 does not have", [150], d=128, page=16, parts=2, fine=True)],
         [
             _case("tensors in fp16, and sums beyond 65504", [150], d=32, page=16, parts=2, V_size=2**15, **FP16),
-            _case("tensors in fp16, d = 128, and V of 0", [150], d=128, page=16, parts=2, size=4, V_size=0, group=16, **EXACT),
+            _case(
+                "tensors in fp16, d = 128, and V of 0", [150],
+                d=128, page=16, parts=2, group=16, size=4, V_size=0, **EXACT,
+            ),
         ],
     ]  # fmt: skip
 
