@@ -33,13 +33,10 @@ def reports(answer: Callable, capability: int) -> list[tuple[str, list, list]]:
     """Return for each d what the compiler makes of yours and of ours: words, and two lists of Compileds."""
     from flashlib.kernels.compiler import learner_kernels
 
-    return [
-        (
-            f"d = {d}",
-            *(learner_kernels.reports(call, "decode", d=d, capability=capability) for call in (answer, my_ours)),
-        )
-        for d in DS
-    ]
+    def compiled(call, d):
+        return learner_kernels.reports(call, "decode", d=d, capability=capability)
+
+    return [(f"d = {d}", compiled(answer, d), compiled(my_ours, d)) for d in DS]
 
 
 def times(answer: Callable, cold: int | None = None, device: str = "cuda") -> list[tuple[str, dict[str, float]]]:

@@ -73,7 +73,7 @@ def explain(call: Call) -> list[str]:
     return [
         f"A program keeps {model.STAGES - 1} tiles of K and {model.STAGES - 1} of V in flight, "
         f"{number(call.in_flight / 1024)} KB. Under load bytes take about {microseconds(model.LATENCY)} to come, "
-        "on an idle GPU about a third of that. "
+        "on an idle GPU about a fifth of that. "
         "By Little's law, in flight = rate × latency (Volkov, 2016), a program pulls at most "
         f"{number(call.pulls / 1e9)} GB/s.",
         f"The {gpu.name} gives {number(gpu.bandwidth / 1e12)} TB/s; for that "
