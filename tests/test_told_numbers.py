@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("nbformat")
 
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
+from flashlib.widgets.split_lab import model  # noqa: E402
 from tools import notebooks  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
@@ -40,6 +41,7 @@ def test_how_many_programs_it_takes_is_what_the_record_says():
     in_flight, told = 4 * 64 * 128 * 2, text("15", "split-lab")
     assert f"{min(each):.0f} to {max(each):.0f} GB/s" in told
     assert f"{in_flight / max(each) / 1e3:.1f} to {in_flight / min(each) / 1e3:.1f} µs" in told
+    assert f"$t$ = {1e6 * model.LATENCY:.1f} µs" in told
     assert f"{run['copy_gbs']} GB/s" in told
     (programs,) = map(int, re.findall(r"about (\d+) programs", told))
     assert run["copy_gbs"] / max(each) < programs < run["copy_gbs"] / min(each)
