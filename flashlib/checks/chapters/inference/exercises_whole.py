@@ -47,7 +47,7 @@ DECODING = partial(
 
 @exercise(
     title="Decoding over pages",
-    minutes=90,
+    minutes=60,
     difficulty="hard",
     program=DECODING,
     limit=15.0,
