@@ -1,4 +1,4 @@
-"""Wrong answers to the last exercise of chapter 15, by who had read its text alone: see `tests.checks.answers`."""
+"""Wrong answers to the last exercise of chapter 15, older than its table: see `tests.checks.answers`."""
 
 
 # decode, tile_for_page: a tile is taken for a page
