@@ -70,6 +70,16 @@ def test_each_chapter_leads_to_the_next():
         assert link.startswith(start), f"{path.name} ends with {link!r}, not with {start!r}"
 
 
+def test_every_source_has_a_link(path):
+    """Each entry has one, and each title of a work, in italics, is one."""
+    text = "\n\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
+    _, _, text = text.partition("## Sources\n")
+    for entry in re.findall(r"^- .*(?:\n +.*)*", text, re.MULTILINE):
+        assert re.search(r"\]\((https://|\.\./)", entry), entry
+        titles = re.findall(r"(?<![\w*])\*[^*]+\*(?!\*)", entry)
+        assert not [title for title in titles if f"[{title}](" not in entry], entry
+
+
 def test_size(path):
     assert path.stat().st_size < 1.5e6, "draw smaller or fewer pictures"
 

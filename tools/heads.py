@@ -1,6 +1,7 @@
 """The head of a chapter: its title, the line that says where it stands in the course, and how long it takes.
 
-All three are computed. `tools.notebooks` and `tools.tables` write them.
+All three are computed, and so is the title in the link to the next chapter. `tools.notebooks` and `tools.tables`
+write them.
 """
 
 import re
@@ -10,6 +11,7 @@ from tools import minutes
 
 LINE = re.compile(r"^\*\*(?:On the route|An elective)\*\*.*\n\n", re.MULTILINE)
 TITLE = re.compile(r"# (\d\d) · .*")
+NEXT = re.compile(r"^Next: \[[^\]]*\]\((\d\d)_\w+\.ipynb\)", re.MULTILINE)
 
 
 def stated(nb):
@@ -23,6 +25,7 @@ def stated(nb):
     text = TITLE.sub(f"# {of_it.number} · {of_it.title}", LINE.sub("", head.source), count=1)
     said = f"{line(of_it)}\n\n".lstrip("\n")
     head.source = minutes.SAID.sub(lambda found: said + found[0], text)
+    nb.cells[-1].source = NEXT.sub(_link, nb.cells[-1].source)
     return nb
 
 
@@ -37,6 +40,12 @@ def line(of_it: Chapter) -> str:
     if of_it.number in KNOWN.numbers:
         places += [f"{_place(of_it, KNOWN)} if you know softmax and attention"]
     return f"**On the route**, {part}: {', '.join(places)} ([the routes]({CHAPTERS[0].slug}.ipynb))."
+
+
+def _link(found):
+    """Return the link to the next chapter, if there is one of that number, with its title and file as registered."""
+    to = next((c for c in CHAPTERS if c.number == found[1]), None)
+    return f"Next: [{to.number} · {to.title}]({to.slug}.ipynb)" if to else found[0]
 
 
 def _place(of_it, route):

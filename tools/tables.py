@@ -81,7 +81,7 @@ def start_here(nb):
 
 
 def headed():
-    """Write what the heads of all chapters say, and those of the solved notebooks."""
+    """Write the heads of all chapters and their links to the next, and those of the solved notebooks."""
     for c in CHAPTERS:
         path = START_HERE.with_name(f"{c.slug}.ipynb")
         nb = heads.stated(notebooks.read(path))
@@ -89,7 +89,8 @@ def headed():
         answers = path.parent / notebooks.SOLVED / path.name
         if answers.exists():
             of_answers = notebooks.read(answers)
-            of_answers.cells[0].source = solved.solved(nb).cells[0].source
+            for at in (0, -1):
+                of_answers.cells[at].source = solved.solved(nb).cells[at].source
             notebooks.write(answers, notebooks.to_text(of_answers))
 
 

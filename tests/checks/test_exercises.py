@@ -90,6 +90,18 @@ def test_every_question_is_asked_once_and_unanswered():
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_question_is_marked(chapter):
+    """The text above a card has the question, in the section that the card stands in."""
+    text = ""
+    for cell in CHAPTERS[chapter].cells:
+        if cell.source.startswith("checks.predict("):
+            section = re.split(r"(?m)^#+ ", text)[-1]
+            assert "**Predict.**" in section, f"mark the question of {cell.source} with **Predict.**"
+        elif cell.cell_type == "markdown":
+            text = cell.source
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_folded_solutions_and_the_solved_notebook_are_up_to_date(chapter):
     nb = CHAPTERS[chapter]
     how = f"run: make notebooks CHAPTER={chapter[:2]}"
