@@ -43,7 +43,7 @@ def line(of_it: Chapter) -> str:
 
 
 def _link(found):
-    """Return the link to the next chapter, if there is one of that number, with its title and file as registered."""
+    """Return the link to a chapter, if there is one of that number, with title and file as registered."""
     to = next((c for c in CHAPTERS if c.number == found[1]), None)
     return f"Next: [{to.number} · {to.title}]({to.slug}.ipynb)" if to else found[0]
 
