@@ -9,7 +9,7 @@ import re
 from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, Chapter
 from tools import minutes
 
-LINE = re.compile(r"^\*\*(?:On the route|An elective)\*\*.*\n\n", re.MULTILINE)
+LINE = re.compile(r"^\*\*(?:On the route|An elective)\*\*(?:.|\n(?!\n))*\n\n", re.MULTILINE)
 TITLE = re.compile(r"# (\d\d) · .*")
 NEXT = re.compile(r"^Next: \[[^\]]*\]\((\d\d)_\w+\.ipynb\)", re.MULTILINE)
 
