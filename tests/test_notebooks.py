@@ -61,21 +61,23 @@ def test_outputs_show_no_errors_and_nothing_of_a_machine(path):
             assert not MACHINE_PATH.search(text), f"cell {cell.id}: {text}"
 
 
-def test_each_chapter_leads_to_the_next_and_is_on_a_route():
-    start, *others = chapters = [path for name, path in sorted(PATHS.items()) if "/" not in name]
+def test_each_chapter_leads_to_the_next():
+    chapters = [path for name, path in sorted(PATHS.items()) if "/" not in name]
     for path, following in pairwise(chapters):
         link = notebooks.read(path).cells[-1].source.splitlines()[-1]
-        assert link.startswith("Next: ") and f"]({following.name})" in link, f"{path.name} ends with {link!r}"
-    (routes,) = (cell.source for cell in notebooks.read(start).cells if cell.source.startswith("## Routes"))
-    routes = routes.partition("## Where")[0]
-    missing = [path.name for path in others if not on_a_route(int(path.name[:2]), routes)]
-    assert not missing, f"name them in {start.name}, under Routes: {missing}"
+        title = notebooks.read(following).cells[0].source.splitlines()[0].removeprefix("# ")
+        start = f"Next: [{title}]({following.name})"
+        assert link.startswith(start), f"{path.name} ends with {link!r}, not with {start!r}"
 
 
-def on_a_route(number, routes):
-    """Return whether a chapter is named, by itself or in a range like "05 to 08"."""
-    ranges = [(int(first), int(last or first)) for first, last in re.findall(r"(\d\d)(?: to (\d\d))?", routes)]
-    return any(first <= number <= last for first, last in ranges)
+def test_every_source_has_a_link(path):
+    """Each entry has one, and each title of a work, in italics, is one."""
+    text = "\n\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
+    _, _, text = text.partition("## Sources\n")
+    for entry in re.findall(r"^- .*(?:\n +.*)*", text, re.MULTILINE):
+        assert re.search(r"\]\((https://|\.\./)", entry), entry
+        titles = re.findall(r"(?<![\w*])\*[^*]+\*(?!\*)", entry)
+        assert not [title for title in titles if f"[{title}](" not in entry], entry
 
 
 def test_size(path):

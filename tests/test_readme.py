@@ -7,8 +7,8 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat")
 from flashlib.bench.common import records  # noqa: E402
-from flashlib.chapters import CHAPTERS, NEEDS, PARTS, chapter  # noqa: E402
-from tools import markdown, minutes, notebooks, results, tables  # noqa: E402
+from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, NEEDS, PARTS, ROUTES, chapter  # noqa: E402
+from tools import heads, markdown, minutes, notebooks, results, tables  # noqa: E402
 
 FOLDER = tables.START_HERE.parent
 
@@ -19,7 +19,7 @@ def test_the_tables_of_the_readme_are_up_to_date():
 
 
 def test_the_readme_is_short():
-    assert len(tables.README.read_text(encoding="utf-8").split()) <= 1200
+    assert len(minutes.WORD.findall(tables.README.read_text(encoding="utf-8"))) <= 1200
 
 
 def test_the_page_of_results_is_up_to_date():
@@ -85,9 +85,38 @@ def test_each_part_of_the_results_names_the_command_that_makes_its_record():
     assert shown == {path.name for path in results.DATA.glob("*.json")}
 
 
-def test_a_part_of_the_course_begins_with_a_chapter():
-    assert set(PARTS.values()) <= {c.number for c in CHAPTERS} and list(PARTS.values()) == sorted(PARTS.values())
-    assert (chapter("03_online_softmax").part, chapter("15_inference").part) == ("Softmax", "Use")
+def test_every_chapter_is_in_one_part():
+    named = sorted(number for numbers in PARTS.values() for number in numbers)
+    assert named == sorted(int(c.number) for c in CHAPTERS)
+    assert (chapter("03_online_softmax").part, chapter("18_eight_bits").part) == ("FlashAttention", "On the GPU")
+
+
+def test_a_route_needs_only_what_is_on_it():
+    known = {number: c.builds_on for c in CHAPTERS for number in [c.number]}
+    for number in FROM_ZERO.numbers:
+        assert set(known[number]) <= set(FROM_ZERO.numbers), number
+    assert set(KNOWN.numbers) <= set(FROM_ZERO.numbers)
+    for route in ROUTES:
+        assert set(route.numbers) <= known.keys() and list(route.numbers) == sorted(route.numbers)
+
+
+@pytest.mark.parametrize("route, hours", [(KNOWN, 8), (FROM_ZERO, 11), (ROUTES[1], 4), (ROUTES[0], 1 / 6)])
+def test_a_route_takes_no_longer_than_its_hours(route, hours):
+    takes = tables.times()
+    assert sum(takes[number].route for number in route.numbers) <= 60 * hours
+
+
+@pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)
+def test_only_chapters_on_the_route_have_sections_that_are_not(c):
+    assert c.on_route or not tables.times()[c.number].aside, 'write "(optional)"'
+
+
+@pytest.mark.parametrize("c", CHAPTERS[1:], ids=lambda c: c.slug)
+def test_the_head_of_a_chapter_names_what_it_builds_on(c):
+    head = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells[0].source
+    (said,) = re.findall(r"Builds on (.*?)\.(?=[\s*])", head, re.DOTALL)
+    assert sorted(re.findall(r"\b\d\d\b", said)) == sorted(c.builds_on), "builds_on in flashlib/chapters.py"
+    assert set(c.builds_on) < {other.number for other in CHAPTERS} and c.number not in c.builds_on
 
 
 def test_the_table_of_chapter_00_is_up_to_date():
@@ -110,9 +139,22 @@ def test_every_chapter_is_registered_in_order():
 
 
 @pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)
-def test_the_head_of_a_chapter_says_how_long_it_takes(c):
+def test_the_head_of_a_chapter_says_where_it_stands_and_how_long_it_takes(c):
     nb = notebooks.read(FOLDER / f"{c.slug}.ipynb")
-    assert minutes.stated(nb).cells[0].source == nb.cells[0].source, "run make notebooks"
+    assert heads.stated(nb).cells[0].source == nb.cells[0].source, "run python -m tools.tables"
+
+
+def test_a_line_is_written_once_and_taken_away_again():
+    elective, on_route = chapter("07_counting_bytes"), chapter("05_one_pass")
+    head = "# 07 · Old title\n\nWords.\n\n*About 9 minutes. Builds on chapter 02.*"
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(head)])
+    once = heads.stated(nb).cells[0].source
+    assert once.startswith(f"# 07 · {elective.title}\n\nWords.\n\n**An elective** ")
+    assert once.endswith("\n\n*About 5 minutes. Builds on chapter 02.*")
+    nb.cells[0].source = once
+    assert heads.stated(nb).cells[0].source == once
+    assert "2 of 5" in heads.line(on_route) and "5 of 8" in heads.line(on_route)
+    assert heads.line(CHAPTERS[0]) == ""
 
 
 def test_minutes_are_of_words_predictions_and_exercises():
@@ -123,16 +165,22 @@ def test_minutes_are_of_words_predictions_and_exercises():
         nb.cells.append(make(text, metadata=metadata))
 
     add("# Title\n\n" + "word " * 179 + "<details>" + "hidden " * 500 + "</details>")
-    assert minutes.of(nb) == pytest.approx((1, 0, 0), abs=0.01)
+    assert minutes.of(nb) == pytest.approx((1, 0, 0, 0), abs=0.01)
     add("## Part (optional)\n\n" + "word " * 358)
     add("checks.predict('x')", code=True)
     add("### Exercise: A\n\n*20 minutes · hard*\n\n" + "word " * 500)
     add("def my_a():\n    " + "word " * 500, code=True, tags=["stub:a"])
-    assert minutes.of(nb) == pytest.approx((1 + 2 + 3 + 20, 20, 2 + 3 + 20), abs=0.05)
+    assert minutes.of(nb) == pytest.approx((1 + 2 + 3 + 20, 20, 2 + 3 + 20, 0), abs=0.05)
     add("## Core again\n\n" + "word " * 178)
-    assert minutes.of(nb) == pytest.approx((27, 20, 25), abs=0.05)
+    assert minutes.of(nb) == pytest.approx((27, 20, 25, 0), abs=0.05)
     said = minutes.sentence(minutes.of(nb))  # rounded up
     assert said == "About 30 minutes, of which 20 are for exercises and 30 are optional."
+    add("## Beside it (not on the route)\n\n" + "word " * 174)
+    add("### Within (optional)\n\n" + "word " * 178)  # the outer mark counts
+    assert minutes.of(nb) == pytest.approx((29, 20, 25, 2), abs=0.05)
+    assert minutes.of(nb).route == pytest.approx(2, abs=0.05)
+    said = minutes.sentence(minutes.of(nb))
+    assert said.endswith("of which 20 are for exercises, 30 are optional and 5 are not on the route.")
 
 
 @pytest.mark.parametrize("rest", ["", " Builds on\nchapter 02."])

@@ -1,7 +1,8 @@
 """How long a chapter takes, from its notebook: its head and the tables say what is computed here.
 
 A reader reads 180 words a minute, of text and of code, and takes 3 minutes for a prediction, and for an exercise
-what its text says. An optional section is one whose heading ends in "(optional)".
+what its text says. A section whose heading ends in one of MARKS is one that a reader may leave out: those that are
+not on the route are left out by who takes it (`flashlib.chapters.ROUTES`).
 """
 
 import copy
@@ -12,6 +13,8 @@ WORDS = 180  # a minute
 PREDICTION = 3  # minutes
 STEP = 5  # times are rounded up to a multiple of it
 
+MARKS = {"(optional)": "optional", "(not on the route)": "aside"}  # {end of a heading: the field of Minutes}
+
 EXERCISE = re.compile(r"^\*(\d+) minutes · \w+\*$", re.MULTILINE)
 HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # one sign is the title, or a comment in code
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
@@ -20,14 +23,23 @@ SAID = re.compile(r"\*About .*?\.(?=[\s*])", re.DOTALL)
 
 
 class Minutes(NamedTuple):
-    """The minutes of a chapter: all, those for exercises, and those in optional sections, exercises included."""
+    """The minutes of a chapter: all, those for exercises, those in optional sections, those not on the route.
+
+    The last two include exercises.
+    """
 
     all: float
     exercises: float
     optional: float
+    aside: float
 
     def __add__(self, other):
         return Minutes(*(a + b for a, b in zip(self, other, strict=True)))
+
+    @property
+    def route(self) -> float:
+        """Those of who takes the route."""
+        return self.all - self.optional - self.aside
 
     def rounded(self) -> "Minutes":
         return Minutes(*(-int(-minutes // STEP) * STEP for minutes in self))
@@ -35,15 +47,24 @@ class Minutes(NamedTuple):
 
 def of(nb) -> Minutes:
     """Return how long a chapter takes."""
-    total, level = Minutes(0, 0, 0), None
+    total = Minutes(0, 0, 0, 0)
+    for cell, part, mark in sections(nb):
+        taken = _taken(cell, part)
+        total += taken._replace(**{mark: taken.all}) if mark else taken
+    return total
+
+
+def sections(nb):
+    """Yield the cells of a chapter, cut before each heading: (cell, text, what MARKS has of its section)."""
+    level, mark = None, None
     for cell in nb.cells:
         for part in _sections(cell):
             if heading := HEADING.match(part):
                 depth = len(heading[1])
                 if level is None or depth <= level:
-                    level = depth if heading[2].endswith("(optional)") else None
-            total += _taken(cell, part, optional=level is not None)
-    return total
+                    mark = next((MARKS[end] for end in MARKS if heading[2].endswith(end)), None)
+                    level = depth if mark else None
+            yield cell, part, mark
 
 
 def stated(nb):
@@ -58,9 +79,11 @@ def stated(nb):
 
 def sentence(minutes) -> str:
     """Return a sentence that says how long a chapter takes."""
-    total, exercises, optional = minutes.rounded()
-    parts = [f"{exercises} are for exercises"] * bool(exercises) + [f"{optional} are optional"] * bool(optional)
-    return f"About {total} minutes{', of which ' if parts else ''}{' and '.join(parts)}."
+    total, *rest = minutes.rounded()
+    words = ("for exercises", "optional", "not on the route")
+    *before, last = [f"{n} are {what}" for n, what in zip(rest, words, strict=True) if n] or [""]
+    parts = " and ".join(filter(None, [", ".join(before), last]))
+    return f"About {total} minutes{', of which ' if parts else ''}{parts}."
 
 
 def _sections(cell):
@@ -70,11 +93,10 @@ def _sections(cell):
     return re.split(r"(?m)^(?=##+ )", FOLDED.sub("", cell.source))
 
 
-def _taken(cell, text, *, optional) -> Minutes:
+def _taken(cell, text) -> Minutes:
     """Return what a part of a cell takes; the minutes of an exercise are for its text and its cells too."""
     exercise = float(found[1]) if (found := EXERCISE.search(text)) else 0.0
     own = exercise or any(tag.startswith("stub:") for tag in cell.metadata.get("tags", []))
     reading = 0.0 if own else len(WORD.findall(text)) / WORDS
     asked = PREDICTION * text.count("checks.predict(") if cell.cell_type == "code" else 0
-    taken = reading + asked + exercise
-    return Minutes(taken, exercise, taken if optional else 0.0)
+    return Minutes(reading + asked + exercise, exercise, 0.0, 0.0)

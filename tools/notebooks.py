@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 
 from flashlib.checks.classroom import notebook
-from tools import minutes, solved
+from tools import heads, solved
 
 ROOT = Path(__file__).resolve().parents[1]
 CELL_TIMEOUT = 120  # seconds
@@ -223,11 +223,11 @@ def write(path, text):
 
 
 def make(path, refresh=False):
-    """Execute and store a chapter, its solutions and its time brought up to date, and then its solved notebook.
+    """Execute and store a chapter, its solutions and its head brought up to date, and then its solved notebook.
 
     Yields (path, seconds, whether it changed, problems) of each.
     """
-    chapter = minutes.stated(solved.with_solutions(read(path)))
+    chapter = heads.stated(solved.with_solutions(read(path)))
     made = [(path, lambda: chapter)]
     if solved.has_exercises(chapter):
         made.append((path.parent / SOLVED / path.name, lambda: solved.solved(read(path))))

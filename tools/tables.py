@@ -1,14 +1,14 @@
-"""Write the tables of the README, of chapter 00 and of docs/results.md: python -m tools.tables
+"""Write the tables of the README, of chapter 00 and of docs/results.md, and all heads: python -m tools.tables
 
 The chapters come from `flashlib.chapters`, their times from the notebooks, the speeds from the recorded runs. In
 the README and in chapter 00 a table stands between two comments that say so; `tools.results` makes docs/results.md
-as a whole. Tests hold that all are up to date.
+as a whole, `tools.heads` what the head of a chapter says. Tests hold that all are up to date.
 """
 
 from pathlib import Path
 
-from flashlib.chapters import CHAPTERS, PARTS
-from tools import markdown, minutes, notebooks, results
+from flashlib.chapters import CHAPTERS, PARTS, ROUTES
+from tools import heads, markdown, minutes, notebooks, results, solved
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -16,21 +16,51 @@ START_HERE = ROOT / "notebooks" / "00_start_here.ipynb"
 RESULTS = ROOT / "docs" / "results.md"
 
 
+def times() -> dict[str, minutes.Minutes]:
+    """Return how long each chapter takes: {number: Minutes}."""
+    paths = {c.number: START_HERE.with_name(f"{c.slug}.ipynb") for c in CHAPTERS}
+    return {number: minutes.of(notebooks.read(path)) for number, path in paths.items()}
+
+
 def chapters(*, link) -> str:
-    """Return the chapters as a table in Markdown; link: for chapter 00, whose neighbours the others are."""
-    rows, in_all = [], minutes.Minutes(0, 0, 0)
+    """Return the chapters as a table in Markdown; link: for chapter 00, whose neighbours the others are.
+
+    There it also says what each builds on.
+    """
+    rows, takes = [], times()
     for part in PARTS:
-        of_part = [c for c in CHAPTERS if c.part == part and not (link and c.slug == START_HERE.stem)]
-        if of_part:
-            rows.append([f"**{part}**", "", ""])
+        of_part = [c for c in CHAPTERS if c.part == part]
+        rows.append([f"*{part}*", "", "", _hours(sum(takes[c.number].all for c in of_part))])
         for c in of_part:
-            takes = minutes.of(notebooks.read(START_HERE.with_name(f"{c.slug}.ipynb")))
-            in_all += takes
-            title = f"[{c.title}]({c.slug}.ipynb)" if link else c.title
-            rows.append([f"{c.number} {title}", c.idea, f"{takes.rounded().all} min"])
-    hours, core = round(in_all.all / 60), round((in_all.all - in_all.optional) / 60)
-    rows.append(["**in all**", f"without the sections that are marked optional: {core} hours", f"{hours} hours"])
-    return markdown.table(["chapter", "the idea", "time with exercises"], rows)
+            title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
+            title = f"**{c.number} {title}**" if c.on_route else f"{c.number} {title}"
+            rows.append([title, c.idea, ", ".join(c.builds_on), f"{takes[c.number].rounded().all} min"])
+    everything = sum(takes.values(), start=minutes.Minutes(0, 0, 0, 0))
+    core = _hours(everything.all - everything.optional)
+    rows.append(["*in all*", f"without the sections that are marked optional: {core}", "", _hours(everything.all)])
+    titles = ["chapter", "the idea", "builds on", "time with exercises"]
+    if not link:
+        titles, *rows = [[name, what, time] for name, what, _, time in [titles, *rows]]
+    return markdown.table(titles, rows)
+
+
+def routes() -> str:
+    """Return the routes as a table in Markdown."""
+    takes = times()
+    rows = [
+        [one.name, ", ".join(one.numbers), _about(sum(takes[n].route for n in one.numbers)), one.end]
+        for one in ROUTES
+    ]
+    return markdown.table(["", "chapters", "time", "at its end you have"], rows)
+
+
+def _hours(total):
+    return f"{round(total / 60)} hours"
+
+
+def _about(total):
+    """Return the time of a route: minutes rounded up to ten of them, or hours to halves."""
+    return f"{-int(-total // 30) / 2:g} hours" if total > 60 else f"{-int(-total // 10) * 10} min"
 
 
 def readme(text) -> str:
@@ -38,19 +68,35 @@ def readme(text) -> str:
     text = markdown.replaced(
         text, "speed", results.in_short(results.read("h100_hopper"), results.read("h200_hopper_backward"))
     )
+    text = markdown.replaced(text, "routes", routes())
     return markdown.replaced(text, "chapters", chapters(link=False))
 
 
 def start_here(nb):
-    """Return the notebook of chapter 00 with today's table."""
-    (cell,) = (cell for cell in nb.cells if markdown.holds(cell.source, "chapters"))
-    cell.source = markdown.replaced(cell.source, "chapters", chapters(link=True))
+    """Return the notebook of chapter 00 with today's tables."""
+    for name, made in (("chapters", chapters(link=True)), ("routes", routes())):
+        (cell,) = (cell for cell in nb.cells if markdown.holds(cell.source, name))
+        cell.source = markdown.replaced(cell.source, name, made)
     return nb
 
 
+def headed():
+    """Write the heads of all chapters and their links to the next, and those of the solved notebooks."""
+    for c in CHAPTERS:
+        path = START_HERE.with_name(f"{c.slug}.ipynb")
+        nb = heads.stated(notebooks.read(path))
+        notebooks.write(path, notebooks.to_text(nb))
+        answers = path.parent / notebooks.SOLVED / path.name
+        if answers.exists():
+            of_answers = notebooks.read(answers)
+            for at in (0, -1):
+                of_answers.cells[at].source = solved.solved(nb).cells[at].source
+            notebooks.write(answers, notebooks.to_text(of_answers))
+
+
 if __name__ == "__main__":
-    START_HERE.write_text(notebooks.to_text(start_here(notebooks.read(START_HERE))), encoding="utf-8")
-    README.write_text(
-        readme(README.read_text(encoding="utf-8")), encoding="utf-8"
-    )  # it says how long chapter 00 is
-    RESULTS.write_text(results.page(), encoding="utf-8")
+    headed()
+    notebooks.write(START_HERE, notebooks.to_text(start_here(notebooks.read(START_HERE))))
+    headed()  # the tables too are read
+    notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it says how long chapter 00 is
+    notebooks.write(RESULTS, results.page())

@@ -11,7 +11,7 @@ from flashlib.chapters import CHAPTERS as REGISTERED  # noqa: E402
 from flashlib.checks.engine import folders, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
-from tools import notebooks, solved  # noqa: E402
+from tools import minutes, notebooks, solved  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = {path.stem: notebooks.read(path) for path in notebooks.chapters(ROOT / "notebooks")}
@@ -40,6 +40,16 @@ def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     call = f"checks.{exercise.name}(my_{exercise.name})"
     assert any(cell.source == call for cell in after), f"a cell with {call} and nothing else"
     assert order.index(text.id) < order.index(stub.id)
+
+
+@pytest.mark.parametrize("chapter", [c for c in REGISTERED if c.on_route], ids=lambda c: c.slug)
+def test_an_exercise_that_the_route_leaves_out_says_so(chapter):
+    said = {}
+    for cell, text, mark in minutes.sections(CHAPTERS[chapter.slug]):
+        if minutes.EXERCISE.search(text):
+            (name,) = (tag.partition(":")[2] for tag in notebooks.tags(cell) if tag.startswith("exercise:"))
+            said[name] = mark is not None
+    assert said == {name: e.aside for name, e in EXERCISES.items() if e.chapter == chapter.slug}, "aside=True"
 
 
 def test_no_tag_without_an_exercise():
@@ -77,6 +87,18 @@ def test_every_question_is_asked_once_and_unanswered():
     asked = [name for source in sources for name in re.findall(r'^checks\.predict\("(\w+)"\)$', source)]
     assert sorted(asked) == sorted(questions())
     assert sum("checks.predict(" in source for source in sources) == len(asked)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_question_is_marked(chapter):
+    """The text above a card has the question, in the section that the card stands in."""
+    text = ""
+    for cell in CHAPTERS[chapter].cells:
+        if cell.source.startswith("checks.predict("):
+            section = re.split(r"(?m)^#+ ", text)[-1]
+            assert "**Predict.**" in section, f"mark the question of {cell.source} with **Predict.**"
+        elif cell.cell_type == "markdown":
+            text = cell.source
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -1,10 +1,14 @@
-"""`checks.progress()`: which exercises are solved, chapter by chapter."""
+"""`checks.progress()`: which exercises are solved, chapter by chapter, and which of them are on the route."""
 
 import html
 from itertools import groupby
 
+from flashlib.chapters import chapter
 from flashlib.checks.engine.exercises import EXERCISES, Exercise
 from flashlib.checks.engine.progress_file import solved
+
+ROUTE = "→"  # before a chapter on the route
+LEGEND = f"{ROUTE} on the route; in brackets: exercises there that it leaves out"
 
 
 class Progress:
@@ -19,22 +23,35 @@ class Progress:
         return [(name, [(e, e.name in self.done) for e in exercises]) for name, exercises in by_chapter]
 
     def __repr__(self):
-        lines = [f"{sum(name in self.done for name in EXERCISES)} of {len(EXERCISES)} exercises solved"]
-        for chapter, exercises in self.chapters():
-            marks = "  ".join(f"{'✓' if solved else '○'} {e.name}" for e, solved in exercises)
-            lines.append(f"{chapter[:2]}  {marks}")
-        return "\n".join([*lines, *filter(None, [self.problem])])
+        lines = [self._counted()]
+        for slug, exercises in self.chapters():
+            marks = "  ".join(_mark(exercise, solved, exercise.name) for exercise, solved in exercises)
+            lines.append(f"{ROUTE if chapter(slug).on_route else ' '} {slug[:2]}  {marks}")
+        return "\n".join([*lines, LEGEND, *filter(None, [self.problem])])
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         rows = []
-        for chapter, exercises in self.chapters():
-            marks = " · ".join(f"{'✓' if solved else '○'} {html.escape(e.title)}" for e, solved in exercises)
+        for slug, exercises in self.chapters():
+            marks = html.escape(" · ".join(_mark(e, solved, e.title) for e, solved in exercises))
             count = f"{sum(solved for _, solved in exercises)} of {len(exercises)}"
-            link = f'<a href="{chapter}.ipynb">{chapter[:2]}</a>'
-            rows.append(f'<tr><td>{link}</td><td>{count}</td><td style="text-align: left">{marks}</td></tr>')
-        head, *_ = repr(self).splitlines()
-        table = f"<p><b>{head}</b></p><table>{''.join(rows)}</table><p>{html.escape(self.problem)}</p>"
+            link = f'<a href="{slug}.ipynb">{slug[:2]}</a>'
+            link = f"{ROUTE} <b>{link}</b>" if chapter(slug).on_route else link
+            left = 'style="text-align: left"'
+            rows.append(f"<tr><td>{link}</td><td>{count}</td><td {left}>{marks}</td></tr>")
+        below = "<br>".join(filter(None, [LEGEND, html.escape(self.problem)]))
+        table = f"<p><b>{self._counted()}</b></p><table>{''.join(rows)}</table><p>{below}</p>"
         return {"text/plain": repr(self), "text/html": table}
+
+    def _counted(self):
+        of_route = [name for name, exercise in EXERCISES.items() if exercise.on_route]
+        counts = [f"{sum(name in self.done for name in names)} of {len(names)}" for names in (EXERCISES, of_route)]
+        return "{} exercises solved, {} on the route".format(*counts)
+
+
+def _mark(exercise, solved, text):
+    """Return what stands for an exercise: in brackets if its chapter is on the route and it is not."""
+    mark = f"{'✓' if solved else '○'} {text}"
+    return f"({mark})" if chapter(exercise.chapter).on_route and exercise.aside else mark
 
 
 def progress() -> Progress:

@@ -38,7 +38,7 @@ class Exercise:
     examine: takes the answer and what is known of its mistakes, and returns a Verdict without a name; it runs in a
     process of its own. known: a Known; its table has the name of the exercise.
     minutes, difficulty: what the text says it takes; difficulty is easy, medium or hard. limit: seconds of
-    computing where nothing is compiled; None: LIMIT.
+    computing where nothing is compiled; None: LIMIT. aside: whether its section is one to leave out on the route.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Exercise:
     examine: Callable
     known: Known
     limit: float | None = None
+    aside: bool = False
 
     def __call__(self, answer, seed=None) -> Verdict:
         """Return the Verdict on an answer, and record in the progress file that it was right.
@@ -96,6 +97,11 @@ class Exercise:
         return "triton" in chapter(self.chapter).needs
 
     @property
+    def on_route(self) -> bool:
+        """Whether who takes the route solves it."""
+        return chapter(self.chapter).on_route and not self.aside
+
+    @property
     def heading(self) -> str:
         """What its text in the notebook starts with."""
         return f"### Exercise: {self.title}\n\n*{self.minutes} minutes · {self.difficulty}*"
@@ -134,13 +140,13 @@ def examine_answer(name: str, answer: object, seed: int) -> Verdict:
 
 def exercise(
     *, title: str, minutes: int, difficulty: str, program: Program | Callable[..., Program] = written,
-    variants: tuple[str, ...] = (), model: Callable | None = None, limit: float | None = None,
+    variants: tuple[str, ...] = (), model: Callable | None = None, limit: float | None = None, aside: bool = False,
 ) -> Callable[[Callable], Exercise]:  # fmt: skip
     """Return a decorator that makes an Exercise of the function that examines its answers.
 
     It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the
     known mistakes; or what makes it of the text that its table of mistakes begins with. Of NumPy answers it is the
-    solution, where neither is there. variants, model: see Known.
+    solution, where neither is there. variants, model: see Known. limit, aside: see Exercise.
     """
 
     def make(examine):
@@ -155,7 +161,7 @@ def exercise(
         elif right is None and "triton" not in chapter(slug).needs:
             right = solutions.program(name)
         known = Known(name, right, variants, model)
-        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit)
+        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit, aside)
         return EXERCISES[name]
 
     return make

@@ -1,13 +1,16 @@
 """Which exercises are solved is kept in one small file that may be deleted, and nowhere else."""
 
 import json
+import re
 import sys
 from datetime import date
 
 import pytest
 
 pytest.importorskip("cloudpickle")
+from flashlib.chapters import FROM_ZERO  # noqa: E402
 from flashlib.checks import progress  # noqa: E402
+from flashlib.checks.classroom.progress_table import Progress  # noqa: E402
 from flashlib.checks.engine import progress_file  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.verdict import Verdict  # noqa: E402
@@ -102,6 +105,17 @@ def test_the_page_links_every_chapter():
     page = progress()._repr_mimebundle_()["text/html"]
     for exercise in EXERCISES.values():
         assert f'href="{exercise.chapter}.ipynb"' in page and exercise.title.replace("'", "&#x27;") in page
+
+
+def test_the_route_is_shown_and_counted():
+    of_route = [exercise for exercise in EXERCISES.values() if exercise.on_route]
+    assert {e.chapter[:2] for e in of_route} == set(FROM_ZERO.numbers)
+    done = {of_route[0].name: "2026-01-01"}
+    lines = repr(Progress(done, "")).splitlines()
+    assert lines[0].endswith(f"solved, 1 of {len(of_route)} on the route")
+    assert [line[2:4] for line in lines[1:-1] if line.startswith("→")] == list(FROM_ZERO.numbers)
+    left = {e.name for e in EXERCISES.values() if e.aside and e.chapter[:2] in FROM_ZERO.numbers}
+    assert left and set(re.findall(r"\(○ (\w+)\)", "\n".join(lines[1:]))) == left
 
 
 def test_a_folder_of_its_name_breaks_nothing(workspace):

@@ -13,7 +13,7 @@ from flashlib.softmax import State, summarise_rows
 INF = np.inf
 
 
-@exercise(title="The output so far", minutes=15, difficulty="medium")
+@exercise(title="The output so far", minutes=15, difficulty="medium", aside=True)
 def normalised(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     rows = (

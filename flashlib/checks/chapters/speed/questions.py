@@ -48,7 +48,28 @@ def _share(N, *tiles):
     return dict(zip(("large", "small"), shares, strict=True))
 
 
+RUNGS = ("r4_exp2", "r5_causal", "r6_tiles", "r7_stages", "r8_descriptors", "ours")
+
 QUESTIONS = [
+    Question(  # as recorded in h200_ladder.json: tests/checks/test_recorded_answers.py compares
+        "speed_largest_step",
+        lambda: {"no_mask": "r7_stages", "causal": "r5_causal"},
+        "with tiles loaded ahead the products wait less; under a mask nearly half of the tiles are skipped.",
+        hint="What does a program wait for most? And under a mask, which work is done for nothing?",
+        choices=RUNGS,
+        wrong={
+            (
+                "no_mask",
+                "r4_exp2",
+            ): "it saves a few instructions for each score, and waits for tiles as before",
+            ("no_mask", "r5_causal"): "without a mask hardly a tile is masked or skipped",
+            ("no_mask", "r6_tiles"): "a larger tile alone still waits until it is there",
+            ("no_mask", "r8_descriptors"): "descriptors save the computing of addresses, not the waiting",
+            ("causal", "r4_exp2"): "it saves a few instructions for each score, hidden ones too",
+            ("causal", "r6_tiles"): "larger tiles compute more above the diagonal in vain",
+            ("causal", "r7_stages"): "waiting less is worth much, and not computing at all is worth more",
+        },
+    ),
     Question(
         "speed_exp",
         lambda: _clocks(128, 128, 64),

@@ -36,6 +36,11 @@ def _kept(N, d):
     return {"kept": (4 * N * d * itemsize + 4 * N) // KB, "P": N * N * itemsize // KB}
 
 
+def _scores(layers, batch, heads, context):
+    """Return the GB of P in fp32 and of its copy in bf16, for all scores of a step."""
+    return layers * batch * heads * context**2 * (cost.ITEMSIZE["float32"] + cost.ITEMSIZE["bfloat16"]) / 1e9
+
+
 def _differ():
     """Return the gradients that several programs of the fused kernel add to, in whatever order they come.
 
@@ -144,5 +149,48 @@ QUESTIONS = [
             "dK and dV": "these are summed by one program, in the order of its loop",
             "all three": "dK_j and dV_j are summed by one program, in the order of its loop",
         },
+    ),
+    Question(  # as recorded in h200_backward.json: tests/checks/test_recorded_answers.py compares
+        "grads_faster",
+        lambda: {"d_64": "within a tenth", "d_128": "two passes"},
+        "five products in place of seven do not make up for the additions, and for the registers and the shared "
+        "memory that the one pass takes. At d = 128 only one of its programs fits on a multiprocessor.",
+        hint="The one pass has fewer products. What does the table in section 4 say of its programs on an SM?",
+        choices=("one pass", "two passes", "within a tenth"),
+        labels={"d_64": "d = 64", "d_128": "d = 128"},
+        wrong={
+            ("d_64", "one pass"): "what it saves in products it loses to its additions and to longer waits",
+            ("d_64", "two passes"): "at d = 64 two programs of either way fit on a multiprocessor",
+            (
+                "d_128",
+                "one pass",
+            ): "its products are fewer, but so are its programs on a multiprocessor, and it spills",
+            (
+                "d_128",
+                "within a tenth",
+            ): "while a program that is alone on a multiprocessor waits, nobody fills in",
+        },
+    ),
+    Question(  # as the notebook prints them: the same test compares
+        "grads_same_losses",
+        lambda: True,
+        "both compute the same gradients in fp32, up to the order of their sums. A difference in the seventh "
+        "digit has not grown to the third after 8 steps.",
+        hint="In which digit do two sums in fp32 differ if only their order does?",
+        wrong={False: "two sums in fp32 differ in about the seventh digit, and 8 steps are few"},
+    ),
+    Question(
+        "grads_scores",
+        lambda: _scores(6, 8, 8, 4096),
+        "there are 6 * 8 * 8 * 4096 * 4096 scores, of 4 + 2 bytes each.",
+        hint="Count the scores of one head of one text: N * N. Then all heads, texts and blocks, and the bytes.",
+        wrong={
+            25.77: "the copy in bf16 takes 2 bytes more for each score",
+            12.88: "P is fp32 and there is a copy: 4 + 2 bytes for each score",
+            6.44: "that is one block: the forward pass keeps P of all 6",
+            4.83: "that is one text: a step has 8",
+        },
+        tolerance=0.02,
+        unit="GB",
     ),
 ]

@@ -1,0 +1,61 @@
+"""Answers to questions about what was measured are those of the records, and of the notebooks' stored outputs."""
+
+import json
+import re
+
+import pytest
+
+pytest.importorskip("nbformat")
+from flashlib.bench.common import records  # noqa: E402
+from flashlib.checks.engine.prediction import questions  # noqa: E402
+from tools import notebooks, tables  # noqa: E402
+
+
+def record(name):
+    return json.loads((records.DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def answer(name):
+    return questions()[name].answer()
+
+
+def test_one_pass_or_two():
+    found = {}
+    for row in record("h200_backward")["rows"]:
+        if row["N"] == 16384 and not row["causal"]:
+            ratio = row["tflops"]["ours"] / row["tflops"]["ours_fused"]
+            near = 1 / 1.1 < ratio < 1.1
+            found[f"d_{row['d']}"] = "within a tenth" if near else "two passes" if ratio > 1 else "one pass"
+    assert found == answer("grads_faster")
+
+
+def test_the_largest_step_of_the_ladder():
+    found = {}
+    for name, causal in (("no_mask", False), ("causal", True)):
+        best = {}
+        for row in record("h200_ladder")["rows"]:
+            if (
+                row["part"] == "ladder"
+                and row["best"]
+                and (row["d"], row["causal"], row["N"]) == (128, causal, 4096)
+            ):
+                best[row["rung"]] = row["tflops"]
+        gains = {rung: best[rung] / best[before] for before, rung in zip(best, list(best)[1:], strict=False)}
+        found[name] = max(questions()["speed_largest_step"].choices, key=gains.get)
+    assert found == answer("speed_largest_step")
+
+
+def test_both_losses_to_three_digits():
+    nb = notebooks.read(tables.START_HERE.with_name("11_triton_backward.ipynb"))
+    (printed,) = (
+        output.text for cell in nb.cells for output in cell.get("outputs", [])
+        if "step     ours     SDPA" in output.get("text", "")
+    )  # fmt: skip
+    pairs = re.findall(r"^ +\d +(\d\.\d{3}) +(\d\.\d{3})$", printed, re.MULTILINE)
+    assert len(pairs) == 8 and answer("grads_same_losses") == all(one == other for one, other in pairs)
+
+
+def test_the_scores_of_a_step():
+    run = record("h200_gpt")
+    scores = run["layers"] * run["batch"] * run["heads"] * run["context"] ** 2
+    assert answer("grads_scores") == pytest.approx(scores * 6 / 1e9)
