@@ -1,5 +1,6 @@
 """What an exercise passes to a kernel as a function: one text, read by Triton and by NumPy."""
 
+# ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

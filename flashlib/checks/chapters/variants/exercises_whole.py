@@ -51,7 +51,11 @@ def _program(text):
 
 
 @exercise(
-    title="Any mask, any score", minutes=60, difficulty="hard", program=_program, variants=("visits = cuts, wholes",),
+    title="Any mask, any score",
+    minutes=60,
+    difficulty="hard",
+    program=_program,
+    variants=("visits = cuts, wholes",),  # in which order the loops run does not matter
     limit=20.0,
 )
 def variant(answer: Callable, known: Known) -> Verdict:
@@ -78,15 +82,15 @@ def variant(answer: Callable, known: Known) -> Verdict:
         [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=heads.APART)],
         [_attended("d = 128, and numbers that fp16 does not have", (1, 1, 5, 21, 128), fine=True)],
         [
-            _attended("tensors in fp16, and sums beyond 65504", (1, 1, 5, 150, 32), ALL, V_size=2**15, **FP16),
-            _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), ALL, size=4, V_size=0, **EXACT),
+            _attended("tensors in fp16, and sums beyond 65504", (1, 1, 5, 150, 32), V_size=2**15, **FP16),
+            _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), size=4, V_size=0, **EXACT),
         ],
     ]
     return examine(heads.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS)
 
 
 def _with_table(answer):
-    """Return answer as a function of the four arrays of a table and of Rules; a kernel, which is refused, as it is."""
+    """Return answer as a function of the arrays of a table and of Rules; a kernel, which is refused, as it is."""
     if hasattr(answer, "fn"):
         return answer
 

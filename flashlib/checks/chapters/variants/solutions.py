@@ -134,9 +134,7 @@ def table_kernel(
 
     for n in range(tl.load(n_whole_ptr + i)):
         j = tl.load(whole_ptr + i * T_c + n)
-        m, l, O_acc = one_tile(
-            q, K_ptr, V_ptr, m, l, O_acc, b, h, r, j, N_k, scale, D, B_C, False, SEEN, SCORE
-        )
+        m, l, O_acc = one_tile(q, K_ptr, V_ptr, m, l, O_acc, b, h, r, j, N_k, scale, D, B_C, False, SEEN, SCORE)
     for n in range(tl.load(n_cut_ptr + i)):
         j = tl.load(cut_ptr + i * T_c + n)
         m, l, O_acc = one_tile(q, K_ptr, V_ptr, m, l, O_acc, b, h, r, j, N_k, scale, D, B_C, True, SEEN, SCORE)
