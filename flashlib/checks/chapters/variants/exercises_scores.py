@@ -113,7 +113,7 @@ def _any_gradient(rng):
 # ---- a sink
 
 
-@exercise(title="Attention with a sink", minutes=10, difficulty="easy")
+@exercise(title="Attention with a sink", minutes=5, difficulty="easy")
 def sink(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(2)
     plain = [
