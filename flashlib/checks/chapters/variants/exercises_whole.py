@@ -12,11 +12,13 @@ from flashlib.checks.harness import heads, rules, update
 from flashlib.softmax import summarise_rows
 
 OUTPUTS = "O", "lse"
+NAN = "nan, or never stored"
 FP16 = {"dtype": np.float16, "tolerance": 2e-3, "fine": True}  # of P and of O, which are rounded
 EXACT = FP16 | {"tolerance": 3e-6}  # of lse, which is not
 
 ALL, SAME = rules.seen("c == c"), rules.score("S")
 CAUSAL = rules.seen("c <= r")
+THIRD = rules.seen("(c <= r) & ((r + c) % 3 == 0)")
 NEAR = rules.seen("(c <= r) & (c >= r - 9 - 4 * h - 2 * b)")  # a window of each head
 SLOPED = rules.score("S - tl.abs(r - c) / (2.0 + h + 3 * b)")
 CAPPED = rules.score("4.0 - 8.0 / (tl.exp(S / 2.0) + 1.0)")  # 4 tanh(S / 4)
@@ -27,7 +29,7 @@ UNEVEN = rules.score("S - ((r + 1000) * 3 + c * 5) % 7 / (4.0 + h)")
 VARIANT = partial(
     update.looped,
     signature="step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, "
-    "n, H, b, h, r, c, r_0, past, N_k, N_q, is_cut, SEEN, SCORE)",
+    "n, B, H, b, h, r, c, r_0, past, N_k, N_q, is_cut, SEEN, SCORE)",
     before=(
         "half = V_j.dtype",
         update.IN_FP32,
@@ -41,8 +43,21 @@ VARIANT = partial(
         "hide = lambda seen, S, other: np.where(seen, changed(S), other)",
     ),
     LN2=float(np.log(2)),
+    listed=lambda numbers, place: numbers.flat[place] if 0 <= place < numbers.size else 0,
+    in_memory=lambda X, c, whole, head: _in_memory(X, c.ravel(), whole, head),
     **heads.READ,
 )
+
+
+def _in_memory(X, c, whole, head):
+    """Return the rows c of X, as a kernel that masks c < len(X) loads them if X is that head's part of `whole`.
+
+    Before the first row stands the head before; before the first of all, nan.
+    """
+    before = whole.reshape(-1, *X.shape[1:])[: head * len(X)]
+    rows = np.concatenate([before, X, np.zeros_like(X[:1])])  # the last one for all that the mask hides
+    at = np.where(c < len(X), len(before) + c, len(rows) - 1)
+    return np.where(at[:, None] < 0, np.nan, rows[np.maximum(at, 0)]).astype(X.dtype)
 
 
 def _program(text):
@@ -63,6 +78,7 @@ def variant(answer: Callable, known: Known) -> Verdict:
         [
             _attended("tiles that are all whole", (1, 1, 32, 32, 16), ALL),
             _attended("the causal mask, tiles that are all full", (1, 1, 32, 32, 16)),
+            _attended("every third key, tiles that are all full", (1, 1, 32, 48, 16), THIRD),
         ],
         [
             _attended("one query and one key", (1, 1, 1, 1, 16)),
@@ -75,7 +91,8 @@ def variant(answer: Callable, known: Known) -> Verdict:
             _attended("tiles of 16 x 32", (1, 2, 40, 72, 16), NEAR, SLOPED, tile=(16, 32)),
             _attended("a random table", (1, 1, 56, 75, 16), PATCHY, UNEVEN, _kinds(0, 4, 5)),
             _attended("a soft cap", (1, 2, 21, 37, 16), CAUSAL, CAPPED, size=16),
-            _attended("scores of millions, in some rows all below 0", (1, 1, 16, 32, 16), size=2**22),
+            _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), size=2**22),
+            _attended("scores of -1.7e10, all alike", (1, 1, 5, 21, 16), alike=2.0**16),
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, scores that are changed", (1, 1, 40, 21, 16), NEAR, SLOPED)],
@@ -86,7 +103,7 @@ def variant(answer: Callable, known: Known) -> Verdict:
             _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), size=4, V_size=0, **EXACT),
         ],
     ]
-    return examine(heads.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS)
+    return examine(heads.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN)
 
 
 def _with_table(answer):
