@@ -1262,7 +1262,7 @@ def my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C):
     return O, L
 
 
-# variant, value: the maximum of the first loop is kept in the second
+# variant, m_kept: the maximum of the first loop is kept in the second
 @triton.jit
 def loops(
     Q, K, V, O, L, NW, W, NC, C, H, N_q, N_k, T_c, scale,
