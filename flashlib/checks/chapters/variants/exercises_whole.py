@@ -79,7 +79,9 @@ def variant(answer: Callable, known: Known) -> Verdict:
         [
             _attended("tiles that are all whole", (1, 1, 32, 32, 16), ALL),
             _attended("the causal mask, tiles that are all full", (1, 1, 32, 32, 16)),
-            _attended("every third key, tiles that are all full", (1, 1, 32, 48, 16), THIRD),
+            _attended(
+                "hidden, cut and whole tiles", (1, 1, 32, 64, 16), THIRD, kinds=[[0, 1, 1, 0], [2, 0, 0, 1]]
+            ),
         ],
         [
             _attended("one query and one key", (1, 1, 1, 1, 16)),
