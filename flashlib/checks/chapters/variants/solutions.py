@@ -153,6 +153,6 @@ def my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C):
     T_r, T_c = triton.cdiv(N_q, B_R), triton.cdiv(N_k, B_C)
     table_kernel[(T_r, B * H)](
         Q, K, V, O, lse, *table, H, N_q, N_k, T_c, d**-0.5,
-        D=d, B_R=B_R, B_C=B_C, SEEN=SEEN, SCORE=SCORE, num_stages=2,
+        D=d, B_R=B_R, B_C=B_C, SEEN=SEEN, SCORE=SCORE, num_stages=2, num_warps=8 if B_R > 64 else 4,
     )  # fmt: skip
     return O, lse
