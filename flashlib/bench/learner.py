@@ -50,8 +50,10 @@ def mine(answer: Callable) -> Beside | Verdict:
     """Return a table of your function beside ours and others'; for attention on a GPU also show a figure.
 
     answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or
-    my_softmax(X), which returns the softmax of each row of a matrix, or my_decode(Q, K, V, lengths, table, parts),
-    a step of decoding over pages as chapter 15 asks for it. It must launch kernels of your own.
+    my_softmax(X), which returns the softmax of each row of a matrix, or
+    my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C), attention as chapter 14 asks for it, or
+    my_decode(Q, K, V, lengths, table, parts), a step of decoding over pages as chapter 15 does. It must launch
+    kernels of your own.
     On a GPU a result with more than twice the error of a plain implementation in the same dtype is not timed.
     Without a GPU nothing is run: `checks` says whether it is right.
     Raises TypeError if it is not such a function, and CompileError if the compiler fails.
@@ -99,6 +101,28 @@ def _softmax_compiled(answer):
         ours = compiled.report(kernel="softmax", **size, sass=False)
         rows += _rows(f"rows of {length}", learner_kernels.reports(answer, "softmax", **size), ours)
     return _table(rows, "Softmax in fp32")
+
+
+def _variant_compiled(answer):
+    from flashlib.bench import learner_variants
+
+    rows = []
+    for name, yours, ours in learner_variants.reports(answer, CAPABILITY):
+        rows += _rows(name, yours, ours)
+    return _table(rows, f"Attention in bf16, d = {learner_variants.D}")
+
+
+def _variant_timed(answer):
+    from flashlib.bench import learner_variants
+    from flashlib.bench.common import harness
+
+    peers, rows = learner_variants.PEERS, []
+    for name, ms in learner_variants.times(answer):
+        ratio = round(ms["yours"] / ms["ours"], 2) if "yours" in ms else "-"
+        rows.append((name, *[round(ms[peer], 3) if peer in ms else "-" for peer in peers], ratio))
+    title = "Milliseconds, bf16, d = {d}, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}"
+    sizes = {"d": learner_variants.D, "N": learner_variants.N}
+    return Beside(title.format(**sizes, **harness.environment()), ("", *peers, "yours / ours"), rows)
 
 
 def _decoding_compiled(answer):
@@ -233,5 +257,6 @@ def _softmax_timed(answer):
 KINDS = {
     4: Kind("my_attention(Q, K, V, causal)", _attention_compiled, _attention_timed),
     1: Kind("my_softmax(X)", _softmax_compiled, _softmax_timed),
+    8: Kind("my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C)", _variant_compiled, _variant_timed),
     6: Kind("my_decode(Q, K, V, lengths, table, parts)", _decoding_compiled, _decoding_timed),
 }

@@ -128,7 +128,7 @@ class Problem:
 
 def tiles(launch: "Launch", mask: masks.Mask, size: Size) -> float:
     """Return the share of the tiles of a pass that are computed; for intervals see `device_side.span_of`."""
-    mask, B_r, B_c, N = _of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
+    mask, B_r, B_c, N = of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
     keys = mask.keys(masks.Place(N, N))
     if keys is None or launch.kernel.__name__ == "_dkv":
         return float(cost.computed_tiles(N, N, mask=mask, B_r=B_r, B_c=B_c).mean())
@@ -138,7 +138,8 @@ def tiles(launch: "Launch", mask: masks.Mask, size: Size) -> float:
     return float(np.mean(-(-(end[last] - first[starts]) // B_c)) / -(-N // B_c))
 
 
-def _of_one_head(mask):
+def of_one_head(mask: masks.Mask) -> masks.Mask:
+    """Return a mask of which all heads see the same; scores may stay as they are."""
     return masks.causal() if mask.heads else mask
 
 

@@ -43,6 +43,7 @@ KINDS = {
     "a maximum that begins as a number": {
         "attention": (f'm = {M} -> m = -float("inf")', "for start"),
         "alibi": (f'm = {M} -> m = -float("inf")', "for start"),
+        "variant": (f'm = {M} -> m = -float("inf")', "for n"),
     },
     "a sum that begins as a number": {
         "attention": (f"l = {L} -> l = 0.0", "for start"),

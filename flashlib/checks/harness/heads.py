@@ -129,10 +129,12 @@ def streaming(
     answer: Callable,
     change: Callable[[Callable], Callable] = lambda launched: launched,
     tiles: Tiles | None = None,
+    empty: Callable[[int, int], int] | None = lambda N_q, N_k: max(0, N_q - N_k),
 ) -> Callable:
     """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found.
 
-    change: of the launched answer, as `O_alone`. tiles: notes those that it takes.
+    change: of the launched answer, as `O_alone`. tiles: notes those that it takes. empty: how many of the first
+    rows see no key under the mask; None: that is not looked at.
     """
     from flashlib.checks.harness.launches import launched
     from flashlib.checks.harness.parts import Made
@@ -162,7 +164,7 @@ def streaming(
         O = np.asarray(result[0] if isinstance(result, tuple) and result else result)
         if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
             found = found or Finding("matrix")
-        blind = O[:, :, : max(0, N_q - N_k)] if O.shape == Q.shape else np.zeros(0)
+        blind = O[:, :, : empty(N_q, N_k)] if empty and O.shape == Q.shape else np.zeros(0)
         if np.isfinite(blind).all() and blind.any():
             found = found or Finding("no_key_not_zero")
         return Measured(result, found)

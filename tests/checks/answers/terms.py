@@ -227,6 +227,7 @@ TERMS = {
     "capped": CAPPED | NUMPY,
     "decode_part": STEP | SCORES | M_START | DECODE_PART | NUMPY,
     "append_kernel": APPEND_KERNEL | NUMPY,
+    "variant": {"l == 0, 1,": "l == 0.0, 1.0,"} | M_START | NUMPY,
     "quantise_rows": QUANTISE | NUMPY,
 }
 """{exercise: {text of the model: text of the kernel}}."""
@@ -246,5 +247,9 @@ UNLIKE = {
     "dkv_loop": {"delta_over_queries"},
     "dropout": {"one_place_on"},
     "inner_loop": {"alpha_without_exp"},
+    "variant": {
+        "by_column", "divided_twice", "by_all", "alpha_upside_down", "alpha_without_exp", "rounded",
+        "order_of_heads", "grid_heads",
+    },
 }  # fmt: skip
 """{exercise: mistakes of the model that the check of the kernel names otherwise, or finds without a name}."""

@@ -17,6 +17,7 @@ mean*: the mean is taken: take the sum
 cubed: the numbers are cubed
     X = x**3
 doubled: {name} is read {times} times
+outside: memory of others is read
 """
 KNOWN = Known("sum", SUM)
 
@@ -66,6 +67,13 @@ def test_two_mistakes_at_once_are_both_named():
 def test_a_guard_that_the_model_of_a_mistake_lacks_does_not_hide_it():
     cases = [*CASES, Case("no numbers", (x[:0],), 0.0)]  # whose mean is nan
     assert said(lambda x: x.mean() if len(x) else 0.0, cases).mistake == "mean"
+
+
+def test_a_guard_is_not_supposed_where_memory_of_others_was_read():
+    """What comes from there may be nan, and nearly every mistake that gives nan would explain it."""
+    cases = [*CASES, Case("no numbers", (x[:0],), 0.0)]
+    answer = lambda x: Measured(x.mean() if len(x) else 0.0, Finding("outside"))  # noqa: E731
+    assert said(answer, cases).mistake == "outside"
 
 
 def test_a_mistake_is_named_before_later_stages_are_looked_at():

@@ -86,6 +86,7 @@ def _bounds_of_mask(i, N_q, N_k, B_r, B_c, left, right):
 # ---- a table of blocks
 
 TABLE = "n_whole", "whole", "n_cut", "cut"
+CUT, WHOLE = 1, 2  # kinds of a tile; 0 is hidden
 
 
 @exercise(title="A table of tiles", minutes=15, difficulty="medium")
@@ -155,14 +156,24 @@ def _table(words, seen, B_r, B_c):
 
 
 def _tables(seen, B_r, B_c):
+    return table_of(kinds_of(seen, B_r, B_c))
+
+
+def kinds_of(seen: np.ndarray, B_r: int, B_c: int) -> np.ndarray:
+    """Return the kind of each tile of a mask, (T_r, T_c): 0 if it is hidden, else CUT or WHOLE."""
     rows, cols = list(blocks(len(seen), B_r)), list(blocks(seen.shape[1], B_c))
-    kinds = [[seen[r, c].all() * 2 or int(seen[r, c].any()) for c in cols] for r in rows]
+    kinds = [[WHOLE if seen[r, c].all() else CUT * int(seen[r, c].any()) for c in cols] for r in rows]
+    return np.array(kinds, int).reshape(len(rows), len(cols))
+
+
+def table_of(kinds: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the table of tiles of these kinds: n_whole, whole, n_cut, cut."""
     found = []
-    for kind in (2, 1):
-        numbers = [[j for j, k in enumerate(row) if k == kind] for row in kinds]
+    for kind in (WHOLE, CUT):
+        numbers = [[j for j, k in enumerate(row) if k == kind] for row in np.asarray(kinds)]
         found.append(np.array([len(row) for row in numbers], int))
-        padded = [row + [-1] * (len(cols) - len(row)) for row in numbers]
-        found.append(np.array(padded, int).reshape(len(rows), len(cols)))
+        padded = [row + [-1] * (np.shape(kinds)[1] - len(row)) for row in numbers]
+        found.append(np.array(padded, int).reshape(np.shape(kinds)))
     return tuple(found)
 
 

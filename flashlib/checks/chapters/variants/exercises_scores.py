@@ -1,11 +1,11 @@
-"""The exercises of chapter 14 on scores that change, on sinks, and on the bytes of a cache."""
+"""The exercises of chapter 14 on scores that change, and on sinks."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import sizes, update
+from flashlib.checks.harness import update
 from flashlib.softmax import summarise_rows
 
 INF = np.inf
@@ -113,7 +113,7 @@ def _any_gradient(rng):
 # ---- a sink
 
 
-@exercise(title="Attention with a sink", minutes=10, difficulty="easy")
+@exercise(title="Attention with a sink", minutes=5, difficulty="easy")
 def sink(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(2)
     plain = [
@@ -165,25 +165,3 @@ def _sunk_far(rng, words, lse, sink, v=1):
 
 def _attended(S, V):
     return update.finished(summarise_rows(S, V))
-
-
-# ---- the bytes of a cache
-
-
-@exercise(title="The bytes of a KV cache", minutes=5, difficulty="easy")
-def cache_bytes(answer: Callable, known: Known) -> Verdict:
-    fixed = """
-        1 1 1 1 1 1, 2 1 1 3 5 1, 1 4 2 3 7 2, 3 6 1 5 11 2, 3 6 6 5 11 2, 3 6 3 5 11 4,
-        32 32 1 128 8192 2, 32 32 4 128 8192 2, 80 64 8 128 131072 1,
-        1 3 3 1 1 1, 32 71 71 64 32768 2
-    """
-
-    def right(layers, H_q, group, d, N, itemsize):
-        return 2 * layers * (H_q // group) * d * N * itemsize
-
-    def draw(rng):
-        group = int(rng.choice([1, 2, 4, 8]))
-        H_q = group * int(rng.integers(2, 9))
-        return int(rng.integers(2, 90)), H_q, group, int(rng.integers(2, 257)), int(rng.integers(2, 9999)), 2
-
-    return examine(sizes.whole(answer, right), sizes.cases(right, fixed, draw), known)

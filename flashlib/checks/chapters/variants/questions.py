@@ -168,22 +168,6 @@ QUESTIONS = [
         tolerance=0.01,
     ),
     Question(
-        "variant_cache",
-        lambda: {"of_token": 2 * 32 * 8 * 128 * 2 // 1024, "tokens": 8192},
-        "2 matrices, 32 layers, 8 heads, 128 numbers and 2 bytes are 131072 bytes, that is 128 KB. A GB of 2^30 "
-        "bytes holds 8192 such tokens.",
-        hint="K and V, all layers, the heads of K and V, d numbers, 2 bytes each. Then divide a GB by that.",
-        wrong={
-            ("of_token", 512): "that would be with 32 heads of K and V: here four heads of Q share one",
-            ("of_token", 64): "K and V are both kept",
-            ("of_token", 4): "that is one layer; each of the 32 has its own K and V",
-            ("tokens", 2048): "that would be with 32 heads of K and V",
-            ("tokens", 16384): "K and V are both kept",
-        },
-        labels={"of_token": "KB of a token", "tokens": "tokens in a GB"},
-        unit={"of_token": "KB"},
-    ),
-    Question(
         "variant_dropout",
         lambda: 32 * 16384**2 / GB,
         "32 * 16384 * 16384 bytes. In 32 layers that would be 275 GB, for one sequence. Kept as bits it is an "

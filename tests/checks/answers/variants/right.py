@@ -84,12 +84,6 @@ def my_work_of(p, cu_seqlens, B_r):
     return np.array([-1, 0, 0])
 
 
-# cache_bytes: in another order
-def my_cache_bytes(layers, H_q, group, d, N, itemsize):
-    rows = layers * N * (H_q // group)
-    return rows * d * itemsize + rows * d * itemsize
-
-
 # alibi_tile: outer differences
 def my_alibi_tile(S_ij, rows, cols, past, slope):
     c, r = np.meshgrid(range(cols.start, cols.stop), range(rows.start, rows.stop))

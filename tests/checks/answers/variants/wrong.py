@@ -175,17 +175,6 @@ def my_work_of(p, cu_seqlens, B_r):
     return work[p]
 
 
-# cache_bytes, group_ignored: as if every head of Q had its own
-def my_cache_bytes(layers, H_q, group, d, N, itemsize):
-    K = V = layers * H_q * N * d
-    return (K + V) * itemsize
-
-
-# cache_bytes, group_elsewhere: from left to right
-def my_cache_bytes(layers, H_q, group, d, N, itemsize):
-    return 2 * layers * N * d * itemsize // group * H_q
-
-
 # alibi_tile, sign: number by number
 def my_alibi_tile(S_ij, rows, cols, past, slope):
     return np.array([[s + slope * abs(r + past - c) for s, c in zip(line, range(cols.start, cols.stop))]

@@ -1,0 +1,63 @@
+"""What an exercise passes to a kernel as a function: one text, read by Triton and by NumPy."""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from flashlib.checks.engine import Program
+
+AS_NUMPY = SimpleNamespace(
+    abs=np.abs, exp=np.exp, exp2=np.exp2, where=np.where, maximum=np.maximum, minimum=np.minimum
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A function of a score or of a place: its parameters, and an expression of them in Triton's words.
+
+    Called, it computes with NumPy. Whole numbers that meet % must not be below 0: there the two differ.
+    """
+
+    parameters: str
+    text: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        return _in_numpy(self)(*arguments)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @property
+    def kernel(self) -> Any:
+        """The function as a kernel calls it, marked @triton.jit; the same one each time."""
+        return _in_triton(self)
+
+
+def seen(text: str) -> Rule:
+    """Return the Rule of which scores are seen."""
+    return Rule("b, h, r, c", text)
+
+
+def score(text: str) -> Rule:
+    """Return the Rule of what becomes of a score."""
+    return Rule("S, b, h, r, c", text)
+
+
+@cache
+def _in_numpy(rule: Rule) -> Callable:
+    return eval(f"lambda {rule.parameters}: {rule.text}", {"tl": AS_NUMPY})
+
+
+@cache
+def _in_triton(rule: Rule) -> Any:
+    import flashlib.kernels  # noqa: F401  before triton
+    import triton
+    import triton.language as tl
+
+    text = f"@triton.jit\ndef rule({rule.parameters}):\n    return {rule.text}"
+    return Program(text, {"triton": triton, "tl": tl}).function
