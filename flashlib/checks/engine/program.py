@@ -5,7 +5,7 @@ import linecache
 import re
 import textwrap
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
 
@@ -24,7 +24,7 @@ class Program:
     """
 
     source: str
-    names: dict = field(repr=False, compare=False)
+    names: Mapping = field(repr=False, compare=False)
     terms: dict = field(default_factory=dict)
 
     def edited(self, change: str) -> "Program":

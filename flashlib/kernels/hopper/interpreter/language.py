@@ -198,7 +198,7 @@ class TMA:
             tile, room = tensor_desc.windows(at, src.data)
             tile.copy_(room)
 
-        say(c.Store(gluon.WRITTEN, src.part), read)
+        say(c.Store(src.held(), src.part), read)
 
     @staticmethod
     def store_wait(pendings: int) -> None:
