@@ -14,8 +14,9 @@ from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product
 def cause(ran: Ran, fault: Fault) -> Finding:
     """Return the Finding of what led to a fault, or of the fault itself."""
     if fault.kind not in (Kind.NOT_VISIBLE, Kind.LEFT_BEHIND, Kind.REGISTERS):
-        for look in (_bytes, _early_release, _first_parity, _nobody_arrives, _arrivals, _parity, _nobody_waits):
-            for found in look(ran):
+        for look in (_bytes, _early_release, _first_parity, _refilled, _too_often, _nobody_arrives, _arrivals, _parity,
+                     _nobody_waits):  # fmt: skip
+            for found in look(ran._replace(fault=fault)):
                 return found
     return Finding(fault.kind.id, said=fault.said)
 
@@ -29,12 +30,19 @@ def _who(ran, kinds, barrier):
 
 
 def _stuck(ran, barrier):
-    """Return the roles whose last command is to wait there."""
+    """Return the roles that wait there in a deadlock."""
+    if ran.fault.kind != Kind.DEADLOCK:
+        return []
     ends = {role: said[-1] for role, said in ran.said.items() if said}
     return [role for role, last in ends.items() if isinstance(last, Wait) and last.barrier is barrier]
 
 
 def _bytes(ran) -> Iterator[Finding]:
+    if ran.fault.kind == Kind.DEADLOCK:  # else it may still come
+        for role, said in ran.said.items():
+            for barrier in dict.fromkeys(one.barrier for one in _of(said, Expect)):
+                if not _who(ran, Copy, barrier):
+                    yield Finding("no_copy", role=role, barrier=barrier)
     for role, said in ran.said.items():
         for barrier in dict.fromkeys(copy.barrier for copy in _of(said, Copy)):
             copied = [copy.slot.n_bytes for copy in _of(said, Copy, barrier)]
@@ -45,10 +53,6 @@ def _bytes(ran) -> Iterator[Finding]:
                 yield Finding("expected_bytes", barrier=barrier, given=expected[0], tile=copied[0])
             elif expected and sum(expected) < sum(copied) and _of(said, Expect, barrier):
                 yield Finding("expected_bytes", barrier=barrier, given=sum(expected), tile=sum(copied))
-    for role, said in ran.said.items():
-        for barrier in dict.fromkeys(one.barrier for one in _of(said, Expect)):
-            if not _who(ran, Copy, barrier):
-                yield Finding("no_copy", role=role, barrier=barrier)
 
 
 def _early_release(ran):
@@ -89,6 +93,30 @@ def _first_parity(ran):
                     yield Finding("parity_empty", role=role, barrier=barrier)
 
 
+def _refilled(ran):
+    """Find a slot that gets a second tile, with no wait between that is about this slot."""
+    for role, said in ran.said.items():
+        filled = set()
+        for one in said:
+            if isinstance(one, Wait):
+                filled -= {slot for slot in filled if _same_place(slot.name, one.barrier.name)}
+            elif isinstance(one, Copy):
+                if one.slot in filled:
+                    yield Finding("refilled", role=role, slot=one.slot)
+                filled.add(one.slot)
+
+
+def _too_often(ran):
+    """Find a ring whose slots are released more often than they were filled."""
+    copies = [one for said in ran.said.values() for one in _of(said, Copy)]
+    waits = {one.barrier for said in ran.said.values() if _of(said, Copy) for one in _of(said, Wait)}
+    for barrier in waits:
+        n = sum(_same_place(copy.slot.name, barrier.name) for copy in copies)
+        arrived = sum(len(_of(said, Arrive, barrier)) for said in ran.said.values())
+        if n and arrived > barrier.count * n and len(_who(ran, Arrive, barrier)) <= barrier.count:
+            yield Finding("released_twice", barrier=barrier, given=arrived, n=n)
+
+
 def _nobody_arrives(ran):
     for barrier in ran.barriers:
         if (stuck := _stuck(ran, barrier)) and not _who(ran, Arrive | Expect, barrier):
@@ -113,7 +141,7 @@ def _parity(ran):
 
 
 def _nobody_waits(ran):
-    for barrier in ran.barriers:
+    for barrier in ran.barriers if ran.fault.kind != Kind.TOO_MANY_ARRIVALS else ():  # they may still come
         who = _who(ran, Arrive | Expect, barrier)
         if who and not _who(ran, Wait, barrier):
             yield Finding("nobody_waits", barrier=barrier, who=" and ".join(who))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine, random_cases, raised
 from flashlib.checks.harness import roles
@@ -18,7 +19,7 @@ from flashlib.checks.harness.kernel_globals import refused
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper.interpreter import launched
 from flashlib.kernels.hopper.interpreter.tile import Wrong
-from flashlib.pipeline import Fault, Program, Report, check
+from flashlib.pipeline import Fault, Product, Program, Report, check
 
 SEARCH = {"states": 1500, "schedules": 60}
 BORDER = 1024  # elements of nan on each side of a tensor: the copy unit wants multiples of 16 bytes
@@ -37,13 +38,14 @@ class Harness:
     """Makes a function of arrays of an answer, and keeps the first run that goes wrong.
 
     call: takes the answer and the arguments of a case, launches kernels, and returns what they computed. search:
-    whether other orders of events are looked at; without it only numbers count.
+    whether other orders of events are looked at; without it only numbers count. consumers: that must be there.
     """
 
-    def __init__(self, call: Callable, answer: Any, *, search: bool = True) -> None:
-        self.call, self.answer, self.search = call, answer, search
+    def __init__(self, call: Callable, answer: Any, *, search: bool = True, consumers: int = 0) -> None:
+        self.call, self.answer, self.search, self.consumers = call, answer, search, consumers
         self.wrong: Run | None = None
         self.arguments: tuple = ()
+        self.rows: set[int] = set()  # of tiles
         self.__signature__ = inspect.signature(call).replace(
             parameters=list(inspect.signature(call).parameters.values())[1:]
         )
@@ -60,6 +62,10 @@ class Harness:
                 raise self._fault(one, one.fault, arguments)
         if not ran:
             raise Finding("no_launch")
+        if self.consumers and len(ran[-1].said) < 2:
+            raise Finding("no_roles")
+        if 0 < max(map(_multiply, ran)) < self.consumers and not found:
+            found = Finding("one_consumer")
         if self.search and not found:
             found = self._searched(max(ran, key=lambda one: sum(map(len, one.said.values()))), arguments)
         return Measured(result, found)
@@ -70,6 +76,7 @@ class Harness:
         if bad := refused(kernel.fn):
             name, value = bad
             raise Finding("not_gluon" if callable(value) else "plain_global", name=name)
+        self.rows |= {x.block_shape[-2] for x in arguments if isinstance(x, TensorDescriptor)}
         if self.search:
             compiling.note(kernel, arguments, options)
 
@@ -95,6 +102,11 @@ class Harness:
             self.wrong, self.arguments = run, arguments
 
 
+def _multiply(ran):
+    """Return how many roles have products."""
+    return sum(any(isinstance(one, Product) for one in said) for said in ran.said.values())
+
+
 class Played(NamedTuple):
     """What a Verdict plays: the answer once more in the case that went wrong. call: a module's own function."""
 
@@ -114,18 +126,36 @@ class Played(NamedTuple):
         return PipelinePlayer(harness.wrong.program, report=harness.wrong.report)
 
 
-def examine_gluon(call: Callable, answer: Any, stages: list, known: Known, outputs: tuple[str, ...]) -> Verdict:
-    """Return the Verdict on an answer. call, see Harness: a function of a module, so that a Verdict can be sent."""
+class Variants(NamedTuple):
+    """Edits of the solution for tiles that an answer takes. edits: {rows of its largest tile: an edit}."""
+
+    harness: Harness
+    edits: dict[int, str]
+
+    def __iter__(self):
+        return iter([self.edits[max(self.harness.rows)]] if max(self.harness.rows, default=0) in self.edits else [])
+
+
+def examine_gluon(
+    call: Callable, answer: Any, stages: list, known: Known, outputs: tuple[str, ...], *,
+    variants: dict | None = None, consumers: int = 0,
+) -> Verdict:  # fmt: skip
+    """Return the Verdict on an answer.
+
+    call, see Harness: a function of a module, so that a Verdict can be sent. variants: see Variants. consumers: as there.
+    """
     if private_apis.is_gluon(answer) and "NotImplementedError" in answer.fn.__code__.co_names:
         return Verdict("", Outcome.NOT_SOLVED, "")
-    harness = Harness(call, answer)
-    known = replace(known, model=lambda function: _numbers(Harness(call, function, search=False)))
+    harness = Harness(call, answer, consumers=consumers)
+    model = lambda function: _numbers(Harness(call, function, search=False))  # noqa: E731
+    known = replace(known, model=model, variants=Variants(harness, variants or {}))
     verdict = examine(harness, stages, known, outputs=outputs, nan="nan, or never stored")
     if verdict.outcome != Outcome.WRONG or harness.wrong is None or not _is_of_run(verdict, harness):
         return verdict
     run = harness.wrong
     details = [(label, text) for label, text in verdict.details if label == "input"]
-    details.append(("program", f"number {run.number[0]}, {run.number[1]} of the grid"))
+    if any(run.number):
+        details.append(("program", f"number {run.number[0]}, {run.number[1]} of the grid"))
     if run.report:
         details.append(("schedule", roles.listed(run.report.actions)))
     plays = Played(call, harness.arguments) if run.report else None

@@ -63,6 +63,11 @@ def reader(q, k, v, qo_desc, ko_desc, vo_desc, n, ME: gl.constexpr):
 
 
 @gluon.jit
+def producer(q, k, v, q_desc, k_desc, v_desc, head, row, n, PRODUCER: gl.constexpr):
+    PRODUCER(q, k, v, q_desc, k_desc, v_desc, head, row, n)
+
+
+@gluon.jit
 def producer_kernel(
     q_desc, k_desc, v_desc, qo_desc, ko_desc, vo_desc, head, row, n, STAGES: gl.constexpr, PRODUCER: gl.constexpr,
 ):  # fmt: skip
@@ -74,7 +79,7 @@ def producer_kernel(
     gl.warp_specialize([
         (reader, (q, k, v, qo_desc, ko_desc, vo_desc, n, 0)),
         (reader, (q, k, v, qo_desc, ko_desc, vo_desc, n, 1)),
-        (PRODUCER, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
+        (producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n, PRODUCER)),
     ], [4, 1], [240, 24])  # fmt: skip
 
 

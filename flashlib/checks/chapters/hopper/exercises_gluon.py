@@ -143,6 +143,7 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
             _attended("blocks that are all full, under the causal mask", (1, 1, 256, 256, 64), True),
             _attended("ends that are not full, without a mask", (1, 1, 150, 333, 64)),
             _attended("fewer queries than keys, under the causal mask", (1, 1, 77, 200, 64), True),
+            _attended("many more keys than queries, under the causal mask", (1, 1, 100, 290, 64), True),
             _attended("two sequences of three heads", (2, 3, 70, 90, 64)),
             _attended("d = 128", (1, 1, 130, 200, 128), True),
             _attended("one query and one key", (1, 1, 1, 1, 64)),
@@ -154,7 +155,10 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
         [_attended("scores of thousands", (1, 1, 100, 150, 64), size=64)],
         [_attended("V of 0, so that lse alone counts", (1, 1, 100, 150, 64), True, V_size=0, tolerance=EXACT)],
     ]
-    return gluon_launches.examine_gluon(gluon_parts.attended, answer, stages, known, ("O", "lse"))
+    variants = {64: "described(K, 128), described(V, 128) -> described(K, 64), described(V, 64)"}
+    return gluon_launches.examine_gluon(
+        gluon_parts.attended, answer, stages, known, ("O", "lse"), variants=variants, consumers=2
+    )
 
 
 def _attended(words, shape, causal=False, *, dtype="float16", order="BHNd", tolerance=None, **options):

@@ -180,7 +180,8 @@ class TMA:
     ) -> None:
         if not pred:
             return
-        at, part = tensor_desc.check(coord, result), _barrier(barrier)
+        part = _barrier(barrier)
+        at = tensor_desc.check(coord, result)
 
         def arrived():
             result.data.zero_()

@@ -56,13 +56,16 @@ def launch(kernel: JITFunction, arguments: tuple, grid: Any, options: dict) -> l
     sizes = (*sizes, 1, 1)[:3]
     found = []
     for number in itertools.product(*(range(n) for n in reversed(sizes))):
-        for last_first in (False, True):
-            ran = _run(kernel, given, number[::-1], sizes, warps, last_first)
-            if last_first:
-                found.append(ran)
-            if ran.fault:
-                return found if last_first else [*found, ran]
+        found.append(_longer(*(_run(kernel, given, number[::-1], sizes, warps, last) for last in (False, True))))
+        if found[-1].fault:
+            break
     return found
+
+
+def _longer(one: Ran, other: Ran) -> Ran:
+    """Return the run in which more was said, with the fault of the other if it has none itself."""
+    first, second = sorted((other, one), key=lambda ran: sum(map(len, ran.said.values())), reverse=True)
+    return first._replace(fault=first.fault or second.fault)
 
 
 def taken(see: Callable[[JITFunction, tuple, dict], object], ran: list[Ran]) -> Any:
