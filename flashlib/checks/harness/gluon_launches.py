@@ -89,13 +89,16 @@ class Harness:
         return found
 
     def _fault(self, ran: launched.Ran, fault: Fault, arguments: tuple) -> Finding:
-        """Return the Finding of a fault; keep the shortest schedule that leads to one of its kind."""
+        """Return the Finding of a fault; keep the shortest schedule that leads to one.
+
+        What was said up to a fault alone may end in others, as nobody waits for what comes later.
+        """
         program, report = ran.program(), None
         if self.search:
             report = check(program, **SEARCH)
-            report = report if report.fault and report.fault.kind == fault.kind else None
+            report = report if report.fault and (ran.whole or report.fault.kind == fault.kind) else None
         self._keep(Run(ran.number, program, report), arguments)
-        return cause(ran, fault)
+        return cause(ran, report.fault if report else fault)
 
     def _keep(self, run, arguments):
         if self.wrong is None:

@@ -27,7 +27,7 @@ class Ran(NamedTuple):
     """What one program of a launch did.
 
     number: of the program, one for each axis of the grid. said: {role: its commands}, up to a fault. warps: {role:
-    how many it has}. fault: in one of the two orders, or None.
+    how many it has}. fault: in one of the two orders, or None. whole: whether what was said came to its end.
     """
 
     number: tuple
@@ -36,6 +36,7 @@ class Ran(NamedTuple):
     slots: tuple
     warps: dict[str, int]
     fault: Fault | None
+    whole: bool = False
 
     def program(self) -> c.Program:
         """Return the Program of what was said."""
@@ -90,7 +91,7 @@ def _run(kernel, given, number, grid, warps, last_first):
     except Fault as error:
         fault = error
     counts = {role.role: role.warps for role in gl.roles or [alike]}
-    return Ran(number, gl.said, tuple(gl.barriers), tuple(gl.slots), counts, fault)
+    return Ran(number, gl.said, tuple(gl.barriers), tuple(gl.slots), counts, fault, fault is None)
 
 
 class Order:
