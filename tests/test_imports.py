@@ -65,7 +65,8 @@ ROOMS = {
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring lowbit learner "
     "lm pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
-    "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
+    "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine, "
+    "kernels.hopper.interpreter",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",

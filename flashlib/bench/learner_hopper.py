@@ -1,4 +1,4 @@
-"""For `bench.mine`: a learner's kernel in Gluon beside ours for Hopper, chapter 10's, cuDNN's and FlashAttention-4's.
+"""For `bench.mine`: a learner's kernel in Gluon beside ours for Hopper, chapter 10's and those of others.
 
 On a Hopper GPU each is verified and timed, all in one run. Elsewhere all are compiled for an H100.
 """
@@ -32,7 +32,16 @@ def compiled(answer: Callable) -> list[tuple]:
         reports = [("yours", one) for one in learner_kernels.reports(answer, "attention", **size)]
         reports += [(whose, compiler.report(kernel=name, **size, sass=False)) for whose, name in OURS.items()]
         rows += [
-            (f"d = {d}", whose, r.kernel, r.registers, r.spilled, round(r.shared / 1024, 1), r.num_warps, r.programs)
+            (
+                f"d = {d}",
+                whose,
+                r.kernel,
+                r.registers,
+                r.spilled,
+                round(r.shared / 1024, 1),
+                r.num_warps,
+                r.programs,
+            )
             for whose, r in reports
         ]
     return rows

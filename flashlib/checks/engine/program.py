@@ -41,7 +41,7 @@ class Program:
 
     def in_terms(self, terms: dict[str, str], **names: object) -> "Program":
         """Return the program in other terms, {text: what stands there instead}."""
-        made = Program(self.source, self.names | names, self.terms | terms)
+        made = Program(self.source, {**self.names, **names}, self.terms | terms)
         return Program(made._translated(self.source), made.names, made.terms)
 
     @cached_property

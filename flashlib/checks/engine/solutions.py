@@ -1,7 +1,7 @@
 """The solutions of the exercises, and what makes functions of them.
 
-Each chapter has a file of them in `chapters`, or several, `solutions*.py`. In it, all after a line `# exercise: name` up to the next one is the
-solution of that exercise, as a learner would write it into the cell tagged `stub:name`; it defines `my_name`. What
+Each chapter has a file of them in `chapters`, or several, `solutions*.py`. In it, all after a line
+`# exercise: name` up to the next one is the solution of that exercise, as a learner would write it into the cell tagged `stub:name`; it defines `my_name`. What
 comes before the first such line are the imports that the chapter has made by then. The notebooks take the text.
 """
 
@@ -68,9 +68,6 @@ class Imported(Mapping):
 
     def __len__(self):
         return len(self.names)
-
-    def __or__(self, other):
-        return self.names | dict(other)
 
 
 def build(name: str, text: str) -> Callable:

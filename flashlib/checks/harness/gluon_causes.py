@@ -14,8 +14,7 @@ from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product
 def cause(ran: Ran, fault: Fault) -> Finding:
     """Return the Finding of what led to a fault, or of the fault itself."""
     if fault.kind not in (Kind.NOT_VISIBLE, Kind.LEFT_BEHIND, Kind.REGISTERS):
-        for look in (_bytes, _early_release, _first_parity, _refilled, _too_often, _nobody_arrives, _arrivals, _parity,
-                     _nobody_waits):  # fmt: skip
+        for look in LOOKS:
             for found in look(ran._replace(fault=fault)):
                 return found
     return Finding(fault.kind.id, said=fault.said)
@@ -145,3 +144,9 @@ def _nobody_waits(ran):
         who = _who(ran, Arrive | Expect, barrier)
         if who and not _who(ran, Wait, barrier):
             yield Finding("nobody_waits", barrier=barrier, who=" and ".join(who))
+
+
+# In this order: what stands first explains what comes after it.
+LOOKS = (
+    _bytes, _early_release, _first_parity, _refilled, _too_often, _nobody_arrives, _arrivals, _parity, _nobody_waits,
+)  # fmt: skip

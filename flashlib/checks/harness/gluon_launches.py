@@ -3,8 +3,9 @@
 An answer is right if its numbers are, in two orders of events, and if its commands are right in many others.
 """
 
+import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine, random_cases, raised
+from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
 from flashlib.checks.harness import roles
 from flashlib.checks.harness.gluon_causes import cause
 from flashlib.checks.harness.kernel_globals import refused
@@ -96,9 +97,12 @@ class Harness:
         program, report = ran.program(), None
         if self.search:
             report = check(program, **SEARCH)
-            report = report if report.fault and (ran.whole or report.fault.kind == fault.kind) else None
+            if report.fault and (ran.whole or report.fault.kind == fault.kind):
+                fault = report.fault
+            else:
+                report = None
         self._keep(Run(ran.number, program, report), arguments)
-        return cause(ran, report.fault if report else fault)
+        return cause(ran, fault)
 
     def _keep(self, run, arguments):
         if self.wrong is None:
@@ -120,23 +124,22 @@ class Played(NamedTuple):
         from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
 
         harness = Harness(self.call, answer)
-        try:
+        with contextlib.suppress(Finding):
             harness(*self.arguments)
-        except Finding:
-            pass
         if harness.wrong is None or harness.wrong.report is None:
             return None
         return PipelinePlayer(harness.wrong.program, report=harness.wrong.report)
 
 
-class Variants(NamedTuple):
+class Variants:
     """Edits of the solution for tiles that an answer takes. edits: {rows of its largest tile: an edit}."""
 
-    harness: Harness
-    edits: dict[int, str]
+    def __init__(self, harness: Harness, edits: dict[int, str]) -> None:
+        self.harness, self.edits = harness, edits
 
-    def __iter__(self):
-        return iter([self.edits[max(self.harness.rows)]] if max(self.harness.rows, default=0) in self.edits else [])
+    def __iter__(self) -> Iterator[str]:
+        largest = max(self.harness.rows, default=0)
+        return iter([self.edits[largest]] if largest in self.edits else [])
 
 
 def examine_gluon(
@@ -145,7 +148,8 @@ def examine_gluon(
 ) -> Verdict:  # fmt: skip
     """Return the Verdict on an answer.
 
-    call, see Harness: a function of a module, so that a Verdict can be sent. variants: see Variants. consumers: as there.
+    call, consumers: see Harness; call is a function of a module, so that a Verdict can be sent. variants: edits
+    of the solution, see Variants.
     """
     if private_apis.is_gluon(answer) and "NotImplementedError" in answer.fn.__code__.co_names:
         return Verdict("", Outcome.NOT_SOLVED, "")
@@ -197,6 +201,3 @@ def placed(X: np.ndarray, dtype: str, order: str = "BHNd") -> torch.Tensor:
     view = memory[BORDER : BORDER + inner.numel()].view(inner.shape)
     view.copy_(inner)
     return view.permute(np.argsort(axes).tolist())
-
-
-__all__ = ["Harness", "Played", "examine_gluon", "kernel_of", "placed", "random_cases", "raised"]

@@ -78,7 +78,9 @@ def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
     Q, K, V = (rng.normal(size=(1, 2, N, 64)).astype(np.float32) for N in (77, 150, 150))
     with launched.taken(lambda *launch: None, ran):
         gluon_parts.attended(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
-    assert len(ran) == 2 and all(set(one.said) == {"consumer 0", "consumer 1", "producer"} for one in ran)
+    assert len(ran) == 2 and all(
+        set(one.said) == {f"attention_{name}" for name in ("consumer 0", "consumer 1", "producer")} for one in ran
+    )
     for one in ran:
         assert one.fault is None and check(one.program(), states=500, schedules=40).fault is None
         assert {barrier.name: barrier.count for barrier in one.barriers}["k_empty[0]"] == 2

@@ -83,7 +83,7 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 
 # exercise: hopper_attention
 @gluon.jit
-def step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+def attention_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
@@ -123,7 +123,7 @@ def step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 
 
 @gluon.jit
-def producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def attention_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
@@ -144,7 +144,7 @@ def producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 
 @gluon.jit
-def consumer(
+def attention_consumer(
     q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
@@ -164,7 +164,7 @@ def consumer(
     q_slot = q_slots.index(ME).reshape([64, D])
     mbarrier.wait(q_full.index(ME), 0)
     for g in range(n):
-        m, l, O_acc = step(g, q_slot, k, v, m, l, O_acc, limits, scale_log2e)
+        m, l, O_acc = attention_step(g, q_slot, k, v, m, l, O_acc, limits, scale_log2e)
     divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
     gl.store(lse_ptr + head * N_q + rows, (m + gl.log2(divisor)) * 0.6931471805599453, mask=rows < N_q)
     O = O_acc / gl.convert_layout(divisor, gl.SliceLayout(1, O_LAYOUT))[:, None]
@@ -203,13 +203,13 @@ def hopper_kernel(
     n = gl.maximum((end + B_C - 1) // B_C, 0)
     q, k, v = (q_slots, q_full), (k_slots, k_full, k_empty), (v_slots, v_full, v_empty)
     gl.warp_specialize([
-        (consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 0)),
-        (consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 1)),
-        (producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
+        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 0)),
+        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 1)),
+        (attention_producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
     ], [4, 1], [240, 24])  # fmt: skip
 
 
-def described(X, rows):
+def tiles_described(X, rows):
     X = X.flatten(0, 1)  # (heads, N, d)
     block = [1, rows, X.shape[2]]
     element = gl.float16 if X.dtype == torch.float16 else gl.bfloat16
@@ -225,8 +225,6 @@ def my_hopper_attention(Q, K, V, causal):
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
     grid = (triton.cdiv(N_q, 128), B * H)
     scale_log2e = math.log2(math.e) / math.sqrt(d)
-    hopper_kernel[grid](
-        described(Q, 64), described(K, 128), described(V, 128), described(O, 64), lse, scale_log2e, N_q, N_k,
-        STAGES=2, CAUSAL=causal, num_warps=4,
-    )  # fmt: skip
+    tiles = [tiles_described(X, rows) for X, rows in ((Q, 64), (K, 128), (V, 128), (O, 64))]
+    hopper_kernel[grid](*tiles, lse, scale_log2e, N_q, N_k, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse

@@ -212,7 +212,11 @@ def warpgroup_mma(
 ) -> Any:  # fmt: skip
     """Begin a product of tiles, or wait for it too."""
     _check_product(a, b, acc)
-    begun, role, slots = Begun(acc.layout, tuple(acc.type.shape)), current(), [x for x in (a, b) if type(x) is View]
+    begun, role, slots = (
+        Begun(acc.layout, tuple(acc.type.shape)),
+        current(),
+        [x for x in (a, b) if type(x) is View],
+    )
 
     def done():
         left, right = (x.data.float() for x in (a, b))
@@ -270,7 +274,7 @@ def check_warps(layout: Any) -> None:
     of = layout
     while of is not None and not hasattr(of, "warps_per_cta") and hasattr(of, "parent"):
         of = of.parent
-    there = getattr(current(), "warps", None)
+    there = current().warps
     if hasattr(of, "warps_per_cta") and there and math.prod(of.warps_per_cta) != there:
         raise Wrong("warps", role=current().role, there=there, given=math.prod(of.warps_per_cta))
 
@@ -439,7 +443,9 @@ class Language:
 
     device_assert = static_assert
 
-    def inline_asm_elementwise(self, asm: str, constraints: str, args: Sequence, dtype: Any, is_pure: bool, pack: int):
+    def inline_asm_elementwise(
+        self, asm: str, constraints: str, args: Sequence, dtype: Any, is_pure: bool, pack: int
+    ):
         if not asm.startswith("mov"):
             raise Wrong("unknown", name="inline_asm_elementwise")
         return args[0]
@@ -453,10 +459,12 @@ class Language:
         if self.unfenced:
             raise Wrong("barriers_unfenced", name=self.unfenced)
         names = [function.__name__.removeprefix("my_") for function, _ in roles]
-        named = [f"{name} {names[:n].count(name)}" if names.count(name) > 1 else name for n, name in enumerate(names)]
+        named = [
+            f"{name} {names[:n].count(name)}" if names.count(name) > 1 else name for n, name in enumerate(names)
+        ]
         self.roles = [Role(name, *role) for name, role in zip(named, roles, strict=True)]
         for role, count in zip(self.roles, (self.warps, *warps), strict=True):
-            role.warps = count  # type: ignore[attr-defined]
+            role.warps = count
 
     def fence_async_shared(self) -> None:
         self.unfenced = ""

@@ -1,8 +1,8 @@
 """Runs kernels in Gluon as they are launched, whoever wrote them, and says what each role does.
 
 Each program runs in two orders of events: in one the first roles go first, in the other the last ones do; units
-complete what they work on at once. What the roles said is a Program of `flashlib.pipeline`, for which `check` looks
-at the other orders: what a role says must not depend on them.
+complete what they work on at once. What the roles said is a Program of `flashlib.pipeline`, for which `check`
+looks at the other orders: what a role says must not depend on them.
 """
 
 import functools
@@ -40,7 +40,9 @@ class Ran(NamedTuple):
 
     def program(self) -> c.Program:
         """Return the Program of what was said."""
-        roles = {role: functools.partial(iter, said) for role, said in self.said.items() if said}
+        roles: dict[str, Callable] = {
+            role: functools.partial(iter, said) for role, said in self.said.items() if said
+        }
         return c.Program(roles, self.barriers, self.slots)
 
 
@@ -84,7 +86,7 @@ def _run(kernel, given, number, grid, warps, last_first):
     world = World(gl)
     arguments = {name: world.argument(name, x) for name, x in given.items()}
     alike = Role("warps", functools.partial(world.plain(kernel.fn), **arguments), ())
-    alike.warps = warps  # type: ignore[attr-defined]
+    alike.warps = warps
     fault = None
     try:
         played(gl, alike, Order(last_first))
@@ -121,7 +123,9 @@ class World:
             made.__kwdefaults__ = function.__kwdefaults__
             self.made[function] = made
             used = function.__code__.co_names
-            names.update({name: self.of(function.__globals__[name]) for name in used if name in function.__globals__})
+            names.update(
+                {name: self.of(function.__globals__[name]) for name in used if name in function.__globals__}
+            )
         return self.made[function]
 
     def of(self, x: Any) -> Any:

@@ -120,6 +120,7 @@ def applied(function: Any, *operands: Any) -> Any:
 
 
 def _either_way(function):
+    """Return what stands for an operator, and for it where the other operand comes first."""
     return lambda self, other: applied(function, self, other), lambda self, other: applied(function, other, self)
 
 
