@@ -148,5 +148,6 @@ def _nobody_waits(ran):
 
 # In this order: what stands first explains what comes after it.
 LOOKS = (
-    _bytes, _early_release, _first_parity, _refilled, _too_often, _nobody_arrives, _arrivals, _parity, _nobody_waits,
+    _bytes, _early_release, _first_parity, _refilled, _too_often, _nobody_arrives, _arrivals, _parity,
+    _nobody_waits,
 )  # fmt: skip

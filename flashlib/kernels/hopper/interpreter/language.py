@@ -355,7 +355,7 @@ class Language:
         return self.grid[axis]
 
     def num_warps(self) -> int:
-        return current().warps
+        return current().warps or self.warps
 
     def cdiv(self, a: int, b: int) -> int:
         return -(-a // b)

@@ -98,7 +98,7 @@ def told(layout: Any) -> str:
 
 
 def common(*operands: Any) -> Any:
-    """Return the layout of the tiles among operands; raises Wrong if they have several, or one is not there yet."""
+    """Return the layout of the tiles among operands; raises Wrong if they have several, or one is not done."""
     found = None
     for one in operands:
         if isinstance(one, Begun):
