@@ -50,7 +50,7 @@ ROOMS = {
     "kernels.hopper": "types inputs / kernels base, kernels.launch, kernels",
     "kernels.hopper.ladder": "types inputs / kernels.launch, kernels.hopper",
     "kernels.hopper.backward_ladder": "types inputs / kernels.launch, kernels, kernels.hopper",
-    "kernels.hopper.interpreter": "types inputs pipeline / kernels.launch, kernels, kernels.hopper",
+    "kernels.hopper.interpreter": "types inputs pipeline / kernels base, kernels.launch, kernels, kernels.hopper",
     "kernels.autograd": "types inputs masks sink / kernels base, kernels.launch, kernels.masking, kernels, "
     "kernels.hopper",  # it joins all passes
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "

@@ -2,8 +2,8 @@
 
 Each chapter has a file of them in `chapters`, or several, `solutions*.py`. In it, all after a line
 `# exercise: name` up to the next one is the solution of that exercise, as a learner would write it into the cell
-tagged `stub:name`; it defines `my_name`. What comes before the first such line are the imports that the chapter has
-made by then. The notebooks take the text.
+tagged `stub:name`; it defines `my_name`. What comes before the first such line are the imports that the chapter
+has made by then. The notebooks take the text.
 """
 
 import re
