@@ -103,3 +103,21 @@ def test_causes_are_found_whatever_the_barriers_are_called():
         harness(Q, Q, Q, False, "float16", "BHNd")
     assert found.value.id == "not_expected" and str(found.value.fields["barrier"]) == "ready[0]"
     assert gluon_causes.cause.__doc__ and harness.wrong.report.fault
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name, way, line", [
+    ("consumer_step", "return m, l, O_acc -> found = []\\n    found.append(m)\\n    return found[0], l, O_acc",
+     "append"),
+    ("gluon_producer", "free = ((g // STAGES) & 1) ^ 1 -> "
+     "free = ((g // STAGES) & 1) ^ 1\\n        if s >= STAGES:\\n            break", "break"),
+    ("hopper_attention", "    head = gl.program_id(1) -> `    names = {1: gl.program_id(1)}\\n    head = names[1]`", "{1:"),
+])  # fmt: skip
+def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, line, monkeypatch):
+    monkeypatch.setattr(process, "call", call_here)
+    program = solutions.program(name).edited(way)
+    verdict = checks.EXERCISES[name](program.function, seed=1)
+    assert verdict.mistake == "refused", verdict
+    ((label, text),) = [pair for pair in verdict.details if pair[0].startswith("line ")]
+    assert line in text and program.source.splitlines()[int(label.split()[1]) - 1].strip() == text
+    assert dict(verdict.details)["compiled for"] == "sm_90"
