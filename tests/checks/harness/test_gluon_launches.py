@@ -111,7 +111,8 @@ def test_causes_are_found_whatever_the_barriers_are_called():
      "append"),
     ("gluon_producer", "free = ((g // STAGES) & 1) ^ 1 -> "
      "free = ((g // STAGES) & 1) ^ 1\\n        if s >= STAGES:\\n            break", "break"),
-    ("hopper_attention", "    head = gl.program_id(1) -> `    names = {1: gl.program_id(1)}\\n    head = names[1]`", "{1:"),
+    ("hopper_attention", "    head = gl.program_id(1) -> `    ids = {1: gl.program_id(1)}\\n    head = ids[1]`",
+     "{1:"),
 ])  # fmt: skip
 def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, line, monkeypatch):
     monkeypatch.setattr(process, "call", call_here)
