@@ -149,7 +149,7 @@ class Language:
     def __init__(self, number: tuple, grid: tuple, code: CodeType, warps: int) -> None:
         self.number, self.grid, self.code, self.warps = number, grid, code, warps
         self.barriers, self.slots, self.roles, self.said = [], [], [], {}
-        self.unfenced, self.names = "", {}
+        self.unfenced, self.names = "", dict.fromkeys(c.UNITS, 0)
         self.mbarrier, self.functions = MBarrier(self), {}
         for name in ("exp2", "exp", "log2", "log", "abs", "sqrt", "rsqrt"):
             function = getattr(torch, name)

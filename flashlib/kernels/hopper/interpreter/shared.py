@@ -139,8 +139,10 @@ class MBarrier:
         self.gl.unfenced = mbarrier.memory.name
 
     def wait(self, mbarrier: View, phase: int, pred: bool = True, deps: Sequence = ()) -> None:  # noqa: ARG002
+        if pred and int(phase) not in (0, 1):
+            raise Wrong("no_parity", name=_barrier(mbarrier).name, given=int(phase))
         if pred:
-            say(c.Wait(_barrier(mbarrier), int(phase) & 1))
+            say(c.Wait(_barrier(mbarrier), int(phase)))
 
     def arrive(self, mbarrier: View, *, count: int = 1, pred: bool = True) -> None:
         for _ in range(int(count) if pred else 0):
