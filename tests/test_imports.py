@@ -50,7 +50,7 @@ ROOMS = {
     "kernels.hopper": "types inputs / kernels base, kernels.launch, kernels",
     "kernels.hopper.ladder": "types inputs / kernels.launch, kernels.hopper",
     "kernels.hopper.backward_ladder": "types inputs / kernels.launch, kernels, kernels.hopper",
-    "kernels.hopper.interpreter": "types inputs pipeline / kernels.launch, kernels, kernels.hopper",
+    "kernels.hopper.interpreter": "types inputs pipeline / kernels base, kernels.launch, kernels, kernels.hopper",
     "kernels.autograd": "types inputs masks sink / kernels base, kernels.launch, kernels.masking, kernels, "
     "kernels.hopper",  # it joins all passes
     "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
@@ -65,7 +65,8 @@ ROOMS = {
     "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring lowbit learner "
     "lm pictures / kernels.compiler",
     "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
-    "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine",
+    "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine, "
+    "kernels.hopper.interpreter",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",

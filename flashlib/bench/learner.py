@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from flashlib.bench import learner_hopper
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
 CAPABILITY = 90  # of the H100: kernels are compiled for it where there is no GPU
@@ -53,11 +54,12 @@ def mine(answer: Callable) -> Beside | Verdict:
     my_softmax(X), which returns the softmax of each row of a matrix, or
     my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C), attention as chapter 14 asks for it, or
     my_decode(Q, K, V, lengths, table, parts), a step of decoding over pages as chapter 15 does. It must launch
-    kernels of your own.
+    kernels of your own. Attention in Gluon is put beside ours for Hopper, and is timed on a Hopper GPU.
     On a GPU a result with more than twice the error of a plain implementation in the same dtype is not timed.
     Without a GPU nothing is run: `checks` says whether it is right.
     Raises TypeError if it is not such a function, and CompileError if the compiler fails.
     """
+    in_gluon = learner_hopper.is_in_gluon(answer)
     kind = KINDS.get(_parameters(answer))
     if kind is None:
         accepted = " or ".join(kind.parameters for kind in KINDS.values())
@@ -67,6 +69,8 @@ def mine(answer: Callable) -> Beside | Verdict:
         return Verdict(answer.__name__, Outcome.NOT_SOLVED, "")
     from flashlib import kernels  # not before it is needed: Triton may not be installed
 
+    if in_gluon and kind is KINDS[4]:
+        return _gluon(answer, kernels.INTERPRETED)
     return (kind.compiled if kernels.INTERPRETED else kind.timed)(answer)
 
 
@@ -78,6 +82,22 @@ def _parameters(answer):
         return 0
     given = [p for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]
     return sum(p.default is p.empty or p.name == "causal" for p in given)
+
+
+def _gluon(answer, interpreted):
+    """Return the table of a kernel in Gluon."""
+    from flashlib.bench.common import harness
+
+    if interpreted or harness.capability() != CAPABILITY:
+        return _table(learner_hopper.compiled(answer), "Causal attention in bf16")
+    speeds, environment = learner_hopper.timed(answer), harness.environment()
+    peers = list(next(iter(speeds.values())))
+    rows = [
+        (f"{_words(size)}, N = {size.N}", *[speed[name] or "-" for name in peers], _ratio(speed, "hopper"))
+        for size, speed in speeds.items()
+    ]
+    title = "TFLOP/s, bf16, {gpu}, torch {torch}, Triton {triton}, {date}; hopper is ours".format(**environment)
+    return Beside(title, ("", *peers, "yours / hopper"), rows)
 
 
 def _attention_compiled(answer):
@@ -197,8 +217,8 @@ def _words(size):
     return f"d = {size.d}, {'causal' if size.causal else 'no mask'}"
 
 
-def _ratio(speed):
-    return round(speed["yours"] / speed["ours"], 2) if speed["yours"] else "-"
+def _ratio(speed, other="ours"):
+    return round(speed["yours"] / speed[other], 2) if speed["yours"] else "-"
 
 
 def _draw(speeds, title):

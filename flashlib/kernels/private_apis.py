@@ -368,6 +368,23 @@ def async_add_shared_to_global(tensor_desc: Any, coord: Any, src: Any, _semantic
     _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
 
 
+def is_gluon(kernel: Any) -> bool:
+    """Return whether a kernel is in Gluon."""
+    return type(kernel).__name__ == "GluonJITFunction"
+
+
+def gluon_launches_taken(run: Callable[[Any, tuple, Any, dict], object]) -> AbstractContextManager:
+    """Return a context in which run(kernel, arguments, grid, options) takes the place of launches in Gluon."""
+    launch = JITFunction.run
+
+    def taken(self, *arguments, grid, warmup, **options):
+        if not is_gluon(self):
+            return launch(self, *arguments, grid=grid, warmup=warmup, **options)
+        return run(self, arguments, grid, options)
+
+    return mock.patch.object(JITFunction, "run", taken)
+
+
 # --- checks of kernels ---
 
 
@@ -378,7 +395,12 @@ def is_kernel(x: object) -> bool:
 
 def function_of(x: Any) -> FunctionType | None:
     """Return the Python function that a kernel of Triton or Gluon was made of, None for what is not a kernel."""
-    return x.fn if is_kernel(x) or type(x).__name__ == "GluonJITFunction" else None
+    return x.fn if is_kernel(x) or is_gluon(x) else None
+
+
+def is_constant(x: object) -> bool:
+    """Return whether x is a constant of a kernel."""
+    return isinstance(x, tl.constexpr)
 
 
 def is_language(x: object) -> bool:

@@ -90,7 +90,9 @@ def _jit(fn):
 
 
 def _gluon_jit(fn):
-    return importlib.import_module("triton.experimental.gluon").jit(fn)
+    gluon = importlib.import_module("triton.experimental.gluon")
+    fn.__globals__.setdefault("gl", gluon.language)  # the compiler reads annotations, which do not count as use
+    return gluon.jit(fn)
 
 
 def _cached(f, parameters):

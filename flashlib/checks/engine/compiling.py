@@ -8,7 +8,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from flashlib.checks.engine import random_cases
 from flashlib.checks.engine.cases import Case
@@ -24,18 +24,25 @@ _said = False  # why nothing is compiled: it is said once
 
 @contextlib.contextmanager
 def noting() -> Iterator[None]:
-    """Note what is launched while this lasts, if Triton interprets."""
+    """Note what is launched while this lasts, if Triton interprets; launches in Gluon always, see `note`."""
     global _noted
-    if "flashlib.kernels" not in sys.modules or not sys.modules["flashlib.kernels"].INTERPRETED:
+    if "flashlib.kernels" not in sys.modules:
         yield
         return
     from flashlib.kernels.compiler import seen  # here: Triton may be missing
 
+    interpreted = sys.modules["flashlib.kernels"].INTERPRETED
     try:
-        with seen.launches() as _noted:
+        with seen.launches() if interpreted else contextlib.nullcontext(seen.Launches()) as _noted:
             yield
     finally:
         _noted = None
+
+
+def note(kernel: Any, arguments: tuple, options: dict) -> None:
+    """Note a launch in Gluon, which a harness interprets itself."""
+    if _noted:
+        _noted.note(kernel, arguments, options)
 
 
 def only_fixed(case: Case) -> None:

@@ -5,7 +5,7 @@ import linecache
 import re
 import textwrap
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
 
@@ -24,7 +24,7 @@ class Program:
     """
 
     source: str
-    names: dict = field(repr=False, compare=False)
+    names: Mapping = field(repr=False, compare=False)
     terms: dict = field(default_factory=dict)
 
     def edited(self, change: str) -> "Program":
@@ -41,7 +41,7 @@ class Program:
 
     def in_terms(self, terms: dict[str, str], **names: object) -> "Program":
         """Return the program in other terms, {text: what stands there instead}."""
-        made = Program(self.source, self.names | names, self.terms | terms)
+        made = Program(self.source, {**self.names, **names}, self.terms | terms)
         return Program(made._translated(self.source), made.names, made.terms)
 
     @cached_property

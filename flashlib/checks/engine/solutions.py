@@ -1,13 +1,14 @@
 """The solutions of the exercises, and what makes functions of them.
 
-Each chapter has a file of them in `chapters`. In it, all after a line `# exercise: name` up to the next one is the
-solution of that exercise, as a learner would write it into the cell tagged `stub:name`; it defines `my_name`. What
-comes before the first such line are the imports that the chapter has made by then. The notebooks take the text.
+Each chapter has a file of them in `chapters`, or several, `solutions*.py`. In it, all after a line
+`# exercise: name` up to the next one is the solution of that exercise, as a learner would write it into the cell
+tagged `stub:name`; it defines `my_name`. What comes before the first such line are the imports that the chapter
+has made by then. The notebooks take the text.
 """
 
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 
 from flashlib.checks.engine import folders
 from flashlib.checks.engine.program import Program
@@ -19,7 +20,7 @@ MARK = re.compile(r"^# exercise: (\w+)\n", re.MULTILINE)
 def _sections():
     """Return {exercise: (imports, text)} of all chapters."""
     found = {}
-    for path in folders.files("solutions.py"):
+    for path in folders.files("solutions*.py"):
         imports, *sections = MARK.split(path.read_text(encoding="utf-8"))
         for name, text in zip(sections[::2], sections[1::2], strict=True):
             found[name] = imports, text.strip("\n")
@@ -45,9 +46,29 @@ def program(name: str) -> Program:
             "flashlib/checks/chapters/NAME/solutions.py, where NAME is a chapter of flashlib/chapters.py"
         )
     imports, solution = _sections()[name]
-    names = {}
-    exec(compile(imports, f"<imports of {name}>", "exec"), names)
-    return Program(solution, names)
+    return Program(solution, Imported(name, imports))
+
+
+class Imported(Mapping):
+    """The names that a text of imports gives, which is run when the first is asked for: Triton may be missing."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+
+    @cached_property
+    def names(self) -> dict:
+        found: dict = {}
+        exec(compile(self.text, f"<imports of {self.name}>", "exec"), found)
+        return found
+
+    def __getitem__(self, name):
+        return self.names[name]
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def __len__(self):
+        return len(self.names)
 
 
 def build(name: str, text: str) -> Callable:

@@ -86,7 +86,7 @@ def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) 
         return known.wrong("yields_nothing")
     verdict, arguments = diagnose(known, tried) or known.verdict(shown.problem), shown.case.arguments
     details = [("program", task.told(arguments) + shown.case.words)]
-    details += [("schedule", _schedule(schedule))] if schedule else []
+    details += [("schedule", listed(schedule))] if schedule else []
     can_run = shown.problem.id != "no_command" and not isinstance(shown.result, Finding)
     return replace(verdict, details=tuple(details), run=Played(task, arguments) if can_run else None)
 
@@ -178,7 +178,7 @@ def _finding(fault):
     return Finding(fault.kind.id, said=fault.said)
 
 
-def _schedule(actions):
+def listed(actions: list) -> str:
     """Return the end of a schedule as text, an action on each line."""
     lines = [
         f"{n}. {a.role}: {told(a.command) if a.flight is None else 'done: ' + told(a.command)}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 import triton
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.kernels import private_apis
@@ -101,7 +102,7 @@ def _stand_in(x):
     """Return an argument in which tensors have no memory."""
     if isinstance(x, tuple):
         return type(x)(*map(_stand_in, x)) if hasattr(x, "_fields") else tuple(map(_stand_in, x))
-    if isinstance(x, TensorDescriptor):
+    if isinstance(x, TensorDescriptor | GluonDescriptor):
         return dataclasses.replace(x, base=_stand_in(x.base))
     if isinstance(x, triton.TensorWrapper):
         return triton.TensorWrapper(_stand_in(x.base), x.dtype)
@@ -114,7 +115,7 @@ def _kind(x, constant):
     """Return what the compiler makes a difference of, whatever the sizes are: other than 1, they are all alike."""
     if isinstance(x, tuple):
         return [_kind(part, constant) for part in x]
-    if isinstance(x, TensorDescriptor):
+    if isinstance(x, TensorDescriptor | GluonDescriptor):
         return x.base.dtype, *x.block_shape
     if constant or not isinstance(x, int | float | torch.Tensor | triton.TensorWrapper):
         return x

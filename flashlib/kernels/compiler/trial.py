@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LOCATED = re.compile(r"^(.+?):(\d+):\d+: error: (.+)", re.MULTILINE)
 ERROR = re.compile(r"\berror: (.+)|ptxas fatal\s*: (?:\(\w+\) )?(.+)")
+HOPPER = 90  # the GPU that the course's Gluon is for
 LOG = 2  # the file that the compiler writes to from C++
 
 
@@ -36,6 +37,8 @@ def answer(launches: "Launches", request: dict) -> dict:
     for capability, room in request["room"].items():
         private_apis.pretend_gpu(int(capability))
         for launch in found:
+            if private_apis.is_gluon(launch.kernel) and int(capability) != HOPPER:
+                continue
             if refused := _refused(launches, launch, room):
                 return {"refused": refused | {"launch": seen.told(launch), "capability": int(capability)}}
     return {"refused": {}}

@@ -30,7 +30,7 @@ def ring_phase(answer: Callable, known: Known) -> Verdict:
 # ---- registers of a consumer
 
 
-@exercise(title="Registers of a consumer", minutes=10, difficulty="medium")
+@exercise(title="Registers of a consumer (optional)", minutes=10, difficulty="medium")
 def register_budget(answer: Callable, known: Known) -> Verdict:
     fixed = """
         2 24 128 128, 1 24 128 128, 1 40 64 16, 3 24 64 128, 2 24 128 64, 2 40 64 64, 4 24 128 128,

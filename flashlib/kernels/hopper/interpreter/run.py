@@ -15,6 +15,7 @@ import random
 import types
 from collections.abc import Sequence
 from types import FunctionType, ModuleType
+from typing import Any
 
 import torch
 from triton import JITFunction
@@ -34,9 +35,20 @@ NAMES = ("q", "q_full", "q_empty", "k", "k_full", "k_empty", "v", "v_full", "v_e
 
 def play(gl: gluon.Gluon, kernel: FunctionType, arguments: dict) -> None:
     """Run a kernel and its roles, whoever chance picks next, until all have ended. Raises Fault."""
-    alike = Role("warps", functools.partial(kernel, **arguments), ())
+    played(gl, Role("warps", functools.partial(kernel, **arguments), ()), Chance(gl.numbers))
+
+
+def played(gl: Any, alike: Role, order: Any) -> None:
+    """Run a kernel, which is a role itself or starts others, until all have ended. Raises Fault.
+
+    gl: has `roles`, `barriers`, `slots`, and `said`, which gets the commands of each. order: picks who goes next.
+    """
     alike.start()
-    alike.go_on()  # up to its first command; a kernel that names roles ends there
+    try:
+        alike.go_on()  # up to its first command; a kernel that names roles ends there
+    except BaseException:
+        alike.join()
+        raise
     threads = {role.role: role for role in gl.roles or [alike]}
     state = State(
         c.Program({name: role.function for name, role in threads.items()}, tuple(gl.barriers), tuple(gl.slots)),
@@ -48,7 +60,7 @@ def play(gl: gluon.Gluon, kernel: FunctionType, arguments: dict) -> None:
         for role in gl.roles:
             role.start()
             role.go_on()
-        _play(gl, threads, state)
+        _play(gl, threads, state, order)
     finally:
         for thread in threads.values():
             if thread.is_alive():
@@ -58,16 +70,18 @@ def play(gl: gluon.Gluon, kernel: FunctionType, arguments: dict) -> None:
                 thread.join()
 
 
-def _play(gl, threads, state):
-    acts, chance = {}, Chance(gl.numbers)
+def _play(gl, threads, state, order):
+    acts = {}
     while True:
         now = [role for role in threads.values() if role.command is not None]
         choices = [role for role in now if state.may(role.role, role.command)] + state.ready()
         if not choices:
             if now:
+                for role in now:
+                    gl.said[role.role].append(role.command)
                 raise deadlock(state, {role.role: role.command for role in now})
             return
-        chosen = chance.pick(choices, _who)
+        chosen = order.pick(choices, _who)
         at = {role.role: role.command for role in now}
         if not isinstance(chosen, Role):
             acts.pop(chosen.number)()

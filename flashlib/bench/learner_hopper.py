@@ -1,0 +1,67 @@
+"""For `bench.mine`: a learner's kernel in Gluon beside ours for Hopper, chapter 10's and those of others.
+
+On a Hopper GPU each is verified and timed, all in one run. Elsewhere all are compiled for an H100.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+CAPABILITY = 90
+DS = 64, 128
+LENGTHS = 4096, 16384
+PEERS = "hopper", "ours", "sdpa_cudnn", "fa4"
+OURS = {"ours": "hopper_forward", "chapter 10": "forward"}  # what is compiled beside it
+
+
+def is_in_gluon(answer: Any) -> bool:
+    """Return whether a function names a kernel in Gluon."""
+    names = inspect.getclosurevars(answer) if inspect.isfunction(answer) else None
+    used = [*names.globals.values(), *names.nonlocals.values()] if names else []
+    return any(type(x).__name__ == "GluonJITFunction" for x in used)
+
+
+def compiled(answer: Callable) -> list[tuple]:
+    """Return a row for each kernel of a function and for two of ours, as `bench.learner` shows them."""
+    from flashlib.kernels.compiler import compiled as compiler
+    from flashlib.kernels.compiler import learner_kernels
+
+    rows = []
+    for d in DS:
+        size: dict = {"d": d, "causal": True, "capability": CAPABILITY}
+        reports = [("yours", one) for one in learner_kernels.reports(answer, "attention", **size)]
+        reports += [(whose, compiler.report(kernel=name, **size, sass=False)) for whose, name in OURS.items()]
+        rows += [
+            (
+                f"d = {d}",
+                whose,
+                r.kernel,
+                r.registers,
+                r.spilled,
+                round(r.shared / 1024, 1),
+                r.num_warps,
+                r.programs,
+            )
+            for whose, r in reports
+        ]
+    return rows
+
+
+def timed(answer: Callable) -> dict[Any, dict]:
+    """Return {size: {peer: TFLOP/s or None}} of a function and its peers; each result is verified before."""
+    import torch
+
+    from flashlib.bench import hopper
+    from flashlib.bench.common.problem import Size, measure
+
+    def yours(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
+        result = answer(Q, K, V, causal)
+        return result[0] if isinstance(result, tuple | list) else result
+
+    peers = {"yours": yours} | {name: hopper.PEERS[name] for name in PEERS if name in hopper.PEERS}
+    torch.manual_seed(0)
+    heads = {N: 2 * 4096 // N for N in LENGTHS}
+    sizes = [
+        Size(heads[N], 2048 // d, 2048 // d, N, d, causal) for d in DS for N in LENGTHS for causal in (False, True)
+    ]
+    return {size: measure(size, peers)["tflops"] for size in sizes}

@@ -1,0 +1,153 @@
+"""What led to a fault of a kernel in Gluon: read off the commands of its roles, whatever their order.
+
+A fault says what went wrong at last, such as a deadlock. Its cause is often simpler: a barrier at which nobody
+arrives, bytes that nobody expects, a parity that does not change.
+"""
+
+from collections.abc import Iterator
+
+from flashlib.checks.engine import Finding
+from flashlib.kernels.hopper.interpreter.launched import Ran
+from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait
+
+
+def cause(ran: Ran, fault: Fault) -> Finding:
+    """Return the Finding of what led to a fault, or of the fault itself."""
+    if fault.kind not in (Kind.NOT_VISIBLE, Kind.LEFT_BEHIND, Kind.REGISTERS):
+        for look in LOOKS:
+            for found in look(ran._replace(fault=fault)):
+                return found
+    return Finding(fault.kind.id, said=fault.said)
+
+
+def _of(said, kinds, barrier=None):
+    return [one for one in said if isinstance(one, kinds) and barrier in (None, one.barrier)]
+
+
+def _who(ran, kinds, barrier):
+    return [role for role, said in ran.said.items() if _of(said, kinds, barrier)]
+
+
+def _stuck(ran, barrier):
+    """Return the roles that wait there in a deadlock."""
+    if ran.fault.kind != Kind.DEADLOCK:
+        return []
+    ends = {role: said[-1] for role, said in ran.said.items() if said}
+    return [role for role, last in ends.items() if isinstance(last, Wait) and last.barrier is barrier]
+
+
+def _bytes(ran) -> Iterator[Finding]:
+    if ran.fault.kind == Kind.DEADLOCK:  # else it may still come
+        for role, said in ran.said.items():
+            for barrier in dict.fromkeys(one.barrier for one in _of(said, Expect)):
+                if not _who(ran, Copy, barrier):
+                    yield Finding("no_copy", role=role, barrier=barrier)
+    for role, said in ran.said.items():
+        for barrier in dict.fromkeys(copy.barrier for copy in _of(said, Copy)):
+            copied = [copy.slot.n_bytes for copy in _of(said, Copy, barrier)]
+            expected = [one.n_bytes for one in _of(said, Expect, barrier)]
+            if not _who(ran, Expect, barrier):
+                yield Finding("not_expected", role=role, barrier=barrier)
+            elif len(expected) == len(copied) and expected[0] != copied[0]:
+                yield Finding("expected_bytes", barrier=barrier, given=expected[0], tile=copied[0])
+            elif expected and sum(expected) < sum(copied) and _of(said, Expect, barrier):
+                yield Finding("expected_bytes", barrier=barrier, given=sum(expected), tile=sum(copied))
+
+
+def _early_release(ran):
+    """Find an arrival where the producer waits, while a product of the role may still read its slots."""
+    copies = {role for role, said in ran.said.items() if _of(said, Copy)}
+    waited = {one.barrier for role in copies for one in _of(ran.said[role], Wait)}
+    for role, said in ran.said.items():
+        pending = []
+        for one in said:
+            if isinstance(one, Product):
+                pending.append(one)
+            elif isinstance(one, Finish):
+                pending = pending[max(0, len(pending) - one.pending) :] if one.pending else []
+            elif isinstance(one, Arrive) and one.barrier in waited and pending:
+                read = [slot.name for product in pending for slot, _ in product.reads]
+                if any(_same_place(name, one.barrier.name) for name in read):
+                    yield Finding("early_release", role=role, barrier=one.barrier, product=pending[0].name)
+
+
+def _same_place(slot, barrier):
+    """Return whether a barrier has the first letter and the number of a slot, as k_slots[1] and k_empty[1]."""
+    return slot[0] == barrier[0] and slot.partition("[")[2] == barrier.partition("[")[2]
+
+
+def _first_parity(ran):
+    """Find a first wait that begins with the other parity."""
+    for barrier in ran.barriers:
+        is_full, is_empty = bool(_who(ran, Expect, barrier)), bool(_who(ran, Arrive, barrier))
+        for role in _who(ran, Wait, barrier):
+            said = ran.said[role]
+            first = _of(said, Wait, barrier)[0].phase
+            fills = bool(_of(said, Copy))
+            if is_full and not fills and first:
+                yield Finding("parity_full", role=role, barrier=barrier)
+            if not is_full and fills and not first and (is_empty or _stuck(ran, barrier)):
+                before = said[: said.index(_of(said, Wait, barrier)[0])]
+                if not _of(before, Copy) or not is_empty:
+                    yield Finding("parity_empty", role=role, barrier=barrier)
+
+
+def _refilled(ran):
+    """Find a slot that gets a second tile, with no wait between that is about this slot."""
+    for role, said in ran.said.items():
+        filled = set()
+        for one in said:
+            if isinstance(one, Wait):
+                filled -= {slot for slot in filled if _same_place(slot.name, one.barrier.name)}
+            elif isinstance(one, Copy):
+                if one.slot in filled:
+                    yield Finding("refilled", role=role, slot=one.slot)
+                filled.add(one.slot)
+
+
+def _too_often(ran):
+    """Find a ring whose slots are released more often than they were filled."""
+    copies = [one for said in ran.said.values() for one in _of(said, Copy)]
+    waits = {one.barrier for said in ran.said.values() if _of(said, Copy) for one in _of(said, Wait)}
+    for barrier in waits:
+        n = sum(_same_place(copy.slot.name, barrier.name) for copy in copies)
+        arrived = sum(len(_of(said, Arrive, barrier)) for said in ran.said.values())
+        if n and arrived > barrier.count * n and len(_who(ran, Arrive, barrier)) <= barrier.count:
+            yield Finding("released_twice", barrier=barrier, given=arrived, n=n)
+
+
+def _nobody_arrives(ran):
+    for barrier in ran.barriers:
+        if (stuck := _stuck(ran, barrier)) and not _who(ran, Arrive | Expect, barrier):
+            yield Finding("nobody_arrives", role=stuck[0], barrier=barrier)
+
+
+def _arrivals(ran):
+    for barrier in ran.barriers:
+        who = _who(ran, Arrive | Expect, barrier)
+        times = max((len(_of(ran.said[role], Arrive | Expect, barrier)) for role in who), default=0)
+        lacks = len(who) < barrier.count and _stuck(ran, barrier)
+        if who and times and (lacks or len(who) > barrier.count):
+            yield Finding("arrivals", barrier=barrier, count=barrier.count, n=len(who), who=" and ".join(who))
+
+
+def _parity(ran):
+    for role, said in ran.said.items():
+        for barrier in dict.fromkeys(one.barrier for one in _of(said, Wait)):
+            phases = [one.phase for one in _of(said, Wait, barrier)]
+            if any(one == other for one, other in zip(phases, phases[1:], strict=False)):
+                yield Finding("parity_same", role=role, barrier=barrier, parity=phases[0])
+
+
+def _nobody_waits(ran):
+    for barrier in ran.barriers if ran.fault.kind != Kind.TOO_MANY_ARRIVALS else ():  # they may still come
+        who = _who(ran, Arrive | Expect, barrier)
+        if who and not _who(ran, Wait, barrier):
+            yield Finding("nobody_waits", barrier=barrier, who=" and ".join(who))
+
+
+# In this order: what stands first explains what comes after it.
+LOOKS = (
+    _bytes, _early_release, _first_parity, _refilled, _too_often, _nobody_arrives, _arrivals, _parity,
+    _nobody_waits,
+)  # fmt: skip

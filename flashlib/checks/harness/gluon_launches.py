@@ -1,0 +1,203 @@
+"""Answers in Gluon: their launches run in the course's interpreter, and what goes wrong there is found and played.
+
+An answer is right if its numbers are, in two orders of events, and if its commands are right in many others.
+"""
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
+from flashlib.checks.harness import roles
+from flashlib.checks.harness.gluon_causes import cause
+from flashlib.checks.harness.kernel_globals import refused
+from flashlib.kernels import private_apis
+from flashlib.kernels.hopper.interpreter import launched
+from flashlib.kernels.hopper.interpreter.tile import Wrong
+from flashlib.pipeline import Fault, Product, Program, Report, check
+
+SEARCH = {"states": 1500, "schedules": 60}
+BORDER = 1024  # elements of nan on each side of a tensor: the copy unit wants multiples of 16 bytes
+DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+class Run(NamedTuple):
+    """A run that went wrong: of which program of a launch, its Program, and the Report of it or None."""
+
+    number: tuple
+    program: Program
+    report: Report | None
+
+
+class Harness:
+    """Makes a function of arrays of an answer, and keeps the first run that goes wrong.
+
+    call: takes the answer and the arguments of a case, launches kernels, and returns what they computed. search:
+    whether other orders of events are looked at; without it only numbers count. consumers: that must be there.
+    """
+
+    def __init__(self, call: Callable, answer: Any, *, search: bool = True, consumers: int = 0) -> None:
+        self.call, self.answer, self.search, self.consumers = call, answer, search, consumers
+        self.wrong: Run | None = None
+        self.arguments: tuple = ()
+        self.rows: set[int] = set()  # of tiles
+        self.__signature__ = inspect.signature(call).replace(
+            parameters=list(inspect.signature(call).parameters.values())[1:]
+        )
+
+    def __call__(self, *arguments: Any) -> Measured:
+        ran: list[launched.Ran] = []
+        try:
+            with launched.taken(self._see, ran):
+                result, found = self.call(self.answer, *arguments)
+        except Wrong as wrong:
+            raise Finding(wrong.id, **wrong.fields) from wrong
+        for one in ran:
+            if one.fault:
+                raise self._fault(one, one.fault, arguments)
+        if not ran:
+            raise Finding("no_launch")
+        if self.consumers and len(ran[-1].said) < 2:
+            raise Finding("no_roles")
+        if 0 < max(map(_multiply, ran)) < self.consumers and not found:
+            found = Finding("one_consumer")
+        if self.search and not found:
+            found = self._searched(max(ran, key=lambda one: sum(map(len, one.said.values()))), arguments)
+        return Measured(result, found)
+
+    def _see(self, kernel, arguments, options):
+        if (kernel.fn.__module__ or "").startswith("flashlib.kernels."):
+            raise Finding("course_kernel", name=kernel.__name__)
+        if bad := refused(kernel.fn):
+            name, value = bad
+            raise Finding("not_gluon" if callable(value) else "plain_global", name=name)
+        self.rows |= {x.block_shape[-2] for x in arguments if isinstance(x, TensorDescriptor)}
+        if self.search:
+            compiling.note(kernel, arguments, options)
+
+    def _searched(self, ran, arguments):
+        report = check(ran.program(), **SEARCH)
+        if not report.fault:
+            return None
+        found = cause(ran, report.fault)
+        self._keep(Run(ran.number, ran.program(), report), arguments)
+        return found
+
+    def _fault(self, ran: launched.Ran, fault: Fault, arguments: tuple) -> Finding:
+        """Return the Finding of a fault; keep the shortest schedule that leads to one.
+
+        What was said up to a fault alone may end in others, as nobody waits for what comes later.
+        """
+        program, report = ran.program(), None
+        if self.search:
+            report = check(program, **SEARCH)
+            if report.fault and (ran.whole or report.fault.kind == fault.kind):
+                fault = report.fault
+            else:
+                report = None
+        self._keep(Run(ran.number, program, report), arguments)
+        return cause(ran, fault)
+
+    def _keep(self, run, arguments):
+        if self.wrong is None:
+            self.wrong, self.arguments = run, arguments
+
+
+def _multiply(ran):
+    """Return how many roles have products."""
+    return sum(any(isinstance(one, Product) for one in said) for said in ran.said.values())
+
+
+class Played(NamedTuple):
+    """What a Verdict plays: the answer once more in the case that went wrong. call: a module's own function."""
+
+    call: Callable
+    arguments: tuple
+
+    def play(self, answer: Callable) -> Any:
+        from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
+
+        harness = Harness(self.call, answer)
+        with contextlib.suppress(Finding):
+            harness(*self.arguments)
+        if harness.wrong is None or harness.wrong.report is None:
+            return None
+        return PipelinePlayer(harness.wrong.program, report=harness.wrong.report)
+
+
+class Variants:
+    """Edits of the solution for tiles that an answer takes. edits: {rows of its largest tile: an edit}."""
+
+    def __init__(self, harness: Harness, edits: dict[int, str]) -> None:
+        self.harness, self.edits = harness, edits
+
+    def __iter__(self) -> Iterator[str]:
+        largest = max(self.harness.rows, default=0)
+        return iter([self.edits[largest]] if largest in self.edits else [])
+
+
+def examine_gluon(
+    call: Callable, answer: Any, stages: list, known: Known, outputs: tuple[str, ...], *,
+    variants: dict | None = None, consumers: int = 0,
+) -> Verdict:  # fmt: skip
+    """Return the Verdict on an answer.
+
+    call, consumers: see Harness; call is a function of a module, so that a Verdict can be sent. variants: edits
+    of the solution, see Variants.
+    """
+    if private_apis.is_gluon(answer) and "NotImplementedError" in answer.fn.__code__.co_names:
+        return Verdict("", Outcome.NOT_SOLVED, "")
+    harness = Harness(call, answer, consumers=consumers)
+    model = lambda function: _numbers(Harness(call, function, search=False))  # noqa: E731
+    known = replace(known, model=model, variants=Variants(harness, variants or {}))
+    verdict = examine(harness, stages, known, outputs=outputs, nan="nan, or never stored")
+    if verdict.outcome != Outcome.WRONG or harness.wrong is None or not _is_of_run(verdict, harness):
+        return verdict
+    run = harness.wrong
+    details = [(label, text) for label, text in verdict.details if label == "input"]
+    if any(run.number):
+        details.append(("program", f"number {run.number[0]}, {run.number[1]} of the grid"))
+    if run.report:
+        details.append(("schedule", roles.listed(run.report.actions)))
+    plays = Played(call, harness.arguments) if run.report else None
+    return replace(verdict, details=tuple(details), run=plays)
+
+
+def _is_of_run(verdict, harness):
+    """Return whether a verdict is about barriers and slots, and not about numbers."""
+    return not any(label == "given" for label, _ in verdict.details)
+
+
+def _numbers(harness):
+    """Return a function that gives the numbers alone: a mistake is known by them."""
+
+    def run(*arguments):
+        return harness(*arguments).result
+
+    return run
+
+
+def kernel_of(answer: Any) -> Any:
+    """Return a role or a step in Gluon; raises Finding if it is anything else."""
+    if not private_apis.is_gluon(answer):
+        raise Finding("not_gluon", name=getattr(answer, "__name__", "it"))
+    if bad := refused(answer.fn):
+        raise Finding("not_gluon" if callable(bad[1]) else "plain_global", name=bad[0])
+    return answer
+
+
+def placed(X: np.ndarray, dtype: str, order: str = "BHNd") -> torch.Tensor:
+    """Return an array as a tensor amid nan; order: of its axes in memory, if it has four."""
+    inner = torch.from_numpy(np.ascontiguousarray(X)).to(DTYPES[dtype])
+    axes = ["BHNd".index(axis) for axis in order] if inner.ndim == 4 else list(range(inner.ndim))
+    inner = inner.permute(axes)
+    memory = torch.full((inner.numel() + 2 * BORDER,), torch.nan, dtype=inner.dtype)
+    view = memory[BORDER : BORDER + inner.numel()].view(inner.shape)
+    view.copy_(inner)
+    return view.permute(np.argsort(axes).tolist())

@@ -1,0 +1,202 @@
+"""Right answers to the exercises of chapter 13 in Gluon, in other styles: see `tests.checks.answers`."""
+
+
+# gluon_producer: parities that are flipped
+@gluon.jit
+def fill(desc, at, full, slot):
+    mbarrier.expect(full, desc.block_type.nbytes)
+    tma.async_copy_global_to_shared(desc, at, full, slot)
+
+
+@gluon.jit
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+    STAGES: gl.constexpr = k[0].type.shape[0]
+    fill(q_desc, [head, row, 0], q[1].index(0), q[0].index(0))
+    fill(q_desc, [head, row + 64, 0], q[1].index(1), q[0].index(1))
+    s = 0
+    parity = 1
+    start = 0
+    for _ in range(n):
+        mbarrier.wait(k[2].index(s), parity)
+        fill(k_desc, [head, start, 0], k[1].index(s), k[0].index(s))
+        mbarrier.wait(v[2].index(s), parity)
+        fill(v_desc, [head, start, 0], v[1].index(s), v[0].index(s))
+        start += k_desc.block_shape[1]
+        s += 1
+        if s == STAGES:
+            s = 0
+            parity = parity ^ 1
+
+
+# gluon_producer: V is asked for first, and Q after the first tiles
+@gluon.jit
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+    q_slots, q_full = q
+    k_slots, k_full, k_empty = k
+    v_slots, v_full, v_empty = v
+    STAGES: gl.constexpr = k_slots.shape[0]
+    for g in range(n):
+        s = g % STAGES
+        free = 1 - (g // STAGES) % 2
+        mbarrier.wait(v_empty.index(s), free)
+        mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
+        tma.async_copy_global_to_shared(v_desc, [head, g * v_desc.block_shape[1], 0], v_full.index(s), v_slots.index(s))
+        mbarrier.wait(k_empty.index(s), free)
+        mbarrier.expect(k_full.index(s), k_desc.block_type.nbytes)
+        tma.async_copy_global_to_shared(k_desc, [head, g * k_desc.block_shape[1], 0], k_full.index(s), k_slots.index(s))
+        if g == 0:
+            for c in gl.static_range(2):
+                mbarrier.expect(q_full.index(c), q_desc.block_type.nbytes)
+                tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
+
+
+# consumer_step: the scale in the exponent, and V waited for early
+@gluon.jit
+def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+    k_slots, k_full, k_empty = k
+    v_slots, v_full, v_empty = v
+    STAGES: gl.constexpr = k_slots.type.shape[0]
+    B_C: gl.constexpr = k_slots.type.shape[2]
+    D: gl.constexpr = k_slots.type.shape[3]
+    S_LAYOUT: gl.constexpr = m.type.layout.parent
+    O_LAYOUT: gl.constexpr = O_acc.type.layout
+    s = g % STAGES
+    mbarrier.wait(k_full.index(s), (g // STAGES) % 2)
+    mbarrier.wait(v_full.index(s), (g // STAGES) % 2)
+    K = k_slots.index(s).reshape([B_C, D])
+    S = warpgroup_mma(q, K.permute((1, 0)), gl.zeros([64, B_C], gl.float32, S_LAYOUT), use_acc=False, is_async=True)
+    S = warpgroup_mma_wait(num_outstanding=0, deps=(S,))
+    mbarrier.arrive(k_empty.index(s))
+    keys = g * B_C + gl.arange(0, B_C, layout=gl.SliceLayout(0, S_LAYOUT))
+    S = gl.where(keys[None, :] >= limits[:, None], -float("inf"), S)
+    larger = gl.maximum(m, gl.max(S, 1) * scale_log2e)
+    used = gl.maximum(larger, -1.0e38)
+    alpha = gl.exp2(m - used)
+    P = gl.exp2(S * scale_log2e - used[:, None])
+    to_operand: gl.constexpr = gl.DotOperandLayout(0, O_LAYOUT, 2)
+    P_low = gl.convert_layout(P.to(k_slots.dtype), to_operand)
+    O_acc *= gl.convert_layout(alpha, gl.SliceLayout(1, O_LAYOUT))[:, None]
+    O_acc = warpgroup_mma(P_low, v_slots.index(s).reshape([B_C, D]), O_acc, is_async=True)
+    l = l * alpha + gl.sum(P, 1)
+    O_acc = warpgroup_mma_wait(0, deps=(O_acc,))
+    mbarrier.arrive(v_empty.index(s))
+    return larger, l, O_acc
+
+
+# hopper_attention: tiles of 64 keys, from the last to the first, and O stored by the threads
+@gluon.jit
+def made(desc, n: gl.constexpr, readers: gl.constexpr):
+    slots = gl.allocate_shared_memory(desc.dtype, [n] + desc.block_shape, desc.layout)
+    full = mbarrier.allocate_mbarrier(batch=n)
+    empty = mbarrier.allocate_mbarrier(batch=n)
+    for s in gl.static_range(n):
+        mbarrier.init(full.index(s), count=1)
+        mbarrier.init(empty.index(s), count=readers)
+    return slots, full, empty
+
+
+@gluon.jit
+def load(desc, head, start, ring, s):
+    mbarrier.expect(ring[1].index(s), desc.block_type.nbytes)
+    tma.async_copy_global_to_shared(desc, [head, start, 0], ring[1].index(s), ring[0].index(s))
+
+
+@gluon.jit
+def bringer(qs, ks, vs, q_desc, k_desc, v_desc, head, block, n):
+    STAGES: gl.constexpr = ks[0].type.shape[0]
+    load(q_desc, head, block * 128, qs, 0)
+    load(q_desc, head, block * 128 + 64, qs, 1)
+    for g in range(n):
+        s = g % STAGES
+        mbarrier.wait(ks[2].index(s), (g // STAGES + 1) & 1)
+        load(k_desc, head, (n - 1 - g) * 64, ks, s)
+        mbarrier.wait(vs[2].index(s), (g // STAGES + 1) & 1)
+        load(v_desc, head, (n - 1 - g) * 64, vs, s)
+
+
+@gluon.jit
+def multiplier(
+    qs, ks, vs, O_ptr, lse_ptr, scale, head, block, n, N_q, N_k, CAUSAL: gl.constexpr, C: gl.constexpr,
+):  # fmt: skip
+    STAGES: gl.constexpr = ks[0].type.shape[0]
+    D: gl.constexpr = ks[0].type.shape[3]
+    S_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
+    O_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    rows = block * 128 + C * 64 + gl.arange(0, 64, layout=gl.SliceLayout(1, S_L))
+    cols = gl.arange(0, 64, layout=gl.SliceLayout(0, S_L))
+    m = gl.full([64], -1.0e38, gl.float32, gl.SliceLayout(1, S_L))
+    l = gl.zeros([64], gl.float32, gl.SliceLayout(1, S_L))
+    O = gl.zeros([64, D], gl.float32, O_L)
+    mbarrier.wait(qs[1].index(C), 0)
+    for g in range(n):
+        s = g % STAGES
+        parity = (g // STAGES) & 1
+        mbarrier.wait(ks[1].index(s), parity)
+        S = warpgroup_mma(
+            qs[0].index(C).reshape([64, D]), ks[0].index(s).reshape([64, D]).permute((1, 0)),
+            gl.zeros([64, 64], gl.float32, S_L), use_acc=False, is_async=True,
+        )  # fmt: skip
+        S = warpgroup_mma_wait(0, deps=(S,))
+        mbarrier.arrive(ks[2].index(s))
+        keys = (n - 1 - g) * 64 + cols
+        seen = keys[None, :] < N_k
+        if CAUSAL:
+            seen = seen & (keys[None, :] - rows[:, None] <= N_k - N_q)
+        S = gl.where(seen, S * scale, -float("inf"))
+        m_new = gl.maximum(m, gl.max(S, 1))
+        a = gl.exp2(m - m_new)
+        P = gl.exp2(S - m_new[:, None])
+        m = m_new
+        l = l * a + gl.sum(P, 1)
+        mbarrier.wait(vs[1].index(s), parity)
+        O = O * gl.convert_layout(a, gl.SliceLayout(1, O_L))[:, None]
+        P_op = gl.convert_layout(P.to(ks[0].dtype), gl.DotOperandLayout(operand_index=0, parent=O_L, k_width=2))
+        O = warpgroup_mma(P_op, vs[0].index(s).reshape([64, D]), O, is_async=True)
+        O = warpgroup_mma_wait(0, deps=(O,))
+        mbarrier.arrive(vs[2].index(s))
+    some = l > 0.0
+    lse = gl.where(some, (m + gl.log2(gl.where(some, l, 1.0))) / 1.4426950408889634, -float("inf"))
+    gl.store(lse_ptr + head * N_q + rows, lse, mask=rows < N_q)
+    inverse = gl.where(some, 1.0 / gl.where(some, l, 1.0), 0.0)
+    O = O * gl.convert_layout(inverse, gl.SliceLayout(1, O_L))[:, None]
+    O_rows = block * 128 + C * 64 + gl.arange(0, 64, layout=gl.SliceLayout(1, O_L))
+    O_cols = gl.arange(0, D, layout=gl.SliceLayout(0, O_L))
+    at = (head * N_q + O_rows)[:, None] * D + O_cols[None, :]
+    gl.store(O_ptr + at, O.to(ks[0].dtype), mask=O_rows[:, None] < N_q)
+
+
+@gluon.jit
+def kernel(
+    q_desc, k_desc, v_desc, O_ptr, lse_ptr, scale, N_q, N_k, T_r, CAUSAL: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    qs = made(q_desc, 2, 1)
+    ks = made(k_desc, STAGES, 2)
+    vs = made(v_desc, STAGES, 2)
+    fence_async_shared()
+    head = gl.program_id(0) // T_r
+    block = gl.program_id(0) % T_r
+    n = (N_k + 63) // 64
+    if CAUSAL:
+        n = gl.maximum(gl.minimum(n, (block * 128 + 191 + N_k - N_q) // 64), 0)
+    gl.warp_specialize([
+        (multiplier, (qs, ks, vs, O_ptr, lse_ptr, scale, head, block, n, N_q, N_k, CAUSAL, 0)),
+        (multiplier, (qs, ks, vs, O_ptr, lse_ptr, scale, head, block, n, N_q, N_k, CAUSAL, 1)),
+        (bringer, (qs, ks, vs, q_desc, k_desc, v_desc, head, block, n)),
+    ], [4, 1], [240, 24])  # fmt: skip
+
+
+def my_hopper_attention(Q, K, V, causal):
+    B, H, N_q, d = Q.shape
+    O, lse = Q.new_empty(Q.shape), torch.empty(B, H, N_q, device=Q.device)
+
+    def desc(X):
+        X = X.contiguous().view(B * H, -1, d)
+        layout = gl.NVMMASharedLayout.get_default_for([1, 64, d], gl.bfloat16)
+        return TensorDescriptor.from_tensor(X, [1, 64, d], layout)
+
+    T_r = -(-N_q // 128)
+    kernel[(T_r * B * H,)](
+        desc(Q), desc(K), desc(V), O, lse, d**-0.5 * math.log2(math.e), N_q, K.shape[2], T_r, CAUSAL=causal,
+        STAGES=4, num_warps=4,
+    )  # fmt: skip
+    return O, lse

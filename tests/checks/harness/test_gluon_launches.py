@@ -1,0 +1,124 @@
+"""Answers in Gluon: what goes wrong is found in every style, told with its cause, and played."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cloudpickle")
+kernels = pytest.importorskip("flashlib.kernels")
+
+from flashlib import checks  # noqa: E402
+from flashlib.checks.engine import Finding, process, solutions  # noqa: E402
+from flashlib.checks.harness import gluon_causes, gluon_launches, gluon_parts  # noqa: E402
+from flashlib.kernels.compiler import learner_kernels  # noqa: E402
+from flashlib.kernels.hopper.interpreter import launched  # noqa: E402
+from flashlib.pipeline import check  # noqa: E402
+from flashlib.widgets import PipelinePlayer  # noqa: E402
+from tests.checks.test_answers import call_here  # noqa: E402
+
+NAMES = "gluon_producer", "consumer_step", "hopper_attention"
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Answers are checked in this process, and nothing is compiled."""
+    monkeypatch.setattr(process, "call", call_here)
+    monkeypatch.setattr(learner_kernels, "refusal", lambda sent: None)
+
+
+def edited(name, *ways):
+    program = solutions.program(name)
+    for way in ways:
+        program = program.edited(way)
+    return program.function
+
+
+WITHOUT_K_FREE = "mbarrier.wait(k_empty.index(s), free) -> pass"
+
+
+def test_a_missing_wait_is_told_with_the_case_and_played(here):
+    answer = edited("gluon_producer", WITHOUT_K_FREE)
+    verdict = checks.gluon_producer(answer, seed=1)
+    assert verdict.mistake == "refilled" and "k_slots[0]" in verdict.sentence
+    assert "K = shape (1, 320, 64)" in dict(verdict.details)["input"], "the smallest case that fails"
+    player = verdict.run.play(answer)
+    assert isinstance(player, PipelinePlayer) and not player.problem and "goes wrong" in repr(player)
+
+
+@pytest.mark.parametrize("way, kind", [
+    ("mbarrier.wait(v_full.index(s), there) -> pass", "read too early"),
+    ("S = warpgroup_mma_wait(0, deps=(S_begun,))\\n    mbarrier.arrive(k_empty.index(s)) -> "
+     "mbarrier.arrive(k_empty.index(s))\\n    S = warpgroup_mma_wait(0, deps=(S_begun,))", "overwritten"),
+    ("mbarrier.arrive(v_empty.index(s)) -> pass", "deadlock"),
+])  # fmt: skip
+def test_a_fault_is_played_as_the_pipeline_tells_it(way, kind, here):
+    answer = edited("consumer_step", way)
+    verdict = checks.consumer_step(answer, seed=1)
+    assert verdict.outcome == "wrong" and dict(verdict.details)["schedule"]
+    player = verdict.run.play(answer)
+    assert kind in repr(player) and not player.problem
+
+
+def test_a_right_answer_has_nothing_to_play(here):
+    verdict = checks.gluon_producer(solutions.solution("gluon_producer"), seed=1)
+    assert verdict.right and verdict.run is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stub_is_not_solved_yet(name, here):
+    text = solutions.text(name)
+    head = text[text.index(f"def my_{name}(") :].partition(":\n")[0]
+    decorated = "@gluon.jit\n" if name != "hopper_attention" else ""
+    stub = solutions.build(name, f"{decorated}{head}:\n    raise NotImplementedError")
+    assert repr(checks.EXERCISES[name](stub)) == "not solved yet"
+
+
+def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
+    """The launches of the solution, over ragged sizes: each program is right under every order that is tried."""
+    rng, ran = np.random.default_rng(3), []
+    Q, K, V = (rng.normal(size=(1, 2, N, 64)).astype(np.float32) for N in (77, 150, 150))
+    with launched.taken(lambda *launch: None, ran):
+        gluon_parts.attended(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
+    assert len(ran) == 2 and all(
+        set(one.said) == {f"attention_{name}" for name in ("consumer 0", "consumer 1", "producer")} for one in ran
+    )
+    for one in ran:
+        assert one.fault is None and check(one.program(), states=500, schedules=40).fault is None
+        assert {barrier.name: barrier.count for barrier in one.barriers}["k_empty[0]"] == 2
+
+
+def test_a_tensor_is_placed_amid_nan_where_the_copy_unit_can_reach_it():
+    X = np.arange(2 * 3 * 5 * 64, dtype=np.float32).reshape(2, 3, 5, 64) % 7
+    for order in ("BHNd", "BNHd"):
+        placed = gluon_launches.placed(X, "float16", order)
+        assert placed.shape == X.shape and np.array_equal(placed.float().numpy(), X)
+        assert placed.data_ptr() % 16 == 0 and placed.is_contiguous() == (order == "BHNd")
+
+
+def test_causes_are_found_whatever_the_barriers_are_called():
+    text = solutions.text("hopper_attention").replace("k_full", "ready").replace("k_empty", "free_again")
+    text = text.replace("mbarrier.expect(ready.index(s), k_desc.block_type.nbytes)", "pass")
+    harness = gluon_launches.Harness(gluon_parts.attended, solutions.build("hopper_attention", text))
+    Q = np.ones((1, 1, 64, 64), np.float32)
+    with pytest.raises(Finding) as found:
+        harness(Q, Q, Q, False, "float16", "BHNd")
+    assert found.value.id == "not_expected" and str(found.value.fields["barrier"]) == "ready[0]"
+    assert gluon_causes.cause.__doc__ and harness.wrong.report.fault
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name, way, line", [
+    ("consumer_step", "return m, l, O_acc -> found = []\\n    found.append(m)\\n    return found[0], l, O_acc",
+     "append"),
+    ("gluon_producer", "free = ((g // STAGES) & 1) ^ 1 -> "
+     "free = ((g // STAGES) & 1) ^ 1\\n        if s >= STAGES:\\n            break", "break"),
+    ("hopper_attention", "    head = gl.program_id(1) -> `    ids = {1: gl.program_id(1)}\\n    head = ids[1]`",
+     "{1:"),
+])  # fmt: skip
+def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, line, monkeypatch):
+    monkeypatch.setattr(process, "call", call_here)
+    program = solutions.program(name).edited(way)
+    verdict = checks.EXERCISES[name](program.function, seed=1)
+    assert verdict.mistake == "refused", verdict
+    ((label, text),) = [pair for pair in verdict.details if pair[0].startswith("line ")]
+    assert line in text and program.source.splitlines()[int(label.split()[1]) - 1].strip() == text
+    assert dict(verdict.details)["compiled for"] == "sm_90"

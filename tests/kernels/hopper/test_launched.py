@@ -1,0 +1,115 @@
+"""Kernels in Gluon of any author: run as they are launched, with layouts, over stubs of Gluon's own names."""
+
+import pytest
+import torch
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia import hopper
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from flashlib.kernels.hopper.interpreter import launched
+from flashlib.kernels.hopper.interpreter.tile import Tile, Wrong, common
+
+ROW = gl.constexpr(gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0]))
+
+
+@gluon.jit
+def sum_of(tile):
+    return gl.sum(gl.sum(tile.load(ROW).to(gl.float32), 1), 0)
+
+
+@gluon.jit
+def one_copy(desc, out_ptr, row, n_bytes):
+    tile = gl.allocate_shared_memory(desc.dtype, desc.block_type.shape, desc.layout)
+    full = mbarrier.allocate_mbarrier()
+    mbarrier.init(full, count=1)
+    fence_async_shared()
+    mbarrier.expect(full, n_bytes)
+    tma.async_copy_global_to_shared(desc, [row, 0], full, tile)
+    mbarrier.wait(full, 0)
+    gl.store(out_ptr + gl.program_id(0), sum_of(tile))
+
+
+@gluon.jit
+def through_the_module(desc, out_ptr):
+    slots = gl.allocate_shared_memory(desc.dtype, [2, 64, 64], desc.layout)
+    full = hopper.mbarrier.allocate_mbarrier(batch=2)
+    for s in gl.static_range(2):
+        hopper.mbarrier.init(full.index(s), count=1)
+    hopper.fence_async_shared()
+    for s in gl.static_range(2):
+        hopper.mbarrier.expect(full.index(s), desc.block_type.nbytes)
+        hopper.tma.async_copy_global_to_shared(
+            tensor_desc=desc, coord=[s * 64, 0], barrier=full.index(s), result=slots.index(s)
+        )
+    for s in gl.static_range(2):
+        hopper.mbarrier.wait(full.index(s), 0)
+        gl.store(out_ptr + s, sum_of(slots.index(s)))
+
+
+def described(X):
+    return TensorDescriptor.from_tensor(X, [64, 64], gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16))
+
+
+def run(launch):
+    ran = []
+    with launched.taken(lambda *noted: None, ran):
+        launch()
+    return ran
+
+
+@pytest.mark.parametrize("row", [0, 37, 90, 100, -20])
+def test_a_copy_brings_rows_and_zeros_past_the_ends(row):
+    X, out = torch.randint(-3, 4, (97, 64)).half(), torch.full((1,), torch.nan)
+    (ran,) = run(lambda: one_copy[(1,)](described(X), out, row, 8192, num_warps=4))
+    assert ran.fault is None and out[0] == X[max(row, 0) : max(row + 64, 0)].float().sum()
+    assert [slot.name for slot in ran.slots] == ["tile"] and [b.name for b in ran.barriers] == ["full"]
+
+
+def test_names_of_the_module_do_as_well():
+    X, out = torch.randint(-3, 4, (128, 64)).half(), torch.full((2,), torch.nan)
+    (ran,) = run(lambda: through_the_module[(1,)](described(X), out))
+    assert torch.equal(out, X.float().view(2, -1).sum(1))
+    assert [slot.name for slot in ran.slots] == ["slots[0]", "slots[1]"]
+
+
+@pytest.mark.parametrize("n_bytes", [4096, 16384])
+def test_other_bytes_end_in_a_deadlock(n_bytes):
+    X, out = torch.zeros(64, 64).half(), torch.zeros(3)
+    (ran,) = run(lambda: one_copy[(3,)](described(X), out, 0, n_bytes))
+    assert ran.fault.kind == "deadlock" and ran.number == (0, 0, 0), "the first program that fails is the last"
+
+
+def test_a_launch_of_triton_is_left_alone_and_so_is_gluon_afterwards():
+    with pytest.raises(Exception, match="driver|GPU|CUDA|active"):
+        one_copy[(1,)](described(torch.zeros(64, 64).half()), torch.zeros(1), 0, 8192)
+
+
+ACC = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
+BY_ROW, BY_COLUMN = gl.SliceLayout(1, ACC), gl.SliceLayout(0, ACC)
+
+
+def tile(*shape, layout):
+    return Tile(torch.ones(shape), layout)
+
+
+def test_tiles_of_one_layout_meet_and_others_do_not():
+    S, m = tile(64, 64, layout=ACC), tile(64, layout=BY_ROW)
+    assert (S - m[:, None]).layout == ACC and (2 * S + 1 > 0).layout == ACC
+    for wrong, id in (
+        (lambda: S + tile(64, 64, layout=ROW.value), "layouts"),
+        (lambda: m[None, :], "no_slice"),
+        (lambda: S[:, None], "no_slice"),
+        (lambda: S[0:3], "index"),
+        (lambda: bool(S > 0), "tile_in_if"),
+        (lambda: m + tile(64, layout=BY_COLUMN), "layouts"),
+    ):
+        with pytest.raises(Wrong) as found:
+            wrong()
+        assert found.value.id == id
+
+
+def test_a_tile_whose_layout_is_the_compilers_choice_meets_any():
+    assert common(tile(8, layout=None), tile(8, layout=BY_ROW)) == BY_ROW
+    assert tile(64, 64, layout=ACC).reshape(64, 8, 8).layout is None
