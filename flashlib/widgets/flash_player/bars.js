@@ -89,7 +89,6 @@ export class RowBars {
     this.#span(added, size(l), reached("add") ? size(row.l - l) : 0);
     this.#drawColumns(at, step, r, this.frames.rowPeak("O_acc", selected), motion);
     if (at.part === "add") motion.from(added, { width: "0%" });
-    if (at.part === "rescale" && row.alpha < 1) motion.from(this.factor, { transform: "scale(1.2)" });
   }
 
   /**

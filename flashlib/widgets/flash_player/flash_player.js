@@ -44,7 +44,7 @@ class Player extends Stepped {
     const { memory, grid, chip, bars } = this.views.places;
     const words = div("flash-panel flash-words", this.title, this.sentence, this.judged);
     const scores = div("flash-scores", this.blocks, grid);
-    const stage = div("flash-stage", div("flash-wide", memory, chip), div("flash-narrow", scores, bars), this.air);
+    const stage = div("flash-stage", memory, chip, scores, bars, this.air);
     this.body.append(words, stage, this.foot(this.views.places));
     this.below.className = "flash-errors";
     this.begin();

@@ -67,6 +67,7 @@ export class Trace {
     this.B_c = raw.B_c;
     this.causal = raw.causal;
     this.dtype = raw.dtype;
+    this.scale = raw.scale;
     this.masked = raw.masked;
     this.changed = raw.changed;
     this.start = raw.start;
@@ -121,6 +122,22 @@ export class Trace {
    */
   marked() {
     return [];
+  }
+
+  /**
+   * Whether a frame multiplies what was summed.
+   * @param {number} _frame
+   */
+  rescales(_frame) {
+    return false;
+  }
+
+  /**
+   * The frame that the story goes to from a frame.
+   * @param {number} frame
+   */
+  next(frame) {
+    return frame + 1;
   }
 
   /**
@@ -252,6 +269,22 @@ export class Frames extends Trace {
   marked() {
     const after = this.detail ? this.parts.indexOf("rescale") : 0;
     return this.steps.flatMap(({ grown }, k) => (grown.length ? [this.frameOf[k] + after] : []));
+  }
+
+  /** @param {number} frame */
+  rescales(frame) {
+    const [k, part] = this.timeline[frame] ?? [];
+    return k !== undefined && this.steps[k].grown.length > 0 && (part === "rescale" || !this.detail);
+  }
+
+  /**
+   * The first step is told in all its parts, and each that rescales: of the others what is loaded and what is added.
+   * @param {number} frame
+   */
+  next(frame) {
+    const [k, part] = this.timeline[frame] ?? [];
+    const told = !k || part !== "load" || this.steps[k].grown.length > 0;
+    return frame + (told ? 1 : this.parts.indexOf("add") - this.parts.indexOf("load"));
   }
 
   /**

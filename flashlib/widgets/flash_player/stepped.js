@@ -7,7 +7,7 @@
 import { colourScale, paintScale } from "../shared/colours.js";
 import { disclosure, toggle } from "../shared/controls.js";
 import { div, h, setSentence, setText } from "../shared/elements.js";
-import { Motion } from "../shared/motion.js";
+import { Motion, RESCALE, rescalingPace } from "../shared/motion.js";
 import { between } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -54,7 +54,9 @@ export class Stepped extends Widget {
     /** @type {number | null} */
     this.picked = null; // the row that the learner picked, counted in its block
     this.inParts = this.detail = inParts;
-    this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw() });
+    const [rescales, next] = ["rescales", "next"].map((name) => (frame) => this.frames[name](frame));
+    const story = inParts ? rescalingPace(rescales, next) : undefined;
+    this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw(), story });
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.title = h("p", { class: "flash-title flash-strong" });
@@ -208,7 +210,7 @@ export class Stepped extends Widget {
     const [start, stop] = step?.rows ?? [0, frames.N_q];
     const offset = this.picked ?? frames.telling(step);
     this.selected = start + Math.min(offset, Math.max(0, stop - start - 1));
-    this.motion.begin(this.transport.motion);
+    this.motion.begin(this.transport.motion, frames.rescales(at.frame) && this.detail ? RESCALE.hold : 0);
     this.drawViews(at);
     this.#tell(at);
     Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });
