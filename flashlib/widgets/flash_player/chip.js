@@ -52,7 +52,30 @@ export class Chip {
    * @param {string} name
    */
   tile(name) {
-    return this.views.made.tiles.tiles[name].matrix.element;
+    return this.#matrix(name).element;
+  }
+
+  /** @param {string} name */
+  #matrix(name) {
+    return this.views.made.tiles.tiles[name].matrix;
+  }
+
+  /**
+   * The row and the column of the score that a pointer is at, null for none.
+   * @param {MouseEvent} event
+   */
+  scoreUnder(event) {
+    const { target } = event;
+    return target instanceof Node && this.tile("S_ij").contains(target) ? this.#matrix("S_ij").under(event) : null;
+  }
+
+  /**
+   * Outline the row of Q and the row of K of a score, null for none.
+   * @param {[r: number, c: number] | null} score
+   */
+  outline(score) {
+    this.#matrix("Q_i").outline(score && score[0]);
+    this.#matrix("K_j").outline(score && score[1]);
   }
 
   /**

@@ -141,6 +141,23 @@ export class Trace {
   }
 
   /**
+   * The frame of a part of a step; where only its end is played, that.
+   * @param {number} k
+   * @param {string} part
+   */
+  frame(k, part) {
+    return this.frameOf[k] + (this.detail ? Math.max(0, this.parts.indexOf(part)) : 0);
+  }
+
+  /**
+   * The frame that says most at first: of the step that was asked for, what it has added.
+   * @param {number | null} step
+   */
+  opening(step) {
+    return step === null ? 0 : this.frame(step, "add");
+  }
+
+  /**
    * The row of a block that the words are about until the learner picks one.
    * @param {S} [_step]
    */
@@ -267,8 +284,18 @@ export class Frames extends Trace {
 
   /** The frames in which rows are rescaled. */
   marked() {
-    const after = this.detail ? this.parts.indexOf("rescale") : 0;
-    return this.steps.flatMap(({ grown }, k) => (grown.length ? [this.frameOf[k] + after] : []));
+    return this.steps.flatMap(({ grown }, k) => (grown.length ? [this.frame(k, "rescale")] : []));
+  }
+
+  /**
+   * The part in which a learner's steps part from the truth: m has its own, l and O_acc are added to. Else of the step
+   * that was asked for what it has added; else the first rescale.
+   * @param {number | null} step
+   */
+  opening(step) {
+    const [k, name] = this.learner?.first ?? [];
+    if (k !== undefined && (step === null || step === k)) return this.frame(k, name === "m" ? "maximum" : "add");
+    return step === null ? (this.marked()[0] ?? 0) : super.opening(step);
   }
 
   /** @param {number} frame */

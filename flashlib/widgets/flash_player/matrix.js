@@ -78,6 +78,8 @@ export class Matrix {
   shown;
   /** @type {Painted | null} */
   painted;
+  /** @type {HTMLElement | undefined} */
+  mark;
 
   /**
    * @param {string} name
@@ -241,12 +243,34 @@ export class Matrix {
     if (drawn.text !== text) /** @type {Text} */ (cell.firstChild).data = drawn.text = text;
   }
 
-  /** @param {PointerEvent} event */
-  #tell(event) {
+  /**
+   * The row and the column that a pointer is at, null where there is no number.
+   * @param {MouseEvent} event
+   * @returns {[r: number, c: number] | null}
+   */
+  under(event) {
     const box = this.element.getBoundingClientRect();
     const r = Math.floor(((event.clientY - box.top) / box.height) * this.rows);
     const c = Math.floor(((event.clientX - box.left) / box.width) * this.cols);
-    const { data, offset, rows, cols } = this.shown ?? { data: [], offset: 0, rows: 0, cols: 0 };
-    this.element.title = r < rows && c < cols ? `[${r}, ${c}]: ${exact(data[offset + r * cols + c])}` : "";
+    const { rows, cols } = this.shown ?? { rows: 0, cols: 0 };
+    return r >= 0 && c >= 0 && r < rows && c < cols ? [r, c] : null;
+  }
+
+  /** @param {PointerEvent} event */
+  #tell(event) {
+    const { data, offset, cols } = this.shown ?? { data: [], offset: 0, cols: 0 };
+    const at = this.under(event);
+    this.element.title = at ? `[${at.join(", ")}]: ${exact(data[offset + at[0] * cols + at[1]])}` : "";
+  }
+
+  /**
+   * Outline a row, null for none.
+   * @param {number | null} r
+   */
+  outline(r) {
+    if (r === null) return this.mark?.remove();
+    this.mark ??= h("i", { class: "flash-row-mark" });
+    Object.assign(this.mark.style, { top: `${r * this.height}px`, height: `${this.height}px` });
+    this.element.append(this.mark);
   }
 }

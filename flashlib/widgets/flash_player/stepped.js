@@ -13,6 +13,7 @@ import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { TilingControls } from "./controls.js";
 import { counted } from "./frames.js";
+import { Links } from "./links.js";
 import { Views } from "./views.js";
 
 /**
@@ -66,6 +67,7 @@ export class Stepped extends Widget {
     this.below = h("div", {}); // the scrub bar
     this.controls = new TilingControls(this);
     this.root.append(this.#header(), this.body);
+    this.links = new Links(this.root, (name) => this.views.made.lines?.point(name));
     this.stops.push(() => this.transport.pause());
   }
 
@@ -149,11 +151,11 @@ export class Stepped extends Widget {
   loaded() {}
 
   /**
-   * The frame to open at: what the step gave that was asked for, or the first.
+   * The frame to open at.
    * @param {{ opens_at?: number | null }} sent
    */
-  opening({ opens_at: step }) {
-    return typeof step === "number" ? this.frames.frameOf[step + 1] - 1 : 0;
+  opening({ opens_at = null }) {
+    return this.frames.opening(opens_at);
   }
 
   /** @param {number} position */
@@ -230,9 +232,24 @@ export class Stepped extends Widget {
     const words = step ? this.words({ ...at, step }) : this.ending();
     setText(this.status, where);
     setText(this.title, title);
-    setSentence(this.sentence, words);
+    this.write(words);
     this.transport.scrub.setAttribute("aria-valuetext", both);
     this.spoken.say(`${both}. ${words} ${this.remark(at)}`);
+  }
+
+  /**
+   * Write the sentence; its names can be pointed at, and reached by keyboard.
+   * @param {string} words
+   */
+  write(words) {
+    if (this.sentence.flashText !== words) {
+      if (this.sentence.contains(document.activeElement)) this.root.focus(); // else JupyterLab has the keys
+      setSentence(this.sentence, words);
+      /** @type {NodeListOf<HTMLElement>} */
+      const names = this.sentence.querySelectorAll(".flash-symbol");
+      for (const name of names) name.tabIndex = 0;
+    }
+    if (this.links.name) this.links.show();
   }
 
   ended() {

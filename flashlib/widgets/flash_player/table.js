@@ -148,7 +148,7 @@ export class StateTable {
    */
   #drawSizes({ was, now }, at, row, motion) {
     const most = this.frames.peaks.l || 1;
-    const part = (l) => `${between(0, (100 * l) / most, 100) || 0}%`;
+    const part = (l) => `calc(${between(0, l / most, 1) || 0} * (100% - var(--beside)))`;
     const before = now.style.width;
     now.style.width = part(row[this.frames.now(at).l]);
     if (motion && now.style.width !== before) motion.from(now, { width: before });
