@@ -1,6 +1,7 @@
 // What frames.py packed, unpacked: the steps and their numbers, and the frames that they are played as.
 
 /** @import { At, Forward, ForwardStep, Moved, Opened, Recorded, Shown, Step, Tiling } from "./types.js" */
+import { PART } from "../shared/motion.js";
 import { float64 } from "../shared/numbers.js";
 
 /** The parts of a step of the forward pass. Each is a frame of its own; `store` only where a step stores. */
@@ -130,6 +131,14 @@ export class Trace {
    */
   rescales(_frame) {
     return false;
+  }
+
+  /**
+   * How long a frame of the story lasts that does not, in ms.
+   * @param {number} _frame
+   */
+  lasts(_frame) {
+    return PART;
   }
 
   /**

@@ -7,7 +7,7 @@
 import { colourScale, paintScale } from "../shared/colours.js";
 import { disclosure, toggle } from "../shared/controls.js";
 import { div, h, setSentence, setText } from "../shared/elements.js";
-import { Motion, RESCALE, rescalingPace } from "../shared/motion.js";
+import { Motion, RESCALE, storyPace } from "../shared/motion.js";
 import { between } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -55,8 +55,8 @@ export class Stepped extends Widget {
     /** @type {number | null} */
     this.picked = null; // the row that the learner picked, counted in its block
     this.inParts = this.detail = inParts;
-    const [rescales, next] = ["rescales", "next"].map((name) => (frame) => this.frames[name](frame));
-    const story = inParts ? rescalingPace(rescales, next) : undefined;
+    const of = (name) => (frame) => this.frames[name](frame);
+    const story = inParts ? storyPace({ rescales: of("rescales"), lasts: of("lasts"), next: of("next") }) : undefined;
     this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw(), story });
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
@@ -79,8 +79,8 @@ export class Stepped extends Widget {
     const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
     const button = (others || whole) && disclosure("change", (open) => (change.hidden = !open));
     bar.append(this.below);
-    const row = div("flash-controls", buttons, bar, this.status, speed, button);
-    return div("flash-panel flash-header", row, !this.inParts && this.blocks, change, this.busy);
+    const row = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
+    return div("flash-panel flash-header", row, change, this.busy);
   }
 
   /**

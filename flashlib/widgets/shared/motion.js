@@ -37,12 +37,11 @@ export function storyTime({ lasts, moves }, position) {
 
 /**
  * The pace of a story in which some positions rescale.
- * @param {(position: number) => boolean} rescales
- * @param {(position: number) => number} [next]
+ * @param {{ rescales: (position: number) => boolean, lasts?: (position: number) => number, next?: Pace["next"] }} of
  * @returns {Pace}
  */
-export const rescalingPace = (rescales, next) => ({
-  lasts: (position) => (rescales(position) ? RESCALE.lasts : PART),
+export const storyPace = ({ rescales, lasts = () => PART, next }) => ({
+  lasts: (position) => (rescales(position) ? RESCALE.lasts : lasts(position)),
   moves: (position) => (rescales(position) ? RESCALE.moves : MOTION.part * PART),
   next,
 });
