@@ -4,11 +4,11 @@
 /** @import { Phase, Scan, Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
 import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
-import { Motion } from "../shared/motion.js";
+import { Motion, RESCALE, storyPace } from "../shared/motion.js";
 import { float64, number } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
-import { isRescaled, Scores, Terms } from "./charts.js";
+import { isRescaled, openingOf, Scores, Terms } from "./charts.js";
 import { Sum } from "./sum.js";
 import { formula, Update } from "./update.js";
 import { legend, sentences } from "./words.js";
@@ -35,7 +35,8 @@ class OnlineLab extends Widget {
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "online", "online softmax, score by score");
-    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
+    const story = storyPace({ rescales: (position) => this.#rescales(position) });
+    this.transport = new Transport({ unit: "step", moved: () => this.draw(), story });
     this.typed = h("input", {
       type: "text",
       class: "flash-field flash-online-typed",
@@ -108,8 +109,16 @@ class OnlineLab extends Widget {
     this.body.replaceChildren(this.#charts(), this.update.element);
     this.root.dataset.n = String(N);
     this.fit();
-    this.transport.reset(2 * N);
+    this.transport.reset(2 * N, openingOf(scan));
     this.transport.mark([...scan.m.keys()].filter((j) => isRescaled(scan, j)).map((j) => 2 * j));
+  }
+
+  /**
+   * Whether what was summed is multiplied at a position.
+   * @param {number} position
+   */
+  #rescales(position) {
+    return position % 2 === 0 && position < 2 * this.scan.N && isRescaled(this.scan, position / 2);
   }
 
   #charts() {
@@ -150,7 +159,7 @@ class OnlineLab extends Widget {
     /** @type {Phase} */
     const phase = position === 2 * N ? "end" : position % 2 ? "add" : "rescale";
     const j = Math.min(N - 1, Math.floor(position / 2));
-    this.motion.begin(this.transport.motion);
+    this.motion.begin(this.transport.motion, this.#rescales(position) ? RESCALE.hold : 0);
     this.scores.draw(j, phase, this.motion);
     for (const part of [this.terms, this.sum, this.update]) part.draw(j, phase, rescale, this.motion);
     this.without.show(!rescale);
