@@ -51,8 +51,10 @@ class Player extends Stepped {
     const stage = div("flash-stage", memory, chip, scores, bars, this.air);
     this.body.append(words, stage, this.foot(this.views.places));
     this.below.className = "flash-errors";
-    for (const event of ["pointermove", "click"])
-      this.root.addEventListener(event, (event) => this.point(this.views.made.chip?.scoreUnder(event) ?? null));
+    /** @param {MouseEvent} event */
+    const pointed = (event) => this.point(this.views.made.chip?.scoreUnder(event) ?? null);
+    this.root.addEventListener("pointermove", pointed);
+    this.root.addEventListener("click", pointed); // of a finger
     this.root.addEventListener("pointerleave", () => this.point(null));
     this.begin();
     guide(this);

@@ -6,7 +6,7 @@ import { div, h, typeset } from "../shared/elements.js";
  * The names that an equation sets: l and O_acc of "l = alpha · l_old;  O_acc = ...".
  * @param {string} equation
  */
-export const setBy = (equation) =>
+const setBy = (equation) =>
   equation.split(";").flatMap((part) => part.match(/^\s*(\w+) (?:=|\+=) /)?.slice(1) ?? []);
 
 /**

@@ -3,6 +3,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { At, Setting, Step } from "./types.js" */
 /** @import { Trace } from "./frames.js" */
+/** @import { Lines } from "./lines.js" */
 /** @import { Kinds, View } from "./views.js" */
 import { colourScale, paintScale } from "../shared/colours.js";
 import { disclosure, toggle } from "../shared/controls.js";
@@ -67,7 +68,10 @@ export class Stepped extends Widget {
     this.below = h("div", {}); // the scrub bar
     this.controls = new TilingControls(this);
     this.root.append(this.#header(), this.body);
-    this.links = new Links(this.root, (name) => this.views.made.lines?.point(name));
+    this.links = new Links(this.root, (name) => {
+      const lines = /** @type {Lines | undefined} */ (/** @type {unknown} */ (this.views.made.lines));
+      lines?.point(name);
+    });
     this.stops.push(() => this.transport.pause());
   }
 

@@ -127,6 +127,7 @@ export class StateTable {
 
   /**
    * O_acc of a row, and what it should be where a learner's differs.
+   * @param {{ O_acc: Matrix, ghost: Matrix | null }} row
    * @param {At<ForwardStep>} at
    * @param {number} r
    * @param {Colours} colour
@@ -137,12 +138,13 @@ export class StateTable {
     O_acc.draw(numbers, step[this.frames.now(at).O_acc] + r * d, 1, d, peaks.O_acc, colour);
     if (!ghost) return;
     const apart = at.reached("add") && this.#apart(step.O_acc + r * d, step.O_acc_true + r * d);
-    ghost.element.parentElement.classList.toggle("flash-equal", !apart);
+    ghost.element.parentElement?.classList.toggle("flash-equal", !apart);
     if (apart) ghost.draw(numbers, step.O_acc_true + r * d, 1, d, peaks.O_acc, colour);
   }
 
   /**
    * l as a bar, and once it was rescaled an outline of what it was.
+   * @param {{ was: HTMLElement, now: HTMLElement }} bars
    * @param {At<ForwardStep>} at
    * @param {Motion} [motion]
    */
