@@ -54,7 +54,7 @@ export class Transport {
     const steady = SPEEDS.map((speed) => [speed, `${speed} ${unit}${speed === 1 ? "" : "s"}/s`]);
     this.speed = h(
       "select",
-      { class: "flash-speed", "aria-label": story ? "pace" : `${unit}s per second` },
+      { class: "flash-speed", "aria-label": `${story ? "pace, or " : ""}${unit}s per second` },
       [...(story ? [[STORY, "story pace"]] : []), ...steady].map(([value, text]) =>
         h("option", { value, selected: value === (story ? STORY : 2) }, text),
       ),
