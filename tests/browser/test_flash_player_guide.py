@@ -74,11 +74,11 @@ def test_a_row_is_picked_by_pointer_and_by_its_radio_button(first):
 COVERED = """callout => {
     const root = callout.closest(".flash-widget");
     const own = callout.getBoundingClientRect();
-    const over = ({ left, right, top, bottom }) =>
-        Math.min(right, own.right) - Math.max(left, own.left) > 1 && Math.min(bottom, own.bottom) - Math.max(top, own.top) > 1;
+    const both = (a, b, [start, end]) => Math.min(a[end], b[end]) - Math.max(a[start], b[start]);
+    const over = (box) => both(box, own, ["left", "right"]) > 1 && both(box, own, ["top", "bottom"]) > 1;
     const parts = root.querySelectorAll(".flash-panel, .flash-controls, .flash-strip, .flash-told");
-    return [...parts].filter((e) => !e.contains(callout) && !callout.contains(e) && over(e.getBoundingClientRect()))
-        .map((e) => e.className);
+    const others = [...parts].filter((e) => !e.contains(callout) && !callout.contains(e));
+    return others.filter((e) => over(e.getBoundingClientRect())).map((e) => e.className);
 }"""
 
 

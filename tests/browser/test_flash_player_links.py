@@ -1,4 +1,4 @@
-"""Linked words of FlashPlayer, in a real browser: a name lights its cell, its term, its line; a score its product."""
+"""Linked words of FlashPlayer, in a browser: a name lights its cell, its term, its line; a score its product."""
 
 import numpy as np
 import pytest

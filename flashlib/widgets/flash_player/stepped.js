@@ -8,7 +8,7 @@
 import { colourScale, paintScale } from "../shared/colours.js";
 import { disclosure, toggle } from "../shared/controls.js";
 import { div, h, setSentence, setText } from "../shared/elements.js";
-import { Motion, RESCALE, storyPace } from "../shared/motion.js";
+import { HOLD, Motion, storyPace } from "../shared/motion.js";
 import { between } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -57,7 +57,8 @@ export class Stepped extends Widget {
     this.picked = null; // the row that the learner picked, counted in its block
     this.inParts = this.detail = inParts;
     const of = (name) => (frame) => this.frames[name](frame);
-    const story = inParts ? storyPace({ rescales: of("rescales"), lasts: of("lasts"), next: of("next") }) : undefined;
+    const told = { rescales: of("rescales"), lasts: of("lasts"), next: of("next"), flies: true };
+    const story = inParts ? storyPace(told) : undefined;
     this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw(), story });
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
@@ -216,7 +217,7 @@ export class Stepped extends Widget {
     const [start, stop] = step?.rows ?? [0, frames.N_q];
     const offset = this.picked ?? frames.telling(step);
     this.selected = start + Math.min(offset, Math.max(0, stop - start - 1));
-    this.motion.begin(this.transport.motion, frames.rescales(at.frame) && this.detail ? RESCALE.hold : 0);
+    this.motion.begin(this.transport.motion, frames.rescales(at.frame) && this.detail ? HOLD : 0);
     this.drawViews(at);
     this.#tell(at);
     Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });

@@ -4,7 +4,7 @@
 /** @import { Phase, Scan, Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
 import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
-import { Motion, RESCALE, storyPace } from "../shared/motion.js";
+import { Motion, storyPace } from "../shared/motion.js";
 import { float64, number } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -159,7 +159,7 @@ class OnlineLab extends Widget {
     /** @type {Phase} */
     const phase = position === 2 * N ? "end" : position % 2 ? "add" : "rescale";
     const j = Math.min(N - 1, Math.floor(position / 2));
-    this.motion.begin(this.transport.motion, this.#rescales(position) ? RESCALE.hold : 0);
+    this.motion.begin(this.transport.motion);
     this.scores.draw(j, phase, this.motion);
     for (const part of [this.terms, this.sum, this.update]) part.draw(j, phase, rescale, this.motion);
     this.without.show(!rescale);

@@ -21,9 +21,10 @@ export function motionTime(speed) {
  * @property {(position: number) => number} [next]
  */
 
-/** What is summed is multiplied: the factor goes there, then what is there shrinks; there is time to read of it. */
-export const RESCALE = { lasts: 2000, moves: 1200, hold: 5 / 12 }; // ms, ms, the part of them before the shrink
+/** What is summed is multiplied: it shrinks, where a factor flies to it once that is there; then one reads of it. */
+const RESCALE = { lasts: 2000, shrink: 700, fly: 500 }; // ms
 export const PART = 400; // ms, of every other part of a story
+export const HOLD = RESCALE.fly / (RESCALE.fly + RESCALE.shrink); // of the time of both, before the shrink
 
 /**
  * How long what moves may take at a position of a story, in ms.
@@ -36,13 +37,21 @@ export function storyTime({ lasts, moves }, position) {
 }
 
 /**
+ * @typedef {object} Story
+ * @property {(position: number) => boolean} rescales
+ * @property {boolean} [flies] whether a factor flies to what shrinks
+ * @property {(position: number) => number} [lasts] of a position that does not rescale
+ * @property {Pace["next"]} [next]
+ */
+
+/**
  * The pace of a story in which some positions rescale.
- * @param {{ rescales: (position: number) => boolean, lasts?: (position: number) => number, next?: Pace["next"] }} of
+ * @param {Story} story
  * @returns {Pace}
  */
-export const storyPace = ({ rescales, lasts = () => PART, next }) => ({
+export const storyPace = ({ rescales, flies, lasts = () => PART, next }) => ({
   lasts: (position) => (rescales(position) ? RESCALE.lasts : lasts(position)),
-  moves: (position) => (rescales(position) ? RESCALE.moves : MOTION.part * PART),
+  moves: (position) => (rescales(position) ? RESCALE.shrink + (flies ? RESCALE.fly : 0) : MOTION.part * PART),
   next,
 });
 

@@ -131,6 +131,31 @@ for (const [name, make] of ALL) {
     frames.steps.forEach((_, k) => assert.ok(frames.loads(k, passes)));
   });
 
+  test(`it opens on a frame that has something to say, and on the step that was asked for: ${name}`, () => {
+    const frames = make();
+    for (const k of frames.steps.keys()) {
+      const { k: shown, part } = frames.at(frames.opening(k));
+      assert.deepEqual([shown, part], [k, "add"]);
+    }
+    const { k, part } = frames.at(frames.opening(null));
+    const first = frames.marked()[0];
+    if (frames.wrt) assert.ok(part === "add" && (k > 0 || frames.steps.every((step) => step.first)));
+    else assert.ok(first === undefined ? k === 0 : frames.frameOf[k] < first && part === "rescale");
+    frames.setDetail(false);
+    assert.equal(frames.at(frames.opening(null)).k, k);
+  });
+
+  test(`the story comes to every step and to every rescale, and ends: ${name}`, () => {
+    const frames = make();
+    const told = [];
+    for (let frame = 0; frame < frames.last; frame = frames.next(frame)) told.push(frame);
+    assert.ok(told.every((frame, n) => !n || frame > told[n - 1]) && frames.next(told.at(-1)) === frames.last);
+    assert.deepEqual([...new Set(told.map((frame) => frames.at(frame).k))], [...frames.steps.keys()]);
+    const rescaled = Array.from({ length: frames.last }, (_, frame) => frame).filter((frame) => frames.rescales(frame));
+    assert.deepEqual(rescaled, frames.marked());
+    assert.ok([...rescaled, ...frames.steps.map((_, k) => frames.frame(k, "add"))].every((frame) => told.includes(frame)));
+  });
+
   test(`a peak is the largest finite size: ${name}`, () => {
     const { peaks, numbers, steps, inputs, N_q, d } = make();
     const most = (offset, length) => Math.max(...numbers.subarray(offset, offset + length).map(Math.abs));
