@@ -33,6 +33,21 @@ export function cellsIn(room, rows, cols) {
 /** @typedef {{ data: Float64Array, offset: number, rows: number, cols: number }} Shown */
 /** @typedef {{ values: Float64Array, rows: number, cols: number, peak: number, colour: Colours }} Painted */
 
+/** @type {CanvasRenderingContext2D | undefined} */
+let board;
+
+/**
+ * The one canvas that all pictures are made on, as its context, empty: to make one takes longer than to draw.
+ * @param {number} width
+ * @param {number} height
+ */
+function emptyBoard(width, height) {
+  const made = () => h("canvas").getContext("2d", { willReadFrequently: true });
+  board ??= /** @type {CanvasRenderingContext2D} */ (made());
+  Object.assign(board.canvas, { width, height });
+  return board;
+}
+
 /** A tile under its name, and beside the name room for its size. */
 export class NamedTile {
   constructor(name, title = symbol(name)) {
@@ -170,8 +185,7 @@ export class Matrix {
    */
   #picture({ data, offset, rows, cols }, peak, colour) {
     if (!this.rows || !this.cols) return "none";
-    const canvas = h("canvas", { width: this.cols, height: this.rows });
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    const context = emptyBoard(this.cols, this.rows);
     const image = context.createImageData(this.cols, this.rows);
     const pixels = new Uint32Array(image.data.buffer);
     for (let r = 0; r < rows; r++)
@@ -180,7 +194,7 @@ export class Matrix {
         if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else nothing is there yet
       }
     context.putImageData(image, 0, 0);
-    return [...this.lines, `url(${canvas.toDataURL()}) 0 0 / 100% 100%`].join();
+    return [...this.lines, `url(${context.canvas.toDataURL()}) 0 0 / 100% 100%`].join();
   }
 
   /**
