@@ -3,7 +3,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
-import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
+import { div, h, panel, setText, symbol } from "../shared/elements.js";
 import { between, exact, number } from "../shared/numbers.js";
 
 /**
@@ -39,8 +39,8 @@ export class RowBars {
     const pairs = this.columns.map((pair) => h("b", {}, pair));
     this.name = h("span", { class: "flash-row-name" });
     this.factor = h("b", { class: "flash-factor" });
-    const few = frames.d > COLUMNS ? `; ${COLUMNS} of ${frames.d} columns` : " this step";
-    const header = [note(`dashed: before${few}`)];
+    const few = frames.d > COLUMNS ? `; ${COLUMNS} of ${frames.d} columns` : "";
+    const header = h("span", { class: "flash-note", title: "before this step" }, `dashed: before${few}`);
     const rows = [
       item("m", bar("before"), bar("kept")),
       item("alpha", bar("kept")),
