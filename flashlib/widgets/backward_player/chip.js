@@ -73,7 +73,9 @@ export class GradientChip {
 
   /** Lanes wider than their room scroll in a marked box, by keyboard too. */
   #letScroll() {
-    for (const lanes of /** @type {HTMLElement[]} */ ([...this.parts.children])) {
+    /** @type {NodeListOf<HTMLElement>} */
+    const all = this.parts.querySelectorAll(".flash-lanes");
+    for (const lanes of all) {
       const scrolls = lanes.scrollWidth > lanes.clientWidth;
       lanes.classList.toggle("flash-scrolls", scrolls);
       if (scrolls) Object.assign(lanes, { tabIndex: 0, role: "region", ariaLabel: "tiles" });

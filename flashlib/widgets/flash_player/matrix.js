@@ -87,6 +87,8 @@ export class Matrix {
   lines;
   /** @type {string} */
   label;
+  /** @type {string} */
+  size;
   /** @type {boolean} */
   cleared;
   /** @type {Shown | null} */
@@ -116,6 +118,9 @@ export class Matrix {
    * @param {Size} size
    */
   resize({ rows, cols, width, height, numbers }) {
+    const size = [rows, cols, width, height, numbers].join();
+    if (this.size === size) return;
+    this.size = size;
     this.rows = rows;
     this.cols = cols;
     this.height = height;

@@ -154,7 +154,8 @@ export class StateTable {
     const before = now.style.width;
     now.style.width = part(row[this.frames.now(at).l]);
     if (motion && now.style.width !== before) motion.from(now, { width: before });
-    was.style.width = part(at.reached("rescale") && row.l_old > row.l_rescaled ? row.l_old : 0);
+    was.hidden = !(at.reached("rescale") && row.l_old > row.l_rescaled);
+    was.style.width = part(row.l_old);
   }
 
   /**

@@ -27,6 +27,8 @@ class OnlineLab extends Widget {
   sum;
   /** @type {Update} */
   update;
+  /** @type {{ field: number, words: number } | undefined} in px */
+  room;
   /** @type {HTMLElement} */
   title;
   /** @type {HTMLElement} */
@@ -67,7 +69,10 @@ class OnlineLab extends Widget {
     this.sentence = h("p", { class: "flash-online-sentence" });
     this.body = div("flash-online-body");
     this.root.append(header, div("flash-panel flash-words", this.sentence), this.body, legend());
-    const width = new ResizeObserver(() => this.fit());
+    const width = new ResizeObserver(() => {
+      this.room = this.scores && { field: this.scores.field.clientWidth, words: this.sentence.clientWidth };
+      this.fit();
+    });
     width.observe(this.root);
     this.stops.push(
       () => this.transport.pause(),
@@ -139,11 +144,14 @@ class OnlineLab extends Widget {
     );
   }
 
-  /** What is below the columns is left out where it would not fit; there is room for the longest sentence. */
+  /**
+   * What is below the columns is left out where it would not fit; there is room for the longest sentence. How wide
+   * they are is only asked when that changes: to ask lays the page out.
+   */
   fit() {
-    if (!this.scores) return;
-    const column = this.scores.field.clientWidth / this.scan.N; // px
-    const lines = Math.ceil(1250 / Math.max(this.sentence.clientWidth, 250));
+    if (!this.room) return;
+    const column = this.room.field / this.scan.N; // px
+    const lines = Math.ceil(1250 / Math.max(this.room.words, 250));
     this.root.classList.toggle("flash-online-tight", column < 34);
     this.root.classList.toggle("flash-online-narrow", column < 20);
     this.sentence.parentElement?.style.setProperty("--lines", lines);
