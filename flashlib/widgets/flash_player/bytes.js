@@ -14,15 +14,13 @@ export class BytesChart {
     const names = Object.keys(MOVERS);
     this.paths = Object.fromEntries(names.map((name) => [name, svg("path", { "data-name": name })]));
     this.now = svg("path", { class: "flash-now" });
-    this.picture = svg(
-      "svg",
-      { class: "flash-bytes-curves", preserveAspectRatio: "none", role: "img", "aria-label": "bytes moved over the steps" },
-      this.now,
-      Object.values(this.paths),
-    );
+    const name = { role: "img", "aria-label": "bytes moved over the steps" };
+    const box = { class: "flash-bytes-curves", preserveAspectRatio: "none", ...name };
+    this.picture = svg("svg", box, this.now, Object.values(this.paths));
     this.texts = Object.fromEntries(names.map((name) => [name, h("b", { "data-name": name })]));
     const key = (name) => {
-      const line = svg("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, svg("path", { "data-name": name, d: "M0 4H26" }));
+      const stroke = svg("path", { "data-name": name, d: "M0 4H26" });
+      const line = svg("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, stroke);
       return h("span", {}, line, `${MOVERS[name]}: `, this.texts[name]);
     };
     const keys = div("flash-bytes-keys", h("span", {}, "bytes moved"), names.map(key));
@@ -40,18 +38,28 @@ export class BytesChart {
     const standard = first.sum(first.standardMoved());
     const most = Math.max(standard, ...this.both.map(([, frames]) => frames.sum(frames.total())), 1);
     const up = (moved) => TALL * between(0, 1 - moved / most, 1);
+    const point = (frames, k) => `${k} ${up(this.#moved(frames, k))}`;
     this.picture.setAttribute("viewBox", `0 0 ${last} ${TALL}`);
     for (const [name, frames] of this.both) {
-      const points = Array.from({ length: frames.last + 1 }, (_, k) => `${k} ${up(frames.sum(frames.moved(frames.at(k))))}`);
+      const points = Array.from({ length: frames.last + 1 }, (_, k) => point(frames, k));
       this.paths[name].setAttribute("d", `M${points.join("L")}`);
     }
     this.paths.standard.setAttribute("d", `M0 ${up(standard)}H${last}`);
     setText(this.texts.standard, bytes(standard));
   }
 
+  /**
+   * The bytes moved by a position.
+   * @param {Frames} frames
+   * @param {number} position
+   */
+  #moved(frames, position) {
+    return frames.sum(frames.moved(frames.at(position)));
+  }
+
   /** @param {number} position */
   draw(position) {
     this.now.setAttribute("d", `M${position} 0V${TALL}`);
-    for (const [name, frames] of this.both ?? []) setText(this.texts[name], bytes(frames.sum(frames.moved(frames.at(position)))));
+    for (const [name, frames] of this.both ?? []) setText(this.texts[name], bytes(this.#moved(frames, position)));
   }
 }

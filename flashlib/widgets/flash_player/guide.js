@@ -51,9 +51,8 @@ export function guide(player) {
   const callout = h("aside", { class: "flash-callout", "aria-label": "what to look at first" });
   callout.append(words, div("flash-controls", next, close));
   let shown = 0;
-  const mark = (k) => {
-    for (const [n, { about }] of CALLOUTS.entries()) root.querySelector(about)?.classList.toggle("flash-told", n === k);
-  };
+  const mark = (k) =>
+    CALLOUTS.forEach(({ about }, n) => root.querySelector(about)?.classList.toggle("flash-told", n === k));
   const end = () => {
     if (callout.contains(document.activeElement)) root.focus(); // else JupyterLab has the keys
     mark(-1);

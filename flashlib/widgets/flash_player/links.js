@@ -34,8 +34,9 @@ export class Links {
     this.changed = changed;
     /** @type {string | null} */
     this.name = null;
-    for (const event of ["pointerover", "focusin"]) root.addEventListener(event, ({ target }) => this.#light(nameOf(target)));
-    for (const event of ["pointerleave", "focusout"]) root.addEventListener(event, () => this.#light(null));
+    const listen = (events, heard) => events.forEach((event) => root.addEventListener(event, heard));
+    listen(["pointerover", "focusin"], ({ target }) => this.#light(nameOf(target)));
+    listen(["pointerleave", "focusout"], () => this.#light(null));
   }
 
   /** @param {string | null} name */

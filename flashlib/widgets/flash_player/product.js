@@ -22,6 +22,8 @@ export function product({ numbers, inputs, d, scale, changed }, step, r, c) {
   const few = terms.length > TERMS ? [...terms.slice(0, TERMS - 1), `… (${d} products)`] : terms;
   const value = scale * q.reduce((sum, x, n) => sum + x * k[n], 0);
   const score = numbers[step.S_ij + r * step.n_c + c];
-  const masked = score === -Infinity ? ". The mask cuts it: −∞" : changed ? `. The mask makes of it ${number(score)}` : "";
-  return `Row ${row} of Q times row ${key} of K: (${few.join(" + ")}) · ${inBrackets(scale)} = ${number(value)}${masked}.`;
+  const made = changed ? `. The mask makes of it ${number(score)}` : "";
+  const masked = score === -Infinity ? ". The mask cuts it: −∞" : made;
+  const written = `(${few.join(" + ")}) · ${inBrackets(scale)} = ${number(value)}`;
+  return `Row ${row} of Q times row ${key} of K: ${written}${masked}.`;
 }

@@ -56,7 +56,8 @@ function sendFactor(motion, cell, text, to) {
   const factor = h("b", { class: "flash-flying", "aria-hidden": "true" }, text);
   cell.append(factor);
   const [own, goal] = [factor, to].map((element) => element.getBoundingClientRect());
-  const [x, y] = [goal.left + goal.width / 2 - own.left - own.width / 2, goal.top - own.top + (goal.height - own.height) / 2];
+  const middle = ({ left, top, width, height }) => [left + width / 2, top + height / 2];
+  const [x, y] = middle(goal).map((to, k) => to - middle(own)[k]);
   const there = `translate(${x}px, ${y}px)`;
   const looks = [
     { transform: "none", opacity: 1 },
