@@ -297,14 +297,16 @@ export class Frames extends Trace {
   }
 
   /**
-   * The part in which a learner's steps part from the truth: m has its own, l and O_acc are added to. Else of the step
-   * that was asked for what it has added; else the first rescale.
+   * The part in which a learner's steps part from the truth: m has its own, l and O_acc are added to, and where only O
+   * is wrong it is stored. Else of the step that was asked for what it has added; else the first rescale.
    * @param {number | null} step
    */
   opening(step) {
-    const [k, name] = this.learner?.first ?? [];
-    if (k !== undefined && (step === null || step === k)) return this.frame(k, name === "m" ? "maximum" : "add");
-    return step === null ? (this.marked()[0] ?? 0) : super.opening(step);
+    const { first, O } = this.learner ?? {};
+    if (first && (step === null || step === first[0])) return this.frame(first[0], first[1] === "m" ? "maximum" : "add");
+    if (step !== null) return super.opening(step);
+    const stored = O && !first ? this.lastOf.get(Math.floor(O[1] / this.B_r)) : undefined;
+    return stored === undefined ? (this.marked()[0] ?? 0) : this.frameOf[stored + 1] - 1;
   }
 
   /** @param {number} frame */
