@@ -9,6 +9,10 @@ from tests.browser.shown.compare_players import check, side
 
 pytestmark = pytest.mark.browser
 
+HEIGHTS = """root => Array.from({ length: root.flashWidget.transport.last + 1 }, (_, k) => {
+    root.flashWidget.transport.seek(k);
+    return Math.round(root.getBoundingClientRect().height);
+})"""
 PARTS = ("h3 >> nth=0", ".flash-part-memory .flash-panel", ".flash-part-grid .flash-panel", ".flash-meters")
 
 
@@ -83,6 +87,14 @@ def test_the_sides_line_up(compare, width):
         assert one[along] == pytest.approx(other[along], abs=1) and one[across] == pytest.approx(
             other[across], abs=1
         )
+
+
+@pytest.mark.parametrize("width", [316, 930])
+def test_nothing_jumps_as_it_plays(compare, width):
+    compare.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    with resized(compare, width):
+        heights = compare.evaluate(HEIGHTS)
+    assert len(set(heights)) == 1
 
 
 def test_only_fa1_holds_m_and_l_in_hbm(compare):
