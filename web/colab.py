@@ -1,9 +1,9 @@
 """Each chapter as Google Colab opens it: a notebook with a first cell that fetches the course.
 
-Colab opens notebooks from a branch of a repository on GitHub, and from no site. So the build writes them beside the
-pages, and the workflow pushes their folder as the branch `colab`, which has nothing else. They are the copies that a
-learner gets in workspace/, without outputs. Nothing is installed over what Colab has: its torch and its Triton fit
-its GPU.
+Colab opens notebooks from a branch of a repository on GitHub, and from no site. So the build writes them beside
+the pages, and the workflow pushes their folder as the branch `colab`, which has nothing else. They are the copies
+that a learner gets in workspace/, without outputs. Nothing is installed over what Colab has: its torch and its
+Triton fit its GPU.
 """
 
 import copy

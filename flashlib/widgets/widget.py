@@ -41,6 +41,8 @@ class Widget(anywidget.AnyWidget):
     asked = traitlets.Int().tag(sync=True)  # how often the page asked for another setting
     heard = traitlets.Int().tag(sync=True)  # the last of these that Python knows of, whatever came of it
 
+    _ipython_display_ = None  # ipywidgets 7, as Colab has it, would show no picture, and cut what stands for it
+
     def __init__(self, **state):
         super().__init__(script=self._script, **state)
         self.observe(lambda change: self.set_trait("heard", change.new), names="asked")
@@ -61,7 +63,7 @@ class Widget(anywidget.AnyWidget):
             return
         self.close()
         self.layout.close()
-        del self._repr_mimebundle_  # None since it was closed
+        vars(self).pop("_repr_mimebundle_", None)  # None since it was closed, but for ipywidgets 7
 
     def _sizes(self) -> str:
         """Return the key numbers, for repr."""
