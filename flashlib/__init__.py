@@ -28,3 +28,10 @@ Read it in this order:
 `attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention(O, lse)`. Importing `flashlib` imports
 none of them.
 """
+
+import os
+
+if os.environ.get("FLASHLIB_LANGUAGE"):  # else nothing of it is needed
+    from flashlib.language import loading
+
+    loading.begin()

@@ -1,12 +1,14 @@
 """What all widgets of the course have in common."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
+from flashlib.language import texts
 from flashlib.widgets import cells, modules
 
 FOLDER = Path(__file__).parent
@@ -15,7 +17,8 @@ SHEETS = "palette", "look"
 
 def script(name: str) -> str:
     """Return the script of a widget: the text of a .js file of this folder, and of all that it imports."""
-    return modules.join(FOLDER / name)
+    words = json.dumps(texts.words(), ensure_ascii=False)
+    return modules.join(FOLDER / name).replace("const WORDS = {};", f"const WORDS = {words};", 1)
 
 
 def style(*names: str) -> str:

@@ -1,0 +1,58 @@
+"""Which strings of the code are texts, and how a text that has values in it is written and read.
+
+A text has two words beside each other, or a word beside a value. Code, patterns and what a style sheet knows are
+none.
+"""
+
+import re
+import string
+
+WORD = r"(?:[A-Za-z]?[a-z]+(?:['’-][a-z]+)*|[A-Z])"
+BESIDE = re.compile(rf"(?<![\w.`/<-]){WORD}[,:;.?!]? {WORD}(?![\w(=/>\[-])")
+WITH_A_VALUE = re.compile(rf"(?<![\w.`/<-]){WORD}[,:;]? \(?\{{\d+\}}|\{{\d+\}}[,:;.]?[)%”]? {WORD}(?![\w(=/>\[-])")
+FRAME = re.compile(r"(?:[^A-Za-z]|(?<![A-Za-z])[a-z](?![A-Za-z]))*")
+TWO_LETTERS = re.compile(r"[A-Za-z][a-z]")
+CODE = re.compile(
+    r"flash-|var\(|color-mix\(|gradient\(|repeat\(|^\.\.?/|^--|^data-|^aria-|\b(?:px|rgb|calc)\b|://|"  # of a page
+    r"[\w-]+\[[\w-]+=|^[\w-]+:[\w-]|\\[bdsw(]|"  # selectors, styles, patterns
+    r"^\s*(?:def|return|yield|import|class|assert|raise|lambda|from [\w.]+ import)\s|"
+    r"^\s*(?:for|if|while|with)\b.*:$|"
+    r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= |->"
+)
+
+
+def is_text(template: str) -> bool:
+    """Return whether a string, with {0} for a value, reads as words."""
+    return bool(BESIDE.search(template) or WITH_A_VALUE.search(template)) and not CODE.search(template)
+
+
+def is_frame(template: str) -> bool:
+    """Return whether a string only puts values beside each other, which may be words: "{0} {1}s"."""
+    return "{0}" in template and " " in template and bool(FRAME.fullmatch(template)) and not CODE.search(template)
+
+
+def is_word(text: str) -> bool:
+    """Return whether a string may be a word, or a few signs and one: what is shown is looked up."""
+    return bool(TWO_LETTERS.search(text)) and not is_text(text) and not CODE.search(text) and "_" not in text
+
+
+def template(parts: list[str]) -> str:
+    """Return the template of the parts between values: "row {0} of {1}"; a brace of the text is written twice."""
+    if len(parts) == 1:
+        return parts[0]
+    doubled = [part.replace("{", "{{").replace("}", "}}") for part in parts]
+    return "".join(f"{part}{{{n}}}" for n, part in enumerate(doubled[:-1])) + doubled[-1]
+
+
+def pieces(text: str, count: int) -> list[str | int]:
+    """Return the pieces of a translated template, texts and numbers of values; raise ValueError for others."""
+    if not count:
+        return [text]
+    found: list[str | int] = []
+    for words, name, _, _ in string.Formatter().parse(text):
+        found += [words] if words else []
+        if name is not None:
+            if not name.isdigit() or int(name) >= count:
+                raise ValueError(f"{text!r} has the value {{{name}}}; there are {count}, from {{0}} on")
+            found.append(int(name))
+    return found
