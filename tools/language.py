@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flashlib.checks.engine import mistake_tables
+from flashlib.checks.engine.verdict import Outcome
 from flashlib.language import loading, python, reading, script, texts
 
 PACKAGE = Path(texts.FOLDER).parent
@@ -24,7 +25,10 @@ def strings() -> Iterator[str]:
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
             if path.stem not in loading.WITHOUT:
                 tree = ast.parse(path.read_text(encoding="utf-8"))
-                yield from (template for template, _ in python.found(tree))
+                found = [template for template, _ in python.found(tree)]
+                yield from found
+                if path.stem == "questions":  # a card shows the names of its parts, without the lines below
+                    yield from (name.replace("_", " ") for name in found if name.isidentifier())
     for path in sorted((PACKAGE / "widgets").rglob("*.js")):
         yield from _of_script(path.read_text(encoding="utf-8"))
 
@@ -37,7 +41,8 @@ def _of_script(source):
 
 
 def sentences() -> Iterator[str]:
-    """Yield the sentences of the tables of mistakes, as they stand there."""
+    """Yield what becomes of an answer, and the sentences of the tables of mistakes, as they stand there."""
+    yield from map(str, Outcome)
     for table in mistake_tables.tables().values():
         yield from (mistake.sentence for mistake in table.values())
 

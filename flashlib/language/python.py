@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping
 from flashlib.language import reading
 
 Text = ast.Constant | ast.JoinedStr
+READS = {  # what takes strings of files or of code
+    *("startswith", "endswith", "removeprefix", "removesuffix", "split", "rsplit", "partition", "rpartition"),
+    *("edited", "replace", "strip", "lstrip", "rstrip", "index", "find", "count"),
+}
 SAY = "__say__"  # what looks a value up, in a module that is translated
 IMPORT = f"from flashlib.language.texts import say_value as {SAY}"
 
@@ -34,8 +38,12 @@ def _seen(node):
             return []  # what a program knows them by; they are looked up where they are shown
         case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
             return [part for part in node.args if not isinstance(part, Text)]
+        case ast.Call(func=ast.Attribute(attr=name)) if name in READS:
+            return [node.func, *(part for part in node.args if not isinstance(part, Text))]
         case ast.Compare():
             return [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Constant()):
+            return []  # its letters, one name each
         case ast.AnnAssign():
             return [node.value] if node.value else []
         case ast.FunctionDef() | ast.AsyncFunctionDef():

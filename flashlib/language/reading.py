@@ -9,21 +9,30 @@ import string
 
 WORD = r"(?:[A-Za-z]?[a-z]+(?:['’-][a-z]+)*|[A-Z])"
 BESIDE = re.compile(rf"(?<![\w.`/<-]){WORD}[,:;.?!]? {WORD}(?![\w(=/>\[-])")
-WITH_A_VALUE = re.compile(rf"(?<![\w.`/<-]){WORD}[,:;]? \(?\{{\d+\}}|\{{\d+\}}[,:;.]?[)%”]? {WORD}(?![\w(=/>\[-])")
+VALUE = r"\{\d+\}"
+WITH_A_VALUE = re.compile(
+    rf"(?<![\w.`/<-]){WORD}[,:;]? (?:[≤≥] )?\(?{VALUE}|{VALUE}[,:;.]?[)%”]? {WORD}(?![\w(=/>\[-])|"
+    rf"(?:^| ){WORD}{VALUE}(?= |$)|{VALUE} {WORD}{VALUE}"  # "Page{0} {1}": the first is an s, or nothing
+)
+NAMED = re.compile(r"\b[A-Za-z]+_[a-z]+[,;]? [a-z]{3,}(?![\w(=_])")  # a word beside a name, "Q_i stays"
+AT_AN_END = re.compile(rf"^[,;·]? {WORD}\W*$|^{WORD}[,:;]? $")  # to be joined to others: " and ", "Hint: "
 FRAME = re.compile(r"(?:[^A-Za-z]|(?<![A-Za-z])[a-z](?![A-Za-z]))*")
 TWO_LETTERS = re.compile(r"[A-Za-z][a-z]")
-CODE = re.compile(
-    r"flash-|var\(|color-mix\(|gradient\(|repeat\(|^\.\.?/|^--|^data-|^aria-|\b(?:px|rgb|calc)\b|://|"  # of a page
-    r"[\w-]+\[[\w-]+=|^[\w-]+:[\w-]|\\[bdsw(]|"  # selectors, styles, patterns
+CODE = re.compile(  # of a page, selectors, styles, patterns
+    r"flash-|var\(|color-mix\(|gradient\(|repeat\(|^\.\.?/|^--|^data-|^aria-|\b(?:px|rgb|calc)\b|://|"
+    r"[\w-]+\[[\w-]+=|^[\w-]+:[\w-]|\\[bdsw(]"
+)
+STATEMENT = re.compile(  # of Python, and names in a row
     r"^\s*(?:def|return|yield|import|class|assert|raise|lambda|from [\w.]+ import)\s|"
     r"^\s*(?:for|if|while|with)\b.*:$|"
-    r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= |->"
+    r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= [^;]*$|->"
 )
 
 
 def is_text(template: str) -> bool:
     """Return whether a string, with {0} for a value, reads as words."""
-    return bool(BESIDE.search(template) or WITH_A_VALUE.search(template)) and not CODE.search(template)
+    found = any(pattern.search(template) for pattern in (BESIDE, WITH_A_VALUE, NAMED, AT_AN_END))
+    return found and not CODE.search(template) and not STATEMENT.search(template)
 
 
 def is_frame(template: str) -> bool:

@@ -17,7 +17,9 @@ SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": 
 BEFORE_A_PATTERN = set("(,=:[!&|?{};+-*%<>~^\n")
 KEYWORDS = {"return", "typeof", "case", "in", "of", "delete", "void", "throw", "else", "do", "await", "yield"}
 # What takes names of the page, and no texts.
-TAKES_NAMES = re.compile(r"(?:matches|closest|querySelector(?:All)?|matchMedia|setProperty)\($")
+TAKES_NAMES = re.compile(
+    r"(?:matches|closest|querySelector(?:All)?|matchMedia|setProperty|startsWith|endsWith|split)\($"
+)
 
 
 class Text(NamedTuple):
