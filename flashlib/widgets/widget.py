@@ -66,7 +66,7 @@ class Widget(anywidget.AnyWidget):
             return
         self.close()
         self.layout.close()
-        vars(self).pop("_repr_mimebundle_", None)  # None since it was closed, but for ipywidgets 7
+        self.__dict__.pop("_repr_mimebundle_", None)  # None since it was closed, but for ipywidgets 7
 
     def _sizes(self) -> str:
         """Return the key numbers, for repr."""
