@@ -23,8 +23,16 @@ Read it in this order:
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`
     bench          verified and timed: our kernels beside PyTorch's, NumPy on a CPU; a GPU's counters
     chapters       the chapters: title, what each needs, its widgets
+    language       what a reader sees in widgets, cards and verdicts, in another language than English
 
 `naive`, `tiled`, `torch_ref` and `kernels.forward` have the same function, and the module is the selector:
 `attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention(O, lse)`. Importing `flashlib` imports
 none of them.
 """
+
+import os
+
+if os.environ.get("FLASHLIB_LANGUAGE"):  # else nothing of it is needed
+    from flashlib.language import loading
+
+    loading.begin()

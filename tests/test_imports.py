@@ -18,7 +18,8 @@ MODULES = {
 # The rooms of flashlib from the ground up, and what each may import: only rooms that stand above it in this list.
 # A room is a folder with what has no room of its own below it, or a file on top.
 ROOMS = {
-    "flashlib": "",
+    "language": "",
+    "flashlib": "language",
     "types": "",
     "inputs": "types",
     "gpus": "",
@@ -62,9 +63,9 @@ ROOMS = {
     "interop.deepspeed": "masks / kernels base",
     "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",
     "pictures": "types gpus",
-    "widgets": "types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring lowbit learner "
-    "lm pictures / kernels.compiler",
-    "checks.engine": "chapters softmax learner widgets / kernels base, kernels.compiler",
+    "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "
+    "lowbit learner lm pictures / kernels.compiler",
+    "checks.engine": "language chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine, "
     "kernels.hopper.interpreter",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "

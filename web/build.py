@@ -17,7 +17,7 @@ from PIL import Image
 from flashlib.chapters import CHAPTERS, PARTS
 from flashlib.widgets import modules
 from tools import minutes, notebooks
-from web import chapter, pictures, prose, scripts, states
+from web import chapter, colab, github, pictures, prose, scripts, states
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).parent
@@ -69,15 +69,16 @@ def write(folder, repository, only):
     """Write the site to a folder that is not there yet."""
     static = folder / "static"
     shutil.copytree(HERE / "static", static)
-    site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), address(repository))
+    site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), github.pages(repository))
     made = [made_of(one, static, site.repository) for one in chosen(only)]
     write_scripts(static, made)
     write_preview(static)
+    colab.write(folder / colab.BRANCH, [(one.chapter, one.nb) for one in made], site.repository)
     pages = Pages(folder, site, [one.chapter for one in made])
     for before, one, after in zip([None, *made], made, [*made[1:], None], strict=False):
         pages.chapter(one, before, after)
     pages.index(made)
-    pages.write("about.html", "about.html.j2", mistake="About")
+    pages.write("about.html", "about.html.j2", mistake="About", colab=github.owned(site.repository))
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates
     return made
@@ -108,15 +109,6 @@ def write_record(folder, record):
 
 def version():
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-
-
-def address(repository):
-    """Return where GitHub serves the pages of a repository, "" for another host."""
-    url = urlsplit(repository)
-    if url.hostname != "github.com" or url.path.strip("/").count("/") != 1:
-        return ""
-    owner, name = url.path.strip("/").split("/")
-    return f"https://{owner.lower()}.github.io/{name}/"
 
 
 def write_scripts(static, made):
@@ -182,7 +174,7 @@ class Pages:
         one, page = made.chapter, made.page
         self.write(
             f"{one.slug}.html", "chapter.html.j2",
-            chapter=one, page=page, parts=self.parts,
+            chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
             before=before and before.chapter, after=after and after.chapter,
             mistake=f"{one.number}: ", **playing(page.widgets),
         )  # fmt: skip

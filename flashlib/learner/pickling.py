@@ -68,6 +68,8 @@ class _Pickler(cloudpickle.CloudPickler):
             if hasattr(obj, "dispatch") and isinstance(getattr(obj, "registry", None), types.MappingProxyType):
                 return functools.singledispatch, (obj.registry[object],), dict(obj.registry), None, None, _register
             self.files.add(obj.__code__.co_filename)
+        elif isinstance(obj, types.CodeType):  # cloudpickle 3.1.3 leaves its file out
+            return _code, (*self.dispatch_table[types.CodeType](obj)[:2], obj.co_filename)
         elif type(obj).__name__ in ("JITFunction", "InterpretedFunction"):  # by name: Triton may be missing
             return _jit, (obj.fn,)
         elif type(obj).__name__ == "GluonJITFunction":
@@ -81,6 +83,10 @@ class _Pickler(cloudpickle.CloudPickler):
         ):  # a library's, as NumPy's of errstate
             return getattr, place
         return super().reducer_override(obj)
+
+
+def _code(make, arguments, file):
+    return make(*arguments).replace(co_filename=file)
 
 
 def _jit(fn):

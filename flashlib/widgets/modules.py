@@ -9,6 +9,8 @@ import os
 import re
 from pathlib import Path
 
+from flashlib.language import script, texts
+
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]*)";\n+', re.M)
 DECLARED = re.compile(r"^(export )?(?:async )?(?:function\*? ?|class |const |let )(\w+)", re.M)
 JSDOC = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.M | re.S)
@@ -44,7 +46,10 @@ def _add(path, modules, declared, importers):
         for name in filter(None, map(str.strip, names.split(","))):
             if name not in modules[other][1]:
                 raise ValueError(f"{path} imports {name} from {other}, which does not export it")
-    modules[path] = plain(text), _exported(path, text, declared, entry=not importers)
+    modules[path] = (
+        script.translated(plain(text), texts.texts()),
+        _exported(path, text, declared, entry=not importers),
+    )
 
 
 def plain(text: str) -> str:

@@ -1,12 +1,14 @@
 """What all widgets of the course have in common."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
+from flashlib.language import texts
 from flashlib.widgets import cells, modules
 
 FOLDER = Path(__file__).parent
@@ -15,7 +17,8 @@ SHEETS = "palette", "look"
 
 def script(name: str) -> str:
     """Return the script of a widget: the text of a .js file of this folder, and of all that it imports."""
-    return modules.join(FOLDER / name)
+    words = json.dumps(texts.words(), ensure_ascii=False)
+    return modules.join(FOLDER / name).replace("const WORDS = {};", f"const WORDS = {words};", 1)
 
 
 def style(*names: str) -> str:
@@ -41,6 +44,8 @@ class Widget(anywidget.AnyWidget):
     asked = traitlets.Int().tag(sync=True)  # how often the page asked for another setting
     heard = traitlets.Int().tag(sync=True)  # the last of these that Python knows of, whatever came of it
 
+    _ipython_display_ = None  # ipywidgets 7, as Colab has it, would show no picture, and cut what stands for it
+
     def __init__(self, **state):
         super().__init__(script=self._script, **state)
         self.observe(lambda change: self.set_trait("heard", change.new), names="asked")
@@ -61,7 +66,7 @@ class Widget(anywidget.AnyWidget):
             return
         self.close()
         self.layout.close()
-        del self._repr_mimebundle_  # None since it was closed
+        self.__dict__.pop("_repr_mimebundle_", None)  # None since it was closed, but for ipywidgets 7
 
     def _sizes(self) -> str:
         """Return the key numbers, for repr."""

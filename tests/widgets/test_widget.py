@@ -4,6 +4,9 @@ import pytest
 
 pytest.importorskip("anywidget")
 
+import ipywidgets
+from IPython.core.formatters import DisplayFormatter
+
 from flashlib.widgets import MergeTree, OverflowLab, cells
 
 
@@ -123,3 +126,18 @@ def test_whatever_comes_of_it_the_page_is_told_that_python_heard(asked):
     widget.set_state({**asked, "asked": 1})
     assert widget.heard == 1
     assert sent[-1] == "heard"
+
+
+def test_ipywidgets_7_shows_the_picture_and_all_of_the_words(monkeypatch):
+    """IPython asks for `_ipython_display_` first, and that of ipywidgets 7 knows no picture and cuts the words."""
+    monkeypatch.setattr(ipywidgets.Widget, "_ipython_display_", lambda self: None, raising=False)
+    widget = OverflowLab()
+    data, _ = DisplayFormatter().format(widget)
+    assert data["text/plain"] == repr(widget) and data["image/png"]
+
+
+def test_a_widget_is_suspended_where_closing_leaves_its_bundle(monkeypatch):
+    """As in ipywidgets 7, which closes `_ipython_display_` in its place."""
+    widget = OverflowLab()
+    monkeypatch.setattr(ipywidgets.Widget, "close", lambda self: vars(self).pop("_repr_mimebundle_", None))
+    widget.suspend()

@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 
 from flashlib.checks.engine import folders
+from flashlib.language.texts import say
 
 CHECKS = Path(__file__).parents[1]
 ROW = re.compile(r"(\w+)(\*?): (.+)")
@@ -118,7 +119,7 @@ class _Reader:
         elif row := ROW.fullmatch(said):
             self.last, self.replaces = row[1], not self.joined
             ways = self.rows[self.last].ways if self.last in self.rows else ()
-            self.rows[self.last] = Mistake(self.last, row[3], ways, bool(row[2]))
+            self.rows[self.last] = Mistake(self.last, say(row[3]), ways, bool(row[2]))
         else:
             raise ValueError(f"it does not belong in a table; a row is `id: sentence`: {line}")
 

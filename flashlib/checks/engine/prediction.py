@@ -12,6 +12,7 @@ from flashlib.checks.engine import folders, progress_file, units
 from flashlib.checks.engine.grade import grade
 from flashlib.checks.engine.guess import Unclear, read
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.language.texts import say
 
 if TYPE_CHECKING:
     from flashlib.widgets.prediction_card.prediction_card import PredictionCard
@@ -126,7 +127,7 @@ def _field(question, part, right):
     unit = question.unit.get(part, "") if isinstance(question.unit, dict) else question.unit
     one = {
         "part": part,
-        "label": question.labels.get(part, part.replace("_", " ")),
+        "label": say(question.labels.get(part, part.replace("_", " "))),
         "kind": _kind(right),
         "right": _typed(right),
         "shown": f"{right:.4g}" if isinstance(right, float) else _typed(right),

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from flashlib.language.texts import say
+
 MIME = "application/vnd.flashlib.verdict+json"
 
 
@@ -64,9 +66,11 @@ class Verdict:
         return {"exercise": self.exercise, "outcome": str(self.outcome), "sentence": self.sentence, **known}
 
     def __repr__(self):
-        width = max((len(label) for label, _ in self.details), default=0) + 1
-        lines = [f"{self.outcome}: {self.sentence}" if self.sentence else str(self.outcome)]
-        for label, text in self.details:
+        details = [(say(label), text) for label, text in self.details]
+        width = max((len(label) for label, _ in details), default=0) + 1
+        outcome = say(str(self.outcome))
+        lines = [f"{outcome}: {self.sentence}" if self.sentence else outcome]
+        for label, text in details:
             first, *others = text.splitlines() or [""]
             lines.append(f"  {label + ':':{width}} {first}")
             lines += [f"  {'':{width}} {line}" for line in others]
@@ -77,8 +81,9 @@ class Verdict:
     def _repr_mimebundle_(self, include=None, exclude=None):
         colour, mark = STYLES[self.outcome]
         head, *rest = repr(self).splitlines()
-        sentence = head.removeprefix(f"{self.outcome}: ") if self.sentence else ""
-        title = self.outcome.capitalize() + (":" if sentence else "")
+        outcome = say(str(self.outcome))
+        sentence = head.removeprefix(f"{outcome}: ") if self.sentence else ""
+        title = outcome.capitalize() + (":" if sentence else "")
         parts = [
             f'<div style="border-left: 4px solid {colour}; padding: 2px 0 2px 12px">',
             f"<div>{mark} <b>{title}</b> {html.escape(sentence)}</div>",

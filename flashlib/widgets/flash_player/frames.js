@@ -12,7 +12,7 @@ const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"
  * @param {string} name
  * @param {number[]} range
  */
-export const span = (name, [start, stop]) => `${name}${stop - start === 1 ? ` ${start}` : `s ${start}–${stop - 1}`}`;
+export const span = (name, [start, stop]) => (stop - start === 1 ? `${name} ${start}` : `${name}s ${start}–${stop - 1}`);
 
 /**
  * "1 step" or "5 steps".

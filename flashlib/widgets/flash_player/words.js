@@ -33,14 +33,13 @@ const SENTENCES = {
     const state =
       m_old === -Infinity ? "has seen no key yet" : `has m = ${number(m_old)} and l = ${number(l_old)}`;
     const row = `${name} ${state}.`;
-    const cols = `block ${j} of K and V comes from HBM`;
-    if (order === "fa1") {
-      const also = first ? `First, ${cols} and stays. Then b` : "B";
-      return `${also}lock ${i} of Q and O comes, with m and l. ${row}`;
-    }
+    if (order === "fa1")
+      return first
+        ? `First, block ${j} of K and V comes from HBM and stays. Then block ${i} of Q and O comes, with m and l. ${row}`
+        : `Block ${i} of Q and O comes, with m and l. ${row}`;
     return first
-      ? `Block ${i} of Q comes from HBM and stays, and b${cols.slice(1)} too. ${row}`
-      : `B${cols.slice(1)}. ${row}`;
+      ? `Block ${i} of Q comes from HBM and stays, and block ${j} of K and V comes from HBM too. ${row}`
+      : `Block ${j} of K and V comes from HBM. ${row}`;
   },
   scores: ({ name, scores, cols, changed }) => {
     const best = scores.reduce((best, s, c) => (s > scores[best] ? c : best), 0);

@@ -3,6 +3,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Phase, Scan } from "./types.js" */
 import { div, h, setSentence, setText, svg, symbol } from "../shared/elements.js";
+import { say } from "../shared/language.js";
 import { exact, inBrackets, number, short } from "../shared/numbers.js";
 import { compact, isRescaled, percent, ROOM } from "./charts.js";
 
@@ -10,7 +11,7 @@ import { compact, isRescaled, percent, ROOM } from "./charts.js";
  * Words with the names among them set as symbols: names stand between bars, as in "l = |alpha| · |l_old|".
  * @param {string} text
  */
-export const formula = (text) => text.split("|").map((part, k) => (k % 2 ? symbol(part) : part));
+export const formula = (text) => say(text).split("|").map((part, k) => (k % 2 ? symbol(part) : part));
 
 export class Update {
   /** @param {Scan} scan */

@@ -45,7 +45,7 @@ export class Lanes {
     for (const kind of ["pointerdown", "pointermove"]) this.svg.addEventListener(kind, (event) => this.#point(event));
     const room = div("flash-serving-room", this.svg);
     const sentence = div("flash-serving-sentence", this.words, this.room_of_words);
-    const title = `${name[0].toUpperCase()}${name.slice(1)} batching`;
+    const title = name === "continuous" ? "Continuous batching" : "Static batching";
     this.element = panel(`serving-run flash-serving-${name}`, title, note(note_text), sentence, room);
     this.resized = watchRoom(room, this, () => this.#plot());
   }

@@ -1,5 +1,9 @@
 // What the widgets are made of: elements of the page.
 
+import { say } from "./language.js";
+
+const WORDED = new Set(["title", "aria-label", "aria-valuetext", "placeholder", "label"]); // attributes that are read
+
 /**
  * Give an element attributes, listeners ("onclick") and children: elements, texts, lists of them; false is nothing.
  * @template {Element} E
@@ -10,9 +14,10 @@
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value !== false && value != null) element.setAttribute(name, value === true ? "" : value);
+    else if (value !== false && value != null)
+      element.setAttribute(name, value === true ? "" : WORDED.has(name) ? say(value) : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child != null && child !== false).map(say));
   return element;
 }
 
@@ -64,6 +69,7 @@ export const panel = (name, title, note, ...children) =>
  * @param {string} text
  */
 export function setText(element, text) {
+  text = say(text);
   const { firstChild, lastChild } = element;
   if (firstChild !== lastChild || !(firstChild instanceof Text)) element.textContent = text;
   else if (firstChild.data !== text) firstChild.data = text;
@@ -77,7 +83,7 @@ const NAMES =
  * @param {string} text
  */
 export function typeset(text) {
-  return text.split(/`([^`]+)`/).flatMap((part, k) => (k % 2 ? h("code", {}, part) : withSymbols(part)));
+  return say(text).split(/`([^`]+)`/).flatMap((part, k) => (k % 2 ? h("code", {}, part) : withSymbols(part)));
 }
 
 /** @param {string} text */

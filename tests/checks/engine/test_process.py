@@ -1,11 +1,13 @@
 """Code that hangs, dies or cannot be sent harms nobody."""
 
+import marshal
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,21 @@ def learner(source, **names):
 def test_a_function_is_sent_with_the_globals_it_uses():
     f = learner("def g(x): return x + offset\ndef f(x): return np.sum(g(x))", offset=3)
     assert process.call(f, np.ones(4), limit=LIMIT) == (16.0, "")
+
+
+def test_code_keeps_the_file_it_comes_from(monkeypatch):
+    """Also under a cloudpickle that leaves it out: Triton reads a kernel's source there."""
+    code = types.CodeType
+    nameless = {code: lambda one: (_nameless, (marshal.dumps(one),))}
+    table = property(lambda self: nameless, lambda self, given: nameless.update({**given, **nameless}))
+    monkeypatch.setattr(pickling._Pickler, "dispatch_table", table, raising=False)
+    f = learner(compile("def f(): return lambda: 1", "a cell", "exec"))
+    sent = pickling.loads(pickling.dumps(f))
+    assert sent.__code__.co_filename == sent().__code__.co_filename == "a cell"
+
+
+def _nameless(code):
+    return marshal.loads(code).replace(co_filename="<dynamic-code>")
 
 
 def test_what_it_prints_comes_back_and_not_too_much_of_it():

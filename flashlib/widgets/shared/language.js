@@ -1,0 +1,12 @@
+// Words in the language that was chosen: Python puts them here, see flashlib/language.
+
+/** @type {Record<string, string>} */
+const WORDS = {};
+
+/**
+ * A text without values in the language that was chosen; anything else as it is.
+ * @template T
+ * @param {T} text
+ * @returns {T}
+ */
+export const say = (text) => (typeof text === "string" && Object.hasOwn(WORDS, text) ? /** @type {any} */ (WORDS[text]) : text);
