@@ -4,9 +4,12 @@ import pytest
 
 pytest.importorskip("anywidget")
 
+from tests.browser.lab import resized
 from tests.browser.shown.compare_players import check, side
 
 pytestmark = pytest.mark.browser
+
+PARTS = ("h3 >> nth=0", ".flash-part-memory .flash-panel", ".flash-part-grid .flash-panel", ".flash-meters")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,49 @@ def test_both_move_together_each_in_its_order(compare):
     for order, tile in (("fa1", "(1, 1)"), ("fa2", "(0, 3)")):
         assert f"tile {tile} of" in side(compare, order).locator(".flash-grid header").inner_text()
         assert side(compare, order).locator(".flash-tile-now .flash-matrix:not(.flash-cleared)").count() == 1
+
+
+def test_it_opens_where_fa1_comes_back_to_a_row_block(compare):
+    compare.evaluate("root => root.flashWidget.load(root.flashWidget.model.get('frames'))")
+    steps = [step[:2] for step in compare.evaluate("root => root.flashWidget.model.get('frames').fa1.steps")]
+    rows = [i for i, _ in steps]
+    assert int(compare.get_attribute("data-step")) == next(k for k in range(len(rows)) if rows[k] in rows[:k])
+
+
+def test_the_chart_has_the_bytes_of_every_step(compare):
+    """Of both orders, in one unit with standard attention, each step below its place on the scrub bar."""
+    sent = compare.evaluate("root => root.flashWidget.model.get('frames')")
+    chart = compare.locator(".flash-bytes-curves")
+    width, height = map(float, chart.get_attribute("viewBox").split()[2:])
+    path = lambda name: chart.locator(f'[data-name="{name}"]').get_attribute("d")  # noqa: E731
+    standard = height - float(path("standard").removeprefix("M0 ").partition("H")[0])
+    unit = standard / sum(sent["fa1"]["standard"])
+    for order in ("fa1", "fa2"):
+        moved = compare.evaluate(
+            """(root, order) => {
+                const { frames } = root.flashWidget.sides.find((side) => side.order === order);
+                return Array.from({ length: frames.last + 1 }, (_, k) => frames.sum(frames.moved(frames.at(k))));
+            }""",
+            order,
+        )
+        points = [tuple(map(float, point.split())) for point in path(order)[1:].split("L")]
+        assert [x for x, _ in points] == list(range(len(moved))) and width == len(moved) - 1
+        assert [height - y for _, y in points] == pytest.approx([unit * x for x in moved])
+        assert sum(sent[order]["all"]) == moved[-1]
+    scrub, box = compare.locator(".flash-scrub").bounding_box(), chart.bounding_box()
+    assert (box["x"], box["width"]) == pytest.approx((scrub["x"] + 8, scrub["width"] - 16), abs=1)
+
+
+@pytest.mark.parametrize("width", [930, 1167])
+def test_the_sides_line_up(compare, width):
+    compare.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    with resized(compare, width):
+        boxes = {o: [side(compare, o).locator(p).bounding_box() for p in PARTS] for o in ("fa1", "fa2")}
+    for one, other in zip(boxes["fa1"], boxes["fa2"], strict=True):
+        along, across = ("x", "width") if width == 930 else ("y", "height")
+        assert one[along] == pytest.approx(other[along], abs=1) and one[across] == pytest.approx(
+            other[across], abs=1
+        )
 
 
 def test_only_fa1_holds_m_and_l_in_hbm(compare):

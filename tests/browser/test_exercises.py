@@ -56,5 +56,6 @@ def test_a_wrong_loop_is_played(open_lab):
         player = lab.page.locator(".flash-widget")
         player.wait_for()
         assert "error by powers of ten" in player.inner_text()
-        assert player.get_attribute("data-step") == "1", "it opens at the first wrong step"
+        shown = [player.get_attribute(f"data-{name}") for name in ("step", "part")]
+        assert shown == ["1", "add"], "it opens at the first wrong step, on the part that is wrong"
         assert "Wrong: l is not rescaled" in lab.page.locator(".jp-RenderedHTML").last.inner_text()

@@ -192,9 +192,11 @@ def test_sliders_and_switches_retile(lab, first):
 
 def test_a_bug_plays_as_a_bug(lab):
     player = at_start(lab, 2)
+    player.evaluate("player => player.flashWidget.load(player.flashWidget.model.get('frames'))")
     learner = received(player)[0]["learner"]
     k, name, row = learner["first"]
     assert name == "l"
+    assert (data(player, "step"), data(player, "part")) == (str(k), "add")  # it opens on the part that is wrong
     frame = next(n for n, (step, part) in enumerate(timeline(player)) if step == k and part == "add")
     rescale = next(n for n, (step, part) in enumerate(timeline(player)) if step == k and part == "rescale")
     seek(player, rescale)
@@ -225,7 +227,7 @@ def test_what_cannot_be_played_is_said_in_its_place(lab):
     assert player.locator("button").count() == 0
 
 
-@pytest.mark.parametrize("width", [700, 1100])
+@pytest.mark.parametrize("width", [310, 700, 930, 1100])
 def test_it_fits_into_its_width(lab, first, width):
     lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     with resized(first, width):
@@ -238,9 +240,20 @@ def test_it_fits_into_its_width(lab, first, width):
         assert clipped == []
         names = ("memory", "chip", "grid", "row")
         memory, chip, grid, row = (first.locator(f".flash-{name}").first.bounding_box() for name in names)
+        sums = first.locator('.flash-rows .flash-matrix[data-name="O_acc"]')
+        ends = [box["x"] + box["width"] for box in (sums.nth(k).bounding_box() for k in range(sums.count()))]
     assert chip["y"] > memory["y"] and chip["x"] == memory["x"]  # SRAM is below HBM
-    beside = grid["x"] > memory["x"] + 200
-    assert beside == (row["y"] > grid["y"]) == (width == 1100)  # S beside it where it fits
+    assert max(ends) <= chip["x"] + chip["width"]  # O_acc is in view, on a phone too
+    assert (grid["x"] > chip["x"] + 200) == (width >= 930)  # S beside SRAM where it fits
+    assert (row["x"] > grid["x"]) == (width >= 700)
+
+
+@pytest.mark.parametrize("width", [930, 1100])
+def test_hbm_is_drawn_larger_than_sram(lab, first, width):
+    lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    with resized(first, width):
+        hbm, sram = (first.locator(f".flash-{name}").bounding_box() for name in ("memory", "chip"))
+    assert hbm["width"] * hbm["height"] > sram["width"] * sram["height"] and hbm["width"] > 1.5 * sram["width"]
 
 
 def test_nothing_jumps_as_it_plays(lab, first):

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib.pictures.steps import grown
+from tests.browser.lab import resized
 from tests.browser.playing import at_start, data, every_frame, received, seek, steps_of, timeline
 
 pytestmark = pytest.mark.browser
@@ -69,17 +70,32 @@ def test_a_row_is_picked_by_pointer_and_by_its_radio_button(first):
     assert data(first, "row") == "1"
 
 
-def test_callouts_guide_the_first_time_and_are_dismissed_for_good(lab):
+# What a callout is about, and whether it lies on any panel but the one that it stands in.
+COVERED = """callout => {
+    const root = callout.closest(".flash-widget");
+    const own = callout.getBoundingClientRect();
+    const both = (a, b, [start, end]) => Math.min(a[end], b[end]) - Math.max(a[start], b[start]);
+    const over = (box) => both(box, own, ["left", "right"]) > 1 && both(box, own, ["top", "bottom"]) > 1;
+    const parts = root.querySelectorAll(".flash-panel, .flash-controls, .flash-strip, .flash-told");
+    const others = [...parts].filter((e) => !e.contains(callout) && !callout.contains(e));
+    return others.filter((e) => over(e.getBoundingClientRect())).map((e) => e.className);
+}"""
+
+
+@pytest.mark.parametrize("width", [374, 930])
+def test_callouts_guide_the_first_time_and_are_dismissed_for_good(lab, width):
     page = lab.page
     page.evaluate("() => localStorage.removeItem('flashlib.guided')")
     lab.run_again(SMALL)
     callout = page.locator(".flash-callout")
     callout.wait_for()
     texts = []
-    for name in ("next", "next", "got it"):
-        texts.append(callout.locator("p").inner_text())
-        callout.get_by_role("button", name=name).click()
-    assert ["play" in texts[0], "Tiles cross" in texts[1], "alpha" in texts[2]] == [True] * 3
-    assert callout.count() == 0
+    with resized(page.locator(".flash-player").nth(SMALL), width):
+        for name in ("next", "next", "got it"):
+            texts.append(callout.locator("p").inner_text())
+            assert callout.evaluate(COVERED) == [] and page.locator(".flash-told").count() == 1
+            callout.get_by_role("button", name=name).click()
+    assert ["Press play" in texts[0], "Tiles cross" in texts[1], "alpha" in texts[2]] == [True] * 3
+    assert callout.count() == page.locator(".flash-told").count() == 0
     lab.run_again(SMALL)
     assert callout.count() == 0

@@ -89,6 +89,7 @@ def test_nothing_moves_when_it_scrubs_or_plays_fast_and_the_frame_is_the_same(fi
     shown = "player => player.querySelector('.flash-body').innerText"
     still = first.evaluate(shown)
     seek(first, load - 1)
+    first.locator(".flash-speed").select_option("2")
     times = first.evaluate(
         """player => {
             player.flashWidget.transport.step(1);
@@ -103,4 +104,86 @@ def test_nothing_moves_when_it_scrubs_or_plays_fast_and_the_frame_is_the_same(fi
     seek(first, load - 1)
     first.evaluate("player => player.flashWidget.transport.step(1)")
     assert first.evaluate(moving) == 0
-    first.locator(".flash-speed").select_option("2")
+    first.locator(".flash-speed").select_option("story pace")
+
+
+# Where the middle of each element of a selector is, while the motion to a frame is held at a part of its time.
+MIDDLES = """(player, [frame, part, selector]) => {
+    const { transport } = player.flashWidget;
+    transport.seek(frame - 1);
+    transport.step(1);
+    for (const animation of player.getAnimations({ subtree: true })) {
+        animation.pause();
+        animation.currentTime = part * animation.effect.getTiming().duration;
+    }
+    return [...player.querySelectorAll(selector)].map((element) => {
+        const { left, top, width, height } = element.getBoundingClientRect();
+        return [left + width / 2, top + height / 2, width, Number(getComputedStyle(element).opacity)];
+    });
+}"""
+HOLD = 5 / 12  # of the time: the factor is there, and the shrink begins
+
+
+def rescale(player):
+    """The step of the first rescale, its frame, and the row that is told."""
+    frames, sent = received(player)
+    k, step = next((k, step) for k, step in enumerate(steps_of(frames, sent)) if grown(step).any())
+    player.evaluate("player => { player.flashWidget.picked = null; }")
+    frame = frame_of(player, "rescale", k)
+    seek(player, frame)
+    return step, frame, int(data(player, "row")) - step.rows.start
+
+
+def test_the_factor_goes_from_alpha_to_l_and_o_acc_which_shrink_in_their_row(lab):
+    player = at_start(lab, RAGGED)
+    step, frame, r = rescale(player)
+    row = f".flash-rows tbody tr:nth-child({r + 1}) "
+    places = [row + f'td[data-name="{name}"] > span:first-child' for name in ("alpha", "l")]
+    targets = [places[1] + ":not(.flash-copy)", row + ".flash-matrix:not(.flash-copy)"]
+    start = player.evaluate(MIDDLES, [frame, 0, ".flash-flying"])
+    [alpha] = player.evaluate(MIDDLES, [frame, 0, places[0]])
+    assert len(start) == 2 and all(abs(y - alpha[1]) < 8 for _, y, *_ in start)
+    landed = player.evaluate(MIDDLES, [frame, HOLD + 0.03, ".flash-flying"])  # as it eases, a little later
+    goals = [player.evaluate(MIDDLES, [frame, 1, target])[0] for target in targets]
+    for (x, y, *_), goal in zip(landed, goals, strict=True):
+        assert (x, y) == pytest.approx(goal[:2], abs=4)
+    copies = player.evaluate(MIDDLES, [frame, 0.2, row + ".flash-copy"])
+    shrunk = player.evaluate(MIDDLES, [frame, 0.98, row + ".flash-copy"])
+    for before, after in zip(copies, shrunk, strict=True):
+        assert before[3] == 1 and after[3] < 0.1
+        assert after[2] / before[2] == pytest.approx(max(step.alpha[r], 0.15), rel=0.1)
+    assert value(player.locator(row + "td[data-name='l'] .flash-copy").inner_text()) == four_digits(step.l_old[r])
+    seek(player, frame)
+    assert player.locator(".flash-copy, .flash-flying").count() == 0
+
+
+def test_a_rescale_lasts_two_seconds_and_its_shrink_700_ms(lab):
+    player = at_start(lab, RAGGED)
+    _, frame, _ = rescale(player)
+    lasts = player.evaluate(
+        """player => {
+            const { story, last } = player.flashWidget.transport;
+            return Array.from({ length: last }, (_, frame) => [story.lasts(frame), story.moves(frame)]);
+        }"""
+    )
+    assert lasts[frame] == [2000, 1200] and (1 - HOLD) * 1200 == pytest.approx(700)
+    marks = player.evaluate("player => player.flashWidget.frames.marked()")
+    assert {k for k, (time, _) in enumerate(lasts) if time == 2000} == set(marks)
+    assert {time for time, _ in lasts} == {400, 2000}
+
+
+def test_the_story_skips_only_parts_of_steps_without_a_rescale(lab):
+    player = at_start(lab, RAGGED)
+    frames = timeline(player)
+    marks = player.evaluate("player => player.flashWidget.frames.marked()")
+    told = player.evaluate(
+        """player => {
+            const { transport } = player.flashWidget;
+            const told = [];
+            for (let frame = 0; frame < transport.last; frame = transport.story.next(frame)) told.push(frame);
+            return told;
+        }"""
+    )
+    grew = {frames[frame][0] for frame in marks}
+    for frame, (k, part) in enumerate(frames):
+        assert (frame in told) == (k == 0 or k in grew or part in ("load", "add", "store")), (k, part)

@@ -78,6 +78,14 @@ def test_every_position_shows_the_numbers_of_the_scan(widget):
     check(widget)
 
 
+def test_it_opens_at_the_first_rescale(widget):
+    widget.evaluate("widget => widget.flashWidget.load(widget.flashWidget.model.get('frames'))")
+    m = scan(np.array(ROW))["m"]
+    j = next(j for j in range(1, len(m)) if m[j] > m[j - 1] > -np.inf)
+    assert (data(widget, "phase"), data(widget, "position")) == ("rescale", str(2 * j))
+    assert heights(widget, 3).any()  # there is something that shrank
+
+
 def test_bars_shrink_by_alpha_when_the_maximum_grows(widget):
     known = scan(np.array(ROW))
     j = 3  # from 1 to 2.07

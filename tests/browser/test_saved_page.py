@@ -74,6 +74,14 @@ def test_settings_are_off_and_say_so(playing):
         assert "to change a setting, run the notebook" in text
 
 
+def test_a_button_that_is_off_looks_so(playing):
+    tree = places(playing)[widgets.__all__.index("MergeTree")].locator(".flash-widget")
+    back = "all => all.map((button) => getComputedStyle(button).backgroundColor)"
+    backs = tree.locator("button:disabled").evaluate_all(back)
+    assert len(backs) > 5 and set(backs) == {"rgba(0, 0, 0, 0)"}
+    assert "Pick a node" not in tree.inner_text()
+
+
 def test_what_cannot_be_shown_says_so(playing):
     assert "B_r" in places(playing)[BROKEN].locator(".flash-problem").inner_text()
 

@@ -44,7 +44,7 @@ CASES = {
     "overflow, a word": (OverflowLab, {"dtype": "x"}, "dtype is 'x'; pass one of 'float16'", {"dtype": "float32"}),
     "tree": (MergeTree, {"cuts": [9]}, "cuts has 9 in it; accepted are whole numbers from 1 to 7", {"cuts": [1]}),
     "tree, a word": (MergeTree, {"order": "x"}, "order is 'x'; accepted are 'left to", {"order": "balanced"}),
-    "tree, moves": (MergeTree, {"moves": [[0, 9]]}, "a move is [0, 9], but free are [0, 1,", {"moves": [[0, 1]]}),
+    "tree, moves": (MergeTree, {"moves": [[0, 9]]}, "a move is [0, 9], but free are [0, 1,", {"moves": [[2, 3]]}),
     "player": (FlashPlayer, {"seed": -1}, "seed is -1; accepted are whole numbers of at least 0", {"seed": 1}),
     "ring": (RingPlayer, {"ranks": 9}, WHOLE.format("ranks", 9, 2, 8), {"ranks": 3}),
     "ring, a number": (RingPlayer, {"token": 11.0}, "token is 11.0; pass a number from 0 to 10", {"token": 1.0}),

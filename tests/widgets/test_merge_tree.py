@@ -153,6 +153,14 @@ def test_every_node_is_told():
     assert "2 parts" in shown.result["words"]
 
 
+def test_it_opens_with_a_merge_to_be_seen_and_one_to_be_made():
+    assert MergeTree().moves == MergeTree(cuts=(2, 5)).moves == [[0, 1]]
+    assert MergeTree(cuts=(4,)).moves == MergeTree(cuts=()).moves == MergeTree(moves=()).moves == []
+    assert MergeTree(moves=[[1, 2], []]).moves == [[1, 2], []]
+    assert MergeTree(order="balanced").moves == [[0, 1], [2, 3], [4, 5]]
+    assert MergeTree(moves=[[0, 9]]).problem.startswith("a move is [0, 9]")
+
+
 def test_cutting_starts_over_by_hand_and_keeps_an_order():
     shown = MergeTree()
     shown.moves = [[], [0, 1]]
@@ -298,7 +306,7 @@ def test_what_the_page_cannot_have_is_refused_and_all_stays():
 
 
 def test_repr():
-    assert repr(MergeTree()) == "MergeTree(N=8, d=2, cuts=[2, 4, 6]: 0 merges, 4 nodes left)"
+    assert repr(MergeTree()) == "MergeTree(N=8, d=2, cuts=[2, 4, 6]: 1 merge, 3 nodes left)"
     assert repr(MergeTree([1, 2], cuts=(1,), order="balanced")).endswith("1 merge, m = 2, l = 1.368)")
 
 

@@ -3,10 +3,9 @@
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardStep, Sent, Traits } from "./types.js" */
 import { div, h } from "../shared/elements.js";
-import { number } from "../shared/numbers.js";
 import { GradientChip } from "./chip.js";
 import { ErrorCurve } from "./errors.js";
-import { BackwardFrames } from "./frames.js";
+import { BackwardFrames, errorInWords } from "./frames.js";
 import { GradientLegend } from "./legend.js";
 import { GradientMemory } from "./memory.js";
 import { backwardEquations, backwardSentence } from "./words.js";
@@ -113,12 +112,13 @@ class Backward extends Stepped {
   }
 
   ending() {
-    const { T, T_r, T_c, gradients } = this.frames;
+    const { T, T_r, T_c, gradients, dtype } = this.frames;
     const tiles =
       T < T_r * T_c ? `${T} of ${T_r * T_c} tiles were` : `${counted(T, "tile")} ${T === 1 ? "was" : "were"}`;
     const names = [...gradients].sort().join(" and ");
     const { whole } = this.frames.error(this.at);
-    return `${tiles} recomputed and dropped, none was stored. In HBM: ${names}, off by ${number(whole)} at most.`;
+    const error = `largest error ${errorInWords(whole, dtype)}`;
+    return `${tiles} recomputed and dropped, none was stored. In HBM: ${names}, ${error}.`;
   }
 }
 

@@ -66,8 +66,21 @@ export class GradientChip {
     for (const name of ["Q_i", "dO_i", "S_ij", "P_ij", "dP_ij", "dS_ij", "lse_i", "delta_i"])
       this.#listen(this.tiles[name].matrix, pressed);
     this.parts = parts;
+    new ResizeObserver(() => this.#letScroll()).observe(parts);
     const title = [note("small and fast"), this.where];
     this.element = panel("chip", "SRAM", title, parts);
+  }
+
+  /** Lanes wider than their room scroll in a marked box, by keyboard too. */
+  #letScroll() {
+    /** @type {NodeListOf<HTMLElement>} */
+    const all = this.parts.querySelectorAll(".flash-lanes");
+    for (const lanes of all) {
+      const scrolls = lanes.scrollWidth > lanes.clientWidth;
+      lanes.classList.toggle("flash-scrolls", scrolls);
+      if (scrolls) Object.assign(lanes, { tabIndex: 0, role: "region", ariaLabel: "tiles" });
+      else for (const name of ["tabindex", "role", "aria-label"]) lanes.removeAttribute(name);
+    }
   }
 
   /**

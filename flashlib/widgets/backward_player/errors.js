@@ -6,6 +6,7 @@
 import { div, h, note, panel, setText, svg, symbol } from "../shared/elements.js";
 import { exact, number } from "../shared/numbers.js";
 import { counted } from "../flash_player/frames.js";
+import { errorInWords } from "./frames.js";
 
 const CURVE = { width: 1000, height: 100 }; // units of the picture, which takes the room that there is
 
@@ -88,7 +89,7 @@ export class ErrorCurve {
     const index = at.step ? at.step[pass.index] : pass.index;
     this.indices.forEach((element) => setText(element, String(index)));
     for (const [name, error] of Object.entries({ block, whole })) {
-      setText(this.values[name], error === undefined ? "" : number(error));
+      setText(this.values[name], error === undefined ? "" : errorInWords(error, this.frames.dtype));
       this.values[name].title = error === undefined ? "" : exact(error);
     }
     this.paths.now.setAttribute("d", `M${this.x(tiles)} 0V${CURVE.height}`);

@@ -2,6 +2,7 @@
 
 /** @import { At, Moved } from "../flash_player/types.js" */
 /** @import { BackwardStep, Pass, Sent } from "./types.js" */
+import { number } from "../shared/numbers.js";
 import { Trace } from "../flash_player/frames.js";
 
 /** @type {Record<"kv" | "q", Pass>} */
@@ -27,6 +28,19 @@ const PASSES = {
     reads: ["dS_ij", "K_j"],
   },
 };
+
+const ADDED = 1200; // ms, of the story at what is added: the error falls
+const EPS = { float16: 2 ** -10, float32: 2 ** -23, float64: 2 ** -52 };
+
+/**
+ * An error in words: one that rounding explains, and whose digits are not the same everywhere, is 0 up to that.
+ * @param {number} error
+ * @param {string} dtype
+ */
+export function errorInWords(error, dtype) {
+  const bound = 10 ** Math.ceil(Math.log10(EPS[dtype] ?? EPS.float64) / 2);
+  return error < bound ? "0, up to rounding" : number(error);
+}
 
 /** @extends {Trace<BackwardStep>} */
 export class BackwardFrames extends Trace {
@@ -56,6 +70,20 @@ export class BackwardFrames extends Trace {
       this.peaks[`${name}_sum`] = Math.max(...parts);
     }
     this.peaks.error = Math.max(this.peak(this.errors.whole, this.T + 1), this.peak(this.errors.after, this.T));
+  }
+
+  /**
+   * Of the step that was asked for what it has added; else the first that adds to a sum, with all its boxes filled.
+   * @param {number | null} step
+   */
+  opening(step) {
+    const adds = this.steps.findIndex(({ first }) => !first);
+    return super.opening(step ?? (this.T ? Math.max(adds, 0) : null));
+  }
+
+  /** @param {number} frame */
+  lasts(frame) {
+    return this.timeline[frame]?.[1] === "add" ? ADDED : super.lasts(frame);
   }
 
   get pass() {

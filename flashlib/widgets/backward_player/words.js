@@ -4,6 +4,7 @@
 /** @import { BackwardFrames } from "./frames.js" */
 /** @import { BackwardStep } from "./types.js" */
 import { inBrackets, number } from "../shared/numbers.js";
+import { errorInWords } from "./frames.js";
 
 /**
  * What each part of a step does, in a word or two, and as an equation.
@@ -48,12 +49,13 @@ const TOLD = {
     const side = dP > delta ? "above" : dP < delta ? "below" : "at";
     return `${row}, ${key}: P · (dP − delta) = ${product}. Its dP is ${side} delta, the row's mean of dP weighted by P.`;
   },
-  add: ({ wrt, i, j, before, after }) => {
+  add: ({ wrt, i, j, before, after, dtype }) => {
+    const error = (x) => errorInWords(x, dtype);
     const terms =
       wrt === "kv"
         ? `dV_${j} gains P_ij^T dO_i and dK_${j} gains dS_ij^T Q_i · scale.`
         : `dQ_${i} gains dS_ij K_j.`;
-    return `${terms} Largest error of the block: ${number(before)} before, ${number(after)} now.`;
+    return `${terms} Largest error of the block: ${error(before)} before, now ${error(after)}.`;
   },
   store: ({ i, j, wrt }) =>
     wrt === "kv"
@@ -68,7 +70,7 @@ const TOLD = {
  */
 export function backwardSentence(frames, at, selected) {
   const { k, step, part } = at;
-  const { numbers, errors, wrt } = frames;
+  const { numbers, errors, wrt, dtype } = frames;
   const { lse, delta, ...cells } = frames.row(step, selected - step.rows[0]);
   const row = `Row ${selected}`;
   if (!["load", "add", "store"].includes(part)) {
@@ -81,5 +83,5 @@ export function backwardSentence(frames, at, selected) {
   const own = Object.fromEntries(Object.entries(cells).map(([name, X]) => [name, X[c]]));
   const [before, after] = ["before", "after"].map((name) => numbers[errors[name] + k]);
   const key = `key ${step.cols[0] + c}`;
-  return TOLD[part]({ ...step, ...own, wrt, row, key, lse, delta, before, after });
+  return TOLD[part]({ ...step, ...own, wrt, dtype, row, key, lse, delta, before, after });
 }

@@ -3,7 +3,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
-import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
+import { div, h, panel, setText, symbol } from "../shared/elements.js";
 import { between, exact, number } from "../shared/numbers.js";
 
 /**
@@ -39,8 +39,8 @@ export class RowBars {
     const pairs = this.columns.map((pair) => h("b", {}, pair));
     this.name = h("span", { class: "flash-row-name" });
     this.factor = h("b", { class: "flash-factor" });
-    const few = frames.d > COLUMNS ? `; ${COLUMNS} of ${frames.d} columns` : " this step";
-    const header = [note(`dashed: before${few}`)];
+    const few = frames.d > COLUMNS ? `; ${COLUMNS} of ${frames.d} columns` : "";
+    const header = h("span", { class: "flash-note", title: "before this step" }, `dashed: before${few}`);
     const rows = [
       item("m", bar("before"), bar("kept")),
       item("alpha", bar("kept")),
@@ -89,7 +89,6 @@ export class RowBars {
     this.#span(added, size(l), reached("add") ? size(row.l - l) : 0);
     this.#drawColumns(at, step, r, this.frames.rowPeak("O_acc", selected), motion);
     if (at.part === "add") motion.from(added, { width: "0%" });
-    if (at.part === "rescale" && row.alpha < 1) motion.from(this.factor, { transform: "scale(1.2)" });
   }
 
   /**

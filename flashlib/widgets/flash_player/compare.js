@@ -6,6 +6,7 @@
 import { paintScale } from "../shared/colours.js";
 import { div, h, note } from "../shared/elements.js";
 import { number } from "../shared/numbers.js";
+import { BytesChart } from "./bytes.js";
 import { bytes, Frames } from "./frames.js";
 import { Grid } from "./grid.js";
 import { Legend } from "./legend.js";
@@ -31,8 +32,17 @@ class Compare extends Stepped {
     this.sides = [new Side("fa1", SIDES.fa1, this), new Side("fa2", SIDES.fa2, this)];
     const sides = this.sides.map((side) => side.element);
     const words = div("flash-panel flash-words", this.sentence);
+    this.chart = new BytesChart();
+    this.below.append(this.chart.element);
     this.body.append(div("flash-sides", sides), words, this.views.places.legend);
     this.begin();
+  }
+
+  /** The first step at which FA1 comes back to a row block: it reads a state again that FA2 has kept on chip. */
+  opening() {
+    const seen = new Set();
+    const back = this.frames.steps.findIndex(({ i }) => seen.has(i) || !seen.add(i));
+    return Math.max(back, 0);
   }
 
   /** @param {SentBoth} sent */
@@ -50,6 +60,7 @@ class Compare extends Stepped {
       frames.peaks = peaks;
       this.sides[n].load(frames);
     });
+    this.chart.take({ fa1: both[0], fa2: both[1] });
     return both[0];
   }
 
@@ -61,6 +72,7 @@ class Compare extends Stepped {
   /** @param {At<ForwardStep>} at */
   drawViews({ frame }) {
     this.moved = this.sides.map((side) => side.draw(frame, this.colour, this.motion));
+    this.chart.draw(frame);
   }
 
   tile() {
@@ -101,7 +113,7 @@ class Side {
     /** @type {Views<Frames, { memory: Memory, grid: Grid }>} */
     this.views = new Views({
       memory: [Memory.key, (frames) => new Memory(frames)],
-      grid: [Grid.key, () => new Grid((k) => owner.transport.seek(k), 120)],
+      grid: [Grid.key, () => new Grid((k) => owner.transport.seek(k), 100)],
     });
     const { memory, grid } = this.views.places;
     this.element = h(

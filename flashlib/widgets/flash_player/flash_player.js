@@ -12,6 +12,7 @@ import { drawErrors, verdict } from "./learner.js";
 import { Legend } from "./legend.js";
 import { Lines } from "./lines.js";
 import { Memory } from "./memory.js";
+import { product } from "./product.js";
 import { Stepped } from "./stepped.js";
 import { bringOrLight, send } from "./travel.js";
 import { forwardEquations, sentence } from "./words.js";
@@ -24,6 +25,9 @@ const LIT = { scores: ["Q_i", "K_j"], maximum: ["S_ij"], weights: ["S_ij"], add:
 
 /** @extends {Stepped<Traits, ForwardStep, Frames, Made>} */
 class Player extends Stepped {
+  /** @type {[r: number, c: number] | null | undefined} */
+  pointed;
+
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "player", "FlashAttention, step by step", {
@@ -44,11 +48,29 @@ class Player extends Stepped {
     const { memory, grid, chip, bars } = this.views.places;
     const words = div("flash-panel flash-words", this.title, this.sentence, this.judged);
     const scores = div("flash-scores", this.blocks, grid);
-    const stage = div("flash-stage", div("flash-wide", memory, chip), div("flash-narrow", scores, bars), this.air);
+    const stage = div("flash-stage", memory, chip, scores, bars, this.air);
     this.body.append(words, stage, this.foot(this.views.places));
     this.below.className = "flash-errors";
+    /** @param {MouseEvent} event */
+    const pointed = (event) => this.point(this.views.made.chip?.scoreUnder(event) ?? null);
+    this.root.addEventListener("pointermove", pointed);
+    this.root.addEventListener("click", pointed); // of a finger
+    this.root.addEventListener("pointerleave", () => this.point(null));
     this.begin();
     guide(this);
+  }
+
+  /**
+   * Point at a score of the tile, null for none: its product is written in place of the sentence.
+   * @param {[r: number, c: number] | null} score
+   */
+  point(score) {
+    if (String(score) === String(this.pointed ?? null)) return;
+    this.pointed = score;
+    this.views.made.chip.outline(score);
+    const { step } = this.at;
+    if (score && step) this.write(product(this.frames, step, ...score));
+    else this.write(step ? this.words({ ...this.at, step }) : this.ending());
   }
 
   /** @param {Sent} sent */
@@ -63,17 +85,6 @@ class Player extends Stepped {
     this.root.classList.toggle("flash-learner", Boolean(this.frames.learner));
   }
 
-  /**
-   * Where a learner's steps part from the truth; else the first time that what was summed is rescaled.
-   * @param {Sent} sent
-   */
-  opening(sent) {
-    const { learner, frameOf } = this.frames;
-    if (sent.opens_at !== null) return super.opening(sent);
-    if (learner?.first) return frameOf[learner.first[0] + 1] - 1;
-    return this.frames.marked()[0] ?? 0;
-  }
-
   paintViews() {
     super.paintViews();
     this.views.made.memory.paint(this.colour);
@@ -83,6 +94,7 @@ class Player extends Stepped {
   drawViews(at) {
     const { colour, motion, selected } = this;
     const { memory, grid, chip, bars, lines } = this.views.made;
+    if (this.pointed) chip.outline((this.pointed = null));
     memory.draw(at, colour, motion);
     grid.draw(at, colour);
     chip.draw(at, selected, colour, motion);

@@ -1,6 +1,7 @@
 // What frames.py packed, unpacked: the steps and their numbers, and the frames that they are played as.
 
 /** @import { At, Forward, ForwardStep, Moved, Opened, Recorded, Shown, Step, Tiling } from "./types.js" */
+import { PART } from "../shared/motion.js";
 import { float64 } from "../shared/numbers.js";
 
 /** The parts of a step of the forward pass. Each is a frame of its own; `store` only where a step stores. */
@@ -67,6 +68,7 @@ export class Trace {
     this.B_c = raw.B_c;
     this.causal = raw.causal;
     this.dtype = raw.dtype;
+    this.scale = raw.scale;
     this.masked = raw.masked;
     this.changed = raw.changed;
     this.start = raw.start;
@@ -121,6 +123,47 @@ export class Trace {
    */
   marked() {
     return [];
+  }
+
+  /**
+   * Whether a frame multiplies what was summed.
+   * @param {number} _frame
+   */
+  rescales(_frame) {
+    return false;
+  }
+
+  /**
+   * How long a frame of the story lasts that does not, in ms.
+   * @param {number} _frame
+   */
+  lasts(_frame) {
+    return PART;
+  }
+
+  /**
+   * The frame that the story goes to from a frame.
+   * @param {number} frame
+   */
+  next(frame) {
+    return frame + 1;
+  }
+
+  /**
+   * The frame of a part of a step; where only its end is played, that.
+   * @param {number} k
+   * @param {string} part
+   */
+  frame(k, part) {
+    return this.frameOf[k] + (this.detail ? Math.max(0, this.parts.indexOf(part)) : 0);
+  }
+
+  /**
+   * The frame that says most at first: of the step that was asked for, what it has added.
+   * @param {number | null} step
+   */
+  opening(step) {
+    return step === null ? 0 : this.frame(step, "add");
   }
 
   /**
@@ -250,8 +293,36 @@ export class Frames extends Trace {
 
   /** The frames in which rows are rescaled. */
   marked() {
-    const after = this.detail ? this.parts.indexOf("rescale") : 0;
-    return this.steps.flatMap(({ grown }, k) => (grown.length ? [this.frameOf[k] + after] : []));
+    return this.steps.flatMap(({ grown }, k) => (grown.length ? [this.frame(k, "rescale")] : []));
+  }
+
+  /**
+   * The part in which a learner's steps part from the truth: m has its own, l and O_acc are added to, and where only O
+   * is wrong it is stored. Else of the step that was asked for what it has added; else the first rescale.
+   * @param {number | null} step
+   */
+  opening(step) {
+    const { first, O } = this.learner ?? {};
+    if (first && (step === null || step === first[0])) return this.frame(first[0], first[1] === "m" ? "maximum" : "add");
+    if (step !== null) return super.opening(step);
+    const stored = O && !first ? this.lastOf.get(Math.floor(O[1] / this.B_r)) : undefined;
+    return stored === undefined ? (this.marked()[0] ?? 0) : this.frameOf[stored + 1] - 1;
+  }
+
+  /** @param {number} frame */
+  rescales(frame) {
+    const [k, part] = this.timeline[frame] ?? [];
+    return k !== undefined && this.steps[k].grown.length > 0 && (part === "rescale" || !this.detail);
+  }
+
+  /**
+   * The first step is told in all its parts, and each that rescales: of the others what is loaded and what is added.
+   * @param {number} frame
+   */
+  next(frame) {
+    const [k, part] = this.timeline[frame] ?? [];
+    const told = !k || part !== "load" || this.steps[k].grown.length > 0;
+    return frame + (told ? 1 : this.parts.indexOf("add") - this.parts.indexOf("load"));
   }
 
   /**

@@ -8,7 +8,7 @@ import { between } from "../shared/numbers.js";
 import { mark } from "./legend.js";
 import { Matrix } from "./matrix.js";
 
-const GRID = { room: 168, cell: 30 }; // for S and for a cell of it, in pixels
+const GRID = { room: 128, cell: 30 }; // for S and for a cell of it, in pixels
 
 export class Grid {
   static key = () => 0;

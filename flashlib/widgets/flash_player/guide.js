@@ -1,13 +1,29 @@
 // What to look at first: three callouts, until the learner has dismissed them, once and for all.
 
 import { div, h, setText } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
 
 const GUIDED = "flashlib.guided"; // in the browser's storage
+
+/** Where there is no mouse there is seldom a keyboard. */
+const isTouched = () => matchMedia("(hover: none)").matches;
+
+/** What each is about, where in the page it stands, beside that and never on it, and what it says. */
 const CALLOUTS = [
-  [".flash-play", "Press play, or the space bar. Every step computes one tile of S."],
-  [".flash-part-chip .flash-tiles", "Tiles cross here: slices of Q, K and V come down from HBM, and O goes back up."],
-  [".flash-part-bars", "Watch alpha: where a row's maximum grows, all that it has summed so far shrinks by this factor."],
+  {
+    about: ".flash-play",
+    stand: (root, callout) => root.querySelector(".flash-header").append(callout),
+    words: () => `${isTouched() ? "Tap play" : "Press play, or the space bar"}. Every step computes one tile of S.`,
+  },
+  {
+    about: ".flash-part-chip",
+    stand: (root, callout) => root.querySelector(".flash-part-memory").append(callout),
+    words: () => "Tiles cross here: slices of Q, K and V come down from HBM, and O goes back up.",
+  },
+  {
+    about: ".flash-part-bars .flash-panel",
+    stand: (root, callout) => root.querySelector(".flash-part-bars").prepend(callout),
+    words: () => "Watch alpha: where a row's maximum grows, all that it has summed so far shrinks by this factor.",
+  },
 ];
 
 /** Whether it was dismissed; where nothing can be stored it is never shown, since it could not be dismissed for good. */
@@ -34,10 +50,12 @@ export function guide(player) {
   const close = h("button", { type: "button", class: "flash-button flash-text", onclick: () => end() }, "dismiss");
   const callout = h("aside", { class: "flash-callout", "aria-label": "what to look at first" });
   callout.append(words, div("flash-controls", next, close));
-  let shown = -1;
+  let shown = 0;
+  const mark = (k) =>
+    CALLOUTS.forEach(({ about }, n) => root.querySelector(about)?.classList.toggle("flash-told", n === k));
   const end = () => {
     if (callout.contains(document.activeElement)) root.focus(); // else JupyterLab has the keys
-    placed.disconnect();
+    mark(-1);
     callout.remove();
     dismiss();
   };
@@ -45,21 +63,15 @@ export function guide(player) {
   const show = (k) => {
     if (k === CALLOUTS.length) return end();
     shown = k;
-    const [place, text] = CALLOUTS[k];
-    const [box, own] = [root.querySelector(place), root].map((element) => element.getBoundingClientRect());
+    const held = callout.contains(document.activeElement);
+    CALLOUTS[k].stand(root, callout);
+    if (held) next.focus(); // what moves in the page loses it
+    if (k) callout.scrollIntoView({ block: "nearest" });
+    mark(k);
     const last = k === CALLOUTS.length - 1;
-    setText(words, `${k + 1} of ${CALLOUTS.length}. ${text}`);
+    setText(words, `${k + 1} of ${CALLOUTS.length}. ${CALLOUTS[k].words()}`);
     setText(next, last ? "got it" : "next");
     close.hidden = last;
-    callout.style.left = `${between(0, box.left - own.left, own.width - 300)}px`;
-    callout.style.top = `${box.bottom - own.top + 10}px`;
-    if (box.bottom + 120 > own.bottom) callout.style.top = `${box.top - own.top - callout.offsetHeight - 10}px`;
   };
-  const placed = new ResizeObserver(() => {
-    if (!root.isConnected || !root.clientWidth || !callout.isConnected) return;
-    show(Math.max(shown, 0));
-  });
-  root.append(callout);
-  placed.observe(root);
-  player.stops.push(() => placed.disconnect());
+  show(0);
 }

@@ -52,8 +52,9 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
     const wrong = O ? ` O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : " O is right.";
     return `${remark ? `${remark}. ` : ""}${parted}${lost}${wrong}`;
   }
-  if (!first || !reached("add")) return "";
+  if (!first) return "";
   const [at, name, row] = first;
+  if (!reached(k === at && name === "m" ? "maximum" : "add")) return "";
   if (k === at) {
     const r = row - step.rows[0];
     const c = name === "O_acc" ? furthest(numbers, step.O_acc + r * d, step.O_acc_true + r * d, d) : 0;

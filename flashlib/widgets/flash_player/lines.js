@@ -2,6 +2,20 @@
 
 import { div, h, typeset } from "../shared/elements.js";
 
+/**
+ * The names that an equation sets: l and O_acc of "l = alpha · l_old;  O_acc = ...".
+ * @param {string} equation
+ */
+const setBy = (equation) =>
+  equation.split(";").flatMap((part) => part.match(/^\s*(\w+) (?:=|\+=) /)?.slice(1) ?? []);
+
+/**
+ * A line of code with each name in it as an element.
+ * @param {string} line
+ */
+const named = (line) =>
+  line.split(/\b([A-Za-z]\w*)\b/).map((part, k) => (k % 2 ? h("span", { "data-symbol": part }, part) : part));
+
 /** The equations of a step, and beside each the line of the source that does it; the one at work is lit. */
 export class Lines {
   /**
@@ -11,7 +25,7 @@ export class Lines {
    */
   constructor(lines, equations) {
     this.rows = Object.entries(equations).map(([part, [name, text]]) => {
-      const code = lines[part].map((line) => h("code", {}, line));
+      const code = lines[part].map((line) => h("code", {}, named(line)));
       const row = h(
         "tr",
         { "data-part": part },
@@ -19,7 +33,7 @@ export class Lines {
         h("td", { class: "flash-equation" }, typeset(text)),
         h("td", { class: "flash-code" }, code),
       );
-      return { part, row };
+      return { part, row, sets: setBy(text) };
     });
     const rows = this.rows.map(({ row }) => row);
     const table = h("table", { "aria-label": "the algorithm: equation and NumPy line" }, h("tbody", {}, rows));
@@ -36,5 +50,17 @@ export class Lines {
       if (own === part) row.setAttribute("aria-current", "step");
       else row.removeAttribute("aria-current");
     }
+  }
+
+  /**
+   * Show the line that sets a name, in place of the one at work if the name is not there; null for that one alone.
+   * @param {string | null} name
+   */
+  point(name) {
+    const at = this.rows.find(({ row }) => row.ariaCurrent);
+    const there = !name || at?.row.querySelector(`[data-symbol="${name}"]`);
+    const other = there ? undefined : this.rows.find(({ sets }) => sets.includes(name));
+    for (const { row } of this.rows) row.classList.toggle("flash-pointed", row === other?.row);
+    this.element.classList.toggle("flash-elsewhere", other !== undefined);
   }
 }

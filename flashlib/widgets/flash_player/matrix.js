@@ -33,6 +33,21 @@ export function cellsIn(room, rows, cols) {
 /** @typedef {{ data: Float64Array, offset: number, rows: number, cols: number }} Shown */
 /** @typedef {{ values: Float64Array, rows: number, cols: number, peak: number, colour: Colours }} Painted */
 
+/** @type {CanvasRenderingContext2D | undefined} */
+let board;
+
+/**
+ * The one canvas that all pictures are made on, as its context, empty: to make one takes longer than to draw.
+ * @param {number} width
+ * @param {number} height
+ */
+function emptyBoard(width, height) {
+  const made = () => h("canvas").getContext("2d", { willReadFrequently: true });
+  board ??= /** @type {CanvasRenderingContext2D} */ (made());
+  Object.assign(board.canvas, { width, height });
+  return board;
+}
+
 /** A tile under its name, and beside the name room for its size. */
 export class NamedTile {
   constructor(name, title = symbol(name)) {
@@ -72,12 +87,16 @@ export class Matrix {
   lines;
   /** @type {string} */
   label;
+  /** @type {string} */
+  size;
   /** @type {boolean} */
   cleared;
   /** @type {Shown | null} */
   shown;
   /** @type {Painted | null} */
   painted;
+  /** @type {HTMLElement | undefined} */
+  mark;
 
   /**
    * @param {string} name
@@ -99,6 +118,9 @@ export class Matrix {
    * @param {Size} size
    */
   resize({ rows, cols, width, height, numbers }) {
+    const size = [rows, cols, width, height, numbers].join();
+    if (this.size === size) return;
+    this.size = size;
     this.rows = rows;
     this.cols = cols;
     this.height = height;
@@ -168,8 +190,7 @@ export class Matrix {
    */
   #picture({ data, offset, rows, cols }, peak, colour) {
     if (!this.rows || !this.cols) return "none";
-    const canvas = h("canvas", { width: this.cols, height: this.rows });
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    const context = emptyBoard(this.cols, this.rows);
     const image = context.createImageData(this.cols, this.rows);
     const pixels = new Uint32Array(image.data.buffer);
     for (let r = 0; r < rows; r++)
@@ -178,7 +199,7 @@ export class Matrix {
         if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else nothing is there yet
       }
     context.putImageData(image, 0, 0);
-    return [...this.lines, `url(${canvas.toDataURL()}) 0 0 / 100% 100%`].join();
+    return [...this.lines, `url(${context.canvas.toDataURL()}) 0 0 / 100% 100%`].join();
   }
 
   /**
@@ -241,12 +262,34 @@ export class Matrix {
     if (drawn.text !== text) /** @type {Text} */ (cell.firstChild).data = drawn.text = text;
   }
 
-  /** @param {PointerEvent} event */
-  #tell(event) {
+  /**
+   * The row and the column that a pointer is at, null where there is no number.
+   * @param {MouseEvent} event
+   * @returns {[r: number, c: number] | null}
+   */
+  under(event) {
     const box = this.element.getBoundingClientRect();
     const r = Math.floor(((event.clientY - box.top) / box.height) * this.rows);
     const c = Math.floor(((event.clientX - box.left) / box.width) * this.cols);
-    const { data, offset, rows, cols } = this.shown ?? { data: [], offset: 0, rows: 0, cols: 0 };
-    this.element.title = r < rows && c < cols ? `[${r}, ${c}]: ${exact(data[offset + r * cols + c])}` : "";
+    const { rows, cols } = this.shown ?? { rows: 0, cols: 0 };
+    return r >= 0 && c >= 0 && r < rows && c < cols ? [r, c] : null;
+  }
+
+  /** @param {PointerEvent} event */
+  #tell(event) {
+    const { data, offset, cols } = this.shown ?? { data: [], offset: 0, cols: 0 };
+    const at = this.under(event);
+    this.element.title = at ? `[${at.join(", ")}]: ${exact(data[offset + at[0] * cols + at[1]])}` : "";
+  }
+
+  /**
+   * Outline a row, null for none.
+   * @param {number | null} r
+   */
+  outline(r) {
+    if (r === null) return this.mark?.remove();
+    this.mark ??= h("i", { class: "flash-row-mark" });
+    Object.assign(this.mark.style, { top: `${r * this.height}px`, height: `${this.height}px` });
+    this.element.append(this.mark);
   }
 }

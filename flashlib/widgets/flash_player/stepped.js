@@ -3,16 +3,18 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { At, Setting, Step } from "./types.js" */
 /** @import { Trace } from "./frames.js" */
+/** @import { Lines } from "./lines.js" */
 /** @import { Kinds, View } from "./views.js" */
 import { colourScale, paintScale } from "../shared/colours.js";
 import { disclosure, toggle } from "../shared/controls.js";
 import { div, h, setSentence, setText } from "../shared/elements.js";
-import { Motion } from "../shared/motion.js";
+import { HOLD, Motion, storyPace } from "../shared/motion.js";
 import { between } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { TilingControls } from "./controls.js";
 import { counted } from "./frames.js";
+import { Links } from "./links.js";
 import { Views } from "./views.js";
 
 /**
@@ -54,7 +56,10 @@ export class Stepped extends Widget {
     /** @type {number | null} */
     this.picked = null; // the row that the learner picked, counted in its block
     this.inParts = this.detail = inParts;
-    this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw() });
+    const of = (name) => (frame) => this.frames[name](frame);
+    const told = { rescales: of("rescales"), lasts: of("lasts"), next: of("next"), flies: true };
+    const story = inParts ? storyPace(told) : undefined;
+    this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw(), story });
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.title = h("p", { class: "flash-title flash-strong" });
@@ -64,6 +69,10 @@ export class Stepped extends Widget {
     this.below = h("div", {}); // the scrub bar
     this.controls = new TilingControls(this);
     this.root.append(this.#header(), this.body);
+    this.links = new Links(this.root, (name) => {
+      const lines = /** @type {Lines | undefined} */ (/** @type {unknown} */ (this.views.made.lines));
+      lines?.point(name);
+    });
     this.stops.push(() => this.transport.pause());
   }
 
@@ -75,8 +84,8 @@ export class Stepped extends Widget {
     const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
     const button = (others || whole) && disclosure("change", (open) => (change.hidden = !open));
     bar.append(this.below);
-    const row = div("flash-controls", buttons, bar, this.status, speed, button);
-    return div("flash-panel flash-header", row, !this.inParts && this.blocks, change, this.busy);
+    const row = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
+    return div("flash-panel flash-header", row, change, this.busy);
   }
 
   /**
@@ -147,11 +156,11 @@ export class Stepped extends Widget {
   loaded() {}
 
   /**
-   * The frame to open at: what the step gave that was asked for, or the first.
+   * The frame to open at.
    * @param {{ opens_at?: number | null }} sent
    */
-  opening({ opens_at: step }) {
-    return typeof step === "number" ? this.frames.frameOf[step + 1] - 1 : 0;
+  opening({ opens_at = null }) {
+    return this.frames.opening(opens_at);
   }
 
   /** @param {number} position */
@@ -208,7 +217,7 @@ export class Stepped extends Widget {
     const [start, stop] = step?.rows ?? [0, frames.N_q];
     const offset = this.picked ?? frames.telling(step);
     this.selected = start + Math.min(offset, Math.max(0, stop - start - 1));
-    this.motion.begin(this.transport.motion);
+    this.motion.begin(this.transport.motion, frames.rescales(at.frame) && this.detail ? HOLD : 0);
     this.drawViews(at);
     this.#tell(at);
     Object.assign(this.root.dataset, { frame: at.frame, step: k, part, row: this.selected });
@@ -228,9 +237,24 @@ export class Stepped extends Widget {
     const words = step ? this.words({ ...at, step }) : this.ending();
     setText(this.status, where);
     setText(this.title, title);
-    setSentence(this.sentence, words);
+    this.write(words);
     this.transport.scrub.setAttribute("aria-valuetext", both);
     this.spoken.say(`${both}. ${words} ${this.remark(at)}`);
+  }
+
+  /**
+   * Write the sentence; its names can be pointed at, and reached by keyboard.
+   * @param {string} words
+   */
+  write(words) {
+    if (this.sentence.flashText !== words) {
+      if (this.sentence.contains(document.activeElement)) this.root.focus(); // else JupyterLab has the keys
+      setSentence(this.sentence, words);
+      /** @type {NodeListOf<HTMLElement>} */
+      const names = this.sentence.querySelectorAll(".flash-symbol");
+      for (const name of names) name.tabIndex = 0;
+    }
+    if (this.links.name) this.links.show();
   }
 
   ended() {

@@ -44,25 +44,25 @@ const SENTENCES = {
   scores: ({ name, scores, cols, changed }) => {
     const best = scores.reduce((best, s, c) => (s > scores[best] ? c : best), 0);
     const largest = `the largest score in this tile is ${number(scores[best])}, of key ${cols[0] + best}`;
-    return `Scaled products of queries and keys${changed ? ", changed by the mask" : ""}. ${name}: ${largest}.`;
+    return `S_ij: scaled products of queries and keys${changed ? ", changed by the mask" : ""}. ${name}: ${largest}.`;
   },
   maximum: ({ name, m_old, m }) => {
-    if (m_old === -Infinity) return `${name}: the first scores it sees; their maximum is ${number(m)}.`;
-    if (m > m_old) return `${name}: the maximum grew from ${number(m_old)} to ${number(m)}.`;
-    return `${name}: the maximum did not grow, it stays ${number(m)}.`;
+    if (m_old === -Infinity) return `${name}: the first scores it sees; their maximum is m = ${number(m)}.`;
+    if (m > m_old) return `${name}: the maximum m grew from ${number(m_old)} to ${number(m)}.`;
+    return `${name}: the maximum m did not grow, it stays ${number(m)}.`;
   },
   rescale: ({ name, m_old, m, alpha, l_old, l_rescaled, l_true }) => {
     const is = l_true === undefined ? "is" : "should be"; // whether a learner's code does so is another matter
     if (m_old === -Infinity)
       return `${name} has summed nothing yet, so there is nothing to rescale: alpha = exp(−∞) = 0.`;
-    if (m === m_old) return `${name}: the maximum did not grow; alpha = ${number(alpha)}, nothing is rescaled.`;
-    const grew = `the maximum grew from ${number(m_old)} to ${number(m)}`;
+    if (m === m_old) return `${name}: the maximum m did not grow; alpha = ${number(alpha)}, nothing is rescaled.`;
+    const grew = `the maximum m grew from ${number(m_old)} to ${number(m)}`;
     const factor = `alpha = exp(${number(m_old)} − ${inBrackets(m)}) = ${number(alpha)}`;
     const l = `l from ${number(l_old)} to ${number(l_rescaled)}`;
     return `${name}: ${grew}, so everything summed so far ${is} multiplied by ${factor}: ${l}, and O_acc too.`;
   },
   weights: ({ name, weights }) =>
-    `${name}: exp(score − m), at most 1 each, together ${number(weights.reduce((sum, p) => sum + p, 0))}.`,
+    `${name} of P_ij: exp(score − m), at most 1 each, together ${number(weights.reduce((sum, p) => sum + p, 0))}.`,
   add: ({ name, alpha, l_old, l, l_true, weights }) => {
     if (l_true !== undefined) return `${name}: l was ${number(l_old)} and is ${number(l)} now.`;
     const sum = `${number(alpha)} · ${number(l_old)} + ${number(weights.reduce((sum, p) => sum + p, 0))}`;

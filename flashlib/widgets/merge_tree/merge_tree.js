@@ -171,12 +171,17 @@ class MergeTree extends Widget {
     this.#showPicked();
   }
 
+  switched() {
+    if (this.sent) this.#showPicked();
+  }
+
   #showPicked() {
     const { roots, nodes, accounts, words } = this.sent;
     const { picked, looked } = this;
     this.tree.showPicked(picked);
     const wanted = picked !== null && `${nodes[picked][0]} is picked. Pick the one to merge it with.`;
-    const hint = wanted || (roots.length > 1 ? HINT : nodes.length > 1 ? DONE : "");
+    const asked = roots.length > 1 ? HINT : nodes.length > 1 ? DONE : "";
+    const hint = wanted || (this.off ? "" : asked);
     const newest = nodes.length - 1;
     if (looked === null || (looked === newest && this.moves.length)) this.account.draw("The last move", words, hint);
     else this.account.draw(`A node: ${nodes[looked][0]}`, accounts[looked], hint);

@@ -23,9 +23,11 @@ class MergeTree(Lab):
 
     x: 2 to 16 numbers, finite or -inf; default: eight. V: finite, d from 1 to 4; default: two numbers a score.
     cuts: where the row is cut, as np.split takes them; default: into four parts. order: "left to right",
-    "balanced" or "random order" to begin with everything merged. All is computed in fp64. `cuts`, `order` and
-    `moves` can be set later, from Python or on the page. A move is [a, b], two nodes without a parent, or [] for
-    the identity as one more leaf; nodes are numbered as they come, first the parts, then one for each move.
+    "balanced" or "random order" to begin with everything merged. moves: the merges to begin with where there is no
+    order; default: of three parts or more the first two, so that a merge can be seen. All is computed in fp64.
+    `cuts`, `order` and `moves` can be set later, from Python or on the page. A move is [a, b], two nodes without a
+    parent, or [] for the identity as one more leaf; nodes are numbered as they come, first the parts, then one for
+    each move.
     """
 
     _esm = script("merge_tree/merge_tree.js")
@@ -37,8 +39,8 @@ class MergeTree(Lab):
     plain_mean = traitlets.Bool(False).tag(sync=True)  # whether the wrong merge is shown too
     result = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, x=None, V=None, cuts=None, order=""):
-        super().__init__({"cuts": cuts, "moves": [], "order": order}, x=x, V=V)
+    def __init__(self, x=None, V=None, cuts=None, order="", moves=None):
+        super().__init__({"cuts": cuts, "moves": moves, "order": order}, x=x, V=V)
 
     def _take(self, x, V):
         self._tried, self._seed = {}, 0  # the root of each order so far, by its tree
@@ -58,6 +60,8 @@ class MergeTree(Lab):
     def _computed(self, setting):
         """Return the tree that is asked for; unless moves were changed, they follow from cuts and order."""
         cuts, moves, order = setting.values()
+        if moves is None:
+            moves = [[0, 1]] if len(cuts) > 1 and not order else []
         if moves != self._setting.get("moves", []):
             return self._grown(cuts, moves, order="")
         return self._grown(**self._preset(cuts, order, identities=moves.count([])))

@@ -214,3 +214,12 @@ export class Terms extends Chart {
  * @param {number} j
  */
 export const isRescaled = ({ m_old, m }, j) => m_old[j] > -Infinity && m[j] > m_old[j];
+
+/**
+ * The position that says most at first: the first rescale, where all terms shrink; else the end, where the weights are.
+ * @param {Scan} scan
+ */
+export function openingOf(scan) {
+  const j = Array.from({ length: scan.N }, (_, j) => j).find((j) => isRescaled(scan, j));
+  return j === undefined ? 2 * scan.N : 2 * j;
+}

@@ -4,11 +4,11 @@
 /** @import { Phase, Scan, Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
 import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
-import { Motion } from "../shared/motion.js";
+import { Motion, storyPace } from "../shared/motion.js";
 import { float64, number } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
-import { isRescaled, Scores, Terms } from "./charts.js";
+import { isRescaled, openingOf, Scores, Terms } from "./charts.js";
 import { Sum } from "./sum.js";
 import { formula, Update } from "./update.js";
 import { legend, sentences } from "./words.js";
@@ -27,6 +27,8 @@ class OnlineLab extends Widget {
   sum;
   /** @type {Update} */
   update;
+  /** @type {{ field: number, words: number } | undefined} in px */
+  room;
   /** @type {HTMLElement} */
   title;
   /** @type {HTMLElement} */
@@ -35,7 +37,8 @@ class OnlineLab extends Widget {
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "online", "online softmax, score by score");
-    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
+    const story = storyPace({ rescales: (position) => this.#rescales(position) });
+    this.transport = new Transport({ unit: "step", moved: () => this.draw(), story });
     this.typed = h("input", {
       type: "text",
       class: "flash-field flash-online-typed",
@@ -66,7 +69,10 @@ class OnlineLab extends Widget {
     this.sentence = h("p", { class: "flash-online-sentence" });
     this.body = div("flash-online-body");
     this.root.append(header, div("flash-panel flash-words", this.sentence), this.body, legend());
-    const width = new ResizeObserver(() => this.fit());
+    const width = new ResizeObserver(() => {
+      this.room = this.scores && { field: this.scores.field.clientWidth, words: this.sentence.clientWidth };
+      this.fit();
+    });
     width.observe(this.root);
     this.stops.push(
       () => this.transport.pause(),
@@ -108,8 +114,16 @@ class OnlineLab extends Widget {
     this.body.replaceChildren(this.#charts(), this.update.element);
     this.root.dataset.n = String(N);
     this.fit();
-    this.transport.reset(2 * N);
+    this.transport.reset(2 * N, openingOf(scan));
     this.transport.mark([...scan.m.keys()].filter((j) => isRescaled(scan, j)).map((j) => 2 * j));
+  }
+
+  /**
+   * Whether what was summed is multiplied at a position.
+   * @param {number} position
+   */
+  #rescales(position) {
+    return position % 2 === 0 && position < 2 * this.scan.N && isRescaled(this.scan, position / 2);
   }
 
   #charts() {
@@ -130,11 +144,14 @@ class OnlineLab extends Widget {
     );
   }
 
-  /** What is below the columns is left out where it would not fit; there is room for the longest sentence. */
+  /**
+   * What is below the columns is left out where it would not fit; there is room for the longest sentence. How wide
+   * they are is only asked when that changes: to ask lays the page out.
+   */
   fit() {
-    if (!this.scores) return;
-    const column = this.scores.field.clientWidth / this.scan.N; // px
-    const lines = Math.ceil(1250 / Math.max(this.sentence.clientWidth, 250));
+    if (!this.room) return;
+    const column = this.room.field / this.scan.N; // px
+    const lines = Math.ceil(1250 / Math.max(this.room.words, 250));
     this.root.classList.toggle("flash-online-tight", column < 34);
     this.root.classList.toggle("flash-online-narrow", column < 20);
     this.sentence.parentElement?.style.setProperty("--lines", lines);

@@ -45,12 +45,13 @@ export const div = (name, ...children) => h("div", { class: name }, ...children)
 export const note = (...children) => h("span", { class: "flash-note" }, ...children);
 
 /**
- * A name such as "B_r" or "Q_i" as an element, with what follows the underscore set lower.
+ * A name such as "B_r" or "Q_i" as an element, with what follows the underscore set lower; it keeps its name.
  * @param {string} name
  */
 export function symbol(name) {
   const [letter, index] = name.split("_");
-  return h("span", { class: "flash-symbol" }, letter, index && h("sub", {}, index));
+  const as = name.replace(",", "_"); // O_acc,old is O_acc_old in code
+  return h("span", { class: "flash-symbol", "data-symbol": as }, letter, index && h("sub", {}, index));
 }
 
 /**

@@ -1,7 +1,8 @@
 // Transport: first, back, play, forward, last, scrub, speed.
 
+/** @import { Pace } from "./motion.js" */
 import { div, h, svg } from "./elements.js";
-import { motionTime } from "./motion.js";
+import { motionTime, storyTime } from "./motion.js";
 
 const ICONS = {
   first: "M3 3v10M13 3L6 8l7 5z",
@@ -13,15 +14,18 @@ const ICONS = {
 };
 
 const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60]; // steps a second
+const STORY = 0; // in place of a speed: each position lasts as long as there is to see
 
 /**
  * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes; `motion`
- * is then how many ms what moves may take on its way to what is shown, 0 for none.
+ * is then how many ms what moves may take on its way to what is shown, 0 for none. With a `story`, its pace is one of
+ * the speeds, and the first.
  */
 export class Transport {
-  /** @param {{ unit: string, moved: (position: number) => void }} of */
-  constructor({ unit, moved }) {
+  /** @param {{ unit: string, moved: (position: number) => void, story?: Pace }} of */
+  constructor({ unit, moved, story }) {
     this.moved = moved;
+    this.story = story;
     this.position = this.last = this.motion = 0;
     /** @type {number | null} what the browser was asked for, while it plays */
     this.frame = null;
@@ -47,11 +51,12 @@ export class Transport {
     });
     this.marks = svg("svg", { class: "flash-marks", "aria-hidden": "true", preserveAspectRatio: "none" });
     this.bar = div("flash-scrubs", this.scrub, this.marks);
+    const steady = SPEEDS.map((speed) => [speed, `${speed} ${unit}${speed === 1 ? "" : "s"}/s`]);
     this.speed = h(
       "select",
-      { class: "flash-speed", "aria-label": `${unit}s per second` },
-      SPEEDS.map((speed) =>
-        h("option", { value: speed, selected: speed === 2 }, `${speed} ${unit}${speed === 1 ? "" : "s"}/s`),
+      { class: "flash-speed", "aria-label": `${story ? "pace, or " : ""}${unit}s per second` },
+      [...(story ? [[STORY, "story pace"]] : []), ...steady].map(([value, text]) =>
+        h("option", { value, selected: value === (story ? STORY : 2) }, text),
       ),
     );
     this.buttons = h(
@@ -63,6 +68,11 @@ export class Transport {
       button("forward", "forward (right arrow)", () => this.step(1)),
       button("last", "last (End)", () => this.seek(this.last)),
     );
+  }
+
+  /** The pace of the story, where it is chosen. */
+  get #pace() {
+    return Number(this.speed.value) === STORY ? this.story : undefined;
   }
 
   get playing() {
@@ -112,10 +122,10 @@ export class Transport {
     if (this.position === this.last) this.#go(0);
     let due = performance.now();
     const tick = (now) => {
-      const wait = 1000 / Number(this.speed.value);
+      const wait = this.#pace?.lasts(this.position) ?? 1000 / Number(this.speed.value);
       if (now - due >= wait - 2) {
         due = now - due > 2 * wait ? now : due + wait; // after a pause of the page: go on, do not catch up
-        this.#go(this.position + 1, true);
+        this.#go(this.#pace?.next?.(this.position) ?? this.position + 1, true);
         if (this.position === this.last) return this.pause();
       }
       this.frame = requestAnimationFrame(tick);
@@ -141,10 +151,16 @@ export class Transport {
 
   /** @param {number} position */
   #go(position, moving = false) {
-    this.motion = moving && position <= this.last ? motionTime(Number(this.speed.value)) : 0;
+    this.motion = moving && position <= this.last ? this.#time(position) : 0;
     this.position = Math.max(0, Math.min(this.last, position));
     this.scrub.value = String(this.position);
     this.moved(this.position);
     this.motion = 0; // what is drawn again later, for another row say, does not move
+  }
+
+  /** How long what moves on the way to a position may take, in ms. */
+  #time(position) {
+    const pace = this.#pace;
+    return pace ? storyTime(pace, position) : motionTime(Number(this.speed.value));
   }
 }

@@ -131,7 +131,12 @@ export class Widget {
     const controls = this.root.querySelectorAll(".flash-settings, .flash-asks");
     for (const control of controls) control.disabled = this.off;
     if (held && this.root.contains(held) && held.matches(":disabled")) this.root.focus(); // else JupyterLab has the keys
+    this.root.classList.toggle("flash-off", this.off);
+    this.switched();
   }
+
+  /** What needs Python was switched off or on. */
+  switched() {}
 
   /** Switch off what Python will not answer from the beginning: the page was saved, or the notebook opened again. */
   #begin() {

@@ -42,7 +42,7 @@ function tiling({ N_q, N_k, d, B_r, B_c }, outer, names, width) {
   return { raw: { ...raw, packed: names, steps, start: 0, standard: [5, 6] }, tiles, put, sent };
 }
 
-function forward(sizes, order) {
+function forward(sizes, order, learner = null) {
   const { N_q, N_k, d } = sizes;
   const width = (name, n_r, n_c) => (name.endsWith("_ij") ? n_r * n_c : name.startsWith("O") ? n_r * d : n_r);
   const { raw, tiles, put, sent } = tiling(sizes, order === "fa1" ? "j" : "i", FORWARD, width);
@@ -52,7 +52,7 @@ function forward(sizes, order) {
   );
   const inputs = { Q: put(normal(N_q * d, 2)), K: put(normal(N_k * d, 3)), V: put(normal(N_k * d, 4)), lse: put(normal(N_q, 5)) };
   const all = [100 * tiles.length, 10 * tiles.length];
-  return new Frames({ ...raw, order, writes, inputs, all, sram: [1, 2], buffer: sent() });
+  return new Frames({ ...raw, order, writes, inputs, all, learner, sram: [1, 2], buffer: sent() });
 }
 
 function backward(sizes, wrt) {
@@ -131,6 +131,31 @@ for (const [name, make] of ALL) {
     frames.steps.forEach((_, k) => assert.ok(frames.loads(k, passes)));
   });
 
+  test(`it opens on a frame that has something to say, and on the step that was asked for: ${name}`, () => {
+    const frames = make();
+    for (const k of frames.steps.keys()) {
+      const { k: shown, part } = frames.at(frames.opening(k));
+      assert.deepEqual([shown, part], [k, "add"]);
+    }
+    const { k, part } = frames.at(frames.opening(null));
+    const first = frames.marked()[0];
+    if (frames.wrt) assert.ok(part === "add" && (k > 0 || frames.steps.every((step) => step.first)));
+    else assert.ok(first === undefined ? k === 0 : frames.frameOf[k] < first && part === "rescale");
+    frames.setDetail(false);
+    assert.equal(frames.at(frames.opening(null)).k, k);
+  });
+
+  test(`the story comes to every step and to every rescale, and ends: ${name}`, () => {
+    const frames = make();
+    const told = [];
+    for (let frame = 0; frame < frames.last; frame = frames.next(frame)) told.push(frame);
+    assert.ok(told.every((frame, n) => !n || frame > told[n - 1]) && frames.next(told.at(-1)) === frames.last);
+    assert.deepEqual([...new Set(told.map((frame) => frames.at(frame).k))], [...frames.steps.keys()]);
+    const rescaled = Array.from({ length: frames.last }, (_, frame) => frame).filter((frame) => frames.rescales(frame));
+    assert.deepEqual(rescaled, frames.marked());
+    assert.ok([...rescaled, ...frames.steps.map((_, k) => frames.frame(k, "add"))].every((frame) => told.includes(frame)));
+  });
+
   test(`a peak is the largest finite size: ${name}`, () => {
     const { peaks, numbers, steps, inputs, N_q, d } = make();
     const most = (offset, length) => Math.max(...numbers.subarray(offset, offset + length).map(Math.abs));
@@ -191,4 +216,17 @@ test("spans, counts and bytes in words", () => {
   assert.deepEqual([span("row", [4, 5]), span("row", [4, 8])], ["row 4", "rows 4–7"]);
   assert.deepEqual([counted(1, "step"), counted(0, "step")], ["1 step", "0 steps"]);
   assert.deepEqual([7, 999, 1000, 1234567].map(bytes), ["7 B", "999 B", "1\u202f000 B", "1\u202f234\u202f567 B"]);
+});
+
+test("a learner's steps open on the part that is wrong", () => {
+  const at = (learner, step = null) => {
+    const frames = forward(SIZES[0], "fa2", { errors: [], missed: [], ...learner });
+    const { k, part } = frames.at(frames.opening(step));
+    return [k, part];
+  };
+  assert.deepEqual(at({ first: [3, "m", 2], O: [1, 0] }), [3, "maximum"]);
+  assert.deepEqual(at({ first: [3, "l", 2], O: [1, 0] }), [3, "add"]); // though this step stores, too
+  assert.deepEqual(at({ first: [3, "O_acc", 2], O: [1, 0] }, 3), [3, "add"]);
+  assert.deepEqual(at({ first: [3, "m", 2], O: [1, 0] }, 5), [5, "add"]); // what was asked for
+  assert.deepEqual(at({ first: null, O: [1, 5] }), [7, "store"]); // the last step of the block of row 5
 });

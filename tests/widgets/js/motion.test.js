@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Motion, motionTime } from "../../../flashlib/widgets/shared/motion.js";
+import { HOLD, Motion, motionTime, storyPace, storyTime } from "../../../flashlib/widgets/shared/motion.js";
 
 const asked = (reduced) => () => ({ matches: reduced });
 
@@ -15,6 +15,26 @@ test("motion takes a part of a step, at most 350 ms, and nothing where steps com
 test("nothing moves for those who ask for reduced motion", () => {
   globalThis.matchMedia = asked(true);
   assert.deepEqual([0.5, 1, 2, 5, 10].map(motionTime), [0, 0, 0, 0, 0]);
+});
+
+test("in a story a rescale lasts two seconds, 700 ms of which it shrinks, and every other part 0.4 s", () => {
+  globalThis.matchMedia = asked(false);
+  const rescales = (position) => position === 3;
+  const [plain, flies] = [storyPace({ rescales }), storyPace({ rescales, flies: true, lasts: () => 900 })];
+  assert.deepEqual([0, 3].map(plain.lasts), [400, 2000]);
+  assert.deepEqual([0, 3].map(flies.lasts), [900, 2000]);
+  assert.equal(storyTime(plain, 3), 700);
+  assert.ok(Math.abs(storyTime(flies, 3) * (1 - HOLD) - 700) < 1e-9);
+  assert.ok([plain, flies].every((pace) => storyTime(pace, 0) < 400));
+  globalThis.matchMedia = asked(true);
+  assert.ok([plain, flies].every((pace) => storyTime(pace, 3) === 0 && pace.lasts(3) === 2000));
+});
+
+test("what is held stays as it was for a part of the time", () => {
+  const [motion, moving] = [new Motion(), element()];
+  motion.begin(300, 0.25);
+  motion.from(moving, { width: "20%" });
+  assert.deepEqual(moving.played[0].looks, [{ width: "20%", offset: 0 }, { width: "20%", offset: 0.25 }]);
 });
 
 /** An element that notes its animations. */

@@ -1,0 +1,29 @@
+// A score that is pointed at: its row of Q and its row of K, and their product written out.
+
+/** @import { Frames } from "./frames.js" */
+/** @import { ForwardStep } from "./types.js" */
+import { inBrackets, number, short } from "../shared/numbers.js";
+
+const TERMS = 6; // of a product that are written; of a longer one the first of them
+
+/**
+ * The product behind a score: r and c count in its tile.
+ * @param {Frames} frames
+ * @param {ForwardStep} step
+ * @param {number} r
+ * @param {number} c
+ */
+export function product({ numbers, inputs, d, scale, changed }, step, r, c) {
+  const [row, key] = [step.rows[0] + r, step.cols[0] + c];
+  const q = numbers.subarray(inputs.Q + row * d, inputs.Q + (row + 1) * d);
+  const k = numbers.subarray(inputs.K + key * d, inputs.K + (key + 1) * d);
+  const factor = (x) => (x < 0 ? `(${short(x)})` : short(x));
+  const terms = [...q].map((x, n) => `${factor(x)} · ${factor(k[n])}`);
+  const few = terms.length > TERMS ? [...terms.slice(0, TERMS - 1), `… (${d} products)`] : terms;
+  const value = scale * q.reduce((sum, x, n) => sum + x * k[n], 0);
+  const score = numbers[step.S_ij + r * step.n_c + c];
+  const made = changed ? `. The mask makes of it ${number(score)}` : "";
+  const masked = score === -Infinity ? ". The mask cuts it: −∞" : made;
+  const written = `(${few.join(" + ")}) · ${inBrackets(scale)} = ${number(value)}`;
+  return `Row ${row} of Q times row ${key} of K: ${written}${masked}.`;
+}
