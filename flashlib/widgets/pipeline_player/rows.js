@@ -5,7 +5,12 @@ import { between } from "../shared/numbers.js";
 import { PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath } from "./marks.js";
 import { watchRoom } from "../split_lab/axes.js";
 
-const PIPE = { label: 122, now: 124, letters: 18, top: 4, axis: 18, gap: 4, least: 1.2 }; // px
+const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
+/** px beside the axis, and how many letters that is: names at the left, what is on at the right. */
+const PIPE_BESIDE = {
+  wide: { label: 122, now: 128, letters: 17 },
+  narrow: { label: 84, now: 96, letters: 11 }, // a phone
+};
 const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row
 /** Where the text of a row stands. */
 const pipeFoot = (row, y) => y + 0.75 * PIPE_HIGH[row.group];
@@ -52,6 +57,7 @@ export class PipeRows {
   said;
   /** @type {number} */
   wide;
+  beside = PIPE_BESIDE.wide;
   /** @type {Row[]} */
   rows;
   /** @type {SVGTextElement[]} */
@@ -109,7 +115,7 @@ export class PipeRows {
     this.cursor.setAttribute("transform", `translate(${x} 0)`);
     this.cover.setAttribute("x", x);
     this.cover.setAttribute("width", Math.max(0, this.#x(this.view[1]) - x));
-    this.rows.forEach((row, k) => setText(this.nows[k], pipeCut(this.#now(row, time), PIPE.letters)));
+    this.rows.forEach((row, k) => setText(this.nows[k], pipeCut(this.#now(row, time), this.beside.letters)));
     const way = (at) => `translate(${at}px, 0)`;
     if (motion && x !== from) motion.play(this.cursor, [{ transform: way(from) }, { transform: way(x) }]);
   }
@@ -136,19 +142,20 @@ export class PipeRows {
   /** @param {number} time */
   #x(time) {
     const [low, high] = this.view;
-    return PIPE.label + (this.wide * (between(low, time, high) - low)) / (high - low || 1);
+    return this.beside.label + (this.wide * (between(low, time, high) - low)) / (high - low || 1);
   }
 
   #point(event) {
     if (!this.wide || (event.type === "pointermove" && !event.buttons)) return;
-    const x = event.clientX - this.svg.getBoundingClientRect().left - PIPE.label;
+    const x = event.clientX - this.svg.getBoundingClientRect().left - this.beside.label;
     const [low, high] = this.view;
     if (x >= 0) this.seek(low + (between(0, x, this.wide) * (high - low)) / this.wide);
   }
 
   plot() {
     if (!this.room || !this.program.rows.length) return;
-    this.wide = Math.max(60, this.room - PIPE.label - PIPE.now);
+    this.beside = this.room < 480 ? PIPE_BESIDE.narrow : PIPE_BESIDE.wide;
+    this.wide = Math.max(60, this.room - this.beside.label - this.beside.now);
     this.rows = this.program.rows.filter(({ group }) => this.all || group === "units" || group === "roles");
     const paths = new Map();
     const texts = [];
@@ -159,7 +166,7 @@ export class PipeRows {
       this.#label(row, y, texts);
       this.#spans(row, y, paths, texts);
       this.#ticks(row, y, paths, texts);
-      const now = this.#lowered(row, this.#text(PIPE.label + this.wide + 6, pipeFoot(row, y), ""));
+      const now = this.#lowered(row, this.#text(this.beside.label + this.wide + 6, pipeFoot(row, y), ""));
       y += PIPE_HIGH[row.group];
       texts.push(now);
       return now;
@@ -194,8 +201,10 @@ export class PipeRows {
    */
   #label(row, y, texts) {
     const { name, use } = row;
-    const busy = name && use !== undefined && this.result.axis === "clocks" ? ` ${Math.round(100 * use)}%` : "";
-    const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(name, 18 - busy.length) + busy));
+    const known = name && use !== undefined && this.result.axis === "clocks";
+    const busy = known ? ` ${Math.round(100 * use)}%` : "";
+    const shown = this.beside === PIPE_BESIDE.wide ? busy : "";
+    const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(name, this.beside.letters + 1 - shown.length) + shown));
     text.append(svg("title", {}, name + (busy && `, busy for ${busy}`)));
     texts.push(text);
   }
@@ -238,7 +247,7 @@ export class PipeRows {
   #axis(bottom) {
     const { axis } = this.result;
     const [low, high] = this.view;
-    const ticks = pipeTicks(low, high, this.wide > 300 ? 9 : 4);
+    const ticks = pipeTicks(low, high, between(2, this.wide / 50, 9));
     return [
       this.#text(0, bottom + 14, axis),
       ...ticks.map((at) => this.#text(this.#x(at), bottom + 14, String(at), "middle")),

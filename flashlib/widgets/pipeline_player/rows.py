@@ -48,7 +48,7 @@ def rows(program: Program, timeline: Timeline) -> list[dict]:
 
 
 def opens(programs: list[dict], events: list[float], end: float, goes_wrong: bool) -> float:
-    """Return the event that says most: it goes wrong; else the most units work, and it is nearest to the middle."""
+    """Return the event that says most: where it goes wrong; or where most units work, near the middle."""
     if goes_wrong:
         return end
 

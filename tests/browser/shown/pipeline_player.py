@@ -157,4 +157,4 @@ def check_moment(shown, result, program, time, x):
             words = {"wait": f"waits: {name}", "fill": f"{name} comes", "read": f"{name} is read"}.get(kind, name)
             if row["group"] == "units" and name:
                 words += f", {program['roles'][role]}"
-            assert now == (words if len(words) <= 18 else f"{words[:17]}…")
+            assert now == (words if len(words) <= 17 else f"{words[:16]}…")
