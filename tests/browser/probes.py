@@ -57,7 +57,9 @@ MISPLACED = """root => {
             report(`text ${wide} px wider than its box`, e);
         }
     }
-    const within = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 2 && a.bottom <= b.bottom + 2;
+    const holders = "svg, .flash-panel, .flash-button, .flash-widget";
+    const within = (a, b) =>
+        a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 2 && a.bottom <= b.bottom + 2;
     const texts = [];
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -67,7 +69,7 @@ MISPLACED = """root => {
         const range = document.createRange();
         range.selectNodeContents(node);
         let own = e;
-        while (!own.matches("svg, .flash-panel, .flash-button, .flash-widget") && !scrolls(own)) own = own.parentElement;
+        while (!own.matches(holders) && !scrolls(own)) own = own.parentElement;
         const limits = scrolls(own) ? null : own.getBoundingClientRect();
         for (const box of range.getClientRects()) {
             if (limits && box.width > 0 && !within(box, limits)) report("text outside of its box", e);

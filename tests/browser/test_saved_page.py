@@ -53,6 +53,16 @@ def test_the_style_sheet_of_a_class_is_there_once(playing):
     assert len(sheets) == len(set(sheets)) == 2 + len(widgets.__all__)  # the site's, and what widgets share
 
 
+@pytest.mark.parametrize("name", ["PagesLab", "PipelinePlayer", "RingPlayer", "ServeLab"])
+def test_it_opens_in_the_midst_of_its_work(playing, name):
+    """Where Python says that most is to be seen: neither at the beginning nor at the end."""
+    widget = places(playing)[widgets.__all__.index(name)].locator(".flash-widget")
+    shown = "root => { const { transport, time } = root.flashWidget; return time ?? transport.position; }"
+    opens = widget.evaluate("root => root.flashWidget.result.opens")
+    assert widget.evaluate(shown) == opens
+    assert 0 < widget.evaluate("root => root.flashWidget.transport.position / root.flashWidget.transport.last") < 1
+
+
 def test_player_steps(playing):
     player = places(playing)[widgets.__all__.index("FlashPlayer")].locator(".flash-widget")
     before = player.get_attribute("data-frame")
