@@ -7,6 +7,7 @@ pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
 from flashlib import widgets
+from tests.browser import sizes
 from tests.browser.lab import opened_file
 from tests.browser.labs import ASKS_NOTHING
 from tests.browser.saved import save
@@ -32,6 +33,21 @@ def playing(browser, saved):
     with opened_file(browser, saved) as page:
         page.wait_for_selector("html[data-ready]", state="attached")
         yield page
+
+
+@pytest.mark.parametrize("width", sizes.WIDTHS)
+def test_nothing_is_cut_off(browser, saved, width):
+    with opened_file(browser, saved) as page:
+        page.evaluate("() => localStorage.setItem('flashlib.guided', 'yes')")  # no callouts
+        page.set_viewport_size({"width": width, "height": 800})
+        page.reload()
+        page.wait_for_selector("html[data-ready]", state="attached")
+        found = {}
+        for name, place in zip(widgets.__all__, places(page)[:BROKEN], strict=True):
+            place.scroll_into_view_if_needed()
+            found[name] = sizes.misplaced(place.locator(".flash-widget"))
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert {name: problems for name, problems in found.items() if problems} == {}
 
 
 def places(page):
