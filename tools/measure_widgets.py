@@ -388,9 +388,8 @@ def print_sizes(page, held):
     """Print how high each widget is on a laptop, and what its picture costs Python."""
     shown = page.locator(".flash-widget")
     browsing.set_width(shown.first, sizes.LAPTOP)
-    print(
-        f"\n{f'at {sizes.LAPTOP} px':<39} {'height':>10} {'limit':>7} {'picture':>10} (limit {LIMITS['picture']} ms)"
-    )
+    label, limit = f"at {sizes.LAPTOP} px", LIMITS["picture"]
+    print(f"\n{label:<39} {'height':>10} {'limit':>7} {'picture':>10} (limit {limit} ms)")
     for n, (case, _) in enumerate(CASES):
         name = case.partition("(")[0]
         box = shown.nth(n).bounding_box()

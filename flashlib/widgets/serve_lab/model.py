@@ -47,7 +47,8 @@ class Model:
         slots = np.concatenate([cache.append(*one) for one in zip(sequences, rows, strict=True)])
         cache.write(slots, K[None], V[None])
         last = np.array([row[-1] for row in rows])
-        return torch.from_numpy((self.E[last] + self._attend(self.QKV[0, last], cache, sequences)) @ self.W.T)[:, None]
+        x = self.E[last] + self._attend(self.QKV[0, last], cache, sequences)
+        return torch.from_numpy(x @ self.W.T)[:, None]
 
     def _attend(self, Q, cache, sequences):
         """Return O of the last token of each sequence, (B, d), from the pages of the cache; it sees all."""
