@@ -11,10 +11,12 @@ from pygments.lexers import PythonLexer
 
 from tools.notebooks import tags
 from web import prose
+from web.plots import of_plot
 
 CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
 TITLE = re.compile(r"\A# .*\n+")
 VERDICT = "application/vnd.flashlib.verdict+json"
+UNNAMED = "A picture that the code above draws"
 
 
 class Page(NamedTuple):
@@ -146,12 +148,12 @@ NEEDS_PYTHON = '<p class="note">Its sliders need Python: <a href="about.html#run
 
 
 def described(cell, data):
-    """Return the words that stand for a picture: those of a widget, or what its cell says of it."""
+    """Return the words that stand for a picture: a widget's own, or what its cell says or writes."""
     words = "".join(data.get("text/plain", ""))
     if not words.startswith("<"):
         return words
     first = cell.source.partition("\n")[0]
-    return first.lstrip("# ") if first.startswith("#") else "A picture that the code above draws"
+    return first.lstrip("# ") if first.startswith("#") else of_plot(cell.source) or UNNAMED
 
 
 def code_html(source):
