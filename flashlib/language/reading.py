@@ -25,7 +25,7 @@ CODE = re.compile(  # of a page, selectors, styles, patterns
 STATEMENT = re.compile(  # of Python, and names in a row
     r"^\s*(?:def|return|yield|import|class|assert|raise|lambda|from [\w.]+ import)\s|"
     r"^\s*(?:for|if|while|with)\b.*:$|"
-    r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= [^;]*$|->"
+    r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= (?!.*, [a-z]{3,}$)[^;]*$|->"
 )
 
 

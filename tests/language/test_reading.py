@@ -17,6 +17,7 @@ one query of d = 4, in fp64
 m is wrong for {0}
 B_r is {0}; pass a whole number from 4 to 1024
 shared memory
+O_acc = {0}, likewise
 """.strip().splitlines()
 OTHERS = [
     *"play row FlashPlayer {0} m_old exp({0}) masks.window({0},{1}) bfloat16".split(),
