@@ -25,7 +25,8 @@ CODE = re.compile(  # of a page, selectors, styles, patterns
 STATEMENT = re.compile(  # of Python, and names in a row
     r"^\s*(?:def|return|yield|import|class|assert|raise|lambda|from [\w.]+ import)\s|"
     r"^\s*(?:for|if|while|with)\b.*:$|"
-    r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= (?!.*, [a-z]{3,}$)[^;]*$|->"
+    r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|->|"
+    r"^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= (?!.*, [a-z]{3,}$)[^;]*$"
 )
 
 
