@@ -40,7 +40,7 @@ def missing_of(source):
         root = module.split(".")[0]
         if root in MISSING:
             return f"This cell needs {MISSING[root]}."
-        if root == "flashlib" and (package := _needs(module)):
+        if root == "flashlib" and (package := missing_in(module)):
             return f"This cell needs {MISSING[package]}."
     return ""
 
@@ -59,9 +59,9 @@ def _imports(tree, everywhere=False):
 
 
 @cache
-def _needs(module):
+def missing_in(module):
     """Return which of MISSING a module of flashlib needs to be imported, or ""."""
-    _needs_in_a_circle.add(module)
+    _LOOKED_AT.add(module)
     path = _file(module)
     if path is None:
         return ""
@@ -69,12 +69,12 @@ def _needs(module):
         root = other.split(".")[0]
         if root in ("torch", "triton"):
             return root
-        if root == "flashlib" and other not in _needs_in_a_circle and (found := _needs(other)):
+        if root == "flashlib" and other not in _LOOKED_AT and (found := missing_in(other)):
             return found
     return ""
 
 
-_needs_in_a_circle: set[str] = set()  # what is being looked at
+_LOOKED_AT: set[str] = set()  # what is being looked at
 
 
 def _file(module):

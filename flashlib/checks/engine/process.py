@@ -315,11 +315,13 @@ def _called_here(parcel, limit):
         raise NotEnded(*_was_ended.pop())
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        before = vars(builtins).copy()
-        vars(builtins).update(NOTEBOOK)
+        of_notebook = vars(builtins)
+        before = {name: of_notebook.pop(name) for name in NOTEBOOK if name in of_notebook}
+        of_notebook.update(NOTEBOOK)
         kind, value = _outcome(parcel, lambda: _tell("started", limit))
-        vars(builtins).clear()
-        vars(builtins).update(before)
+        for name in NOTEBOOK:
+            del of_notebook[name]
+        of_notebook.update(before)
         _tell("ended", "")
     return _result(kind, value, "")
 
