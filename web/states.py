@@ -52,7 +52,6 @@ def of_chapter(cells, folder, keep=lambda record: None):
             if record := recorded.of(shown):
                 keep(record)
                 found[cell.id]["record"] = {"name": record.name, "settings": recorded.NAMES}
-                found[cell.id]["state"]["frames"]["controls"] = recorded.NAMES
     return found
 
 

@@ -4,12 +4,12 @@ A cell cannot run in a page if it imports what is not there, such as torch or pr
 """
 
 import ast
-import importlib.util
 from functools import cache
 from pathlib import Path
 
 from web.live.inside import needs
 
+ROOT = Path(__file__).resolve().parents[2]
 MISSING = {  # package: why a page has none
     "torch": "torch, which does not run in a page",
     "triton": "Triton, which does not run in a page",
@@ -21,7 +21,10 @@ MISSING = {  # package: why a page has none
 
 
 def of_chapter(cells):
-    """Return [what a page is told of a code cell], in order: its id, its Names as lists, what is missing or ""."""
+    """Return [what a page is told of a code cell], in order.
+
+    id; names: its Names as lists; imports: names; missing: what it needs that is not there, in words, or "".
+    """
     code = [cell for cell in cells if cell.cell_type == "code" and cell.source.strip()]
     names = needs.all_names([cell.source for cell in code])
     missing = [missing_of(cell.source) for cell in code]
@@ -29,7 +32,12 @@ def of_chapter(cells):
         needed = sorted(needs.needed(names, number))
         missing[number] = next(filter(None, [missing[number], *(missing[k] for k in needed)]), "")
     return [
-        {"id": cell.id, "names": [sorted(part) for part in of_cell], "missing": what}
+        {
+            "id": cell.id,
+            "names": [sorted(part) for part in of_cell],
+            "imports": sorted(needs.imported(cell.source)),
+            "missing": what,
+        }
         for cell, of_cell, what in zip(code, names, missing, strict=True)
     ]
 
@@ -61,24 +69,23 @@ def _imports(tree, everywhere=False):
 @cache
 def missing_in(module):
     """Return which of MISSING a module of flashlib needs to be imported, or ""."""
-    _LOOKED_AT.add(module)
-    path = _file(module)
-    if path is None:
-        return ""
-    for other in _imports(ast.parse(path.read_text(encoding="utf-8"))):
-        root = other.split(".")[0]
-        if root in ("torch", "triton"):
-            return root
-        if root == "flashlib" and other not in _LOOKED_AT and (found := missing_in(other)):
+    seen, left = set(), [module]
+    while left:
+        seen.add(path := _file(left.pop()))
+        imports = _imports_of(path) if path else ()
+        if found := next((other.split(".")[0] for other in imports if other.split(".")[0] in ("torch", "triton")), ""):
             return found
+        left += [other for other in imports if other.startswith("flashlib.") and _file(other) not in seen]
     return ""
 
 
-_LOOKED_AT: set[str] = set()  # what is being looked at
+@cache
+def _imports_of(path):
+    return tuple(_imports(ast.parse(path.read_text(encoding="utf-8"))))
 
 
+@cache
 def _file(module):
     """Return the Path of a module of flashlib, or None for another name in one."""
-    root = Path(importlib.util.find_spec("flashlib").origin).parent.parent
-    path = root.joinpath(*module.split("."))
+    path = ROOT.joinpath(*module.split("."))
     return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)

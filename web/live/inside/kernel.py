@@ -22,14 +22,15 @@ RAISES = "raises"  # the kind of the output of a cell that did not come to its e
 class Kernel:
     """Runs the cells of a chapter, as a notebook does, and what a cell needs before it.
 
-    cells: a dict of each code cell, in order, with its `id`, its `names` as `cells.py` writes them, and `missing`,
-    what it needs that is not here, or "". tell: called with an event, (text in JSON, [bytes]).
+    cells: a dict of each code cell, in order, as `cells.py` writes it. tell: called with an event, (text in JSON,
+    [bytes]).
     """
 
     def __init__(self, cells, tell):
         self.ids = [cell["id"] for cell in cells]
         self.missing = [cell["missing"] for cell in cells]
         self.order = Order(needs.Names(*map(set, cell["names"])) for cell in cells)
+        self.imports = set().union(*(cell["imports"] for cell in cells))
         self.tell, self.count = tell, 0
         self.space = {"__name__": "__main__"}
         self.texts = {}  # {number: what stood in the cell when it ran, or when its names were taken}
@@ -38,12 +39,17 @@ class Kernel:
         self.widgets = {}  # {id of a model: widget}
         stand_ins.heard[:] = [self._hear]
 
-    def run(self, cell, sources, changed=()):
+    def run(self, cell, sources, changed=(), ended=()):
         """Run a cell and what it needs; return its outputs and the other cells that ran, each with what it raised.
 
-        sources: the text of each cell, by id. changed: the ids of those that a reader has changed.
+        sources: the text of each cell, by id. changed: the ids of those that a reader has changed. ended: where the
+        check in the cell was ended from outside, the sentence on it and what was last announced.
         """
         number = self.ids.index(cell)
+        if ended:
+            from flashlib.checks.engine import process
+
+            process.was_ended(*ended)
         self._take_texts(sources, changed)
         first = []
         for k in self.order.before(number):
@@ -71,7 +77,7 @@ class Kernel:
             if text is None or text == self.texts.get(number):
                 continue
             if number in self.texts or cell in changed:
-                self.order.change(number, _names(text))
+                self.order.change(number, _names(text, self.imports))
                 self.missing[number] = ""
             self.texts[number] = text
 
@@ -175,10 +181,10 @@ def _text(thing):
     return repr(thing)
 
 
-def _names(text):
-    """Return the Names of a cell that a reader has changed."""
+def _names(text, imports):
+    """Return the Names of a cell that a reader has changed; imports: names that other cells import."""
     try:
-        (names,) = needs.all_names([text])
+        (names,) = needs.all_names([text], imports)
     except SyntaxError:  # it is said when it runs
         return needs.Names(set(), set(), set(), set())
     return names

@@ -8,6 +8,12 @@ import symtable
 from typing import NamedTuple
 
 
+READS = {  # methods that leave what they are called of as it was
+    *("all", "any", "argmax", "astype", "copy", "dot", "max", "mean", "min", "reshape", "round", "std", "sum"),
+    *("tolist", "transpose", "format", "get", "items", "join", "keys", "split", "startswith", "values"),
+}
+
+
 class Names(NamedTuple):
     """Names of a cell: those that it gives, takes, changes what they stand for, and takes when it is called."""
 
@@ -31,28 +37,33 @@ def needed(names, number):
     return found
 
 
-def all_names(sources):
-    """Return the Names of each cell. What is imported is not changed, whichever cell calls a function of it."""
-    names, imported = zip(*map(_names, sources), strict=True)
-    return [one._replace(changed=one.changed - set().union(*imported)) for one in names]
+def all_names(sources, others=frozenset()):
+    """Return the Names of each cell. What is imported is not changed, whichever cell calls a function of it.
+
+    others: what cells that are not among them import.
+    """
+    all_imported = set(others).union(*map(imported, sources))
+    return [one._replace(changed=one.changed - all_imported) for one in map(_names, sources)]
+
+
+def imported(source):
+    """Return the names that a cell imports."""
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {(one.asname or one.name).split(".")[0] for node in found for one in node.names}
 
 
 def _names(source):
-    """Return the Names of a cell, and those that it imports."""
     tree = ast.parse(source)
-    given, taken = set(), set()
+    given, taken, changed = set(), set(), set()
     _follow(tree.body, given, taken)
-    changed, imported = set(), set()
     for node in ast.walk(tree):
         match node:
-            case ast.Import() | ast.ImportFrom():
-                imported |= {(one.asname or one.name).split(".")[0] for one in node.names}
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method not in READS:
                 changed.add(name)  # perhaps, as a generator of random numbers is
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
                 changed.add(name)
     late = set().union(*(_late(node) for node in tree.body if isinstance(node, ast.FunctionDef)))
-    return Names(given, taken, changed & taken, late), imported
+    return Names(given, taken, changed & taken, late)
 
 
 def _late(function):
