@@ -56,7 +56,7 @@ class Made(NamedTuple):
     cells: list | None
 
 
-def build(folder, repository="", only=None, is_live=True):
+def build(folder, repository="", only=None, is_live=False):
     """Make the site in `folder`, in place of one that is there; only: the numbers of its chapters, if not all.
 
     is_live: whether Python runs in its pages; then Pyodide must be there, see `web.live.parts`.
@@ -88,6 +88,7 @@ def write(folder, repository, only, is_live):
         pages.chapter(one, before, after)
     pages.index(made)
     pages.write("about.html", "about.html.j2", mistake="About")
+    shutil.copyfile(HERE / "page" / "offline.js", folder / "offline.js")  # it serves what stands below it
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates
     return made
@@ -155,6 +156,7 @@ def write_live(static, pages, made):
         "worker": pages.file("worker.js"),
         "parts": files,
         "packed": sum(one.packed for one in found),
+        "slower": live_parts.SLOWER,
         "sheet": pages.file(f"widgets/{scripts.SHARED}"),
         "widgets": {
             name: [pages.file(f"widgets/{name}.{kind}") for kind in ("js", "css")] for name in scripts.classes()

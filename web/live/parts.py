@@ -22,6 +22,7 @@ from web.live import cells
 ROOT = Path(__file__).resolve().parents[2]
 CORE = "pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"
 LOCK = "pyodide-lock.json"
+SLOWER = 3  # times as long as elsewhere an answer may take in a page until it is ended
 COURSE = "course.zip"
 PACKAGES = "traitlets", "cloudpickle"  # in Python alone, taken from the environment that builds
 DATA = re.compile(r"\bdata/[\w.]+")

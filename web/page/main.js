@@ -1,6 +1,7 @@
 // All that a page of the site does, once it is read.
 
 import { goThere, startFrame } from "./frame.js";
+import { keepFiles } from "./kept_files.js";
 import { startLive } from "./live/page.js";
 import { startWidgets } from "./play.js";
 import { startProgress } from "./progress.js";
@@ -12,4 +13,5 @@ startSearch();
 void startWidgets(startLive()).then(() => {
   document.documentElement.dataset.ready = ""; // for tests
   if (location.hash) goThere(); // widgets have moved what is below them
+  return keepFiles();
 });

@@ -1,5 +1,7 @@
 // The worker that runs Python: it fetches the parts, tells how far it is, and hands questions to the kernel.
 
+/** @type {any} what is global in a worker */
+const scope = self;
 const SITE = "/lib/python3.12/site-packages";
 
 /** @type {any} the kernel, once it has begun */
@@ -32,7 +34,7 @@ async function fetched(parts) {
 /** Run a script whose text was fetched. */
 function runScript(bytes) {
   const url = URL.createObjectURL(new Blob([bytes], { type: "text/javascript" }));
-  importScripts(url);
+  scope.importScripts(url);
   URL.revokeObjectURL(url);
 }
 
@@ -49,7 +51,7 @@ async function begin({ parts, cells }) {
   };
   runScript(files.get("pyodide.js"));
   runScript(files.get("pyodide.asm.js"));
-  const python = await self.loadPyodide({ indexURL: "fetched/", packages: ["numpy"] });
+  const python = await scope.loadPyodide({ indexURL: "fetched/", packages: ["numpy"] });
   python.unpackArchive(files.get("course.zip"), "zip", { extractDir: SITE });
   files.clear();
   self.fetch = ask;

@@ -41,7 +41,11 @@ export class Bar {
     this.root.hidden = true;
   }
 
-  /** Show a state of Python. */
+  /**
+   * Show a state of Python.
+   * @param {any} state as Python tells it
+   * @param {boolean} isAtWork
+   */
   tell({ kind, done, all, words }, isAtWork) {
     if (kind === "fetching" && done === all) this.show("Python has come. It starts.");
     else if (kind === "fetching") this.show("Python is fetched, once.", { done, all, stops: true });

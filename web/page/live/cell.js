@@ -34,6 +34,10 @@ export class Cell {
     this.pictures = [...this.outputs.querySelectorAll(".picture, .still img")];
     this.isStub = root.matches(".stub");
     this.isCheck = root.matches(".check");
+    this.runs = tool(this.isCheck ? "Check" : "Run", () => void this.run());
+    this.edits = tool("Edit", () => this.edit(this.original)?.focus());
+    this.resets = tool("Original", () => this.reset());
+    this.said = Object.assign(document.createElement("span"), { className: "said" });
     this.#addTools();
     if (this.isStub || written !== undefined) this.edit(written ?? this.original);
   }
@@ -48,11 +52,7 @@ export class Cell {
   }
 
   #addTools() {
-    this.runs = tool(this.isCheck ? "Check" : "Run", () => void this.run());
-    this.edits = tool("Edit", () => this.edit(this.original)?.focus());
-    this.resets = tool("Original", () => this.reset());
     this.resets.hidden = true;
-    this.said = Object.assign(document.createElement("span"), { className: "said" });
     this.said.setAttribute("role", "status");
     const tools = Object.assign(document.createElement("div"), { className: "tools" });
     if (!this.isStub) tools.append(this.runs);
@@ -106,32 +106,42 @@ export class Cell {
     (this.isStub ? this.field : this.edits)?.focus();
   }
 
-  /** Run it, and show what comes out. ended: how the run before this one was ended, if it was. */
-  async run(ended) {
+  /** Run it, and show what comes out. */
+  async run() {
     if (this.busy) return;
     this.busy = true;
     this.root.setAttribute("aria-busy", "true");
-    this.said.textContent = ended ? AGAIN : "";
+    this.said.textContent = "";
     const start = performance.now();
     try {
-      const answer = await this.page.python.run(this.id, ended);
-      const failed = answer.first.find(({ raised }) => raised);
-      if (failed) this.#fail(failed);
-      else await showOutputs(this.outputs, answer.outputs, { ...this, isChanged: this.isChanged, python: this.page, cell: this.id });
-      this.said.textContent = `${this.#words(answer, performance.now() - start)}${ended ? ` ${AGAIN}` : ""}`;
+      await this.#show(await this.#answer(), start);
     } catch (error) {
-      if (error instanceof Ended && this.isCheck && !ended) {
-        this.busy = false;
-        await this.run([error.message, error.at]); // so that the check says it
-        return;
-      }
       this.outputs.replaceChildren(printed(error.message, "raises"));
       this.said.textContent = error instanceof Ended ? AGAIN : "";
-    } finally {
-      this.busy = false;
-      this.root.removeAttribute("aria-busy");
-      this.root.dataset.ran = String(Number(this.root.dataset.ran ?? 0) + 1);
     }
+    this.busy = false;
+    this.root.removeAttribute("aria-busy");
+    this.root.dataset.ran = String(Number(this.root.dataset.ran ?? 0) + 1);
+  }
+
+  /** What comes out of it. A check that was ended is asked again, in a new worker, so that it says so. */
+  async #answer() {
+    try {
+      return await this.page.python.run(this.id);
+    } catch (error) {
+      if (!(error instanceof Ended && this.isCheck && error.at !== undefined)) throw error;
+      this.said.textContent = AGAIN;
+      const answer = await this.page.python.run(this.id, [error.message, error.at]);
+      return { ...answer, anew: true };
+    }
+  }
+
+  async #show(answer, start) {
+    const failed = answer.first.find(({ raised }) => raised);
+    const { pictures, isChanged, page, id } = this;
+    if (failed) this.#fail(failed);
+    else await showOutputs(this.outputs, answer.outputs, { pictures, isChanged, python: page, cell: id });
+    this.said.textContent = `${this.#words(answer, performance.now() - start)}${answer.anew ? `. ${AGAIN}` : ""}`;
   }
 
   /** A cell above, which this one needs, did not come to its end. */

@@ -1,5 +1,6 @@
 // A page whose Python is there: its cells, its widgets, and what its reader wrote.
 
+import { keepFiles } from "../kept_files.js";
 import { Bar, megabytes } from "./bar.js";
 import { Cell } from "./cell.js";
 import { Ended, Python } from "./python.js";
@@ -21,6 +22,7 @@ export class Page {
     this.python = new Python(live, texts, (state) => {
       bar.tell(state, this.python.waiting.size > 0);
       document.documentElement.dataset.python = state.kind; // for tests
+      if (state.kind === "ready" && this.kept !== this.python.starts) this.#keepParts();
     });
     const written = allWritten()[this.chapter] ?? {};
     /** @type {NodeListOf<HTMLElement>} */
@@ -29,6 +31,12 @@ export class Page {
     this.cells = [];
     for (const root of roots) this.cells.push(new Cell(root, this, written[String(root.dataset.cell)]));
     this.#introduce();
+  }
+
+  #keepParts() {
+    this.kept = this.python.starts;
+    const { worker, parts } = this.live;
+    void keepFiles([worker, ...parts.map(({ url }) => url.replace("../", ""))]);
   }
 
   /** Say what this page can do, and how much it fetches for it. */
@@ -104,5 +112,5 @@ export class Page {
 export function startLive() {
   const cells = document.querySelector("#cells")?.textContent;
   if (!cells || !globalThis.flashSite.live || !location.protocol.startsWith("http")) return undefined;
-  return new Page({ ...globalThis.flashSite.live, ...JSON.parse(cells) });
+  return new Page(Object.assign(globalThis.flashSite.live, JSON.parse(cells)));
 }

@@ -1,12 +1,9 @@
 // Python of a page: a worker, started when it is first needed, and ended when its code does not end.
 
-/** How many times as long Python takes in a page: a check may run so many times its limit. */
-const SLOWER = 3;
-
 /** What was asked was not answered: the worker was ended meanwhile. */
 export class Ended extends Error {
-  /** @param {string} message @param {string} [at] what was last announced */
-  constructor(message, at = "") {
+  /** @param {string} message @param {string} [at] what a check had last announced, if it was ended in one */
+  constructor(message, at) {
     super(message);
     this.at = at;
   }
@@ -99,7 +96,7 @@ export class Python {
     clearTimeout(this.timer);
     if (kind === "started") {
       this.at = "";
-      this.seconds = value * SLOWER;
+      this.seconds = value * this.live.slower;
       this.until = performance.now() + 1000 * this.seconds;
     } else if (kind === "at") this.at = value;
     if (kind === "ended") return;
