@@ -19,7 +19,8 @@ from flashlib.chapters import CHAPTERS, PARTS
 from flashlib.widgets import modules
 from tools import minutes, notebooks
 from web import chapter, pictures, prose, scripts, states
-from web.live import cells, parts as live_parts
+from web.live import cells
+from web.live import parts as live_parts
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).parent
@@ -83,7 +84,8 @@ def write(folder, repository, only, is_live):
     write_preview(static)
     pages = Pages(folder, site, [one.chapter for one in made], is_live)
     if is_live:
-        write_live(static, pages, made)
+        told = write_live(static, pages, made)
+        pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{told['packed'] / 1e6:.1f}")
     for before, one, after in zip([None, *made], made, [*made[1:], None], strict=False):
         pages.chapter(one, before, after)
     pages.index(made)
@@ -148,7 +150,7 @@ def write_scripts(static, made):
 
 
 def write_live(static, pages, made):
-    """Write what Python in the page is made of, and what a page is told of it."""
+    """Write what Python in the page is made of; return what a page is told of it."""
     found = live_parts.write(static / "live")
     shutil.copyfile(HERE / "page" / "worker.js", static / "worker.js")
     files = [one._asdict() | {"url": f"../{pages.file(f'live/{one.name}')}"} for one in found]
@@ -168,6 +170,7 @@ def write_live(static, pages, made):
         if one.cells is not None:
             path = static / "notebooks" / f"{one.chapter.slug}.ipynb"
             path.write_text(notebooks.to_text(without_outputs(one.nb)), encoding="utf-8")
+    return told
 
 
 def without_outputs(nb):

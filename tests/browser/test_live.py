@@ -258,7 +258,9 @@ def test_it_works_without_a_network_after_the_first_visit(browser, course, tmp_p
     cell = some_cell(FEW)
     with reading(browser, site, FEW, errors=None) as reader:
         reader.run(cell.id)
-        reader.page.wait_for_function("async () => (await (await caches.open('flashattention')).keys()).length > 20")
+        reader.page.wait_for_function(
+            "async () => (await (await caches.open('flashattention')).keys()).length > 20"
+        )
         site.stop()
         reader.page.reload()
         reader.page.wait_for_selector(test_site.READY, state="attached")

@@ -6,8 +6,8 @@ The text of `of_chapter` runs in a page too, so it imports what it needs.
 
 def of_chapter(slug):
     """Return [[exercise, id of a mistake or "", outcome, what is recognised]] for the exercises of a chapter."""
-    from flashlib.checks.engine.exercises import EXERCISES
     from flashlib.checks.engine import solutions
+    from flashlib.checks.engine.exercises import EXERCISES
 
     found = []
     for name, exercise in EXERCISES.items():

@@ -73,7 +73,9 @@ def missing_in(module):
     while left:
         seen.add(path := _file(left.pop()))
         imports = _imports_of(path) if path else ()
-        if found := next((other.split(".")[0] for other in imports if other.split(".")[0] in ("torch", "triton")), ""):
+        if found := next(
+            (other.split(".")[0] for other in imports if other.split(".")[0] in ("torch", "triton")), ""
+        ):
             return found
         left += [other for other in imports if other.startswith("flashlib.") and _file(other) not in seen]
     return ""

@@ -72,7 +72,10 @@ def check(place):
             raise Missing(f"{place} has Pyodide {found}, and package.json names {version()}")
         wheel = numpy_wheel(place)
         lost = [] if wheel.is_file() else [wheel.name]
-        if not lost and (sha := hashlib.sha256(wheel.read_bytes()).hexdigest()) != _packages(place)["numpy"]["sha256"]:
+        if (
+            not lost
+            and (sha := hashlib.sha256(wheel.read_bytes()).hexdigest()) != _packages(place)["numpy"]["sha256"]
+        ):
             raise Missing(f"{wheel} has the hash {sha}, which is not the one in {LOCK}")
     if lost:
         raise Missing(f"{place} has no {', '.join(lost)}: run python -m tools.pyodide")

@@ -231,7 +231,9 @@ def alone(monkeypatch):
 @pytest.mark.parametrize("name", TAMPERED)
 def test_where_no_process_can_start_a_call_says_the_same(alone, name):
     sent = {"x": 1}
-    f = learner("def f(words, tell):\n    tell(str, 'x = 3')\n    print('m')\n    here['x'] = 2\n    return 5", here=sent)
+    f = learner(
+        "def f(words, tell):\n    tell(str, 'x = 3')\n    print('m')\n    here['x'] = 2\n    return 5", here=sent
+    )
     here = os.getcwd()
     assert process.call(f, "x", process.announce, limit=2) == (5, "m\n")
     assert alone == [("started", 2), ("at", "x = 3"), ("ended", "")]

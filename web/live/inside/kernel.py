@@ -109,7 +109,10 @@ class Kernel:
         vars(builtins).update(display=found.display, get_ipython=lambda: None)
         sys.modules["IPython.display"].display = found.display
         try:
-            with contextlib.redirect_stdout(_Stream(found, "out")), contextlib.redirect_stderr(_Stream(found, "err")):
+            with (
+                contextlib.redirect_stdout(_Stream(found, "out")),
+                contextlib.redirect_stderr(_Stream(found, "err")),
+            ):
                 value = self._value(text, file)
                 if value is not None and not isinstance(value, stand_ins.Nothing):
                     found.display(value)

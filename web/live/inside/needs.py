@@ -7,7 +7,6 @@ import ast
 import symtable
 from typing import NamedTuple
 
-
 READS = {  # methods that leave what they are called of as it was
     *("all", "any", "argmax", "astype", "copy", "dot", "max", "mean", "min", "reshape", "round", "std", "sum"),
     *("tolist", "transpose", "format", "get", "items", "join", "keys", "split", "startswith", "values"),

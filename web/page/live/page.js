@@ -13,6 +13,7 @@ export class Page {
   constructor(live) {
     this.live = live;
     this.chapter = live.chapter;
+    document.documentElement.dataset.live = "";
     this.loading = new Map(); // the scripts of widgets
     const bar = new Bar(() => this.python.end(new Ended(STOPPED)));
     const texts = () => ({
