@@ -7,6 +7,8 @@ REFRESH ?=
 MODELS  ?=
 # Where the source is, for the links of the site: https://github.com/OWNER/NAME
 REPOSITORY ?=
+# A folder with Pyodide's release, to make the site from it; else it is fetched into .venv/pyodide
+PYODIDE ?=
 ARGS    ?=
 
 # Under it Python runs no `assert`, and tests and notebooks are made of them.
@@ -39,7 +41,10 @@ TESTS := .venv/installed-tests
 # What only `make site` needs.
 SITE := .venv/installed-site
 
-# TypeScript, which checks the JavaScript of the widgets, as it is.
+# Pyodide and NumPy's wheel for it, for Python in the pages of the site.
+LIVE := .venv/installed-pyodide
+
+# TypeScript, which checks the JavaScript of the widgets, as it is; and Pyodide's core.
 NODE := node_modules/installed
 TSC := node node_modules/typescript/bin/tsc
 UV := uv==0.13.9
@@ -69,17 +74,17 @@ fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh
 # As many processes as conftest.py says, with one thread in each; all that start Python need its bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
 
-test: $(TESTS) $(NODE) models ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
+test: $(TESTS) $(NODE) $(LIVE) models ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
 	@$(PYTEST) -m "not long" $(ARGS)
 
-test-all: $(TESTS) $(NODE) models ## run everything, in reverse order, and each file alone
+test-all: $(TESTS) $(NODE) $(LIVE) models ## run everything, in reverse order, and each file alone
 	@$(PYTEST) --backwards $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
 	@$(PY) -m tools.notebooks $(if $(CHAPTER),--chapter "$(CHAPTER)") $(if $(REFRESH),--refresh)
 
-site: $(SITE) models ## build the course as web pages that play without Python, in site/ (CHAPTER=05: one; REPOSITORY=https://...)
-	@$(PY) -m web site --repository "$(REPOSITORY)" $(if $(CHAPTER),--chapter "$(CHAPTER)")
+site: $(SITE) $(if $(PYODIDE),,$(LIVE)) models ## build the course as web pages, in site/ (CHAPTER=05: one; REPOSITORY=https://...; PYODIDE=folder)
+	@PYODIDE="$(PYODIDE)" $(PY) -m web site --repository "$(REPOSITORY)" $(if $(CHAPTER),--chapter "$(CHAPTER)")
 
 check: $(TESTS) $(NODE) ## check code and notebooks: style, format, types, the widgets' JavaScript; changes no file
 	@status=0; $(PY) -m ruff check --no-cache . || status=1; \
@@ -139,6 +144,10 @@ $(TESTS): $(FOR_MODELS) $(SITE) requirements-test.txt constraints.txt
 $(SITE): $(STAMP) requirements-site.txt constraints.txt
 	@$(PY) -m pip install -r requirements-site.txt -c constraints.txt || $(PIP_FAILED)
 	@touch $(SITE)
+
+# Without it the site is made without Python in its pages, and says so.
+$(LIVE): $(SITE) $(NODE) tools/pyodide.py
+	@{ $(PY) -m tools.pyodide && touch $(LIVE); } || test -z "$$REQUIRE_TOOLS"
 
 $(NODE): package.json package-lock.json
 	@{ command -v npm >/dev/null && npm ci --no-audit --no-fund --loglevel=error && touch $(NODE); } || { \

@@ -2,7 +2,8 @@
 
 A test is long by rule, from where it stands and what it needs; nobody marks it by hand.
 
-place       of the tests in the browser, those of all widgets together, of a saved page and of the site are short
+place       of the tests in the browser, those of all widgets together, of a saved page and of the site, also with
+            Python in it, are short
 process     it starts Python or Jupyter anew (marker `process`)
 amount      it has few cases and all of them: `all` is long
 cases       of a test with several lists of parameters, as many cases are short as it takes for each entry of
@@ -15,7 +16,7 @@ from collections import Counter, defaultdict
 from itertools import combinations
 
 BROWSER = "tests/browser/"
-IN_ALL_WIDGETS = ("test_every_widget.py", "test_saved_page.py", "test_site.py")
+IN_ALL_WIDGETS = ("test_every_widget.py", "test_saved_page.py", "test_site.py", "test_live.py")
 
 
 def long(items) -> set:

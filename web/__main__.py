@@ -10,6 +10,7 @@ os.environ["FLASHLIB_PROGRESS"] = "off"  # no card of the site has been answered
 os.environ.setdefault("MPLBACKEND", "agg")
 
 from web import build
+from web.live import parts
 
 
 def main():
@@ -19,11 +20,18 @@ def main():
     parser.add_argument("--chapter", help="only this one, for example 05")
     args = parser.parse_args()
     start = time.perf_counter()
+    lost = ""
     try:
-        made = build.build(args.folder, args.repository, [args.chapter] if args.chapter else None)
+        parts.check(parts.folder())
+    except parts.Missing as reason:
+        lost = str(reason)
+    try:
+        made = build.build(args.folder, args.repository, [args.chapter] if args.chapter else None, not lost)
     except (OSError, ValueError) as error:
         sys.exit(f"The site was not made: {error}")
     size = sum(path.stat().st_size for path in args.folder.rglob("*") if path.is_file())
+    if lost:
+        print(f"Without Python in its pages: {lost}.")
     print(f"{args.folder}: {len(made)} chapters, {size / 1e6:.1f} MB, {time.perf_counter() - start:.0f} s")
 
 

@@ -1,5 +1,6 @@
 """The site: every chapter as a page, made from the notebooks as they are stored, into a folder."""
 
+import copy
 import functools
 import hashlib
 import html
@@ -18,6 +19,8 @@ from flashlib.chapters import CHAPTERS, PARTS
 from flashlib.widgets import modules
 from tools import minutes, notebooks
 from web import chapter, colab, github, pictures, prose, scripts, states
+from web.live import cells
+from web.live import parts as live_parts
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).parent
@@ -46,39 +49,49 @@ class Site(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A chapter, its notebook and its page."""
+    """A chapter, its notebook and its page. cells: what its page is told of each, or None if none runs there."""
 
     chapter: tuple
     nb: dict
     page: chapter.Page
+    cells: list | None
 
 
-def build(folder, repository="", only=None):
-    """Make the site in `folder`, in place of one that is there; only: the numbers of its chapters, if not all."""
+def build(folder, repository="", only=None, is_live=False):
+    """Make the site in `folder`, in place of one that is there; only: the numbers of its chapters, if not all.
+
+    is_live: whether Python runs in its pages; then Pyodide must be there, see `web.live.parts`.
+    """
     if folder.exists() and any(folder.iterdir()) and not (folder / "static" / "site.js").exists():
         raise FileExistsError(f"{folder} has other files in it: give a folder that is empty, or a site")
     new = folder.with_name(f"{folder.name}.new")  # so that a build that fails leaves the site as it was
     shutil.rmtree(new, ignore_errors=True)
-    made = write(new, repository, only)
+    made = write(new, repository, only, is_live)
     shutil.rmtree(folder, ignore_errors=True)
     new.rename(folder)
     return made
 
 
-def write(folder, repository, only):
+def write(folder, repository, only, is_live):
     """Write the site to a folder that is not there yet."""
+    if is_live:
+        live_parts.check(live_parts.folder())
     static = folder / "static"
     shutil.copytree(HERE / "static", static)
     site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), github.pages(repository))
-    made = [made_of(one, static, site.repository) for one in chosen(only)]
+    made = [made_of(one, static, site.repository, is_live) for one in chosen(only)]
     write_scripts(static, made)
     write_preview(static)
     colab.write(folder / colab.BRANCH, [(one.chapter, one.nb) for one in made], site.repository)
-    pages = Pages(folder, site, [one.chapter for one in made])
+    pages = Pages(folder, site, [one.chapter for one in made], is_live)
+    if is_live:
+        told = write_live(static, pages, made)
+        pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{told['packed'] / 1e6:.1f}")
     for before, one, after in zip([None, *made], made, [*made[1:], None], strict=False):
         pages.chapter(one, before, after)
     pages.index(made)
     pages.write("about.html", "about.html.j2", mistake="About", colab=github.owned(site.repository))
+    shutil.copyfile(HERE / "page" / "offline.js", folder / "offline.js")  # it serves what stands below it
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates
     return made
@@ -93,12 +106,14 @@ def chosen(only):
     return [one for one in CHAPTERS if one.number in wanted]
 
 
-def made_of(one, static, repository=""):
+def made_of(one, static, repository="", is_live=False):
     """Return a chapter of the registry with its notebook and its page; its pictures are written."""
     nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
     shown = states.of_chapter(nb.cells, NOTEBOOKS, functools.partial(write_record, static / "recorded"))
-    writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository)
-    return Made(one, nb, writer.write(nb.cells))
+    told = cells.of_chapter(nb.cells) if is_live and live_parts.is_live(one) else None
+    missing = None if told is None else {cell["id"]: cell["missing"] for cell in told}
+    writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository, missing)
+    return Made(one, nb, writer.write(nb.cells), told)
 
 
 def write_record(folder, record):
@@ -126,6 +141,39 @@ def write_scripts(static, made):
     write_value(static / "search-index.js", "index", [entry for one in made for entry in entries(one)])
 
 
+def write_live(static, pages, made):
+    """Write what Python in the page is made of; return what a page is told of it."""
+    found = live_parts.write(static / "live")
+    shutil.copyfile(HERE / "page" / "worker.js", static / "worker.js")
+    files = [one._asdict() | {"url": f"../{pages.file(f'live/{one.name}')}"} for one in found]
+    told = {
+        "worker": pages.file("worker.js"),
+        "parts": files,
+        "packed": sum(one.packed for one in found),
+        "slower": live_parts.SLOWER,
+        "sheet": pages.file(f"widgets/{scripts.SHARED}"),
+        "widgets": {
+            name: [pages.file(f"widgets/{name}.{kind}") for kind in ("js", "css")] for name in scripts.classes()
+        },
+    }
+    write_value(static / "live.js", "live", told)
+    (static / "notebooks").mkdir()
+    for one in made:
+        if one.cells is not None:
+            path = static / "notebooks" / f"{one.chapter.slug}.ipynb"
+            path.write_text(notebooks.to_text(without_outputs(one.nb)), encoding="utf-8")
+    return told
+
+
+def without_outputs(nb):
+    """Return a copy of a notebook as it is before it runs."""
+    nb = copy.deepcopy(nb)
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return nb
+
+
 def write_value(path, name, value):
     """Write a script that hands over a value: a page that is opened as a file may not fetch one."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -149,7 +197,7 @@ def write_preview(static):
 class Pages:
     """Writes the pages of a site."""
 
-    def __init__(self, folder, site, chapters):
+    def __init__(self, folder, site, chapters, is_live=False):
         self.folder, self.site = folder, site
         self.parts = parts(chapters)
         self.env = jinja2.Environment(
@@ -158,10 +206,10 @@ class Pages:
             lstrip_blocks=True,
             undefined=jinja2.StrictUndefined,
         )
-        self.env.globals.update(site=site, policy=POLICY, file=self._file, chapter=None)
-        self.env.globals.update(sheets=[], scripts=[], mistake="")
+        self.env.globals.update(site=site, policy=POLICY, file=self.file, chapter=None)
+        self.env.globals.update(sheets=[], scripts=[], mistake="", is_live=is_live, cells="")
 
-    def _file(self, name):
+    def file(self, name):
         """Return the address of a file that all pages share. It changes with the file: nothing old is kept."""
         content = (self.folder / "static" / name).read_bytes()
         return f"static/{name}?{hashlib.sha256(content).hexdigest()[:8]}"
@@ -176,8 +224,16 @@ class Pages:
             f"{one.slug}.html", "chapter.html.j2",
             chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
             before=before and before.chapter, after=after and after.chapter,
-            mistake=f"{one.number}: ", **playing(page.widgets),
+            mistake=f"{one.number}: ", cells=self._cells(made), **playing(page.widgets),
         )  # fmt: skip
+
+    def _cells(self, made):
+        """Return what the page of a chapter is told of its cells, as JSON, or "" if none runs there."""
+        if made.cells is None:
+            return ""
+        slug = made.chapter.slug
+        told = {"chapter": slug, "notebook": self.file(f"notebooks/{slug}.ipynb"), "cells": made.cells}
+        return in_page(told)
 
     def index(self, made):
         """Write the first page: the first widget of the course, and the way."""
@@ -195,9 +251,14 @@ class Pages:
 def playing(widgets):
     """Return what a page needs to play these: their state, their scripts and their style sheets."""
     names = sorted({one["class"] for one in widgets.values()})
-    text = json.dumps(widgets, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    text = in_page(widgets)
     sheets = [scripts.SHARED] * bool(names) + [f"{name}.css" for name in names]
     return {"states": text, "sheets": sheets, "scripts": [f"{name}.js" for name in names]}
+
+
+def in_page(value):
+    """Return JSON as it stands in a page."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
 def parts(chapters):

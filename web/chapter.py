@@ -11,10 +11,12 @@ from pygments.lexers import PythonLexer
 
 from tools.notebooks import tags
 from web import prose
+from web.plots import of_plot
 
 CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
 TITLE = re.compile(r"\A# .*\n+")
 VERDICT = "application/vnd.flashlib.verdict+json"
+UNNAMED = "A picture that the code above draws"
 
 
 class Page(NamedTuple):
@@ -32,8 +34,10 @@ class Page(NamedTuple):
 class Writer:
     """Writes the page of one chapter, from top to bottom."""
 
-    def __init__(self, shown, pictures, repository):
+    def __init__(self, shown, pictures, repository, missing=None):
+        """missing: where Python runs in the page, {id of a cell: what it needs that is not there, or ""}."""
         self.shown, self.pictures, self.repository = shown, pictures, repository
+        self.missing = missing
         self.parts, self.sections, self.words = [], [], [["", "", ""]]
         self.cards, self.exercises = [], []
         self.exercise = ""  # whose cells these are
@@ -88,6 +92,7 @@ class Writer:
             self.parts.append(self._place(cell, "card"))
             return
         code = code_html(cell.source)
+        runs = self.missing is not None and not self.missing[cell.id] and not cell.source.endswith(PROGRESS_CALL)
         if "folded" in tags(cell):
             first = cell.source.partition("\n")[0].lstrip("# ")
             code = f"<details class='folded'><summary>{html.escape(first)}</summary>{code}</details>"
@@ -96,15 +101,19 @@ class Writer:
             names = " ".join(self.asked)
             outputs = COVER.format(names=names, outputs=outputs)
             self.answered = True
-        self.parts.append(f'<div class="cell">{code}{outputs}</div>')
+        if self.missing and self.missing[cell.id]:
+            outputs += f'<p class="note">{self.missing[cell.id]}{STORED if outputs else ""}</p>'
+        kind = " stub" if f"stub:{self.exercise}" in tags(cell) else " check" if self.exercise else ""
+        name = f' id="cell-{cell.id}" data-cell="{cell.id}"' if runs else ""
+        self.parts.append(f'<div class="cell{kind}"{name}>{code}<div class="outputs">{outputs}</div></div>')
 
     def _outputs(self, cell):
         if cell.id in self.shown:
             return self._place(cell, "widget")
-        if cell.source.endswith("checks.progress()"):
+        if cell.source.endswith(PROGRESS_CALL):
             return PROGRESS  # what was stored is the progress of nobody
         found = [self._output(cell, output) for output in cell.outputs]
-        note = NEEDS_PYTHON if "interact(" in cell.source else ""
+        note = NEEDS_PYTHON if "interact(" in cell.source and not self.missing else ""
         return "".join(found) + note
 
     def _place(self, cell, kind):
@@ -112,7 +121,8 @@ class Writer:
         data = next((output.data for output in cell.outputs if "data" in output), {})
         still = self._output(cell, {"data": data}) if "image/png" in data else ""
         still = still or f"<p>{html.escape(''.join(data.get('text/plain', '')))}</p>"
-        return f'<div class="{kind}" data-place="{cell.id}"><div class="still">{still}</div></div>'
+        place = f'<div class="{kind}" data-place="{cell.id}"><div class="still">{still}</div></div>'
+        return place + NEEDS_COMPILER * (kind == "widget" and self.shown[cell.id]["class"] == "CompilerLab")
 
     def _output(self, cell, output):
         data = output.get("data", {})
@@ -130,6 +140,8 @@ class Writer:
         return f'<pre class="output" tabindex="0" aria-label="output">{text}</pre>' if text else ""
 
 
+PROGRESS_CALL = "checks.progress()"
+STORED = " Its stored output stands here."
 COVER = (
     '<details class="cover" data-cards="{names}"><summary>The output, which answers the question above</summary>'
     "{outputs}</details>"
@@ -145,13 +157,19 @@ PROGRESS = (
 NEEDS_PYTHON = '<p class="note">Its sliders need Python: <a href="about.html#run">run the notebook</a>.</p>'
 
 
+NEEDS_COMPILER = (
+    '<p class="note">Its other settings need Triton\'s compiler, which does not run in a page: '
+    '<a href="about.html#run">run the notebook</a>.</p>'
+)
+
+
 def described(cell, data):
-    """Return the words that stand for a picture: those of a widget, or what its cell says of it."""
+    """Return the words that stand for a picture: a widget's own, or what its cell says or writes."""
     words = "".join(data.get("text/plain", ""))
     if not words.startswith("<"):
         return words
     first = cell.source.partition("\n")[0]
-    return first.lstrip("# ") if first.startswith("#") else "A picture that the code above draws"
+    return first.lstrip("# ") if first.startswith("#") else of_plot(cell.source) or UNNAMED
 
 
 def code_html(source):

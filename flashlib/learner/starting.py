@@ -6,6 +6,11 @@ import types
 from collections.abc import Iterator
 
 
+def is_possible() -> bool:
+    """Return whether a process can be started: not in a web page."""
+    return sys.platform != "emscripten"
+
+
 @contextlib.contextmanager
 def without_main() -> Iterator[None]:
     """Hide `__main__` from multiprocessing, which would run its file again in the new process.

@@ -1,5 +1,6 @@
 """Which token comes next: the likeliest, or one that is drawn."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,13 @@ def choose(logits: "torch.Tensor", temperature: float, seed: int, place: int) ->
         return int(s.argmax())
     with np.errstate(over="ignore"):  # at a temperature near 0, to -inf
         sums = np.exp((s - s.max()) / temperature).cumsum()
-    drawn = np.random.default_rng((seed, place)).random()
-    return int(np.searchsorted(sums, drawn * sums[-1], side="right"))
+    return int(sums.searchsorted(drawn(seed, place) * sums[-1], side="right"))
+
+
+@lru_cache(4096)  # to make a generator takes longer than all of the above
+def drawn(seed: int, place: int) -> float:
+    """Return a number from 0 to 1, always the same for a seed and a place."""
+    return np.random.default_rng((seed, place)).random()
 
 
 def check_temperature(temperature: float) -> None:

@@ -70,6 +70,7 @@ class Lab(Widget):
             self.refused = " ".join(refusals)
             for name, value in self._answered.items():
                 setattr(self, name, value)
+            self.heard = self.asked  # with the answer: a message less
 
     def _accepted(self, wanted):
         """Return the setting with all that is accepted of `wanted`, and a sentence on each of the others."""

@@ -57,6 +57,9 @@ MISPLACED = """root => {
             report(`text ${wide} px wider than its box`, e);
         }
     }
+    const holders = "svg, .flash-panel, .flash-button, .flash-widget";
+    const within = (a, b) =>
+        a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 2 && a.bottom <= b.bottom + 2;
     const texts = [];
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -65,7 +68,13 @@ MISPLACED = """root => {
         if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
         const range = document.createRange();
         range.selectNodeContents(node);
-        for (const box of range.getClientRects()) texts.push([box, e]);
+        let own = e;
+        while (!own.matches(holders) && !scrolls(own)) own = own.parentElement;
+        const limits = scrolls(own) ? null : own.getBoundingClientRect();
+        for (const box of range.getClientRects()) {
+            if (limits && box.width > 0 && !within(box, limits)) report("text outside of its box", e);
+            texts.push([box, e]);
+        }
     }
     texts.forEach(([a, e], k) => {
         const over = texts.slice(k + 1).find(([b]) => {

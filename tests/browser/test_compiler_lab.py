@@ -11,12 +11,12 @@ pytest.importorskip("anywidget")
 pytest.importorskip("axe_playwright_python")
 pytest.importorskip("nbconvert")
 
+from tests.browser import sizes
 from tests.browser.contrast import too_low
 from tests.browser.lab import THEMES, opened_file, resized
 from tests.browser.playing import active_cell
 from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, MOVING, STOPS, VIOLATIONS
 from tests.browser.saved import save
-from tools.measure_widgets import WIDTH
 
 compiled = pytest.importorskip(
     "flashlib.kernels.compiler.compiled", exc_type=ImportError
@@ -133,6 +133,32 @@ def test_the_tile_is_chosen_by_pointer(labs, lab):
     lab.get_by_label("causal").uncheck()
     lab.get_by_label("B_c").select_option("default")
     assert_shows(lab, compiled.report(d=64))
+
+
+def test_an_instruction_that_is_clicked_marks_its_lines(lab):
+    """In the listing that is shown if it has them, else in the last one; a second click takes the marks away."""
+    listings = lab.evaluate("root => root.flashWidget.model.get('result').listings")
+    name = "wgmma"
+    lab.get_by_role("button", name=name, exact=True).click()
+    lines, counted = listings["sass"]["loop"].split("\n"), listings["sass"]["counted"][name]
+    region = lab.get_by_role("region", name="the loop in SASS")
+    assert [text.rstrip("\n") for text in region.locator("mark").all_text_contents()] == [
+        lines[n] for n in counted
+    ]
+    assert f"{len(counted)} lines of {name} marked" in lab.locator(".flash-compiler-listing header").inner_text()
+    assert region.locator("mark").first.evaluate(
+        "e => { const [a, b] = [e, e.parentElement].map((x) => x.getBoundingClientRect());"
+        " return b.top <= a.top && a.bottom <= b.bottom; }"
+    )
+    assert lab.evaluate(MISPLACED) == [] and too_low(lab) == []
+    lab.get_by_role("group", name="listing").get_by_text("PTX").click()
+    marks = lab.get_by_role("region", name="the loop in PTX").locator("mark")
+    assert marks.count() == len(listings["ptx"]["counted"][name])
+    button = lab.get_by_role("button", name=name, exact=True)
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert marks.count() == 0 and button.get_attribute("aria-pressed") == "false"
+    lab.get_by_label("listing").get_by_text("TTGIR").click()
 
 
 def test_what_a_kernel_does_not_take_is_off(lab):
@@ -256,14 +282,14 @@ def test_every_control_has_a_name(labs):
     assert [line for line in controls if not re.match(r'\w+ "[^"]*\w', line)] == []
 
 
-@pytest.mark.parametrize("width", [1100, 700, 390])
+@pytest.mark.parametrize("width", sizes.WIDTHS)
 def test_nothing_is_cut_off(labs, width):
     with resized(at(labs, FIRST), width):
         assert [at(labs, n).evaluate(MISPLACED) for n in (FIRST, TOO_LARGE, FAILED)] == [[], [], []]
 
 
 def test_what_is_above_the_listing_fits_a_laptop(labs, compiling):
-    with resized(compiling, WIDTH):
+    with resized(compiling, sizes.LAPTOP):
         top = compiling.bounding_box()["y"]
         assert 300 < compiling.locator(".flash-compiler-listing").bounding_box()["y"] - top < 620
 

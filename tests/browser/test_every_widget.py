@@ -9,11 +9,12 @@ pytest.importorskip("axe_playwright_python")
 pytest.importorskip("cloudpickle")
 
 from flashlib import widgets
+from tests.browser import sizes
 from tests.browser.contrast import too_low
 from tests.browser.lab import SIZE, THEMES, resized, settled, window
 from tests.browser.labs import reopened
 from tests.browser.playing import active_cell
-from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MISPLACED, MOVING, STOPS, VIOLATIONS
+from tests.browser.probes import AXE, CONTROLS, FAR_REACHING, FOCUS, MOVING, STOPS, VIOLATIONS
 from tests.browser.shown import (
     backward_player,
     compare_players,
@@ -286,10 +287,17 @@ def test_arrow_keys_stay_in_the_widget(lab, widget):
             assert widget.evaluate("root => root.contains(document.activeElement)"), key
 
 
-@pytest.mark.parametrize("width", [700, 1100])
+@pytest.mark.parametrize("width", sizes.WIDTHS)
 def test_nothing_is_cut_off(lab, width):
     with resized(shown(lab, 0), width):
         assert misplaced(lab, width) == []
+
+
+def test_what_a_control_changes_is_on_the_screen_with_it(lab):
+    with resized(shown(lab, 0), sizes.LAPTOP):
+        heights = {name: shown(lab, n).bounding_box()["height"] for n, name in enumerate(NAMES)}
+    higher = {name for name, height in heights.items() if height > sizes.HIGH}
+    assert higher == sizes.HIGHER, heights
 
 
 def test_nothing_is_cut_off_at_200_percent(lab):
@@ -307,7 +315,7 @@ def misplaced(lab, width):
     for n, name in enumerate(NAMES):
         widget = shown(lab, n)
         assert abs(settled(widget) - width) < 2, name
-        found.append((name, *widget.evaluate(MISPLACED)))
+        found.append((name, *sizes.misplaced(widget)))
     return [problems for problems in found if len(problems) > 1]
 
 

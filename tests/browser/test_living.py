@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib import widgets
-from tests.browser.lab import KERNEL_TIMEOUT, set_width, window
+from tests.browser.lab import KERNEL_TIMEOUT
 from tests.browser.labs import ASKS_NOTHING, reopened
-from tools.measure_widgets import HEIGHTS, LIMITS, WIDTH
+from tools.measure_widgets import LIMITS
 
 pytestmark = pytest.mark.browser
 
@@ -86,14 +86,6 @@ def states(path):
     """The states of widgets that a notebook was saved with, by the name of their model."""
     found = json.loads(path.read_text(encoding="utf-8"))["metadata"]["widgets"][STATE]["state"]
     return sorted(state["model_name"] for state in found.values())
-
-
-@pytest.mark.parametrize("name", HEIGHTS)
-def test_a_player_fits_a_laptop(lab, name):
-    widget = shown(lab, name)
-    with window(widget, LAPTOP):
-        set_width(widget, WIDTH)
-        assert widget.bounding_box()["height"] <= HEIGHTS[name]
 
 
 @pytest.mark.parametrize("keys", ["Shift+Enter", "Control+Enter"])

@@ -7,6 +7,7 @@ pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
 from flashlib import widgets
+from tests.browser import sizes
 from tests.browser.lab import opened_file
 from tests.browser.labs import ASKS_NOTHING
 from tests.browser.saved import save
@@ -34,6 +35,21 @@ def playing(browser, saved):
         yield page
 
 
+@pytest.mark.parametrize("width", sizes.WIDTHS)
+def test_nothing_is_cut_off(browser, saved, width):
+    with opened_file(browser, saved) as page:
+        page.evaluate("() => localStorage.setItem('flashlib.guided', 'yes')")  # no callouts
+        page.set_viewport_size({"width": width, "height": 800})
+        page.reload()
+        page.wait_for_selector("html[data-ready]", state="attached")
+        found = {}
+        for name, place in zip(widgets.__all__, places(page)[:BROKEN], strict=True):
+            place.scroll_into_view_if_needed()
+            found[name] = sizes.misplaced(place.locator(".flash-widget"))
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert {name: problems for name, problems in found.items() if problems} == {}
+
+
 def places(page):
     """The places of widgets: one of each class, and the one that refuses."""
     return page.locator("[data-place]").all()
@@ -51,6 +67,16 @@ def test_each_widget_plays_in_the_place_of_its_picture(playing, number):
 def test_the_style_sheet_of_a_class_is_there_once(playing):
     sheets = playing.locator("link[rel=stylesheet]").evaluate_all("all => all.map((one) => one.href)")
     assert len(sheets) == len(set(sheets)) == 2 + len(widgets.__all__)  # the site's, and what widgets share
+
+
+@pytest.mark.parametrize("name", ["PagesLab", "PipelinePlayer", "RingPlayer", "ServeLab"])
+def test_it_opens_in_the_midst_of_its_work(playing, name):
+    """Where Python says that most is to be seen: neither at the beginning nor at the end."""
+    widget = places(playing)[widgets.__all__.index(name)].locator(".flash-widget")
+    shown = "root => { const { transport, time } = root.flashWidget; return time ?? transport.position; }"
+    opens = widget.evaluate("root => root.flashWidget.result.opens")
+    assert widget.evaluate(shown) == opens
+    assert 0 < widget.evaluate("root => root.flashWidget.transport.position / root.flashWidget.transport.last") < 1
 
 
 def test_player_steps(playing):

@@ -117,7 +117,7 @@ def test_parts_and_merges_by_keyboard_and_buttons(lab, order):
 
 
 def test_parts_and_merges_by_pointer(lab):
-    away = lab.locator(".flash-split-model h3")
+    away = lab.locator(".flash-split-gpu h3")
     lab.locator(".flash-split-box").nth(5).hover()
     check_node(lab, 5)
     away.hover()

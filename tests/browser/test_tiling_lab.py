@@ -144,7 +144,7 @@ def test_tiles_too_many_to_draw_are_grouped_and_it_is_said(lab):
     check_shown(lab, N=65_536, B_r=4, B_c=256, causal=True)
     assert "a square stands for 256 × 4" in lab.locator(".flash-tiling-cut").inner_text()
     label = lab.locator(".flash-tiling-cutting > svg").get_attribute("aria-label")
-    assert label == "S as 16384 by 256 tiles, 2105344 of 4194304 computed"
+    assert label == "S as 16384 by 256 tiles, 2105344 of 4194304 computed, one tile and SRAM to scale"
 
 
 def test_it_is_said_to_those_who_do_not_see(lab):

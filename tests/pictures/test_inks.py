@@ -50,6 +50,12 @@ def test_every_ink_can_be_read_on_a_light_and_on_a_dark_page(ink, ground):
     assert contrast(INK, mixed(INK, ground, inks.SOFT)) >= 4, "on a panel"
 
 
+def test_every_ink_can_be_read_on_a_dark_page_of_the_site():
+    css = (ROOT / "web/static/site.css").read_text(encoding="utf-8")
+    light, dark = re.search(r"--back: light-dark\((#\w{6}), (#\w{6})\)", css).groups()
+    assert light == GROUNDS[0] and all(contrast(ink, dark) >= 4 for ink in INKS)
+
+
 @pytest.mark.parametrize("fill", FILLS)
 def test_what_is_written_on_a_fill_can_be_read(fill):
     assert contrast(ON_FILL, fill) >= 4.5

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("anywidget")
 
 from web import states
+from web.live.inside import needs
 
 
 def code(*sources, stored=()):
@@ -17,7 +18,7 @@ def code(*sources, stored=()):
 
 
 def needed(*sources):
-    return states.needed(states._all_names(sources), len(sources) - 1)
+    return needs.needed(needs.all_names(sources), len(sources) - 1)
 
 
 @pytest.mark.parametrize(

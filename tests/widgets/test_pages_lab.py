@@ -150,6 +150,19 @@ def test_each_scenario_shows_what_it_is_named_after():
     assert any("lost" in frame["words"] for frame in frames["a shared prompt"])
 
 
+@pytest.mark.parametrize("scenario", scenarios.SCENARIOS)
+def test_it_opens_at_a_copy_where_no_page_is_left_or_where_most_are_in_use(scenario):
+    result = PagesLab(scenario).result
+    frames, opened = result["frames"], result["frames"][result["opens"]]
+    if any(frame["copied"] for frame in frames):
+        assert opened["copied"]
+    elif any(frame["kind"] == "out" for frame in frames):
+        assert opened["kind"] == "out"
+    else:
+        counted = [(frame["state"].count("s"), frame["counts"]["used"]) for frame in frames]
+        assert counted[result["opens"]] == max(counted)
+
+
 def test_words():
     told = {frame["call"]: frame["words"] for frame in PagesLab("fork and copy on write").result["frames"]}
     assert told["append(B, 1)"] == "Page 2 was shared, so it was copied to page 3."

@@ -107,6 +107,27 @@ def test_every_beginning_and_phase_is_told_once(name):
     assert said.count("All is done.") == 1 and told[-1][1].endswith("All is done.")
 
 
+def working(result, at):
+    """How many units work at a time, of all programs."""
+    rows = [row for one in result["programs"] for row in one["rows"] if row["group"] == "units"]
+    work = [any(start <= at < end for kind, _, start, end, _ in row["spans"] if kind != "wait") for row in rows]
+    return sum(work)
+
+
+@pytest.mark.parametrize("programs", [None, *PROGRAMS.values(), PROGRAMS], ids=["", *PROGRAMS, "all"])
+def test_it_opens_at_work(programs):
+    """Of the events with the most units at work, on the nearest to the middle."""
+    result = PipelinePlayer(programs).result
+    most = max(working(result, at) for at in result["events"])
+    busy = [at for at in result["events"] if working(result, at) == most]
+    assert most > 1 and result["opens"] == min(busy, key=lambda at: abs(at - result["end"] / 2))
+
+
+def test_what_goes_wrong_opens_where_it_does():
+    result = PipelinePlayer(circle()).result
+    assert result["axis"] == "actions" and result["opens"] == result["end"] == result["events"][-1]
+
+
 def test_a_slower_unit_is_seen():
     slow = MACHINE._replace(copy=MACHINE.copy / 4)
     fast, late = (only(PipelinePlayer(PROGRAMS["in turns"], machine)) for machine in (MACHINE, slow))

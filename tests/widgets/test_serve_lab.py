@@ -42,6 +42,16 @@ def test_the_records_are_those_of_requests_that_write_what_they_write_alone():
         assert run.written[k] == alone(prompt, one.answer, seed=k)
 
 
+def test_it_opens_where_the_runs_differ_most(lab):
+    """Of the steps in which most requests do other things, on the nearest to the middle."""
+    steps, requests = lab.result["steps"], range(len(lab.result["requests"]))
+    lanes = [[run["lanes"][k].ljust(steps) for k in requests] for run in lab.result["runs"]]
+    differ = [sum(a[step] != b[step] for a, b in zip(*lanes, strict=True)) for step in range(steps)]
+    assert differ[lab.result["opens"]] == max(differ)
+    nearer = [abs(step - steps / 2) for step in range(steps) if differ[step] == max(differ)]
+    assert abs(lab.result["opens"] - steps / 2) == min(nearer)
+
+
 def alone(tokens, n, seed):
     """What the model writes after these tokens, without a cache: all of the text once more for each token."""
     prompt, model = len(tokens), runs.MODEL

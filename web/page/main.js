@@ -1,6 +1,8 @@
 // All that a page of the site does, once it is read.
 
 import { goThere, startFrame } from "./frame.js";
+import { keepFiles } from "./kept_files.js";
+import { startLive } from "./live/page.js";
 import { startWidgets } from "./play.js";
 import { startProgress } from "./progress.js";
 import { startSearch } from "./search.js";
@@ -8,7 +10,8 @@ import { startSearch } from "./search.js";
 startFrame();
 startProgress();
 startSearch();
-void startWidgets().then(() => {
+void startWidgets(startLive()).then(() => {
   document.documentElement.dataset.ready = ""; // for tests
   if (location.hash) goThere(); // widgets have moved what is below them
+  return keepFiles();
 });

@@ -1,7 +1,8 @@
-// Widgets and cards play from the state that stands in the page: no Python is asked.
+// Widgets and cards play from the state that stands in the page. Another setting is looked up in a record, if there is
+// one, or asked of the page's own Python, if it has one.
 
 import { keep, progress } from "./kept.js";
-import { answer } from "./recorded.js";
+import { isRecorded, recordedFrames } from "./recorded.js";
 
 /** Put the buffers of a widget back to their places in its state, as Python would have sent them. */
 function restore({ state, buffers }) {
@@ -14,19 +15,27 @@ function restore({ state, buffers }) {
 }
 
 /**
- * The model of a widget, as anywidget describes it, without Python: what is set stays on this page. What is asked is
- * answered from a record, if there is one.
+ * The model of a widget, as anywidget describes it, without a server: what is set stays on this page. `ask` is called
+ * when the widget asks for another setting, if anything can answer.
  */
-function modelOf(state, record) {
+function modelOf(state, ask) {
   const heard = new Map();
   const listeners = (event) => heard.get(event) ?? heard.set(event, new Set()).get(event);
+  let asked = state.asked;
   const model = {
-    answers: Boolean(record),
+    answers: Boolean(ask),
+    widget_manager: ask && { kernel: { status: "busy" } }, // as long as it is asked, Python is at work
+    touched: new Set(), // what the widget has set
     get: (name) => state[name],
     set(name, value) {
-      if (state[name] === value) return;
-      state[name] = value;
-      for (const event of [`change:${name}`, "change"]) listeners(event).forEach((listener) => listener());
+      model.touched.add(name);
+      model.receive({ [name]: value });
+    },
+    receive(changes) {
+      const changed = Object.entries(changes).filter(([name, value]) => state[name] !== value);
+      for (const [name, value] of changed) state[name] = value;
+      for (const event of [...changed.map(([name]) => `change:${name}`), ...(changed.length ? ["change"] : [])])
+        listeners(event).forEach((listener) => listener());
     },
     on: (event, listener) => void listeners(event).add(listener),
     off(event, listener) {
@@ -34,10 +43,40 @@ function modelOf(state, record) {
       else if (event) heard.delete(event);
       else heard.clear();
     },
-    save_changes: () => void (record && answer(model, record)),
+    save_changes() {
+      if (!ask || state.asked === asked) return;
+      asked = state.asked;
+      void ask(model);
+    },
     send() {},
   };
   return model;
+}
+
+/** What answers a widget: a record for the settings that it has, and Python for all others, if the page has one. */
+function answerer({ record, cell }, python) {
+  if (!record && !python) return undefined;
+  let busy = false;
+  const reply = async (model) => {
+    const asked = model.get("asked");
+    try {
+      if (record && isRecorded(model, record)) {
+        const frames = await recordedFrames(model, record);
+        if (model.get("asked") === asked) model.receive({ frames, refused: "", heard: asked });
+      } else await python.take(model, cell);
+    } catch (error) {
+      if (model.get("asked") === asked) model.receive({ refused: `This setting is not here (${error.message}).`, heard: asked });
+    }
+  };
+  return async (model) => {
+    if (busy) return; // what is asked for meanwhile is asked when this is answered
+    busy = true;
+    for (let asked; asked !== model.get("asked"); ) {
+      asked = model.get("asked");
+      await reply(model);
+    }
+    busy = false;
+  };
 }
 
 /** What a reader typed into a card is there again, and kept whenever it changes. */
@@ -68,10 +107,10 @@ function uncover() {
 }
 
 /** Render a widget in its place, and take away what stood there once that has worked. */
-async function play(place, told) {
+async function play(place, told, python) {
   const el = document.createElement("div");
   place.append(el);
-  const model = modelOf(restore(told), told.record);
+  const model = modelOf(told.state, answerer(told, python));
   if (told.class === "PredictionCard") {
     remember(model);
     place.dataset.card = model.get("card").name;
@@ -84,18 +123,31 @@ async function play(place, told) {
     place.classList.add("fails");
     console.error(error);
   }
-  if (place.hasAttribute("data-starts") && !matchMedia("(prefers-reduced-motion: reduce)").matches)
-    place.querySelector(".flash-play")?.click();
+  return model;
 }
 
-export async function startWidgets() {
+/** Play the widget that Python has just shown in a cell. */
+export async function playFrom(python, cell, place, { class: name, model: id, state }) {
+  await python.loadWidget(name);
+  const model = await play(place, { class: name, state, cell }, python);
+  python.follow(id, model);
+}
+
+/** @param {any} python of this page, if it has one */
+export async function startWidgets(python) {
   const text = document.querySelector("#states")?.textContent;
   if (!text) return;
   const states = JSON.parse(text);
   /** @type {NodeListOf<HTMLElement>} */
   const places = document.querySelectorAll("[data-place]");
   for (const place of places) {
-    await play(place, states[String(place.dataset.place)]);
+    const cell = String(place.dataset.place);
+    const told = states[cell];
+    restore(told);
+    if (told.record && !python) told.state.frames.controls = told.record.settings; // the others have no answer
+    await play(place, { ...told, cell }, python);
+    if (place.hasAttribute("data-starts") && !matchMedia("(prefers-reduced-motion: reduce)").matches)
+      /** @type {HTMLElement | null} */ (place.querySelector(".flash-play"))?.click();
     await new Promise((done) => setTimeout(done)); // the page answers meanwhile
   }
   uncover();

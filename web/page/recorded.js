@@ -37,24 +37,29 @@ function loadRecord(name) {
   });
 }
 
+const keyOf = (model, settings) => JSON.stringify(settings.map((setting) => model.get(setting)));
+
+/** @param {any} model @param {{ settings: string[], keys: string[][] }} record whether it may have what is asked for */
+export function isRecorded(model, { settings }) {
+  const others = ["asked", ...settings];
+  return [...model.touched].every((name) => others.includes(name));
+}
+
 /**
- * Answer what the page asks of a model, as Python would.
+ * The frames that Python would answer with.
  * @param {any} model
  * @param {{ name: string, settings: string[] }} record
  */
-export async function answer(model, { name, settings }) {
-  const asked = model.get("asked");
-  const key = JSON.stringify(settings.map((setting) => model.get(setting)));
+export async function recordedFrames(model, { name, settings }) {
+  const { controls } = model.get("frames");
   try {
     if (!loaded.has(name)) loaded.set(name, loadRecord(name));
+    const key = keyOf(model, settings);
     const frames = (await loaded.get(name))?.get(key);
-    if (model.get("asked") !== asked) return; // another setting was asked for meanwhile
     if (!frames) throw Error(`${key} was not recorded`);
-    model.set("frames", frames);
-    model.set("refused", "");
+    return { ...frames, controls };
   } catch (error) {
     loaded.delete(name);
-    model.set("refused", `This setting is not here (${error.message}).`);
+    throw error;
   }
-  model.set("heard", asked);
 }

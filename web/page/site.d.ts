@@ -7,4 +7,5 @@ declare var flashSite: {
   chapters?: { slug: string; cards: string[]; exercises: string[] }[];
   index?: [string, string, string, string][];
   loading?: Promise<any>;
+  live?: any;
 };

@@ -59,6 +59,8 @@ def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str
     RuntimeError with the traceback.
     """
     parcel = pickling.dumps((function, arguments))
+    if not starting.is_possible():
+        return _called_here(parcel, limit)
     here, there = (context := _context()).Pipe()
     ended, status = context.Pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -86,14 +88,8 @@ def _received(connection, ended, process, limit, folder):
                 most = containment.computed(process.pid) + limit + SLACK
             elif kind == "at":
                 at = value[:PRINTED]
-            elif kind == "raised by the answer":
-                raise RaisedByAnswer(value)
-            elif kind == "raised":
-                raise RuntimeError(value)
-            elif kind == "changed":
-                raise NotEnded(f"changes {value}, which its check uses too: give yours a name of its own", at)
-            elif kind == "done":
-                return value
+            elif kind in OUTCOMES:
+                return _result(kind, value, at)
             elif kind != "look":
                 raise NotEnded(RUBBISH, at)
             elif sentence := containment.excess(process.pid, folder, most):
@@ -110,6 +106,20 @@ def _received(connection, ended, process, limit, folder):
     if not started:
         raise ChildProcessError(containment.death(code))
     raise NotEnded(f"ended its process: {containment.death(code)}", at)
+
+
+OUTCOMES = ("done", "raised", "raised by the answer", "changed")  # with what a process ends
+
+
+def _result(kind, value, at):
+    """Return the result of a process whose outcome this is, or raise what it says."""
+    if kind == "raised by the answer":
+        raise RaisedByAnswer(value)
+    if kind == "raised":
+        raise RuntimeError(value)
+    if kind == "changed":
+        raise NotEnded(f"changes {value}, which its check uses too: give yours a name of its own", at)
+    return value
 
 
 def _messages(connection, ended, end):
@@ -251,17 +261,26 @@ def _child(connection, status, folder, limit, parcel):
     _connection = connection
     containment.enter(connection, status)
     os.chdir(folder)
-    builtins.__dict__.update(display=_display, get_ipython=_Shell)  # a notebook has them
-    printed, modules = _Printed(), tampering.kept()
-    try:
-        warnings.simplefilter("ignore")
-        if parcel.has_kernels:
-            import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
-        function, arguments = pickling.loads(parcel)
+    builtins.__dict__.update(NOTEBOOK)
+    warnings.simplefilter("ignore")
+
+    def begin():
         connection.send(("started", ""))
         if COMPUTED:
             signal.signal(COMPUTED, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_PROF, limit)
+
+    connection.send(_outcome(parcel, begin))
+
+
+def _outcome(parcel, begin):
+    """Run what was sent, once `begin()` was called; return the message on what comes out."""
+    printed, modules = _Printed(), tampering.kept()
+    try:
+        if parcel.has_kernels:
+            import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
+        function, arguments = pickling.loads(parcel)
+        begin()
         with contextlib.redirect_stdout(printed):
             result = function(*arguments)
         message = "done", (result, printed.getvalue())
@@ -269,7 +288,48 @@ def _child(connection, status, folder, limit, parcel):
     except BaseException as error:  # SystemExit too: a learner's exit() does not end a check
         changed = [*tampering.changes(modules)]  # before what follows uses it
         message = _raised(error, parcel.sources)
-    connection.send(("changed", " and ".join(changed[:3])) if changed else message)
+    return ("changed", " and ".join(changed[:3])) if changed else message
+
+
+def watch(connection: Any) -> None:
+    """Where no process can be started, as in a web page: tell `connection.send` of calls as they go on.
+
+    It gets ("started", the limit in seconds), ("at", words) and ("ended", ""). Nothing here ends what does not
+    end, so who watches ends this process, and says so with `was_ended` to the one that follows.
+    """
+    global _connection
+    _connection = connection
+
+
+def was_ended(sentence: str, at: str) -> None:
+    """Have the next call raise NotEnded: it was made before, and its process was ended from outside."""
+    _was_ended[:] = [(sentence, at)]
+
+
+_was_ended: list[tuple[str, str]] = []
+
+
+def _called_here(parcel, limit):
+    """As `call`, in this process."""
+    if _was_ended:
+        raise NotEnded(*_was_ended.pop())
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        of_notebook, modules = vars(builtins), dict(sys.modules)
+        before = {name: of_notebook.pop(name) for name in NOTEBOOK if name in of_notebook}
+        of_notebook.update(NOTEBOOK)
+        kind, value = _outcome(parcel, lambda: _tell("started", limit))
+        for name in NOTEBOOK:
+            del of_notebook[name]
+        of_notebook.update(before)
+        sys.modules.update(modules)
+        _tell("ended", "")
+    return _result(kind, value, "")
+
+
+def _tell(kind, value):
+    if _connection:
+        _connection.send((kind, value))
 
 
 def _raised(error, files):
@@ -295,6 +355,9 @@ class _Shell:
 
     def __getattr__(self, name):
         return lambda *arguments, **options: None
+
+
+NOTEBOOK = {"display": _display, "get_ipython": _Shell}  # builtins of a notebook
 
 
 class _Printed(io.StringIO):

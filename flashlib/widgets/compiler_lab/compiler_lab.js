@@ -47,8 +47,12 @@ class CompilerLab extends Widget {
     const lost = () => this.off;
     this.status = new Status(doing, lost);
     this.listing = new Listing((kind) => tell({ ask: "listing", kind }), lost);
-    this.parts = [new Takes(), new Instructions(), this.listing];
-    const [takes, instructions] = this.parts;
+    const instructions = new Instructions((name) => {
+      this.listing.mark(name);
+      instructions.press(this.listing.marked);
+    });
+    this.parts = [new Takes(), instructions, this.listing];
+    const [takes] = this.parts;
     this.title = h("p", { class: "flash-strong" });
     this.verdicts = div("flash-compiler-verdicts");
     this.body = div(

@@ -22,6 +22,8 @@ export class Listing {
   listings;
   /** @type {number} */
   number;
+  /** @type {string | null} the instruction whose lines are marked */
+  marked = null;
 
   /**
    * @param {(kind: string) => void} ask
@@ -52,12 +54,26 @@ export class Listing {
 
   /** @param {Result} result */
   draw({ listings, number }) {
+    this.marked = null;
     this.listings = listings;
     this.number = number;
     const offered = Object.keys(listings);
     const labels = this.choice.element.querySelectorAll("label");
     KINDS.forEach(([kind], k) => (labels[k].hidden = !offered.includes(kind)));
     this.#choose(offered.includes(this.kind) ? this.kind : offered[offered.length - 1]);
+  }
+
+  /**
+   * Mark the lines of an instruction, in the listing that is shown if it has some, else in the last that has; a second
+   * time: mark none.
+   * @param {string} name
+   */
+  mark(name) {
+    this.marked = this.marked === name ? null : name;
+    const having = Object.keys(this.listings).filter((kind) => name in this.listings[kind].counted);
+    this.#choose(!this.marked || having.includes(this.kind) ? this.kind : having[having.length - 1]);
+    const first = this.loop.querySelector("mark");
+    if (first instanceof HTMLElement) this.loop.scrollTop = first.offsetTop - this.loop.offsetTop - 20;
   }
 
   /** Show a whole listing that Python sent, unless something newer is shown here. */
@@ -86,12 +102,15 @@ export class Listing {
    * @param {Listed} listing
    */
   #showLoop(name, { loop, counted, lines: [count] }) {
-    const bold = new Set(counted);
+    const bold = new Set(Object.values(counted).flat());
+    const marked = new Set(counted[this.marked ?? ""]);
     const hint = bold.size ? "; what is counted above is bold" : "";
-    setText(this.size, loop ? `${lines(count)} of ${name}${hint}` : "");
+    const found = marked.size ? `; ${lines(marked.size)} of ${this.marked} marked` : hint;
+    setText(this.size, loop ? `${lines(count)} of ${name}${found}` : "");
     this.loop.hidden = !loop;
     this.loop.ariaLabel = `the loop in ${name}`;
-    const texts = loop.split("\n").map((line, n) => (bold.has(n) ? h("b", {}, `${line}\n`) : `${line}\n`));
+    const look = (n) => (marked.has(n) ? "mark" : "b");
+    const texts = loop.split("\n").map((line, n) => (bold.has(n) ? h(look(n), {}, `${line}\n`) : `${line}\n`));
     this.loop.replaceChildren(...texts);
     this.loop.scrollTop = 0;
   }

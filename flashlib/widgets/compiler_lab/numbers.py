@@ -74,7 +74,7 @@ def whole(report: "Compiled", kind: str) -> str:
 
 
 def _listing(report, kind):
-    """Return the loop of a listing, which of its lines are counted, and how many lines there are."""
+    """Return the loop of a listing, which lines of it each instruction has, and how many lines there are."""
     loop = report.loop(kind)
     return {
         "loop": _cut(loop, MAX_LOOP),
@@ -91,10 +91,11 @@ def _counted_kinds(report):
 def _counted(kind, lines):
     from flashlib.kernels.compiler.listings import INSTRUCTIONS, form
 
-    if kind not in INSTRUCTIONS:
-        return []
-    counted = re.compile("|".join(f"(?:{form(kind, name)})" for name in INSTRUCTIONS[kind]))
-    return [n for n, line in enumerate(lines) if counted.search(line)]
+    found = {}
+    for name in INSTRUCTIONS.get(kind, {}):
+        counted = re.compile(form(kind, name))
+        found[name] = [n for n, line in enumerate(lines) if counted.search(line)]
+    return {name: its for name, its in found.items() if its}
 
 
 def _cut(text, most):

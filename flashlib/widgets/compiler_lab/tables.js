@@ -32,18 +32,23 @@ export class Takes {
   }
 }
 
-/** Which instructions are written, and how often. */
+/** Which instructions are written, and how often; `choose` is called with the name of one, to mark its lines. */
 export class Instructions {
-  constructor() {
+  /** @param {(name: string) => void} choose */
+  constructor(choose) {
+    this.choose = choose;
+    /** @type {HTMLButtonElement[]} */
+    this.buttons = [];
     this.head = h("thead", {});
     this.body = h("tbody", {});
     const table = h("table", {}, this.head, this.body);
-    const words = note("as written; a loop counts once");
+    const words = note("as written; a loop counts once; click one to mark its lines");
     this.element = panel("compiler-instructions", "Instructions of one thread", words, table);
   }
 
   /** @param {Result} result */
-  draw({ columns, instructions }) {
+  draw({ columns, instructions, listings }) {
+    const listed = new Set(Object.values(listings).flatMap(({ counted }) => Object.keys(counted)));
     const over = (text) => h("th", { scope: "colgroup", colspan: columns.length }, text);
     const names = [...columns, ...columns].map((name) => h("th", { scope: "col" }, name));
     this.head.replaceChildren(
@@ -56,9 +61,25 @@ export class Instructions {
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, div("flash-compiler-name", h("span", {}, name), note(meaning))),
+        h("th", { scope: "row" }, div("flash-compiler-name", listed.has(name) ? this.#button(name) : h("span", {}, name), note(meaning))),
         counts.map(cell),
       );
+    this.buttons = [];
     this.body.replaceChildren(...instructions.map(row));
+  }
+
+  #button(name) {
+    const look = { type: "button", class: "flash-compiler-pick", "aria-pressed": "false", "data-name": name };
+    const button = h("button", { ...look, onclick: () => this.choose(name) }, name);
+    this.buttons.push(button);
+    return button;
+  }
+
+  /**
+   * Show which instruction is marked, if any.
+   * @param {string | null} name
+   */
+  press(name) {
+    for (const button of this.buttons) button.ariaPressed = String(button.dataset.name === name);
   }
 }

@@ -37,7 +37,7 @@
  * A listing and the part of it that is the loop.
  * @typedef {object} Listed
  * @property {string} loop
- * @property {number[]} counted lines that are counted
+ * @property {Record<string, number[]>} counted of each instruction, the lines that it has in the loop
  * @property {number[]} lines of the loop, and in all
  */
 

@@ -11,6 +11,7 @@ from flashlib.lowbit import EXACT, FORMATS, Prepared, Recipe, sums
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, D, problem
 
 B_C = 128  # keys of a tile, as in the kernels
+LARGE = 512  # where tiles do not matter: with more keys BLAS starts threads, which cost more than they give
 SHOWN = B_C  # keys whose scores are drawn: those of the first tile
 POINTS = 32  # of a running sum, at most
 OCTAVES, PARTS = 20, 2  # of the axis of the histograms, and into how many bars each is cut
@@ -138,7 +139,8 @@ def _alone(of, recipe, cause):
     Q_K, V = rounded if alone.qk else before, rounded if alone.v else before
     O = np.empty((ROWS, COLS), np.float32)
     tiles_matter = alone.p or alone.o_sums != "exact"
-    for _ in lowbit.steps(V._replace(Q=Q_K.Q, K=Q_K.K), alone, B_r=ROWS, B_c=B_C if tiles_matter else of[0], O=O):
+    B_c = B_C if tiles_matter else LARGE
+    for _ in lowbit.steps(V._replace(Q=Q_K.Q, K=Q_K.K), alone, B_r=ROWS, B_c=B_c, O=O):
         pass
     return lowbit.output(O, alone)
 

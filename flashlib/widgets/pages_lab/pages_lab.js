@@ -73,7 +73,7 @@ class PagesLab extends Widget {
     for (const part of [this.strip, this.tables, this.counts]) part.take(result);
     const longest = frames.reduce((a, b) => (a.words.length >= b.words.length ? a : b));
     setText(this.room, longest.words);
-    this.transport.reset(frames.length - 1);
+    this.transport.reset(frames.length - 1, result.opens);
     const marked = ({ kind, copied }) => kind === "out" || kind === "fault" || copied.length > 0;
     this.transport.mark([...frames.keys()].filter((k) => marked(frames[k])));
   }

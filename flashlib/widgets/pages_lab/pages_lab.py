@@ -68,6 +68,7 @@ class PagesLab(Lab):
         return {
             **{"setting": setting, "stops": STOPS, "off": self._off, "allocator": self._allocator.__name__},
             **{"names": scenarios.names(ops), "longest": scenarios.longest(ops), "frames": frames},
+            "opens": figure.telling(frames),
         }
 
     def figure(self, at: int | None = None) -> Picture:

@@ -50,6 +50,7 @@
  * @property {string[]} names
  * @property {number} longest
  * @property {Frame[]} frames
+ * @property {number} opens the step that is shown first
  */
 
 /** @typedef {SharedTraits & Setting & { result: Result }} Traits */

@@ -8,7 +8,10 @@ import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { pipeLegend } from "./marks.js";
 import { PipeRows } from "./rows.js";
+import { playedAt, playedTimes } from "./view.js";
 import { PipeZoom } from "./zoom.js";
+
+const PIPE_FITS = 30; // rows: with more, slots and barriers would be below what a laptop shows at once
 
 /** @extends {Widget<Traits>} */
 class PipelinePlayer extends Widget {
@@ -20,13 +23,18 @@ class PipelinePlayer extends Widget {
   zoom;
   /** @type {boolean} */
   whole;
+  /** @type {number[]} at each position */
+  times;
   /** @type {number} */
   drawTime;
 
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "pipelining", "a pipeline: what its units and roles do over time");
-    this.transport = new Transport({ unit: "event", moved: () => this.draw() });
+    this.transport = new Transport({ unit: "step", moved: (position) => this.#moved(position) });
+    this.time = 0; // that is shown: of the position, or of an event between two of them
+    /** @type {number | undefined} */
+    this.event = undefined;
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.stops.push(() => this.transport.pause());
@@ -36,6 +44,8 @@ class PipelinePlayer extends Widget {
       " ": () => this.transport.toggle(),
       ArrowLeft: () => this.transport.step(-1),
       ArrowRight: () => this.transport.step(1),
+      "[": () => this.#jump(-1),
+      "]": () => this.#jump(1),
       Home: () => this.transport.seek(0),
       End: () => this.transport.seek(this.transport.last),
       "+": () => this.zoom.by(0.5),
@@ -48,33 +58,51 @@ class PipelinePlayer extends Widget {
   /** @param {Result} result */
   #build(result) {
     this.result = result;
-    this.rows = result.programs.map((program) => new PipeRows(result, program, (time) => this.#seek(time)));
+    this.rows = result.programs.map((program) => new PipeRows(result, program, (time) => this.#go(time)));
     this.stops.push(() => this.rows.forEach(({ resized }) => resized.disconnect()));
     this.zoom = new PipeZoom(result, () => this.#look());
-    this.whole = this.rows.length === 1;
+    this.whole = this.rows.length === 1 && result.programs[0].rows.length <= PIPE_FITS;
     const memory = toggle("slots and barriers", (on) => {
       this.whole = on;
       this.#look();
     });
     memory.show(this.whole);
+    const jump = (by, label, sign) =>
+      h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: () => this.#jump(by) }, sign);
+    const jumps = div("flash-buttons", jump(-1, "to the event before ([)", "«"), jump(1, "to the next event (])", "»"));
     const { buttons, bar, speed } = this.transport;
     this.root.append(
       div(
-        "flash-panel flash-header",
-        div("flash-controls", buttons, bar, this.status, speed),
-        div("flash-controls", this.zoom.element, memory.element), // no settings: nothing here asks Python
+        "flash-panel flash-controls flash-pipelining-controls", // no settings: nothing here asks Python
+        div("flash-controls", buttons, bar, jumps, this.status, speed),
+        div("flash-controls", this.zoom.element, memory.element),
       ),
       ...this.rows.map(({ element }) => element),
       pipeLegend(result),
     );
   }
 
+  /** @param {number} position */
+  #moved(position) {
+    this.time = this.event ?? this.times?.[position] ?? 0;
+    this.draw();
+  }
+
   /**
-   * Go to the last event up to a time.
+   * Go to a time, and to the last position up to it.
    * @param {number} time
    */
-  #seek(time) {
-    this.transport.seek(Math.max(0, this.result.events.findLastIndex((at) => at <= time)));
+  #go(time) {
+    const position = Math.max(0, this.times.findLastIndex((at) => at <= time));
+    this.event = this.result.axis === "clocks" ? time : undefined;
+    this.transport.seek(position);
+    this.event = undefined;
+  }
+
+  /** Go to the next event, or to the one before. */
+  #jump(by) {
+    const { events } = this.result;
+    this.#go((by > 0 ? events.find((at) => at > this.time) : events.findLast((at) => at < this.time)) ?? this.time);
   }
 
   #look() {
@@ -84,8 +112,12 @@ class PipelinePlayer extends Widget {
   /** @param {Result} result */
   load(result) {
     this.result = result;
+    this.times = playedTimes(result);
+    const { speed } = this.transport;
+    speed.value = String(playedAt(this.times.length, Array.from(speed.options, ({ value }) => Number(value))));
     this.#look();
-    this.transport.reset(result.events.length - 1);
+    this.transport.reset(this.times.length - 1);
+    this.#go(result.opens);
   }
 
   paint() {} // all colours are in the style sheet
@@ -93,16 +125,15 @@ class PipelinePlayer extends Widget {
   draw() {
     if (!this.result) return;
     const started = performance.now();
-    const { position } = this.transport;
-    const { events, axis, end } = this.result;
-    const time = events[position];
+    const { axis, end } = this.result;
+    const { time } = this;
     this.zoom.follow(time);
     this.motion.begin(this.transport.motion);
     for (const rows of this.rows) rows.draw(time, this.motion);
     const where = `${axis === "clocks" ? "clock" : "action"} ${Math.round(time)} of ${Math.round(end)}`;
     setText(this.status, where);
     this.transport.scrub.setAttribute("aria-valuetext", where);
-    this.root.dataset.position = String(position);
+    this.root.dataset.position = String(this.transport.position);
     const name = ({ program }) => (this.rows.length > 1 ? `${program.name}. ` : "");
     this.spoken.say(this.rows.map((rows) => `${name(rows)}${rows.said}`).join(" "));
     this.drawTime = performance.now() - started; // ms

@@ -6,7 +6,7 @@ from flashlib.pictures.canvas import Picture
 from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, Timeline, check, protocol, run
 from flashlib.widgets.pipeline_player import figure, words
 from flashlib.widgets.pipeline_player.actions import Replay
-from flashlib.widgets.pipeline_player.rows import roles, rows
+from flashlib.widgets.pipeline_player.rows import opens, roles, rows
 from flashlib.widgets.widget import Widget, script, style
 
 NAME, MOST = "program", 6  # of the one program; programs side by side
@@ -87,7 +87,9 @@ def _result(programs, machine, report) -> dict:
     shown = [_played(name, one, machine, report, alone=len(programs) == 1) for name, one in programs.items()]
     axis = "actions" if any(one.pop("acts") for one in shown) else "clocks"
     events = sorted({time for one in shown for time, _ in one["moments"]})
-    return {"axis": axis, "end": max(one["end"] for one in shown), "events": events, "programs": shown}
+    end = max(one["end"] for one in shown)
+    first = opens(shown, events, end, axis == "actions")
+    return {"axis": axis, "end": end, "events": events, "opens": first, "programs": shown}
 
 
 def _played(name, program, machine, report, alone) -> dict:

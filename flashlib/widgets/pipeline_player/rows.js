@@ -5,7 +5,15 @@ import { between } from "../shared/numbers.js";
 import { PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath } from "./marks.js";
 import { watchRoom } from "../split_lab/axes.js";
 
-const PIPE = { label: 122, now: 124, row: 16, top: 4, axis: 18, gap: 5, least: 1.2 }; // px
+const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
+/** px beside the axis, and how many letters that is: names at the left, what is on at the right. */
+const PIPE_BESIDE = {
+  wide: { label: 122, now: 128, letters: 17 },
+  narrow: { label: 84, now: 96, letters: 11 }, // a phone
+};
+const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row
+/** Where the text of a row stands. */
+const pipeFoot = (row, y) => y + 0.75 * PIPE_HIGH[row.group];
 // An action is drawn up to its moment, so what it begins is not on before that.
 const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]);
 
@@ -49,6 +57,7 @@ export class PipeRows {
   said;
   /** @type {number} */
   wide;
+  beside = PIPE_BESIDE.wide;
   /** @type {Row[]} */
   rows;
   /** @type {SVGTextElement[]} */
@@ -106,7 +115,7 @@ export class PipeRows {
     this.cursor.setAttribute("transform", `translate(${x} 0)`);
     this.cover.setAttribute("x", x);
     this.cover.setAttribute("width", Math.max(0, this.#x(this.view[1]) - x));
-    this.rows.forEach((row, k) => setText(this.nows[k], pipeCut(this.#now(row, time), 19)));
+    this.rows.forEach((row, k) => setText(this.nows[k], pipeCut(this.#now(row, time), this.beside.letters)));
     const way = (at) => `translate(${at}px, 0)`;
     if (motion && x !== from) motion.play(this.cursor, [{ transform: way(from) }, { transform: way(x) }]);
   }
@@ -133,19 +142,20 @@ export class PipeRows {
   /** @param {number} time */
   #x(time) {
     const [low, high] = this.view;
-    return PIPE.label + (this.wide * (between(low, time, high) - low)) / (high - low || 1);
+    return this.beside.label + (this.wide * (between(low, time, high) - low)) / (high - low || 1);
   }
 
   #point(event) {
     if (!this.wide || (event.type === "pointermove" && !event.buttons)) return;
-    const x = event.clientX - this.svg.getBoundingClientRect().left - PIPE.label;
+    const x = event.clientX - this.svg.getBoundingClientRect().left - this.beside.label;
     const [low, high] = this.view;
     if (x >= 0) this.seek(low + (between(0, x, this.wide) * (high - low)) / this.wide);
   }
 
   plot() {
     if (!this.room || !this.program.rows.length) return;
-    this.wide = Math.max(60, this.room - PIPE.label - PIPE.now);
+    this.beside = this.room < 480 ? PIPE_BESIDE.narrow : PIPE_BESIDE.wide;
+    this.wide = Math.max(60, this.room - this.beside.label - this.beside.now);
     this.rows = this.program.rows.filter(({ group }) => this.all || group === "units" || group === "roles");
     const paths = new Map();
     const texts = [];
@@ -156,8 +166,8 @@ export class PipeRows {
       this.#label(row, y, texts);
       this.#spans(row, y, paths, texts);
       this.#ticks(row, y, paths, texts);
-      y += PIPE.row;
-      const now = this.#text(PIPE.label + this.wide + 6, y - 4, "");
+      const now = this.#lowered(row, this.#text(this.beside.label + this.wide + 6, pipeFoot(row, y), ""));
+      y += PIPE_HIGH[row.group];
       texts.push(now);
       return now;
     });
@@ -178,50 +188,66 @@ export class PipeRows {
     return svg("text", { class: "flash-pipelining-text", x, y, "text-anchor": anchor }, words);
   }
 
+  /** A text of a row, smaller where the row is low. */
+  #lowered({ group }, text) {
+    text.classList.toggle("flash-pipelining-low", group === "slots" || group === "barriers");
+    return text;
+  }
+
   /**
    * @param {Row} row
    * @param {number} y
    * @param {SVGElement[]} texts
    */
-  #label({ name, use }, y, texts) {
-    const busy = name && use !== undefined && this.result.axis === "clocks" ? ` ${Math.round(100 * use)}%` : "";
-    const text = this.#text(0, y + 12, pipeCut(name, 18 - busy.length) + busy);
+  #label(row, y, texts) {
+    const { name, use } = row;
+    const known = name && use !== undefined && this.result.axis === "clocks";
+    const busy = known ? ` ${Math.round(100 * use)}%` : "";
+    const shown = this.beside === PIPE_BESIDE.wide ? busy : "";
+    const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(name, this.beside.letters + 1 - shown.length) + shown));
     text.append(svg("title", {}, name + (busy && `, busy for ${busy}`)));
     texts.push(text);
   }
 
-  #spans({ spans }, y, paths, texts) {
+  /**
+   * @param {Row} row
+   * @param {number} y
+   */
+  #spans(row, y, paths, texts) {
     const [low, high] = this.view;
+    const tall = PIPE_HIGH[row.group];
     const add = (name, d) => d && paths.set(name, (paths.get(name) ?? "") + d);
-    for (const [kind, name, start, end, role] of spans) {
+    for (const [kind, name, start, end, role] of row.spans) {
       if (end <= low || start >= high) continue;
       const x = this.#x(start);
       const wide = Math.max(PIPE.least, this.#x(end) - x);
-      add(pipeClass(kind, role), pipePath(kind, x, y, wide, PIPE.row));
-      if (PIPE_FILLED.has(kind)) add("flash-pipelining-edge", pipeEdge(role, x, y, wide, PIPE.row));
+      add(pipeClass(kind, role), pipePath(kind, x, y, wide, tall));
+      if (PIPE_FILLED.has(kind)) add("flash-pipelining-edge", pipeEdge(role, x, y, wide, tall));
       if (PIPE_NAMED.has(kind) && wide > name.length * PIPE_DIGIT + 5)
-        texts.push(this.#text(x + wide / 2, y + 11.5, name, "middle"));
+        texts.push(this.#text(x + wide / 2, pipeFoot(row, y) - 0.5, name, "middle"));
     }
   }
 
   /** Phases of a barrier: each ends with a tick, and while an odd one is on, its row is shaded. */
-  #ticks({ group, ticks }, y, paths, texts) {
+  #ticks(row, y, paths, texts) {
+    const { group, ticks } = row;
     if (group !== "barriers") return;
+    const tall = PIPE_HIGH[group];
     const add = (name, d) => paths.set(name, (paths.get(name) ?? "") + d);
     ticks.forEach(([at, number], k) => {
       const [next] = ticks[k + 1] ?? [this.result.end];
       const wide = this.#x(next) - this.#x(at);
-      if (k % 2 === 0) add("flash-pipelining-odd", pipeBox(this.#x(at), y + 3, wide, PIPE.row - 6));
+      if (k % 2 === 0) add("flash-pipelining-odd", pipeBox(this.#x(at), y + 3, wide, tall - 6));
       if (at < this.view[0] || at > this.view[1]) return;
-      add("flash-pipelining-tick", pipePath("tick", this.#x(at), y, 0, PIPE.row));
-      if (wide > 14) texts.push(this.#text(this.#x(at) + 4, y + 12, String(number)));
+      add("flash-pipelining-tick", pipePath("tick", this.#x(at), y, 0, tall));
+      if (wide > 14) texts.push(this.#lowered(row, this.#text(this.#x(at) + 4, pipeFoot(row, y), String(number))));
     });
   }
 
   #axis(bottom) {
     const { axis } = this.result;
     const [low, high] = this.view;
-    const ticks = pipeTicks(low, high, this.wide > 300 ? 9 : 4);
+    const ticks = pipeTicks(low, high, between(2, this.wide / 50, 9));
     return [
       this.#text(0, bottom + 14, axis),
       ...ticks.map((at) => this.#text(this.#x(at), bottom + 14, String(at), "middle")),

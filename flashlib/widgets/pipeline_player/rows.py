@@ -5,6 +5,7 @@ from flashlib.pipeline.timeline import LANES
 
 KINDS = {"load": "read"}  # a slot is read, by threads or by a unit: one mark
 MOST = 1500  # spans of a program: more cannot be told apart
+WORK = {"copy", "store", "product", "exp", "fma"}  # what a unit does
 
 
 def roles(program: Program, timeline: Timeline) -> list[str]:
@@ -44,6 +45,18 @@ def rows(program: Program, timeline: Timeline) -> list[dict]:
         ticks = [[round(p.time, 2), p.number] for p in timeline.phases if p.barrier == str(barrier)]
         found.append(row(str(barrier), "barriers", [], ticks=ticks))
     return found
+
+
+def opens(programs: list[dict], events: list[float], end: float, goes_wrong: bool) -> float:
+    """Return the event that says most: where it goes wrong; or where most units work, near the middle."""
+    if goes_wrong:
+        return end
+
+    def working(at):
+        units = (row["spans"] for one in programs for row in one["rows"] if row["group"] == "units")
+        return sum(kind in WORK and start <= at < stop for spans in units for kind, _, start, stop, _ in spans)
+
+    return max(events, key=lambda at: (working(at), -abs(at - end / 2)))
 
 
 def _layers(spans) -> list[list]:

@@ -29,6 +29,7 @@
  * @property {"clocks" | "actions"} axis
  * @property {number} end
  * @property {number[]} events
+ * @property {number} opens the event that is shown first
  * @property {Program[]} programs
  */
 

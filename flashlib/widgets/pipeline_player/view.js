@@ -1,3 +1,4 @@
+/** @import { Result } from "./types.js" */
 import { between } from "../shared/numbers.js";
 
 /**
@@ -13,6 +14,25 @@ export function zoomed([from, to], factor, at, end) {
   const start = between(0, at - wide / 2, end - wide);
   return [start, start + wide];
 }
+
+const PIPE_MOMENTS = 120; // of an axis of clocks: they are as far apart in time as on the axis
+
+/**
+ * The times that are played: of clocks, as far apart as they take; of actions, each of them.
+ * @param {Result} result
+ */
+export function playedTimes({ axis, end, events }) {
+  if (axis === "actions" || !end) return events;
+  return Array.from({ length: PIPE_MOMENTS + 1 }, (_, k) => (end * k) / PIPE_MOMENTS);
+}
+
+/**
+ * The slowest of the speeds, from 2 a second on, at which so many are played in half a minute.
+ * @param {number} count
+ * @param {number[]} speeds
+ */
+export const playedAt = (count, speeds) =>
+  speeds.find((speed) => speed >= 2 && count <= 30 * speed) ?? speeds[speeds.length - 1];
 
 /**
  * Return a view as wide that has `at` near its left end, or as near to that as the ends of the axis allow.

@@ -127,3 +127,13 @@ class Account:
         last = self.frames[-1]
         end = dict.fromkeys(last, 0) | {"kept": last["kept"], "free": last["free"], "words": words.DONE}
         return self.frames + [end] * (steps - len(self.frames))
+
+
+def opens(lanes: list[str], others: list[str], steps: int) -> int:
+    """Return the step that says most: most requests do other things in each run, and it is near the middle."""
+    pairs = [(a.ljust(steps), b.ljust(steps)) for a, b in zip(lanes, others, strict=True)]
+
+    def differ(step):
+        return sum(a[step] != b[step] for a, b in pairs)
+
+    return max(range(steps), key=lambda step: (differ(step), -abs(step - steps / 2)))

@@ -5,7 +5,7 @@ import { between } from "../shared/numbers.js";
 import { box, footPath, markPath, MARKS } from "./marks.js";
 import { watchRoom } from "../split_lab/axes.js";
 
-const LANES = { label: 88, right: 4, top: 20, high: 17, strip: 24, gap: 7, axis: 16, digit: 6.5 }; // px
+const LANES = { label: 74, right: 4, top: 2, high: 12, strip: 12, gap: 2, axis: 13, digit: 6 }; // px
 const STRIPS = {
   slots: [["decode", "token"], ["reading", "read"], ["held", "held"]],
   tokens: [["decode", "token"], ["read", "read"]],
@@ -35,9 +35,11 @@ export class Lanes {
    * @param {string} name
    * @param {string} note_text
    * @param {(step: number) => void} seek
+   * @param {boolean} last whether the axis is below it, which all runs share
    */
-  constructor(name, note_text, seek) {
+  constructor(name, note_text, seek, last) {
     this.name = name;
+    this.axis = last ? LANES.axis : 0;
     this.seek = seek;
     this.words = h("p", {});
     this.room_of_words = h("p", { "aria-hidden": "true" }); // the longest sentence, not seen: nothing must jump
@@ -103,15 +105,15 @@ export class Lanes {
     this.behind = rectangle("behind");
     this.cursor = rectangle("cursor");
     this.cover = rectangle("cover");
-    this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + LANES.axis}`);
-    this.svg.setAttribute("height", bottom + LANES.axis);
+    this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + this.axis}`);
+    this.svg.setAttribute("height", bottom + this.axis);
     this.svg.replaceChildren(
       this.behind,
       ...this.#lanes(),
       ...Object.keys(STRIPS).flatMap((name, k) => this.#strip(name, below + k * (LANES.strip + LANES.gap))),
       this.cover,
       this.cursor,
-      ...this.#axis(bottom),
+      ...(this.axis ? this.#axis(bottom) : []),
     );
     if (this.position !== undefined && this.position < steps) this.draw(this.position);
   }
@@ -129,7 +131,7 @@ export class Lanes {
   #lanes() {
     const { requests } = this.result;
     const marks = Object.fromEntries([...Object.keys(MARKS), "foot"].map((letter) => [letter, ""]));
-    const texts = [this.#text(0, LANES.top - 7, "prompt + answer")];
+    const texts = [];
     requests.forEach(({ prompt, answer }, k) => {
       const y = LANES.top + k * LANES.high;
       const place = (step) => [this.#x(step), y, this.wide, LANES.high];
@@ -140,9 +142,9 @@ export class Lanes {
       for (const [step, n, wrote] of this.run.parts[k]) {
         if (wrote) marks.foot += footPath(...place(step));
         const fits = this.wide >= String(n).length * LANES.digit + 4;
-        if (fits) texts.push(this.#text(this.#x(step + 0.5), y + 12, String(n), "middle"));
+        if (fits) texts.push(this.#text(this.#x(step + 0.5), y + 9.5, String(n), "middle"));
       }
-      texts.push(this.#text(0, y + 13, `${k}: ${prompt} + ${answer}`));
+      texts.push(this.#text(0, y + 10, `${k}: ${prompt} + ${answer}`));
     });
     const paths = Object.entries(marks).map(([letter, d]) =>
       svg("path", { class: `flash-serving-${letter === "foot" ? "token" : MARKS[letter][0]}`, d }),
@@ -161,7 +163,8 @@ export class Lanes {
         const n = part === "held" ? frame.taken - frame.decode - frame.reading : frame[part];
         const high = (n * LANES.strip) / all;
         top -= high;
-        if (n) bars[k] += box(this.#x(step) + 0.75, top + 0.5, this.wide - 1.5, Math.max(0.5, high - 1));
+        const gap = Math.min(0.5, high / 4); // above and below, of a low one too
+        if (n) bars[k] += box(this.#x(step) + 0.75, top + gap, this.wide - 1.5, high - 2 * gap);
       });
     });
     const frame = box(this.#x(0), y, this.run.steps * this.wide, LANES.strip);

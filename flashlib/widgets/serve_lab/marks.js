@@ -4,12 +4,12 @@ import { div, h, svg } from "../shared/elements.js";
 
 export const MARKS = {
   w: ["wait", "waits"],
-  p: ["read", "reads so many tokens of its prompt"],
+  p: ["read", "reads so many tokens"],
   a: ["again", "computes them again"],
   d: ["token", "writes a token"],
-  i: ["held", "has a slot, and its turn does not come"],
+  i: ["held", "has a slot, not a turn"],
   x: ["preempted", "is preempted"],
-  e: ["empty", "finished: its slot stays empty"],
+  e: ["empty", "its slot stays empty"],
   end: ["end", "its last token"],
 };
 
@@ -25,11 +25,11 @@ export function markPath(letter, x, y, wide, high) {
       return `M${x} ${middle}h${wide}`;
     case "p":
     case "a":
-      return box(x + 1, y + 1.5, wide - 2, high - 3);
+      return box(x + 1, y + 1, wide - 2, high - 2);
     case "d":
-      return box(x + 0.75, y + 4, wide - 1.5, high - 8);
+      return box(x + 0.75, y + 3, wide - 1.5, high - 6);
     case "e":
-      return box(x, y + 4, wide, high - 8);
+      return box(x, y + 3, wide, high - 6);
     case "x":
       return `M${x + wide / 2 - arm} ${middle - arm}l${2 * arm} ${2 * arm}m0 ${-2 * arm}l${-2 * arm} ${2 * arm}`;
     default:
@@ -38,7 +38,7 @@ export function markPath(letter, x, y, wide, high) {
 }
 
 /** The path of a token that was written where a prompt ended: at the foot of its box. */
-export const footPath = (x, y, wide, high) => box(x + 1, y + high - 5, wide - 2, 4);
+export const footPath = (x, y, wide, high) => box(x + 1, y + high - 3.5, wide - 2, 3);
 
 /** What the marks mean. */
 export function marksLegend() {
@@ -51,6 +51,7 @@ export function marksLegend() {
     const path = svg("path", { class: `flash-serving-bar-${name}`, d: box(2, 3, 16, 11) });
     return h("span", {}, svg("svg", { viewBox: "0 0 20 17", "aria-hidden": "true" }, path), text);
   };
-  const pages = [bar("used", "pages used"), bar("kept", "pages kept for their content")];
-  return div("flash-legend flash-note", Object.keys(MARKS).map(one), pages);
+  const pages = [bar("used", "pages used"), bar("kept", "pages kept")];
+  const request = h("span", {}, h("b", {}, "0: 5 + 17"), "request 0, prompt + answer");
+  return div("flash-legend flash-note", request, Object.keys(MARKS).map(one), pages);
 }

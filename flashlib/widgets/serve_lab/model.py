@@ -25,6 +25,7 @@ class Model:
         self.E = rng.standard_normal((vocab, d))  # a row for each token
         self.W_QKV = rng.standard_normal((3, d, d)) / np.sqrt(d)
         self.W = rng.standard_normal((vocab, d)) / np.sqrt(d)
+        self.QKV = self.E @ self.W_QKV  # (3, vocab, d): a token has the same ones wherever it stands
 
     def cache(self, n_pages: int, page: int) -> Cache:
         return Cache(n_pages, page, 1, self.E.shape[1], dtype=self.E.dtype)
@@ -36,22 +37,26 @@ class Model:
     def step(
         self, rows: Sequence[Sequence[int]], cache: Cache, sequences: Sequence[int], over: Callable | None = None
     ) -> torch.Tensor:
-        """Return the logits of new tokens, (B, n, vocab), and leave their K and V in the cache.
+        """Return the logits of the last of n new tokens, (B, 1, vocab), and leave K and V of all in the cache.
 
         rows: B lists of n tokens. over: unused, there is one way to attend.
         """
         import torch  # only when called: `sampling.choose`, by which tokens are drawn, takes a tensor
 
-        return torch.from_numpy(np.stack([self._next(cache, *one) for one in zip(rows, sequences, strict=True)]))
+        Q, K, V = self.QKV[:, np.concatenate(rows)]
+        slots = np.concatenate([cache.append(*one) for one in zip(sequences, rows, strict=True)])
+        cache.write(slots, K[None], V[None])
+        last = np.array([row[-1] for row in rows])
+        x = self.E[last] + self._attend(self.QKV[0, last], cache, sequences)
+        return torch.from_numpy(x @ self.W.T)[:, None]
 
-    def _next(self, cache, tokens, sequence):
-        x = self.E[tokens]  # (n, d)
-        Q, K, V = x @ self.W_QKV
-        cache.write(cache.append(sequence, tokens), K[None], V[None])
-        (K,), (V,) = cache.gather(sequence)  # (N, d), with those before
-        n, N = len(Q), len(K)
-        S = Q @ K.T / np.sqrt(Q.shape[1])
-        S = np.where(np.tri(n, N, N - n, dtype=bool), S, -np.inf)
+    def _attend(self, Q, cache, sequences):
+        """Return O of the last token of each sequence, (B, d), from the pages of the cache; it sees all."""
+        B, d = Q.shape
+        table = cache.table(sequences)
+        K, V = (X[0, table, 0].reshape(B, -1, d) for X in (cache.K, cache.V))  # (B, N, d), N of the longest
+        S = (K @ Q[:, :, None])[:, :, 0] / np.sqrt(d)
+        S[np.arange(S.shape[1]) >= cache.lengths(sequences)[:, None]] = -np.inf
         P = np.exp(S - S.max(axis=1, keepdims=True))
-        O = P @ V / P.sum(axis=1, keepdims=True)
-        return (x + O) @ self.W.T
+        P /= P.sum(axis=1, keepdims=True)
+        return (P[:, None] @ V)[:, 0]

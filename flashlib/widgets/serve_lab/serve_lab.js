@@ -53,7 +53,9 @@ class ServeLab extends Widget {
     this.controls = new ServeSettings(result, (setting) => this.ask(setting));
     for (const name of Object.keys(result.setting)) this.hear(name, () => this.#show());
     const names = result.runs.map(({ name }) => name);
-    this.lanes = names.map((name) => new Lanes(name, ADMITS[name], (step) => this.transport.seek(step)));
+    this.lanes = names.map((name, k) => {
+      return new Lanes(name, ADMITS[name], (step) => this.transport.seek(step), k === names.length - 1);
+    });
     this.now = new Columns("now", "This step", names);
     this.all = new Columns("all", "All steps", names, this.equal);
     this.stops.push(() => this.lanes.forEach(({ resized }) => resized.disconnect()));
@@ -86,7 +88,7 @@ class ServeLab extends Widget {
     this.lanes.forEach((lanes, k) => lanes.take(result, result.runs[k]));
     this.all.show(result.totals);
     setText(this.equal, result.equal);
-    this.transport.reset(result.steps - 1);
+    this.transport.reset(result.steps - 1, result.opens);
     const ends = result.runs.flatMap(({ lanes }) => lanes.flatMap((lane) => [...lane.matchAll(/x/g)].map(({ index }) => index)));
     this.transport.mark([...new Set(ends)]);
   }

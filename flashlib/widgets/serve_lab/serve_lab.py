@@ -5,7 +5,7 @@ import traitlets
 from flashlib.pictures.canvas import Picture
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.serve_lab import choices, figure, runs, words
-from flashlib.widgets.serve_lab.account import Account
+from flashlib.widgets.serve_lab.account import Account, opens
 from flashlib.widgets.serve_lab.scenarios import SCENARIOS
 from flashlib.widgets.widget import script, style
 
@@ -50,6 +50,7 @@ class ServeLab(Lab):
             **{"setting": setting, "stops": choices.STOPS, "scenarios": list(SCENARIOS), "page": runs.PAGE},
             "requests": [one._asdict() for one in requests],
             "steps": steps,
+            "opens": opens(*(one.lanes for one in accounts), steps),
             "most": max(one.most for one in sums),
             "runs": [self._shown(*one, steps) for one in zip(accounts, BOTH, strict=True)],
             "totals": words.totals(sums),

@@ -53,6 +53,7 @@
  * @property {number} page
  * @property {Request[]} requests
  * @property {number} steps
+ * @property {number} opens the step that is shown first
  * @property {number} most
  * @property {Run[]} runs
  * @property {string[][]} totals

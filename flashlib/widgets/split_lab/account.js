@@ -84,26 +84,25 @@ export class Account {
   }
 }
 
-const ENDS = { merged: "States, merged", whole: "in one go" };
+const ENDS = { merged: "merged", whole: "in one go" };
 
 /** What all States merge to, beside attention in one go. */
 export class Finished {
   constructor() {
     const names = ["lse", ...[0, 1, 2, 3].map((k) => `O_${k}`)];
-    const head = [h("td", {}), ...names.map((name) => h("th", { scope: "col" }, symbol(name)))];
+    const head = [h("td", {}), ...Object.values(ENDS).map((label) => h("th", { scope: "col" }, label))];
     this.cells = Object.keys(ENDS).map((end) => names.map((name) => h("td", { "data-name": `${end}-${name}` })));
-    const rows = Object.values(ENDS).map((label, k) => h("tr", {}, h("th", { scope: "row" }, label), this.cells[k]));
-    this.order = h("p", {});
+    const rows = names.map((name, k) => h("tr", {}, h("th", { scope: "row" }, symbol(name)), this.cells.map((one) => one[k])));
     this.equal = h("p", {});
     const table = h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
-    this.element = panel("split-finished", "What comes out", note("one query of d = 4, in fp64"), table, this.equal, this.order);
+    this.element = panel("split-finished", "What comes out", note("d = 4, fp64"), table, this.equal);
   }
 
   /**
    * @param {Result} result
    * @param {Float64Array[]} ends
    */
-  draw({ merges, equal }, ends) {
+  draw({ equal }, ends) {
     this.cells.forEach((row, end) =>
       row.forEach((cell, k) => {
         const value = ends[end].at(k - 1) ?? NaN; // lse is the last
@@ -111,7 +110,6 @@ export class Finished {
         cell.title = exact(value);
       }),
     );
-    setSentence(this.order, merges);
     setSentence(this.equal, equal);
   }
 }

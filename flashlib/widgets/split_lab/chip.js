@@ -3,7 +3,7 @@ import { div, h, note, panel, setSentence, setText, svg } from "../shared/elemen
 import { between } from "../shared/numbers.js";
 import { watchRoom } from "./axes.js";
 
-const SM = { wide: 20, high: 17, gap: 3 }; // px, of a multiprocessor
+const SM = { wide: 16, high: 13, gap: 2 }; // px, of a multiprocessor
 
 /** The multiprocessors of the GPU, each with its places for programs; a wave of the call fills them. */
 export class Chip {

@@ -46,7 +46,7 @@ export function factorsOf({ children }, order, at, alphas) {
     if (order === "tree") return [a, b].map((child, side) => [at[child][0] + 5, y - 5, texts[side], "start"]);
     return [
       [(at[a][0] + at[b][0]) / 2, y + 14, texts[0], "middle"],
-      [at[b][0] + 5, y - 8, texts[1], "start"],
+      [at[b][0] - 5, y - 8, texts[1], "end"],
     ];
   });
 }

@@ -5,11 +5,11 @@ import { short } from "../shared/numbers.js";
 import { watchRoom } from "./axes.js";
 import { drawMerges, factorsOf, placesOf } from "./merges.js";
 
-const GUTTER = 88; // px, of the names at the left
-const RIGHT = 6; // px, at the right
+const GUTTER = 82; // px, of the names at the left
+const RIGHT = 14; // px, at the right
 const READABLE = 46; // px, of a part in which numbers can be read
-const SCORES = 62; // px, the height of the scores
-const CELL = 14; // px, of a number of O_acc
+const SCORES = 42; // px, the height of the scores
+const CELL = 12; // px, of a number of O_acc
 
 /** The keys of one query, cut into parts; below each its State, and how these are merged. */
 export class Parts {
@@ -75,9 +75,9 @@ export class Parts {
     const readable = wide / n >= READABLE;
     const rows = this.#rows(readable, D);
     const middles = boxes.map(([left, right]) => (left + right) / 2);
-    const step = setting.order === "row" ? 34 : n > 64 ? 15 : n > 12 ? 22 : 32;
+    const step = setting.order === "row" ? 27 : n > 64 ? 15 : n > 12 ? 22 : 32;
     const at = placesOf(nodes, setting.order, middles, rows.end, step);
-    const height = Math.max(...at.map(([, y]) => y)) + (setting.order === "row" ? 38 : 26);
+    const height = Math.max(...at.map(([, y]) => y)) + (setting.order === "row" ? 32 : 24);
     this.boxes = boxes;
     this.at = at;
     this.rows = rows;
@@ -86,7 +86,7 @@ export class Parts {
     this.mark = svg("rect", { class: "flash-split-mark", y: 0, rx: 3, height: rows.end + 2 });
     this.ring = svg("circle", { class: "flash-split-ring" });
     const alphas = this.states.map((state) => state.alphas);
-    const factors = wide / n >= 62 && n > 1 ? factorsOf(nodes, setting.order, at, alphas) : [];
+    const factors = wide / n >= (setting.order === "row" ? 52 : 62) && n > 1 ? factorsOf(nodes, setting.order, at, alphas) : [];
     this.svg.replaceChildren(
       this.mark,
       ...this.#scores(x, wide, rows.scores),
@@ -104,13 +104,13 @@ export class Parts {
 
   /** The heights at which the rows begin; where no numbers can be read, l is a bar. */
   #rows(readable, D) {
-    const sizes = { scores: SCORES, part: 22, m: readable ? 18 : 0, l: 18, weight: 30, O_acc: D * CELL + 2 };
+    const sizes = { scores: SCORES, part: 22, m: readable ? 18 : 0, l: 18, weight: 28, O_acc: D * CELL + 2 };
     let y = 4;
     /** @type {Record<string, number>} */
     const rows = {};
     for (const [name, size] of Object.entries(sizes)) {
       if (size) rows[name] = y;
-      y += size + (size ? 3 : 0);
+      y += size + (size ? 2 : 0);
     }
     rows.end = y + 2;
     return rows;
@@ -164,10 +164,10 @@ export class Parts {
       return [
         text(rows.m + 13, state.m),
         text(rows.l + 13, state.l),
-        bar("weight", rows.weight + 14, 16, weight),
+        bar("weight", rows.weight + 13, 15, weight),
         text(rows.weight + 10, weight),
         ...cells,
-        ...[...state.O_acc].map((value, row) => text(rows.O_acc + row * CELL + 10, value)),
+        ...[...state.O_acc].map((value, row) => text(rows.O_acc + row * CELL + 9.5, value)),
       ];
     });
   }
@@ -178,7 +178,7 @@ export class Parts {
    */
   #end([x, y]) {
     const anchor = x > this.room - 90 ? "end" : "middle";
-    const below = this.sent.setting.order === "row" ? 32 : 20; // factors stand above
+    const below = this.sent.setting.order === "row" ? 28 : 19; // factors stand above
     return this.#text(anchor === "end" ? x + 4 : x, y + below, "all keys: O, lse", "flash-split-root", anchor);
   }
 
@@ -198,8 +198,8 @@ export class Parts {
     const name = (row, at, ...nodes) => h("span", { style: `top:${rows[row] + at}px` }, nodes);
     const m_s = () => h("span", { class: "flash-symbol" }, "m", h("sub", {}, "s"));
     this.names.replaceChildren(
-      name("scores", 14, "scores,"),
-      name("scores", 30, "their ", m_s()),
+      name("scores", 6, "scores,"),
+      name("scores", 22, "their ", m_s()),
       name("part", 1, "part s"),
       ...(rows.m ? [name("m", 0, m_s())] : []),
       name("l", 0, symbol("l_s")),

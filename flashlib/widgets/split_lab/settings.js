@@ -43,8 +43,8 @@ export class SplitSettings {
     const group = (name, label, ...children) =>
       h("div", { class: `flash-split-${name}`, role: "group", "aria-label": label }, note(label), div("", children));
     this.elements = [
-      group("own", "What decides the States", of("N_k", "parts"), this.own, this.order.element),
-      group("call", "What decides only the GPU and the time", of("B", "H_k", "group", "d"), this.gpu.element),
+      group("own", "The States", of("N_k", "parts"), this.own, this.order.element),
+      group("call", "The call", of("B", "H_k", "group", "d"), this.gpu.element),
     ];
   }
 

@@ -2,6 +2,7 @@
 
 /** @import { Result, State, Traits } from "./types.js" */
 import { colourScale } from "../shared/colours.js";
+import { disclosure } from "../shared/controls.js";
 import { div, h, note, panel, setSentence } from "../shared/elements.js";
 import { between, float64 } from "../shared/numbers.js";
 import { Widget } from "../shared/widget.js";
@@ -73,16 +74,25 @@ class SplitLab extends Widget {
   #build({ gpus, setting }) {
     this.controls = new SplitSettings(gpus, (setting) => this.ask(setting));
     for (const name of Object.keys(setting)) this.hear(name, () => this.#show());
-    const hint = note("point at a part or a merge, or use the arrow keys");
+    const settings = this.settings(this.controls.elements);
+    // What is said of an answer stands in the place of the hint: nothing below must jump.
+    const beside = div("flash-split-hint", note("point at a part or a merge, or use arrow keys"), this.busy);
+    const model = panel("split-model", "The model", note("not a measurement"), this.model_words);
+    model.hidden = true;
+    this.times.fold.append(disclosure("the model", (open) => void (model.hidden = !open)));
     const drawn = [this.picture, this.chip, this.times];
     this.stops.push(() => drawn.forEach(({ resized }) => resized.disconnect()));
     this.root.append(
       div(
         "flash-split-stage",
-        div("flash-panel flash-split-settings", this.settings(this.controls.elements)),
-        panel("split-parts", "One query's keys, and what each program leaves", hint, this.words, this.picture.element),
-        [this.account, this.finished, this.chip, this.times].map(({ element }) => element),
-        panel("split-model", "The model", note("not a measurement"), this.model_words),
+        div("flash-panel flash-split-settings", settings),
+        div(
+          "flash-split-query",
+          panel("split-parts", "One query's keys, in parts", beside, this.words, this.picture.element),
+          div("flash-split-states", this.account.element, this.finished.element),
+        ),
+        div("flash-split-whole", this.times.element, this.chip.element),
+        model,
       ),
     );
   }
@@ -114,7 +124,7 @@ class SplitLab extends Widget {
   draw(kept = false) {
     if (!this.result) return;
     const { words, equal, merges, model } = this.result;
-    setSentence(this.words, words[0]);
+    setSentence(this.words, `${words[0]} ${merges}`);
     setSentence(this.model_words, model.join(" "));
     this.picture.node = this.node;
     if (!kept) this.picture.take(this.result, this.states, this.outline);

@@ -3,8 +3,8 @@ import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shar
 import { number } from "../shared/numbers.js";
 import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
 
-const PLOT = { left: 48, right: 14, top: 22, high: 200, below: 34 }; // px
-const PIECES = { launches: "two launches", keys: "K and V", states: "States" };
+const PLOT = { left: 40, right: 14, top: 16, high: 92, below: 32 }; // px
+const PIECES = { launches: "launches", keys: "K and V", states: "States" };
 
 /** The time by the model, over the number of parts, with what was measured; and what it is made of. */
 export class Times {
@@ -17,12 +17,13 @@ export class Times {
     this.svg = svg("svg", { role: "img", class: "flash-split-times" });
     this.words = h("p", {});
     this.note = note();
+    this.fold = div("flash-split-stepper", this.note);
     this.keys = div("flash-legend flash-note");
     this.pieces = Object.entries(PIECES).map(([name, text]) => this.#piece(name, text));
     const bar = div("flash-split-bar", this.pieces.map(({ part }) => part));
     const list = h("dl", {}, this.pieces.map(({ element }) => element));
     const room = div("flash-split-room", this.svg);
-    this.element = panel("split-time", "Time, by a model", this.note, room, this.keys, this.words, bar, list);
+    this.element = panel("split-time", "Time, by a model", this.fold, room, this.keys, this.words, bar, list);
     this.resized = watchRoom(room, this, () => this.#plot());
   }
 
@@ -49,7 +50,7 @@ export class Times {
   #legend() {
     const { record, other_record } = this.sent;
     const key = (name, ...text) => h("span", {}, h("i", { class: `flash-split-key flash-split-key-${name}` }), h("span", {}, text));
-    const keys = [key("now", "chosen"), key("default", "as decode chooses"), key("least", "K and V at full bandwidth")];
+    const keys = [key("now", "chosen"), key("default", "as decode chooses"), key("least", "full bandwidth")];
     if (record.length) keys.push(key("record", "measured"));
     this.keys.replaceChildren(...keys);
     setText(this.note, other_record ? "what was measured is of another call" : record.length ? "and as measured" : "not measured");
@@ -88,7 +89,7 @@ export class Times {
     const bottom = PLOT.top + PLOT.high;
     const text = (left, top, words, anchor) =>
       svg("text", { class: "flash-split-text flash-split-tick", x: left, y: top, "text-anchor": anchor }, words);
-    const rows = ticksOf(low, high);
+    const rows = ticksOf(low, high, 5);
     const grid = rows.map((time) => `M${PLOT.left} ${y(time)}H${this.room - PLOT.right}`).join("");
     const ends = `M${PLOT.left} ${PLOT.top}V${bottom}H${this.room - PLOT.right}`;
     return [
@@ -96,8 +97,8 @@ export class Times {
       svg("path", { class: "flash-split-axis", d: ends }),
       ...rows.map((time) => text(PLOT.left - 6, y(time) + 4, String(time), "end")),
       ...doublings(most).map((parts) => text(x(parts), bottom + 15, String(parts), "middle")),
-      text(4, 12, "µs", "start"),
-      text((PLOT.left + this.room - PLOT.right) / 2, bottom + 30, "parts", "middle"),
+      text(4, 10, "µs", "start"),
+      text((PLOT.left + this.room - PLOT.right) / 2, bottom + 29, "parts", "middle"),
     ];
   }
 }

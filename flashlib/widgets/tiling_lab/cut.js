@@ -4,8 +4,15 @@ import { number } from "../shared/numbers.js";
 import { box, key, mark } from "./marks.js";
 
 const SIDE = 240; // units, of the picture of S
+const APART = 5; // units: lines that are nearer to each other would be a grey square
+const apart = (edges) => edges.length * APART <= SIDE;
+const LENS = { side: 96, chip: 72, at: [132, 12], from: 48 }; // units, of what is enlarged if SRAM is smaller than `from`
+const MB = 1e6; // bytes
 
-/** S, cut into tiles. Where there are too many, a square stands for several, as Python grouped them. */
+/**
+ * S, cut into tiles, with a tile and the SRAM to its scale; both are enlarged where they are small. Where there are
+ * too many tiles, a square stands for several, as Python grouped them.
+ */
 export class Cut {
   constructor() {
     const path = (name) => svg("path", { class: `flash-tiling-${name}` });
@@ -13,7 +20,9 @@ export class Cut {
     this.whole = path("whole");
     this.lines = path("lines");
     this.one = path("one");
-    const parts = [this.some, this.whole, this.lines, this.one]; // on the hatching of what is skipped
+    this.chip = path("chip");
+    this.lens = svg("g", { class: "flash-tiling-lens" });
+    const parts = [this.some, this.whole, this.lines, this.chip, this.one, this.lens]; // on the hatching of what is skipped
     this.picture = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img" }, parts);
     /** @type {[string, ...any][]} */
     const rows = [
@@ -23,6 +32,7 @@ export class Cut {
       ["computed", mark("whole"), "computed"],
       ["skipped", mark("skipped"), "skipped: masked"],
       ["tile", mark("one"), "one tile"],
+      ["chip", mark("chip"), "SRAM"],
     ];
     /** @type {Record<string, HTMLElement>} */
     this.counts = {};
@@ -40,19 +50,24 @@ export class Cut {
   }
 
   /** @param {Result} result */
-  draw({ grid, N, B_r, B_c }) {
+  draw({ grid, sram, N, d, B_r, B_c }) {
+    const size = sram.pieces.Q_i / (B_r * d); // bytes of a score
+    const chip = Math.sqrt(sram.room / size); // scores, of a square that SRAM would hold
     this.#draw(grid, N, B_r, B_c);
+    this.#compare(chip, N, B_r, B_c);
     const { T_r, T_c, tiles, computed, tall, wide } = grid;
     const skipped = tiles - computed;
     const counts = { T_r, T_c, tiles, computed, skipped, tile: `${B_r} × ${B_c}` };
+    setText(this.counts.chip, `${Math.floor(chip)} × ${Math.floor(chip)}`);
     for (const [name, count] of Object.entries(counts)) setText(this.counts[name], String(count));
     const reduced = tall * wide > 1;
     const square = `Too many to draw: a square stands for ${tall} × ${wide}.`;
     setText(this.share, `A step computes one tile; ${number((100 * computed) / tiles)}% are computed.`);
-    setText(this.squares, reduced ? square : "Each square is a tile.");
-    setText(this.size, `${N} × ${N} scores, one head`);
+    const all = apart(grid.rows) && apart(grid.cols);
+    setText(this.squares, reduced ? square : all ? "Each square is a tile." : "Too many to draw the edges of all.");
+    setText(this.size, `${N} × ${N} scores, ${number((N * N * size) / MB)} MB`);
     this.part.style.visibility = reduced && skipped ? "visible" : "hidden";
-    this.picture.setAttribute("aria-label", `S as ${T_r} by ${T_c} tiles, ${computed} of ${tiles} computed`);
+    this.picture.setAttribute("aria-label", `S as ${T_r} by ${T_c} tiles, ${computed} of ${tiles} computed, one tile and SRAM to scale`);
   }
 
   #draw(grid, N, B_r, B_c) {
@@ -62,8 +77,31 @@ export class Cut {
       counts.map((n, k) => (n ? box(0, rows[k], cols[n], rows[k + 1] - rows[k]) : "")).join("");
     this.whole.setAttribute("d", strips(grid.whole));
     this.some.setAttribute("d", strips(grid.some));
-    const lines = [...cols.map((x) => `M${x} 0V${SIDE}`), ...rows.map((y) => `M0 ${y}H${SIDE}`)];
+    const lines = [
+      ...(apart(cols) ? cols.map((x) => `M${x} 0V${SIDE}`) : []),
+      ...(apart(rows) ? rows.map((y) => `M0 ${y}H${SIDE}`) : []),
+    ];
     this.lines.setAttribute("d", lines.join(""));
     this.one.setAttribute("d", box(0, 0, at(Math.min(B_c, N)), at(Math.min(B_r, N))));
+  }
+
+  /** A tile and the SRAM, as a square of so many scores, to the scale of S; and enlarged, if that is small. */
+  #compare(chip, N, B_r, B_c) {
+    const small = (chip / N) * SIDE;
+    this.chip.setAttribute("d", small < SIDE ? box(0, 0, small, small) : "");
+    this.lens.replaceChildren();
+    if (small >= LENS.from) return;
+    const [x, y] = LENS.at;
+    const scale = LENS.chip / chip;
+    const size = (B) => Math.min(B * scale, LENS.side); // a tile may be larger than what is enlarged
+    const path = (name, d) => svg("path", { class: `flash-tiling-${name}`, d });
+    const text = (top, words) => svg("text", { x: x + LENS.side / 2, y: top, "text-anchor": "middle" }, words);
+    this.lens.append(
+      path("rays", `M${small} 0L${x} ${y}M${small} ${small}L${x} ${y + LENS.side + 16}`),
+      path("glass", box(x, y, LENS.side, LENS.side + 16)),
+      path("one", box(x, y, size(B_c), size(B_r))),
+      path("chip", box(x, y, LENS.chip, LENS.chip)),
+      text(y + LENS.side + 11, `${Number(((scale * N) / SIDE).toPrecision(2))} times as large`),
+    );
   }
 }

@@ -21,8 +21,11 @@ PICTURE = """player => {
         label: svg.getAttribute("aria-label"),
     };
 }"""
-NOW = """(player, position) => {
-    player.flashWidget.transport.seek(position);
+NOW = """(player, [position, next]) => {
+    const { transport, zoom } = player.flashWidget;
+    zoom.whole();
+    transport.seek(position);
+    if (next) player.dispatchEvent(new KeyboardEvent("keydown", { key: "]", bubbles: true }));
     const svg = player.querySelector(".flash-pipelining-rows");
     const cover = svg.querySelector(".flash-pipelining-cover");
     return {
@@ -35,6 +38,9 @@ NOW = """(player, position) => {
 }"""
 
 
+STEPS = 120  # of an axis of clocks, all as long
+
+
 def check(player):
     player.evaluate("player => { player.flashWidget.transport.seek(0); player.flashWidget.zoom.whole(); }")
     result = player.evaluate("player => player.flashWidget.model.get('result')")
@@ -42,9 +48,13 @@ def check(player):
     if not player.evaluate("player => player.flashWidget.whole"):  # its switch is off
         program["rows"] = [row for row in program["rows"] if row["group"] in ("units", "roles")]
     x = check_picture(player.evaluate(PICTURE), result, program)
-    last = len(result["events"]) - 1
-    for position in sorted({0, last // 5, last // 3, last // 2, last - 3, last}):
-        check_moment(player.evaluate(NOW, position), result, program, position, x)
+    assert player.evaluate("player => player.flashWidget.transport.last") == STEPS
+    assert STEPS <= 30 * float(player.locator(".flash-speed").input_value()), "it plays in half a minute"
+    for position in (0, STEPS // 5, STEPS // 3, STEPS // 2, STEPS - 3, STEPS):
+        time = result["end"] * position / STEPS
+        check_moment(player.evaluate(NOW, [position, False]), result, program, time, x)
+        event = next((at for at in result["events"] if at > time), time)
+        check_moment(player.evaluate(NOW, [position, True]), result, program, event, x)
     check_zoom(player, result["end"])
 
 
@@ -128,9 +138,9 @@ def check_phases(picture, rows, end, x):
         assert [a, b] == pytest.approx([x(start), x(stop)], abs=0.2)
 
 
-def check_moment(shown, result, program, position, x):
-    """The sentence, the time and what each row does are those of the event; what is to come is covered."""
-    time, end = result["events"][position], result["end"]
+def check_moment(shown, result, program, time, x):
+    """The sentence, the time and what each row does are those of a time; what is to come is covered."""
+    end = result["end"]
     assert shown["words"] == [words for at, words in program["moments"] if at <= time + 0.005][-1]
     assert shown["status"] == f"clock {time:.0f} of {end:.0f}"
     assert shown["cursor"] == pytest.approx(x(time), abs=0.2)
@@ -147,4 +157,4 @@ def check_moment(shown, result, program, position, x):
             words = {"wait": f"waits: {name}", "fill": f"{name} comes", "read": f"{name} is read"}.get(kind, name)
             if row["group"] == "units" and name:
                 words += f", {program['roles'][role]}"
-            assert now == (words if len(words) <= 19 else f"{words[:18]}…")
+            assert now == (words if len(words) <= 17 else f"{words[:16]}…")

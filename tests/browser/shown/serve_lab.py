@@ -37,14 +37,24 @@ NOW = """(lab, position) => {
 
 def check(lab):
     result = lab.evaluate("lab => lab.flashWidget.model.get('result')")
-    places = [check_picture(lab.evaluate(PICTURE, k), result, run) for k, run in enumerate(result["runs"])]
+    pictures = [lab.evaluate(PICTURE, k) for k in range(len(result["runs"]))]
+    ticks = check_axis(pictures[-1]["texts"], result["steps"])
+    places = [check_picture(*one, result, ticks) for one in zip(pictures, result["runs"], strict=True)]
     lanes = [lane for run in result["runs"] for lane in run["lanes"]]
     assert sorted(marked(lab)) == sorted({step for lane in lanes for step, one in enumerate(lane) if one == "x"})
     for position in (0, result["steps"] // 2, result["steps"] - 1):
         check_step(lab.evaluate(NOW, position), result, position, places)
 
 
-def check_picture(picture, result, run):
+def check_axis(texts, steps):
+    """Return where the steps of the axis are that both runs share, below the last."""
+    axis = max(y for _, _, y, _ in texts)
+    ticks = {int(text): x for text, x, y, anchor in texts if y == axis and anchor == "middle"}
+    assert set(ticks) >= {0} and max(ticks) < steps
+    return ticks
+
+
+def check_picture(picture, run, result, ticks):
     """Each mark lies in its step, by the numbers of the axis, and beside the name of its request.
 
     Returns the x of the middle of step 0 and the width of a step.
@@ -53,9 +63,6 @@ def check_picture(picture, result, run):
     lanes = len(result["requests"])
     names = [f"{k}: {one['prompt']} + {one['answer']}" for k, one in enumerate(result["requests"])]
     where = {text: y for text, _, y, anchor in picture["texts"] if anchor == "start"}
-    axis = max(y for _, _, y, _ in picture["texts"])
-    ticks = {int(text): x for text, x, y, anchor in picture["texts"] if y == axis and anchor == "middle"}
-    assert set(ticks) >= {0} and max(ticks) < result["steps"]
     last = max(ticks)
     wide = (ticks[last] - ticks[0]) / last
     high = (where[names[-1]] - where[names[0]]) / (lanes - 1)
@@ -88,9 +95,9 @@ def check_tokens(picture, run, place):
     ]
     assert sorted(feet) == [(k, step) for k, parts in enumerate(run["parts"]) for step, _, wrote in parts if wrote]
     read = {(k, step): str(n) for k, parts in enumerate(run["parts"]) for step, n, _ in parts}
-    axis = max(y for _, _, y, _ in picture["texts"])
-    numbers = [one for one in picture["texts"] if one[3] == "middle" and one[2] < axis]
-    shown = {place((x, y - 8, x, y)): text for text, x, y, _ in numbers}
+    below = max(y for text, _, y, _ in picture["texts"] if ": " in text)  # the names of requests and of strips
+    numbers = [one for one in picture["texts"] if one[3] == "middle" and one[2] < below]
+    shown = {place((x, y - 7, x, y)): text for text, x, y, _ in numbers}
     assert len(shown) == len(numbers) and shown.items() <= read.items()
     assert {at for at, text in read.items() if len(text) == 1} <= shown.keys() or not shown
 

@@ -4,6 +4,7 @@ import pytest
 
 from flashlib.pictures.numbers import number
 from flashlib.widgets import TilingLab
+from tests.browser.shown.drawn import boxes
 
 NAMES = ("N", "d", "B_r", "B_c", "capacity", "dtype", "causal", "order")
 
@@ -54,7 +55,27 @@ def check_shown(lab, **setting):
     assert lab.locator(".flash-tiling-sram .flash-tiling-over").is_visible() == (not sram["fits"])
     excess = "" if sram["fits"] else f"▲ {number((sram['held'] - sram['room']) / 1024)} KB too much"
     assert texts(lab, ".flash-tiling-excess") == [excess]
+    check_scale(lab, result)
     check_map(lab, result)
+
+
+def check_scale(lab, result):
+    """A tile and SRAM are drawn to the scale of S, as scores; and, if that is small, enlarged."""
+    sides = [[box[2] - box[0] for box in drawn(lab, name)] for name in ("one", "chip")]
+    size = result["sram"]["pieces"]["Q_i"] / (result["B_r"] * result["d"])
+    chip = (1024 * result["capacity"] / size) ** 0.5
+    assert texts(lab, "[data-count=chip]") == [f"{int(chip)} × {int(chip)}"]
+    side = 240 / result["N"]
+    assert sides[0][0] == pytest.approx(min(result["B_c"], result["N"]) * side, abs=0.01)
+    assert sides[1][:1] == ([pytest.approx(chip * side)] if chip < result["N"] else [])
+    assert len(sides[0]) == 1 + (chip * side < 48)
+    if len(sides[0]) == 2:
+        assert sides[0][1] == pytest.approx(min(96, result["B_c"] * sides[1][1] / chip))
+
+
+def drawn(lab, name):
+    paths = lab.locator(f".flash-tiling-cutting path.flash-tiling-{name}")
+    return [box for d in paths.evaluate_all("all => all.map((e) => e.getAttribute('d'))") for box in boxes(d)]
 
 
 def check_map(lab, result):

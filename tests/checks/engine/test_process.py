@@ -1,5 +1,6 @@
 """Code that hangs, dies or cannot be sent harms nobody."""
 
+import builtins
 import marshal
 import multiprocessing
 import os
@@ -232,6 +233,47 @@ def test_what_an_answer_changes_in_a_module_is_its_own_mistake(name, then):
     f = learner(f"def f(answer):\n    {TAMPERED[name]}\n    {then}")
     with pytest.raises(process.NotEnded, match=f"^changes {name}.* its check uses too"):
         process.call(f, learner("def f(): return len(5)"), limit=LIMIT)
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """No process can be started, as in a web page; what is told to who watches."""
+    told = []
+    monkeypatch.setattr(process.starting, "is_possible", lambda: False)
+    monkeypatch.setattr(process, "_connection", types.SimpleNamespace(send=told.append))
+    return told
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_where_no_process_can_start_a_call_says_the_same(alone, name):
+    sent = {"x": 1}
+    f = learner(
+        "def f(words, tell):\n    tell(str, 'x = 3')\n    print('m')\n    here['x'] = 2\n    return 5", here=sent
+    )
+    here = os.getcwd()
+    assert process.call(f, "x", process.announce, limit=2) == (5, "m\n")
+    assert alone == [("started", 2), ("at", "x = 3"), ("ended", "")]
+    assert sent == {"x": 1} and os.getcwd() == here and not hasattr(builtins, "display")
+    with pytest.raises(process.RaisedByAnswer, match="ZeroDivisionError"):
+        process.call(call_it, learner("def f(): return 1 / 0"), limit=2)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        process.call(call_it, 5, limit=2)
+    with pytest.raises(process.NotEnded, match=f"^changes {name}.* its check uses too"):
+        process.call(learner(f"def f():\n    {TAMPERED[name]}"), limit=2)
+    with pytest.raises(pickling.CannotBeSent):
+        process.call(learner("def f(): return lock", lock=threading.Lock()), limit=2)
+
+
+def call_it(f):
+    return f() if callable(f) else f / 0
+
+
+def test_a_call_whose_process_was_ended_from_outside_says_so_once(alone):
+    process.was_ended("did not end within 12 seconds", "x = 3")
+    with pytest.raises(process.NotEnded) as caught:
+        process.call(learner("def f(): return 1"), limit=2)
+    assert (caught.value.sentence, caught.value.at) == ("did not end within 12 seconds", "x = 3")
+    assert process.call(learner("def f(): return 1"), limit=2)[0] == 1
 
 
 def test_a_process_that_cannot_start_is_no_mistake_of_the_answer(monkeypatch):

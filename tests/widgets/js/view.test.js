@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moved, zoomed } from "../../../flashlib/widgets/pipeline_player/view.js";
+import { moved, playedAt, playedTimes, zoomed } from "../../../flashlib/widgets/pipeline_player/view.js";
 
 const END = 1234;
 const TIMES = [0, 1, 37, 600, 1200, END];
@@ -31,3 +31,18 @@ for (const view of VIEWS) {
     });
   }
 }
+
+test("clocks are played evenly, from the first to the last; actions and nothing as they are", () => {
+  const times = playedTimes({ axis: "clocks", end: END, events: [0, 1, 2, END], opens: 0, programs: [] });
+  assert.deepEqual([times[0], times[times.length - 1]], [0, END]);
+  const steps = times.slice(1).map((time, k) => time - times[k]);
+  assert.ok(Math.max(...steps) - Math.min(...steps) < 1e-9);
+  const events = [0, 1, 2, 3];
+  assert.deepEqual(playedTimes({ axis: "actions", end: 3, events, opens: 3, programs: [] }), events);
+  assert.deepEqual(playedTimes({ axis: "clocks", end: 0, events: [0], opens: 0, programs: [] }), [0]);
+});
+
+test("all is played in half a minute, and no faster than that needs", () => {
+  const speeds = [0.5, 1, 2, 5, 10];
+  assert.deepEqual([1, 60, 61, 121, 150, 151, 999].map((count) => playedAt(count, speeds)), [2, 2, 5, 5, 5, 10, 10]);
+});

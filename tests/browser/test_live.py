@@ -1,0 +1,322 @@
+"""Python in the pages of chapters 00 to 08: cells, exercises and widgets, in Chromium on the built site."""
+
+import json
+import re
+import shutil
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("anywidget")
+pytest.importorskip("axe_playwright_python")
+pytest.importorskip("latex2mathml")
+pytest.importorskip("nbconvert")
+
+from flashlib.chapters import CHAPTERS
+from flashlib.checks.engine import solutions
+from flashlib.checks.engine.exercises import EXERCISES
+from tests.browser import test_site, verdicts
+from tests.browser.probes import AXE
+from tests.required import missing
+from tools import notebooks
+from web.live import cells, parts
+
+pytestmark = pytest.mark.browser
+
+LIVE = [one for one in CHAPTERS if parts.is_live(one)]
+FEW = "03"
+AMOUNTS = [("few", FEW), *(("all", one.number) for one in LIVE if one.number not in ("00", FEW))]
+PATIENCE = 120_000  # milliseconds, on a machine that is busy with other things too
+RAN = ".cell[data-cell='{}'][data-ran='{}']"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A function that returns the site with Python in it, of one chapter or of all live ones; each built once."""
+    try:
+        parts.check(parts.folder())
+    except parts.Missing as reason:
+        missing(str(reason))
+    made = {}
+
+    def of(amount):
+        if amount not in made:
+            numbers = [FEW] if amount == "few" else [one.number for one in LIVE]
+            made[amount] = test_site.Course(tmp_path_factory.mktemp("live"), numbers, is_live=True)
+        return made[amount]
+
+    yield of
+    for one in made.values():
+        one.stop()
+
+
+@cache
+def notebook(number):
+    (chapter,) = [one for one in LIVE if one.number == number]
+    return notebooks.read(parts.ROOT / "notebooks" / f"{chapter.slug}.ipynb")
+
+
+class Reader:
+    """Who uses the page of a chapter."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def cell(self, id):
+        return self.page.locator(f".cell[data-cell='{id}']")
+
+    def button(self, id, name):
+        return self.cell(id).locator(f"button:text-is('{name}')")
+
+    def outputs(self, id):
+        return self.cell(id).locator(":scope > .outputs")
+
+    def write(self, id, text):
+        """Put a text into a cell."""
+        if not self.cell(id).locator("textarea").count():
+            self.unfold(id)
+            self.button(id, "Edit").click()
+        self.cell(id).locator("textarea").fill(text)
+
+    def unfold(self, id):
+        self.cell(id).evaluate("e => e.querySelector('details.folded')?.setAttribute('open', '')")
+
+    def run(self, id, button="Run"):
+        """Run a cell, and return the text of what comes out."""
+        before = int(self.cell(id).get_attribute("data-ran") or 0)
+        self.unfold(id)
+        self.button(id, button).click()
+        self.wait(id, before + 1)
+        return self.outputs(id).inner_text()
+
+    def wait(self, id, times):
+        self.page.wait_for_selector(RAN.format(id, times), timeout=PATIENCE)
+
+    def said(self, id):
+        return self.cell(id).locator(".said").inner_text()
+
+
+@contextmanager
+def reading(browser, site, number, **options):
+    (chapter,) = [one for one in LIVE if one.number == number]
+    with test_site.visit(browser, f"{site.address}{chapter.slug}.html", **options) as page:
+        yield Reader(page)
+
+
+@pytest.fixture(scope="module")
+def readers(browser, course):
+    """A function that returns a Reader of a chapter, whose page several tests use one after the other."""
+    opened = {}
+    with ExitStack() as stack:
+
+        def of(amount, number):
+            if (amount, number) not in opened:
+                opened[amount, number] = stack.enter_context(reading(browser, course(amount), number))
+            return opened[amount, number]
+
+        yield of
+
+
+def exercise_of(number):
+    """Return the first exercise of a chapter: its name, the id of its stub and that of its check."""
+    code = [cell for cell in notebook(number).cells if cell.cell_type == "code"]
+    for stub, check in zip(code, code[1:], strict=False):
+        for tag in notebooks.tags(stub):
+            if tag.startswith("stub:"):
+                return tag.removeprefix("stub:"), stub.id, check.id
+    raise LookupError(number)
+
+
+def some_cell(number):
+    """Return a cell that prints something, after others that it needs."""
+    told = {cell["id"]: cell for cell in cells.of_chapter(notebook(number).cells)}
+    found = [
+        cell
+        for cell in notebook(number).cells
+        if cell.cell_type == "code" and not told[cell.id]["missing"] and printed(cell) and len(cell.source) < 400
+        and "folded" not in notebooks.tags(cell) and not cell.source.startswith("checks.")
+    ]  # fmt: skip
+    return found[len(found) // 2]
+
+
+def printed(cell):
+    """Return what a stored cell has printed."""
+    return "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stdout")
+
+
+@pytest.mark.parametrize("amount, number", AMOUNTS)
+def test_a_cell_runs_is_changed_and_fails_as_in_a_notebook(readers, amount, number):
+    reader, cell = readers(amount, number), some_cell(number)
+    assert reader.run(cell.id).strip() == printed(cell).strip()
+    assert "Ran here" in reader.said(cell.id)
+    reader.write(cell.id, f"{cell.source}\nprint('mine', 6 * 7)")
+    assert reader.run(cell.id).strip() == f"{printed(cell).strip()}\nmine 42"
+    reader.write(cell.id, "x_ = 0\n1 / x_")
+    said = reader.run(cell.id)
+    assert re.search(r"ZeroDivisionError +Traceback.*\nCell In\[\d+\], line 2\n +1 x_ = 0\n-+> 2 1 / x_", said)
+    assert said.endswith("ZeroDivisionError: division by zero")
+    reader.button(cell.id, "Original").click()
+    stored = reader.outputs(cell.id).locator("pre").first.text_content()  # perhaps under a question, as it was
+    assert stored.strip() == printed(cell).strip()
+    assert not reader.cell(cell.id).locator("textarea").count()
+
+
+@pytest.mark.parametrize("amount, number", AMOUNTS)
+def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(readers, amount, number):
+    reader, (name, stub, check) = readers(amount, number), exercise_of(number)
+    assert "Not solved yet" in reader.run(check, "Check")
+    text = solutions.text(name)
+    head = re.search(r"^def my_\w+\(.*\):$", text, re.MULTILINE)[0]
+    reader.write(stub, f"{head}\n    while True: pass")
+    reader.page.evaluate("flashSite.live.slower = 0.1")
+    assert "did not end within 0.4 seconds" in reader.run(check, "Check")
+    assert "started anew" in reader.said(check) and "again by themselves" in reader.said(check)
+    reader.page.evaluate("flashSite.live.slower = 30")
+    reader.write(stub, f"{head}\n    return None")
+    assert "Wrong" in reader.run(check, "Check")
+    reader.write(stub, text)
+    assert reader.run(check, "Check").startswith("✓ Right")
+    assert reader.page.locator(f"[data-solved={name}]").is_checked()
+
+
+def test_what_was_written_is_kept_and_taken_away_as_a_notebook(readers, tmp_path):
+    reader, (_, stub, _) = readers("few", FEW), exercise_of(FEW)
+    reader.write(stub, "def mine():\n    return 5")
+    other = reader.page.context.new_page()
+    other.goto(reader.page.url)
+    other.wait_for_selector(test_site.READY, state="attached")
+    assert Reader(other).cell(stub).locator("textarea").input_value() == "def mine():\n    return 5"
+    other.close()
+    with reader.page.expect_download() as download:
+        reader.page.get_by_role("button", name="Save as a notebook").click()
+    download.value.save_as(tmp_path / "mine.ipynb")
+    found = json.loads((tmp_path / "mine.ipynb").read_text(encoding="utf-8"))
+    texts = {cell["id"]: "".join(cell["source"]) for cell in found["cells"]}
+    assert texts.pop(stub) == "def mine():\n    return 5"
+    stored = {cell.id: cell.source for cell in notebook(FEW).cells}
+    assert texts == {id: text for id, text in stored.items() if id != stub}
+    reader.page.get_by_role("button", name="Take back all changes").click()
+    assert "NotImplementedError" in reader.cell(stub).locator("textarea").input_value()
+
+
+def test_a_cell_is_stopped_and_python_starts_anew(readers):
+    reader, cell = readers("few", FEW), some_cell(FEW)
+    reader.write(cell.id, "while True: pass")
+    before = int(reader.cell(cell.id).get_attribute("data-ran") or 0)
+    reader.button(cell.id, "Run").click()
+    reader.page.locator("html[data-python=ready]").wait_for(state="attached", timeout=PATIENCE)
+    reader.page.locator(".python-bar button:visible").click()
+    reader.wait(cell.id, before + 1)
+    assert "You have stopped this cell" in reader.outputs(cell.id).inner_text()
+    reader.write(cell.id, cell.source)
+    assert reader.run(cell.id).strip() == printed(cell).strip()
+
+
+# Moves a slider of a widget, or presses what asks Python for another setting; returns what is refused, and how
+# long the answer took.
+ASKED = """async (root) => {
+    const { model } = root.flashWidget;
+    const before = model.get("asked");
+    const start = performance.now();
+    const isThere = (e) => !e.disabled && e.checkVisibility();
+    const of = (selector) => [...root.querySelectorAll(selector)].filter(isThere);
+    for (const field of of(".flash-settings input[type=range]").slice(-1)) {
+        field.value = field.value === field.max ? field.min : field.max;
+        for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
+    }
+    for (const button of of(".flash-settings button, .flash-asks, .flash-settings label"))
+        if (model.get("asked") === before) button.click();
+    if (model.get("asked") === before) return ["nothing asks", 0];
+    while (model.get("heard") !== model.get("asked")) {
+        if (performance.now() - start > 100000) return ["no answer", 0];
+        await new Promise((done) => setTimeout(done, 2));
+    }
+    return [model.get("refused"), performance.now() - start];
+}"""
+
+
+@pytest.mark.parametrize("amount, number", AMOUNTS)
+def test_a_setting_of_each_widget_is_answered(readers, amount, number):
+    reader = readers(amount, number)
+    for root in reader.page.locator(".widget .flash-widget").all():
+        root.scroll_into_view_if_needed()
+        assert root.evaluate(ASKED)[0] == ""
+
+
+@pytest.mark.parametrize("size", test_site.WIDTHS)
+def test_a_live_page_fits_and_can_be_read_by_all(readers, size):
+    reader, cell = readers("few", FEW), some_cell(FEW)
+    width, height = test_site.WIDTHS[size]
+    reader.page.set_viewport_size({"width": width, "height": height})
+    reader.page.emulate_media(color_scheme="dark" if size == "phone" else "light")
+    reader.write(cell.id, "1 / 0")
+    reader.run(cell.id)
+    assert reader.page.evaluate(test_site.TOO_WIDE) == []
+    reader.page.evaluate(AXE.read_text(encoding="utf-8"))
+    assert reader.page.evaluate(test_site.VIOLATIONS, "few") == []
+
+
+def test_a_page_that_is_opened_as_a_file_has_no_python_and_shows_none(browser, course):
+    folder = course("few").folder
+    with test_site.visit(browser, next(folder.glob(f"{FEW}_*.html")).as_uri()) as page:
+        assert not page.locator(".tools, .editor, [data-live]:visible").count()
+        assert page.evaluate(test_site.DEAD) == []
+
+
+def test_it_works_without_a_network_after_the_first_visit(readers, course):
+    reader, cell = readers("few", FEW), some_cell(FEW)
+    reader.page.wait_for_function("async () => (await (await caches.open('flashattention')).keys()).length > 20")
+    course("few").stop()
+    try:
+        reader.page.reload()
+        reader.page.wait_for_selector(test_site.READY, state="attached")
+        reader.write(cell.id, cell.source)
+        assert reader.run(cell.id).strip() == printed(cell).strip()
+    finally:
+        course("few").start(course("few").server.server_port)
+
+
+@pytest.mark.parametrize("amount, number", [("all", one.number) for one in LIVE])
+def test_all_that_can_run_prints_what_is_stored(readers, amount, number):
+    reader = readers(amount, number)
+    told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(notebook(number).cells)}
+    for cell in notebook(number).cells:
+        if cell.cell_type != "code" or told[cell.id] or not reader.cell(cell.id).count():
+            continue
+        if "stub" in str(notebooks.tags(cell)):
+            continue
+        is_check = cell.source.startswith("checks.")
+        found = reader.run(cell.id, "Check" if is_check else "Run")
+        if not is_check:
+            text = reader.outputs(cell.id).locator("pre.out").all_inner_texts()
+            assert "".join(text).strip() == printed(cell).strip(), (cell.id, found)
+
+
+@pytest.mark.parametrize("amount, chapter", [("all", one) for one in LIVE[1:]])
+def test_the_verdicts_are_those_of_python_elsewhere(readers, amount, chapter):
+    reader, cell = readers(amount, chapter.number), some_cell(chapter.number)
+    source = Path(verdicts.__file__).read_text(encoding="utf-8")
+    reader.write(cell.id, f"{source}\nimport json\nprint(json.dumps(of_chapter({chapter.slug!r})))")
+    reader.page.evaluate("flashSite.live.slower = 30")
+    found = json.loads(reader.run(cell.id))
+    assert {name for name, *_ in found} == {name for name, one in EXERCISES.items() if one.chapter == chapter.slug}
+    assert found == verdicts.of_chapter(chapter.slug)
+    assert all(outcome == "right" for _, mistake, outcome, _ in found if not mistake)
+
+
+def test_a_build_without_pyodide_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYODIDE", str(tmp_path))
+    with pytest.raises(parts.Missing, match=r"has no pyodide\.js, .*: run python -m tools\.pyodide"):
+        parts.check(parts.folder())
+
+
+def test_another_wheel_is_refused(tmp_path, course):
+    course("few")
+    for path in parts.folder().iterdir():
+        shutil.copy(path, tmp_path)
+    wheel = parts.numpy_wheel(tmp_path)
+    wheel.write_bytes(wheel.read_bytes() + b" ")
+    with pytest.raises(parts.Missing, match="has the hash .* which is not the one in pyodide-lock"):
+        parts.check(tmp_path)

@@ -1,0 +1,45 @@
+"""A plot on a page has words for those who do not see it: what its code writes on it."""
+
+import nbformat
+import pytest
+
+pytest.importorskip("latex2mathml")
+pytest.importorskip("nbconvert")
+
+from flashlib.chapters import CHAPTERS
+from tests.required import ROOT
+from web.chapter import UNNAMED, described
+from web.plots import of_plot
+
+
+def plots():
+    """Yield (chapter, cell, the output) of each plot that a notebook stores: widgets say what they show."""
+    for chapter in CHAPTERS:
+        for cell in nbformat.read(ROOT / "notebooks" / f"{chapter.slug}.ipynb", as_version=4).cells:
+            for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+                if "image/png" in data and data["text/plain"].startswith("<Figure"):
+                    yield chapter.slug, cell, data
+
+
+def test_nearly_every_plot_of_the_course_says_what_it_shows():
+    """All but one that a function of another cell draws, at most."""
+    said = [described(cell, data) for _, cell, data in plots()]
+    assert len(said) > 30 and all(any(letter.isalpha() for letter in words) for words in said)
+    assert said.count(UNNAMED) <= 1
+    assert len(set(said)) > len(said) - 2
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('ax.set_title("Bytes")\nax.set_xlabel("N")\nax.set_ylabel("MB")', "Plot: Bytes; MB over N"),
+        ('ax.set(title="Time", ylabel="ms")\nax.plot(x, label=f"d = {d}")', "Plot: Time; ms; d = …"),
+        ('%matplotlib inline\nax.set_xlabel(r"$\\mathrm{e}^{x}$ (count)")', "Plot: e^x (count)"),
+        ('ax.text(0, 1, "here")\nax.text(x, y, f"{x}")', "Plot: here"),
+        ('def draw(P):\n    """Draw the weights P."""\n    plt.imshow(P)', "Plot: Draw the weights P."),
+        ('ax.set_title("a" if x else "b")', "Plot: a"),
+        ("plt.imshow(P)\nax.set_title(name)", ""),
+    ],
+)
+def test_what_the_code_of_a_plot_writes(source, words):
+    assert of_plot(source) == words

@@ -1,0 +1,266 @@
+"""The kernel of a page: it runs the cells of one chapter, and answers for their widgets."""
+
+import ast
+import builtins
+import contextlib
+import importlib.util
+import io
+import json
+import linecache
+import sys
+import traceback
+import types
+from pprint import PrettyPrinter
+
+from web.live.inside import failing, needs, stand_ins
+from web.live.inside.order import Order
+
+LONGEST = 100_000  # characters of a stream or a value that are shown
+RAISES = "raises"  # the kind of the output of a cell that did not come to its end
+
+
+class Kernel:
+    """Runs the cells of a chapter, as a notebook does, and what a cell needs before it.
+
+    cells: a dict of each code cell, in order, as `cells.py` writes it. tell: called with an event, (text in JSON,
+    [bytes]).
+    """
+
+    def __init__(self, cells, tell):
+        self.ids = [cell["id"] for cell in cells]
+        self.missing = [cell["missing"] for cell in cells]
+        self.order = Order(needs.Names(*map(set, cell["names"])) for cell in cells)
+        self.imports = set().union(*(cell["imports"] for cell in cells))
+        self.tell, self.count = tell, 0
+        self.space = {"__name__": "__main__"}
+        self.texts = {}  # {number: what stood in the cell when it ran, or when its names were taken}
+        self.files = {}  # {file of a cell's code: what it is called}
+        self.shown = {}  # {number: the widgets that the cell shows}
+        self.widgets = {}  # {id of a model: widget}
+        stand_ins.heard[:] = [self._hear]
+
+    def run(self, cell, sources, changed=(), ended=()):
+        """Run a cell and what it needs; return its outputs and the other cells that ran, each with what it raised.
+
+        sources: the text of each cell, by id. changed: the ids of those that a reader has changed. ended: where
+        the check in the cell was ended from outside, the sentence on it and what was last announced.
+        """
+        number = self.ids.index(cell)
+        if ended:
+            from flashlib.checks.engine import process
+
+            process.was_ended(*ended)
+        self._take_texts(sources, changed)
+        first = []
+        for k in self.order.before(number):
+            raised = [one for one in self._run(k) if one["kind"] == RAISES]
+            first.append({"cell": self.ids[k], "raised": raised[0]["text"] if raised else ""})
+            if raised:
+                return {"first": first, "outputs": [], "count": self.count}
+        return {"first": first, "outputs": self._run(number), "count": self.count}
+
+    def show(self, cell, sources, changed=()):
+        """Return the id of the model of a cell's widget, and what `run` says if the cell had not run."""
+        number, told = self.ids.index(cell), {}
+        if number not in self.shown:
+            told = self.run(cell, sources, changed)
+        shown = self.shown.get(number, ())
+        return {"model": shown[-1].model_id if shown else "", **told}
+
+    def take(self, model, changes):
+        """Give a widget what the page asks for."""
+        self.widgets[model].take(changes)
+
+    def _take_texts(self, sources, changed):
+        for number, cell in enumerate(self.ids):
+            text = sources.get(cell)
+            if text is None or text == self.texts.get(number):
+                continue
+            if number in self.texts or cell in changed:
+                self.order.change(number, _names(text, self.imports))
+                self.missing[number] = ""
+            self.texts[number] = text
+
+    def _run(self, number):
+        self.tell(json.dumps({"event": "cell", "cell": self.ids[number]}), [])
+        for widget in self.shown.pop(number, ()):
+            self.widgets.pop(widget.model_id, None)
+        if self.missing[number]:
+            return [{"kind": RAISES, "text": self.missing[number]}]
+        self.count += 1
+        outputs = self._outputs(number, _Outputs())
+        self.shown[number] = [one["widget"] for one in outputs if one["kind"] == "widget"]
+        self.widgets |= {widget.model_id: widget for widget in self.shown[number]}
+        for one in outputs:
+            if one["kind"] == "widget":
+                widget = one.pop("widget")
+                one.update(model=widget.model_id, **{"class": type(widget).__name__, "text": repr(widget)})
+        if not outputs or outputs[-1]["kind"] != RAISES:
+            self.order.ran(number)
+        return outputs
+
+    def _outputs(self, number, found):
+        """Run a cell; return what it prints, shows and raises."""
+        text = self.texts[number]
+        file = f"<cell {self.count}>"
+        self.files[file] = f"Cell In[{self.count}]"
+        linecache.cache[file] = len(text), None, f"{text}\n".splitlines(keepends=True), file
+        stand_ins.displayed[:], stand_ins.Drawn.count = [], 0
+        vars(builtins).update(display=found.display, get_ipython=lambda: None)
+        sys.modules["IPython.display"].display = found.display
+        try:
+            with (
+                contextlib.redirect_stdout(_Stream(found, "out")),
+                contextlib.redirect_stderr(_Stream(found, "err")),
+            ):
+                value = self._value(text, file)
+                if value is not None and not isinstance(value, stand_ins.Nothing):
+                    found.display(value)
+        except BaseException as error:  # SystemExit too: a cell does not end the page's Python
+            found.append({"kind": RAISES, "text": failing.words(error, self.files)})
+        if stand_ins.Drawn.count:
+            at = len(found) - (found[-1:] != [] and found[-1]["kind"] == RAISES)
+            found.insert(at, {"kind": "picture", "count": stand_ins.Drawn.count})
+        return list(found)
+
+    def _value(self, text, file):
+        """Run the text of a cell; return the value that it ends in, or None."""
+        tree = ast.parse(text, file)
+        ends = isinstance(tree.body[-1], ast.Expr) if tree.body else False
+        quiet = text.rstrip().endswith(";")
+        last = ast.Expression(tree.body.pop().value) if ends else None
+        exec(compile(tree, file, "exec"), self.space)
+        value = eval(compile(last, file, "eval"), self.space) if last else None
+        return None if quiet else value
+
+    def _hear(self, widget, changes):
+        """Tell the page of what has changed in a widget that it shows."""
+        if widget.model_id in self.widgets:
+            event, buffers = packed({"event": "state", "model": widget.model_id, "changes": changes})
+            self.tell(event, buffers)
+
+
+class _Outputs(list):
+    """The outputs of a cell so far."""
+
+    def display(self, *things, **options):  # noqa: ARG002
+        for thing in things:
+            self.append(_shown(thing))
+
+    def write(self, stream, text):
+        if not self or self[-1]["kind"] != stream:
+            self.append({"kind": stream, "text": ""})
+        room = LONGEST - len(self[-1]["text"])
+        self[-1]["text"] += text[: max(0, room)]
+
+
+class _Stream(io.TextIOBase):
+    def __init__(self, outputs, name):
+        self.outputs, self.name = outputs, name
+
+    def write(self, text):
+        self.outputs.write(self.name, text)
+        return len(text)
+
+
+def _shown(thing):
+    """Return the output of a value, as a notebook chooses it."""
+    if isinstance(thing, stand_ins.AnyWidget):
+        return {"kind": "widget", "widget": thing, "state": thing.state()}
+    if hasattr(thing, "_repr_png_"):
+        return {"kind": "picture", "count": 1, "text": repr(thing)}
+    bundle = thing._repr_mimebundle_() if hasattr(thing, "_repr_mimebundle_") else {}
+    made = bundle.get("text/html") or (thing._repr_html_() if hasattr(thing, "_repr_html_") else "")
+    verdict = next((value for mime, value in bundle.items() if "verdict" in mime), None)
+    text = bundle.get("text/plain") if bundle else _text(thing)
+    found = {"kind": "value", "text": text[:LONGEST], "html": made}
+    return found | ({"verdict": verdict} if verdict else {})
+
+
+def _text(thing):
+    """Return a value as a notebook writes it: long lists and dicts over several lines."""
+    if isinstance(thing, dict | list | tuple | set) and len(repr(thing)) > 79:
+        return PrettyPrinter(width=79, sort_dicts=False, compact=False).pformat(thing)
+    return repr(thing)
+
+
+def _names(text, imports):
+    """Return the Names of a cell that a reader has changed; imports: names that other cells import."""
+    try:
+        (names,) = needs.all_names([text], imports)
+    except SyntaxError:  # it is said when it runs
+        return needs.Names(set(), set(), set(), set())
+    return names
+
+
+def packed(value):
+    """Return (a value in JSON, the bytes in it, in order): each stands there as {"buffer": its number}."""
+    buffers = []
+
+    def take(x):
+        if not isinstance(x, bytes | bytearray | memoryview):
+            raise TypeError(f"{type(x).__name__} cannot be sent to the page")
+        buffers.append(bytes(x))
+        return {"buffer": len(buffers) - 1}
+
+    return json.dumps(value, default=take), buffers
+
+
+# ---- what the worker calls
+
+
+class Page:
+    """The kernel, asked in JSON and answering in JSON."""
+
+    def __init__(self, cells, tell):
+        self.kernel = Kernel(json.loads(cells), tell)
+
+    def ask(self, asked):
+        """Return the answer to a question {"do": the name of a method of Kernel, ...}, (JSON, [bytes])."""
+        asked = json.loads(asked)
+        try:
+            return packed(getattr(self.kernel, asked.pop("do"))(**asked))
+        except Exception:
+            return packed({"failed": traceback.format_exc()})
+
+
+class _Later:
+    """A loader that calls `then` once its module has run."""
+
+    def __init__(self, loader, then):
+        self.loader, self.then = loader, then
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        self.then()
+
+
+def lazily(name, then=lambda: None):
+    """Have a module run only when something of it is asked for: it takes a second, and many cells do without."""
+    spec = importlib.util.find_spec(name)
+    spec.loader = importlib.util.LazyLoader(_Later(spec.loader, then))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    parent, _, last = name.rpartition(".")
+    setattr(sys.modules[parent], last, module)
+
+
+def begin(cells, tell, watch=lambda kind, value: None):
+    """Return the Page of a chapter. watch: called with (kind, value) while an answer is checked."""
+    import flashlib  # noqa: F401  whose folder `lazily` asks for
+
+    def watched():
+        from flashlib.checks.engine import process
+
+        process.watch(types.SimpleNamespace(send=lambda message: watch(*message)))
+
+    stand_ins.install()
+    lazily("flashlib.checks", watched)
+    return Page(cells, tell)

@@ -1,0 +1,170 @@
+"""Stand-ins for packages that a page does without: anywidget, IPython, matplotlib and Pillow.
+
+Widgets play in the page, so of anywidget only the traits are needed. Pictures are not drawn: those that the site
+has stored stand in their place, and code that draws runs without drawing.
+"""
+
+import contextlib
+import sys
+import types
+import uuid
+
+import numpy as np
+import traitlets
+
+DRAWING = "matplotlib", "matplotlib.pyplot", "matplotlib.colors", "PIL"
+PILLOW = "Image", "ImageChops", "ImageDraw", "ImageFont"
+displayed = []  # what the cell that runs has displayed so far
+heard = []  # called with a widget and {trait: value} whenever the page must know of a change
+
+
+def install():
+    """Put the stand-ins where `import` finds them."""
+    _module("anywidget", AnyWidget=AnyWidget)
+    shown = _module("IPython.display", display=lambda *things: displayed.extend(things), HTML=Html)
+    _module("IPython", get_ipython=lambda: None, display=shown)
+    nothing = Nothing()
+    for name in DRAWING:
+        _module(name, __getattr__=lambda name: getattr(nothing, name))
+    sys.modules["matplotlib"].__dict__.update(get_data_path=lambda: "", pyplot=sys.modules["matplotlib.pyplot"])
+    sys.modules["matplotlib.pyplot"].__dict__.update(subplots=subplots, figure=figure, show=lambda: None)
+    for name in PILLOW:
+        _module(f"PIL.{name}", __getattr__=lambda name: getattr(nothing, name))
+
+
+def _module(name, **names):
+    module = types.ModuleType(name)
+    module.__dict__.update(names)
+    module.__path__ = []  # so that what stands below it may be imported
+    return sys.modules.setdefault(name, module)
+
+
+class Html:
+    """HTML that a cell displays."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def _repr_mimebundle_(self):
+        return {"text/html": self.data, "text/plain": ""}
+
+
+# ---- widgets
+
+
+class _Layout:
+    def open(self):
+        pass
+
+    close = open
+
+
+class AnyWidget(traitlets.HasTraits):
+    """The part of anywidget that flashlib uses. What changes is told to `heard`."""
+
+    def __init__(self, **state):
+        self.model_id, self.comm, self.layout, self._held = uuid.uuid4().hex, True, _Layout(), None
+        super().__init__(**state)
+        self.observe(self._changed, names=list(self.traits(sync=True)))
+
+    def _changed(self, change):
+        if self._held is None:
+            self._tell({change.name: change.new})
+        else:
+            self._held[change.name] = change.new
+
+    def _tell(self, changes):
+        for hear in heard:
+            hear(self, changes)
+
+    @contextlib.contextmanager
+    def hold_sync(self):
+        """Tell all changes at once, at the end."""
+        if self._held is not None:
+            yield
+            return
+        self._held = {}
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            if held:
+                self._tell(held)
+
+    def open(self):
+        pass
+
+    close = open
+
+    def state(self):
+        """Return what the page is told of the widget, without its script, which the page has."""
+        return {name: getattr(self, name) for name in self.traits(sync=True) if name != "script"}
+
+    def take(self, changes):
+        """Set what the page asks for, as one message."""
+        with self.hold_sync(), self.hold_trait_notifications():
+            for name, value in changes.items():
+                setattr(self, name, value)
+
+
+# ---- pictures
+
+
+class Drawn:
+    """How many pictures the cell that runs would have drawn."""
+
+    count = 0
+
+
+def figure(*arguments, **options):  # noqa: ARG001
+    Drawn.count += 1
+    return Nothing()
+
+
+def subplots(rows=1, columns=1, **options):  # noqa: ARG001
+    """Return a figure and its axes, as many as there would be."""
+    Drawn.count += 1
+    axes = np.array([[Nothing() for _ in range(columns)] for _ in range(rows)], object).squeeze()
+    return Nothing(), axes if axes.ndim else axes[()]
+
+
+class Nothing:
+    """What has any attribute, can be called with anything, and draws nothing."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *arguments, **options):  # noqa: ARG002
+        return self
+
+    def __iter__(self):
+        return iter([self])  # `line, = ax.plot(...)`
+
+    def __getitem__(self, key):  # noqa: ARG002
+        return self
+
+    def __setitem__(self, key, value):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def __float__(self):
+        return 0.0
+
+    def __lt__(self, other):  # noqa: ARG002
+        return False
+
+    def __add__(self, other):  # noqa: ARG002
+        return self
+
+    __le__ = __gt__ = __ge__ = __lt__
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __or__ = __ror__ = __add__
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __add__
+    __int__ = __index__ = __round__ = lambda self, *digits: 0  # noqa: ARG005
+    __neg__ = __enter__

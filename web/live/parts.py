@@ -1,0 +1,151 @@
+"""The files that Python in the page is made of, written once for all chapters.
+
+Pyodide's core and its wheel of NumPy are looked for in one folder: what the environment variable PYODIDE names, an
+unpacked release of Pyodide for example, else .venv/pyodide, which `python -m tools.pyodide` fills. The version
+stands in package.json; the wheel's name and hash in the list that Pyodide's own files have.
+"""
+
+import gzip
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+from flashlib.chapters import CHAPTERS, PARTS
+from tools import notebooks
+from web.live import cells
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE = "pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"
+LOCK = "pyodide-lock.json"
+SLOWER = 3  # times as long as elsewhere an answer may take in a page until it is ended
+COURSE = "course.zip"
+PACKAGES = "traitlets", "cloudpickle"  # in Python alone, taken from the environment that builds
+DATA = re.compile(r"\bdata/[\w.]+")
+EMPTY = ".js", ".css"  # files of widgets that their classes read; the page has them already
+THEN = 1980, 1, 1, 0, 0, 0  # so that the same files make the same archive
+
+
+class Missing(Exception):
+    """Pyodide is not where it is looked for, or is another one."""
+
+
+class Part(NamedTuple):
+    """A file that Python in the page is made of. size: bytes; packed: those that travel, as a host packs text."""
+
+    name: str
+    size: int
+    packed: int
+
+
+def folder():
+    """Return where Pyodide is looked for."""
+    return Path(os.environ.get("PYODIDE") or ROOT / ".venv" / "pyodide")
+
+
+def version():
+    """Return the version of Pyodide that the course uses."""
+    return json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]["pyodide"]
+
+
+def is_live(chapter):
+    """Return whether the cells of a chapter run in its page: those before the kernels do."""
+    return chapter.number < PARTS["Kernels"] and not chapter.needs
+
+
+def numpy_wheel(place):
+    """Return the Path that NumPy's wheel has in a folder with Pyodide."""
+    return place / _packages(place)["numpy"]["file_name"]
+
+
+def check(place):
+    """Raise Missing, which says what to do, unless a folder has the right Pyodide, whole."""
+    names = [*CORE, LOCK]
+    lost = [name for name in names if not (place / name).is_file()]
+    if not lost:
+        found = json.loads((place / LOCK).read_text(encoding="utf-8"))["info"]["version"]
+        if found != version():
+            raise Missing(f"{place} has Pyodide {found}, and package.json names {version()}")
+        wheel = numpy_wheel(place)
+        lost = [] if wheel.is_file() else [wheel.name]
+        found = "" if lost else hashlib.sha256(wheel.read_bytes()).hexdigest()
+        if not lost and found != _packages(place)["numpy"]["sha256"]:
+            raise Missing(f"{wheel} has the hash {found}, which is not the one in {LOCK}")
+    if lost:
+        raise Missing(f"{place} has no {', '.join(lost)}: run python -m tools.pyodide")
+
+
+def write(place):
+    """Write all parts to a folder; return a Part of each, in the order in which they are needed."""
+    source = folder()
+    check(source)
+    place.mkdir(parents=True)
+    wheel = numpy_wheel(source)
+    for name in (*CORE, wheel.name):
+        (place / name).write_bytes((source / name).read_bytes())
+    (place / LOCK).write_text(json.dumps(_lock(source)), encoding="utf-8")
+    write_course(place / COURSE)
+    return [_part(place / name) for name in (*CORE, LOCK, wheel.name, COURSE)]
+
+
+def _packages(place):
+    return json.loads((place / LOCK).read_text(encoding="utf-8"))["packages"]
+
+
+def _lock(place):
+    """Return the list of Pyodide's packages, cut to the one that is here."""
+    found = json.loads((place / LOCK).read_text(encoding="utf-8"))
+    return found | {"packages": {"numpy": found["packages"]["numpy"]}}
+
+
+def _part(path):
+    content = path.read_bytes()
+    return Part(path.name, len(content), len(gzip.compress(content)))
+
+
+def write_course(path):
+    """Write the archive of all other Python: flashlib, what runs in the page, and what both need."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in sorted(_course().items()):
+            info = zipfile.ZipInfo(name, THEN)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, content, compresslevel=9)
+
+
+def _course():
+    """Return {name in the archive: content}."""
+    found = {}
+    for path in (ROOT / "flashlib").rglob("*"):
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix in EMPTY:
+            found[name] = b""
+        elif path.suffix == ".txt" or path.suffix == ".py" and not cells.missing_in(_module(path)):
+            found[name] = path.read_bytes()
+    for name in ("web/__init__.py", "web/live/__init__.py", *_inside()):
+        found[name] = (ROOT / name).read_bytes()
+    for package in PACKAGES:
+        for file in importlib.metadata.files(package) or ():
+            if file.suffix == ".py" or "license" in file.name.lower():
+                found[file.as_posix()] = file.locate().read_bytes()
+    for name in _data():
+        found[f"notebooks/{name}"] = (ROOT / "notebooks" / name).read_bytes()
+    return found
+
+
+def _module(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _inside():
+    return [path.relative_to(ROOT).as_posix() for path in (ROOT / "web" / "live" / "inside").glob("*.py")]
+
+
+def _data():
+    """Return the files that the cells of the chapters read."""
+    read = [notebooks.read(ROOT / "notebooks" / f"{one.slug}.ipynb") for one in CHAPTERS if is_live(one)]
+    code = [cell.source for nb in read for cell in nb.cells if cell.cell_type == "code"]
+    return sorted({name for source in code for name in DATA.findall(source)})

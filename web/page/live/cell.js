@@ -1,0 +1,159 @@
+// A cell whose code a reader may change and run.
+
+import { editor } from "./editor.js";
+import { printed, showOutputs } from "./outputs.js";
+import { Ended } from "./python.js";
+import { write } from "./written.js";
+
+const AGAIN = "Python was started anew, and the cells that are needed run again by themselves.";
+
+/** @param {string} text @param {() => void} press */
+function tool(text, press) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+  button.addEventListener("click", press);
+  return button;
+}
+
+/** How long something took, in words. */
+const took = (ms) => (ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+export class Cell {
+  /**
+   * @param {HTMLElement} root
+   * @param {any} page
+   * @param {string | undefined} written what the reader wrote there, at an earlier time
+   */
+  constructor(root, page, written) {
+    this.root = root;
+    this.page = page;
+    this.id = String(root.dataset.cell);
+    this.code = /** @type {HTMLElement} */ (root.querySelector(".code"));
+    this.original = String(this.code.textContent).replace(/\n+$/, "");
+    this.outputs = /** @type {HTMLElement} */ (root.querySelector(":scope > .outputs"));
+    this.stored = [...this.outputs.childNodes];
+    this.pictures = [...this.outputs.querySelectorAll(".picture, .still img")];
+    this.isStub = root.matches(".stub");
+    this.isCheck = root.matches(".check");
+    this.runs = tool(this.isCheck ? "Check" : "Run", () => void this.run());
+    this.edits = tool("Edit", () => this.edit(this.original)?.focus());
+    this.resets = tool("Original", () => this.reset());
+    this.said = Object.assign(document.createElement("span"), { className: "said" });
+    this.#addTools();
+    if (this.isStub || written !== undefined) this.edit(written ?? this.original);
+  }
+
+  /** What stands in it now. */
+  get text() {
+    return this.field ? this.field.value.replace(/\n+$/, "") : this.original;
+  }
+
+  get isChanged() {
+    return this.text !== this.original;
+  }
+
+  #addTools() {
+    this.resets.hidden = true;
+    this.said.setAttribute("role", "status");
+    const tools = Object.assign(document.createElement("div"), { className: "tools" });
+    if (!this.isStub) tools.append(this.runs);
+    if (!this.isStub && !this.isCheck) tools.append(this.edits);
+    tools.append(this.resets, this.said);
+    this.code.after(tools);
+    const first = this.original.split("\n")[0];
+    for (const button of [this.runs, this.edits, this.resets])
+      button.setAttribute("aria-label", `${button.textContent}: ${first.slice(0, 60)}`);
+  }
+
+  /** Show a text in an editor in the place of the code. */
+  edit(text) {
+    if (this.field) return this.field;
+    const label = this.isStub ? "your answer" : "code of this cell";
+    this.field = editor(text, label, () => void (this.isStub ? this.page.check(this) : this.run()));
+    this.field.addEventListener("input", () => this.#keep());
+    this.code.hidden = true;
+    this.code.before(this.field);
+    for (let fold = this.root.querySelector("details.folded"); fold && this.isChanged; fold = null)
+      /** @type {HTMLDetailsElement} */ (fold).open = true;
+    this.edits.hidden = true;
+    this.#keep();
+    return this.field;
+  }
+
+  /** Keep what was written; an original is not. */
+  #keep() {
+    this.resets.hidden = this.isStub ? !this.isChanged : !this.field;
+    write(this.page.chapter, (cells) => {
+      if (this.isChanged) cells[this.id] = this.text;
+      else delete cells[this.id];
+    });
+    this.page.changed();
+  }
+
+  /** Bring back the code and the outputs that are stored. */
+  reset() {
+    if (!this.field) return;
+    this.field.value = this.original;
+    this.field.dispatchEvent(new Event("input"));
+    if (!this.isStub) {
+      this.field.remove();
+      this.field = undefined;
+      Object.assign(this.code, { hidden: false });
+      this.edits.hidden = false;
+      this.resets.hidden = true;
+      this.outputs.replaceChildren(...this.stored);
+    }
+    this.said.textContent = "";
+    (this.isStub ? this.field : this.edits)?.focus();
+  }
+
+  /** Run it, and show what comes out. */
+  async run() {
+    if (this.busy) return;
+    this.busy = true;
+    this.root.setAttribute("aria-busy", "true");
+    this.said.textContent = "";
+    const start = performance.now();
+    try {
+      await this.#show(await this.#answer(), start);
+    } catch (error) {
+      this.outputs.replaceChildren(printed(error.message, "raises"));
+      this.said.textContent = error instanceof Ended ? AGAIN : "";
+    }
+    this.busy = false;
+    this.root.removeAttribute("aria-busy");
+    this.root.dataset.ran = String(Number(this.root.dataset.ran ?? 0) + 1);
+  }
+
+  /** What comes out of it. A check that was ended is asked again, in a new worker, so that it says so. */
+  async #answer() {
+    try {
+      return await this.page.python.run(this.id);
+    } catch (error) {
+      if (!(error instanceof Ended && this.isCheck && error.at !== undefined)) throw error;
+      this.said.textContent = AGAIN;
+      const answer = await this.page.python.run(this.id, [error.message, error.at]);
+      return { ...answer, anew: true };
+    }
+  }
+
+  async #show(answer, start) {
+    const failed = answer.first.find(({ raised }) => raised);
+    const { pictures, isChanged, page, id } = this;
+    if (failed) this.#fail(failed);
+    else await showOutputs(this.outputs, answer.outputs, { pictures, isChanged, python: page, cell: id });
+    this.said.textContent = `${this.#words(answer, performance.now() - start)}${answer.anew ? `. ${AGAIN}` : ""}`;
+  }
+
+  /** A cell above, which this one needs, did not come to its end. */
+  #fail({ cell, raised }) {
+    const link = Object.assign(document.createElement("a"), { href: `#cell-${cell}`, textContent: "a cell above" });
+    const words = document.createElement("p");
+    words.append("This cell needs ", link, ", which did not come to its end:");
+    this.outputs.replaceChildren(words, printed(raised, "raises"));
+  }
+
+  #words({ first, count }, ms) {
+    const above = first.length ? `after ${first.length} ${first.length === 1 ? "cell" : "cells"} above, ` : "";
+    return `Ran here${above ? `, ${above}` : ", "}${took(ms)}. In [${count}]`;
+  }
+}

@@ -1,0 +1,58 @@
+// An editor of Python: a text field that indents, and gives the keyboard back.
+
+const STEP = "    ";
+
+/** @param {HTMLTextAreaElement} field @param {string} text put in place of what is selected, so that it can be undone */
+function insert(field, text) {
+  if (!document.execCommand?.("insertText", false, text)) field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+}
+
+/** Indent, or take back the indent of, the lines that are selected. */
+function shift(field, back) {
+  const { value, selectionStart, selectionEnd } = field;
+  if (selectionStart === selectionEnd && !back) {
+    insert(field, STEP);
+    return;
+  }
+  const start = value.lastIndexOf("\n", selectionStart - 1) + 1;
+  const lines = value.slice(start, selectionEnd).split("\n");
+  const moved = lines.map((line) => (back ? line.replace(/^ {1,4}/, "") : line && STEP + line)).join("\n");
+  field.setSelectionRange(start, selectionEnd);
+  insert(field, moved);
+  field.setSelectionRange(lines.length > 1 ? start : start + moved.length, start + moved.length);
+}
+
+/** A new line with the indent of the one above, and more after a colon. */
+function breakLine(field) {
+  const above = field.value.slice(field.value.lastIndexOf("\n", field.selectionStart - 1) + 1, field.selectionStart);
+  insert(field, `\n${above.match(/^ */)?.[0] ?? ""}${above.trimEnd().endsWith(":") ? STEP : ""}`);
+}
+
+/**
+ * @param {string} text
+ * @param {string} label
+ * @param {() => void} run called for Shift or Ctrl with Enter
+ */
+export function editor(text, label, run) {
+  const field = document.createElement("textarea");
+  Object.assign(field, { className: "editor", value: text, spellcheck: false, ariaLabel: label, wrap: "off" });
+  for (const name of ["autocapitalize", "autocomplete", "autocorrect"]) field.setAttribute(name, "off");
+  const fit = () => (field.rows = field.value.split("\n").length);
+  let leaves = false; // after Escape, Tab goes on to the next control
+  field.addEventListener("input", fit);
+  field.addEventListener("blur", () => (leaves = false));
+  field.addEventListener("keydown", (event) => {
+    const { key, shiftKey, ctrlKey, metaKey } = event;
+    if (key === "Escape") leaves = true;
+    else if (key === "Tab" && !leaves) {
+      event.preventDefault();
+      shift(field, shiftKey);
+    } else if (key === "Enter") {
+      event.preventDefault();
+      if (shiftKey || ctrlKey || metaKey) run();
+      else breakLine(field);
+    }
+  });
+  fit();
+  return field;
+}

@@ -1,0 +1,117 @@
+// A page whose Python is there: its cells, its widgets, and what its reader wrote.
+
+import { keepFiles } from "../kept_files.js";
+import { Bar, megabytes } from "./bar.js";
+import { Cell } from "./cell.js";
+import { Ended, Python } from "./python.js";
+import { allWritten, takeAway } from "./written.js";
+
+const STOPPED = "You have stopped this cell.";
+
+export class Page {
+  /** @param {any} live what build.py tells of Python, and of the cells of this chapter */
+  constructor(live) {
+    this.live = live;
+    this.chapter = live.chapter;
+    document.documentElement.dataset.live = "";
+    this.loading = new Map(); // the scripts of widgets
+    const bar = new Bar(() => this.python.end(new Ended(STOPPED)));
+    const texts = () => ({
+      sources: Object.fromEntries(this.cells.map(({ id, text }) => [id, text])),
+      changed: this.cells.filter(({ isChanged }) => isChanged).map(({ id }) => id),
+    });
+    this.python = new Python(live, texts, (state) => {
+      bar.tell(state, this.python.waiting.size > 0);
+      document.documentElement.dataset.python = state.kind; // for tests
+      if (state.kind === "ready" && this.kept !== this.python.starts) this.#keepParts();
+    });
+    const written = allWritten()[this.chapter] ?? {};
+    /** @type {NodeListOf<HTMLElement>} */
+    const roots = document.querySelectorAll(".cell[data-cell]");
+    /** @type {Cell[]} */
+    this.cells = [];
+    for (const root of roots) this.cells.push(new Cell(root, this, written[String(root.dataset.cell)]));
+    this.#introduce();
+  }
+
+  #keepParts() {
+    this.kept = this.python.starts;
+    const { worker, parts } = this.live;
+    void keepFiles([worker, ...parts.map(({ url }) => url.replace("../", ""))]);
+  }
+
+  /** Say what this page can do, and how much it fetches for it. */
+  #introduce() {
+    for (const place of document.querySelectorAll("[data-live]")) {
+      place.removeAttribute("hidden");
+      for (const size of place.querySelectorAll(".size")) size.textContent = `${megabytes(this.live.packed)} MB`;
+    }
+    const said = document.querySelector("#written-said");
+    document.querySelector("#written-save")?.addEventListener("click", () => {
+      const cells = Object.fromEntries(this.cells.map(({ id, text }) => [id, text]));
+      takeAway(this.live.notebook, `${this.chapter}.ipynb`, cells).catch((error) => said && (said.textContent = error.message));
+    });
+    document.querySelector("#written-delete")?.addEventListener("click", () => {
+      for (const cell of this.cells) cell.reset();
+      if (said) said.textContent = "All cells are as they were.";
+    });
+    this.changed();
+  }
+
+  /** A reader has written something, or taken it back. */
+  changed() {
+    const button = document.querySelector("#written-delete");
+    if (button) /** @type {HTMLButtonElement} */ (button).disabled = !this.cells?.some(({ isChanged }) => isChanged);
+  }
+
+  /** Check the answer that a stub holds. */
+  check(stub) {
+    const cell = this.cells[this.cells.indexOf(stub) + 1];
+    if (cell?.isCheck) void cell.run();
+  }
+
+  /** Ask Python for what a widget asks for; cell: the one that shows it. */
+  async take(model, cell) {
+    if (!model.link || model.link.start !== this.python.starts || !this.python.worker) {
+      const answer = await this.python.ask({ do: "show", cell });
+      const raised = [...(answer.first ?? []).map((one) => one.raised), ...(answer.outputs ?? []).map((one) => one.kind === "raises" && one.text)];
+      if (!answer.model) throw Error(raised.filter(Boolean)[0] ?? "its cell shows no widget");
+      this.follow(answer.model, model);
+    }
+    const changes = Object.fromEntries([...model.touched].map((name) => [name, model.get(name)]));
+    await this.python.ask({ do: "take", model: model.link.id, changes });
+  }
+
+  /** Hand on what Python says of a model. */
+  follow(id, model) {
+    model.link = { id, start: this.python.starts };
+    this.python.heard.set(id, (changes) => model.receive(changes));
+  }
+
+  /** Load the script and the style of a class of widgets, if this page has not. */
+  loadWidget(name) {
+    if (globalThis.flashSite.widgets[name]) return Promise.resolve();
+    if (!this.loading.has(name)) {
+      const [script, sheet] = this.live.widgets[name];
+      for (const href of [this.live.sheet, sheet]) {
+        if (document.querySelector(`link[href="${href}"]`)) continue;
+        document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href }));
+      }
+      const element = Object.assign(document.createElement("script"), { src: script });
+      const loaded = new Promise((done, fail) => {
+        element.addEventListener("load", done);
+        element.addEventListener("error", () => fail(Error(`${script} could not be loaded`)));
+      });
+      document.head.append(element);
+      this.loading.set(name, loaded);
+    }
+    return this.loading.get(name);
+  }
+}
+
+/** The page's Python, where the site has it: not in a page that is opened as a file, which may start no worker. */
+export function startLive() {
+  const cells = document.querySelector("#cells")?.textContent;
+  if (!cells || !globalThis.flashSite.live || !location.protocol.startsWith("http")) return undefined;
+  return new Page(Object.assign(globalThis.flashSite.live, JSON.parse(cells)));
+}

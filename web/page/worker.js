@@ -1,0 +1,84 @@
+// The worker that runs Python: it fetches the parts, tells how far it is, and hands questions to the kernel.
+
+/** @type {any} what is global in a worker */
+const scope = self;
+const SITE = "/lib/python3.12/site-packages";
+
+/** @type {any} the kernel, once it has begun */
+let page;
+
+/** Fetch the parts, all at once; from a name to its bytes. */
+async function fetched(parts) {
+  const packed = new Map(parts.map(({ name }) => [name, 0]));
+  const tell = () => postMessage({ fetched: [...packed.values()].reduce((sum, part) => sum + part, 0) });
+  const one = async ({ name, url, size, packed: all }) => {
+    const response = await fetch(url);
+    if (!response.ok || !response.body) throw Error(`${name} was not found (${response.status})`);
+    const bytes = new Uint8Array(size);
+    let at = 0;
+    for (const reader = response.body.getReader(); ; ) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (at + value.length > size) throw Error(`${name} is another file now: load the page again`);
+      bytes.set(value, at);
+      at += value.length;
+      packed.set(name, Math.round((all * at) / size)); // a host packs a text, and its reader unpacks it
+      tell();
+    }
+    if (at !== size) throw Error(`${name} came in part: ${at} of ${size} bytes`);
+    return [name, bytes];
+  };
+  return new Map(await Promise.all(parts.map(one)));
+}
+
+/** Run a script whose text was fetched. */
+function runScript(bytes) {
+  const url = URL.createObjectURL(new Blob([bytes], { type: "text/javascript" }));
+  scope.importScripts(url);
+  URL.revokeObjectURL(url);
+}
+
+async function begin({ parts, cells }) {
+  const files = await fetched(parts);
+  postMessage({ kind: "starting" });
+  const ask = self.fetch.bind(self);
+  self.fetch = async (url, options) => {
+    const name = String(url instanceof Request ? url.url : url).split("/").at(-1);
+    const bytes = files.get(name);
+    if (!bytes) return ask(url, options);
+    const type = String(name).endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
+    return new Response(bytes, { headers: { "Content-Type": type } });
+  };
+  runScript(files.get("pyodide.js"));
+  runScript(files.get("pyodide.asm.js"));
+  const python = await scope.loadPyodide({ indexURL: "fetched/", packages: ["numpy"] });
+  python.unpackArchive(files.get("course.zip"), "zip", { extractDir: SITE });
+  files.clear();
+  self.fetch = ask;
+  python.FS.mkdirTree(`${SITE}/notebooks`);
+  python.FS.chdir(`${SITE}/notebooks`);
+  const tell = (event, buffers) => postMessage({ event, buffers: taken(buffers) });
+  const watch = (kind, value) => postMessage({ watched: [kind, value] });
+  page = python.pyimport("web.live.inside.kernel").begin(cells, tell, watch);
+  postMessage({ kind: "ready" });
+}
+
+/** A list of bytes of Python, as arrays of this side. */
+function taken(proxy) {
+  const buffers = proxy.toJs();
+  proxy.destroy();
+  return buffers;
+}
+
+function answer({ reply, question }) {
+  const told = page.ask(question);
+  const [text, buffers] = told.toJs();
+  told.destroy();
+  postMessage({ reply, answer: text, buffers }, buffers.map((bytes) => bytes.buffer));
+}
+
+let queue = Promise.resolve();
+onmessage = ({ data }) => {
+  queue = queue.then(() => ("parts" in data ? begin(data) : answer(data)));
+  queue.catch((error) => postMessage({ failed: String(error?.message ?? error) }));
+};
