@@ -1,6 +1,8 @@
 """Kernels in Gluon around a role or a step of a learner's, and what launches them in a check."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -83,7 +85,9 @@ def producer_kernel(
     ], [4, 1], [240, 24])  # fmt: skip
 
 
-def produced(answer, Q, K, V, head, row, B_c, stages):
+def produced(
+    answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, head: int, row: int, B_c: int, stages: int
+) -> tuple:
     """Run a producer; return the rows of Q, K and V that came to the readers."""
     Q, K, V = (placed(X, "float16") for X in (Q, K, V))
     N_k, d = K.shape[1:]
@@ -162,7 +166,9 @@ def step_kernel(
     ], [1], [24])  # fmt: skip
 
 
-def stepped(answer, Q, K, V, limits, B_c, stages, dtype):
+def stepped(
+    answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, limits: np.ndarray, B_c: int, stages: int, dtype: str
+) -> tuple:
     """Take a step for each tile of keys; return m, l and O_acc of 64 rows."""
     q, k, v = (placed(X[None], dtype) for X in (Q, K, V))
     N_k, d = K.shape
@@ -178,7 +184,9 @@ def stepped(answer, Q, K, V, limits, B_c, stages, dtype):
 # ---- a whole kernel with its launch
 
 
-def attended(answer, Q, K, V, causal, dtype, order):
+def attended(
+    answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool, dtype: str, order: str
+) -> tuple:
     """Launch an answer; return O and lse, and what is found of their kinds. order: of the axes in memory."""
     made, tensors = Made(), [placed(X, dtype, order) for X in (Q, K, V)]
     before = [X.clone() for X in tensors]

@@ -260,7 +260,7 @@ class Language:
 
     def inline_asm_elementwise(
         self, asm: str, constraints: str, args: Sequence, dtype: Any, is_pure: bool, pack: int
-    ):
+    ) -> None:
         if not asm.startswith("mov"):
             raise Wrong("unknown", name="inline_asm_elementwise")
         return args[0]
