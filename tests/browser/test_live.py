@@ -211,13 +211,14 @@ def test_a_cell_is_stopped_and_python_starts_anew(readers):
     assert reader.run(cell.id).strip() == printed(cell).strip()
 
 
-# Moves a slider of a widget, or presses what asks Python for another setting; returns what is refused, and how long
-# the answer took.
+# Moves a slider of a widget, or presses what asks Python for another setting; returns what is refused, and how
+# long the answer took.
 ASKED = """async (root) => {
     const { model } = root.flashWidget;
     const before = model.get("asked");
     const start = performance.now();
-    const of = (selector) => [...root.querySelectorAll(selector)].filter((e) => !e.disabled && e.checkVisibility());
+    const isThere = (e) => !e.disabled && e.checkVisibility();
+    const of = (selector) => [...root.querySelectorAll(selector)].filter(isThere);
     for (const field of of(".flash-settings input[type=range]").slice(-1)) {
         field.value = field.value === field.max ? field.min : field.max;
         for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
@@ -253,14 +254,15 @@ def test_a_live_page_fits_and_can_be_read_by_all(browser, course, size):
         assert reader.page.evaluate(test_site.VIOLATIONS, "few") == []
 
 
+KEPT = "async () => (await (await caches.open('flashattention')).keys()).length > 20"
+
+
 def test_it_works_without_a_network_after_the_first_visit(browser, course, tmp_path):
     site = test_site.Served(course("few").folder.parents[1])
     cell = some_cell(FEW)
     with reading(browser, site, FEW, errors=None) as reader:
         reader.run(cell.id)
-        reader.page.wait_for_function(
-            "async () => (await (await caches.open('flashattention')).keys()).length > 20"
-        )
+        reader.page.wait_for_function(KEPT)
         site.stop()
         reader.page.reload()
         reader.page.wait_for_selector(test_site.READY, state="attached")

@@ -116,7 +116,7 @@ def course(tmp_path_factory):
 
 @contextmanager
 def visit(browser, address, size="desk", theme="light", errors=0):
-    """Yield the page at an address, once it is ready; it must ask for nothing elsewhere, and log so many errors, or any."""
+    """Yield the page at an address, once it is ready; it asks for nothing elsewhere, and logs so many errors."""
     width, height = WIDTHS[size]
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
     page = context.new_page()

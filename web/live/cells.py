@@ -1,4 +1,4 @@
-"""What a page is told of the code cells of its chapter: the names by which they need each other, and what is missing.
+"""What a page is told of the code cells of its chapter: by which names they need each other, and what is missing.
 
 A cell cannot run in a page if it imports what is not there, such as torch or processes, or needs a cell that does.
 """

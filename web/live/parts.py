@@ -1,8 +1,8 @@
 """The files that Python in the page is made of, written once for all chapters.
 
 Pyodide's core and its wheel of NumPy are looked for in one folder: what the environment variable PYODIDE names, an
-unpacked release of Pyodide for example, else .venv/pyodide, which `python -m tools.pyodide` fills. The version stands
-in package.json; the wheel's name and hash in the list that Pyodide's own files have.
+unpacked release of Pyodide for example, else .venv/pyodide, which `python -m tools.pyodide` fills. The version
+stands in package.json; the wheel's name and hash in the list that Pyodide's own files have.
 """
 
 import gzip
@@ -58,7 +58,7 @@ def is_live(chapter):
 
 
 def numpy_wheel(place):
-    """Return the Path of NumPy's wheel in a folder with Pyodide; raise Missing if it is not the one that it names."""
+    """Return the Path that NumPy's wheel has in a folder with Pyodide."""
     return place / _packages(place)["numpy"]["file_name"]
 
 
@@ -72,11 +72,9 @@ def check(place):
             raise Missing(f"{place} has Pyodide {found}, and package.json names {version()}")
         wheel = numpy_wheel(place)
         lost = [] if wheel.is_file() else [wheel.name]
-        if (
-            not lost
-            and (sha := hashlib.sha256(wheel.read_bytes()).hexdigest()) != _packages(place)["numpy"]["sha256"]
-        ):
-            raise Missing(f"{wheel} has the hash {sha}, which is not the one in {LOCK}")
+        found = "" if lost else hashlib.sha256(wheel.read_bytes()).hexdigest()
+        if not lost and found != _packages(place)["numpy"]["sha256"]:
+            raise Missing(f"{wheel} has the hash {found}, which is not the one in {LOCK}")
     if lost:
         raise Missing(f"{place} has no {', '.join(lost)}: run python -m tools.pyodide")
 
@@ -110,7 +108,7 @@ def _part(path):
 
 
 def write_course(path):
-    """Write the archive of the Python that is not Pyodide's: flashlib, what runs in the page, and what they need."""
+    """Write the archive of all other Python: flashlib, what runs in the page, and what both need."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in sorted(_course().items()):
             info = zipfile.ZipInfo(name, THEN)

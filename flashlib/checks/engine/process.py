@@ -315,13 +315,14 @@ def _called_here(parcel, limit):
         raise NotEnded(*_was_ended.pop())
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        of_notebook = vars(builtins)
+        of_notebook, modules = vars(builtins), dict(sys.modules)
         before = {name: of_notebook.pop(name) for name in NOTEBOOK if name in of_notebook}
         of_notebook.update(NOTEBOOK)
         kind, value = _outcome(parcel, lambda: _tell("started", limit))
         for name in NOTEBOOK:
             del of_notebook[name]
         of_notebook.update(before)
+        sys.modules.update(modules)
         _tell("ended", "")
     return _result(kind, value, "")
 

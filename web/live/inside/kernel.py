@@ -42,8 +42,8 @@ class Kernel:
     def run(self, cell, sources, changed=(), ended=()):
         """Run a cell and what it needs; return its outputs and the other cells that ran, each with what it raised.
 
-        sources: the text of each cell, by id. changed: the ids of those that a reader has changed. ended: where the
-        check in the cell was ended from outside, the sentence on it and what was last announced.
+        sources: the text of each cell, by id. changed: the ids of those that a reader has changed. ended: where
+        the check in the cell was ended from outside, the sentence on it and what was last announced.
         """
         number = self.ids.index(cell)
         if ended:
@@ -60,7 +60,7 @@ class Kernel:
         return {"first": first, "outputs": self._run(number), "count": self.count}
 
     def show(self, cell, sources, changed=()):
-        """Return the id of the model of the widget that a cell shows, which is run if it has not, and what run says."""
+        """Return the id of the model of a cell's widget, and what `run` says if the cell had not run."""
         number, told = self.ids.index(cell), {}
         if number not in self.shown:
             told = self.run(cell, sources, changed)

@@ -1,6 +1,7 @@
 """Which cells of a chapter a cell needs, by the names that they give, take and change.
 
-The build asks, to run the few cells that a widget is made of, and so does the page, where a reader runs any of them.
+The build asks, to run the few cells that a widget is made of, and so does the page, where a reader runs any of
+them.
 """
 
 import ast
