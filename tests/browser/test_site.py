@@ -80,10 +80,13 @@ class Served:
     """A folder that is served, and the address of the site in it."""
 
     def __init__(self, folder):
-        serve = functools.partial(Quiet, directory=str(folder))
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.serve = functools.partial(Quiet, directory=str(folder))
+        self.start(0)
         self.address = f"http://127.0.0.1:{self.server.server_port}/a/path/"
+
+    def start(self, port):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), self.serve)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def stop(self):
         self.server.shutdown()
