@@ -13,7 +13,9 @@ def words(error, cells):
     only = "".join(traceback.format_exception_only(error)).rstrip("\n")
     for file, name in cells.items():
         only = only.replace(f'File "{file}"', name)
-    places = [place for place in traceback.walk_tb(error.__traceback__) if not _is_ours(place[0])]
+    places = [*traceback.walk_tb(error.__traceback__)]
+    while places and places[0][0].f_code.co_filename not in cells:  # what runs the cells
+        places.pop(0)
     if not places:  # the text of the cell is no Python
         return only
     told = [_place(frame, line, cells) for frame, line in places]
@@ -22,10 +24,6 @@ def words(error, cells):
         told[MOST // 2 : -(MOST // 2)] = [f"... {left} more places ..."]
     head = f"{type(error).__name__:<42}Traceback (most recent call last)"
     return "\n\n".join(["\n".join([RULE, head, told[0]]), *told[1:], only])
-
-
-def _is_ours(frame):
-    return frame.f_globals.get("__name__", "").startswith("web.live.")
 
 
 def _place(frame, line, cells):

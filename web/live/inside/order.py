@@ -13,17 +13,18 @@ class Order:
     def __init__(self, names):
         self.names = list(names)
         self.past = {}  # {name: (the cell that gave it, *those that changed it since)}
-        self.done = set()
+        self.texts = [0] * len(self.names)  # how often the text of each cell was changed
+        self.done = {}  # {cell that has run: the texts of those that it needs, and its own, at that time}
 
     def change(self, number, names):
-        """Take other names of a cell, whose text has changed: it has not run."""
+        """Take other names of a cell, whose text has changed."""
         self.names[number] = names
-        self.done.discard(number)
+        self.texts[number] += 1
 
     def before(self, number):
         """Return the cells that must run before cell `number`, in order."""
         seen = dict(self._seen(number))
-        again = {k for k in seen if k not in self.done} - {number}
+        again = {k for k in seen if self.done.get(k) != self._made_of(k)} - {number}
         while more := self._more(seen, again | {number}) - again:
             again |= more
         return sorted(again)
@@ -31,7 +32,10 @@ class Order:
     def ran(self, number):
         """Note that a cell has run to its end."""
         _note(self.past, number, self.names[number])
-        self.done.add(number)
+        self.done[number] = self._made_of(number)
+
+    def _made_of(self, number):
+        return {k: self.texts[k] for k in (*needs.needed(self.names, number), number)}
 
     def _more(self, seen, running):
         """Return the cells on which those that run depend, and that have not left the names as they must be."""

@@ -1,0 +1,152 @@
+"""The kernel of a page, here in CPython: what it prints, shows and raises."""
+
+import json
+import sys
+import types
+
+import nbformat
+import pytest
+
+pytest.importorskip("anywidget")
+traitlets = pytest.importorskip("traitlets")
+
+from web.live import cells  # noqa: E402
+from web.live.inside import kernel, stand_ins  # noqa: E402
+
+
+class Counter(stand_ins.AnyWidget):
+    """A widget that answers with twice what it is asked for."""
+
+    n = traitlets.Int().tag(sync=True)
+    twice = traitlets.Bytes().tag(sync=True)
+    script = traitlets.Unicode("none").tag(sync=True)
+
+    def __init__(self):
+        super().__init__()
+        self.observe(lambda change: self.set_trait("twice", bytes([2 * change.new])), names="n")
+
+    def __repr__(self):
+        return f"Counter({self.n})"
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """A function that returns a page with cells of these texts; events are kept in `page.told`."""
+    module = types.ModuleType("IPython.display")
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setitem(sys.modules, "counter_of_a_test", types.SimpleNamespace(Counter=Counter))
+
+    def of(*sources):
+        code = [nbformat.v4.new_code_cell(source, id=f"c{k}") for k, source in enumerate(sources)]
+        told = []
+        made = kernel.Page(json.dumps(cells.of_chapter(code)), lambda *event: told.append(event))
+        made.told, made.sources = told, {cell.id: cell.source for cell in code}
+        return made
+
+    return of
+
+
+def ask(page, do, **asked):
+    answer, buffers = page.ask(json.dumps({"do": do, **asked}))
+    return json.loads(answer), buffers
+
+
+def run(page, cell, changed=()):
+    return ask(page, "run", cell=cell, sources=page.sources, changed=changed)[0]
+
+
+def test_a_cell_prints_and_shows_its_last_value(page):
+    answer = run(page("import sys\nx = 5", "print('a', x)\nprint('b', file=sys.stderr)\nx * [0]"), "c1")
+    assert answer["first"] == [{"cell": "c0", "raised": ""}] and answer["count"] == 2
+    assert [(one["kind"], one["text"]) for one in answer["outputs"]] == [
+        ("out", "a 5\n"),
+        ("err", "b\n"),
+        ("value", "[0, 0, 0, 0, 0]"),
+    ]
+
+
+@pytest.mark.parametrize("source", ["x = 1", "5;", "None", ""])
+def test_a_cell_may_show_nothing(page, source):
+    assert run(page(source or "# nothing"), "c0")["outputs"] == []
+
+
+def test_an_error_is_told_as_in_a_notebook(page):
+    answer = run(page("def f(x):\n    return 1 / x", "y = 0\nf(y)"), "c1")
+    (said,) = [one["text"] for one in answer["outputs"]]
+    head, place, last = said.split("\n\n")
+    assert head.splitlines()[1] == f"{'ZeroDivisionError':<42}Traceback (most recent call last)"
+    assert head.splitlines()[2:] == ["Cell In[2], line 2", "      1 y = 0", "----> 2 f(y)"]
+    assert place.splitlines() == ["Cell In[1], line 2, in f()", "      1 def f(x):", "----> 2     return 1 / x"]
+    assert last == "ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize("source", ["raise SystemExit", "raise KeyboardInterrupt", "def f(:", "f = 1 +"])
+def test_nothing_ends_the_kernel(page, source):
+    made = page("x = 1", "x")
+    made.sources["c0"] = source
+    answer = run(made, "c0", ["c0"])
+    assert [one["kind"] for one in answer["outputs"]] == ["raises"]
+    said = answer["outputs"][0]["text"]
+    if not source.startswith("raise"):
+        assert said.startswith("  Cell In[1], line 1\n") and "\nSyntaxError: " in said
+    made.sources["c0"] = "x = 7"
+    assert run(made, "c1", ["c0"])["outputs"][0]["text"] == "7"
+
+
+def test_a_cell_above_that_fails_is_named(page):
+    answer = run(page("x = 1 / 0", "x"), "c1")
+    assert answer["outputs"] == [] and "ZeroDivisionError" in answer["first"][0]["raised"]
+
+
+def test_a_cell_that_needs_what_is_not_there_says_so(page):
+    made = page("import torch", "torch.ones(3)")
+    told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(
+        [nbformat.v4.new_code_cell(text, id=id) for id, text in made.sources.items()]
+    )}  # fmt: skip
+    assert set(told.values()) == {"This cell needs torch, which does not run in a page."}
+    assert run(made, "c1")["first"][0]["raised"] == told["c0"]
+
+
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        ("import numpy as np", ""),
+        ("from flashlib import tiled, masks", ""),
+        ("from flashlib import torch_ref", "torch"),
+        ("from flashlib.chunked import attention", "torch"),
+        ("from flashlib.bench.common import harness", "torch"),
+        ("import subprocess", "another process"),
+        ("from ipywidgets import interact", "ipywidgets"),
+    ],
+)
+def test_what_a_page_has_not_is_found_by_imports(source, expected):
+    found = cells.missing_of(source)
+    assert found.startswith(f"This cell needs {expected}") if expected else not found
+
+
+def test_a_widget_is_shown_asked_and_answers_at_once(page):
+    made = page("from counter_of_a_test import Counter", "Counter()")
+    found, _ = ask(made, "show", cell="c1", sources=made.sources)
+    (shown,) = found["outputs"]
+    assert (shown["kind"], shown["class"], shown["text"]) == ("widget", "Counter", "Counter(0)")
+    assert shown["model"] == found["model"] and shown["state"] == {"n": 0, "twice": {"buffer": 0}}
+    assert ask(made, "show", cell="c1", sources=made.sources)[0] == {"model": found["model"]}
+    made.told.clear()
+    assert ask(made, "take", model=found["model"], changes={"n": 4}) == (None, [])
+    ((event, buffers),) = made.told
+    assert json.loads(event)["changes"] == {"n": 4, "twice": {"buffer": 0}} and buffers == [b"\x08"]
+
+
+def test_a_mistake_of_the_kernel_is_told(page):
+    assert "ValueError" in ask(page("x = 1"), "run", cell="none", sources={})[0]["failed"]
+
+
+def test_what_draws_runs_without_drawing():
+    nothing = stand_ins.Nothing()
+    (line,) = nothing.plot([1, 2], "o-", color="red")
+    nothing.spines[:].set_visible(False)
+    nothing[0] = 1
+    with nothing.hold() as held:
+        assert float(held + 3 * line - 1) == 0 and round(line, 2) == 0 and not line > 2
+    _, axes = stand_ins.subplots(2, 3)
+    assert axes.shape == (2, 3) and isinstance(stand_ins.subplots()[1], stand_ins.Nothing)
