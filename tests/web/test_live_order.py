@@ -62,6 +62,11 @@ def test_a_cell_that_changes_a_value_gives_the_same_each_time():
     assert reader.run(2) == 2
 
 
+def test_a_cell_that_runs_again_takes_nothing_from_another():
+    reader = Reader("m, l = 0, 0", "m = m + 1", "l = l + m\nl", "(m, l)")
+    assert [reader.run(k) for k in (2, 2, 3, 1, 2, 3)] == [1, 1, (1, 1), None, 1, (1, 1)]
+
+
 def test_a_cell_that_was_changed_runs_again_for_those_that_need_it():
     reader = Reader("x = 1", "y = x + 1", "y")
     assert reader.run(2) == 2

@@ -25,7 +25,7 @@ class Order:
         """Return the cells that must run before cell `number`, in order."""
         seen = dict(self._seen(number))
         again = {k for k in seen if self.done.get(k) != self._made_of(k)} - {number}
-        while more := self._more(seen, again | {number}) - again:
+        while more := self._missing(seen, [*sorted(again), number]) - again:
             again |= more
         return sorted(again)
 
@@ -37,13 +37,14 @@ class Order:
     def _made_of(self, number):
         return {k: self.texts[k] for k in (*needs.needed(self.names, number), number)}
 
-    def _more(self, seen, running):
-        """Return the cells on which those that run depend, and that have not left the names as they must be."""
-        found = set()
+    def _missing(self, seen, running):
+        """Return the cells that gave the names which the running ones would not find as they must be."""
+        past, found = dict(self.past), set()
         for k in running:
-            for name, past in seen[k].items():
-                if past != self.past.get(name) or running.intersection(past):
-                    found |= {*past}
+            for name, must in seen[k].items():
+                if past.get(name) != must:
+                    found |= {*must}
+            _note(past, k, self.names[k])
         return found
 
     def _seen(self, number):
