@@ -201,8 +201,23 @@ def test_what_was_written_is_kept_and_taken_away_as_a_notebook(readers, tmp_path
     assert "NotImplementedError" in reader.cell(stub).locator("textarea").input_value()
 
 
-def test_a_cell_is_stopped_and_python_starts_anew(readers):
-    reader, cell = readers("few", FEW), some_cell(FEW)
+def test_what_is_fetched_can_be_stopped_and_what_is_lost_is_said(browser, course):
+    with reading(browser, course("few"), FEW, errors=None) as reader:
+        cell = some_cell(FEW)
+        reader.page.route("**/static/live/course.zip*", lambda route: None)  # it never comes
+        reader.button(cell.id, "Run").click()
+        reader.page.locator(".python-bar button:visible").click()
+        reader.wait(cell.id, 1)
+        assert "You have stopped this cell" in reader.outputs(cell.id).inner_text()
+        assert not reader.said(cell.id) and reader.page.locator(".python-bar").is_hidden()
+        reader.page.evaluate("flashSite.live.parts.at(-1).url = '../static/none.zip'")
+        assert "Python could not be started: course.zip was not found (404)." in reader.run(cell.id)
+        assert "Try again" in reader.page.locator(".python-bar").inner_text()
+
+
+@pytest.mark.parametrize("amount, number", [("all", "02")])
+def test_a_cell_is_stopped_and_python_starts_anew(readers, amount, number):
+    reader, cell = readers(amount, number), some_cell(number)
     reader.write(cell.id, "while True: pass")
     before = int(reader.cell(cell.id).get_attribute("data-ran") or 0)
     reader.button(cell.id, "Run").click()
