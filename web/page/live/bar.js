@@ -50,7 +50,7 @@ export class Bar {
     if (kind === "fetching" && done === all) this.show("Python has come. It starts.");
     else if (kind === "fetching") this.show("Python is fetched, once.", { done, all, stops: true });
     else if (kind === "starting") this.show("Python starts.", { stops: true });
-    else if (kind === "lost") this.show(`Python could not be started: ${words}. Try again.`);
+    else if (kind === "lost") this.show(`${words} Try again.`);
     else if (isAtWork) this.show("Python runs.", { stops: true, after: PATIENCE_FOR_BAR });
     else this.hide();
   }

@@ -117,7 +117,7 @@ export class Cell {
       await this.#show(await this.#answer(), start);
     } catch (error) {
       this.outputs.replaceChildren(printed(error.message, "raises"));
-      this.said.textContent = error instanceof Ended ? AGAIN : "";
+      this.said.textContent = error instanceof Ended && error.anew ? AGAIN : "";
     }
     this.busy = false;
     this.root.removeAttribute("aria-busy");

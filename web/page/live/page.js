@@ -36,8 +36,8 @@ export class Page {
 
   #keepParts() {
     this.kept = this.python.starts;
-    const { worker, parts } = this.live;
-    void keepFiles([worker, ...parts.map(({ url }) => url.replace("../", ""))]);
+    const { worker, notebook, parts } = this.live;
+    void keepFiles([worker, notebook, ...parts.map(({ url }) => url.replace("../", ""))]);
   }
 
   /** Say what this page can do, and how much it fetches for it. */

@@ -6,6 +6,7 @@ export class Ended extends Error {
   constructor(message, at) {
     super(message);
     this.at = at;
+    this.anew = false; // whether another worker was started
   }
 }
 
@@ -104,15 +105,20 @@ export class Python {
     this.timer = setTimeout(() => this.end(new Ended(`did not end within ${this.seconds} seconds`, this.at)), left);
   }
 
-  /** End the worker: what it is at fails with the error, and what waits behind it is asked of a new one. */
+  /**
+   * End the worker. What it is at fails with the error, and what waits behind it is asked of a new one; if it was still
+   * being fetched, all fails, and nothing starts.
+   */
   end(error) {
-    const [first] = this.waiting.entries();
+    error.anew = this.ready;
+    const all = [...this.waiting.entries()];
     this.#stop();
-    if (first) {
-      this.waiting.delete(first[0]);
-      first[1].fail(error);
+    for (const [reply, { fail }] of error.anew ? all.slice(0, 1) : all) {
+      this.waiting.delete(reply);
+      fail(error);
     }
-    if (!this.worker) this.start(); // unless who was waiting has asked again
+    if (error.anew) this.start();
+    else this.#say("none");
   }
 
   #stop() {
@@ -122,13 +128,14 @@ export class Python {
     this.kind = undefined;
   }
 
-  /** It could not be fetched or started: all who wait are told, and the next who asks tries again. */
-  #lose(words) {
+  /** It could not be fetched or started, or has died: all who wait are told, and the next who asks tries again. */
+  #lose(why) {
+    const words = `Python ${this.ready ? "has ended" : "could not be started"}: ${why}.`;
     const waiting = [...this.waiting.values()];
     this.waiting.clear();
     this.#stop();
     this.#say("lost", { words });
-    for (const { fail } of waiting) fail(Error(`Python could not be started: ${words}`));
+    for (const { fail } of waiting) fail(Error(words));
   }
 }
 
