@@ -91,8 +91,8 @@ class Pages:
         own.tokens += [None] * n if ids is None else ids
         first = N // self.page
         self._know(own, first)
-        i, row = np.divmod(np.arange(N, N + n, dtype=np.int32), np.int32(self.page))
-        return np.stack([np.array(own.pages[first:], np.int32)[i - first], row], axis=1)
+        slots = [(own.pages[at // self.page], at % self.page) for at in range(N, N + n)]
+        return np.array(slots, np.int32).reshape(n, 2)
 
     def fork(self, sequence: int) -> int:
         """Return a new sequence with the same tokens, in the same pages."""
