@@ -24,6 +24,8 @@ class ErrorMap {
   constructor(name, title, pointed) {
     this.name = name;
     this.mark = h("b", {});
+    const board = h("canvas").getContext("2d", { willReadFrequently: true }); // made once: that takes longest
+    this.board = /** @type {CanvasRenderingContext2D} */ (board);
     this.field = h("div", { class: "flash-eight-field", role: "img", "data-name": name }, this.mark);
     this.peak = note();
     const head = div("flash-eight-title", h("span", {}, title), this.peak);
@@ -57,12 +59,14 @@ class ErrorMap {
   /** @param {Colours} colour */
   paint(colour) {
     if (!this.values) return;
-    const canvas = h("canvas", { width: this.columns, height: this.rows });
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    const image = context.createImageData(this.columns, this.rows);
+    const { canvas } = this.board;
+    if (canvas.width !== this.columns || canvas.height !== this.rows) {
+      Object.assign(canvas, { width: this.columns, height: this.rows });
+    }
+    const image = this.board.createImageData(this.columns, this.rows);
     const pixels = new Uint32Array(image.data.buffer);
     this.values.forEach((x, k) => (pixels[k] = colour.pixel(x, this.most)));
-    context.putImageData(image, 0, 0);
+    this.board.putImageData(image, 0, 0);
     this.field.style.backgroundImage = `url(${canvas.toDataURL()})`;
   }
 

@@ -112,7 +112,7 @@ class SplitLab extends Widget {
     ({ outline: this.outline, states: this.states, ends: this.ends } = unpack(result));
     this.#show();
     this.node = Math.min(this.node, 2 * result.n - 2);
-    this.paint();
+    if (!this.picture.colour) this.paint();
     this.draw(kept);
   }
 
