@@ -56,6 +56,6 @@ def test_the_picture_is_timed_by_the_processor(monkeypatch):
 def test_columns_stand_below_each_other():
     lines = [
         measure_widgets.line(*cells)
-        for cells in (["a", "b", 1, 2, 3, 4], ["case", "label", "10 ms", 0.5, "-", "50"])
+        for cells in (["a", "b", 1, 2, 3, 4, 5, 6], ["case", "label", "10 ms", 0.5, "-", "50", "7 ms", "60"])
     ]
     assert len({len(text) for text in lines}) == 1
