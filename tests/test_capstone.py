@@ -1,4 +1,4 @@
-"""Chapter 13 says what its capstone takes, and the rest of its core takes no more than an evening or two."""
+"""Chapters 13 and 14 say what their capstones take, and the rest takes no more than an evening or two."""
 
 import re
 from pathlib import Path
@@ -8,12 +8,12 @@ import pytest
 pytest.importorskip("nbformat")
 from tools import minutes, notebooks  # noqa: E402
 
-CHAPTER = Path(__file__).parents[1] / "notebooks" / "13_hopper.ipynb"
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 MOST = 150  # minutes without the capstone and what is optional
 
 
 def test_the_head_says_what_the_capstone_takes():
-    nb = notebooks.read(CHAPTER)
+    nb = notebooks.read(NOTEBOOKS / "13_hopper.ipynb")
     said = r"Section (\d+) is the capstone: .* take (\d+) of these minutes"
     number, told = re.search(said, nb.cells[0].source).groups()
     text = "".join(f"{cell.source}\n\n" for cell in nb.cells if cell.cell_type == "markdown")
@@ -22,3 +22,12 @@ def test_the_head_says_what_the_capstone_takes():
     assert len(takes) == 3 and sum(takes) == int(told) <= 120
     whole = minutes.of(nb)
     assert whole.all - whole.optional - sum(takes) <= MOST
+
+
+def test_the_head_says_what_a_kernel_for_any_mask_takes():
+    nb = notebooks.read(NOTEBOOKS / "14_variants.ipynb")
+    (told,) = re.findall(r"a whole kernel, takes (\d+) of these minutes", nb.cells[0].source)
+    (text,) = [cell.source for cell in nb.cells if "exercise:variant" in notebooks.tags(cell)]
+    (takes,) = re.findall(r"^\*(\d+) minutes · \w+\*$", text, re.MULTILINE)
+    whole = minutes.of(nb)
+    assert told == takes and whole.all - whole.optional - int(takes) <= MOST

@@ -86,16 +86,31 @@ def show_apart(expected: object, given: object, outputs: Sequence[str], most: in
 
 
 def told_apart(text: Callable[[Any, int], str], expected: object, given: object) -> list[str]:
-    """Return text(x, digits) of both, with as many digits as it takes for them to differ, or with their dtypes."""
+    """Return text(x, digits) of both, with as many digits as it takes for them to differ.
+
+    If that does not help, as the numbers are the same, with their dtypes. Otherwise these are not what is wrong.
+    """
     for digits in (4, 8, 12, 17):
         both = [text(x, digits) for x in (expected, given)]
         if both[0] != both[1]:
             return both
     kinds = [_dtypes(x) for x in (expected, given)]
-    kinds = [f", {kind}" if kind else "" for kind in kinds] if kinds[0] != kinds[1] else ["", ""]
+    alike = kinds[0] == kinds[1] or not _agree(expected, given)
+    kinds = ["", ""] if alike else [f", {kind}" if kind else "" for kind in kinds]
     return [
         text(x, 4) + kind for x, kind in zip((expected, given), kinds, strict=True)
     ]  # they may differ further on
+
+
+def _agree(x, y):
+    """Return whether both have the same numbers, but for what a dtype may round."""
+    if isinstance(x, tuple | list):
+        return isinstance(y, tuple | list) and len(x) == len(y) and all(map(_agree, x, y))
+    try:
+        X, Y = as_array(x), as_array(y)
+    except (TypeError, ValueError):
+        return True
+    return X.shape == Y.shape and np.allclose(X, Y, rtol=0.01, equal_nan=True)
 
 
 def _dtypes(x):

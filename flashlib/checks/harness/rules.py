@@ -1,7 +1,9 @@
 """What an exercise passes to a kernel as a function: one text, read by Triton and by NumPy."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
@@ -9,21 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import Program
+from flashlib.checks.engine import Finding, Program
 
 AS_NUMPY = SimpleNamespace(
     abs=np.abs, exp=np.exp, exp2=np.exp2, where=np.where, maximum=np.maximum, minimum=np.minimum
 )
 
 
+PARAMETERS = {"SEEN": "b, h, r, c", "SCORE": "S, b, h, r, c"}
+
+
 @dataclass(frozen=True)
 class Rule:
-    """A function of a score or of a place: its parameters, and an expression of them in Triton's words.
+    """A function of a score or of a place: its name, one of PARAMETERS, and an expression in Triton's words.
 
     Called, it computes with NumPy. Whole numbers that meet % must not be below 0: there the two differ.
     """
 
-    parameters: str
+    name: str
     text: str
 
     def __call__(self, *arguments: Any) -> Any:
@@ -40,17 +45,28 @@ class Rule:
 
 def seen(text: str) -> Rule:
     """Return the Rule of which scores are seen."""
-    return Rule("b, h, r, c", text)
+    return Rule("SEEN", text)
 
 
 def score(text: str) -> Rule:
     """Return the Rule of what becomes of a score."""
-    return Rule("S, b, h, r, c", text)
+    return Rule("SCORE", text)
+
+
+@contextmanager
+def called() -> Iterator[None]:
+    """Raise the Finding that a rule is called with other arguments than it takes, if that ends what is inside."""
+    try:
+        yield
+    except Exception as error:  # the compiler has errors of its own, with Python's text in them
+        if found := re.search(r"\b(SEEN|SCORE)\(\) (?:missing|takes|got)", str(error)):
+            raise Finding("called_otherwise", name=found[1], parameters=PARAMETERS[found[1]]) from error
+        raise
 
 
 @cache
 def _in_numpy(rule: Rule) -> Callable:
-    return eval(f"lambda {rule.parameters}: {rule.text}", {"tl": AS_NUMPY})
+    return eval(f"lambda {PARAMETERS[rule.name]}: {rule.text}", {"tl": AS_NUMPY})
 
 
 @cache
@@ -59,5 +75,5 @@ def _in_triton(rule: Rule) -> Any:
     import triton
     import triton.language as tl
 
-    text = f"@triton.jit\ndef rule({rule.parameters}):\n    return {rule.text}"
+    text = f"@triton.jit\ndef {rule.name}({PARAMETERS[rule.name]}):\n    return {rule.text}"
     return Program(text, {"triton": triton, "tl": tl}).function

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from flashlib.checks.engine.values import as_array, same, show
+from flashlib.checks.engine.values import as_array, same, show, show_apart
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,12 @@ def test_what_cancels_is_compared_with_the_size_of_its_terms():
     noise = np.array([3e-17, -1e-17])
     assert not same(0 * noise, noise, 1e-9) and same(0 * noise, noise, 1e-9, size=2.0)
     assert not same([0.0, 1e-8], noise, 1e-9, size=2.0) and not same([3.1], [3.0], 1e-9, size=2.0)
+
+
+def test_dtypes_are_shown_only_where_nothing_else_differs():
+    X = np.arange(100.0)
+    expected, given = show_apart(X, X.astype(np.float32), ["result"])
+    assert expected.endswith(", float64") and given.endswith(", float32")
+    Y = np.where(X > 50, np.nan, X).astype(np.float32)  # it differs beyond what is shown
+    assert not any("float" in text for text in show_apart(X, Y, ["result"]))
+    assert not any("float" in text for text in show_apart((X, X), (X, Y), ["O", "lse"]))

@@ -10,6 +10,7 @@ pytest.importorskip("flashlib.kernels", exc_type=ImportError)
 import torch  # noqa: E402
 
 from flashlib.checks.chapters.variants import exercises_whole  # noqa: E402
+from flashlib.checks.engine import Finding  # noqa: E402
 from flashlib.checks.harness import rules  # noqa: E402
 from flashlib.kernels import DEVICE, triton  # noqa: E402
 
@@ -30,11 +31,21 @@ def _asked(out_ptr, b, h, first, f: tl.constexpr, SCORES: tl.constexpr):
 def test_both_say_the_same(rule, first):
     b, h = 1, 2
     out = torch.full((32, 16), torch.nan, device=DEVICE)
-    scores = rule.parameters.startswith("S")
+    scores = rule.name == "SCORE"
     _asked[(1,)](out, b, h, first, rule.kernel, scores)
     r, c = np.ogrid[first : first + 32, :16]
     right = rule(*([(r * 3 - c * 5) / 4] if scores else []), b, h, r, c)
     assert np.allclose(out.cpu().numpy(), np.broadcast_to(right, (32, 16)), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "rule"), [("SEEN", rules.seen("c <= r")), ("SCORE", rules.score("S"))])
+def test_a_call_with_other_arguments_is_told_in_the_names_of_the_text(name, rule):
+    for arguments in [(1, 2), (1,) * 6]:
+        with pytest.raises(Finding) as found, rules.called():
+            rule.kernel.fn(*arguments)
+        assert found.value.id == "called_otherwise" and found.value.fields["name"] == name
+    with pytest.raises(TypeError, match="of the learner"), rules.called():
+        raise TypeError("of the learner")
 
 
 def test_the_same_rule_is_the_same_kernel_and_is_told_by_its_text():

@@ -80,7 +80,7 @@ def variant(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
             _attended("tiles that are all whole", (1, 1, 32, 32, 16), ALL),
-            _attended("the causal mask, tiles that are all full", (1, 1, 32, 32, 16)),
+            _attended("the causal mask, and sizes that the tiles divide", (1, 1, 32, 32, 16)),
             _attended("hidden, cut and whole tiles", (1, 1, 48, 80, 16), THIRD, kinds=KINDS),
         ],
         [
@@ -116,8 +116,9 @@ def _with_table(answer):
         return answer
 
     def run(Q, K, V, n_whole, whole, n_cut, cut, SEEN, SCORE, B_R, B_C):  # a verdict shows these names
-        SEEN, SCORE = SEEN.kernel, SCORE.kernel
-        return answer(Q, K, V, (n_whole, whole, n_cut, cut), SEEN, SCORE, B_R, B_C)
+        table = n_whole, whole, n_cut, cut
+        with rules.called():
+            return answer(Q, K, V, table, SEEN.kernel, SCORE.kernel, B_R, B_C)
 
     return run
 
