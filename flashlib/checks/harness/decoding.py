@@ -28,6 +28,7 @@ LOOKS = frozenset(  # functions of torch that wait until the GPU is done
 )
 LIBRARIES = "torch", "triton", "flashlib.kernels", "flashlib.checks"
 FILLS = re.compile("(empty|zeros|ones|full)_like|new_(empty|zeros|ones|full|tensor)|empty_strided|(fill|zero)_")
+IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_|__i(add|sub|mul|truediv|floordiv|pow|mod)__")
 
 
 class Looked(Made):
@@ -44,7 +45,9 @@ class Looked(Made):
     def __torch_function__(self, function, types, arguments=(), options=None):
         name = getattr(function, "__name__", "")
         made = super().__torch_function__(function, types, arguments, options)
-        if (name in LOOKS or _is_computed(name, arguments, made)) and not _of_library(sys._getframe(1)):
+        if (
+            name in LOOKS or _is_computed(name, (*arguments, *(options or {}).values()), made)
+        ) and not _of_library(sys._getframe(1)):
             (self.names if name in LOOKS else self.computed).append(name)
         return made
 
@@ -54,20 +57,26 @@ class Looked(Made):
             noted.clear()
 
 
-def _is_computed(name, arguments, made):
-    """Return whether a function of torch wrote numbers that it made of others, not a view or a number all over."""
-    given = [X for X in arguments if isinstance(X, torch.Tensor)]
-    if not given or FILLS.fullmatch(name):
+def _is_computed(name, given, made):
+    """Return whether a function of torch wrote numbers that it made of others, not a view or a number all over.
+
+    given: its arguments.
+    """
+    tensors = _tensors(given)
+    if not tensors or FILLS.fullmatch(name):
         return False
     if name == "__setitem__":
-        return isinstance(arguments[2], torch.Tensor)
-    if re.fullmatch("[a-z]\\w*[a-z0-9]_|__i[a-z]+__", name):
-        return name != "__iter__" and not name.startswith("__in")
-    before = {X.untyped_storage().data_ptr() for X in given}
-    made = made if isinstance(made, tuple | list) else [made]
-    return any(
-        isinstance(X, torch.Tensor) and X.numel() and X.untyped_storage().data_ptr() not in before for X in made
-    )
+        return isinstance(given[2], torch.Tensor)
+    if IN_PLACE.fullmatch(name):
+        return True
+    before = {X.untyped_storage().data_ptr() for X in tensors}
+    return any(X.numel() and X.untyped_storage().data_ptr() not in before for X in _tensors([made]))
+
+
+def _tensors(given):
+    """Return the tensors among arguments or results, and those in lists of them."""
+    flat = [x for X in given for x in (X if isinstance(X, tuple | list) else [X])]
+    return [x for x in flat if isinstance(x, torch.Tensor)]
 
 
 def _of_library(frame):
@@ -112,7 +121,13 @@ def over_pages(answer: Callable, tiles: Tiles) -> Callable:
             return answer(*arguments)
 
     given = answer if hasattr(answer, "fn") else noted  # a kernel is refused
-    decoded = launched(given, _way, tiles.note)
+    launches: list[int] = []
+
+    def note(watch):
+        tiles.note(watch)
+        launches[:] = [watch.launches]
+
+    decoded = launched(given, _way, note)
 
     def run(Q, K, V, lengths, table, parts):
         looked.clear()
@@ -128,7 +143,8 @@ def over_pages(answer: Callable, tiles: Tiles) -> Callable:
         if looked.names:
             found = found or Finding("looks", name=looked.names[0])
         if looked.computed:
-            found = found or Finding("computed", name=looked.computed[0].strip("_"))
+            name = looked.computed[0].strip("_")
+            found = found or (Finding("one_kernel") if launches == [1] else Finding("computed", name=name))
         if isinstance(result, tuple | list):
             result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
             if Q.dtype == np.float16 and not (found or reaches):
