@@ -1,7 +1,7 @@
 """A pool of pages whose last ones lie beyond 2^31 numbers: an offset in 32 bits does not reach them.
 
-The pages before them are never touched, so the system gives no memory for them. About 4 GiB are asked for, and where
-that is refused nothing is checked.
+The pages before them are never touched, so the system gives no memory for them. About 4 GiB are asked for, and
+where that is refused nothing is checked.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton

@@ -4,9 +4,9 @@ Where the program of an exercise is an answer, each way to make a known mistake 
 it is the model of a kernel, so does each way that the kernel's terms translate. Others are edits of the solution,
 in the table of the exercise in `wrong.txt` of its chapter: rows are the id that must be named and a few words, and
 an id may come again. `wrong_reader.txt` has such edits that a reader made of their own right answer, which stands
-first, before they saw the known mistakes. Answers in another style altogether stand in `wrong*.py` and `right*.py`,
-each after a line `# exercise, id: a few words`, or `# exercise: a few words`. If two have the same text, the later
-one counts.
+first, before they saw the known mistakes. Answers in another style altogether stand in `wrong*.py` and
+`right*.py`, each after a line `# exercise, id: a few words`, or `# exercise: a few words`. If two have the same
+text, the later one counts.
 """
 
 import ast
