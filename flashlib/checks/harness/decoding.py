@@ -46,7 +46,7 @@ class Looked(Made):
         name = getattr(function, "__name__", "")
         made = super().__torch_function__(function, types, arguments, options)
         if (
-            name in LOOKS or _is_computed(name, (*arguments, *(options or {}).values()), made)
+            name in LOOKS or _is_computed(name, arguments, options or {}, made)
         ) and not _of_library(sys._getframe(1)):
             (self.names if name in LOOKS else self.computed).append(name)
         return made
@@ -57,17 +57,17 @@ class Looked(Made):
             noted.clear()
 
 
-def _is_computed(name, given, made):
+def _is_computed(name, given, options, made):
     """Return whether a function of torch wrote numbers that it made of others, not a view or a number all over.
 
-    given: its arguments.
+    given, options: its arguments. made: what it returned.
     """
-    tensors = _tensors(given)
+    tensors = _tensors([*given, *options.values()])
     if not tensors or FILLS.fullmatch(name):
         return False
     if name == "__setitem__":
         return isinstance(given[2], torch.Tensor)
-    if IN_PLACE.fullmatch(name):
+    if IN_PLACE.fullmatch(name) or options.get("out") is not None:
         return True
     before = {X.untyped_storage().data_ptr() for X in tensors}
     return any(X.numel() and X.untyped_storage().data_ptr() not in before for X in _tensors([made]))

@@ -25,6 +25,8 @@ from flashlib.checks.harness.decoding import Looked  # noqa: E402
         (lambda X: torch.empty_like(X).copy_(X), ["copy_"]),
         (lambda X: torch.empty_like(X).__setitem__(slice(None), X), ["__setitem__"]),
         (lambda X: torch.add(input=X, other=1), ["add"]),
+        (lambda X: torch.mul(X, 2, out=X), ["mul"]),
+        (lambda X: X.__imul__(2), ["mul"]),
     ],
 )
 def test_only_numbers_that_are_made_of_others_are_computed(does, computed):
