@@ -3,25 +3,8 @@
 
 # decode: one grid, the merge in two loops
 @triton.jit
-def split_kernel(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    len_ptr,
-    tab_ptr,
-    m_ptr,
-    l_ptr,
-    acc_ptr,
-    HK,
-    G,
-    PAGE,
-    W,
-    SPLITS,
-    scale,
-    D: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+def split_kernel(q_ptr, k_ptr, v_ptr, len_ptr, tab_ptr, m_ptr, l_ptr, acc_ptr, HK, G, PAGE, W, SPLITS, scale,
+                 D: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     s = pid % SPLITS
     hk = pid // SPLITS % HK
@@ -87,48 +70,16 @@ def my_decode(Q, K, V, lengths, table, parts):
     O = torch.empty_like(Q)
     lse = torch.empty(B, HQ, device=Q.device)
     split_kernel[(B * HK * parts,)](
-        Q,
-        K,
-        V,
-        lengths,
-        table,
-        m,
-        l,
-        acc,
-        HK,
-        G,
-        PAGE,
-        table.shape[1],
-        parts,
-        D**-0.5,
-        D=D,
-        ROWS=max(16, triton.next_power_of_2(G)),
-        BLOCK=32,
-    )
+        Q, K, V, lengths, table, m, l, acc, HK, G, PAGE, table.shape[1], parts, D ** -0.5,
+        D=D, ROWS=max(16, triton.next_power_of_2(G)), BLOCK=32)
     join_kernel[(B * HQ,)](m, l, acc, O, lse, parts, D=D)
     return O, lse
 
 
 # decode: parts of keys, powers of 2, parts finished and merged by lse
 @triton.jit
-def part(
-    Q,
-    K,
-    V,
-    lens,
-    table,
-    Opart,
-    Lpart,
-    Hk,
-    page,
-    most,
-    parts,
-    scale,
-    group: tl.constexpr,
-    R: tl.constexpr,
-    D: tl.constexpr,
-    C: tl.constexpr,
-):
+def part(Q, K, V, lens, table, Opart, Lpart, Hk, page, most, parts, scale,
+         group: tl.constexpr, R: tl.constexpr, D: tl.constexpr, C: tl.constexpr):
     k_part, h, b = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     N = tl.load(lens + b)
     first = N * k_part // parts
@@ -182,33 +133,15 @@ def my_decode(Q, K, V, lengths, table, parts):
     Lpart = torch.zeros(B, H, parts, dtype=torch.float32, device=Q.device)
     O, L = torch.zeros_like(Q), torch.zeros(B, H, device=Q.device)
     R = max(triton.next_power_of_2(group), 16)
-    part[(parts, Hk, B)](
-        Q, K, V, lengths, table, Opart, Lpart, Hk, page, table.size(1), parts, D**-0.5, group, R, D, 16
-    )
+    part[(parts, Hk, B)](Q, K, V, lengths, table, Opart, Lpart, Hk, page, table.size(1), parts, D**-0.5, group, R, D, 16)
     merge[(B * H,)](Opart, Lpart, O, L, parts, P=triton.next_power_of_2(parts), D=D)
     return O, L
 
 
 # decode: a page in each turn, the merge step by step
 @triton.jit
-def of_pages(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    len_ptr,
-    table_ptr,
-    state_ptr,
-    o_ptr,
-    page,
-    most,
-    parts,
-    H_k,
-    group,
-    scale,
-    D: tl.constexpr,
-    ROWS: tl.constexpr,
-    PAGE: tl.constexpr,
-):
+def of_pages(q_ptr, k_ptr, v_ptr, len_ptr, table_ptr, state_ptr, o_ptr, page, most, parts, H_k, group, scale,
+             D: tl.constexpr, ROWS: tl.constexpr, PAGE: tl.constexpr):
     b, h, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     n = tl.load(len_ptr + b)
     pages = tl.cdiv(n, page)
@@ -260,11 +193,7 @@ def my_decode(Q, K, V, lengths, table, parts):
     acc = Q.new_empty((B, H_q, parts, d), dtype=torch.float32)
     states = Q.new_empty((B, H_q, parts, 2), dtype=torch.float32)
     O, lse = torch.empty_like(Q), Q.new_empty((B, H_q), dtype=torch.float32)
-    constants = {
-        "D": d,
-        "ROWS": triton.next_power_of_2(max(group, 16)),
-        "PAGE": max(16, triton.next_power_of_2(page)),
-    }
+    constants = {"D": d, "ROWS": triton.next_power_of_2(max(group, 16)), "PAGE": max(16, triton.next_power_of_2(page))}
     sizes = page, table.shape[1], parts, H_k, group, d**-0.5
     of_pages[B, H_k, parts](Q, K, V, lengths, table, states, acc, *sizes, **constants)
     merged[B * H_q,](states, acc, O, lse, parts, D=d)
@@ -273,25 +202,8 @@ def my_decode(Q, K, V, lengths, table, parts):
 
 # decode: parts take turns with the tiles, powers of 2, q scaled in fp32
 @triton.jit
-def turns(
-    Q_ptr,
-    K_ptr,
-    V_ptr,
-    N_ptr,
-    T_ptr,
-    M_ptr,
-    L_ptr,
-    A_ptr,
-    H,
-    G,
-    page,
-    width,
-    parts,
-    c,
-    D: tl.constexpr,
-    B_R: tl.constexpr,
-    B_C: tl.constexpr,
-):
+def turns(Q_ptr, K_ptr, V_ptr, N_ptr, T_ptr, M_ptr, L_ptr, A_ptr, H, G, page, width, parts, c, D: tl.constexpr,
+          B_R: tl.constexpr, B_C: tl.constexpr):
     b = tl.program_id(0) // H
     h = tl.program_id(0) % H
     s = tl.program_id(1)
