@@ -228,8 +228,8 @@ class Pages:
     def _check_room(self, n, needed):
         if needed > self.free_pages + self.kept:
             raise OutOfPages(
-                f"{n} more tokens need {needed} pages; of {self.n_pages}, {self.free_pages} are free and "
-                f"{self.kept} kept for their content, which can be taken; free a sequence, or make n_pages larger"
+                f"{n} more tokens need {needed} pages; of {self.n_pages}, {self.free_pages} are free, and "
+                f"{self.kept} more, kept for their content, can be taken; free a sequence, or make n_pages larger"
             )
 
     def _add(self, pages, tokens):

@@ -125,7 +125,7 @@ def test_out_of_pages_says_how_many_and_a_sequence_goes_on_afterwards(rng):
     sequence, _ = computed(pages, prompt(rng, 9))
     before = copy.deepcopy(vars(pages))
     for tokens in (12, 10**15, [1] * 12):
-        with pytest.raises(OutOfPages, match=r"need \d+ pages; of 5, 1 are free and 1 kept"):
+        with pytest.raises(OutOfPages, match=r"need \d+ pages; of 5, 1 are free, and 1 more"):
             pages.append(sequence, tokens)
         assert vars(pages) == before
     pages.append(sequence, 11)

@@ -1,18 +1,22 @@
 """Answers that decode over pages: launched, and what they do on the way beside the result.
 
-A step of decoding must not wait for the GPU, must read each key once, and must have a program for each part.
+A step of decoding must not wait for the GPU, must read each key once, must have a program for each part, and must
+find pages beyond 2^31 numbers. PyTorch computes nothing.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 import numpy as np
+import torch
 
 from flashlib.checks.engine import Finding, Measured, raised
+from flashlib.checks.harness import far_pool
 from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.parts import Made
 from flashlib.checks.harness.watch import Watch
@@ -23,23 +27,56 @@ LOOKS = frozenset(  # functions of torch that wait until the GPU is done
     ("item", "tolist", "cpu", "numpy", "__int__", "__index__", "__bool__", "__float__", "__array__")
 )
 LIBRARIES = "torch", "triton", "flashlib.kernels", "flashlib.checks"
+FILLS = re.compile("(empty|zeros|ones|full)_like|new_(empty|zeros|ones|full|tensor)|empty_strided|(fill|zero)_")
+IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_|__i(add|sub|mul|truediv|floordiv|pow|mod)__")
 
 
 class Looked(Made):
-    """Fills new tensors with nan as Made does, and notes what an answer does that waits for the GPU.
+    """Fills new tensors with nan as Made does, and notes what an answer has torch do.
 
-    names: of torch's functions.
+    names: of functions that wait for the GPU. computed: of those that make numbers of a tensor's numbers.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
+        self.computed: list[str] = []
 
     def __torch_function__(self, function, types, arguments=(), options=None):
         name = getattr(function, "__name__", "")
-        if name in LOOKS and not _of_library(sys._getframe(1)):
-            self.names.append(name)
-        return super().__torch_function__(function, types, arguments, options)
+        made = super().__torch_function__(function, types, arguments, options)
+        if (
+            name in LOOKS or _is_computed(name, arguments, options or {}, made)
+        ) and not _of_library(sys._getframe(1)):
+            (self.names if name in LOOKS else self.computed).append(name)
+        return made
+
+    def clear(self) -> None:
+        """Forget what was noted."""
+        for noted in (self.names, self.computed):
+            noted.clear()
+
+
+def _is_computed(name, given, options, made):
+    """Return whether a function of torch wrote numbers that it made of others, not a view or a number all over.
+
+    given, options: its arguments. made: what it returned.
+    """
+    tensors = _tensors([*given, *options.values()])
+    if not tensors or FILLS.fullmatch(name):
+        return False
+    if name == "__setitem__":
+        return isinstance(given[2], torch.Tensor)
+    if IN_PLACE.fullmatch(name) or options.get("out") is not None:
+        return True
+    before = {X.untyped_storage().data_ptr() for X in tensors}
+    return any(X.numel() and X.untyped_storage().data_ptr() not in before for X in _tensors([made]))
+
+
+def _tensors(given):
+    """Return the tensors among arguments or results, and those in lists of them."""
+    flat = [x for X in given for x in (X if isinstance(X, tuple | list) else [X])]
+    return [x for x in flat if isinstance(x, torch.Tensor)]
 
 
 def _of_library(frame):
@@ -76,6 +113,7 @@ class Tiles:
 def over_pages(answer: Callable, tiles: Tiles) -> Callable:
     """Return answer as a function of Q, K, V, lengths, table and parts; it returns O and lse, as a Measured."""
     looked = Looked()
+    reaches: list[bool] = []  # asked once
 
     @wraps(answer)
     def noted(*arguments):
@@ -83,10 +121,16 @@ def over_pages(answer: Callable, tiles: Tiles) -> Callable:
             return answer(*arguments)
 
     given = answer if hasattr(answer, "fn") else noted  # a kernel is refused
-    decoded = launched(given, _way, tiles.note)
+    launches: list[int] = []
+
+    def note(watch):
+        tiles.note(watch)
+        launches[:] = [watch.launches]
+
+    decoded = launched(given, _way, note)
 
     def run(Q, K, V, lengths, table, parts):
-        looked.names.clear()
+        looked.clear()
         try:
             result, found = decoded(Q, K, V, lengths, table, parts)
         except (Finding, NotImplementedError):
@@ -98,8 +142,14 @@ def over_pages(answer: Callable, tiles: Tiles) -> Callable:
             raise Finding(found.id, **found.fields) from error
         if looked.names:
             found = found or Finding("looks", name=looked.names[0])
+        if looked.computed:
+            name = looked.computed[0].strip("_")
+            found = found or (Finding("one_kernel") if launches == [1] else Finding("computed", name=name))
         if isinstance(result, tuple | list):
             result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
+            if Q.dtype == np.float16 and not (found or reaches):
+                reaches.append(far_pool.reached(answer, Q, K, V, lengths, table, parts, result))
+                found = None if reaches[0] else Finding("offsets_32")
         return Measured(result, found)
 
     # A verdict shows the arguments by these names.

@@ -3,8 +3,10 @@
 Where the program of an exercise is an answer, each way to make a known mistake in it gives a wrong answer. Where
 it is the model of a kernel, so does each way that the kernel's terms translate. Others are edits of the solution,
 in the table of the exercise in `wrong.txt` of its chapter: rows are the id that must be named and a few words, and
-an id may come again. Answers in another style altogether stand in `wrong*.py` and `right*.py`, each after a line
-`# exercise, id: a few words`, or `# exercise: a few words`. If two have the same text, the later one counts.
+an id may come again. `wrong_reader.txt` has such edits that a reader made of their own right answer, which stands
+first, before they saw the known mistakes. Answers in another style altogether stand in `wrong*.py` and
+`right*.py`, each after a line `# exercise, id: a few words`, or `# exercise: a few words`. If two have the same
+text, the later one counts.
 """
 
 import ast
@@ -45,7 +47,7 @@ class Answer(NamedTuple):
 @cache
 def wrong() -> list[Answer]:
     """Return all wrong answers, each once."""
-    found = [*_generated(), *_translated(), *_edited(), *_written("wrong*.py")]
+    found = [*_generated(), *_translated(), *_edited(), *_of_readers(), *_written("wrong*.py")]
     return list({(answer.exercise, answer.source): answer for answer in found}.values())
 
 
@@ -54,7 +56,8 @@ def right() -> list[Answer]:
     """Return all right answers beside the solutions: programs of which mistakes are edits, and others."""
     programs = [(e.name, e.known.program) for e in EXERCISES.values() if _is_answer(e)]
     found = [Answer(name, "", "program", program) for name, program in programs]
-    return [a for a in found if a.source != solutions.text(a.exercise)] + _written("right*.py")
+    of_readers = [Answer(name, "", "of a reader", program, "written") for name, program, _ in _readers()]
+    return [a for a in found if a.source != solutions.text(a.exercise)] + of_readers + _written("right*.py")
 
 
 def _is_answer(exercise):
@@ -104,6 +107,25 @@ def _edited():
         for row in tables.get(name, {}).values():
             for way in row.ways:
                 yield Answer(name, row.id, row.sentence, program.edited(way), "edit")
+
+
+def _of_readers():
+    for name, program, rows in _readers():
+        for row in rows:
+            for way in row.ways:
+                yield Answer(name, row.id, row.sentence, program.edited(way), "written")
+
+
+def _readers():
+    """Return the exercise, the right answer and the rows of edits of each table that a reader wrote."""
+    found = []
+    for path in sorted(FOLDER.glob("*/wrong_reader.txt")):
+        tables = {}
+        mistake_tables.read(path, tables, joined=True)
+        for name, rows in tables.items():
+            text = re.sub(r"(?m)^(@|def my_)", r"\n\n\1", rows.program).strip()
+            found.append((name, Program(text, solutions.program(name).names), rows.values()))
+    return found
 
 
 def _written(pattern):

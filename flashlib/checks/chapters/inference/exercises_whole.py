@@ -84,6 +84,8 @@ def _stages():
             _case("pages of one key", [19], page=1, parts=1),
             _case("more parts than pages", [41], page=16, parts=7),
             _case("a group of 20 heads", [70], page=16, group=20, parts=2),
+            _case("a group of 71 heads", [70], page=16, group=71, parts=2),
+            _case("133 parts", [1100], page=16, parts=133),
             _case("d = 64", [130, 5], d=64, page=16, group=2, parts=2),
             _case("scores that are all far below 0", [41], page=16, below=True),
             _case("scores of -1.7e10, all alike", [41], page=16, alike=2.0**16),

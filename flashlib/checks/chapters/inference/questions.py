@@ -193,6 +193,6 @@ QUESTIONS = [
             ("continuous", 6): "that is the slot of the three short answers; the long one takes 8",
             ("continuous", 14): "two requests run at a time, and each writes a token in a step",
         },
-        labels={"static": "steps, both awaited", "continuous": "steps, the next one joins"},
+        labels={"static": "steps if both are awaited", "continuous": "steps if the next one joins"},
     ),
 ]

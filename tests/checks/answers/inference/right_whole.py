@@ -23,7 +23,7 @@ def split_kernel(q_ptr, k_ptr, v_ptr, len_ptr, tab_ptr, m_ptr, l_ptr, acc_ptr, H
     for blk in range(s * per, tl.minimum((s + 1) * per, blocks)):
         key = blk * BLOCK + tl.arange(0, BLOCK)
         live = key < n
-        pg = tl.load(tab_ptr + b * W + key // PAGE, mask=live, other=0)
+        pg = tl.load(tab_ptr + b * W + key // PAGE, mask=live, other=0).to(tl.int64)
         off = (pg * HK + hk) * PAGE * D + (key % PAGE) * D
         k = tl.load(k_ptr + off[:, None] + dims[None, :], mask=live[:, None], other=0.0)
         v = tl.load(v_ptr + off[:, None] + dims[None, :], mask=live[:, None], other=0.0)
@@ -94,7 +94,7 @@ def part(Q, K, V, lens, table, Opart, Lpart, Hk, page, most, parts, scale,
     for start in range(first, last, C):
         c = start + tl.arange(0, C)
         mine = c < last
-        number = tl.load(table + b * most + c // page, mask=mine, other=0)
+        number = tl.load(table + b * most + c // page, mask=mine, other=0).to(tl.int64)
         place = number * Hk * page * D + h * page * D + c % page * D
         k = tl.load(K + place[None, :] + d[:, None], mask=mine[None, :], other=0.0)
         v = tl.load(V + place[:, None] + d[None, :], mask=mine[:, None], other=0.0)
@@ -154,7 +154,7 @@ def of_pages(q_ptr, k_ptr, v_ptr, len_ptr, table_ptr, state_ptr, o_ptr, page, mo
     l = tl.zeros((ROWS,), tl.float32)
     acc = tl.zeros((ROWS, D), tl.float32)
     for number in range(s * each, tl.minimum(pages, (s + 1) * each)):
-        base = (tl.load(table_ptr + b * most + number) * H_k + h) * page
+        base = (tl.load(table_ptr + b * most + number).to(tl.int64) * H_k + h) * page
         there = (at < page) & (number * page + at < n)
         k = tl.load(k_ptr + (base + at)[:, None] * D + e[None, :], mask=there[:, None], other=0.0)
         v = tl.load(v_ptr + (base + at)[:, None] * D + e[None, :], mask=there[:, None], other=0.0)
@@ -217,7 +217,7 @@ def turns(Q_ptr, K_ptr, V_ptr, N_ptr, T_ptr, M_ptr, L_ptr, A_ptr, H, G, page, wi
     for start in range(s * B_C, n, parts * B_C):  # parts take turns
         key = start + tl.arange(0, B_C)
         key_ = tl.minimum(key, n - 1)
-        row = (tl.load(T_ptr + b * width + key_ // page) * H + h) * page + key_ % page
+        row = (tl.load(T_ptr + b * width + key_ // page).to(tl.int64) * H + h) * page + key_ % page
         k = tl.load(K_ptr + row[:, None] * D + d)
         v = tl.load(V_ptr + row[:, None] * D + d)
         x = tl.where(key < n, tl.dot(q, k.T.to(tl.float32), input_precision="ieee"), -float("inf"))
@@ -259,3 +259,125 @@ def my_decode(Q, K, V, lengths, table, parts):
     turns[(B * H, parts)](Q, K, V, lengths, table, M, L, A, *sizes, D=D, B_R=rows, B_C=16, num_warps=4)
     together[(B * n,)](M, L, A, O, E, parts, D=D, P=max(2, triton.next_power_of_2(parts)))
     return [O, E]
+
+
+# decode: a reader's, of parts of keys that are finished, tiles within a page, the merge step by step
+@triton.jit
+def where_key(table_ptr, b, c, page, most, mask):
+    return tl.load(table_ptr + b * most + c // page, mask=mask, other=0).to(tl.int64)
+
+
+@triton.jit
+def k1(
+    Q,
+    K,
+    V,
+    lens,
+    table,
+    O,
+    LSE,
+    hk,
+    group,
+    page,
+    most,
+    parts,
+    qk_scale,
+    sqb,
+    sqh,
+    D: tl.constexpr,
+    R: tl.constexpr,
+    C: tl.constexpr,
+):
+    pid = tl.program_id(0)
+    part = pid % parts
+    h = (pid // parts) % hk
+    b = pid // (parts * hk)
+    n = tl.load(lens + b)
+    size = tl.cdiv(n, parts)
+    lo = part * size
+    hi = tl.minimum(n, lo + size)
+    g = tl.arange(0, R)
+    dd = tl.arange(0, D)
+    q = tl.load(Q + b * sqb + (h * group + g)[:, None] * sqh + dd[None, :], mask=(g < group)[:, None], other=0.0)
+    m = tl.full((R,), -1e30, tl.float32)
+    l = tl.zeros((R,), tl.float32)
+    acc = tl.zeros((R, D), tl.float32)
+    for s in range(lo, hi, C):
+        c = s + tl.arange(0, C)
+        ok = c < hi
+        p = where_key(table, b, c, page, most, ok)
+        at = ((p * hk + h) * page + c % page) * D
+        kt = tl.load(K + at[None, :] + dd[:, None], mask=ok[None, :], other=0.0)
+        S = tl.dot(q, kt, input_precision="ieee") * qk_scale
+        S = tl.where(ok[None, :], S, -float("inf"))
+        mn = tl.maximum(m, tl.max(S, 1))
+        a = tl.math.exp2(m - mn)
+        P = tl.math.exp2(S - mn[:, None])
+        v = tl.load(V + at[:, None] + dd[None, :], mask=ok[:, None], other=0.0)
+        l = l * a + tl.sum(P, 1)
+        acc = tl.dot(P.to(v.dtype), v, acc * a[:, None], input_precision="ieee")
+        m = mn
+    lse = tl.where(l > 0, m + tl.log2(l), -float("inf"))
+    acc = acc / tl.where(l > 0, l, 1.0)[:, None]
+    row = ((b * hk + h) * group + g) * parts + part
+    tl.store(LSE + row, lse, mask=g < group)
+    tl.store(O + row[:, None] * D + dd[None, :], acc, mask=(g < group)[:, None])
+
+
+@triton.jit
+def k2(Op, Lp, O, LSE, hq, parts, D: tl.constexpr):
+    b, h = tl.program_id(0), tl.program_id(1)
+    row = b * hq + h
+    dd = tl.arange(0, D)
+    m = -float("inf")
+    l = 0.0
+    acc = tl.zeros((D,), tl.float32)
+    for s in range(parts):
+        x = tl.load(Lp + row * parts + s)
+        if x > -float("inf"):
+            mn = tl.maximum(m, x)
+            a = tl.math.exp2(m - mn)
+            w = tl.math.exp2(x - mn)
+            l = l * a + w
+            acc = acc * a + w * tl.load(Op + (row * parts + s) * D + dd)
+            m = mn
+    if l > 0:
+        acc = acc / l
+        lse = (m + tl.log2(l)) * 0.6931471805599453
+    else:
+        lse = -float("inf")
+    tl.store(O + row * D + dd, acc.to(O.dtype.element_ty))
+    tl.store(LSE + row, lse)
+
+
+def my_decode(Q, K, V, lengths, table, parts):
+    B, H_q, d = Q.shape
+    pages, H_k, page, _ = K.shape
+    group = H_q // H_k
+    part_O = Q.new_empty((B, H_q, parts, d), dtype=torch.float32)
+    part_lse = Q.new_empty((B, H_q, parts), dtype=torch.float32)
+    O, lse = torch.empty_like(Q), Q.new_empty((B, H_q), dtype=torch.float32)
+    C = min(64, max(16, triton.next_power_of_2(page)))
+    k1[(B * H_k * parts,)](
+        Q,
+        K,
+        V,
+        lengths,
+        table,
+        part_O,
+        part_lse,
+        H_k,
+        group,
+        page,
+        table.stride(0),
+        parts,
+        1.4426950408889634 / d**0.5,
+        Q.stride(0),
+        Q.stride(1),
+        D=d,
+        R=max(16, triton.next_power_of_2(group)),
+        C=C,
+        num_warps=4,
+    )
+    k2[(B, H_q)](part_O, part_lse, O, lse, H_q, parts, D=d)
+    return O, lse

@@ -1,0 +1,47 @@
+"""A pool of pages whose last ones lie beyond 2^31 numbers: an offset in 32 bits does not reach them.
+
+The pages before them are never touched, so the system gives no memory for them. About 4 GiB are asked for, and
+where that is refused nothing is checked.
+"""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from flashlib.checks.harness.launches import unwrapped
+from flashlib.checks.harness.watch import watched
+from flashlib.kernels import DEVICE, INTERPRETED
+
+REACH = 2**31  # numbers, as many as an offset in 32 bits reaches
+
+
+def reached(
+    answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, lengths: np.ndarray, table: np.ndarray,
+    parts: int, near: tuple,
+) -> bool:  # fmt: skip
+    """Return whether an answer gives the same, `near`, if the pages lie far away in K and V, of 16 bits.
+
+    True where kernels are compiled: there such a pool would take memory. What is loaded from nobody's memory is 0.
+    """
+    if not INTERPRETED:
+        return True
+    of_page = K[0].size
+    first = REACH // of_page
+    try:
+        memory = torch.empty((first + 2 * len(K)) * of_page, dtype=torch.float16, device=DEVICE)
+    except RuntimeError:
+        return True
+    pools = []
+    for n, X in enumerate((K, V)):  # side by side at the end of one memory
+        pool = memory[n * X.size :][: first * of_page + X.size].view(first + len(X), *X.shape[1:])
+        pool[first:] = torch.from_numpy(np.ascontiguousarray(X))
+        pools.append(pool)
+    small = [torch.from_numpy(np.ascontiguousarray(X)) for X in (Q, lengths, table + np.int32(first))]
+    try:
+        with watched(Q=small[0], lengths=small[1], table=small[2]):
+            given = unwrapped(answer, small[0], *pools, *small[1:], parts)
+        return all(np.array_equal(x.numpy(), y, equal_nan=True) for x, y in zip(given, near, strict=True))
+    except Exception:  # of whatever kind: the same call was right where the pages lie near
+        return False
