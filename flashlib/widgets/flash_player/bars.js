@@ -72,7 +72,8 @@ export class RowBars {
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
     const rescaled = reached("rescale");
-    setText(this.factor, rescaled && row.m_old > -Infinity ? `× ${number(row.alpha)}` : "");
+    // What a learner's code did with alpha is not known: only what came out is.
+    setText(this.factor, rescaled && !learner && row.m_old > -Infinity ? `× ${number(row.alpha)}` : "");
     this.factor.classList.toggle("flash-shrinks", row.alpha < 1);
     this.#signed(0, row.m_old, peaks.m);
     this.#signed(1, row[now.m], peaks.m);

@@ -46,7 +46,7 @@ class Unprintable:
 
 def answer_of(name, body):
     """Return an answer to the exercise `name` that takes whatever it is given."""
-    names = solutions.program(name).names | {"Unprintable": Unprintable}
+    names = {**solutions.program(name).names, "Unprintable": Unprintable}
     return Program(f"def my_{name}(*arguments):\n    {body}", names).function
 
 
