@@ -274,6 +274,7 @@ def test_a_live_page_fits_and_can_be_read_by_all(readers, amount, number, size):
     assert reader.page.evaluate(test_site.TOO_WIDE) == []
     reader.page.evaluate(AXE.read_text(encoding="utf-8"))
     assert reader.page.evaluate(test_site.VIOLATIONS, amount) == []
+    reader.write(cell.id, cell.source)
 
 
 def test_a_page_that_is_opened_as_a_file_has_no_python_and_shows_none(browser, course):

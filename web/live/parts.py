@@ -123,7 +123,9 @@ def _course():
         name = path.relative_to(ROOT).as_posix()
         if path.suffix in EMPTY:
             found[name] = b""
-        elif path.suffix == ".txt" or path.suffix == ".py" and not cells.missing_in(_module(path)):
+        elif (
+            path.suffix == ".txt" or _is_read(path) or path.suffix == ".py" and not cells.missing_in(_module(path))
+        ):
             found[name] = path.read_bytes()
     for name in ("web/__init__.py", "web/live/__init__.py", *_inside()):
         found[name] = (ROOT / name).read_bytes()
@@ -134,6 +136,11 @@ def _course():
     for name in _data():
         found[f"notebooks/{name}"] = (ROOT / "notebooks" / name).read_bytes()
     return found
+
+
+def _is_read(path):
+    """Return whether a module holds solutions: they are read as text, and import what they need when they run."""
+    return path.suffix == ".py" and path.name.startswith("solutions") and "chapters" in path.parts
 
 
 def _module(path):
