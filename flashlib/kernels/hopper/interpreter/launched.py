@@ -29,7 +29,8 @@ class Ran(NamedTuple):
     """What one program of a launch did.
 
     number: of the program, one for each axis of the grid. said: {role: its commands}, up to a fault. warps: {role:
-    how many it has}. registers: {role: of a thread}, empty if the kernel does not say. fault: in one of the two orders, or None. whole: whether what was said came to its end.
+    how many it has}. fault: in one of the two orders, or None. whole: whether what was said came to its end.
+    registers: {role: of a thread}, empty if the kernel does not say.
     """
 
     number: tuple
