@@ -106,7 +106,8 @@ def my_consumer_role(
 
 @gluon.jit
 def my_kernel(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
+    STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q_slots = gl.allocate_shared_memory(q_desc.dtype, [2] + q_desc.block_shape, q_desc.layout)
     k_slots = gl.allocate_shared_memory(k_desc.dtype, [STAGES] + k_desc.block_shape, k_desc.layout)
@@ -256,7 +257,8 @@ def my_consumer_role(
 
 @gluon.jit
 def my_kernel(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
+    STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q_slots = gl.allocate_shared_memory(q_desc.dtype, [2] + q_desc.block_shape, q_desc.layout)
     k_slots = gl.allocate_shared_memory(k_desc.dtype, [STAGES] + k_desc.block_shape, k_desc.layout)
@@ -407,7 +409,8 @@ def my_consumer_role(
 
 @gluon.jit
 def my_kernel(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
+    STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q_slots = gl.allocate_shared_memory(q_desc.dtype, [2] + q_desc.block_shape, q_desc.layout)
     k_slots = gl.allocate_shared_memory(k_desc.dtype, [STAGES] + k_desc.block_shape, k_desc.layout)
@@ -558,7 +561,8 @@ def my_consumer_role(
 
 @gluon.jit
 def my_kernel(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
+    STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q_slots = gl.allocate_shared_memory(q_desc.dtype, [2] + q_desc.block_shape, q_desc.layout)
     k_slots = gl.allocate_shared_memory(k_desc.dtype, [STAGES] + k_desc.block_shape, k_desc.layout)
@@ -709,7 +713,8 @@ def my_consumer_role(
 
 @gluon.jit
 def my_kernel(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
+    STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q_slots = gl.allocate_shared_memory(q_desc.dtype, [2] + q_desc.block_shape, q_desc.layout)
     k_slots = gl.allocate_shared_memory(k_desc.dtype, [STAGES] + k_desc.block_shape, k_desc.layout)
