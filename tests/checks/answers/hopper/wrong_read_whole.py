@@ -3,7 +3,7 @@
 
 # hopper_attention, arrivals: one arrival for each barrier
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
@@ -24,7 +24,7 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 
 @gluon.jit
-def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+def consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
@@ -64,15 +64,15 @@ def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def my_producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+def producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
     B_C: gl.constexpr = k[0].type.shape[2]
     head = gl.program_id(0) // T_r
     row = gl.program_id(0) % T_r * 128
-    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
+    gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
 
 
 @gluon.jit
-def my_consumer_role(
+def consumer_role(
     q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
@@ -93,7 +93,7 @@ def my_consumer_role(
     mbarrier.wait(q_full.index(ME), 0)
     q_mat = q_slots.index(ME).reshape([64, D])
     for g in range(n):
-        m, l, O_acc = my_consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
+        m, l, O_acc = consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
     l_safe = gl.where(l == 0, 1.0, l)
     O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
     q_mat.store(O.to(q_slots.dtype))
@@ -105,7 +105,7 @@ def my_consumer_role(
 
 
 @gluon.jit
-def my_kernel(
+def kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
     STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
@@ -129,9 +129,9 @@ def my_kernel(
     k = k_slots, k_full, k_empty
     v = v_slots, v_full, v_empty
     gl.warp_specialize([
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
-        (my_producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
+        (producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
     ], [4, 1], [240, 24])
 
 
@@ -147,7 +147,7 @@ def my_hopper_attention(Q, K, V, causal):
         layout = gl.NVMMASharedLayout.get_default_for([1, rows, d], dtype)
         return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, rows, d], layout)
     T_r = triton.cdiv(N_q, 128)
-    my_kernel[(T_r * B * H,)](
+    kernel[(T_r * B * H,)](
         described(Q, 64), described(K, B_C), described(V, B_C), described(O, 64), lse,
         math.log2(math.e) / math.sqrt(d), N_q, N_k, T_r, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse
@@ -155,7 +155,7 @@ def my_hopper_attention(Q, K, V, causal):
 
 # hopper_attention, not_visible: no fence before O leaves
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
@@ -176,7 +176,7 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 
 @gluon.jit
-def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+def consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
@@ -216,15 +216,15 @@ def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def my_producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+def producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
     B_C: gl.constexpr = k[0].type.shape[2]
     head = gl.program_id(0) // T_r
     row = gl.program_id(0) % T_r * 128
-    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
+    gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
 
 
 @gluon.jit
-def my_consumer_role(
+def consumer_role(
     q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
@@ -245,7 +245,7 @@ def my_consumer_role(
     mbarrier.wait(q_full.index(ME), 0)
     q_mat = q_slots.index(ME).reshape([64, D])
     for g in range(n):
-        m, l, O_acc = my_consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
+        m, l, O_acc = consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
     l_safe = gl.where(l == 0, 1.0, l)
     O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
     q_mat.store(O.to(q_slots.dtype))
@@ -256,7 +256,7 @@ def my_consumer_role(
 
 
 @gluon.jit
-def my_kernel(
+def kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
     STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
@@ -280,9 +280,9 @@ def my_kernel(
     k = k_slots, k_full, k_empty
     v = v_slots, v_full, v_empty
     gl.warp_specialize([
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
-        (my_producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
+        (producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
     ], [4, 1], [240, 24])
 
 
@@ -298,7 +298,7 @@ def my_hopper_attention(Q, K, V, causal):
         layout = gl.NVMMASharedLayout.get_default_for([1, rows, d], dtype)
         return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, rows, d], layout)
     T_r = triton.cdiv(N_q, 128)
-    my_kernel[(T_r * B * H,)](
+    kernel[(T_r * B * H,)](
         described(Q, 64), described(K, B_C), described(V, B_C), described(O, 64), lse,
         math.log2(math.e) / math.sqrt(d), N_q, N_k, T_r, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse
@@ -306,7 +306,7 @@ def my_hopper_attention(Q, K, V, causal):
 
 # hopper_attention, lse_base_2: log2 is left as it is
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
@@ -327,7 +327,7 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 
 @gluon.jit
-def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+def consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
@@ -367,15 +367,15 @@ def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def my_producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+def producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
     B_C: gl.constexpr = k[0].type.shape[2]
     head = gl.program_id(0) // T_r
     row = gl.program_id(0) % T_r * 128
-    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
+    gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
 
 
 @gluon.jit
-def my_consumer_role(
+def consumer_role(
     q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
@@ -396,7 +396,7 @@ def my_consumer_role(
     mbarrier.wait(q_full.index(ME), 0)
     q_mat = q_slots.index(ME).reshape([64, D])
     for g in range(n):
-        m, l, O_acc = my_consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
+        m, l, O_acc = consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
     l_safe = gl.where(l == 0, 1.0, l)
     O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
     q_mat.store(O.to(q_slots.dtype))
@@ -408,7 +408,7 @@ def my_consumer_role(
 
 
 @gluon.jit
-def my_kernel(
+def kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
     STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
@@ -432,9 +432,9 @@ def my_kernel(
     k = k_slots, k_full, k_empty
     v = v_slots, v_full, v_empty
     gl.warp_specialize([
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
-        (my_producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
+        (producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
     ], [4, 1], [240, 24])
 
 
@@ -450,7 +450,7 @@ def my_hopper_attention(Q, K, V, causal):
         layout = gl.NVMMASharedLayout.get_default_for([1, rows, d], dtype)
         return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, rows, d], layout)
     T_r = triton.cdiv(N_q, 128)
-    my_kernel[(T_r * B * H,)](
+    kernel[(T_r * B * H,)](
         described(Q, 64), described(K, B_C), described(V, B_C), described(O, 64), lse,
         math.log2(math.e) / math.sqrt(d), N_q, N_k, T_r, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse
@@ -458,7 +458,7 @@ def my_hopper_attention(Q, K, V, causal):
 
 # hopper_attention, written_early: O leaves through a slot of K
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
@@ -479,7 +479,7 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 
 @gluon.jit
-def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+def consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
@@ -519,15 +519,15 @@ def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def my_producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+def producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
     B_C: gl.constexpr = k[0].type.shape[2]
     head = gl.program_id(0) // T_r
     row = gl.program_id(0) % T_r * 128
-    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
+    gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
 
 
 @gluon.jit
-def my_consumer_role(
+def consumer_role(
     q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
@@ -548,7 +548,7 @@ def my_consumer_role(
     mbarrier.wait(q_full.index(ME), 0)
     q_mat = q_slots.index(ME).reshape([64, D])
     for g in range(n):
-        m, l, O_acc = my_consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
+        m, l, O_acc = consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
     l_safe = gl.where(l == 0, 1.0, l)
     O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
     k[0].index(ME).reshape([B_C, D]).store(O.to(q_slots.dtype))
@@ -560,7 +560,7 @@ def my_consumer_role(
 
 
 @gluon.jit
-def my_kernel(
+def kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
     STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
@@ -584,9 +584,9 @@ def my_kernel(
     k = k_slots, k_full, k_empty
     v = v_slots, v_full, v_empty
     gl.warp_specialize([
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
-        (my_producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
+        (producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
     ], [4, 1], [240, 24])
 
 
@@ -602,7 +602,7 @@ def my_hopper_attention(Q, K, V, causal):
         layout = gl.NVMMASharedLayout.get_default_for([1, rows, d], dtype)
         return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, rows, d], layout)
     T_r = triton.cdiv(N_q, 128)
-    my_kernel[(T_r * B * H,)](
+    kernel[(T_r * B * H,)](
         described(Q, 64), described(K, B_C), described(V, B_C), described(O, 64), lse,
         math.log2(math.e) / math.sqrt(d), N_q, N_k, T_r, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse
@@ -610,7 +610,7 @@ def my_hopper_attention(Q, K, V, causal):
 
 # hopper_attention, O_copied: empty_like and reshape
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
@@ -631,7 +631,7 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 
 @gluon.jit
-def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+def consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
@@ -671,15 +671,15 @@ def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def my_producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+def producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
     B_C: gl.constexpr = k[0].type.shape[2]
     head = gl.program_id(0) // T_r
     row = gl.program_id(0) % T_r * 128
-    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
+    gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
 
 
 @gluon.jit
-def my_consumer_role(
+def consumer_role(
     q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
@@ -700,7 +700,7 @@ def my_consumer_role(
     mbarrier.wait(q_full.index(ME), 0)
     q_mat = q_slots.index(ME).reshape([64, D])
     for g in range(n):
-        m, l, O_acc = my_consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
+        m, l, O_acc = consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
     l_safe = gl.where(l == 0, 1.0, l)
     O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
     q_mat.store(O.to(q_slots.dtype))
@@ -712,7 +712,7 @@ def my_consumer_role(
 
 
 @gluon.jit
-def my_kernel(
+def kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
     STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
@@ -736,9 +736,9 @@ def my_kernel(
     k = k_slots, k_full, k_empty
     v = v_slots, v_full, v_empty
     gl.warp_specialize([
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
-        (my_consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
-        (my_producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
+        (producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
     ], [4, 1], [240, 24])
 
 
@@ -754,7 +754,7 @@ def my_hopper_attention(Q, K, V, causal):
         layout = gl.NVMMASharedLayout.get_default_for([1, rows, d], dtype)
         return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, rows, d], layout)
     T_r = triton.cdiv(N_q, 128)
-    my_kernel[(T_r * B * H,)](
+    kernel[(T_r * B * H,)](
         described(Q, 64), described(K, B_C), described(V, B_C), described(O, 64), lse,
         math.log2(math.e) / math.sqrt(d), N_q, N_k, T_r, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse
