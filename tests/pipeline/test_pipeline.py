@@ -443,7 +443,9 @@ def test_products_out_of_turn_are_found():
         p.check(two_roles(lambda *_: iter([p.Product("S", (), 1, turn=-1)]), use))
 
 
-@pytest.mark.parametrize("role, name", [("producer", "k_empty"), ("producer", "v_empty"), ("consumer 0", "k_full")])
+@pytest.mark.parametrize(
+    "role, name", [("producer", "k_empty"), ("producer", "v_empty"), ("consumer 0", "k_full")]
+)
 def test_a_shortened_schedule_ends_in_the_fault_that_is_reported(role, name):
     whole = protocol.program([3, 3])
     said = commands.expanded(whole)[role]

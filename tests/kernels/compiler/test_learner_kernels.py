@@ -7,7 +7,9 @@ import zlib
 
 import pytest
 
-cloudpickle = pytest.importorskip("cloudpickle")
+pytest.importorskip("cloudpickle")
+
+import cloudpickle
 
 from flashlib.kernels.compiler import learner_kernels
 from flashlib.kernels.compiler.client import CompileError
