@@ -27,8 +27,9 @@ def without_need(ran: Ran) -> Iterator[Finding]:
     """Yield a Finding for what a right kernel does at the cost of speed."""
     for role, said in ran.said.items():
         mine = {copy.barrier for copy in _of(said, Copy)}
-        for one in _of(said, Wait):
-            if one.barrier in mine and not _of(said, Product):
+        for n, one in enumerate(said):
+            late = isinstance(one, Wait) and one.barrier in mine and _of(said[n:], Copy)
+            if late and not _of(said, Product):
                 yield Finding("own_copy", role=role, barrier=one.barrier)
     counts = [(ran.registers.get(role), role, bool(_of(said, Product))) for role, said in ran.said.items()]
     for given, role, multiplies in counts:
