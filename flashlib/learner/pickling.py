@@ -4,6 +4,7 @@ So a function that is written in a notebook can run elsewhere, and Triton and tr
 find it there.
 """
 
+import contextlib
 import contextvars
 import functools
 import importlib
@@ -12,6 +13,8 @@ import linecache
 import pickle
 import sys
 import types
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -47,6 +50,22 @@ def dumps(what: object) -> Parcel:
         raise CannotBeSent(f"{type(error).__name__}: {error}") from error
     sources = {file: linecache.getlines(file) for file in pickler.files}
     return Parcel(buffer.getvalue(), sources, "triton" in sys.modules)
+
+
+@contextlib.contextmanager
+def by_value(function: Any, root: Path) -> Iterator[None]:
+    """Have a function's module sent by what it says if its file is not below root: a receiver may not find it."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
+    file = getattr(module, "__file__", None)
+    known = module is None or module.__name__ in {"__main__", *cloudpickle.list_registry_pickle_by_value()}
+    if known or file is None or {root, Path(sys.prefix).resolve()} & {*Path(file).resolve().parents}:
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 def loads(parcel: Parcel) -> Any:

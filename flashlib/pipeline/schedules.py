@@ -206,7 +206,7 @@ def _random(program, lists, schedules, seed):
         chance = Chance(numbers)
         actions, fault = played(Walk(program, lists), lambda choices, chance=chance: chance.pick(choices, _who))
         if fault:
-            return Report(fault, _shorter(program, lists, actions, fault), 0, n + 1, False)
+            return Report(*_shorter(program, lists, actions, fault)[::-1], 0, n + 1, False)
     return Report(None, [], 0, schedules, False)
 
 
@@ -251,20 +251,23 @@ def played(walk: Walk, pick: Callable[[list[Action]], Action]) -> tuple[list[Act
 
 
 def _shorter(program, lists, actions, fault):
-    """Return a schedule to the same kind of fault without what it does not take; a deadlock takes all of it."""
+    """Return a schedule to the same kind of fault without what it does not take, and its Fault.
+
+    That Fault may be about another tile than the first one. A deadlock takes all of its schedule.
+    """
     if fault.kind in (Kind.DEADLOCK, Kind.LEFT_BEHIND):
-        return actions
+        return actions, fault
     size = len(actions) // 2
     while size:
         at = 0
         while at < len(actions):
             found, other = _replayed(program, lists, actions[:at] + actions[at + size :])
             if other and (other.kind, other.role) == (fault.kind, fault.role):
-                actions = found
+                actions, fault = found, other
             else:
                 at += size
         size //= 2
-    return actions
+    return actions, fault
 
 
 def _replayed(program, lists, wanted):

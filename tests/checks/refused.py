@@ -143,5 +143,6 @@ KINDS = {
     "more shared memory than there is": {
         "alibi": ("B_R=16, B_C=16 -> B_R=128, B_C=256", ""),
         "attention": ("(32, 32) if Q.dtype == torch.float32 else (64, 64) -> (128, 128)", ""),
+        "hopper_attention": ("STAGES=2, CAUSAL -> STAGES=4, CAUSAL", ""),
     },
 }

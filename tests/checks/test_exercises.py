@@ -32,7 +32,7 @@ def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     (text,) = cells(exercise.chapter, f"exercise:{exercise.name}")
     (stub,) = cells(exercise.chapter, f"stub:{exercise.name}")
     assert f"\n{exercise.heading}\n" in f"\n{text.source}"
-    assert exercise.difficulty in KINDS and 1 <= exercise.minutes <= 60
+    assert exercise.difficulty in KINDS and 1 <= exercise.minutes <= 75
     assert 1 <= text.source.count("<summary>Hint") <= 3
     assert f"def my_{exercise.name}(" in stub.source and "NotImplementedError" in stub.source
     order = [cell.id for cell in CHAPTERS[exercise.chapter].cells]

@@ -441,3 +441,22 @@ def test_products_out_of_turn_are_found():
     assert fault.said == "consumer 0 issues S0, of turn 0, after a product of turn 1"
     with pytest.raises(ValueError, match="Product has -1; pass a whole number"):
         p.check(two_roles(lambda *_: iter([p.Product("S", (), 1, turn=-1)]), use))
+
+
+@pytest.mark.parametrize(
+    "role, name", [("producer", "k_empty"), ("producer", "v_empty"), ("consumer 0", "k_full")]
+)
+def test_a_shortened_schedule_ends_in_the_fault_that_is_reported(role, name):
+    whole = protocol.program([3, 3])
+    said = commands.expanded(whole)[role]
+    rest = [one for one in said if not (type(one) is p.Wait and name in str(one.barrier))]
+    program = whole._replace(roles=whole.roles | {role: partial(iter, rest)})
+    for seed in range(6):
+        report = p.check(program, states=0, schedules=60, seed=seed)
+        walk = schedules.Walk(program)
+        with pytest.raises(p.Fault) as found:
+            for action in report.actions:
+                flights = walk.state.ready() if action.flight else [None]
+                walk.take(action._replace(flight=next(f for f in flights if not f or f[:2] == action.flight[:2])))
+            walk.stop()
+        assert found.value.said == report.fault.said

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from flashlib.checks.engine import Finding
 from flashlib.kernels.hopper.interpreter.launched import Ran
-from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait
+from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait, Write
 
 
 def cause(ran: Ran, fault: Fault) -> Finding:
@@ -17,11 +17,29 @@ def cause(ran: Ran, fault: Fault) -> Finding:
         for look in LOOKS:
             for found in look(ran._replace(fault=fault)):
                 return found
+    if fault.kind == Kind.NOT_VISIBLE:
+        slot = next(slot for slot in ran.slots if f" uses {slot}," in fault.said)
+        return Finding("not_visible", role=fault.role, slot=slot)
     return Finding(fault.kind.id, said=fault.said)
 
 
+def without_need(ran: Ran) -> Iterator[Finding]:
+    """Yield a Finding for what a right kernel does at the cost of speed."""
+    for role, said in ran.said.items():
+        mine = {copy.barrier for copy in _of(said, Copy)}
+        for n, one in enumerate(said):
+            late = isinstance(one, Wait) and one.barrier in mine and _of(said[n:], Copy)
+            if late and not _of(said, Product):
+                yield Finding("own_copy", role=role, barrier=one.barrier)
+    counts = [(ran.registers.get(role), role, bool(_of(said, Product))) for role, said in ran.said.items()]
+    for given, role, multiplies in counts:
+        for more, other, also in counts:
+            if multiplies and not also and given and more and given < more:
+                yield Finding("few_registers", role=role, given=given, other=other, more=more)
+
+
 def _of(said, kinds, barrier=None):
-    return [one for one in said if isinstance(one, kinds) and barrier in (None, one.barrier)]
+    return [one for one in said if isinstance(one, kinds) and (barrier is None or one.barrier is barrier)]
 
 
 def _who(ran, kinds, barrier):
@@ -74,6 +92,29 @@ def _early_release(ran):
 def _same_place(slot, barrier):
     """Return whether a barrier has the first letter and the number of a slot, as k_slots[1] and k_empty[1]."""
     return slot[0] == barrier[0] and slot.partition("[")[2] == barrier.partition("[")[2]
+
+
+def _written_early(ran):
+    """Find a role that writes into a slot which another role reads: the fault that follows is the reader's."""
+    if ran.fault.kind in (Kind.READ_TOO_EARLY, Kind.OVERWRITTEN):
+        for role, said in ran.said.items():
+            for slot in dict.fromkeys(one.slot for one in _of(said, Write)):
+                for reader in (other for other in ran.said if other != role and f" {slot}" in ran.fault.said):
+                    if any(slot is read for one in _of(ran.said[reader], Product) for read, _ in one.reads):
+                        yield Finding("written_early", role=role, slot=slot, reader=reader)
+
+
+def _parity_of_tile(ran):
+    """Find a role whose first waits at the slots of a ring name one parity after the other."""
+    for role, said in ran.said.items():
+        rings: dict[str, dict] = {}
+        for one in _of(said, Wait):
+            rings.setdefault(one.barrier.name.partition("[")[0], {}).setdefault(one.barrier, one.phase)
+        for firsts in rings.values():
+            right = int(bool(_of(said, Copy)))  # who fills slots begins with parity 1
+            phases = list(firsts.values())
+            if len(phases) > 1 and phases[0] == right and phases[1] != right:
+                yield Finding("parity_tile", role=role, barrier=list(firsts)[1])
 
 
 def _first_parity(ran):
@@ -148,6 +189,6 @@ def _nobody_waits(ran):
 
 # In this order: what stands first explains what comes after it.
 LOOKS = (
-    _bytes, _early_release, _first_parity, _refilled, _too_often, _nobody_arrives, _arrivals, _parity,
-    _nobody_waits,
+    _bytes, _early_release, _written_early, _parity_of_tile, _first_parity, _refilled, _too_often,
+    _nobody_arrives, _arrivals, _parity, _nobody_waits,
 )  # fmt: skip

@@ -15,7 +15,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
 from flashlib.checks.harness import roles
-from flashlib.checks.harness.gluon_causes import cause
+from flashlib.checks.harness.gluon_causes import cause, without_need
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper.interpreter import launched
@@ -45,6 +45,7 @@ class Harness:
     def __init__(self, call: Callable, answer: Any, *, search: bool = True, consumers: int = 0) -> None:
         self.call, self.answer, self.search, self.consumers = call, answer, search, consumers
         self.wrong: Run | None = None
+        self.cause = ""  # the id of what is said of it
         self.arguments: tuple = ()
         self.rows: set[int] = set()  # of tiles
         self.__signature__ = inspect.signature(call).replace(
@@ -68,7 +69,8 @@ class Harness:
         if 0 < max(map(_multiply, ran)) < self.consumers and not found:
             found = Finding("one_consumer")
         if self.search and not found:
-            found = self._searched(max(ran, key=lambda one: sum(map(len, one.said.values()))), arguments)
+            longest = max(ran, key=lambda one: sum(map(len, one.said.values())))
+            found = self._searched(longest, arguments) or next(without_need(longest), None)
         return Measured(result, found)
 
     def _see(self, kernel, arguments, options):
@@ -85,9 +87,7 @@ class Harness:
         report = check(ran.program(), **SEARCH)
         if not report.fault:
             return None
-        found = cause(ran, report.fault)
-        self._keep(Run(ran.number, ran.program(), report), arguments)
-        return found
+        return self._keep(Run(ran.number, ran.program(), report), cause(ran, report.fault), arguments)
 
     def _fault(self, ran: launched.Ran, fault: Fault, arguments: tuple) -> Finding:
         """Return the Finding of a fault; keep the shortest schedule that leads to one.
@@ -101,12 +101,12 @@ class Harness:
                 fault = report.fault
             else:
                 report = None
-        self._keep(Run(ran.number, program, report), arguments)
-        return cause(ran, fault)
+        return self._keep(Run(ran.number, program, report), cause(ran, fault), arguments)
 
-    def _keep(self, run, arguments):
+    def _keep(self, run, found, arguments):
         if self.wrong is None:
-            self.wrong, self.arguments = run, arguments
+            self.wrong, self.cause, self.arguments = run, found.id, arguments
+        return found
 
 
 def _multiply(ran):
@@ -157,7 +157,7 @@ def examine_gluon(
     model = lambda function: _numbers(Harness(call, function, search=False))  # noqa: E731
     known = replace(known, model=model, variants=Variants(harness, variants or {}))
     verdict = examine(harness, stages, known, outputs=outputs, nan="nan, or never stored")
-    if verdict.outcome != Outcome.WRONG or harness.wrong is None or not _is_of_run(verdict, harness):
+    if verdict.outcome != Outcome.WRONG or harness.wrong is None or harness.cause not in verdict.mistakes:
         return verdict
     run = harness.wrong
     details = [(label, text) for label, text in verdict.details if label == "input"]
@@ -167,11 +167,6 @@ def examine_gluon(
         details.append(("schedule", roles.listed(run.report.actions)))
     plays = Played(call, harness.arguments) if run.report else None
     return replace(verdict, details=tuple(details), run=plays)
-
-
-def _is_of_run(verdict, harness):
-    """Return whether a verdict is about barriers and slots, and not about numbers."""
-    return not any(label == "given" for label, _ in verdict.details)
 
 
 def _numbers(harness):

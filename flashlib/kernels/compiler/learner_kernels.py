@@ -23,7 +23,8 @@ def reports(
     raises; pickling.CannotBeSent where it uses something that cannot be sent to another process.
     """
     check_counts(at_least=1, d=d)
-    pickled, files, _ = pickling.dumps(call)
+    with pickling.by_value(call, client.ROOT.resolve()):
+        pickled, files, _ = pickling.dumps(call)
     asked = {"kernel": getattr(call, "__name__", kind), "d": d, "dtype": dtype, "causal": causal}
     parcel = base64.b64encode(pickled).decode(), files
     sent = {"parcel": parcel, "key": sources.digest(call), "call": kind, "shape": None, "until": "cubin"}

@@ -66,7 +66,7 @@ def _refused(launches: "Launches", launch: seen.Launch, room: int) -> dict:
         log = os.pread(LOG, os.fstat(LOG).st_size - before, before).decode(errors="replace")
         return _told(error, log, launch)
     said = f"a program takes {taken} bytes of shared memory, and the GPU has {room}: choose smaller tiles"
-    return {"because": said, "at": []} if taken > room else {}
+    return {"because": f"{said}, or fewer", "at": []} if taken > room else {}
 
 
 def _told(error: BaseException, log: str, launch: seen.Launch) -> dict:

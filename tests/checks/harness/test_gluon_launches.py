@@ -13,7 +13,7 @@ from flashlib.kernels.compiler import learner_kernels  # noqa: E402
 from flashlib.kernels.hopper.interpreter import launched  # noqa: E402
 from flashlib.pipeline import check  # noqa: E402
 from flashlib.widgets import PipelinePlayer  # noqa: E402
-from tests.checks.test_answers import call_here  # noqa: E402
+from tests.checks.test_answers import call_here, wrong  # noqa: E402
 
 NAMES = "gluon_producer", "consumer_step", "hopper_attention"
 
@@ -56,6 +56,29 @@ def test_a_fault_is_played_as_the_pipeline_tells_it(way, kind, here):
     assert verdict.outcome == "wrong" and dict(verdict.details)["schedule"]
     player = verdict.run.play(answer)
     assert kind in repr(player) and not player.problem
+
+
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_every_fault_of_a_producer_is_played(amount, here):
+    """Whatever is found at barriers and slots of the wrong answers: a schedule at random tells its own fault."""
+    played = 0
+    for answer in wrong("gluon_producer", amount):
+        verdict = checks.gluon_producer(answer.program.function, seed=1)
+        if verdict.run is not None:
+            player = verdict.run.play(answer.program.function)
+            played += isinstance(player, PipelinePlayer) and not player.problem
+            assert player is not None, answer
+    assert played > 3
+
+
+def test_who_writes_into_a_slot_that_others_read_is_named_and_played(here):
+    answer = edited(
+        "hopper_attention",
+        "q_slot.store(O.to(q_slots.dtype)) -> q_slots.index(1 - ME).reshape([64, D]).store(O.to(q_slots.dtype))",
+    )
+    verdict = checks.hopper_attention(answer, seed=1)
+    assert verdict.mistake == "written_early" and "writes to q_slots[" in verdict.sentence
+    assert "goes wrong" in repr(verdict.run.play(answer))
 
 
 def test_a_right_answer_has_nothing_to_play(here):

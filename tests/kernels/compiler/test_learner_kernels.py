@@ -1,11 +1,15 @@
 """Gluon kernels that are written in a notebook are compiled for a Hopper GPU, which need not be there."""
 
+import importlib
 import linecache
+import sys
 import zlib
 
 import pytest
 
 pytest.importorskip("cloudpickle")
+
+import cloudpickle
 
 from flashlib.kernels.compiler import learner_kernels
 from flashlib.kernels.compiler.client import CompileError
@@ -72,3 +76,14 @@ def test_what_is_wrong_in_a_gluon_kernel_is_told_in_a_sentence():
             defined(CELL.replace("mbarrier.wait(", "mbarrier.waits("))["call"], "attention", d=64
         )
     assert "\n" not in str(told.value)
+
+
+def test_a_file_that_only_this_process_finds_is_sent_as_it_is(tmp_path, monkeypatch):
+    (tmp_path / "my_copying.py").write_text(CELL, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("my_copying")
+    try:
+        (report,) = learner_kernels.reports(module.call, "attention", d=64)
+    finally:
+        del sys.modules["my_copying"]
+    assert report.kernel == "copy_tile" and "my_copying" not in cloudpickle.list_registry_pickle_by_value()

@@ -113,3 +113,28 @@ def test_tiles_of_one_layout_meet_and_others_do_not():
 def test_a_tile_whose_layout_is_the_compilers_choice_meets_any():
     assert common(tile(8, layout=None), tile(8, layout=BY_ROW)) == BY_ROW
     assert tile(64, 64, layout=ACC).reshape(64, 8, 8).layout is None
+
+
+@gluon.jit
+def divides(out_ptr, n, N: gl.constexpr):
+    gl.store(out_ptr, n // 4)
+    gl.store(out_ptr + 1, n % 4)
+    gl.store(out_ptr + 2, (5 - n) // -4)
+    gl.store(out_ptr + 3, N // 4)  # known at compile time: by Python
+    gl.store(out_ptr + 4, gl.cdiv(n, 4))
+    gl.store(out_ptr + 5, (gl.minimum(n, 3) - 1) // 4)
+    for g in range(2):
+        gl.store(out_ptr + 6 + g, (g - 6) // 4)
+    rows = gl.arange(0, 8, layout=gl.SliceLayout(1, ROW))
+    gl.store(out_ptr + 8 + rows, (rows + n) // 4)
+    gl.store(out_ptr + 16 + rows, (rows + n) % 4)
+
+
+@pytest.mark.parametrize("n", [-7, -4, -1, 0, 5])
+def test_whole_numbers_are_divided_towards_zero(n):
+    out = torch.full((24,), 99, dtype=torch.int32)
+    run(lambda: divides[(1,)](out, n, N=n, num_warps=4))
+    quotients = [int(x / 4) for x in range(n, n + 8)]
+    rests = [x - 4 * quotient for x, quotient in zip(range(n, n + 8), quotients, strict=True)]
+    singles = [int(n / 4), rests[0], int((5 - n) / -4), n // 4, int((n + 3) / 4), int((min(n, 3) - 1) / 4)]
+    assert out.tolist() == [*singles, -1, -1, *quotients, *rests]

@@ -66,7 +66,7 @@ def _any_produced(rng):
 
 
 @exercise(
-    title="A consumer's step in Gluon", minutes=30, difficulty="hard",
+    title="A consumer's step in Gluon", minutes=40, difficulty="hard",
     program=solutions.program("consumer_step"), limit=20.0,
 )  # fmt: skip
 def consumer_step(answer: Callable, known: Known) -> Verdict:
@@ -128,7 +128,7 @@ def _any_stepped(rng):
 
 
 @exercise(
-    title="FlashAttention for Hopper", minutes=60, difficulty="hard",
+    title="FlashAttention for Hopper", minutes=75, difficulty="hard",
     program=solutions.program("hopper_attention"), limit=30.0,
 )  # fmt: skip
 def hopper_attention(answer: Callable, known: Known) -> Verdict:
@@ -151,7 +151,10 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
         ],
         [_attended("more queries than keys, under the causal mask", (1, 1, 300, 70, 64), True)],
         [_attended("bf16", (1, 2, 100, 150, 128), True, dtype="bfloat16")],
-        [_attended("tensors stored as (B, N, H, d)", (1, 2, 100, 150, 64), order="BNHd")],
+        [
+            _attended("two sequences stored as (B, N, H, d)", (2, 2, 70, 90, 64), order="BNHd"),
+            _attended("tensors stored as (B, H, d, N)", (1, 2, 80, 96, 64), order="BHdN"),
+        ],
         [_attended("scores of thousands", (1, 1, 100, 150, 64), size=64)],
         [_attended("V of 0, so that lse alone counts", (1, 1, 100, 150, 64), True, V_size=0, tolerance=EXACT)],
     ]

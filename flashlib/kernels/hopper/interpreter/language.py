@@ -20,10 +20,12 @@ from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.shared import TMA, MBarrier, Memory, View, check_warps
 from flashlib.kernels.hopper.interpreter.threads import Role, current, say
 from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, Wrong, applied, common, told
+from flashlib.kernels.hopper.interpreter.whole import Whole, whole
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Kind
 
 ROWS = 64  # of a product, for four warps
+REGISTERS = 512  # of a multiprocessor, for each thread of four warps
 TARGETS = re.compile(r"\s*([\w., ()]+?)\s*=[^=]")
 DTYPES = {
     "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "int1": torch.bool,
@@ -133,7 +135,8 @@ class Pointer:
 def _both(of_tensors: Callable, of_numbers: Callable) -> Callable:
     def chosen(a: Any, b: Any) -> Any:
         if not isinstance(a, Tile | Begun) and not isinstance(b, Tile | Begun):
-            return of_numbers(a, b)
+            found = of_numbers(a, b)
+            return whole(found) if Whole in (type(a), type(b)) else found
         return applied(lambda x, y: of_tensors(*(torch.as_tensor(z, device="cpu") for z in (x, y))), a, b)
 
     return chosen
@@ -149,6 +152,7 @@ class Language:
     def __init__(self, number: tuple, grid: tuple, code: CodeType, warps: int) -> None:
         self.number, self.grid, self.code, self.warps = number, grid, code, warps
         self.barriers, self.slots, self.roles, self.said = [], [], [], {}
+        self.registers: dict[str, int] = {}
         self.unfenced, self.names = "", dict.fromkeys(c.UNITS, 0)
         self.mbarrier, self.functions = MBarrier(self), {}
         for name in ("exp2", "exp", "log2", "log", "abs", "sqrt", "rsqrt"):
@@ -164,16 +168,16 @@ class Language:
         raise Wrong("unknown", name=name)
 
     def program_id(self, axis: int) -> int:
-        return self.number[axis]
+        return Whole(self.number[axis])
 
     def num_programs(self, axis: int) -> int:
-        return self.grid[axis]
+        return Whole(self.grid[axis])
 
     def num_warps(self) -> int:
         return current().warps or self.warps
 
     def cdiv(self, a: int, b: int) -> int:
-        return -(-a // b)
+        return (a + (b - 1)) // b
 
     def allocate_shared_memory(self, dtype: torch.dtype, shape: Sequence[int], layout: Any) -> View:
         is_barrier = dtype == torch.int64
@@ -227,7 +231,7 @@ class Language:
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         if not any(isinstance(one, Tile | Begun) for one in (condition, x, y)):
-            return x if condition else y
+            return whole(x if condition else y)
         return applied(_where, condition, x, y)
 
     def max(self, x: Tile, axis: int) -> Tile:
@@ -280,6 +284,11 @@ class Language:
         self.roles = [Role(name, *role) for name, role in zip(named, roles, strict=True)]
         for role, count in zip(self.roles, (self.warps, *warps), strict=True):
             role.warps = count
+        if registers is not None:  # the first role gets what is left; each gets them for four warps or eight
+            groups = [-(-count // 4) for count in (self.warps, *warps)]
+            given = sum(n * count for n, count in zip(groups[1:], registers, strict=True))
+            counts = ((REGISTERS - given) // groups[0], *registers)
+            self.registers = dict(zip(named, map(int, counts), strict=True))
 
     def fence_async_shared(self) -> None:
         self.unfenced = ""

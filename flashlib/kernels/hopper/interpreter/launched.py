@@ -20,6 +20,7 @@ from flashlib.kernels.hopper.interpreter.language import Language, Pointer, stub
 from flashlib.kernels.hopper.interpreter.run import played
 from flashlib.kernels.hopper.interpreter.shared import Described
 from flashlib.kernels.hopper.interpreter.threads import Role
+from flashlib.kernels.hopper.interpreter.whole import numbers, whole
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Flight
 
@@ -29,6 +30,7 @@ class Ran(NamedTuple):
 
     number: of the program, one for each axis of the grid. said: {role: its commands}, up to a fault. warps: {role:
     how many it has}. fault: in one of the two orders, or None. whole: whether what was said came to its end.
+    registers: {role: of a thread}, empty if the kernel does not say.
     """
 
     number: tuple
@@ -38,6 +40,7 @@ class Ran(NamedTuple):
     warps: dict[str, int]
     fault: Fault | None
     whole: bool = False
+    registers: dict[str, int] = {}  # noqa: RUF012  never written to
 
     def program(self) -> c.Program:
         """Return the Program of what was said."""
@@ -85,7 +88,8 @@ def taken(see: Callable[[JITFunction, tuple, dict], object], ran: list[Ran]) -> 
 def _run(kernel, given, number, grid, warps, last_first):
     gl = Language(number, grid, kernel.fn.__code__, warps)
     world = World(gl)
-    arguments = {name: world.argument(name, x) for name, x in given.items()}
+    fixed = {one.name for one in kernel.params if one.is_constexpr}
+    arguments = {name: world.argument(name, x, name in fixed) for name, x in given.items()}
     alike = Role("warps", functools.partial(world.plain(kernel.fn), **arguments), ())
     alike.warps = warps
     fault = None
@@ -94,7 +98,8 @@ def _run(kernel, given, number, grid, warps, last_first):
     except Fault as error:
         fault = error
     counts = {role.role: role.warps for role in gl.roles or [alike]}
-    return Ran(number, gl.said, tuple(gl.barriers), tuple(gl.slots), counts, fault, fault is None)
+    parts = tuple(gl.barriers), tuple(gl.slots)
+    return Ran(number, gl.said, *parts, counts, fault, fault is None, gl.registers)
 
 
 class Order:
@@ -124,6 +129,7 @@ class World:
             made.__kwdefaults__ = function.__kwdefaults__
             self.made[function] = made
             used = function.__code__.co_names
+            names["range"] = numbers
             names.update(
                 {name: self.of(function.__globals__[name]) for name in used if name in function.__globals__}
             )
@@ -141,12 +147,14 @@ class World:
             return types.SimpleNamespace(**{name: self.of(y) for name, y in vars(x).items() if _may_be_used(y)})
         return x
 
-    def argument(self, name: str, x: Any) -> Any:
+    def argument(self, name: str, x: Any, fixed: bool) -> Any:
+        """Return what stands for an argument of the launch; fixed: it is a gl.constexpr."""
         if isinstance(x, TensorDescriptor):
             return Described(name, x)
         if isinstance(x, torch.Tensor):
             return Pointer(name, x)
-        return self.of(x)
+        found = self.of(x)
+        return found if fixed else whole(found)
 
 
 def _may_be_used(x):

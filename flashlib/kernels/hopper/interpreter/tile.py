@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from triton.experimental.gluon import language as gl
 
+from flashlib.kernels.hopper.interpreter.whole import quotient, rest
+
 
 class Wrong(Exception):
     """What the compiler or the hardware would not take. id: which kind; fields: of its sentence."""
@@ -124,8 +126,9 @@ def _either_way(function):
     return lambda self, other: applied(function, self, other), lambda self, other: applied(function, other, self)
 
 
+_OWN = {"floordiv": quotient, "mod": rest}  # Python's round down
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
-    _here, _there = _either_way(getattr(operator, f"__{_name}__"))
+    _here, _there = _either_way(_OWN.get(_name) or getattr(operator, f"__{_name}__"))
     for _class in (Tile, Begun):
         setattr(_class, f"__{_name}__", _here)
         setattr(_class, f"__r{_name}__", _there)
