@@ -45,9 +45,9 @@ class Looked(Made):
     def __torch_function__(self, function, types, arguments=(), options=None):
         name = getattr(function, "__name__", "")
         made = super().__torch_function__(function, types, arguments, options)
-        if (
-            name in LOOKS or _is_computed(name, arguments, options or {}, made)
-        ) and not _of_library(sys._getframe(1)):
+        if (name in LOOKS or _is_computed(name, arguments, options or {}, made)) and not _of_library(
+            sys._getframe(1)
+        ):
             (self.names if name in LOOKS else self.computed).append(name)
         return made
 
