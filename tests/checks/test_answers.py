@@ -33,11 +33,19 @@ def kernels():
         import flashlib.kernels  # noqa: F401
 
 
+KERNELS = 30
+
+
 @functools.cache
 def wrong(name, amount) -> list:
-    """Return wrong answers to an exercise: "few" are the first of each mistake, "all" the rest of them."""
+    """Return wrong answers to an exercise: "few" are the first of each mistake, "all" the rest of them.
+
+    Of a kernel "few" are at most KERNELS, over all of its mistakes: each is interpreted.
+    """
     of_it = [answer for answer in answers.wrong() if answer.exercise == name]
     few = list({answer.mistake: answer for answer in reversed(of_it)}.values())
+    if checks.EXERCISES[name].triton:
+        few = few[:: -(-len(few) // KERNELS)]
     return few if amount == "few" else [answer for answer in of_it if answer not in few]
 
 

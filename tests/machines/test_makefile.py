@@ -49,7 +49,8 @@ class Folder:
         for name in programs:
             self.program(name)
         requirements = (f"requirements-{name}.txt" for name in ("test", "models", "site"))
-        for name in (*requirements, "constraints.txt", "package.json", "package-lock.json"):
+        (path / "tools").mkdir()
+        for name in (*requirements, "constraints.txt", "package.json", "package-lock.json", "tools/pyodide.py"):
             (path / name).touch()
         (path / "requirements.txt").write_text("numpy==1\ntorch==2.5; sys_platform\n")
         shutil.copy(ROOT / "Makefile", path)

@@ -3,7 +3,7 @@ import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shar
 import { number } from "../shared/numbers.js";
 import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
 
-const PLOT = { left: 40, right: 14, top: 16, high: 92, below: 32 }; // px
+const PLOT = { left: 40, right: 14, top: 16, high: 80, below: 32 }; // px
 const PIECES = { launches: "launches", keys: "K and V", states: "States" };
 
 /** The time by the model, over the number of parts, with what was measured; and what it is made of. */
