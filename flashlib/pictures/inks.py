@@ -37,8 +37,8 @@ def use() -> None:
             "grid.alpha": 0.3,
         }
     )
-    values = LinearSegmentedColormap.from_list("values", [NEGATIVE, ZERO, POSITIVE])
-    plt.matplotlib.colormaps.register(values, force=True)
+    if "values" not in plt.matplotlib.colormaps:  # the cell may run twice
+        plt.matplotlib.colormaps.register(LinearSegmentedColormap.from_list("values", [NEGATIVE, ZERO, POSITIVE]))
     if get_ipython():  # a figure whose own ground is transparent would be shown on a light one in a dark notebook
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
