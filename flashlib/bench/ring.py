@@ -1,15 +1,16 @@
 """Time attention over the GPUs of one host, way by way, beside torch's context_parallel and one GPU.
 
-    torchrun --standalone --nproc-per-node 2 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
     python -m flashlib.bench.ring --ranks 2 --out notebooks/data/h200_ring.json
+    torchrun --standalone --nproc-per-node 4 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
 
-A record has `ranks` and `rows`. A row is a size and a pass, "forward" or "both"; all in it were timed in turn in
-one run: `ms` is, by way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not
-timed, and `left_out` says why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels,
-over `ranks` times that. `error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is
-what a rank sends in a hop of the ring, `mb` the most that a rank holds beyond what it is given. `predicted` is the
-efficiency that is expected for other numbers of ranks, from the time that a hop of the ring costs beside attention
-here. `kernels`: see `common.records`; `sources`: hashes of the modules that cut, move and add up.
+A record keeps its rows of other numbers of ranks, if they are of the same GPUs, versions and sources. A row is a
+number of `ranks`, a size and a pass, "forward" or "both"; all in it were timed in turn in one run: `ms` is, by way,
+the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and `left_out` says
+why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels, over `ranks` times that.
+`error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what a rank sends in a hop
+of the ring, `mb` the most that a rank holds beyond what it is given. `predicted` is the efficiency that is expected
+for more ranks, from the time that a hop of the ring costs beside attention here. `kernels`: see `common.records`;
+`sources`: hashes of the modules that cut, move and add up.
 
 ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
 ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
@@ -26,6 +27,7 @@ import functools
 import hashlib
 import importlib
 import inspect
+import json
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -43,11 +45,11 @@ from flashlib.types import Record
 
 NAMES = sampled.Sampled._fields
 SAMPLE = 8  # rows and keys of each rank that are verified
-TURNS, CALLS = 5, 3
+TURNS = 5
 PREDICTED = 4, 8  # ranks
 DISTRIBUTED = (
     "all_gather", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu", "on_hopper", "ring",
-    "two_d", "ulysses",
+    "signals", "two_d", "ulysses",
 )  # fmt: skip
 SOURCES = "heads", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
 
@@ -69,6 +71,11 @@ class Size(NamedTuple):
         return {"d": self.d, "causal": self.causal, "shape": [1, self.H, self.H_k, self.N]}
 
     @property
+    def calls(self) -> int:
+        """How many calls in a row are timed."""
+        return 1 + 131072 // self.N
+
+    @property
     def mask(self) -> masks.Mask | None:
         """What is seen, beside causal."""
         if self.left is not None:
@@ -77,8 +84,7 @@ class Size(NamedTuple):
 
 
 SIZES = [
-    *(Size(N) for N in (65536, 131072)),
-    Size(65536, 32, 8),
+    *(Size(N, *of) for N in (65536, 131072, 16384, 32768) for of in ((16, 16), (32, 8))),
     Size(65536, left=8191),
     Size(65536, documents=8192),
 ]
@@ -228,12 +234,12 @@ def context_parallel(problem: Problem) -> Any:
         yield found, tuple(buffers)
 
 
-def timed(runs: dict[str, Callable[[], object]], clock: Callable) -> dict[str, float]:
+def timed(runs: dict[str, Callable[[], object]], clock: Callable, calls: int) -> dict[str, float]:
     """Return, by name, the median of the slowest rank's milliseconds over turns, whose order alternates."""
     taken = []
     for turn in range(TURNS + 1):  # the first warms up
         order = list(reversed(runs)) if turn % 2 else list(runs)
-        ms = {name: clock(runs[name]) for name in order}
+        ms = {name: clock(runs[name], calls) for name in order}
         taken.append([ms[name] for name in runs])
     of_all = link.gather(dist.group.WORLD, torch.tensor(taken[1:], device=_device()).flatten(), _sizes(runs))
     slowest = torch.stack(of_all).amax(dim=0).view(TURNS, len(runs))
@@ -248,8 +254,8 @@ def _device():
     return "cuda" if "nccl" in dist.get_backend_config() else "cpu"
 
 
-def cuda_clock(run: Callable[[], object]) -> float:
-    """Return the milliseconds of a run, of some in a row that all ranks begin together.
+def cuda_clock(run: Callable[[], object], calls: int) -> float:
+    """Return the milliseconds of a call, of so many in a row that all ranks begin together.
 
     As in a model, whose layers follow each other, the CPU is ahead of the GPU in all but the first.
     """
@@ -257,11 +263,11 @@ def cuda_clock(run: Callable[[], object]) -> float:
     torch.cuda.synchronize()
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
-    for _ in range(CALLS):
+    for _ in range(calls):
         run()
     end.record()
     torch.cuda.synchronize()
-    return start.elapsed_time(end) / CALLS
+    return start.elapsed_time(end) / calls
 
 
 def rows(size: Size, device: str, clock: Callable) -> list[Record]:
@@ -279,10 +285,15 @@ def rows(size: Size, device: str, clock: Callable) -> list[Record]:
             runs = {name: run[which] for name, run in of.items()}
             if device == "cuda":
                 mb = {name: round(harness.cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
-            ms = timed(runs, clock)
+            ms = timed(runs, clock, size.calls)
             one = ms["one_gpu"]
             efficiency = {name: round(one / (P * t), 3) for name, t in ms.items() if name != "one_gpu"}
-            row = {**size._asdict(), "pass": which, "ms": {name: round(t, 3) for name, t in ms.items()}}
+            row = {
+                "ranks": P,
+                **size._asdict(),
+                "pass": which,
+                "ms": {name: round(t, 3) for name, t in ms.items()},
+            }
             row |= {"efficiency": efficiency, "error": error, "mb": mb, "bytes": hop_bytes(size, P, which)}
             found.append(row | {"left_out": left_out, "predicted": predicted(row, P)})
     return found
@@ -309,11 +320,11 @@ def hop_bytes(size: Size, P: int, which: str) -> int:
 
 
 def predicted(row: Record, P: int) -> dict[str, float]:
-    """Return the efficiency of a ring of other numbers of ranks: a hop of fewer bytes costs less in proportion."""
+    """Return the efficiency of a ring of more ranks than P: a hop of fewer bytes costs less in proportion."""
     ms = {name: t for name, t in row["ms"].items() if name in ("ring", "ring_copy_engines")}
     best, one = min(ms.values()), row["ms"]["one_gpu"]
     of_a_hop = max(best - one / P, 0) / max(P - 1, 1) * P  # were it all K and V at once
-    return {str(n): round(one / n / (one / n + (n - 1) * of_a_hop / n), 3) for n in PREDICTED}
+    return {str(n): round(one / n / (one / n + (n - 1) * of_a_hop / n), 3) for n in PREDICTED if n > P}
 
 
 def summary(record: Record) -> str:
@@ -323,7 +334,7 @@ def summary(record: Record) -> str:
         heads_of = f"{row['H']}/{row['H_k']}"
         seen = f"window {row['left'] + 1}" if row["left"] is not None else "causal" if row["causal"] else "all"
         seen = f"documents of {row['documents']}" if row["documents"] else seen
-        lines.append(f"N {row['N']}, heads {heads_of}, {seen}, {row['pass']}, {record['ranks']} ranks:")
+        lines.append(f"N {row['N']}, heads {heads_of}, {seen}, {row['pass']}, {row['ranks']} ranks:")
         for name, ms in row["ms"].items():
             share = row["efficiency"].get(name)
             lines.append(f"  {name:>18} {ms:9.2f} ms" + ("" if share is None else f", efficiency {share:.3f}"))
@@ -344,12 +355,23 @@ def _hash(source):
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
 
 
+def kept(path: str | None, about: Record, P: int) -> list[Record]:
+    """Return the rows of a record that stay when P ranks are timed: of other numbers, and about the same."""
+    if path is None or not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        old = json.load(file)
+    days = "date", "rows"  # a record may grow on another day, which becomes its date
+    alike = {**old, **dict.fromkeys(days)} == {**about, **dict.fromkeys(days)}
+    return [row for row in old["rows"] if row["ranks"] != P] if alike else []
+
+
 def on_this_rank(sizes: list, out: str | None, device: str = "cuda") -> Record:
     """Return the record, on every rank; rank 0 writes it after each size."""
     if device == "cuda":
         torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     about = harness.environment() | {"sources": sources()} if device == "cuda" else {}
-    record = about | {"ranks": dist.get_world_size(), "rows": []}
+    record = about | {"rows": kept(out, about, dist.get_world_size())}
     with records.Notes(harness.capability()) if device == "cuda" else contextlib.nullcontext() as notes:
         for size in (Size(*one) for one in sizes):
             record["rows"] += rows(size, device, cuda_clock)

@@ -69,8 +69,7 @@ def let_flex_recompile() -> None:
 def symmetric_memory(n_bytes: int, device: torch.device, group: Any) -> tuple[torch.Tensor, Any]:
     """Return memory of a GPU that every rank of a group can read, and its handle.
 
-    All ranks of the group ask at once, and for as much. handle: has get_buffer(rank, sizes, dtype), put_signal(to,
-    channel) and wait_signal(of, channel).
+    All ranks of the group ask at once, and for as much. handle: has get_buffer(rank, sizes, dtype, offset).
     """
     from torch.distributed import _symmetric_memory as symmetric
 

@@ -1,5 +1,7 @@
 """The benchmark of rings: what is timed is right, a wrong way is not timed, and what is derived is right."""
 
+import json
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -13,7 +15,7 @@ from flashlib.ring import processes  # noqa: E402
 SIZES = [bench.Size(48, 4, 2, 16), bench.Size(37, 2, 2, 16, left=9), bench.Size(40, 2, 1, 16, documents=11)]
 
 
-def clock(run):
+def clock(run, calls):
     """Return what a run would take by its name: here, 8 ms on one GPU and 5 over ranks."""
     run()
     return 5.0 + dist.get_rank()
@@ -40,10 +42,11 @@ def test_rows_say_what_was_timed():
     assert [(row["N"], row["pass"]) for row in rows] == [(s.N, p) for s in SIZES for p in ("forward", "both")]
     names = ["ring", "ring_in_turn", "ring_contiguous", "all_gather", "ulysses", "two_d", "one_gpu"]
     for row in rows:
+        assert row["ranks"] == 4
         assert list(row["ms"]) == list(row["error"]) == names and set(row["ms"].values()) == {8.0}
         assert set(row["efficiency"].values()) == {0.25} and 0 < max(row["error"].values()) < 0.1
     assert rows[0]["bytes"] == 2 * 2 * 12 * 16 * 2 and rows[1]["bytes"] == 4 * rows[0]["bytes"]
-    text = bench.summary({"ranks": 4, "rows": rows})
+    text = bench.summary({"rows": rows})
     assert (
         "N 48, heads 4/2, causal, forward, 4 ranks:\n                ring      8.00 ms, efficiency 0.250" in text
     )
@@ -54,6 +57,16 @@ def test_a_prediction_keeps_the_cost_of_a_byte():
     row = {"ms": {"ring": 55.0, "ring_copy_engines": 52.0, "one_gpu": 100.0}}
     # two ranks: 2 ms for half of K and V. Four: three hops of a quarter, 3 ms beside 25; eight: 7 of an eighth
     assert bench.predicted(row, 2) == {"4": round(25 / 28, 3), "8": round(12.5 / 16, 3)}
+    assert list(bench.predicted(row, 4)) == ["8"] and bench.predicted(row, 8) == {}
+
+
+def test_a_record_keeps_rows_of_other_numbers_of_ranks(tmp_path):
+    path, about = tmp_path / "record.json", {"gpu": "one", "date": "today"}
+    assert bench.kept(str(path), about, 2) == bench.kept(None, about, 2) == []
+    rows = [{"ranks": 2, "N": 5}, {"ranks": 4, "N": 5}, {"ranks": 2, "N": 7}]
+    path.write_text(json.dumps({"gpu": "one", "date": "yesterday", "rows": rows}))
+    assert bench.kept(str(path), about, 2) == rows[1:2] and bench.kept(str(path), about, 8) == rows
+    assert bench.kept(str(path), about | {"gpu": "other"}, 2) == []
 
 
 @pytest.mark.parametrize("left", [None, 9])

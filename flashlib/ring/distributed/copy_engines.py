@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from flashlib.ring.distributed import signals
 from flashlib.ring.distributed.link import Link, Message
 
 ALIGNED = 512  # bytes
@@ -123,10 +124,11 @@ _memories: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: it
 
 
 def shared(n: int, device: torch.device, group: dist.ProcessGroup) -> tuple[torch.Tensor, Any]:
-    """Return n bytes that all ranks of the group can read, and what reads and signals; see `symmetric_memory`."""
+    """Return n bytes that all ranks of the group can read, and what reads and signals: see `signals.Signals`."""
     from flashlib.kernels.private_apis import symmetric_memory  # only here: with it comes Triton
 
-    return symmetric_memory(n, device, group)
+    memory, handle = symmetric_memory(n + signals.room(group), device, group)
+    return memory[:n], signals.Signals(memory, handle, group)
 
 
 def _aligned(n):

@@ -1,4 +1,4 @@
-"""Two GPUs: every way and both kinds of copies equal one process, and the same bits come each time."""
+"""GPUs of one host: every way and both kinds of copies equal one process, and the same bits come each time."""
 
 import pytest
 
@@ -18,7 +18,8 @@ def on_this_rank():
     from flashlib.ring.distributed import copy_engines, gradients, link
 
     torch.cuda.set_device(dist.get_rank())
-    n = 0
+    P, n = dist.get_world_size(), 0
+    mesh = dist.init_device_mesh("cuda", (2, P // 2), mesh_dim_names=("ring", "heads")) if P > 2 else None
     for mask in MASKS:
         for layout in ("zigzag", "striped", "contiguous"):
             case = {"B": 2, "N_q": 257, "N_k": 257, "H_k": 2, "H": 4, "d": 64, "d_v": 64, "layout": layout}
@@ -28,11 +29,14 @@ def on_this_rank():
             plain = on_ranks.one_process(case, *whole)
             for way, of in (
                 ("ring", link.Link), ("ring", copy_engines.CopyEngines), ("ring", link.InTurn),
-                ("all_gather", link.Link), ("ulysses", link.Link),
+                ("all_gather", link.Link), ("ulysses", link.Link), *[("two_d", link.Link)] * (P > 2),
             ):  # fmt: skip
                 gradients.TURN = n % 2 * 2**26  # 0: heads take turns
-                first, at = on_ranks.on_this_rank(way, dist.group.WORLD, case, *whole, link=of)
-                again, _ = on_ranks.on_this_rank(way, dist.group.WORLD, case, *whole, link=of)
+                group = (
+                    (mesh["ring"].get_group(), mesh["heads"].get_group()) if way == "two_d" else dist.group.WORLD
+                )
+                first, at = on_ranks.on_this_rank(way, group, case, *whole, link=of)
+                again, _ = on_ranks.on_this_rank(way, group, case, *whole, link=of)
                 for name, X, Y, right, rough, i in zip(
                     on_ranks.NAMES, first, again, exact, plain, at, strict=True
                 ):
@@ -45,8 +49,9 @@ def on_this_rank():
 
 
 @pytest.mark.gpu
-def test_every_way_equals_one_process():
-    if torch.cuda.device_count() < 2:
-        pytest.skip("there is one GPU")
-    found = processes.run(on_this_rank, ranks=2, seconds=300, backend="nccl")
-    assert found == [len(MASKS) * 3 * 5] * 2
+@pytest.mark.parametrize("P", [2, 4])
+def test_every_way_equals_one_process(P):
+    if (there := torch.cuda.device_count()) < P:
+        pytest.skip(f"GPUs: {there}")
+    found = processes.run(on_this_rank, ranks=P, seconds=300, backend="nccl")
+    assert found == [len(MASKS) * 3 * (5 if P == 2 else 6)] * P
