@@ -4,13 +4,13 @@
     torchrun --standalone --nproc-per-node 4 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
 
 A record keeps its rows of other numbers of ranks, if they are of the same GPUs, versions and sources. A row is a
-number of `ranks`, a size and a pass, "forward" or "both"; all in it were timed in turn in one run: `ms` is, by way,
-the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and `left_out` says
-why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels, over `ranks` times that.
-`error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what a rank sends in a hop
-of the ring, `mb` the most that a rank holds beyond what it is given. `predicted` is the efficiency that is expected
-for more ranks, from the time that a hop of the ring costs beside attention here. `kernels`: see `common.records`;
-`sources`: hashes of the modules that cut, move and add up.
+number of `ranks`, a size and a pass, "forward" or "both"; all in it were timed in turn in one run: `ms` is, by
+way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and `left_out`
+says why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels, over `ranks` times that.
+`error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what a rank sends in a
+hop of the ring, `mb` the most that a rank holds beyond what it is given. `predicted` is the efficiency that is
+expected for more ranks, from the time that a hop of the ring costs beside attention here. `kernels`: see
+`common.records`; `sources`: hashes of the modules that cut, move and add up.
 
 ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
 ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
@@ -288,13 +288,9 @@ def rows(size: Size, device: str, clock: Callable) -> list[Record]:
             ms = timed(runs, clock, size.calls)
             one = ms["one_gpu"]
             efficiency = {name: round(one / (P * t), 3) for name, t in ms.items() if name != "one_gpu"}
-            row = {
-                "ranks": P,
-                **size._asdict(),
-                "pass": which,
-                "ms": {name: round(t, 3) for name, t in ms.items()},
-            }
-            row |= {"efficiency": efficiency, "error": error, "mb": mb, "bytes": hop_bytes(size, P, which)}
+            row = {"ranks": P, **size._asdict(), "pass": which}
+            row |= {"ms": {name: round(t, 3) for name, t in ms.items()}, "efficiency": efficiency}
+            row |= {"error": error, "mb": mb, "bytes": hop_bytes(size, P, which)}
             found.append(row | {"left_out": left_out, "predicted": predicted(row, P)})
     return found
 

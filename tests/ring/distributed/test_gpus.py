@@ -19,7 +19,10 @@ def on_this_rank():
 
     torch.cuda.set_device(dist.get_rank())
     P, n = dist.get_world_size(), 0
-    mesh = dist.init_device_mesh("cuda", (2, P // 2), mesh_dim_names=("ring", "heads")) if P > 2 else None
+    axes = None
+    if P > 2:
+        mesh = dist.init_device_mesh("cuda", (2, P // 2))
+        axes = mesh.get_group(0), mesh.get_group(1)
     for mask in MASKS:
         for layout in ("zigzag", "striped", "contiguous"):
             case = {"B": 2, "N_q": 257, "N_k": 257, "H_k": 2, "H": 4, "d": 64, "d_v": 64, "layout": layout}
