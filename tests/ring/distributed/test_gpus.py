@@ -35,9 +35,7 @@ def on_this_rank():
                 ("all_gather", link.Link), ("ulysses", link.Link), *[("two_d", link.Link)] * (P > 2),
             ):  # fmt: skip
                 gradients.TURN = n % 2 * 2**26  # 0: heads take turns
-                group = (
-                    (mesh["ring"].get_group(), mesh["heads"].get_group()) if way == "two_d" else dist.group.WORLD
-                )
+                group = axes if way == "two_d" else dist.group.WORLD
                 first, at = on_ranks.on_this_rank(way, group, case, *whole, link=of)
                 again, _ = on_ranks.on_this_rank(way, group, case, *whole, link=of)
                 for name, X, Y, right, rough, i in zip(
