@@ -202,6 +202,7 @@ QUANTISE = {
     "np.trunc(X / scale + 0.5)": "(x / scale + 0.5).to(tl.int32).to(tl.float32)",
     "np.trunc(X / scale)": "(x / scale).to(tl.int32).to(tl.float32)",
     "np.abs(X).mean(axis=1)": "tl.sum(tl.abs(x), axis=0) / d",
+    "np.abs(X).sum(axis=1)": "tl.sum(tl.abs(x), axis=0)",
     "np.abs(X.max(axis=1))": "tl.abs(tl.max(x, axis=0))", "X.max(axis=1)": "tl.max(x, axis=0)",
     "X / scale": "x / scale", "return q * scale, scale": "offs, whole -> offs, whole * scale",
     "return q, ": "scale_ptr + row, scale -> scale_ptr + row, ",
