@@ -11,7 +11,7 @@ from flashlib.lowbit import sums
 # ---- a rotation
 
 
-@exercise(title="Rotate by doubling", minutes=10, difficulty="medium")
+@exercise(title="Rotate by doubling", minutes=15, difficulty="medium")
 def rotate(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -163,7 +163,7 @@ def _any_tiles(rng):
 # ---- where an error comes from
 
 
-@exercise(title="Where the error comes from", minutes=10, difficulty="easy")
+@exercise(title="Where the error comes from", minutes=5, difficulty="easy")
 def by_cause(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
