@@ -197,6 +197,8 @@ CAPPED = {
 QUANTISE = {
     "q = ": "whole = ", "[:, None]": "", "np.asarray(X)": "x",
     "np.rint(X * scale)": "x * scale + 12582912.0 - 12582912.0",
+    "2 * np.rint(X / scale / 2)": "x / scale + 25165824.0 - 25165824.0",
+    "np.rint(X) / scale": "(x + 12582912.0 - 12582912.0) / scale", "np.rint(X)": "x + 12582912.0 - 12582912.0",
     "np.copysign(np.floor(np.abs(X / scale) + 0.5), X)":
     "tl.where(x < 0.0, -tl.floor(tl.abs(x / scale) + 0.5), tl.floor(tl.abs(x / scale) + 0.5))",
     "np.trunc(X / scale + 0.5)": "(x / scale + 0.5).to(tl.int32).to(tl.float32)",

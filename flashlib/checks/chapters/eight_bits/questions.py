@@ -52,7 +52,7 @@ def _changed_by_a_constant():
 
 def _sum(term):
     *_, total = sums.running(np.full(16384, term))
-    return float(total)
+    return round(float(total))
 
 
 def _largest_cause():
