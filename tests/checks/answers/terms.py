@@ -197,11 +197,14 @@ CAPPED = {
 QUANTISE = {
     "q = ": "whole = ", "[:, None]": "", "np.asarray(X)": "x",
     "np.rint(X * scale)": "x * scale + 12582912.0 - 12582912.0",
+    "2 * np.rint(X / scale / 2)": "x / scale + 25165824.0 - 25165824.0",
+    "np.rint(X) / scale": "(x + 12582912.0 - 12582912.0) / scale", "np.rint(X)": "x + 12582912.0 - 12582912.0",
     "np.copysign(np.floor(np.abs(X / scale) + 0.5), X)":
     "tl.where(x < 0.0, -tl.floor(tl.abs(x / scale) + 0.5), tl.floor(tl.abs(x / scale) + 0.5))",
     "np.trunc(X / scale + 0.5)": "(x / scale + 0.5).to(tl.int32).to(tl.float32)",
     "np.trunc(X / scale)": "(x / scale).to(tl.int32).to(tl.float32)",
     "np.abs(X).mean(axis=1)": "tl.sum(tl.abs(x), axis=0) / d",
+    "np.abs(X).sum(axis=1)": "tl.sum(tl.abs(x), axis=0)",
     "np.abs(X.max(axis=1))": "tl.abs(tl.max(x, axis=0))", "X.max(axis=1)": "tl.max(x, axis=0)",
     "X / scale": "x / scale", "return q * scale, scale": "offs, whole -> offs, whole * scale",
     "return q, ": "scale_ptr + row, scale -> scale_ptr + row, ",

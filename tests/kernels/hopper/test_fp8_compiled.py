@@ -9,7 +9,10 @@ from flashlib.kernels.compiler import compiled, listings, occupancy
 from flashlib.kernels.hopper import launch_fp8
 
 SIZES = [(d, causal) for d in (128, 64, 256) for causal in (False, True)]
-SPILL = {(64, False), (256, True)}  # once a block, outside of the loop
+SPILLS = {  # bytes of a thread, stored and loaded once a block, outside of the loop
+    **{("hopper_fp8", 64, False): 28, ("hopper_fp8", 256, True): 20},
+    **{("hopper_int8", 64, False): 60, ("hopper_int8", 256, True): 16, ("hopper_int8", 256, False): 8},
+}
 KERNELS = ["hopper_fp8", "hopper_int8"]
 
 
@@ -17,13 +20,13 @@ def of(kernel, d, causal):
     return compiled.report(kernel=kernel, d=d, causal=causal)
 
 
-@pytest.mark.compiles
+@pytest.mark.compiles(each="kernel")
 @pytest.mark.parametrize("d, causal", SIZES)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_its_loop_spills_nothing_and_its_roles_share_the_registers(kernel, d, causal):
     made = of(kernel, d, causal)
     assert not made.notes and not made.counts("sass", loop=True)["spill"]
-    assert made.spilled <= (64 if (d, causal) in SPILL else 0)
+    assert made.spilled <= SPILLS.get((kernel, d, causal), 0)
     assert made.shared <= GPUS["H200"].block_sram
     tiles, consumers = launch_fp8.TILES[d, causal], made.B_r // 64
     assert (made.B_c, made.num_stages, consumers) == tiles[:3] and made.num_warps == 4 * (consumers + 1)

@@ -11,7 +11,7 @@ from flashlib.lowbit import sums
 # ---- a rotation
 
 
-@exercise(title="Rotate by doubling", minutes=10, difficulty="medium")
+@exercise(title="Rotate by doubling", minutes=15, difficulty="medium")
 def rotate(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -104,6 +104,8 @@ def short_sum(answer: Callable, known: Known) -> Verdict:
         _terms("100 terms of both signs", rng.normal(size=100)),
         _terms("2000 equal terms", np.full(2000, 1.9)),
         _terms("a large sum, and then small terms", [*np.full(32, 100.0), *rng.random(96) / 8]),
+        _terms("terms below 1", rng.random(40) / 64),
+        _terms("a small sum, and then large terms", [*rng.random(32) / 64, *1 + rng.random(32)]),
         *random_cases.cases(_any_terms),
     ]
     return examine(answer, cases, known)
@@ -117,7 +119,7 @@ def _terms(words, terms):
 
 def _any_terms(rng):
     n = int(rng.integers(33, 300))
-    return _terms(f"{n} terms", rng.normal(size=n) * 4 + rng.choice([0, 3]))
+    return _terms(f"{n} terms", (rng.normal(size=n) * 4 + rng.choice([0, 3])) * 2.0 ** rng.integers(-12, 3))
 
 
 # ---- two levels
@@ -161,7 +163,7 @@ def _any_tiles(rng):
 # ---- where an error comes from
 
 
-@exercise(title="Where the error comes from", minutes=10, difficulty="easy")
+@exercise(title="Where the error comes from", minutes=5, difficulty="easy")
 def by_cause(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -182,6 +184,11 @@ class Attend:
         self.exact, self.errors = exact, errors
 
     def __call__(self, causes: set[str]) -> np.ndarray:
+        if isinstance(causes, str):
+            raise TypeError(f"attend takes a set of causes, such as {{{causes!r}}}, not the text {causes!r}")
+        if unknown := set(causes) - self.errors.keys():
+            known = ", ".join(map(repr, self.errors))
+            raise ValueError(f"attend knows no cause {min(unknown)!r}; there are {known}")
         together = 1 + 0.2 * max(0, len(causes) - 1)
         return self.exact + together * sum((self.errors[cause] for cause in causes), np.zeros_like(self.exact))
 

@@ -23,6 +23,7 @@ def quantise_rows(answer: Callable, known: Known) -> Verdict:
         _rows("rows of X that lie apart", _drawn(rng, 3, 5), X_apart=4),
         _rows("rows of X8 that lie apart", _drawn(rng, 3, 5), X8_apart=4),
         _rows("20 rows of 33", _drawn(rng, 20, 33), X_apart=2),
+        _rows("two rows of 300", _drawn(rng, 2, 300)),
         *random_cases.cases(_any_rows),
     ]
     zeros = [_rows("a row of zeros", [[127.0, -20.3, 3.2], [0.0, 0.0, 0.0]])]

@@ -52,7 +52,7 @@ def _changed_by_a_constant():
 
 def _sum(term):
     *_, total = sums.running(np.full(16384, term))
-    return float(total)
+    return round(float(total))
 
 
 def _largest_cause():
@@ -78,7 +78,7 @@ QUESTIONS = [
             ("from_256", 8): "the last number is 448: one pattern of bits is taken for nan",
             ("from_256", 193): "they lie 32 apart",
         },
-        labels={"from_1": "from 1 to before 2", "from_256": "from 256 on"},
+        labels={"from_1": "at least 1 and less than 2", "from_256": "at least 256"},
     ),
     Question(
         "scale_gain",
@@ -153,7 +153,7 @@ QUESTIONS = [
             ("largest", 11.31): "it is divided by sqrt(2), not multiplied",
             ("product", 16.0): "both q and k are divided by sqrt(2)",
             ("product", 5.657): "k is turned too",
-            ("product", 0.0): "both are turned by the same angle",
+            ("product", 0.0): "both are turned in the same way",
         },
         tolerance=0.01,
         labels={"largest": "largest number of the turned q", "product": "product of both, turned"},
@@ -161,11 +161,11 @@ QUESTIONS = [
     Question(
         "mean_of_keys",
         _changed_by_a_constant,
-        "each score of a row becomes less by q c. Softmax does not see what is added to a whole row, so P "
-        "and O stay. lse, which is the logarithm of the sum, becomes less by q c too.",
-        hint="q (k - c) = q k - q c, and q c is the same for all keys of a row.",
+        "each score of a row becomes less by q b. Softmax does not see what is added to a whole row, so P "
+        "and O stay. lse, which is the logarithm of the sum, becomes less by q b too.",
+        hint="q (k - b) = q k - q b, and q b is the same for all keys of a row.",
         wrong={
-            ("S", False): "q (k - c) is q k - q c",
+            ("S", False): "q (k - b) is q k - q b",
             ("P", True): "chapter 02: softmax does not change when a number is added to a whole row",
             ("lse", False): "lse grows by what is added to all scores",
             ("O", True): "O is made of P and V",
