@@ -145,3 +145,18 @@ def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, lin
     ((label, text),) = [pair for pair in verdict.details if pair[0].startswith("line ")]
     assert line in text and program.source.splitlines()[int(label.split()[1]) - 1].strip() == text
     assert dict(verdict.details)["compiled for"] == "sm_90"
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name, way, line, said", [
+    ("consumer_step", "B_C: gl.constexpr = k_slots.type.shape[2] -> B_C = k_slots.type.shape[2]", "[B_C, D]",
+     "must know B_C, and without an annotation only the GPU does: write B_C: gl.constexpr = ..."),
+    ("hopper_attention", "BY_ROW: gl.constexpr = -> BY_ROW =", "BY_ROW =", "write BY_ROW: gl.constexpr = ..."),
+    ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "[STAGES, 1, B_C, D]",
+     "write STAGES: gl.constexpr in the list of parameters"),
+])  # fmt: skip
+def test_a_size_without_its_annotation_is_told_in_words(name, way, line, said, monkeypatch):
+    monkeypatch.setattr(process, "call", call_here)
+    verdict = checks.EXERCISES[name](solutions.program(name).edited(way).function, seed=1)
+    assert verdict.mistake == "refused" and said in verdict.sentence, verdict
+    assert any(label.startswith("line ") and line in text for label, text in verdict.details), verdict
