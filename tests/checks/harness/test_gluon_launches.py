@@ -11,7 +11,7 @@ from flashlib.checks.engine import Finding, process, solutions  # noqa: E402
 from flashlib.checks.harness import gluon_causes, gluon_launches, gluon_parts  # noqa: E402
 from flashlib.kernels.compiler import learner_kernels  # noqa: E402
 from flashlib.kernels.hopper.interpreter import launched  # noqa: E402
-from flashlib.pipeline import check  # noqa: E402
+from flashlib.pipeline import Product, check  # noqa: E402
 from flashlib.widgets import PipelinePlayer  # noqa: E402
 from tests.checks.test_answers import call_here, wrong  # noqa: E402
 
@@ -107,6 +107,21 @@ def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
     for one in ran:
         assert one.fault is None and check(one.program(), states=500, schedules=40).fault is None
         assert {barrier.name: barrier.count for barrier in one.barriers}["k_empty[0]"] == 2
+
+
+def test_a_program_that_multiplies_and_stores_nothing_works_in_vain():
+    """One that has no row block, and ends at once, does not: a kernel may start one for each multiprocessor."""
+
+    def ran(number, said, stored):
+        return launched.Ran((number, 0, 0), {"consumer": said}, (), (), {}, None, True, {}, stored)
+
+    product, O = [Product("S", (), 1)], np.zeros((3, 5))
+    first, idle, without = ran(0, product, 15), ran(1, product, 0), ran(2, [], 0)
+    assert list(gluon_causes.in_vain([first, without], (O,))) == []
+    (found,) = gluon_causes.in_vain([first, without, idle], (O,))
+    assert (found.id, found.fields["number"]) == ("idle_program", "1, 0")
+    (found,) = gluon_causes.in_vain([first, first._replace(number=(1, 0, 0), stored=1)], (O,))
+    assert (found.id, found.fields["n"], found.fields["there"]) == ("stored_twice", 16, 15)
 
 
 def test_a_tensor_is_placed_amid_nan_where_the_copy_unit_can_reach_it():

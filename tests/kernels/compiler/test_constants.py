@@ -8,9 +8,7 @@ from flashlib.kernels.compiler import constants  # noqa: E402
 TENSOR = "<triton.language.core.tensor object at 0x7f00>"
 SHAPE = f"all elements of 'shape' must be integers but got [{TENSOR}, 64]"
 ELEMENT = "Shape element 1 must have type `constexpr[int]`, got `constexpr[<class 'triton.language.core.tensor'>]`"
-LAYOUT = (
-    "TypeError(\"cannot convert SliceLayout(dim=1) of type <class 'triton.gluon._layouts.SliceLayout'> to tensor\")"
-)
+LAYOUT = "TypeError(\"cannot convert SliceLayout(dim=1) of type <class 'triton.layouts.SliceLayout'> to tensor\")"
 STEP = """@gluon.jit
 def step(k, STAGES, m, BLOCK: gl.constexpr):
     B_C = k.type.shape[2]

@@ -113,6 +113,7 @@ def _pointer_store(pointer, x, mask=None, **options):  # noqa: ARG001
     outside = (at[mask] < 0) | (at[mask] >= len(flat))
     if outside.any():
         raise Wrong("stored_outside", name=pointer.name, n=int(outside.sum()))
+    current().stored += int(mask.sum())
     flat[at[mask].long()] = values[mask].to(flat.dtype)
 
 
