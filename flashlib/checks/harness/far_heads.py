@@ -1,7 +1,7 @@
 """Heads of K and V whose last one lies beyond 2^31 numbers: an offset in 32 bits does not reach it.
 
-Each head has a million keys, of which only those of its first tile are ever touched: the system gives no memory for
-the others. About 4 GiB are asked for, and where that is refused nothing is checked.
+Each head has a million keys, of which only those of its first tile are ever touched: the system gives no memory
+for the others. About 4 GiB are asked for, and where that is refused nothing is checked.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -22,9 +22,9 @@ N_K = REACH // (HEADS - 1) // d
 def reached(attended: Callable) -> bool:
     """Return whether a kernel over a table of tiles finds the last of many long heads.
 
-    attended: takes tensors Q, K, V of (1, HEADS, N, d), and a table of whole and cut tiles of TILE x TILE: the first
-    tile of keys is whole, all others are hidden. Its result must be the same where the heads lie side by side. What
-    is loaded from nobody's memory is 0.
+    attended: takes tensors Q, K, V of (1, HEADS, N, d), and a table of whole and cut tiles of TILE x TILE: the
+    first tile of keys is whole, all others are hidden. Its result must be the same where the heads lie side by
+    side. What is loaded from nobody's memory is 0.
     True where kernels are compiled: there such tensors would take memory.
     """
     if not INTERPRETED:

@@ -34,17 +34,33 @@ def _without(function, number):
     ]  # fmt: skip
     if not there:
         return []
-    used = [
-        name.id
-        for part in ast.walk(there[-1])
-        if isinstance(part, ast.List | ast.Tuple)
-        for name in ast.walk(part)
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
-    ]
+    shapes = [x for part in ast.walk(there[-1]) if isinstance(part, ast.List | ast.Tuple) for x in part.elts]
+    calls = [part for part in ast.walk(there[-1]) if isinstance(part, ast.Call)]
+    given = [x for call in calls if not ast.unparse(call.func).startswith(("gl.", "tl.")) for x in call.args]
     named = [] if not isinstance(there[-1], ast.Assign) else _of_layout(there[-1])
     parameters = {one.arg for one in function.args.args if one.annotation is None}
-    loose = _assigned(function) | parameters
-    return [name for name in dict.fromkeys([*named, *used]) if name in loose]
+    loose = (_assigned(function) | parameters) - _objects(function)
+    for parts in (shapes, given):  # what is passed to a function may be a size in a shape there
+        used = dict.fromkeys([*named, *(x for part in parts for x in _in_arithmetic(part))])
+        if found := [name for name in used if name in loose]:
+            return found
+    return []
+
+
+def _in_arithmetic(part):
+    """Return the names in a part of an expression that is a name, or arithmetic with names."""
+    if isinstance(part, ast.BinOp):
+        return [*_in_arithmetic(part.left), *_in_arithmetic(part.right)]
+    return [part.id] if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) else []
+
+
+def _objects(function):
+    """Return the names that are no sizes: they have attributes, or are called descriptors or pointers."""
+    names = {x.id for x in ast.walk(function) if isinstance(x, ast.Name)}
+    of_attributes = {
+        x.value.id for x in ast.walk(function) if isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name)
+    }
+    return of_attributes | {name for name in names if name.endswith(("desc", "ptr"))}
 
 
 def _of_layout(statement):

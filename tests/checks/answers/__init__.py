@@ -57,7 +57,8 @@ def right() -> list[Answer]:
     programs = [(e.name, e.known.program) for e in EXERCISES.values() if _is_answer(e)]
     found = [Answer(name, "", "program", program) for name, program in programs]
     of_readers = [Answer(name, "", "of a reader", program, "written") for name, program, _ in _readers()]
-    return [a for a in found if a.source != solutions.text(a.exercise)] + of_readers + _written("right*.py")
+    others = [answer for answer in found if answer.source != solutions.program(answer.exercise).source]
+    return others + of_readers + _written("right*.py")
 
 
 def _is_answer(exercise):

@@ -102,11 +102,28 @@ def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
     with launched.taken(lambda *launch: None, ran):
         gluon_parts.attended(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
     assert len(ran) == 2 and all(
-        set(one.said) == {f"attention_{name}" for name in ("consumer 0", "consumer 1", "producer")} for one in ran
+        set(one.said) == {"attention_consumer 0", "attention_consumer 1", "gluon_producer"} for one in ran
     )
     for one in ran:
         assert one.fault is None and check(one.program(), states=500, schedules=40).fault is None
         assert {barrier.name: barrier.count for barrier in one.barriers}["k_empty[0]"] == 2
+
+
+def test_what_a_helper_of_the_course_allocates_is_called_as_the_kernel_calls_it():
+    made = "tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)"
+    lines = "\\n    ".join(
+        [
+            "k_slots = tiles.slots(k_desc, STAGES)",
+            "k_full = tiles.barriers(STAGES, 1)",
+            "k_empty = tiles.barriers(STAGES, 2)",
+        ]
+    )
+    answer, ran = edited("hopper_attention", f"k_slots, k_full, k_empty = {made} -> {lines}"), []
+    Q = np.ones((1, 1, 64, 64), np.float32)
+    with launched.taken(lambda *launch: None, ran):
+        gluon_parts.attended(answer, Q, Q, Q, False, "float16", "BHNd")
+    names = {barrier.name for barrier in ran[0].barriers} | {slot.name for slot in ran[0].slots}
+    assert {f"{x}_{part}[0]" for x in "kv" for part in ("slots", "full", "empty")} <= names
 
 
 def test_a_program_that_multiplies_and_stores_nothing_works_in_vain():
@@ -133,7 +150,7 @@ def test_a_tensor_is_placed_amid_nan_where_the_copy_unit_can_reach_it():
 
 
 def test_causes_are_found_whatever_the_barriers_are_called():
-    text = solutions.text("hopper_attention").replace("k_full", "ready").replace("k_empty", "free_again")
+    text = solutions.program("hopper_attention").source.replace("k_full", "ready").replace("k_empty", "free_again")
     text = text.replace("mbarrier.expect(ready.index(s), k_desc.block_type.nbytes)", "pass")
     harness = gluon_launches.Harness(gluon_parts.attended, solutions.build("hopper_attention", text))
     Q = np.ones((1, 1, 64, 64), np.float32)
@@ -167,7 +184,7 @@ def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, lin
     ("consumer_step", "B_C: gl.constexpr = k_slots.type.shape[2] -> B_C = k_slots.type.shape[2]", "[B_C, D]",
      "must know B_C, and without an annotation only the GPU does: write B_C: gl.constexpr = ..."),
     ("hopper_attention", "BY_ROW: gl.constexpr = -> BY_ROW =", "BY_ROW =", "write BY_ROW: gl.constexpr = ..."),
-    ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "[STAGES, 1, B_C, D]",
+    ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "tiles.slots(k_desc, STAGES)",
      "write STAGES: gl.constexpr in the list of parameters"),
 ])  # fmt: skip
 def test_a_size_without_its_annotation_is_told_in_words(name, way, line, said, monkeypatch):
