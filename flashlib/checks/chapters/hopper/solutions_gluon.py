@@ -128,7 +128,7 @@ def attention_consumer(
 
 
 @gluon.jit
-def attention_kernel(
+def hopper_kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     B_C: gl.constexpr = k_desc.block_shape[1]
@@ -158,5 +158,5 @@ def my_hopper_attention(Q, K, V, causal):
     grid = (triton.cdiv(N_q, 128), B * H)
     scale_log2e = math.log2(math.e) / math.sqrt(d)
     described = [by_head(X, rows) for X, rows in ((Q, 64), (K, 128), (V, 128), (O, 64))]
-    attention_kernel[grid](*described, lse, scale_log2e, N_q, N_k, STAGES=2, CAUSAL=causal, num_warps=4)
+    hopper_kernel[grid](*described, lse, scale_log2e, N_q, N_k, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse
