@@ -90,8 +90,13 @@ def build(name: str, text: str) -> Callable:
 
     It may call what that solution calls.
     """
+    return Program(text, globals_of(name)).function
+
+
+def globals_of(name: str) -> Mapping:
+    """Return what the solution of `name` finds in its notebook: imports, and the solutions that it calls."""
     parts = {f"my_{part}": program(part).function for part in _sections()[name].parts}
-    return Program(text, {**program(name).names, **parts}).function
+    return {**program(name).names, **parts} if parts else program(name).names
 
 
 def solution(name: str) -> Callable:

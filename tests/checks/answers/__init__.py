@@ -134,6 +134,6 @@ def _written(pattern):
     for path in sorted(FOLDER.glob(f"*/{pattern}")):
         _, *sections = MARK.split(path.read_text(encoding="utf-8"))
         for name, mistake, words, text in zip(*(sections[n::4] for n in range(4)), strict=True):
-            program = Program(text.strip("\n"), solutions.program(name).names)
+            program = Program(text.strip("\n"), solutions.globals_of(name))
             found.append(Answer(name, mistake or "", words, program, "written"))
     return found

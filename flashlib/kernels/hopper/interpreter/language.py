@@ -205,8 +205,8 @@ class Language:
         names = [one.strip(" ()") for one in (_targets(frame) if frame else "").split(",")]
         key = frame.f_lineno if frame else 0
         nth = self.names[key] = self.names.get(key, -1) + 1
-        own = inner and f"{names[0]}_{inner}".strip("_")
-        name = names[nth] if nth < len(names) and len(names) > 1 or not inner else own
+        own = f"{names[0]}_{inner}".strip("_") if inner else names[0]
+        name = names[nth] if nth < len(names) and len(names) > 1 else own
         name = name.replace(".", "_") or "shared"
         taken = sum(one == name or one.startswith(f"{name}#") for one in self.names if isinstance(one, str))
         self.names[f"{name}#{taken}" if taken else name] = 0
