@@ -69,7 +69,7 @@ ROOMS = {
     "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine, "
     "kernels.hopper.interpreter",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
-    "kernels base, kernels.ladder, kernels.compiler, checks.engine, checks.harness",
+    "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",

@@ -2,13 +2,13 @@
 
     python -m flashlib.bench.timelines --out notebooks/data/h200_timelines.json
 
-A record has `rows`, one for each rung of `kernels.hopper.ladder` and one for the kernel itself ("forward"), at d
-64 and 128, for 33 heads with 1024 rows and keys. `points` are the marks in the kernel, [kind, what]; a program's
-`marks` are [clock, number of the point] by role, and `blocks` the number of tiles of each row block that it
-computes. `ms` is the time of the kernel without marks and with them. `source` is a hash of the syntax of the
-kernels and constants with marks: comments, docstrings and where things are imported from do not count.
-`pipeline.measured` makes a Timeline of a row. O and lse must first equal those of the kernel without marks, to the
-bit.
+A record has `rows`, one for each kernel that `pipeline.measured` has a model of: rungs of `kernels.hopper.ladder`,
+and the kernel itself ("forward"), at d 64 and 128, for 33 heads with 1024 rows and keys. `points` are the marks in
+the kernel, [kind, what]; a program's `marks` are [clock, number of the point] by role, and `blocks` the number of
+tiles of each row block that it computes. `ms` is the time of the kernel without marks and with them. `source` is a
+hash of the syntax of the kernels and constants with marks: comments, docstrings and where things are imported from
+do not count. `pipeline.measured` makes a Timeline of a row. O and lse must first equal
+those of the kernel without marks, to the bit.
 """
 
 import argparse

@@ -107,7 +107,7 @@ def test_a_wrong_rung_is_not_passed_over(rungs):
 
 def test_the_rungs_are_those_of_the_ladder():
     given = hopper_ladder.rungs()
-    assert len(given) == 6 and [list(given)[at] for at in (0, -1)] == ["hopper_r1_alike", "hopper_r6_persistent"]
+    assert len(given) == 7 and [list(given)[at] for at in (0, -1)] == ["hopper_r1_alike", "hopper_r6_persistent"]
     assert len(hopper.RUNG_SIZES) == 8 and {size.N for size in hopper.RUNG_SIZES} == {4096, 16384}
     with pytest.raises(ValueError, match="takes a Hopper GPU"):
         given["hopper_r1_alike"](*[torch.zeros(1, 1, 8, 64)] * 3, False)

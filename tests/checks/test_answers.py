@@ -246,7 +246,7 @@ def test_wrong_answers_are_many_and_none_is_a_solution():
     by_exercise = defaultdict(set)
     for answer in answers.wrong():
         by_exercise[answer.exercise].add(answer.source)
-        assert answer.source != solutions.text(answer.exercise)
+        assert answer.source != solutions.program(answer.exercise).source
     few = {name: len(by_exercise[name]) for name in checks.EXERCISES if len(by_exercise[name]) < 5}
     assert not few, "each exercise has five wrong answers or more"
     assert {answer.exercise for answer in answers.right()} == set(checks.EXERCISES), "each has a right one too"

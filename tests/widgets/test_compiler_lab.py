@@ -112,10 +112,10 @@ def test_all_kernels_and_gpus_are_offered(lab):
     assert [name for name, *_ in lab.offered["kernel"]] == list(registry.kernels())
     groups = {name: group for name, group, _ in lab.offered["kernel"]}
     assert {name for name, group in groups.items() if group == "Hopper"} == {
-        "hopper_forward", "hopper_backward", "hopper_r1_alike", "hopper_r2_producer", "hopper_r3_turns",
-        "hopper_r4_overlap", "hopper_r5_registers", "hopper_r6_persistent", "hopper_backward_r1_alike",
-        "hopper_backward_r2_producer", "hopper_backward_r3_two_consumers", "hopper_backward_r4_half_columns",
-        "hopper_backward_r5_in_order", "hopper_backward_r6_reducer",
+        "hopper_forward", "hopper_backward", "hopper_r1_alike", "hopper_r2_producer", "hopper_r3_consumers",
+        "hopper_r3_turns", "hopper_r4_overlap", "hopper_r5_registers", "hopper_r6_persistent",
+        "hopper_backward_r1_alike", "hopper_backward_r2_producer", "hopper_backward_r3_two_consumers",
+        "hopper_backward_r4_half_columns", "hopper_backward_r5_in_order", "hopper_backward_r6_reducer",
     }  # fmt: skip
     assert groups["r8_descriptors"] == "rungs" and groups["backward_dq"] == "in flashlib"
     assert {c for c, *_ in lab.offered["capability"]} == set(occupancy.MULTIPROCESSORS)

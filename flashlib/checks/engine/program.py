@@ -19,8 +19,8 @@ TEXT = " -> "
 class Program:
     """The text of a function and the names it may use.
 
-    source: what defines it, named my_..., or else the last function. names: its globals. terms: {text: what stands
-    there instead} of a program in other terms, as base 2 for base e; edits are translated too.
+    source: what defines it, the last function named my_..., or else the last of all. names: its globals. terms:
+    {text: what stands there instead} of a program in other terms, as base 2 for base e; edits are translated too.
     """
 
     source: str
@@ -55,7 +55,7 @@ class Program:
         namespace = {"__name__": "__program__", **self.names}
         exec(_compiled(self.source, file), namespace)
         names = re.findall(r"^def (\w+)\(", self.source, re.MULTILINE)
-        return namespace[next((name for name in names if name.startswith("my_")), names[-1])]
+        return namespace[next((name for name in reversed(names) if name.startswith("my_")), names[-1])]
 
     def _translated(self, text):
         for term, other in self.terms.items():

@@ -3,27 +3,37 @@
 Each chapter has a file of them in `chapters`, or several, `solutions*.py`. In it, all after a line
 `# exercise: name` up to the next one is the solution of that exercise, as a learner would write it into the cell
 tagged `stub:name`; it defines `my_name`. What comes before the first such line are the imports that the chapter
-has made by then. The notebooks take the text.
+has made by then. The notebooks take the text. A solution that calls those of exercises before it names them in its
+line, `# exercise: name, with one and other`.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from flashlib.checks.engine import folders
 from flashlib.checks.engine.program import Program
 
-MARK = re.compile(r"^# exercise: (\w+)\n", re.MULTILINE)
+MARK = re.compile(r"^# exercise: (\w+)(?:, with ([\w ]+))?\n", re.MULTILINE)
+
+
+class Section(NamedTuple):
+    """Of a file of solutions: its imports, the text of an exercise, and the exercises whose solutions it calls."""
+
+    imports: str
+    text: str
+    parts: list[str]
 
 
 @cache
 def _sections():
-    """Return {exercise: (imports, text)} of all chapters."""
+    """Return {exercise: its Section} of all chapters."""
     found = {}
     for path in folders.files("solutions*.py"):
         imports, *sections = MARK.split(path.read_text(encoding="utf-8"))
-        for name, text in zip(sections[::2], sections[1::2], strict=True):
-            found[name] = imports, text.strip("\n")
+        for name, parts, text in zip(sections[::3], sections[1::3], sections[2::3], strict=True):
+            found[name] = Section(imports, text.strip("\n"), parts.split(" and ") if parts else [])
     return found
 
 
@@ -33,20 +43,24 @@ def names() -> list[str]:
 
 
 def text(name: str) -> str:
-    """Return the text of the solution of the exercise `name`."""
-    return program(name).source
+    """Return the text of the solution of the exercise `name`, without those that it calls."""
+    program(name)  # which says where a solution is missing
+    return _sections()[name].text
 
 
 @cache
 def program(name: str) -> Program:
-    """Return the solution of the exercise `name` as a Program, whose edits are wrong answers; else KeyError."""
+    """Return the solution of the exercise `name`, and those that it calls, as one Program; else KeyError.
+
+    Its edits are wrong answers.
+    """
     if name not in _sections():
         raise KeyError(
             f"the exercise {name} has no solution: write it below a line `# exercise: {name}` in "
             "flashlib/checks/chapters/NAME/solutions.py, where NAME is a chapter of flashlib/chapters.py"
         )
-    imports, solution = _sections()[name]
-    return Program(solution, Imported(name, imports))
+    imports, own, parts = _sections()[name]
+    return Program("\n\n\n".join([*(program(part).source for part in parts), own]), Imported(name, imports))
 
 
 class Imported(Mapping):
@@ -72,8 +86,17 @@ class Imported(Mapping):
 
 
 def build(name: str, text: str) -> Callable:
-    """Return the function `my_name` that `text` defines, run after the imports of the solution of `name`."""
-    return Program(text, program(name).names).function
+    """Return the function `my_name` that `text` defines, run after the imports of the solution of `name`.
+
+    It may call what that solution calls.
+    """
+    return Program(text, globals_of(name)).function
+
+
+def globals_of(name: str) -> Mapping:
+    """Return what the solution of `name` finds in its notebook: imports, and the solutions that it calls."""
+    parts = {f"my_{part}": program(part).function for part in _sections()[name].parts}
+    return {**program(name).names, **parts} if parts else program(name).names
 
 
 def solution(name: str) -> Callable:

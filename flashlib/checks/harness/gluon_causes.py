@@ -5,6 +5,9 @@ arrives, bytes that nobody expects, a parity that does not change.
 """
 
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 from flashlib.checks.engine import Finding
 from flashlib.kernels.hopper.interpreter.launched import Ran
@@ -36,6 +39,16 @@ def without_need(ran: Ran) -> Iterator[Finding]:
         for more, other, also in counts:
             if multiplies and not also and given and more and given < more:
                 yield Finding("few_registers", role=role, given=given, other=other, more=more)
+
+
+def in_vain(ran: list[Ran], result: Any) -> Iterator[Finding]:
+    """Yield a Finding for programs of a launch that work for nothing. result: the arrays that it computes."""
+    for one in ran:
+        if not one.stored and any(_of(said, Product) for said in one.said.values()):
+            yield Finding("idle_program", number=", ".join(map(str, one.number[:2])))
+    stored, there = sum(one.stored for one in ran), sum(map(np.size, result))
+    if stored > there:
+        yield Finding("stored_twice", n=stored, there=there)
 
 
 def _of(said, kinds, barrier=None):

@@ -15,7 +15,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
 from flashlib.checks.harness import roles
-from flashlib.checks.harness.gluon_causes import cause, without_need
+from flashlib.checks.harness.gluon_causes import cause, in_vain, without_need
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper.interpreter import launched
@@ -68,6 +68,8 @@ class Harness:
             raise Finding("no_roles")
         if 0 < max(map(_multiply, ran)) < self.consumers and not found:
             found = Finding("one_consumer")
+        if self.consumers and not found and isinstance(result, tuple):
+            found = next(in_vain(ran, result), None)
         if self.search and not found:
             longest = max(ran, key=lambda one: sum(map(len, one.said.values())))
             found = self._searched(longest, arguments) or next(without_need(longest), None)

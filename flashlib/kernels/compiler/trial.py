@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from flashlib.kernels import private_apis
-from flashlib.kernels.compiler import seen, sources
+from flashlib.kernels.compiler import constants, seen, sources
 from flashlib.learner import pickling
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def _told(error: BaseException, log: str, launch: seen.Launch) -> dict:
     because = next(filter(None, reversed(said)), type(error).__name__)
     if not at and (found := LOCATED.search(log)):
         at = _line_of(found[1], int(found[2]), launch)
-    return {"because": errors_in(log) or errors_in(because) or " ".join(because.split()), "at": at}
+    because = errors_in(log) or errors_in(because) or " ".join(because.split())
+    return {"because": constants.in_words(because, at), "at": at}
 
 
 def errors_in(log: str) -> str:

@@ -57,7 +57,8 @@ def right() -> list[Answer]:
     programs = [(e.name, e.known.program) for e in EXERCISES.values() if _is_answer(e)]
     found = [Answer(name, "", "program", program) for name, program in programs]
     of_readers = [Answer(name, "", "of a reader", program, "written") for name, program, _ in _readers()]
-    return [a for a in found if a.source != solutions.text(a.exercise)] + of_readers + _written("right*.py")
+    others = [answer for answer in found if answer.source != solutions.program(answer.exercise).source]
+    return others + of_readers + _written("right*.py")
 
 
 def _is_answer(exercise):
@@ -133,6 +134,6 @@ def _written(pattern):
     for path in sorted(FOLDER.glob(f"*/{pattern}")):
         _, *sections = MARK.split(path.read_text(encoding="utf-8"))
         for name, mistake, words, text in zip(*(sections[n::4] for n in range(4)), strict=True):
-            program = Program(text.strip("\n"), solutions.program(name).names)
+            program = Program(text.strip("\n"), solutions.globals_of(name))
             found.append(Answer(name, mistake or "", words, program, "written"))
     return found

@@ -11,7 +11,7 @@ from flashlib.checks.engine import Finding, process, solutions  # noqa: E402
 from flashlib.checks.harness import gluon_causes, gluon_launches, gluon_parts  # noqa: E402
 from flashlib.kernels.compiler import learner_kernels  # noqa: E402
 from flashlib.kernels.hopper.interpreter import launched  # noqa: E402
-from flashlib.pipeline import check  # noqa: E402
+from flashlib.pipeline import Product, check  # noqa: E402
 from flashlib.widgets import PipelinePlayer  # noqa: E402
 from tests.checks.test_answers import call_here, wrong  # noqa: E402
 
@@ -102,11 +102,43 @@ def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
     with launched.taken(lambda *launch: None, ran):
         gluon_parts.attended(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
     assert len(ran) == 2 and all(
-        set(one.said) == {f"attention_{name}" for name in ("consumer 0", "consumer 1", "producer")} for one in ran
+        set(one.said) == {"attention_consumer 0", "attention_consumer 1", "gluon_producer"} for one in ran
     )
     for one in ran:
         assert one.fault is None and check(one.program(), states=500, schedules=40).fault is None
         assert {barrier.name: barrier.count for barrier in one.barriers}["k_empty[0]"] == 2
+
+
+def test_what_a_helper_of_the_course_allocates_is_called_as_the_kernel_calls_it():
+    made = "tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)"
+    lines = "\\n    ".join(
+        [
+            "k_slots = tiles.slots(k_desc, STAGES)",
+            "k_full = tiles.barriers(STAGES, 1)",
+            "k_empty = tiles.barriers(STAGES, 2)",
+        ]
+    )
+    answer, ran = edited("hopper_attention", f"k_slots, k_full, k_empty = {made} -> {lines}"), []
+    Q = np.ones((1, 1, 64, 64), np.float32)
+    with launched.taken(lambda *launch: None, ran):
+        gluon_parts.attended(answer, Q, Q, Q, False, "float16", "BHNd")
+    names = {barrier.name for barrier in ran[0].barriers} | {slot.name for slot in ran[0].slots}
+    assert {f"{x}_{part}[0]" for x in "kv" for part in ("slots", "full", "empty")} <= names
+
+
+def test_a_program_that_multiplies_and_stores_nothing_works_in_vain():
+    """One that has no row block, and ends at once, does not: a kernel may start one for each multiprocessor."""
+
+    def ran(number, said, stored):
+        return launched.Ran((number, 0, 0), {"consumer": said}, (), (), {}, None, True, {}, stored)
+
+    product, O = [Product("S", (), 1)], np.zeros((3, 5))
+    first, idle, without = ran(0, product, 15), ran(1, product, 0), ran(2, [], 0)
+    assert list(gluon_causes.in_vain([first, without], (O,))) == []
+    (found,) = gluon_causes.in_vain([first, without, idle], (O,))
+    assert (found.id, found.fields["number"]) == ("idle_program", "1, 0")
+    (found,) = gluon_causes.in_vain([first, first._replace(number=(1, 0, 0), stored=1)], (O,))
+    assert (found.id, found.fields["n"], found.fields["there"]) == ("stored_twice", 16, 15)
 
 
 def test_a_tensor_is_placed_amid_nan_where_the_copy_unit_can_reach_it():
@@ -118,7 +150,7 @@ def test_a_tensor_is_placed_amid_nan_where_the_copy_unit_can_reach_it():
 
 
 def test_causes_are_found_whatever_the_barriers_are_called():
-    text = solutions.text("hopper_attention").replace("k_full", "ready").replace("k_empty", "free_again")
+    text = solutions.program("hopper_attention").source.replace("k_full", "ready").replace("k_empty", "free_again")
     text = text.replace("mbarrier.expect(ready.index(s), k_desc.block_type.nbytes)", "pass")
     harness = gluon_launches.Harness(gluon_parts.attended, solutions.build("hopper_attention", text))
     Q = np.ones((1, 1, 64, 64), np.float32)
@@ -145,3 +177,18 @@ def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, lin
     ((label, text),) = [pair for pair in verdict.details if pair[0].startswith("line ")]
     assert line in text and program.source.splitlines()[int(label.split()[1]) - 1].strip() == text
     assert dict(verdict.details)["compiled for"] == "sm_90"
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name, way, line, said", [
+    ("consumer_step", "B_C: gl.constexpr = k_slots.type.shape[2] -> B_C = k_slots.type.shape[2]", "[B_C, D]",
+     "must know B_C, and without an annotation only the GPU does: write B_C: gl.constexpr = ..."),
+    ("hopper_attention", "BY_ROW: gl.constexpr = -> BY_ROW =", "BY_ROW =", "write BY_ROW: gl.constexpr = ..."),
+    ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "tiles.slots(k_desc, STAGES)",
+     "write STAGES: gl.constexpr in the list of parameters"),
+])  # fmt: skip
+def test_a_size_without_its_annotation_is_told_in_words(name, way, line, said, monkeypatch):
+    monkeypatch.setattr(process, "call", call_here)
+    verdict = checks.EXERCISES[name](solutions.program(name).edited(way).function, seed=1)
+    assert verdict.mistake == "refused" and said in verdict.sentence, verdict
+    assert any(label.startswith("line ") and line in text for label, text in verdict.details), verdict

@@ -19,6 +19,7 @@ ALIKE = protocol.program_alike
 RUNGS = {
     "r1_alike": (128, 1, ALIKE),
     "r2_producer": (128, 1, functools.partial(protocol.program, consumers=1, turns=False, overlap=False)),
+    "r3_consumers": (64, 2, functools.partial(protocol.program, turns=False, overlap=False)),
     "r3_turns": (64, 2, functools.partial(protocol.program, overlap=False)),
     "r4_overlap": (64, 2, protocol.program),
     "r5_registers": (64, 2, protocol.program),
@@ -152,6 +153,11 @@ SPOILT = {
     "r2: no wait for a free slot": ("r2_producer", "mbarrier.wait(k_empty.index(s), free)", "pass"),
     "r2: V is released twice, once before it is read": (
         "r2_producer",
+        "O_acc, S = warpgroup_mma_wait(0,",
+        "mbarrier.arrive(v_empty.index(before)); O_acc, S = warpgroup_mma_wait(0,",
+    ),
+    "r3: V is released by a consumer that has not read it": (
+        "r3_consumers",
         "O_acc, S = warpgroup_mma_wait(0,",
         "mbarrier.arrive(v_empty.index(before)); O_acc, S = warpgroup_mma_wait(0,",
     ),

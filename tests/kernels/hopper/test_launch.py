@@ -109,7 +109,8 @@ class Kernel:
 
 @pytest.mark.parametrize("causal, scale", [(False, 0.3), (True, None)])
 @pytest.mark.parametrize(
-    "name", ["r1_alike", "r2_producer", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent"]
+    "name",
+    ["r1_alike", "r2_producer", "r3_consumers", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent"],
 )
 def test_a_rung_gets_its_tensors_and_the_tiles_that_it_stands_for(name, causal, scale, on_a_cpu, monkeypatch):
     """r5 and r6 have the producer's registers, so a tile has 128 keys; r3 to r6 have two consumers of 64 rows."""

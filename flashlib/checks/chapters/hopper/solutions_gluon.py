@@ -17,6 +17,18 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from flashlib.kernels.hopper.ladder import tiles
+
+ELEMENTS = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
+
+
+def by_head(X, rows):
+    """The descriptor of X, (B, H, N, d), with tiles of so many rows of one head."""
+    X = X.view(-1, *X.shape[2:])
+    block = [1, rows, X.shape[2]]
+    layout = gl.NVMMASharedLayout.get_default_for(block, ELEMENTS[X.dtype])
+    return TensorDescriptor(X, list(X.shape), list(X.stride()), block, layout)
+
 
 # exercise: gluon_producer
 @gluon.jit
@@ -81,68 +93,7 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     return m, l, O_acc
 
 
-# exercise: hopper_attention
-@gluon.jit
-def attention_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
-    k_slots, k_full, k_empty = k
-    v_slots, v_full, v_empty = v
-    STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
-    S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
-    O_LAYOUT: gl.constexpr = O_acc.type.layout
-    P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
-    s = g % STAGES
-    there = (g // STAGES) & 1
-
-    mbarrier.wait(k_full.index(s), there)
-    K_T = k_slots.index(s).reshape([B_C, D]).permute((1, 0))
-    zero = gl.zeros([64, B_C], gl.float32, S_LAYOUT)
-    S_begun = warpgroup_mma(q, K_T, zero, use_acc=False, is_async=True)
-    S = warpgroup_mma_wait(0, deps=(S_begun,))
-    mbarrier.arrive(k_empty.index(s))
-
-    cols = g * B_C + gl.arange(0, B_C, layout=gl.SliceLayout(0, S_LAYOUT))
-    seen = cols[None, :] < limits[:, None]
-    S = gl.where(seen, S * scale_log2e, -float("inf"))
-    m_old = m
-    m = gl.maximum(m_old, gl.max(S, 1))
-    shift = gl.where(m == -float("inf"), 0.0, m)  # -inf - (-inf) would be nan
-    alpha = gl.exp2(m_old - shift)
-    P = gl.exp2(S - shift[:, None])
-    l = alpha * l + gl.sum(P, 1)
-
-    mbarrier.wait(v_full.index(s), there)
-    O_acc = O_acc * gl.convert_layout(alpha, gl.SliceLayout(1, O_LAYOUT))[:, None]
-    P_low = gl.convert_layout(P.to(v_slots.dtype), P_LAYOUT)
-    V = v_slots.index(s).reshape([B_C, D])
-    O_begun = warpgroup_mma(P_low, V, O_acc, is_async=True)
-    O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
-    mbarrier.arrive(v_empty.index(s))
-    return m, l, O_acc
-
-
-@gluon.jit
-def attention_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
-    q_slots, q_full = q
-    k_slots, k_full, k_empty = k
-    v_slots, v_full, v_empty = v
-    STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    for c in gl.static_range(2):
-        mbarrier.expect(q_full.index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
-    for g in range(n):
-        s = g % STAGES
-        free = ((g // STAGES) & 1) ^ 1
-        mbarrier.wait(k_empty.index(s), free)
-        mbarrier.expect(k_full.index(s), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [head, g * B_C, 0], k_full.index(s), k_slots.index(s))
-        mbarrier.wait(v_empty.index(s), free)
-        mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [head, g * B_C, 0], v_full.index(s), v_slots.index(s))
-
-
+# exercise: hopper_attention, with gluon_producer and consumer_step
 @gluon.jit
 def attention_consumer(
     q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
@@ -155,6 +106,7 @@ def attention_consumer(
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
     start = row + 64 * ME
     rows = start + gl.arange(0, 64, layout=BY_ROW)
+
     limits = gl.full([64], N_k, gl.int32, BY_ROW)
     if CAUSAL:
         limits = gl.minimum(rows + 1 + N_k - N_q, N_k)  # the first key that each row does not see
@@ -164,7 +116,8 @@ def attention_consumer(
     q_slot = q_slots.index(ME).reshape([64, D])
     mbarrier.wait(q_full.index(ME), 0)
     for g in range(n):
-        m, l, O_acc = attention_step(g, q_slot, k, v, m, l, O_acc, limits, scale_log2e)
+        m, l, O_acc = my_consumer_step(g, q_slot, k, v, m, l, O_acc, limits, scale_log2e)
+
     divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
     gl.store(lse_ptr + head * N_q + rows, (m + gl.log2(divisor)) * 0.6931471805599453, mask=rows < N_q)
     O = O_acc / gl.convert_layout(divisor, gl.SliceLayout(1, O_LAYOUT))[:, None]
@@ -178,43 +131,22 @@ def attention_consumer(
 def hopper_kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
-    D: gl.constexpr = q_desc.block_shape[2]
     B_C: gl.constexpr = k_desc.block_shape[1]
-    q_slots = gl.allocate_shared_memory(q_desc.dtype, [2, 1, 64, D], q_desc.layout)
-    k_slots = gl.allocate_shared_memory(k_desc.dtype, [STAGES, 1, B_C, D], k_desc.layout)
-    v_slots = gl.allocate_shared_memory(v_desc.dtype, [STAGES, 1, B_C, D], v_desc.layout)
-    q_full = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
-    k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for c in gl.static_range(2):
-        mbarrier.init(q_full.index(c), count=1)
-    for s in gl.static_range(STAGES):
-        mbarrier.init(k_full.index(s), count=1)
-        mbarrier.init(v_full.index(s), count=1)
-        mbarrier.init(k_empty.index(s), count=2)
-        mbarrier.init(v_empty.index(s), count=2)
-    fence_async_shared()  # the copy unit sees the barriers
-
     head = gl.program_id(1)
     row = gl.program_id(0) * 128
+
+    q_slots, q_full = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
+    k_slots, k_full, k_empty = tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)
+    v_slots, v_full, v_empty = tiles.slots(v_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)
+    fence_async_shared()  # the copy unit sees the barriers
     end = gl.minimum(row + 128 + N_k - N_q, N_k) if CAUSAL else N_k  # no row sees a key from here on
     n = gl.maximum((end + B_C - 1) // B_C, 0)
     q, k, v = (q_slots, q_full), (k_slots, k_full, k_empty), (v_slots, v_full, v_empty)
     gl.warp_specialize([
         (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 0)),
         (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 1)),
-        (attention_producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
+        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
     ], [4, 1], [240, 24])  # fmt: skip
-
-
-def tiles_described(X, rows):
-    X = X.flatten(0, 1)  # (heads, N, d)
-    block = [1, rows, X.shape[2]]
-    element = gl.float16 if X.dtype == torch.float16 else gl.bfloat16
-    layout = gl.NVMMASharedLayout.get_default_for(block, element)
-    return TensorDescriptor(X, list(X.shape), list(X.stride()), block, layout)
 
 
 def my_hopper_attention(Q, K, V, causal):
@@ -225,6 +157,6 @@ def my_hopper_attention(Q, K, V, causal):
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
     grid = (triton.cdiv(N_q, 128), B * H)
     scale_log2e = math.log2(math.e) / math.sqrt(d)
-    tiles = [tiles_described(X, rows) for X, rows in ((Q, 64), (K, 128), (V, 128), (O, 64))]
-    hopper_kernel[grid](*tiles, lse, scale_log2e, N_q, N_k, STAGES=2, CAUSAL=causal, num_warps=4)
+    described = [by_head(X, rows) for X, rows in ((Q, 64), (K, 128), (V, 128), (O, 64))]
+    hopper_kernel[grid](*described, lse, scale_log2e, N_q, N_k, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse

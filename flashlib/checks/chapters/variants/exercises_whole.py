@@ -107,7 +107,18 @@ def variant(answer: Callable, known: Known) -> Verdict:
             _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), size=4, V_size=0, **EXACT),
         ],
     ]
-    return examine(heads.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN)
+    verdict = examine(heads.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN)
+    return verdict if not verdict.right or _far(answer) else known.wrong("offsets_32")
+
+
+def _far(answer):
+    """Return whether an answer reaches heads that lie beyond 2^31 numbers."""
+    from flashlib.checks.harness import far_heads
+
+    def attended(Q, K, V, table):
+        return answer(Q, K, V, table, CAUSAL.kernel, SAME.kernel, far_heads.TILE, far_heads.TILE)
+
+    return far_heads.reached(attended)
 
 
 def _with_table(answer):

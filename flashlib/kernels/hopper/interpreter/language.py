@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from linecache import getline
+from pathlib import Path
 from types import CodeType, SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from triton.experimental.gluon import language as real
 from triton.experimental.gluon.language.nvidia import hopper
 
+from flashlib import kernels
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.shared import TMA, MBarrier, Memory, View, check_warps
 from flashlib.kernels.hopper.interpreter.threads import Role, current, say
@@ -26,6 +28,7 @@ from flashlib.pipeline.multiprocessor import Fault, Kind
 
 ROWS = 64  # of a product, for four warps
 REGISTERS = 512  # of a multiprocessor, for each thread of four warps
+OURS = str(Path(kernels.__file__).parent)  # what these allocate has the name that the kernel gives it
 TARGETS = re.compile(r"\s*([\w., ()]+?)\s*=[^=]")
 DTYPES = {
     "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "int1": torch.bool,
@@ -113,6 +116,7 @@ def _pointer_store(pointer, x, mask=None, **options):  # noqa: ARG001
     outside = (at[mask] < 0) | (at[mask] >= len(flat))
     if outside.any():
         raise Wrong("stored_outside", name=pointer.name, n=int(outside.sum()))
+    current().stored += int(mask.sum())
     flat[at[mask].long()] = values[mask].to(flat.dtype)
 
 
@@ -196,13 +200,13 @@ class Language:
         frame: Any = sys._getframe(2)
         inner = ""
         while frame and frame.f_code is not self.code:
-            inner = inner or _targets(frame)
+            inner = inner or ("" if frame.f_code.co_filename.startswith(OURS) else _targets(frame))
             frame = frame.f_back
         names = [one.strip(" ()") for one in (_targets(frame) if frame else "").split(",")]
         key = frame.f_lineno if frame else 0
         nth = self.names[key] = self.names.get(key, -1) + 1
-        own = inner and f"{names[0]}_{inner}".strip("_")
-        name = names[nth] if nth < len(names) and len(names) > 1 or not inner else own
+        own = f"{names[0]}_{inner}".strip("_") if inner else names[0]
+        name = names[nth] if nth < len(names) and len(names) > 1 else own
         name = name.replace(".", "_") or "shared"
         taken = sum(one == name or one.startswith(f"{name}#") for one in self.names if isinstance(one, str))
         self.names[f"{name}#{taken}" if taken else name] = 0

@@ -30,7 +30,7 @@ class Ran(NamedTuple):
 
     number: of the program, one for each axis of the grid. said: {role: its commands}, up to a fault. warps: {role:
     how many it has}. fault: in one of the two orders, or None. whole: whether what was said came to its end.
-    registers: {role: of a thread}, empty if the kernel does not say.
+    registers: {role: of a thread}, empty if the kernel does not say. stored: numbers that it stored to tensors.
     """
 
     number: tuple
@@ -41,6 +41,7 @@ class Ran(NamedTuple):
     fault: Fault | None
     whole: bool = False
     registers: dict[str, int] = {}  # noqa: RUF012  never written to
+    stored: int = 0
 
     def program(self) -> c.Program:
         """Return the Program of what was said."""
@@ -97,9 +98,10 @@ def _run(kernel, given, number, grid, warps, last_first):
         played(gl, alike, Order(last_first))
     except Fault as error:
         fault = error
-    counts = {role.role: role.warps for role in gl.roles or [alike]}
+    threads = gl.roles or [alike]
+    counts, stored = {role.role: role.warps for role in threads}, sum(role.stored for role in threads)
     parts = tuple(gl.barriers), tuple(gl.slots)
-    return Ran(number, gl.said, *parts, counts, fault, fault is None, gl.registers)
+    return Ran(number, gl.said, *parts, counts, fault, fault is None, gl.registers, stored)
 
 
 class Order:

@@ -184,6 +184,7 @@ class TMA:
     @staticmethod
     def async_copy_shared_to_global(tensor_desc: Described, coord: Sequence[int], src: View) -> None:
         at = tensor_desc.check(coord, src)
+        current().stored += tensor_desc.windows(at, src.data)[0].numel()
 
         def read():
             tile, room = tensor_desc.windows(at, src.data)

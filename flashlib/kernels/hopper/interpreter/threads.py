@@ -16,6 +16,7 @@ class Role(threading.Thread):
         self.act: Callable[[], object] | None = None
         self.mine, self.theirs, self.products = threading.Semaphore(0), threading.Semaphore(0), []
         self.given_up = False
+        self.stored = 0  # numbers, to global memory
         self.warps: int | None = None  # None: not known, and not asked for
         self.state: Any = None
 

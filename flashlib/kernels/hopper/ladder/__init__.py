@@ -2,7 +2,8 @@
 
      r1_alike        eight warps, all alike, copy, multiply and compute
      r2_producer     one warp brings the tiles; who reads a slot says when it is free
-     r3_turns        two groups of warps in turns: while one multiplies, the other computes its softmax
+     r3_consumers    two groups of warps: while one computes its softmax, the other has the tensor cores
+     r3_turns        the two in turns: each multiplies when it is told to
      r4_overlap      a group's next product runs under its softmax
      r5_registers    registers move from the producer, which needs few, to the others
      r6_persistent   a program for each multiprocessor, and causal rows with the most keys first
@@ -43,7 +44,7 @@ def launch(
 
     Shapes, dtypes and errors as in `kernels.hopper.forward.attention`, but d is 64 or 128.
     rows: for each of the `consumers`, which have a warp for 16 of them. moved: whether they get the producer's
-    registers. persistent: a program for each multiprocessor, not for each row block. turns: for rung 3.
+    registers. persistent: a program for each multiprocessor, not for each row block. turns: for r3_turns.
     """
     Q, K, V = as_autocast(Q, K, V)
     finished.check(Q, K, V, causal, None)

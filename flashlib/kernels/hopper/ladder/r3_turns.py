@@ -1,6 +1,6 @@
-"""Rung 3: two consumers of four warps and 64 rows each, in turns (ping-pong).
+"""Rung 3, its second half: the two consumers of `r3_consumers` in turns (ping-pong).
 
-While one has the tensor cores multiply, the other computes its softmax. Left alone both would issue products at
+While one has the tensor cores multiply, the other computes its softmax. Left alone both may issue products at
 the same time and then compute at the same time; barriers of turns keep them apart. A turn is one P V and the next
 S; both consumers walk the same tiles, so they take equally many.
 

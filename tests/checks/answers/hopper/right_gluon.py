@@ -200,3 +200,81 @@ def my_hopper_attention(Q, K, V, causal):
         STAGES=4, num_warps=4,
     )  # fmt: skip
     return O, lse
+
+
+# hopper_attention: my producer and step by name, a grid of one axis, and each role counts the tiles
+@gluon.jit
+def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
+    end = gl.minimum(row + 128 + N_k - N_q, N_k) if CAUSAL else N_k
+    return gl.maximum((end + B_C - 1) // B_C, 1)
+
+
+@gluon.jit
+def bring(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+    B_C: gl.constexpr = k[0].type.shape[2]
+    row = gl.program_id(0) % T_r * 128
+    n = tiles_seen(row, N_q, N_k, B_C, CAUSAL)
+    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, gl.program_id(0) // T_r, row, n)
+
+
+@gluon.jit
+def compute(q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr):
+    q_slots, q_full = q
+    B_C: gl.constexpr = k[0].type.shape[2]
+    D: gl.constexpr = k[0].type.shape[3]
+    S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
+    O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
+    head = gl.program_id(0) // T_r
+    row = gl.program_id(0) % T_r * 128
+    n = tiles_seen(row, N_q, N_k, B_C, CAUSAL)
+    row = row + 64 * ME
+    rows = row + gl.arange(0, 64, layout=BY_ROW)
+    limits = gl.minimum(rows + 1 + N_k - N_q, N_k) if CAUSAL else gl.full([64], N_k, gl.int32, BY_ROW)
+    m = gl.full([64], -float("inf"), gl.float32, BY_ROW)
+    l = gl.zeros([64], gl.float32, BY_ROW)
+    O_acc = gl.zeros([64, D], gl.float32, O_LAYOUT)
+    mbarrier.wait(q_full.index(ME), 0)
+    q_mat = q_slots.index(ME).reshape([64, D])
+    for g in range(n):
+        m, l, O_acc = my_consumer_step(g, q_mat, k, v, m, l, O_acc, limits, scale_log2e)
+    l_safe = gl.where(l == 0, 1.0, l)
+    O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
+    q_mat.store(O.to(q_slots.dtype))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(o_desc, [head, row, 0], q_slots.index(ME))
+    lse = (m + gl.log2(l)) * 0.6931471805599453
+    gl.store(lse_ptr + head * N_q + rows, lse, mask=rows < N_q)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def kernel_of_roles(
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+):  # fmt: skip
+    q = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
+    k_slots = tiles.slots(k_desc, STAGES)
+    k_full = tiles.barriers(STAGES, 1)
+    k_empty = tiles.barriers(STAGES, 2)
+    v_slots = tiles.slots(v_desc, STAGES)
+    v_full = tiles.barriers(STAGES, 1)
+    v_empty = tiles.barriers(STAGES, 2)
+    fence_async_shared()
+    k, v = (k_slots, k_full, k_empty), (v_slots, v_full, v_empty)
+    gl.warp_specialize([
+        (compute, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
+        (compute, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
+        (bring, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+    ], [4, 1], [240, 24])  # fmt: skip
+
+
+def my_hopper_attention(Q, K, V, causal):
+    B, H, N_q, d = Q.shape
+    O = torch.empty((B, H, N_q, d), dtype=Q.dtype, device=Q.device)
+    lse = torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
+    T_r = triton.cdiv(N_q, 128)
+    kernel_of_roles[(T_r * B * H,)](
+        by_head(Q.contiguous(), 64), by_head(K.contiguous(), 128), by_head(V.contiguous(), 128), by_head(O, 64), lse,
+        math.log2(math.e) / math.sqrt(d), N_q, K.shape[2], T_r, STAGES=2, CAUSAL=causal, num_warps=4,
+    )  # fmt: skip
+    return O, lse

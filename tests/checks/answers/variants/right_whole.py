@@ -7,7 +7,7 @@ def loops(
     Q, K, V, O, L, NW, W, NC, C, H, N_q, N_k, T_c, scale,
     D: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, SEEN: tl.constexpr, SCORE: tl.constexpr,
 ):
-    i, p = tl.program_id(0), tl.program_id(1)
+    i, p = tl.program_id(0), tl.program_id(1).to(tl.int64)
     b, h = p // H, p % H
     row, e = i * BR + tl.arange(0, BR), tl.arange(0, D)
     at = (p * N_q + row)[:, None] * D + e[None, :]
@@ -81,7 +81,7 @@ def block_kernel(
     N_q, N_k, row_of_table, scale,
     D: tl.constexpr, R: tl.constexpr, C: tl.constexpr, SEEN: tl.constexpr, SCORE: tl.constexpr,
 ):
-    i, h, b = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    i, h, b = tl.program_id(0), tl.program_id(1).to(tl.int64), tl.program_id(2).to(tl.int64)
     row, d = i * R + tl.arange(0, R), tl.arange(0, D)
     q = tl.load(Q + b * qb + h * qh + row[:, None] * qn + d[None, :] * qd, mask=row[:, None] < N_q, other=0.0)
     k_ptr, v_ptr = K + b * kb + h * kh, V + b * vb + h * vh

@@ -1,0 +1,58 @@
+"""Heads of K and V whose last one lies beyond 2^31 numbers: an offset in 32 bits does not reach it.
+
+Each head has a million keys, of which only those of its first tile are ever touched: the system gives no memory
+for the others. About 4 GiB are asked for, and where that is refused nothing is checked.
+"""
+
+# ruff: noqa: I001  flashlib.kernels before triton
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from flashlib.checks.harness.launches import unwrapped
+from flashlib.checks.harness.watch import watched
+from flashlib.kernels import DEVICE, INTERPRETED
+
+REACH = 2**31  # numbers, as many as an offset in 32 bits reaches
+HEADS, d, TILE = 17, 128, 16  # the last of the heads begins where the offsets end
+N_K = REACH // (HEADS - 1) // d
+
+
+def reached(attended: Callable) -> bool:
+    """Return whether a kernel over a table of tiles finds the last of many long heads.
+
+    attended: takes tensors Q, K, V of (1, HEADS, N, d), and a table of whole and cut tiles of TILE x TILE: the
+    first tile of keys is whole, all others are hidden. Its result must be the same where the heads lie side by
+    side. What is loaded from nobody's memory is 0.
+    True where kernels are compiled: there such tensors would take memory.
+    """
+    if not INTERPRETED:
+        return True
+    numbers = np.random.default_rng(0).integers(-24, 25, (3, 1, HEADS, TILE, d)) / 16
+    Q, K, V = (torch.from_numpy(X).half() for X in numbers)
+    Q = Q[:, :, :1].contiguous()
+    try:
+        memory = torch.empty(HEADS * N_K * d + TILE * d, dtype=K.dtype, device=DEVICE)
+    except RuntimeError:
+        return True
+    far = []
+    for n, X in enumerate((K, V)):  # one memory for both: a tile of V lies behind that of K
+        heads = memory[n * TILE * d :][: HEADS * N_K * d].view(1, HEADS, N_K, d)
+        heads[:, :, :TILE] = X
+        far.append(heads)
+    near = unwrapped(attended, Q, K, V, _table(1))
+    try:
+        with watched(Q=Q):
+            given = unwrapped(attended, Q, *far, _table(N_K // TILE))
+        return all(torch.equal(x, y) for x, y in zip(given, near, strict=True))
+    except Exception:  # of whatever kind: the same call was right where the heads lie side by side
+        return False
+
+
+def _table(T_c):
+    """Return n_whole, whole, n_cut and cut of one row block: of T_c tiles the first is whole."""
+    whole, cut = torch.full((2, 1, T_c), -1, dtype=torch.int32, device=DEVICE)
+    whole[0, 0] = 0
+    counts = torch.tensor([[1], [0]], dtype=torch.int32, device=DEVICE)
+    return counts[0], whole, counts[1], cut
