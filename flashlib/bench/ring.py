@@ -1,6 +1,6 @@
 """Time attention over the GPUs of one host, way by way, beside torch's context_parallel and one GPU.
 
-    python -m flashlib.bench.ring --ranks 2 --out notebooks/data/h200_ring.json
+    python -m flashlib.bench.ring --out notebooks/data/h200_ring.json
     torchrun --standalone --nproc-per-node 4 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
 
 A record keeps its rows of other numbers of ranks, if they are of the same GPUs, versions and sources. A row is a
@@ -344,11 +344,19 @@ def sources() -> dict[str, str]:
 
 
 def _hash(source):
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr(_syntax(ast.parse(source))).encode()).hexdigest()[:12]
+
+
+def _syntax(node):
+    """Return a tree without docstrings as tuples; Python's own texts of it differ from version to version."""
+    if isinstance(node, list):
+        return [_syntax(item) for item in node]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        fields["body"] = node.body[1:]
+    return type(node).__name__, [(name, _syntax(value)) for name, value in fields.items() if value or value == 0]
 
 
 def kept(path: str | None, about: Record, P: int) -> list[Record]:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from flashlib.bench import clocks, timelines
+from flashlib.bench import clocks, ring, timelines
 from flashlib.bench.common import harness, records
 from flashlib.kernels.compiler import compiled
 from flashlib.kernels.hopper import instrumented
@@ -48,6 +48,11 @@ def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
     for row in rows:
         source = instrumented.instrument(row["rung"]).source
         assert row["source"] == timelines.hash_of(source), f"{row['rung']}: {record.command}"
+
+
+def test_rings_were_timed_as_they_are_today():
+    (record,) = (record for record in records.RECORDS if record.file == "h200_ring.json")
+    assert record.read()["sources"] == ring.sources(), f"{record.command}, then with --ranks 4"
 
 
 def test_the_units_were_timed_as_they_are_today():

@@ -28,6 +28,7 @@ from flashlib.bench import (
     hopper_backward_ladder,
     hopper_ladder,
     ladder,
+    ring,
     serve,
     short_sequences,
     timelines,
@@ -37,6 +38,7 @@ from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
 from flashlib.kernels.launch import tile_sizes
 from flashlib.lm.model import Config
+from flashlib.ring import processes
 
 ENVIRONMENT = "gpu", "python", "torch", "triton", "cudnn", "cpu", "numpy", "blas", "date"
 COMPILED = "config", "ttgir", "sass"  # what a note gets from the compiler
@@ -399,6 +401,41 @@ def test_the_tables_of_writing(replay, monkeypatch):
     for row in record["rows"]:
         for name in row["tokens_s"]:
             shows(lines, f"  {name:10}", numbers=[row[key][name] for key in row if key != "B"])
+
+
+def test_the_rows_of_rings(replay, monkeypatch):
+    record = stored("h200_ring.json")
+
+    def rows(size, device, clock):
+        assert device == "cuda" and clock is ring.cuda_clock
+        P, same = torch.distributed.get_world_size(), size._asdict()
+        found = [row for row in record["rows"] if row["ranks"] == P and same.items() <= row.items()]
+        assert [row["pass"] for row in found] == ["forward", "both"]
+        return [without_notes(row) for row in found]
+
+    def on_one(function, *args, ranks, **_):
+        monkeypatch.setattr(torch.distributed, "get_world_size", lambda: ranks)
+        function(*args)
+
+    monkeypatch.setattr(ring, "rows", rows)
+    monkeypatch.setattr(processes, "run", on_one)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
+    for P in (2, 4):  # the second keeps the rows of the first
+        of = [row for row in record["rows"] if row["ranks"] <= P]
+        lines = replay(ring.main, record | {"rows": of}, "--ranks", str(P))
+    for row in of:
+        for name, ms in row["ms"].items() if row["ranks"] == P else ():
+            share = row["efficiency"].get(name)
+            shows(lines, f" {name} ", numbers=[round(ms, 2), share])
+
+
+def test_a_prediction_of_more_ranks_was_there_before_they_ran():
+    rows = stored("h200_ring.json")["rows"]
+    assert [row["ranks"] for row in rows] == sorted(row["ranks"] for row in rows)
+    for row in rows:
+        assert row["predicted"] == ring.predicted(row, row["ranks"])
 
 
 def test_the_timelines(replay, monkeypatch):

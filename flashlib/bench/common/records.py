@@ -142,6 +142,12 @@ def _of_rows(record):
             yield from _noted(row, f"{name}, d = {row['d']}, causal = {row.get('causal', False)}, N = {row['N']}")
 
 
+def _of_ring(record):
+    for row in record["rows"]:
+        if "kernels" in row:  # those of a whole sequence, at the row of both passes
+            yield from _noted(row, f"{row['ranks']} ranks, {row['H']}/{row['H_k']} heads, N = {row['N']}")
+
+
 def _of_gpt(record):
     yield from _noted(record["runs"][0], "the GPT")
 
@@ -163,6 +169,7 @@ RECORDS = [
     Record("h200_hopper_backward.json", "flashlib.bench.hopper_backward", _of_rows),
     Record("h200_hopper_backward_ladder.json", "flashlib.bench.hopper_backward_ladder", _of_rows),
     Record("h200_timelines.json", "flashlib.bench.timelines", _of_rows),
+    Record("h200_ring.json", "flashlib.bench.ring", _of_ring),
 ]
 
 
