@@ -38,6 +38,15 @@ RUNS = {
     "ours_checkpointed": "ours, with checkpointing",
     "ours_compiled": "ours, in torch.compile",
 }
+WAYS = {
+    "ring_copy_engines": "ring, copy engines",
+    "ring": "ring, NCCL",
+    "ring_in_turn": "ring, no overlap",
+    "ring_contiguous": "ring, contiguous",
+    "all_gather": "all-gather",
+    "ulysses": "Ulysses",
+    "two_d": "2D",
+}
 USUAL = ("ours", "sdpa_cudnn", "flex", "sdpa_flash", "eager")
 OF_HOPPER = ("hopper", "ours", "sdpa_cudnn", "fa4")
 SIZE = ("d", "causal", "N")
@@ -253,6 +262,22 @@ def serve(record) -> str:
     )
 
 
+def rings(record) -> str:
+    """Return the efficiency of each way over several GPUs, and the milliseconds of the ring by copy engines."""
+    ways = [way for way in WAYS if any(way in row["efficiency"] for row in record["rows"])]
+    rows = []
+    for row in record["rows"]:
+        seen = f"documents of {row['documents']}" if row["documents"] else f"window of {(row['left'] or 0) + 1}"
+        mask = "causal" if row["documents"] is row["left"] is None else seen
+        peer = max((x for way, x in row["efficiency"].items() if way.startswith("cp_")), default=None)
+        cells = [*(number(row["efficiency"].get(way), 2) for way in ways), number(peer, 2)]
+        sizes = [row["ranks"], row["N"], f"{row['H']} / {row['H_k']}", mask, row["pass"]]
+        rows.append([*sizes, number(row["ms"]["ring_copy_engines"], 2), *cells])
+    heads = ["GPUs", "N", "query / key heads", "mask", "pass", "ring, ms"]
+    said = "Efficiency: the time of one GPU on the whole sequence, over the GPUs times theirs; d = 128, bfloat16"
+    return shown(said, [*heads, *(WAYS[way] for way in ways), "context_parallel"], rows)
+
+
 def gpt(record) -> str:
     """Return time, memory and loss of a GPT that is trained with each attention."""
     rows = [
@@ -336,6 +361,7 @@ PARTS = (
     Part("Variants (chapter 14)", "h200_variants", "flashlib.bench.variants", variants),
     Part("Decoding (chapter 15)", "h200_decode", "flashlib.bench.decode", decode),
     Part("A language model that writes (chapter 15)", "h200_serve", "flashlib.bench.serve", serve),
+    Part("Rings (chapter 16)", "h200_ring", "flashlib.bench.ring", rings),
     Part("Training a GPT (chapter 11)", "h200_gpt", "flashlib.bench.gpt", gpt),
     Part("Bytes, by the GPU's counters (chapter 07)", "h200_counters", "flashlib.bench.counters", counters),
     Part("NumPy on a CPU (chapter 07)", "cpu_numpy", "flashlib.bench.cpu", cpu),
