@@ -45,3 +45,31 @@ def test_how_many_programs_it_takes_is_what_the_record_says():
     assert f"{run['copy_gbs']} GB/s" in told
     (programs,) = map(int, re.findall(r"it takes about (\d+)", told))
     assert programs == round(run["copy_gbs"] / (in_flight / model.LATENCY / 1e9))
+
+
+def test_what_is_told_of_rings_is_what_the_record_says():
+    run = json.loads((FOLDER / "data" / "h200_ring.json").read_text(encoding="utf-8"))
+    rows = [row for row in run["rows"] if row["left"] is None and row["documents"] is None]
+    two, four = ([row for row in rows if row["ranks"] == P and row["N"] // P >= 8192] for P in (2, 4))
+    odd = max(two, key=lambda row: row["efficiency"]["ring_contiguous"])
+    told = text("16", "measured-steps")
+    assert f"the line with {odd['efficiency']['ring_contiguous']:.2f}" in told
+    assert f"the ring has {odd['efficiency']['ring_copy_engines']:.2f} there" in told
+    assert all(row["efficiency"]["ring_contiguous"] < 2 / 3 for row in two if row is not odd)
+    assert all(row["efficiency"]["ring_contiguous"] < 4 / 7 for row in four)
+    short = {}
+    for row in four:
+        size = row["N"], row["H"], row["pass"]
+        (before,) = (row for row in two if (row["N"], row["H"], row["pass"]) == size)
+        best = max(row["efficiency"][name] for name in ("ring", "ring_copy_engines"))
+        if best < before["predicted"]["4"]:
+            short[size] = best / before["predicted"]["4"]
+    assert {N // 4 for N, _, _ in short} == {8192} and min(short, key=short.get) == (32768, 16, "both")
+    assert "It fails with 8,192 tokens in a rank, most of all in both passes with 16 heads" in text(
+        "16", "measured-end"
+    )
+    for row in rows:
+        assert row["error"]["ring_copy_engines"] <= 1.02 * row["error"]["one_gpu"], "The error is that of one GPU"
+    for row in two + four:  # in the forward pass there is no gain by NCCL, and often a loss
+        gain = row["ms"]["ring_in_turn"] / row["ms"]["ring"]
+        assert gain < 1.02 if row["pass"] == "forward" else gain > 0.98
