@@ -38,6 +38,7 @@ NOW = """(player, [position, next]) => {
 }"""
 
 
+UNITS = {"exp": "exponentials", "fma": "multiply-adds (fma)"}
 STEPS = 120  # of an axis of clocks, all as long
 
 
@@ -87,7 +88,7 @@ def check_picture(picture, result, program):
     assert len(names) == len(rows)
     for (text, _), row in zip(names, rows, strict=True):
         busy = f" {100 * row['use']:.0f}%" if row["name"] and "use" in row and result["axis"] == "clocks" else ""
-        assert text == row["name"] + busy
+        assert text == UNITS.get(row["name"], row["name"]) + busy
     feet = [y for _, y in names]
     drawn = Counter()
     for name, d in picture["paths"]:
@@ -141,7 +142,10 @@ def check_phases(picture, rows, end, x):
 def check_moment(shown, result, program, time, x):
     """The sentence, the time and what each row does are those of a time; what is to come is covered."""
     end = result["end"]
-    assert shown["words"] == [words for at, words in program["moments"] if at <= time + 0.005][-1]
+    at, words = [moment for moment in program["moments"] if moment[0] <= time + 0.005][-1]
+    ago = round(time) - round(at)
+    assert shown["words"] in (f"{ago} clocks ago: {words}", f"{ago} clock ago: {words}", f"Now: {words}")
+    assert (ago <= 0) == shown["words"].startswith("Now: ")
     assert shown["status"] == f"clock {time:.0f} of {end:.0f}"
     assert shown["cursor"] == pytest.approx(x(time), abs=0.2)
     left, width = shown["cover"]
