@@ -279,6 +279,6 @@ def test_a_pair_of_other_things_is_refused():
 
 def test_each_kind_of_mark_is_one_that_the_page_knows():
     marks = (Path(pipeline_player.__file__).parent / "marks.js").read_text(encoding="utf-8")
-    known = set(re.findall(r"^  (\w+): \"", marks, re.MULTILINE)) | {"write", "exp"}  # drawn as a store, a product
+    known = set(re.findall(r"^  (\w+): \"", marks, re.MULTILINE)) | {"product", "exp"}  # in the colour of the role
     for program in PROGRAMS.values():
         assert {kind for _, kind, *_ in spans(PipelinePlayer(program).result["programs"][0])} <= known
