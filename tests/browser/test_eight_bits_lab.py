@@ -79,9 +79,10 @@ def test_sliders_by_keyboard(lab, name, key, value):
     slider = lab.locator(f"input[data-name={name}]")
     slider.focus()
     slider.press(key)
-    check_shown(lab, **{name: value})
+    wait_for(lab, {name: value})
     assert slider.get_attribute("aria-valuetext") == (str(value) if name == "N" else f"{value} ×")
     assert slider.evaluate("slider => slider === document.activeElement")
+    check_shown(lab, **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,8 @@ def test_queries_keys_and_columns_by_pointer(lab):
 
     field, position = at("S", 4, 77, 128)
     field.hover(position=position)
-    check_place(lab, 4, 77, 0)
+    assert lab.get_attribute("data-shows") == "4,77,0"
+    assert text(lab, ".flash-eight-score h3").endswith("query 4, key 77")
     away.hover()
     check_place(lab, 0, 0, 0)  # the one that was chosen
     field, position = at("weights", 6, 31, 128)
