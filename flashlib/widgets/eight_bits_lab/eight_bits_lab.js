@@ -109,7 +109,7 @@ class EightBitsLab extends Widget {
     if (view === this.view) return;
     this.view = view;
     this.#turn();
-    this.draw();
+    this.#drawView();
   }
 
   /**
@@ -149,12 +149,17 @@ class EightBitsLab extends Widget {
     const { words } = this.result;
     setSentence(this.head.now, words[0]);
     this.causes.draw(this.result); // seen or not: it keeps the error before the last change
+    this.#drawView();
+    this.spoken.say(`${words[1]} ${this.sum.text}`);
+  }
+
+  /** Draw what can be seen. */
+  #drawView() {
     if (this.view === "causes") this.read.draw(this.result);
     if (this.view === "grids") this.grids.draw(this.result);
     if (this.view === "scores") this.maps.drawScores(this.result, this.numbers, this.colour);
     if (this.view === "sums") this.maps.drawOutput(this.result, this.numbers, this.colour);
     this.#drawPlace();
-    this.spoken.say(`${words[1]} ${this.sum.text}`);
   }
 
   /** @param {Partial<Place>} by */
