@@ -38,6 +38,8 @@ NOW = """(player, [position, next]) => {
 }"""
 
 
+LEGEND = """player => [...player.querySelectorAll(".flash-legend path")].map(
+    (path) => path.getAttribute("class").replace("flash-pipelining-", ""))"""
 UNITS = {"exp": "exponentials", "fma": "multiply-adds (fma)"}
 STEPS = 120  # of an axis of clocks, all as long
 
@@ -48,7 +50,9 @@ def check(player):
     (program,) = result["programs"]
     if not player.evaluate("player => player.flashWidget.whole"):  # its switch is off
         program["rows"] = [row for row in program["rows"] if row["group"] in ("units", "roles")]
-    x = check_picture(player.evaluate(PICTURE), result, program)
+    picture = player.evaluate(PICTURE)
+    check_legend(player.evaluate(LEGEND), picture)
+    x = check_picture(picture, result, program)
     assert player.evaluate("player => player.flashWidget.transport.last") == STEPS
     assert STEPS <= 30 * float(player.locator(".flash-speed").input_value()), "it plays in half a minute"
     for position in (0, STEPS // 5, STEPS // 3, STEPS // 2, STEPS - 3, STEPS):
@@ -57,6 +61,13 @@ def check(player):
         event = next((at for at in result["events"] if at > time), time)
         check_moment(player.evaluate(NOW, [position, True]), result, program, event, x)
     check_zoom(player, result["end"])
+
+
+def check_legend(legend, picture):
+    """It has each mark that is drawn, and no other; what is faint, and the line, are named too."""
+    drawn = {name for name, _ in picture["paths"]} - {"edge", "odd"}
+    assert {name for name in legend if name not in ("edge", "any", "cover")} == drawn
+    assert {"cover", "cursor"} <= set(legend)
 
 
 def check_zoom(player, end):
