@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from flashlib.checks.engine import mistake_tables
+from flashlib.checks.engine import mistake_tables, prediction
 from flashlib.checks.engine.verdict import Outcome
 from flashlib.language import loading, python, reading, script, texts
 
@@ -41,8 +41,9 @@ def _of_script(source):
 
 
 def sentences() -> Iterator[str]:
-    """Yield what becomes of an answer, and the sentences of the tables of mistakes, as they stand there."""
+    """Yield what becomes of an answer, what cards ask, and the tables of mistakes, as they stand there."""
     yield from map(str, Outcome)
+    yield from prediction.asked().values()
     for table in mistake_tables.tables().values():
         yield from (mistake.sentence for mistake in table.values())
 

@@ -1,14 +1,17 @@
-"""Write the tables of the README, of chapter 00 and of docs/results.md, and all heads: python -m tools.tables
+"""Write the tables of the README, of chapter 00 and of docs/results.md, all heads, and what cards ask.
+
+python -m tools.tables
 
 The chapters come from `flashlib.chapters`, their times from the notebooks, the speeds from the recorded runs. In
 the README and in chapter 00 a table stands between two comments that say so; `tools.results` makes docs/results.md
-as a whole, `tools.heads` what the head of a chapter says. Tests hold that all are up to date.
+as a whole, `tools.heads` what the head of a chapter says, `tools.asked` what its cards ask. Tests hold that all
+are up to date.
 """
 
 from pathlib import Path
 
 from flashlib.chapters import CHAPTERS, PARTS, ROUTES
-from tools import heads, markdown, minutes, notebooks, results, solved
+from tools import asked, heads, markdown, minutes, notebooks, results, solved
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -100,3 +103,4 @@ if __name__ == "__main__":
     headed()  # the tables too are read
     notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it says how long chapter 00 is
     notebooks.write(RESULTS, results.page())
+    asked.write()

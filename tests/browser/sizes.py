@@ -5,7 +5,7 @@ from tests.browser.probes import MISPLACED
 WIDTHS = 390, 700, 930, 1366  # px: a phone, a tablet, JupyterLab on a laptop with its side bar, and without
 LAPTOP = 930  # px wide
 HIGH = 640  # px: with more, what a control changes would not be on the screen with it, of 1366 x 768
-HIGHER = {"EightBitsLab", "RingPlayer"}  # have more to show: at the top is what most controls change
+HIGHER = {"RingPlayer"}  # has more to show: at the top is what most controls change
 
 # Go to where so much of it is played; false if nothing plays, and there is one view.
 PLAYED = """(root, part) => {

@@ -284,7 +284,9 @@ def test_every_control_has_a_name(labs):
 
 @pytest.mark.parametrize("width", sizes.WIDTHS)
 def test_nothing_is_cut_off(labs, width):
+    wide = "root => [...root.querySelectorAll('pre')].map((e) => e.scrollWidth - e.clientWidth)"
     with resized(at(labs, FIRST), width):
+        assert max(at(labs, FIRST).evaluate(wide)) <= 1, "lines of code go on below"
         assert [at(labs, n).evaluate(MISPLACED) for n in (FIRST, TOO_LARGE, FAILED)] == [[], [], []]
 
 

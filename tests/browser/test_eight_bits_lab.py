@@ -5,9 +5,11 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib.widgets import EightBitsLab
+from tests.browser import sizes
+from tests.browser.contrast import too_low
 from tests.browser.lab import THEMES, resized, wait_until_heard
 from tests.browser.labs import text, wait_for
-from tests.browser.shown.eight_bits_lab import check_maps, check_place, check_shown
+from tests.browser.shown.eight_bits_lab import check_maps, check_place, check_shown, view
 
 pytestmark = pytest.mark.browser
 
@@ -50,15 +52,18 @@ def test_it_opens_on_the_outliers(lab):
     check_shown(lab)
     r = EightBitsLab().result
     check_place(lab, *r["opens"].values())
+    view(lab, "causes")
     assert "Most comes from Q and K" in text(lab, ".flash-eight-causes > p:first-of-type")
 
 
 def test_whole_numbers_with_a_record(large):
     check_shown(large, **LARGE)
+    view(large, "causes")
     rows = large.locator(".flash-eight-speeds .flash-eight-row")
     assert rows.count() == 3 and large.locator("[data-chosen=true]").count() == 0
     large.evaluate("lab => lab.flashWidget.ask({ sums: 'two levels' })")
     check_shown(large, **LARGE | {"sums": "two levels"})
+    view(large, "causes")
     assert large.locator("[data-chosen=true]").inner_text().startswith("int8, two levels, as chosen")
     widths = rows.locator(".flash-eight-bar > i").evaluate_all("all => all.map((e) => e.offsetWidth)")
     assert [width / widths[2] for width in widths] == pytest.approx([s / 994 for _, s in RECORD], abs=0.01)
@@ -74,9 +79,10 @@ def test_sliders_by_keyboard(lab, name, key, value):
     slider = lab.locator(f"input[data-name={name}]")
     slider.focus()
     slider.press(key)
-    check_shown(lab, **{name: value})
+    wait_for(lab, {name: value})
     assert slider.get_attribute("aria-valuetext") == (str(value) if name == "N" else f"{value} ×")
     assert slider.evaluate("slider => slider === document.activeElement")
+    check_shown(lab, **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -109,9 +115,12 @@ def test_presets(lab, name):
 
 
 def test_the_error_before_the_last_change_is_shown(lab):
+    view(lab, "causes")
     before = text(lab, "[data-cause=all]")
+    view(lab, "scores")  # it is kept where it is not seen too
     lab.evaluate("lab => lab.flashWidget.ask({ rotate: true })")
     check_shown(lab, rotate=True)
+    view(lab, "causes")
     assert text(lab, ".flash-eight-all .flash-note") == f"before the last change {before}"
     mark, stack = (lab.locator(f".flash-eight-{name}").bounding_box() for name in ("before", "stack"))
     assert mark["x"] > stack["x"] + 1.5 * stack["width"], "it was more"
@@ -119,16 +128,21 @@ def test_the_error_before_the_last_change_is_shown(lab):
 
 def test_queries_keys_and_columns_by_keyboard_and_buttons(lab):
     lab.evaluate("lab => lab.flashWidget.choose({ row: 3, key: 5, column: 7 })")
+    view(lab, "causes")  # keys go to where they are seen
     lab.focus()
     moves = [("ArrowUp", 2, 5, 7), ("ArrowDown", 3, 5, 7), ("ArrowLeft", 3, 4, 7), ("ArrowRight", 3, 5, 7)]
     moves += [("PageUp", 3, 5, 6), ("PageDown", 3, 5, 7), ("End", 3, 127, 7), ("ArrowRight", 3, 127, 7)]
     moves += [("Home", 3, 0, 7), ("ArrowLeft", 3, 0, 7)]
     for key, *place in moves:
+        lab.focus()
         lab.page.keyboard.press(key)
+        assert lab.get_attribute("data-view") == ("sums" if key.startswith("Page") else "scores")
         check_place(lab, *place)
+        view(lab, "causes")
     names = ("previous query", "next query", "previous key", "next key", "previous column", "next column")
     places = [(2, 0, 7), (3, 0, 7), (3, 0, 7), (3, 1, 7), (3, 1, 6), (3, 1, 7)]
     for name, place in zip(names, places, strict=True):
+        view(lab, "sums" if "column" in name else "scores")
         lab.get_by_role("button", name=name).click()
         check_place(lab, *place)
     spoken = "lab => lab.querySelector('[aria-live=polite]').textContent"
@@ -139,9 +153,10 @@ def test_queries_keys_and_columns_by_keyboard_and_buttons(lab):
 
 def test_queries_keys_and_columns_by_pointer(lab):
     lab.evaluate("lab => lab.flashWidget.choose({ row: 0, key: 0, column: 0 })")
-    away = lab.locator(".flash-eight-grids h3")
+    away = lab.locator(".flash-headline")
 
     def at(name, row, column, count):
+        view(lab, "sums" if name == "O" else "scores")
         field = lab.locator(f".flash-eight-field[data-name={name}]")
         field.scroll_into_view_if_needed()
         box = field.bounding_box()
@@ -149,7 +164,8 @@ def test_queries_keys_and_columns_by_pointer(lab):
 
     field, position = at("S", 4, 77, 128)
     field.hover(position=position)
-    check_place(lab, 4, 77, 0)
+    assert lab.get_attribute("data-shows") == "4,77,0"
+    assert text(lab, ".flash-eight-score h3").endswith("query 4, key 77")
     away.hover()
     check_place(lab, 0, 0, 0)  # the one that was chosen
     field, position = at("weights", 6, 31, 128)
@@ -181,9 +197,19 @@ def test_what_python_refuses_goes_back(lab):
 @pytest.mark.parametrize("width", [390, 480, 760])
 def test_pictures_follow_the_width(lab, width):
     with resized(lab, width):
-        lab.page.wait_for_function(
-            """lab => [...lab.querySelectorAll("svg")].every((svg) =>
-                Math.abs(svg.viewBox.baseVal.width - svg.clientWidth) <= 1)""",
-            arg=lab.element_handle(),
-        )
+        for name in ("scores", "sums", "grids"):
+            view(lab, name)
+            lab.page.wait_for_function(
+                """lab => [...lab.querySelectorAll("svg")].filter((svg) => svg.checkVisibility()).every((svg) =>
+                    Math.abs(svg.viewBox.baseVal.width - svg.clientWidth) <= 1)""",
+                arg=lab.element_handle(),
+            )
+            assert sizes.misplaced(lab) == [] and too_low(lab) == []
         check_shown(lab)
+
+
+def test_each_view_fits_beside_the_controls_that_change_it(lab):
+    with resized(lab, sizes.LAPTOP):
+        for name in ("causes", "scores", "sums", "grids"):
+            view(lab, name)
+            assert lab.bounding_box()["height"] <= sizes.HIGH, name

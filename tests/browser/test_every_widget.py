@@ -54,6 +54,7 @@ WRONG = {  # for each class, one argument that is wrong for it
     "TilingLab": {"N": 0},
 }
 
+HEADED = {"EightBitsLab", "PipelinePlayer", "SplitLab", "TilingLab"}  # begin with a line that says what they are
 CARD = """import os
 os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
 from flashlib import checks
@@ -285,6 +286,17 @@ def test_arrow_keys_stay_in_the_widget(lab, widget):
             lab.page.keyboard.press(key)
             assert active_cell(lab) == before, key
             assert widget.evaluate("root => root.contains(document.activeElement)"), key
+
+
+def test_its_first_line_says_what_it_is_and_what_is_shown(widget, name):
+    """The others begin with what they show: a title would say it twice."""
+    if name not in HEADED:
+        assert widget.locator(".flash-headline").count() == 0, "name it in HEADED"
+        return
+    title, now = widget.locator(".flash-headline > *").all_inner_texts()
+    assert len(title) > 20 and len(now) > 40
+    first = widget.locator(":scope > :first-child")
+    assert first.get_attribute("class") == "flash-headline" and first.bounding_box()["height"] < 60
 
 
 @pytest.mark.parametrize("width", sizes.WIDTHS)

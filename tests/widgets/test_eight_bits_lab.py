@@ -249,8 +249,8 @@ def test_a_record_is_passed_on_and_what_is_chosen_named():
 def test_words():
     r = EightBitsLab().result
     assert r["words"][0] == (
-        "8 queries and 1024 keys of 64 channels, 16 channels of V: normal numbers around 0, one number in 1000 "
-        "10 times as large as the others."
+        "8 queries and 1024 keys of 64 channels, 16 channels of V: normal numbers around 0, outliers 10 "
+        "times as large, one number in 1000."
     )
     largest = max(r["causes"], key=lambda cause: cause["error"])
     assert largest["name"] == "Q and K"

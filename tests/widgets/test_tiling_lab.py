@@ -127,7 +127,7 @@ def test_the_best_tile_fits_and_none_that_fits_moves_less(lab):
     best = m["best"]
     assert best["total"] == min(fitting) == moved(lab, lab.order, best["B_r"], best["B_c"])
     assert m["fits"][BLOCKS.index(best["B_r"])][BLOCKS.index(best["B_c"])]
-    assert m["words"].startswith(f"{best['B_r']} × {best['B_c']} moves least of those that fit: ")
+    assert m["words"].startswith(f"best that fits, {best['B_r']} × {best['B_c']}: ")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_words(lab):
 def test_words_of_each_kind():
     words = TilingLab(B_r=16, B_c=16).result["words"]
     assert words == [
-        "A tile of 16 × 16 holds 11.12 KB and fits into 99 KB. Standard attention moves least: 136.3 MB.",
+        "A tile of 16 × 16 holds 11.12 KB and fits into 99 KB. With it standard attention moves least: 136.3 MB.",
         "FA1 moves more than standard attention, 3.089 times as much; from B_c = 50 on it does not.",
         "FA2 moves more than standard attention, 1.977 times as much; from B_r = 32 on it does not.",
     ]

@@ -22,7 +22,7 @@ OUTCOMES = {"right": Outcome.RIGHT, "wrong": Outcome.WRONG, "open": Outcome.NOT_
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a chapter, whose text stands in the notebook.
+    """A question of a chapter, whose text stands in the notebook, and for its card in `asked`.
 
     answer: returns the right value, computed: a number, bool, text (one of `choices`), tuple or set; or a dict of
     these for a question of several parts, which are answered by keyword. reason: why, said with the answer. hint:
@@ -46,6 +46,16 @@ class Question:
 def questions() -> dict[str, Question]:
     """Return all questions by name, {name: Question}, in the order of the chapters."""
     return {q.name: q for module in folders.modules("questions.py") for q in module.QUESTIONS}
+
+
+@cache
+def asked() -> dict[str, str]:
+    """Return what the notebooks ask above their cards: {name of the question: text}."""
+    lines = [
+        line for path in folders.files(folders.ASKED) for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    pairs = (line.partition(": ") for line in lines if not line.startswith("#"))
+    return {name: text for name, _, text in pairs}
 
 
 def predict(name: str, *answer: object, show: bool = False, **parts: object) -> "PredictionCard | Verdict":
@@ -115,7 +125,8 @@ def _card(question):
 
     keep = partial(progress_file.keep_prediction, question.name)
     given = progress_file.predicted().get(question.name)
-    return PredictionCard(question.name, _fields(question), question.reason, question.hint, given, keep)
+    asks = say(asked().get(question.name, ""))
+    return PredictionCard(question.name, asks, _fields(question), question.reason, question.hint, given, keep)
 
 
 def _fields(question):

@@ -1,7 +1,7 @@
 // CompilerLab: what the compiler makes of a kernel. Python compiles; this asks, shows, and says what it waits for.
 
 /** @import { Result, Traits, Work } from "./types.js" */
-import { div, h, setSentence, typeset } from "../shared/elements.js";
+import { div, h, headline, setSentence, typeset } from "../shared/elements.js";
 import { Widget } from "../shared/widget.js";
 import { controlsOf } from "./controls.js";
 import { Listing } from "./listing.js";
@@ -18,6 +18,7 @@ class CompilerLab extends Widget {
   listing;
   /** @type {[Takes, Instructions, Listing]} */
   parts;
+  head = headline("What the compiler makes of a kernel");
   /** @type {HTMLElement} */
   title;
   /** @type {HTMLElement} */
@@ -64,6 +65,7 @@ class CompilerLab extends Widget {
     const { kernel, capability, d, dtype, causal, ...tile } = this.controls;
     const row = (...controls) => div("flash-controls", controls.map(({ element }) => element));
     this.root.append(
+      this.head.element,
       div(
         "flash-panel flash-header",
         this.settings(row(kernel, capability, d, dtype, causal), row(...Object.values(tile))),
@@ -89,6 +91,8 @@ class CompilerLab extends Widget {
     this.body.hidden = !there;
     if (!there) return;
     const now = work.state === "done";
+    const made = "Here is what a thread of it needs and runs. Choose another kernel, GPU or tile: it is compiled anew.";
+    setSentence(this.head.now, now ? made : "Here is the last one that is done, and above it what was chosen since.");
     this.body.classList.toggle("flash-compiler-old", !now);
     setSentence(this.title, now ? result.title : `What is shown is for ${result.title}`);
     if (result.number !== this.number) this.#draw(result);

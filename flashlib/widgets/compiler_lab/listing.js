@@ -11,6 +11,16 @@ const KINDS = [
   ["sass", "SASS", "what the GPU runs"],
   ["amdgcn", "AMDGCN", "what the GPU runs"],
 ]; // of NVIDIA's GPUs, and the last of AMD's
+const INDENT = 2; // ch, by which what does not fit goes on further in than its line
+/**
+ * A line of code; what does not fit goes on below, further in.
+ * @param {"mark" | "b" | "span"} tag
+ * @param {string} line
+ */
+function lineOf(tag, line) {
+  const deep = line.length - line.trimStart().length + INDENT;
+  return h(tag, { class: "flash-compiler-line", style: `padding-left:${deep}ch;text-indent:-${deep}ch` }, `${line}\n`);
+}
 const lines = (n) => `${n.toLocaleString("en")} ${n === 1 ? "line" : "lines"}`;
 
 /**
@@ -109,9 +119,8 @@ export class Listing {
     setText(this.size, loop ? `${lines(count)} of ${name}${found}` : "");
     this.loop.hidden = !loop;
     this.loop.ariaLabel = `the loop in ${name}`;
-    const look = (n) => (marked.has(n) ? "mark" : "b");
-    const texts = loop.split("\n").map((line, n) => (bold.has(n) ? h(look(n), {}, `${line}\n`) : `${line}\n`));
-    this.loop.replaceChildren(...texts);
+    const look = (n) => (marked.has(n) ? "mark" : bold.has(n) ? "b" : "span");
+    this.loop.replaceChildren(...loop.split("\n").map((line, n) => lineOf(look(n), line)));
     this.loop.scrollTop = 0;
   }
 

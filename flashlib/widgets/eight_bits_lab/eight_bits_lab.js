@@ -3,7 +3,8 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Numbers, Place, Result, Traits } from "./types.js" */
 import { colourScale, paintScale } from "../shared/colours.js";
-import { div, h, setSentence } from "../shared/elements.js";
+import { choice } from "../shared/controls.js";
+import { div, headline, setSentence } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 import { Widget } from "../shared/widget.js";
 import { Causes } from "./causes.js";
@@ -15,6 +16,14 @@ import { EightBitsSettings } from "./settings.js";
 import { RunningSum } from "./sums.js";
 import { unpackLab } from "./unpack.js";
 
+/** What is shown beside the controls, one at a time. */
+const EIGHT_VIEWS = [
+  ["causes", "where the error comes from", "what each rounding alone does to O, and what is read"],
+  ["scores", "one score", "the errors of S and of the weights, and how one comes about"],
+  ["sums", "one sum", "the error of O, and how one of its sums grows"],
+  ["grids", "formats", "how large the numbers are, and which numbers eight bits have"],
+];
+
 /** @extends {Widget<Traits>} */
 class EightBitsLab extends Widget {
   /** @type {EightBitsSettings} */
@@ -23,6 +32,10 @@ class EightBitsLab extends Widget {
   result;
   /** @type {Numbers} */
   numbers;
+  /** @type {ReturnType<typeof choice>} */
+  choice;
+  /** @type {{ name: string, element: HTMLElement }[]} */
+  boxes;
 
   /** @param {Context<Traits>} context */
   constructor(context) {
@@ -33,7 +46,8 @@ class EightBitsLab extends Widget {
     this.pointed = null; // what is under the pointer
     /** @type {Colours | null} */
     this.colour = null; // the scale of the theme
-    this.words = h("p", { class: "flash-note" });
+    this.head = headline("Attention in eight bits: how far off is O?");
+    this.view = "causes";
     this.causes = new Causes();
     this.grids = new Grids();
     this.maps = new Maps((place, pressed) => (pressed && place ? this.choose(place) : this.point(place)));
@@ -43,14 +57,14 @@ class EightBitsLab extends Widget {
     const result = this.model.get("result");
     if (result.setting) this.#build(result);
     this.start("result", {
-      ArrowUp: () => this.step({ row: -1 }),
-      ArrowDown: () => this.step({ row: 1 }),
-      ArrowLeft: () => this.step({ key: -1 }),
-      ArrowRight: () => this.step({ key: 1 }),
-      PageUp: () => this.step({ column: -1 }),
-      PageDown: () => this.step({ column: 1 }),
-      Home: () => this.choose({ key: 0 }),
-      End: () => this.choose({ key: this.result.shown - 1 }),
+      ArrowUp: () => this.#walk({ row: -1 }, "scores", "sums"),
+      ArrowDown: () => this.#walk({ row: 1 }, "scores", "sums"),
+      ArrowLeft: () => this.#walk({ key: -1 }, "scores"),
+      ArrowRight: () => this.#walk({ key: 1 }, "scores"),
+      PageUp: () => this.#walk({ column: -1 }, "sums"),
+      PageDown: () => this.#walk({ column: 1 }, "sums"),
+      Home: () => this.#walk({ key: -this.place.key }, "scores"),
+      End: () => this.#walk({ key: this.result.shown }, "scores"),
     });
   }
 
@@ -61,14 +75,51 @@ class EightBitsLab extends Widget {
     for (const name of Object.keys(result.setting)) this.hear(name, () => this.#show());
     const drawn = [this.grids, this.score, this.sum];
     this.stops.push(() => drawn.forEach(({ resized }) => resized.disconnect()));
-    const parts = [this.causes, this.maps, this.score, this.sum, this.grids, this.read];
+    const views = {
+      causes: [this.causes, this.read],
+      scores: [{ element: this.maps.scores }, this.score],
+      sums: [{ element: this.maps.output }, this.sum],
+      grids: [this.grids],
+    };
+    this.choice = choice("view", "what is shown", EIGHT_VIEWS, (view) => this.open(view));
+    this.boxes = Object.entries(views).map(([name, parts]) => {
+      const element = div(`flash-eight-view flash-eight-view-${name}`, parts.map((part) => part.element));
+      return { name, element };
+    });
     this.root.append(
+      this.head.element,
       div(
         "flash-eight-stage",
-        div("flash-panel flash-eight-settings", this.settings(this.controls.elements), this.words),
-        parts.map(({ element }) => element),
+        div("flash-panel flash-eight-settings", this.settings(this.controls.elements)),
+        div("flash-eight-shown", this.choice.element, this.boxes.map(({ element }) => element)),
       ),
     );
+    this.#turn();
+  }
+
+  /** Show the view that is chosen, and no other. */
+  #turn() {
+    this.choice.show(this.view);
+    for (const { name, element } of this.boxes) element.hidden = name !== this.view;
+    this.root.dataset.view = this.view;
+  }
+
+  /** @param {string} view */
+  open(view) {
+    if (view === this.view) return;
+    this.view = view;
+    this.#turn();
+    this.#drawView();
+  }
+
+  /**
+   * Go on by keys, in one of the views in which one sees it.
+   * @param {Partial<Place>} by
+   * @param {...string} views
+   */
+  #walk(by, ...views) {
+    if (!views.includes(this.view)) this.open(views[0]);
+    this.step(by);
   }
 
   /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
@@ -83,28 +134,32 @@ class EightBitsLab extends Widget {
     this.numbers = unpackLab(result);
     this.pointed = null;
     this.#show();
-    this.maps.take(result, this.numbers);
-    if (this.colour) this.maps.paint(this.colour);
-    else this.paint();
+    if (!this.colour) this.paint();
     this.draw();
   }
 
   paint() {
     if (!this.root.isConnected) return;
     this.colour = colourScale(this.root);
-    this.maps.paint(this.colour);
     paintScale(this.root, this.colour);
   }
 
   draw() {
     if (!this.result) return;
     const { words } = this.result;
-    setSentence(this.words, words[0]);
-    this.causes.draw(this.result);
-    this.read.draw(this.result);
-    this.grids.draw(this.result);
-    this.#drawPlace();
+    setSentence(this.head.now, words[0]);
+    this.causes.draw(this.result); // seen or not: it keeps the error before the last change
+    this.#drawView();
     this.spoken.say(`${words[1]} ${this.sum.text}`);
+  }
+
+  /** Draw what can be seen. */
+  #drawView() {
+    if (this.view === "causes") this.read.draw(this.result);
+    if (this.view === "grids") this.grids.draw(this.result);
+    if (this.view === "scores") this.maps.drawScores(this.result, this.numbers, this.colour);
+    if (this.view === "sums") this.maps.drawOutput(this.result, this.numbers, this.colour);
+    this.#drawPlace();
   }
 
   /** @param {Partial<Place>} by */
@@ -132,9 +187,9 @@ class EightBitsLab extends Widget {
 
   #drawPlace() {
     const place = { ...this.place, ...this.pointed };
-    this.maps.choose(place);
-    this.score.draw(place, this.result, this.numbers);
-    this.sum.draw(place, this.result, this.numbers);
+    this.maps.choose(place, this.result);
+    this.score.draw(place, this.result, this.numbers, this.view === "scores");
+    this.sum.draw(place, this.result, this.numbers, this.view === "sums");
     this.root.dataset.shows = [place.row, place.key, place.column].join();
   }
 }

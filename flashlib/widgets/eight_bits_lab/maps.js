@@ -3,6 +3,8 @@
 import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
 import { between, short } from "../shared/numbers.js";
 
+const FULL = 0.95; // of the errors have less than full colour
+
 const difference = (now, exact) => now.map((x, k) => x - exact[k]);
 
 /** The error of a matrix as a picture, with a mark on one of its numbers. */
@@ -13,8 +15,8 @@ class ErrorMap {
   rows;
   /** @type {number} */
   columns;
-  /** @type {number} the size of the largest */
-  most;
+  /** @type {number} the size from which on a colour is full: a few large errors must not leave the others dark */
+  full;
 
   /**
    * @param {string} name
@@ -50,32 +52,32 @@ class ErrorMap {
    */
   take(values, rows, columns) {
     Object.assign(this, { values, rows, columns });
-    this.most = values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
-    const most = short(this.most);
-    setText(this.peak, `up to ±${most}`);
+    const sizes = values.map(Math.abs).sort();
+    this.full = sizes[Math.floor(FULL * (sizes.length - 1))] || sizes[sizes.length - 1];
+    const most = short(sizes[sizes.length - 1]);
+    setText(this.peak, `up to ±${most}; full colour from ±${short(this.full)} on`);
     this.field.setAttribute("aria-label", `error of ${this.name}, ${rows} by ${columns}, up to ${most}`);
   }
 
   /** @param {Colours} colour */
   paint(colour) {
-    if (!this.values) return;
     const { canvas } = this.board;
     if (canvas.width !== this.columns || canvas.height !== this.rows) {
       Object.assign(canvas, { width: this.columns, height: this.rows });
     }
     const image = this.board.createImageData(this.columns, this.rows);
     const pixels = new Uint32Array(image.data.buffer);
-    this.values.forEach((x, k) => (pixels[k] = colour.pixel(x, this.most)));
+    this.values.forEach((x, k) => (pixels[k] = colour.pixel(x, this.full)));
     this.board.putImageData(image, 0, 0);
     this.field.style.backgroundImage = `url(${canvas.toDataURL()})`;
   }
 
-  /** @param {number} row @param {number} column */
-  choose(row, column) {
+  /** @param {number} row @param {number} column @param {number} rows @param {number} columns */
+  choose(row, column, rows, columns) {
     const percent = (k, count) => `${(100 * k) / count}%`;
     const { style } = this.mark;
-    [style.left, style.top] = [percent(column, this.columns), percent(row, this.rows)];
-    [style.width, style.height] = [percent(1, this.columns), percent(1, this.rows)];
+    [style.left, style.top] = [percent(column, columns), percent(row, rows)];
+    [style.width, style.height] = [percent(1, columns), percent(1, rows)];
   }
 }
 
@@ -85,37 +87,57 @@ export class Maps {
   constructor(pointed) {
     const ofKeys = (at, pressed) => pointed(at && { row: at[0], key: at[1] }, pressed);
     const ofColumns = (at, pressed) => pointed(at && { row: at[0], column: at[1] }, pressed);
-    this.S = new ErrorMap("S", [symbol("S"), ", of each query and key"], ofKeys);
+    this.S = new ErrorMap("S", ["scores ", symbol("S")], ofKeys);
     this.weights = new ErrorMap("weights", ["weights ", symbol("P"), " / ", symbol("l")], ofKeys);
-    this.O = new ErrorMap("O", symbol("O"), ofColumns);
+    this.O = new ErrorMap("O", ["output ", symbol("O")], ofColumns);
     this.hint = note();
-    const samples = [-1, -0.5, -0.2, 0, 0.2, 0.5, 1].map((t) => h("b", { "data-t": t }));
-    const scale = h("span", {}, "too small", h("span", { class: "flash-scale" }, samples), "too large");
-    const last = div("flash-eight-maps-last", this.O.element, div("flash-legend flash-note", scale));
-    const title = "The errors, as they come out";
-    this.element = panel("eight-maps", title, this.hint, this.S.element, this.weights.element, last);
+    const [scores, output] = [scale("rows: queries; columns: keys"), scale("rows: queries; columns: channels")];
+    const title = "Errors: what came out less what is right";
+    this.scores = panel("eight-maps", title, this.hint, this.S.element, this.weights.element, scores);
+    const how = note("point, or use the arrow keys, page up and page down");
+    this.output = panel("eight-maps", title, how, this.O.element, output);
   }
 
   /**
+   * The errors of S and of the weights.
    * @param {Result} result
    * @param {Numbers} numbers
+   * @param {Colours | null} colour
    */
-  take({ rows, cols, shown, setting }, numbers) {
+  drawScores({ rows, shown, setting }, numbers, colour) {
     this.S.take(difference(numbers.S_now, numbers.S), rows, shown);
     this.weights.take(difference(numbers.weights_now, numbers.weights), rows, shown);
-    this.O.take(difference(numbers.O_now, numbers.O), rows, cols);
     setText(this.hint, `the first ${shown} of ${setting.N} keys; point, or use the arrow keys`);
+    if (!colour) return;
+    this.S.paint(colour);
+    this.weights.paint(colour);
   }
 
-  /** @param {Colours} colour */
-  paint(colour) {
-    for (const map of [this.S, this.weights, this.O]) map.paint(colour);
+  /**
+   * The errors of O.
+   * @param {Result} result
+   * @param {Numbers} numbers
+   * @param {Colours | null} colour
+   */
+  drawOutput({ rows, cols }, numbers, colour) {
+    this.O.take(difference(numbers.O_now, numbers.O), rows, cols);
+    if (colour) this.O.paint(colour);
   }
 
-  /** @param {Place} place */
-  choose({ row, key, column }) {
-    this.S.choose(row, key);
-    this.weights.choose(row, key);
-    this.O.choose(row, column);
+  /**
+   * @param {Place} place
+   * @param {Result} result
+   */
+  choose({ row, key, column }, { rows, shown, cols }) {
+    this.S.choose(row, key, rows, shown);
+    this.weights.choose(row, key, rows, shown);
+    this.O.choose(row, column, rows, cols);
   }
+}
+
+/** @param {string} sides what its rows and columns are */
+function scale(sides) {
+  const samples = [-1, -0.5, -0.2, 0, 0.2, 0.5, 1].map((t) => h("b", { "data-t": t }));
+  const words = h("span", {}, "too small", h("span", { class: "flash-scale" }, samples), "too large");
+  return div("flash-legend flash-note", words, h("span", {}, sides));
 }

@@ -3,7 +3,7 @@ import { div, h, svg } from "../shared/elements.js";
 /**
  * A mark of a legend, and what it means.
  * @param {string} name
- * @param {string} text
+ * @param {any} text
  */
 export const eightKey = (name, text) =>
   h("span", {}, h("i", { class: `flash-eight-key flash-eight-key-${name}` }), text);

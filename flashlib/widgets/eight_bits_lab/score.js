@@ -1,12 +1,13 @@
 /** @import { Numbers, Place, Result } from "./types.js" */
-import { div, h, panel, setSentence, setText, svg } from "../shared/elements.js";
+import { div, h, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
 import { number, short } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
-import { eightPath, eightText, stepButtons } from "./marks.js";
+import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
 import { neighbours } from "./nearby.js";
 import { accountOf } from "./said.js";
 
 const ROOM = { high: 46, at: 22, side: 16 }; // px
+const KEYS_OF_P = { value: "P", rounded: "what it becomes", comb: "numbers that there are" };
 const NO_GRID = "the numbers of 16 bits lie too near to be drawn";
 
 /** One score and its weight, and the numbers that P can be rounded to. */
@@ -28,7 +29,9 @@ export class Score {
     this.lines = Array.from({ length: 4 }, () => h("p", {}));
     this.picture = svg("svg", { role: "img", height: ROOM.high });
     const room = div("flash-eight-line", this.picture);
-    this.element = panel("eight-score", this.title, buttons, div("flash-eight-lines", this.lines), room);
+    const names = Object.entries(KEYS_OF_P).map(([name, text]) => eightKey(name, h("span", {}, typeset(text))));
+    const keys = div("flash-legend flash-note", names);
+    this.element = panel("eight-score", this.title, buttons, div("flash-eight-lines", this.lines), room, keys);
     this.resized = watchRoom(room, this, () => this.#plot());
     /** @type {[grid: number[], P: number, rounded: number]} */
     this.plotted = [[], 0, 0];
@@ -38,11 +41,13 @@ export class Score {
    * @param {Place} place
    * @param {Result} result
    * @param {Numbers} numbers
+   * @param {boolean} seen
    */
-  draw(place, result, numbers) {
+  draw(place, result, numbers, seen) {
     const k = place.row * result.shown + place.key;
-    setText(this.title, `One score and its weight: query ${place.row}, key ${place.key}`);
     this.text = accountOf(place, result, numbers);
+    if (!seen) return;
+    setText(this.title, `One score and its weight: query ${place.row}, key ${place.key}`);
     this.text.forEach((line, n) => setSentence(this.lines[n], line));
     this.plotted = [result.grids.pv, numbers.P[k], numbers.P_q[k]];
     this.#plot();

@@ -19,7 +19,7 @@ const CHOICES = {
     label: "means",
     options: [
       ["none", "around 0", "Q, K and V are normal numbers"],
-      ["channels", "a mean for each channel", "the channels of K and V have means of their own"],
+      ["channels", "channel means", "the channels of K and V have means of their own"],
       ["positive", "V positive", "all of V is larger than 0"],
     ],
   },

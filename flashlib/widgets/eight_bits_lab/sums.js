@@ -5,7 +5,7 @@ import { watchRoom } from "../split_lab/axes.js";
 import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
 import { endingOf } from "./said.js";
 
-const CHART = { left: 46, right: 10, top: 8, high: 96, below: 20, line: 16 }; // px
+const CHART = { left: 46, right: 10, top: 8, high: 130, below: 20, line: 16 }; // px
 const BOTTOM = CHART.top + CHART.high;
 
 /** One sum of P V as it grows with the keys. */
@@ -35,11 +35,13 @@ export class RunningSum {
    * @param {Place} place
    * @param {Result} result
    * @param {Numbers} numbers
+   * @param {boolean} seen
    */
-  draw(place, result, numbers) {
+  draw(place, result, numbers, seen) {
     this.drawn = [place, result, numbers];
-    setSentence(this.title, `One sum of P V: query ${place.row}, column ${place.column}`);
     this.text = endingOf(place, result, numbers);
+    if (!seen) return;
+    setSentence(this.title, `One sum of P V: query ${place.row}, column ${place.column}`);
     setSentence(this.words, this.text);
     this.#plot();
   }

@@ -26,7 +26,7 @@ def percent(share: float) -> str:
 def inputs(setting: dict) -> str:
     """Return what is attended to."""
     size = setting["outliers"]
-    large = f"one number in {SHARE} {size} times as large as the others" if size > 1 else "no outliers"
+    large = f"outliers {size} times as large, one number in {SHARE}" if size > 1 else "no outliers"
     sharp = f", Q times {setting['sharpness']}" if setting["sharpness"] > 1 else ""
     return (
         f"{ROWS} queries and {setting['N']} keys of {D} channels, {COLS} channels of V: "

@@ -6,6 +6,16 @@ from flashlib.pictures.inks import INK, NEGATIVE, ON_FILL, POSITIVE, READ, WRITT
 LABEL, WIDE, HIGH, HEAD, LEGEND = 112, 800, 15, 44, 18  # pixels: names, axis, a row, above and below
 FILLS = POSITIVE, NEGATIVE, "#c3a6dc", "#9fd0bf", "#d5c46f"  # of roles, in their order; as in marks.js
 TEXT = {"copy", "store", "product", "exp", "fma", "hold"}  # with their names, where these fit
+MARKS = {  # of kinds, in a legend
+    "wait": "waits",
+    "copy": "copy",
+    "store": "store",
+    "write": "writes",
+    "fill": "a tile comes",
+    "hold": "is there",
+    "read": "is read",
+    "fault": "it goes wrong",
+}
 FILLED = "product", "exp", "fma"  # in the colour of the role
 DIGIT = 6.2  # pixels of a letter
 
@@ -30,7 +40,7 @@ def draw(result: dict) -> Picture:
         picture.shade(0, top, 930, high)
         _draw_program(picture, result, one, rows, top)
         top += high + 4
-    _draw_legend(picture, result, top)
+    _draw_legend(picture, result, {kind for rows in shown for row in rows for kind, *_ in row["spans"]}, top)
     return picture
 
 
@@ -93,12 +103,11 @@ def _colours(result) -> dict[int, dict]:
     return names
 
 
-def _draw_legend(picture, result, top):
-    """Say whose the fills are, and what the marks mean."""
+def _draw_legend(picture, result, kinds, top):
+    """Say whose the fills are, and what the marks that are drawn mean."""
     x = 12
     marks = [("product", ", ".join(names), role) for role, names in sorted(_colours(result).items())]
-    marks += [("wait", "waits", 0), ("copy", "copy", 0), ("store", "store", 0), ("fill", "a tile comes", 0)]
-    marks += [("hold", "is there", 0), ("read", "is read", 0)]
+    marks += [(kind, text, 0) for kind, text in MARKS.items() if kind in kinds]
     for kind, text, role in marks:
         _draw_span(picture, kind, "", x, x + 18, role, top + 1, 1, left=0)
         picture.text(x + 23, top + 9, text[:24], 10)

@@ -1,21 +1,32 @@
 // What happens on a row, as marks. The kinds are those of Span in pipeline/timeline.py, and "act" and "fault".
 
-/** @import { Result } from "./types.js" */
-import { div, h, svg } from "../shared/elements.js";
+/** @import { Program, Row } from "./types.js" */
+import { h, svg, typeset } from "../shared/elements.js";
 
 const PIPE_KINDS = {
-  copy: "a copy",
-  store: "a store, or a role writes",
-  product: "a product, or exp",
-  fma: "fma",
+  fma: "lower: multiply-adds",
+  copy: "copies from global memory",
+  store: "stores to global memory",
+  write: "writes into shared memory",
   wait: "waits for what is named",
   fill: "a tile comes into the slot",
   hold: "it is there",
   read: "it is read",
   act: "a role's action",
   fault: "it goes wrong",
-  tick: "a phase completes; its number; odd ones are shaded",
+  tick: "a phase of the barrier completes; its number; odd ones are shaded",
 };
+/** What names mean, [their pattern, what is said of it], by the letters of the course. */
+const PIPE_NAMES = /** @type {const} */ ([
+  [/^S\d/, "S0: scores of key tile 0, a product"],
+  [/^PV\d/, "PV0: its weights times V, a product"],
+  [/^[KV]\d/, "K0, V0: the first tiles of keys and of values"],
+  [/^rescale/, "rescale: O_acc times alpha"],
+  [/_empty\[/, "k_empty[0]: the slot k[0] is free again"],
+]);
+const PIPE_UNITS = { exp: "exponentials", fma: "multiply-adds (fma)" };
+/** The name of a row, in words where the course has a short one. */
+export const pipeRowName = ({ name, group }) => (group === "units" && PIPE_UNITS[name]) || name;
 export const PIPE_NAMED = new Set(["copy", "store", "write", "product", "exp", "fma", "wait", "fill", "hold"]);
 export const PIPE_FILLED = new Set(["product", "exp", "fma"]); // in the colour of the role
 const PIPE_ROLES = 5; // colours; then they begin again
@@ -57,12 +68,13 @@ export function pipeEdge(role, x, y, wide, high) {
 }
 
 /**
- * The names of the roles that have each colour, in all programs.
- * @param {Result} result
+ * The names of the roles that have each colour, in what is drawn.
+ * @param {[Program, Row[]][]} drawn
  */
-function pipeRoles({ programs }) {
+function pipeRoles(drawn) {
+  /** @type {Set<string>[]} */
   const names = [];
-  for (const { roles, rows } of programs) {
+  for (const [{ roles }, rows] of drawn) {
     for (const [kind, , , , role] of rows.flatMap(({ spans }) => spans)) {
       if (PIPE_FILLED.has(kind)) (names[role % PIPE_ROLES] ??= new Set()).add(roles[role]);
     }
@@ -71,22 +83,28 @@ function pipeRoles({ programs }) {
 }
 
 /**
- * What the marks mean.
- * @param {Result} result
+ * What the marks that are drawn mean, and the names; nothing that is not drawn.
+ * @param {[Program, Row[]][]} drawn the programs, and the rows of each
  */
-export function pipeLegend(result) {
+export function pipeLegend(drawn) {
   const picture = (...paths) => svg("svg", { viewBox: "0 0 20 16", "aria-hidden": "true" }, paths);
   const path = (name, d) => svg("path", { class: name, d });
-  const acts = result.axis === "actions";
-  const used = Object.entries(PIPE_KINDS).filter(([kind]) => acts || !["act", "fault"].includes(kind));
-  const kinds = used.map(([kind, text]) => {
+  const rows = drawn.flatMap(([, rows]) => rows);
+  const spans = rows.flatMap((row) => row.spans);
+  const there = new Set([...spans.map(([kind]) => kind), ...(rows.some(({ ticks }) => ticks.length) ? ["tick"] : [])]);
+  const kinds = Object.entries(PIPE_KINDS).flatMap(([kind, text]) => {
+    if (!there.has(kind)) return [];
     const name = PIPE_FILLED.has(kind) ? "flash-pipelining-any" : pipeClass(kind, 0);
     return h("span", {}, picture(path(name, pipePath(kind, kind === "tick" ? 10 : 1, 0, 18, 16))), text);
   });
-  const whose = pipeRoles(result).map((role, k) => {
+  const whose = pipeRoles(drawn).map((role, k) => {
     const paths = [path(pipeClass("product", k), pipePath("product", 1, 0, 18, 16))];
     paths.push(path("flash-pipelining-edge", pipeEdge(k, 1.5, 0.5, 17, 15)));
-    return h("span", {}, picture(paths), role);
+    return h("span", {}, picture(paths), `${role} at work`);
   });
-  return div("flash-legend flash-note", whose, kinds);
+  const later = [path("flash-pipelining-any", pipeBox(1, 1.5, 18, 13)), path("flash-pipelining-cover", pipeBox(0, 0, 20, 16))];
+  const cursor = path("flash-pipelining-cursor", "M10 0V16");
+  const times = [h("span", {}, picture(cursor), "now"), h("span", {}, picture(later), "faint: not played yet")];
+  const names = PIPE_NAMES.filter(([pattern]) => spans.some(([, name]) => pattern.test(name)));
+  return [times, whose, kinds, names.map(([, text]) => h("span", {}, h("span", {}, typeset(text))))];
 }

@@ -2,7 +2,7 @@
 
 /** @import { Result, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
-import { div, h, setText } from "../shared/elements.js";
+import { div, h, headline, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -11,7 +11,18 @@ import { PipeRows } from "./rows.js";
 import { playedAt, playedTimes } from "./view.js";
 import { PipeZoom } from "./zoom.js";
 
-const PIPE_FITS = 30; // rows: with more, slots and barriers would be below what a laptop shows at once
+const PIPE_FITS = 24; // rows: with more, slots and barriers are shown on demand
+
+/**
+ * What is shown, in a newcomer's words: its title, and how to read it.
+ * @param {Result} result
+ */
+function pipeTitle({ axis, programs }) {
+  if (axis === "actions") return ["How a pipeline goes wrong", "One action after the other; a row stands for a unit, a role, a slot or a barrier."];
+  const how = "Time goes to the right. A bar: it works. A gap: it does nothing.";
+  if (programs.length === 1) return ["A kernel at work on one multiprocessor", how];
+  return [`The same work by ${programs.length} kernels`, how];
+}
 
 /** @extends {Widget<Traits>} */
 class PipelinePlayer extends Widget {
@@ -27,6 +38,8 @@ class PipelinePlayer extends Widget {
   times;
   /** @type {number} */
   drawTime;
+  /** @type {HTMLElement} */
+  legend;
 
   /** @param {Context<Traits>} context */
   constructor(context) {
@@ -71,14 +84,19 @@ class PipelinePlayer extends Widget {
       h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: () => this.#jump(by) }, sign);
     const jumps = div("flash-buttons", jump(-1, "to the event before ([)", "«"), jump(1, "to the next event (])", "»"));
     const { buttons, bar, speed } = this.transport;
+    const [title, how] = pipeTitle(result);
+    const head = headline(title);
+    setText(head.now, how);
+    this.legend = div("flash-legend flash-note");
     this.root.append(
+      head.element,
       div(
         "flash-panel flash-controls flash-pipelining-controls", // no settings: nothing here asks Python
         div("flash-controls", buttons, bar, jumps, this.status, speed),
         div("flash-controls", this.zoom.element, memory.element),
       ),
       ...this.rows.map(({ element }) => element),
-      pipeLegend(result),
+      this.legend,
     );
   }
 
@@ -107,6 +125,7 @@ class PipelinePlayer extends Widget {
 
   #look() {
     for (const rows of this.rows) rows.look(this.whole, this.zoom.view);
+    this.legend.replaceChildren(...pipeLegend(this.rows.map((rows) => [rows.program, rows.shown])).flat(2));
   }
 
   /** @param {Result} result */

@@ -1,15 +1,16 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Program, Result, Row, Span } from "./types.js" */
 import { div, h, note, panel, setText, svg } from "../shared/elements.js";
+import { say } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
-import { PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath } from "./marks.js";
+import { PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath, pipeRowName } from "./marks.js";
 import { watchRoom } from "../split_lab/axes.js";
 
 const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
 /** px beside the axis, and how many letters that is: names at the left, what is on at the right. */
 const PIPE_BESIDE = {
-  wide: { label: 122, now: 128, letters: 17 },
-  narrow: { label: 84, now: 96, letters: 11 }, // a phone
+  wide: { label: 158, named: 24, now: 128, letters: 17 },
+  narrow: { label: 84, named: 12, now: 96, letters: 11 }, // a phone
 };
 const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row
 /** Where the text of a row stands. */
@@ -81,7 +82,7 @@ export class PipeRows {
     this.at = 0;
     this.words = h("p", {});
     const longest = program.moments.reduce((a, [, b]) => (a.length >= b.length ? a : b), "");
-    const room_of_words = h("p", { "aria-hidden": "true" }, longest); // not seen: nothing must jump
+    const room_of_words = h("p", { "aria-hidden": "true" }, `${result.axis === "clocks" ? "9999 clocks ago: " : ""}${longest}`); // not seen: nothing must jump
     const fault = program.fault.map((said, k) =>
       h("p", { class: "flash-pipelining-said" }, h("b", {}, k ? "" : "×"), said),
     );
@@ -108,7 +109,7 @@ export class PipeRows {
     const before = this.at;
     this.at = time;
     const moment = this.program.moments.findLast(([at]) => at <= time + 0.005) ?? this.program.moments[0];
-    this.said = moment[1];
+    this.said = this.#told(moment, time);
     setText(this.words, this.said);
     if (!this.cursor) return;
     const [x, from] = [this.#x(time), this.#x(before)];
@@ -118,6 +119,17 @@ export class PipeRows {
     this.rows.forEach((row, k) => setText(this.nows[k], pipeCut(this.#now(row, time), this.beside.letters)));
     const way = (at) => `translate(${at}px, 0)`;
     if (motion && x !== from) motion.play(this.cursor, [{ transform: way(from) }, { transform: way(x) }]);
+  }
+
+  /**
+   * The last thing that happened, and how long ago that is.
+   * @param {[number, string]} moment
+   * @param {number} time
+   */
+  #told([at, said], time) {
+    if (this.result.axis !== "clocks" || !this.program.rows.length) return said;
+    const ago = Math.round(time) - Math.round(at);
+    return ago > 0 ? `${ago} clock${ago === 1 ? "" : "s"} ago: ${said}` : `Now: ${said}`;
   }
 
   /**
@@ -152,11 +164,16 @@ export class PipeRows {
     if (x >= 0) this.seek(low + (between(0, x, this.wide) * (high - low)) / this.wide);
   }
 
+  /** The rows that are to be seen. */
+  get shown() {
+    return this.program.rows.filter(({ group }) => this.all || group === "units" || group === "roles");
+  }
+
   plot() {
     if (!this.room || !this.program.rows.length) return;
     this.beside = this.room < 480 ? PIPE_BESIDE.narrow : PIPE_BESIDE.wide;
     this.wide = Math.max(60, this.room - this.beside.label - this.beside.now);
-    this.rows = this.program.rows.filter(({ group }) => this.all || group === "units" || group === "roles");
+    this.rows = this.shown;
     const paths = new Map();
     const texts = [];
     let [y, group] = [PIPE.top, "units"];
@@ -201,10 +218,12 @@ export class PipeRows {
    */
   #label(row, y, texts) {
     const { name, use } = row;
+    const wide = this.beside === PIPE_BESIDE.wide;
+    const words = wide ? say(pipeRowName(row)) : name;
     const known = name && use !== undefined && this.result.axis === "clocks";
     const busy = known ? ` ${Math.round(100 * use)}%` : "";
-    const shown = this.beside === PIPE_BESIDE.wide ? busy : "";
-    const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(name, this.beside.letters + 1 - shown.length) + shown));
+    const shown = wide ? busy : "";
+    const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(words, this.beside.named - shown.length) + shown));
     text.append(svg("title", {}, name + (busy && `, busy for ${busy}`)));
     texts.push(text);
   }
@@ -250,6 +269,7 @@ export class PipeRows {
     const ticks = pipeTicks(low, high, between(2, this.wide / 50, 9));
     return [
       this.#text(0, bottom + 14, axis),
+      this.#text(this.room, bottom + 14, "at the line", "end"),
       ...ticks.map((at) => this.#text(this.#x(at), bottom + 14, String(at), "middle")),
     ];
   }

@@ -64,7 +64,8 @@ def moments(timeline: Timeline) -> list[list]:
         if now:
             events = [*events, f"the tensor cores multiply {now.name} for {now.role}"]
         end = f" {DONE}" if time == last else ""
-        sentences.append([time, f"Clock {clocks(time)}: {'; '.join(events)}.{end}"])
+        said = "; ".join(events)
+        sentences.append([time, f"{said[0].upper()}{said[1:]}.{end}"])
     return sentences
 
 

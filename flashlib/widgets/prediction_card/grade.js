@@ -86,7 +86,7 @@ function tryRead(text, field) {
 
 /**
  * The verdict on what is typed, {part: text}: its outcome, what there is to say, and the parts to look at again.
- * @param {Omit<Asked, "name">} card
+ * @param {Omit<Asked, "name" | "asks">} card
  * @param {Record<string, string>} given
  * @param {boolean} [shows] whether the right answer is shown too
  * @returns {{ outcome: "right" | "wrong" | "open", sentence: string, read?: string, hint?: string,

@@ -3,10 +3,11 @@
 
 /** @import { Field, Traits } from "./types.js" */
 import { choice } from "../shared/controls.js";
-import { h, typeset } from "../shared/elements.js";
+import { h, note, typeset } from "../shared/elements.js";
 import { Widget } from "../shared/widget.js";
 import { grade } from "./grade.js";
 
+const NEXT = "You hear at once whether it is right, and why; a wrong one gets a hint first.";
 const SAID = { right: ["✓", "Right:"], wrong: ["✗", "Wrong:"], open: ["○", "Not answered yet:"] };
 
 /** @extends {Widget<Traits>} */
@@ -21,19 +22,28 @@ class Card extends Widget {
     this.fields = this.card.fields.map((field) => ({
       part: field.part,
       label: several ? field.label : "",
+      unit: field.unit,
       ...fieldOf(field),
     }));
-    const rows = this.fields.map(({ label, element }) =>
-      h("div", { class: "flash-card-field" }, label && h("span", { "aria-hidden": "true" }, typeset(label)), element),
+    const rows = this.fields.map(({ label, element, unit }) =>
+      h(
+        "div",
+        { class: "flash-card-field" },
+        label && h("span", { "aria-hidden": "true" }, typeset(label)),
+        element,
+        unit && h("span", { "aria-hidden": "true" }, unit), // a screen reader hears it with the field
+      ),
     );
     const button = h("button", { class: "flash-button flash-text" }, "Check");
-    const form = h("form", { class: "flash-card-form", novalidate: true }, rows, button);
+    const last = h("div", { class: "flash-card-check" }, button, note(NEXT));
+    const form = h("form", { class: "flash-card-form", novalidate: true }, rows, last);
     form.addEventListener("submit", (event) => {
       event.preventDefault(); // the page would be left
       this.#check();
     });
     this.verdict = h("div", { class: "flash-card-verdict", role: "status", tabindex: -1 });
-    this.root.append(h("p", { class: "flash-card-title" }, "Your prediction"), form, this.verdict);
+    const asks = h("p", { class: "flash-card-asks" }, typeset(this.card.asks));
+    this.root.append(h("p", { class: "flash-card-title" }, "Predict, before you run it"), asks, form, this.verdict);
     this.start("given");
   }
 

@@ -10,12 +10,12 @@ class PredictionCard(Widget):
 
     The page grades, so it answers at once, also while Python is busy or is not there.
 
-    name: the question's. fields: a list of dicts, one for each part: `part`, its name; `label`; `kind`, "number",
-    "bool", "choice", "tuple" or "set"; `right`, as a learner would type it, and `shown`, as a verdict says it;
-    `wrong`, pairs of a wrong answer and what it overlooks; `choices`; `length` of a tuple, or of each item of a
-    set (0: numbers); of a number its `tolerance`, relative, its `unit`, and `units`, {a unit that fits: factor}.
-    reason: said with the right answer. hint: said of a wrong one. given: {part: text} from an earlier time. keep:
-    called with what is given.
+    name: the question's. asks: its text, for `typeset`. fields: a list of dicts, one for each part: `part`, its
+    name; `label`; `kind`, "number", "bool", "choice", "tuple" or "set"; `right`, as a learner would type it, and
+    `shown`, as a verdict says it; `wrong`, pairs of a wrong answer and what it overlooks; `choices`; `length` of a
+    tuple, or of each item of a set (0: numbers); of a number its `tolerance`, relative, its `unit`, and `units`,
+    {a unit that fits: factor}. reason: said with the right answer. hint: said of a wrong one. given: {part: text}
+    from an earlier time. keep: called with what is given.
     """
 
     _esm = script("prediction_card/prediction_card.js")
@@ -24,8 +24,9 @@ class PredictionCard(Widget):
     card = traitlets.Dict().tag(sync=True)
     given = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
 
-    def __init__(self, name, fields, reason, hint, given=None, keep=None):
-        super().__init__(card={"name": name, "fields": fields, "reason": reason, "hint": hint}, given=given or {})
+    def __init__(self, name, asks, fields, reason, hint, given=None, keep=None):
+        card = {"name": name, "asks": asks, "fields": fields, "reason": reason, "hint": hint}
+        super().__init__(card=card, given=given or {})
         if keep:
             self.observe(lambda change: keep(change.new), names="given")
 

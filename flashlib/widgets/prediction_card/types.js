@@ -16,7 +16,7 @@
  * @property {Record<string, number>} units that fit, as they may be written: how many of `unit` each is
  */
 
-/** @typedef {{ name: string, fields: Field[], reason: string, hint: string }} Asked */
+/** @typedef {{ name: string, asks: string, fields: Field[], reason: string, hint: string }} Asked */
 
 /** @typedef {SharedTraits & { card: Asked, given: Record<string, string> }} Traits */
 

@@ -64,6 +64,15 @@ export const panel = (name, title, note, ...children) =>
   h("section", { class: `flash-panel flash-${name}` }, h("header", {}, h("h3", {}, title), note), ...children);
 
 /**
+ * The first line of a widget: what it is, in a newcomer's words, and, in `now`, what it shows at the moment.
+ * @param {string} title
+ */
+export function headline(title) {
+  const now = h("span", { class: "flash-headline-now" });
+  return { element: h("p", { class: "flash-headline" }, h("b", {}, typeset(title)), now), now };
+}
+
+/**
  * Set the text of an element; a node of text that is there stays, since to lay out a new one takes longer.
  * @param {Element} element
  * @param {string} text

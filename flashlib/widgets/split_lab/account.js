@@ -21,7 +21,7 @@ function ofPart(k, { ranges, tile }, states) {
     `m_${k} = ${number(m)}`,
     `l_${k} = ${number(l)}`,
     `O_acc = ${vector(O_acc)}`,
-    `In the end it counts exp(m_${k} − m) = exp(${number(m)} − ${inBrackets(all)}) = ${number(Math.exp(m - all))}.`,
+    `In the end it counts alpha_${k} = exp(m_${k} − m) = exp(${number(m)} − ${inBrackets(all)}) = ${number(Math.exp(m - all))}.`,
   ];
 }
 

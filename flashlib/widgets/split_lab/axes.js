@@ -40,7 +40,7 @@ export const logarithmic = (low, high, from, to) => (x) =>
  */
 export function watchRoom(element, holder, draw) {
   const observer = new ResizeObserver(([{ contentRect }]) => {
-    if (contentRect.width === holder.room) return;
+    if (!contentRect.width || contentRect.width === holder.room) return; // one that is hidden will have its width again
     holder.room = contentRect.width;
     draw();
   });

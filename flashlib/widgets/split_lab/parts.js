@@ -8,7 +8,7 @@ import { drawMerges, factorsOf, placesOf } from "./merges.js";
 const GUTTER = 82; // px, of the names at the left
 const RIGHT = 14; // px, at the right
 const READABLE = 46; // px, of a part in which numbers can be read
-const SCORES = 42; // px, the height of the scores
+const SCORES = 38; // px, the height of the scores
 const CELL = 12; // px, of a number of O_acc
 
 /** The keys of one query, cut into parts; below each its State, and how these are merged. */
@@ -203,9 +203,10 @@ export class Parts {
       name("part", 1, "part s"),
       ...(rows.m ? [name("m", 0, m_s())] : []),
       name("l", 0, symbol("l_s")),
-      name("weight", 6, "exp(", m_s(), " − ", symbol("m"), ")"),
+      name("weight", -3, symbol("alpha_s"), " ="),
+      name("weight", 11, "exp(", m_s(), " − ", symbol("m"), ")"),
       name("O_acc", 18, symbol("O_acc")),
-      ...(n > 1 ? [name("end", 12, "merged")] : []),
+      ...(n > 1 ? [name("end", 4, "merged,"), name("end", 19, "× ", symbol("alpha"))] : []),
     );
   }
 

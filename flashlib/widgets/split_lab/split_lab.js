@@ -3,7 +3,7 @@
 /** @import { Result, State, Traits } from "./types.js" */
 import { colourScale } from "../shared/colours.js";
 import { disclosure } from "../shared/controls.js";
-import { div, h, note, panel, setSentence } from "../shared/elements.js";
+import { div, h, headline, note, panel, setSentence } from "../shared/elements.js";
 import { between, float64 } from "../shared/numbers.js";
 import { Widget } from "../shared/widget.js";
 import { Account, Finished } from "./account.js";
@@ -50,6 +50,7 @@ class SplitLab extends Widget {
     this.node = 0; // chosen
     /** @type {number | null} */
     this.pointed = null; // the one under the pointer
+    this.head = headline("Decoding: the keys of one query, split");
     this.words = h("p", {});
     this.picture = new Parts(
       (node) => this.point(node),
@@ -79,16 +80,17 @@ class SplitLab extends Widget {
     const beside = div("flash-split-hint", note("point at a part or a merge, or use arrow keys"), this.busy);
     const model = panel("split-model", "The model", note("not a measurement"), this.model_words);
     model.hidden = true;
-    this.times.fold.append(disclosure("the model", (open) => void (model.hidden = !open)));
+    this.times.fold.append(disclosure("about the model", (open) => void (model.hidden = !open)));
     const drawn = [this.picture, this.chip, this.times];
     this.stops.push(() => drawn.forEach(({ resized }) => resized.disconnect()));
     this.root.append(
+      this.head.element,
       div(
         "flash-split-stage",
         div("flash-panel flash-split-settings", settings),
         div(
           "flash-split-query",
-          panel("split-parts", "One query's keys, in parts", beside, this.words, this.picture.element),
+          panel("split-parts", "The parts, merged", beside, this.words, this.picture.element),
           div("flash-split-states", this.account.element, this.finished.element),
         ),
         div("flash-split-whole", this.times.element, this.chip.element),
@@ -123,7 +125,9 @@ class SplitLab extends Widget {
   /** kept: whether the States are those that are drawn already. */
   draw(kept = false) {
     if (!this.result) return;
-    const { words, equal, merges, model } = this.result;
+    const { words, equal, merges, model, n } = this.result;
+    const many = `${n} programs read a part each; alpha is what each counts in the end.`;
+    setSentence(this.head.now, n > 1 ? many : "One program reads all keys: there is nothing to merge.");
     setSentence(this.words, `${words[0]} ${merges}`);
     setSentence(this.model_words, model.join(" "));
     this.picture.node = this.node;

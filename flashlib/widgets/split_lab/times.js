@@ -3,7 +3,7 @@ import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shar
 import { number } from "../shared/numbers.js";
 import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
 
-const PLOT = { left: 40, right: 14, top: 16, high: 80, below: 32 }; // px
+const PLOT = { left: 40, right: 14, top: 16, high: 72, below: 32 }; // px
 const PIECES = { launches: "launches", keys: "K and V", states: "States" };
 
 /** The time by the model, over the number of parts, with what was measured; and what it is made of. */
@@ -53,7 +53,7 @@ export class Times {
     const keys = [key("now", "chosen"), key("default", "as decode chooses"), key("least", "full bandwidth")];
     if (record.length) keys.push(key("record", "measured"));
     this.keys.replaceChildren(...keys);
-    setText(this.note, other_record ? "what was measured is of another call" : record.length ? "and as measured" : "not measured");
+    setText(this.note, other_record ? "what was measured is of another call" : record.length ? "and as measured" : "");
   }
 
   #plot() {

@@ -101,7 +101,7 @@ export class Cut {
       path("glass", box(x, y, LENS.side, LENS.side + 16)),
       path("one", box(x, y, size(B_c), size(B_r))),
       path("chip", box(x, y, LENS.chip, LENS.chip)),
-      text(y + LENS.side + 11, `${Number(((scale * N) / SIDE).toPrecision(2))} times as large`),
+      text(y + LENS.side + 11, `${Number(((scale * N) / SIDE).toPrecision(2))} × as large`),
     );
   }
 }

@@ -43,17 +43,18 @@ export class TileMap {
       (this.here = svg("g", {}, here)),
     );
     this.words = h("span", { class: "flash-tiling-map-words" });
+    this.now = h("span", { class: "flash-tiling-map-now" });
     this.star = h("b", {}, "★");
     const legend = div(
       "flash-legend",
       this.#scale(),
       key("even", "break-even"),
       h("span", {}, h("span", { class: "flash-tiling-unfit" }, "0.25"), "does not fit"),
-      key("now", "this tile"),
+      key("now", this.now),
       h("span", {}, this.star, this.words),
     );
     const field = div("flash-tiling-field", this.#table(), this.marks);
-    this.element = panel("tiling-map", "Traffic over standard attention", order, field, legend);
+    this.element = panel("tiling-map", "Bytes over standard attention's", order, field, legend);
   }
 
   #table() {
@@ -100,7 +101,7 @@ export class TileMap {
    * @param {Result} result
    * @param {Colours} colour
    */
-  draw({ map, order, B_r, B_c }, colour) {
+  draw({ map, order, traffic, B_r, B_c }, colour) {
     const { blocks, cells } = this;
     const { ratios, fits, best } = map;
     const n = blocks.length;
@@ -118,6 +119,8 @@ export class TileMap {
     this.here.setAttribute("transform", `translate(${place(B_c)} ${place(B_r)})`);
     this.#select(blocks.indexOf(B_r), blocks.indexOf(B_c));
     this.#star(best);
+    const { total, unit } = traffic[order === "fa1" ? "FA1" : "FA2"].text;
+    setText(this.now, `your tile, ${B_r} × ${B_c}: ${total} ${unit}`);
     setText(this.words, map.words);
     Object.assign(this.element.dataset, { order, best: best ? `${best.B_r},${best.B_c}` : "" });
   }

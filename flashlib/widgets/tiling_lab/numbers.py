@@ -129,7 +129,7 @@ def _best_words(best, capacity):
     if best is None:
         return f"No tile of this map fits into {capacity} KB."
     total, _, _, r, c = best
-    return f"{BLOCKS[r]} × {BLOCKS[c]} moves least of those that fit: {megabytes(total)}."
+    return f"best that fits, {BLOCKS[r]} × {BLOCKS[c]}: {megabytes(total)}"
 
 
 @lru_cache(1024)
@@ -161,7 +161,7 @@ def _words(result, N, d, B_r, B_c, capacity, dtype, causal):
     held, excess = sram["text"]["held"], sram["text"]["excess"]
     fits = f"fits into {capacity} KB" if sram["fits"] else f"does not fit into {capacity} KB: {excess} KB too much"
     least = min(traffic, key=lambda name: traffic[name]["total"])
-    least_words = f"{'Standard attention' if least == 'standard' else least} moves least"
+    least_words = f"With it {'standard attention' if least == 'standard' else least} moves least"
     words = [
         f"A tile of {B_r} × {B_c} holds {held} KB and {fits}. {least_words}: {megabytes(traffic[least]['total'])}."
     ]

@@ -4,7 +4,7 @@
 /** @import { Result, Traits } from "./types.js" */
 import { colourScale, paintScale } from "../shared/colours.js";
 import { choice, stops, toggle } from "../shared/controls.js";
-import { div, h, setSentence } from "../shared/elements.js";
+import { div, h, headline, setSentence } from "../shared/elements.js";
 import { Widget } from "../shared/widget.js";
 import { Bytes } from "./bytes.js";
 import { Cut } from "./cut.js";
@@ -50,6 +50,7 @@ class TilingLab extends Widget {
     this.dtype = choice("dtype", "dtype", DTYPES, (dtype) => this.ask({ dtype }));
     this.causal = toggle("causal", (causal) => this.ask({ causal }));
     this.order = choice("order", "order of the map", ORDERS, (order) => this.ask({ order }));
+    this.head = headline("Which tile moves the fewest bytes?");
     this.words = [0, 1, 2].map(() => h("p", {}));
     const result = this.model.get("result");
     if (result.map) this.#build(result.map.blocks);
@@ -66,6 +67,7 @@ class TilingLab extends Widget {
     const sliders = this.sliders.map(({ element }) => element);
     const kinds = div("flash-tiling-kinds", this.dtype.element, this.causal.element);
     this.root.append(
+      this.head.element,
       div(
         "flash-tiling-stage",
         div("flash-panel flash-tiling-settings", this.settings(sliders, kinds)),
@@ -99,6 +101,9 @@ class TilingLab extends Widget {
     if (!this.colour || !this.result) return;
     const started = performance.now();
     for (const part of this.parts) part.draw(this.result, this.colour);
+    const { N, B_r, B_c } = this.result;
+    const tile = `${Math.min(B_r, N)} × ${Math.min(B_c, N)}`;
+    setSentence(this.head.now, `Of ${N} × ${N} scores, one tile of ${tile} is on chip at a time. Move B_r or B_c.`);
     this.result.words.forEach((words, k) => setSentence(this.words[k], words));
     this.spoken.say(this.result.words.join(" "));
     this.drawTime = performance.now() - started; // ms

@@ -7,11 +7,17 @@ import pytest
 
 from flashlib.pictures.numbers import number
 from flashlib.widgets import EightBitsLab
+from flashlib.widgets.eight_bits_lab.problem import ROWS
 from flashlib.widgets.eight_bits_lab.words import percent
 from tests.browser.labs import plain, text, wait_for
 from tests.browser.shown.drawn import boxes
 
 WIDTHS = "all => all.map((e) => e.getBoundingClientRect().width)"
+
+
+def view(lab, name):
+    """Show one of the views beside the controls."""
+    lab.locator(f".flash-eight-shown > .flash-choice input[value={name}]").check(force=True)
 
 
 def words_of(lab, selector):
@@ -23,8 +29,9 @@ def check_shown(lab, **setting):
     """The page shows what Python computes for this setting."""
     r = EightBitsLab(**setting).result
     wait_for(lab, r["setting"])
+    view(lab, "causes")
     said = [
-        ".flash-eight-settings > p",
+        ".flash-headline-now",
         ".flash-eight-causes > p:first-of-type",
         ".flash-eight-causes > p:last-child",
     ]
@@ -33,6 +40,7 @@ def check_shown(lab, **setting):
     assert words_of(lab, ".flash-eight-read-body > p") == plain(r["read"])
     assert text(lab, "[data-cause=all]") == percent(r["total"])
     check_causes(lab, r)
+    view(lab, "grids")
     for one, grid in zip(r["rounding"], ("qk", "qk", "pv", "pv"), strict=True):
         check_tensor(lab, one, r["grids"][grid], r["octaves"])
 
@@ -78,19 +86,29 @@ def check_place(lab, row, key, column, **setting):
     scores = found[: 6 * rows * shown].reshape(6, rows, shown)[:, row, key]
     sums = found[-2 * points * rows * cols :].reshape(2, points, rows, cols)[:, -1, row, column]
     assert lab.get_attribute("data-shows") == f"{row},{key},{column}"
+    before = lab.get_attribute("data-view")
+    view(lab, "scores")
     assert text(lab, ".flash-eight-score h3").endswith(f"query {row}, key {key}")
     lines = text(lab, ".flash-eight-lines")
     for value in scores:
         assert number(value) in lines
     assert number(np.exp(scores[1] - scores[0])) in lines
+    check_marks(lab, row, ("S", key, shown), ("weights", key, shown))
+    view(lab, "sums")
     assert plain(text(lab, ".flash-eight-sum h3")).endswith(f"query {row}, column {column}")
     for value in sums:
         assert number(value) in text(lab, ".flash-eight-sum > p")
-    for name, at, count in (("S", key, shown), ("weights", key, shown), ("O", column, cols)):
+    check_marks(lab, row, ("O", column, cols))
+    view(lab, before)
+
+
+def check_marks(lab, row, *places):
+    """In each map a mark lies on the number that is shown."""
+    for name, at, count in places:
         field = lab.locator(f".flash-eight-field[data-name={name}]")
         box, mark = field.bounding_box(), field.locator("b").bounding_box()
         assert mark["x"] - box["x"] == pytest.approx(box["width"] * at / count, abs=1)
-        assert mark["y"] - box["y"] == pytest.approx(box["height"] * row / rows, abs=1)
+        assert mark["y"] - box["y"] == pytest.approx(box["height"] * row / ROWS, abs=1)
 
 
 def check_maps(lab, r):
@@ -101,6 +119,7 @@ def check_maps(lab, r):
     outputs = found[6 * rows * shown :][: 2 * rows * cols].reshape(2, -1)
     errors = {"S": scores[1] - scores[0], "weights": scores[5] - scores[4], "O": outputs[1] - outputs[0]}
     for name, error in errors.items():
+        view(lab, "sums" if name == "O" else "scores")
         pixels = lab.evaluate(PIXELS, name)
         assert len(pixels) == error.size
         blue = np.array([b - r for r, _, b in pixels])

@@ -38,6 +38,9 @@ NOW = """(player, [position, next]) => {
 }"""
 
 
+LEGEND = """player => [...player.querySelectorAll(".flash-legend path")].map(
+    (path) => path.getAttribute("class").replace("flash-pipelining-", ""))"""
+UNITS = {"exp": "exponentials", "fma": "multiply-adds (fma)"}
 STEPS = 120  # of an axis of clocks, all as long
 
 
@@ -47,7 +50,9 @@ def check(player):
     (program,) = result["programs"]
     if not player.evaluate("player => player.flashWidget.whole"):  # its switch is off
         program["rows"] = [row for row in program["rows"] if row["group"] in ("units", "roles")]
-    x = check_picture(player.evaluate(PICTURE), result, program)
+    picture = player.evaluate(PICTURE)
+    check_legend(player.evaluate(LEGEND), picture)
+    x = check_picture(picture, result, program)
     assert player.evaluate("player => player.flashWidget.transport.last") == STEPS
     assert STEPS <= 30 * float(player.locator(".flash-speed").input_value()), "it plays in half a minute"
     for position in (0, STEPS // 5, STEPS // 3, STEPS // 2, STEPS - 3, STEPS):
@@ -56,6 +61,13 @@ def check(player):
         event = next((at for at in result["events"] if at > time), time)
         check_moment(player.evaluate(NOW, [position, True]), result, program, event, x)
     check_zoom(player, result["end"])
+
+
+def check_legend(legend, picture):
+    """It has each mark that is drawn, and no other; what is faint, and the line, are named too."""
+    drawn = {name for name, _ in picture["paths"]} - {"edge", "odd"}
+    assert {name for name in legend if name not in ("edge", "any", "cover")} == drawn
+    assert {"cover", "cursor"} <= set(legend)
 
 
 def check_zoom(player, end):
@@ -87,7 +99,7 @@ def check_picture(picture, result, program):
     assert len(names) == len(rows)
     for (text, _), row in zip(names, rows, strict=True):
         busy = f" {100 * row['use']:.0f}%" if row["name"] and "use" in row and result["axis"] == "clocks" else ""
-        assert text == row["name"] + busy
+        assert text == UNITS.get(row["name"], row["name"]) + busy
     feet = [y for _, y in names]
     drawn = Counter()
     for name, d in picture["paths"]:
@@ -141,7 +153,10 @@ def check_phases(picture, rows, end, x):
 def check_moment(shown, result, program, time, x):
     """The sentence, the time and what each row does are those of a time; what is to come is covered."""
     end = result["end"]
-    assert shown["words"] == [words for at, words in program["moments"] if at <= time + 0.005][-1]
+    at, words = [moment for moment in program["moments"] if moment[0] <= time + 0.005][-1]
+    ago = round(time) - round(at)
+    assert shown["words"] in (f"{ago} clocks ago: {words}", f"{ago} clock ago: {words}", f"Now: {words}")
+    assert (ago <= 0) == shown["words"].startswith("Now: ")
     assert shown["status"] == f"clock {time:.0f} of {end:.0f}"
     assert shown["cursor"] == pytest.approx(x(time), abs=0.2)
     left, width = shown["cover"]

@@ -30,6 +30,9 @@ def check_shown(lab, **setting):
     for name in ("launches", "keys", "states"):
         shown = text(lab, f"[data-time={name}]").removesuffix(" µs").replace("−", "-")
         assert float(shown) == pytest.approx(r["times"]["now"][name], rel=1e-3)
+    names = "".join(text(lab, ".flash-split-names").split())
+    assert "alphas=exp(ms−m)" in names
+    assert ("alpha" in text(lab, ".flash-headline")) == (r["n"] > 1)
     check_pictures(lab, r)
 
 

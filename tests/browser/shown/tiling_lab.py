@@ -93,6 +93,9 @@ def check_map(lab, result):
     best = m["best"]
     assert lab.locator(".flash-tiling-map").get_attribute("data-best") == f"{best['B_r']},{best['B_c']}"
     assert texts(lab, ".flash-tiling-map-words") == [m["words"]]
+    text = result["traffic"][result["order"].upper()]["text"]
+    now = f"your tile, {result['B_r']} × {result['B_c']}: {text['total']} {text['unit']}"
+    assert texts(lab, ".flash-tiling-map-now") == [now]
 
 
 def check(lab):

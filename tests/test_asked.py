@@ -1,0 +1,57 @@
+"""A card asks what the notebook asks above it: the file beside the questions is made from the notebook."""
+
+import pytest
+
+pytest.importorskip("nbformat")
+
+from flashlib.chapters import CHAPTERS  # noqa: E402
+from flashlib.checks.engine import folders, prediction  # noqa: E402
+from tools import asked, notebooks  # noqa: E402
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
+def test_cards_ask_what_the_notebook_asks(chapter):
+    made = asked.written(notebooks.read(asked.NOTEBOOKS / f"{chapter.slug}.ipynb"))
+    path = folders.FOLDER / chapter.name / folders.ASKED
+    assert (path.read_text(encoding="utf-8") if path.exists() else "") == made, "run: python -m tools.tables"
+
+
+def test_every_question_is_asked_in_plain_words():
+    found = prediction.asked()
+    assert sorted(found) == sorted(prediction.questions())
+    for name, text in found.items():
+        assert not set(text) & set("$\\{}*"), f"{name}: a formula that a card cannot set: {text}"
+        assert "?" in text and 20 < len(text) < 500, f"{name}: {text}"
+
+
+@pytest.mark.parametrize(
+    ("tex", "text"),
+    [
+        (r"3.4 \cdot 10^{38}", "3.4 · 10^38"),
+        (r"e^{s - m}", "e^(s − m)"),
+        (r"\tilde P_{ij}", "P_ij"),
+        (r"Q K^\top", "Q K^T"),
+        (r"1 / \sqrt{64}", "1 / √64"),
+        (r"\tfrac{a}{2}", "a / 2"),
+        (r"(\log 16,\ \log 4)", "(log 16, log 4)"),
+        (r"B_r \times d \le 2^{p+1}", "B_r × d ≤ 2^(p+1)"),
+        (r"\alpha = \mathrm{lse}", "alpha = lse"),
+    ],
+)
+def test_a_formula_becomes_a_line(tex, text):
+    assert asked.formula(tex) == text
+
+
+def test_a_short_question_takes_what_stands_before_it_and_a_long_one_does_not():
+    short = "Once.\n\n**Predict.** A row has $n$ scores, all of them\nequal. What is $l$? Answer with a number."
+    assert asked.question(short) == "A row has n scores, all of them equal. What is l?"
+    assert (
+        asked.question("A row.\n\nA score comes. It is 4.\n\n**Predict.** What is $m$?") == "It is 4. What is m?"
+    )
+    assert asked.question("## A row\n\n**Predict.** What is $m$?") == "What is m?"
+    long = f"**Predict.** First a fact. {'And a question that is long ' * 5}enough by itself? Then an instruction."
+    assert asked.question(long).startswith("And a question") and asked.question(long).endswith("itself?")
+    items = (
+        "**Predict.** Make guesses.\n\n- `one`: the **first**. Is it so?\n- `two`: the\n  second.\n\nLater text."
+    )
+    assert asked.question(items) == "Make guesses. `one`: the first. Is it so? `two`: the second."
