@@ -163,6 +163,7 @@ RECORDS = [
     Record("h200_hopper_backward.json", "flashlib.bench.hopper_backward", _of_rows),
     Record("h200_hopper_backward_ladder.json", "flashlib.bench.hopper_backward_ladder", _of_rows),
     Record("h200_timelines.json", "flashlib.bench.timelines", _of_rows),
+    Record("h200_fp8.json", "flashlib.bench.fp8", _of_rows),
 ]
 
 
