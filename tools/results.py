@@ -210,8 +210,9 @@ def eight_bits(record) -> str:
     speeds = f"TFLOP/s of the forward pass, B N = 16384, H d = 2048, {what}"
     one = record["errors"][0]
     said = (
-        f"In the geometric mean, the speed of e4m3 is {means}. At d = 256 there is one sum for all tiles. Root mean "
-        f"square of O's error over that of O, {one['H']} heads, d = {one['d']}, no mask, and its mean relative error"
+        f"In the geometric mean, the speed of e4m3 is {means}. At d = 256 there is one sum for all tiles. "
+        f"Root mean square of O's error over that of O, {one['H']} heads, d = {one['d']}, no mask, and its mean "
+        "relative error"
     )
     heads = [*SIZE, *IN_EIGHT_BITS.values(), "pass, us", "its share"]
     of_errors = ["inputs", "N", *WITH_ERRORS.values(), *(f"bias, {WITH_ERRORS[name]}" for name in WITH_BIAS)]
