@@ -9,15 +9,20 @@ import pytest
 pytest.importorskip("nbformat")
 
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
+from flashlib.widgets import EightBitsLab  # noqa: E402
 from flashlib.widgets.split_lab import model  # noqa: E402
 from tools import notebooks  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
 
-def text(chapter, cell_id):
+def cells(chapter):
     (path,) = notebooks.chapters(FOLDER, chapter)
-    return next(cell.source for cell in notebooks.read(path).cells if cell.id == cell_id)
+    return notebooks.read(path).cells
+
+
+def text(chapter, cell_id):
+    return next(cell.source for cell in cells(chapter) if cell.id == cell_id)
 
 
 def test_the_sram_of_the_articles_beside_that_of_a_gpu():
@@ -105,6 +110,9 @@ def test_speeds_in_eight_bits_are_those_of_the_record():
     assert all(whole < bf16 for whole, bf16 in pairs)
     one, two = (speeds_of_eight_bits(name, d=128, **long) for name in ("one_level", "fp8"))
     assert f"{told([100 * (x / y - 1) for x, y in zip(one, two, strict=True)])} % faster with one sum" in said
+    (table,) = (cell for cell in cells("18") if "costs in the loop" in cell.source)
+    assert "some 5 % of the time" in table.source
+    assert all(100 * (1 - y / x) == pytest.approx(5, abs=1) for x, y in zip(one, two, strict=True))
     claims = text("18", CLAIMS)
     (fastest,) = speeds_of_eight_bits("fp8", d=256, causal=False, **long)
     whole = [speeds_of_eight_bits("fp8_whole", d=d, causal=False, **long)[0] / 1e3 for d in (256, 128, 64)]
@@ -112,3 +120,10 @@ def test_speeds_in_eight_bits_are_those_of_the_record():
     assert "With the pass it is {:.2f}, at $d = 128$ {:.2f}, and at $d = 64$ {:.2f}.".format(*whole) in claims
     ratios = [x / y for x, y in zip(speeds_of_eight_bits("fp8"), speeds_of_eight_bits("sdpa_cudnn"), strict=True)]
     assert f"is {told(ratios, 1)} times as fast as one in sixteen" in claims
+
+
+def test_the_lab_marks_the_speeds_of_what_is_chosen():
+    (cell,) = (cell for cell in cells("18") if "EightBitsLab(record" in cell.source)
+    words = {"one_level": ("e4m3", "13 bits"), "fp8": ("e4m3", "two levels"), "int8": ("int8", "two levels")}
+    for name, (qk, sums) in words.items():
+        assert f'"{name}": "{EightBitsLab(N=256, qk=qk, sums=sums).result["way"]}"' in cell.source
