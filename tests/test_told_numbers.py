@@ -39,19 +39,6 @@ def test_the_sram_of_the_articles_beside_that_of_a_gpu():
     assert [number for number in numbers if number not in told] == []
 
 
-def test_how_many_programs_it_takes_is_what_the_record_says():
-    run = json.loads((FOLDER / "data" / "h200_decode.json").read_text(encoding="utf-8"))
-    rows = [(row["H_k"] * row["parts"], row) for row in run["parts"]]
-    each = [2 * row["N"] * row["H_k"] * 128 * 2 / row["us"] / 1e3 / n for n, row in rows if n <= 64]  # GB/s
-    in_flight, told = 4 * 64 * 128 * 2, text("15", "measured-more")
-    assert f"{min(each):.0f} to {max(each):.0f} GB/s" in told
-    assert f"{in_flight / max(each) / 1e3:.1f} to {in_flight / min(each) / 1e3:.1f} µs" in told
-    assert f"$t$ = {1e6 * model.LATENCY:.1f} µs" in told
-    assert f"{run['copy_gbs']} GB/s" in told
-    (programs,) = map(int, re.findall(r"it takes about (\d+)", told))
-    assert programs == round(run["copy_gbs"] / (in_flight / model.LATENCY / 1e9))
-
-
 CLAIMS = "fc1282a5"  # what was claimed of eight bits, and what to remember
 EIGHT_BITS = json.loads((FOLDER / "data" / "h200_fp8.json").read_text(encoding="utf-8"))
 
@@ -127,3 +114,16 @@ def test_the_lab_marks_the_speeds_of_what_is_chosen():
     words = {"one_level": ("e4m3", "13 bits"), "fp8": ("e4m3", "two levels"), "int8": ("int8", "two levels")}
     for name, (qk, sums) in words.items():
         assert f'"{name}": "{EightBitsLab(N=256, qk=qk, sums=sums).result["way"]}"' in cell.source
+
+
+def test_how_many_programs_it_takes_is_what_the_record_says():
+    run = json.loads((FOLDER / "data" / "h200_decode.json").read_text(encoding="utf-8"))
+    rows = [(row["H_k"] * row["parts"], row) for row in run["parts"]]
+    each = [2 * row["N"] * row["H_k"] * 128 * 2 / row["us"] / 1e3 / n for n, row in rows if n <= 64]  # GB/s
+    in_flight, told = 4 * 64 * 128 * 2, text("15", "measured-more")
+    assert f"{min(each):.0f} to {max(each):.0f} GB/s" in told
+    assert f"{in_flight / max(each) / 1e3:.1f} to {in_flight / min(each) / 1e3:.1f} µs" in told
+    assert f"$t$ = {1e6 * model.LATENCY:.1f} µs" in told
+    assert f"{run['copy_gbs']} GB/s" in told
+    (programs,) = map(int, re.findall(r"it takes about (\d+)", told))
+    assert programs == round(run["copy_gbs"] / (in_flight / model.LATENCY / 1e9))
