@@ -64,6 +64,19 @@ def test_several_runs_show_their_median_and_their_range(record):
     assert "| 64 | no | 16384 | 8 (8 to 9) | 8 | 4 | 4 |\n" in hopper
 
 
+def test_eight_bits_have_the_share_of_the_pass_and_a_bias_where_there_is_one(record):
+    speeds = dict.fromkeys(results.IN_EIGHT_BITS, 4.0) | {"fp8": 8.0, "fp8_whole": 6.0, "one_level": None}
+    same = {"tflops": speeds, "runs": {"fp8": [8.0, 8.0]}, "pass_us": {"fp8": 12.3}}
+    errors = dict.fromkeys(results.WITH_ERRORS, 0.05) | {"cudnn_fp8": 0.25}
+    both = [{"kind": kind, "N": 9, "d": 64, "H": 3, "error": errors} for kind in ("plain", "positive")]
+    both[1]["bias"] = dict.fromkeys(results.WITH_BIAS, -0.255)
+    found = results.eight_bits({"rows": [row | same for row in record["rows"]], "errors": both})
+    assert "| 64 | no | 16384 | 8 | 4 | - | 4 | 4 | 4 | 6 | 12 | 25% |\n" in found and "medians of 2 runs" in found
+    assert "e4m3 is 2.00 times that of cuDNN in e4m3, from 2.00 to 2.00" in found
+    assert "| plain | 9 | 0.2500 |" in found and found.count("| - | - | - |\n") == 1
+    assert found.endswith("| -25.5% | -25.5% | -25.5% |\n")
+
+
 def test_the_short_table_has_long_causal_sequences_only(record):
     found = results.in_short(record, record)
     assert "| forward | 64 | 2 | 8 | 4 | 4 | 2.00 |\n| backward | 64 | 2 | 8 | 4 | 4 | 2.00 |\n" in found

@@ -49,6 +49,25 @@ WAYS = {
 }
 USUAL = ("ours", "sdpa_cudnn", "flex", "sdpa_flash", "eager")
 OF_HOPPER = ("hopper", "ours", "sdpa_cudnn", "fa4")
+IN_EIGHT_BITS = {
+    "fp8": "e4m3",
+    "int8": "int8 for Q and K",
+    "one_level": "e4m3, one sum",
+    "cudnn_fp8": "cuDNN e4m3",
+    "sdpa_cudnn": "SDPA cuDNN, bf16",
+    "hopper": "chapter 13, bf16",
+    "fp8_whole": "e4m3 with the pass",
+}
+WITH_ERRORS = {
+    "cudnn_fp8": "cuDNN e4m3",
+    "fp8": "e4m3",
+    "int8": "int8 for Q and K",
+    "not rotated": "e4m3, not rotated",
+    "not centred": "e4m3, not centred",
+    "not centred, one level": "e4m3, not centred, one sum",
+    "sdpa_cudnn": "SDPA cuDNN, bf16",
+}
+WITH_BIAS = ("cudnn_fp8", "not centred, one level", "not centred")
 SIZE = ("d", "causal", "N")
 HEADS = ("d", "query / key heads", "causal", "N")
 
@@ -179,6 +198,34 @@ def rungs(record) -> str:
     ]
     sizes = [f"d {row['d']}{', causal' if row['causal'] else ''}, {row['N']}" for row in rows]
     return shown("TFLOP/s of the rungs of chapter 13", ["rung", *sizes], each)
+
+
+def eight_bits(record) -> str:
+    """Return the Hopper kernel in eight bits beside others, the pass that quantises, and errors against fp64."""
+    rows = [
+        [*size(row), *(number(row["tflops"][name]) for name in IN_EIGHT_BITS)]
+        + [number(row["pass_us"]["fp8"]), f"{1 - row['tflops']['fp8_whole'] / row['tflops']['fp8']:.0%}"]
+        for row in record["rows"]
+    ]
+    errors = [
+        [row["kind"], row["N"], *(number(row["error"][name], 4) for name in WITH_ERRORS)]
+        + [f"{row['bias'][name]:.1%}" if "bias" in row else None for name in WITH_BIAS]
+        for row in record["errors"]
+    ]
+    ratios = over(record["rows"], "fp8", "cudnn_fp8")
+    means = f"{mean(ratios):.2f} times that of cuDNN in e4m3, from {min(ratios):.2f} to {max(ratios):.2f}"
+    runs = len(record["rows"][0]["runs"]["fp8"])
+    what = f"medians of {runs} runs; the pass that quantises in microseconds, and its share of the whole"
+    speeds = f"TFLOP/s of the forward pass, B N = 16384, H d = 2048, {what}"
+    one = record["errors"][0]
+    said = (
+        f"In the geometric mean, the speed of e4m3 is {means}. At d = 256 there is one sum for all tiles. "
+        f"Root mean square of O's error over that of O, {one['H']} heads, d = {one['d']}, no mask, and its mean "
+        "relative error"
+    )
+    heads = [*SIZE, *IN_EIGHT_BITS.values(), "pass, us", "its share"]
+    of_errors = ["inputs", "N", *WITH_ERRORS.values(), *(f"bias, {WITH_ERRORS[name]}" for name in WITH_BIAS)]
+    return "\n".join((shown(speeds, heads, rows), shown(said, of_errors, errors)))
 
 
 def ladder(record) -> str:
@@ -350,6 +397,7 @@ PARTS = (
         "flashlib.bench.hopper_backward_ladder",
         rungs,
     ),
+    Part("The kernel for Hopper in eight bits (chapter 18)", "h200_fp8", "flashlib.bench.fp8", eight_bits),
     Part("Short sequences and calls (chapter 12)", "h200_forward", "flashlib.bench", short),
     Part("The forward pass, step by step (chapter 12)", "h200_ladder", "flashlib.bench.ladder", ladder),
     Part(

@@ -7,6 +7,7 @@ from the times and what a table shows are those of the record, whatever the GPU.
 import contextlib
 import copy
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -22,6 +23,7 @@ from flashlib.bench import (
     counters,
     cpu,
     decode,
+    fp8,
     gpt,
     hopper,
     hopper_backward,
@@ -219,6 +221,32 @@ def test_the_tables_of_the_hopper_backward(replay, monkeypatch):
         for nth in range(n):
             speeds = [speeds[nth] for speeds in row["runs"].values()]
             shows(lines, str(row["causal"]), f"{row['H']}/{row['H_k']}", numbers=[row["d"], row["N"], *speeds])
+
+
+def test_the_tables_of_eight_bits(replay, monkeypatch):
+    record, runs = stored("h200_fp8.json"), Counter()
+
+    def measure(size):
+        row = the_row(record["rows"], d=size.d, causal=size.causal, N=size.N, B=size.B, H=size.H_q)
+        speeds = {name: speeds[runs[size]] for name, speeds in row["runs"].items()}
+        runs[size] += 1
+        return {key: value for key, value in without_notes(row).items() if key != "runs"} | {"tflops": speeds}
+
+    monkeypatch.setattr(fp8, "frontend", lambda: record["cudnn_frontend"])
+    monkeypatch.setattr(fp8, "errors", lambda kind, N: the_row(record["errors"], kind=kind, N=N))
+    monkeypatch.setattr(fp8, "measure", measure)
+    n = len(record["rows"][0]["runs"]["fp8"])
+    lines = replay(fp8.main, record, "--runs", str(n))
+    assert [line for line in lines if "'kind'" in line] == [str(row) for row in record["errors"]]
+    for row in record["rows"]:
+        size = [row["d"], row["B"], row["H"], row["H"], row["N"]]
+        for nth in range(n):
+            speeds = [speeds[nth] for speeds in row["runs"].values()]
+            given = [*size, *speeds, *row["pass_us"].values()]
+            shows(lines, f"'causal': {row['causal']}", numbers=given)
+    ratios = [row["tflops"]["fp8"] / row["tflops"]["cudnn_fp8"] for row in record["rows"]]
+    own = [round(math.prod(ratios) ** (1 / len(ratios)), 3), round(min(ratios), 3)]
+    shows(lines, "fp8 / cudnn_fp8: geometric mean", numbers=own)
 
 
 def test_the_rungs_of_the_hopper_forward(replay, monkeypatch):

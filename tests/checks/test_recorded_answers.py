@@ -45,6 +45,20 @@ def test_the_largest_step_of_the_ladder():
     assert found == answer("speed_largest_step")
 
 
+def test_whose_sums_are_too_small():
+    small, right = questions()["too_small"].choices
+    (row,) = (row for row in record("h200_fp8")["errors"] if (row["kind"], row["N"]) == ("positive", 16384))
+    measured = {
+        "cudnn": "cudnn_fp8",
+        "one_sum": "not centred, one level",
+        "two_levels": "not centred",
+        "no_mean": "one_level",
+    }
+    biases = {part: row["bias"][name] for part, name in measured.items()}
+    assert all(abs(bias) < 0.01 or -0.28 < bias < -0.22 for bias in biases.values())
+    assert answer("too_small") == {part: right if abs(bias) < 0.01 else small for part, bias in biases.items()}
+
+
 def test_both_losses_to_three_digits():
     nb = notebooks.read(tables.START_HERE.with_name("11_triton_backward.ipynb"))
     (printed,) = (

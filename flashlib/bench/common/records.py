@@ -165,6 +165,7 @@ RECORDS = [
     Record("h200_backward_ladder.json", "flashlib.bench.backward_ladder", _of_ladder),
     Record("h200_gpt.json", "flashlib.bench.gpt", _of_gpt),
     Record("h100_hopper.json", "flashlib.bench.hopper", _of_rows),
+    Record("h200_fp8.json", "flashlib.bench.fp8", _of_rows),
     Record("h200_hopper_ladder.json", "flashlib.bench.hopper_ladder", _of_rows),
     Record("h200_hopper_backward.json", "flashlib.bench.hopper_backward", _of_rows),
     Record("h200_hopper_backward_ladder.json", "flashlib.bench.hopper_backward_ladder", _of_rows),

@@ -8,6 +8,8 @@ from flashlib import lowbit
 from flashlib.checks.engine.prediction import Question
 from flashlib.lowbit import sums
 
+SMALL, RIGHT = "a quarter too small", "right to 1 %"
+
 
 def _count(low, high):
     numbers = lowbit.numbers("e4m3")
@@ -203,6 +205,27 @@ QUESTIONS = [
             "V": "errors of values have both signs, and over many keys they cancel",
             "S": "the sums of Q K^T have 64 terms of both signs",
             "O": "O has 16 bits here",
+        },
+    ),
+    Question(  # as recorded in h200_fp8.json: tests/checks/test_recorded_answers.py compares
+        "too_small",
+        lambda: {"cudnn": SMALL, "one_sum": SMALL, "two_levels": RIGHT, "no_mean": RIGHT},
+        "a sum of 16,384 values of one sign grows until its unit cuts off a part of each term. Two levels keep "
+        "sums short, and values without their mean have both signs, so that their sum stays small. Either is "
+        "enough here.",
+        hint="In which of the four does a sum in 13 bits grow with the number of keys?",
+        choices=(SMALL, RIGHT),
+        wrong={
+            ("cudnn", RIGHT): "it runs on the same units, and does nothing about their sums",
+            ("one_sum", RIGHT): "its sum grows over all 16,384 keys",
+            ("two_levels", SMALL): "no sum in 13 bits is longer than a tile",
+            ("no_mean", SMALL): "without their mean values have both signs: does their sum grow?",
+        },
+        labels={
+            "cudnn": "cuDNN in e4m3",
+            "one_sum": "ours, one sum, V as it is",
+            "two_levels": "ours, two levels, V as it is",
+            "no_mean": "ours, one sum, V without its mean",
         },
     ),
 ]
