@@ -9,7 +9,9 @@ from transformers.utils.output_capturing import _active_collector  # not all mod
 from flashlib import masks
 from flashlib import sink as sinks
 from flashlib.interop.transformers import seen as seen_module
+from flashlib.inputs import resolve_scale
 from flashlib.interop.transformers.engines import by_kernels, taken_by
+from flashlib.interop.transformers.new_tokens import of_new, takes_new
 from flashlib.interop.transformers.seen import Hides, Seen, capped
 from flashlib.types import Attention
 
@@ -56,10 +58,14 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         packs = None if cu_seq_lens_q is None and cu_seq_lens_k is None else (cu_seq_lens_q, cu_seq_lens_k)
         refuse(dropout, {name: X for name, X in others.items() if name not in accept})
         plain = softcap is None and s_aux is None and packs is None and position_bias is None
-        if torch.compiler.is_compiling() and plain and engine is by_kernels and _only_causal(attention_mask):
+        plain = plain and engine is by_kernels and isinstance(attention_mask, Seen)
+        if torch.compiler.is_compiling() and plain and attention_mask.causal:
             from flashlib import kernels
 
             O = kernels.attention(query, key, value, causal=True, scale=scaling).O
+        elif plain and attention_mask.new is not None and takes_new(query, key, value):
+            _check(attention_mask, query, key)
+            O = of_new(query, key, value, *attention_mask.new, resolve_scale(scaling, query.shape[-1]))
         else:
             O = _untraced(
                 engine, takes, query, key, value, attention_mask, scaling, bool(is_causal), sliding_window,
@@ -88,10 +94,6 @@ def refuse(dropout: float, others: dict[str, Any]) -> None:
             f"the model gives {name} to its attention, and flashlib does not know what it asks for: if it is "
             f"nothing, pass accept={{{name!r}}} to register; else use attn_implementation='eager'"
         )
-
-
-def _only_causal(mask):
-    return isinstance(mask, Seen) and mask.causal
 
 
 @torch.compiler.disable  # between two graphs: torch.compile cannot look into a mask

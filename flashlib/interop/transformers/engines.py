@@ -16,9 +16,9 @@ import torch
 from flashlib import masks, tiled, torch_ref
 from flashlib import sink as sinks
 from flashlib.inputs import resolve_scale
+from flashlib.interop.transformers.seen import FEW
 from flashlib.types import Attention
 
-FEW = 8  # queries that are decoded, at most
 SMALLEST = 16  # d that kernels take
 
 
