@@ -8,8 +8,8 @@ from transformers.utils.output_capturing import _active_collector  # not all mod
 
 from flashlib import masks
 from flashlib import sink as sinks
-from flashlib.interop.transformers import seen as seen_module
 from flashlib.inputs import resolve_scale
+from flashlib.interop.transformers import seen as seen_module
 from flashlib.interop.transformers.engines import by_kernels, taken_by
 from flashlib.interop.transformers.new_tokens import of_new, takes_new
 from flashlib.interop.transformers.seen import Hides, Seen, capped

@@ -1,7 +1,7 @@
 """Few new tokens over a cache, as `seen.New` describes what they see: nothing waits for the GPU.
 
-Where torch.compile traces the model, attention is an operator whose insides are not traced. So a step of `generate`
-with a static cache is one graph, and one CUDA graph on a GPU.
+Where torch.compile traces the model, attention is an operator whose insides are not traced. So a step of
+`generate` with a static cache is one graph, and one CUDA graph on a GPU.
 """
 
 import torch

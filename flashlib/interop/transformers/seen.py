@@ -17,7 +17,6 @@ from flashlib import masks
 from flashlib.interop.transformers.patterns import Pattern, recognised
 from flashlib.interop.transformers.present import Present
 
-
 FEW = 8  # queries that are decoded, at most
 
 
