@@ -56,9 +56,9 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         if is_causal is None:
             is_causal = getattr(module, "is_causal", True)
         packs = None if cu_seq_lens_q is None and cu_seq_lens_k is None else (cu_seq_lens_q, cu_seq_lens_k)
-        refuse(dropout, {name: X for name, X in others.items() if name not in accept})
+        refuse({name: X for name, X in others.items() if name not in accept})
         plain = softcap is None and s_aux is None and packs is None and position_bias is None
-        plain = plain and engine is by_kernels and isinstance(attention_mask, Seen)
+        plain = plain and not dropout and engine is by_kernels and isinstance(attention_mask, Seen)
         if torch.compiler.is_compiling() and plain and attention_mask.causal:
             from flashlib import kernels
 
@@ -69,20 +69,15 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         else:
             O = _untraced(
                 engine, takes, query, key, value, attention_mask, scaling, bool(is_causal), sliding_window,
-                softcap, s_aux, position_bias, packs,
+                softcap, s_aux, position_bias, packs, dropout,
             )  # fmt: skip
         return O.transpose(1, 2).contiguous(), None
 
     return attend
 
 
-def refuse(dropout: float, others: dict[str, Any]) -> None:
+def refuse(others: dict[str, Any]) -> None:
     """Raise ValueError or TypeError, in words, for what no engine honours."""
-    if dropout:
-        raise ValueError(
-            f"dropout is {dropout}, and flashlib's attention has none: call model.eval(), or set the "
-            "attention dropout of the model's config to 0"
-        )
     if any("attentions" in name for name in _active_collector.get() or ()):
         raise ValueError(f"output_attentions is given: {REFUSED['output_attentions']}")
     for name, X in others.items():
@@ -98,7 +93,7 @@ def refuse(dropout: float, others: dict[str, Any]) -> None:
 
 @torch.compiler.disable  # between two graphs: torch.compile cannot look into a mask
 def _untraced(
-    engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs
+    engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs, dropout
 ) -> torch.Tensor:  # fmt: skip
     Q, K, V = _as_autocast(Q, K, V)
     B, _, N_q, _ = Q.shape
@@ -117,7 +112,7 @@ def _untraced(
         hides = _packed(hides, packs, B, N_q)
     if bias is not None:
         bias = bias[..., : hides.keys]
-    return _called(engine, takes, Q, K, V, hides, scale, sink, bias).O
+    return _called(engine, takes, Q, K, V, hides, scale, sink, bias, dropout).O
 
 
 def _as_autocast(*tensors):
@@ -171,8 +166,15 @@ def _packed(hides, packs, B, N_q):
     return hides._replace(mask=mask if hides.mask is None else hides.mask & mask, causal=False)
 
 
-def _called(engine, takes, Q, K, V, hides, scale, sink, bias):
+def _called(engine, takes, Q, K, V, hides, scale, sink, bias, dropout):
     given = {"causal": hides.causal, "scale": scale}
+    if dropout:
+        if takes is not None and "dropout" not in takes:
+            raise ValueError(
+                f"dropout is {dropout}, and this engine has none: register 'kernels', call model.eval(), or set "
+                "the attention dropout of the model's config to 0"
+            )
+        given["dropout"] = float(dropout)
     if bias is not None and takes is not None and "bias" in takes:
         given["bias"] = bias
     elif bias is not None:

@@ -281,14 +281,6 @@ def test_continuous_batching_by_standing_in(amount):
 # What is refused.
 
 
-def test_dropout_is_refused():
-    model = with_engine(LLAMA, "torch_ref", attention_dropout=0.1)
-    with torch.no_grad():
-        LLAMA.output(model)
-        with pytest.raises(ValueError, match="dropout is 0.1, and flashlib's attention has none: call model.eval"):
-            LLAMA.output(model.train())
-
-
 def test_a_keyword_that_is_not_known_is_refused_until_it_is_accepted():
     given = {"bar": torch.ones(1)}
     with torch.no_grad():
