@@ -170,17 +170,20 @@ class Stage:
         self.model.set_attn_implementation(ENGINES[name])
         PASSES[which](self.model, X)
 
+    def _held(self, run):
+        run()  # the first call makes handles, and compiles
+        return self.held(run)
+
     def row(self, which: str, N: int, names: list[str]) -> Record:
         """Return the row of a pass at N tokens, of engines that were verified."""
         X, ms, mb, left_out = tokens(self.model, N), {}, {}, {}
         calls = max(1, 4096 // N)
         for part in ([name for name in names if name != "eager"], [name for name in names if name == "eager"]):
-            runs = {}
+            runs: dict[str, Callable[[], object]] = {}
             for name in part:
                 run = functools.partial(self.run, which, name, X)
-                _, reason = attempt(run)  # the first call makes handles, and compiles
-                bytes_held, reason = (None, reason) if reason else attempt(functools.partial(self.held, run))
-                if reason:
+                bytes_held, reason = attempt(functools.partial(self._held, run))
+                if bytes_held is None:
                     left_out[name] = reason
                     harness.say(f"{name:>8} at N = {N}, {which}: left out, {reason}")
                 else:

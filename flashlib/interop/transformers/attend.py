@@ -65,7 +65,8 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
             O = kernels.attention(query, key, value, causal=True, scale=scaling).O
         elif plain and attention_mask.new is not None and takes_new(query, key, value):
             _check(attention_mask, query, key)
-            O = of_new(query, key, value, *attention_mask.new, resolve_scale(scaling, query.shape[-1]))
+            new, scale = attention_mask.new, resolve_scale(scaling, query.shape[-1])
+            O = of_new(query, key, value, new.lengths, new.padding, scale)
         else:
             O = _untraced(
                 engine, takes, query, key, value, attention_mask, scaling, bool(is_causal), sliding_window,

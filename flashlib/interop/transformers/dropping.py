@@ -45,9 +45,9 @@ def attention(
 
 
 class Tokens(NamedTuple):
-    """Which of `count` tokens of a batch are in a pack, None for all, and where its sequences begin."""
+    """Which of `size` tokens of a batch are in a pack, None for all, and where its sequences begin."""
 
-    count: int
+    size: int
     kept: torch.Tensor | None
     begins: torch.Tensor
 
@@ -59,14 +59,14 @@ class Tokens(NamedTuple):
         return cls(begin.size, at, torch.from_numpy(begins.astype(np.int32)))
 
     def taken(self, X: torch.Tensor) -> torch.Tensor:
-        """Return the tokens of X, (count, ...), that are in the pack."""
+        """Return the tokens of X, (size, ...), that are in the pack."""
         return X if self.kept is None else X[self.kept]
 
     def put_back(self, X: torch.Tensor, nothing: float) -> torch.Tensor:
         """Return all tokens from those in the pack; others are `nothing`."""
         if self.kept is None:
             return X
-        return X.new_full((self.count, *X.shape[1:]), nothing).index_copy(0, self.kept, X)
+        return X.new_full((self.size, *X.shape[1:]), nothing).index_copy(0, self.kept, X)
 
 
 def _tokens(parts, causal, B, N_q, N_k, device):
