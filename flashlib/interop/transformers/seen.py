@@ -47,9 +47,12 @@ class New(NamedTuple):
     ) -> "New":  # fmt: skip
         """Return it for tokens of which the first stands at `start`."""
         B, N_q, _ = sizes
-        lengths = torch.as_tensor(start, device=device) + N_q  # a new tensor: a static cache counts on in its own
+        if isinstance(start, torch.Tensor):  # copied: a static cache counts on in its own
+            lengths = (start + N_q).to(torch.int32).expand(B).contiguous()
+        else:
+            lengths = torch.full((B,), start + N_q, dtype=torch.int32, device=device)
         padding = None if present is None else torch.where(present, 0.0, -torch.inf)[:, None, None]
-        return cls(lengths.to(torch.int32).expand(B).contiguous(), padding)
+        return cls(lengths, padding)
 
 
 class Seen(BlockMask):
