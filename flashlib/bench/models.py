@@ -13,8 +13,8 @@ made here: what its weights are changes no time. Only how attention is computed 
     rows     "pass" is "step": loss and gradients of all weights, from ids of tokens, and nothing else, so no
              optimizer; or "prefill": all tokens through the model, to the logits of the last, with no cache kept.
              ms: medians of five turns, whose order alternates; eager stands alone, after the others, as its memory
-             is taken from theirs. tokens_s: N by that. mb: all that torch holds at once in a pass; before it,
-             the weights: `weights_mb`. error: the largest of the logits, gradients: the largest error of a
+             is taken from theirs. tokens_s: N by that. mb: all that a pass holds at once, with the weights,
+             which are `weights_mb`. error: the largest of the logits, gradients: the largest error of a
              weight's gradient, both rms, by the rms of that gradient: of a model of DEPTH layers, against fp32,
              at most twice eager's, or it is not timed and `left_out` says why. `bound_of`: the N at which eager's
              error was found, the largest up to N where it fits. `kernels`: see `common.records`
@@ -151,12 +151,13 @@ def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, tu
 
 
 def cuda_held(run: Callable[[], object]) -> int:
-    """Return the most bytes that torch held on the GPU during run(), with what it held before."""
+    """Return the most bytes that torch held on the GPU during run(), beyond what it held before."""
     torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     run()
     torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated()
+    return torch.cuda.max_memory_allocated() - before
 
 
 class Stage:
@@ -171,8 +172,10 @@ class Stage:
         PASSES[which](self.model, X)
 
     def _held(self, run):
+        """Return the bytes that a pass holds at once, with the weights; another model may be there too."""
         run()  # the first call makes handles, and compiles
-        return self.held(run)
+        self.model.zero_grad(set_to_none=True)
+        return self.held(run) + sum(W.nbytes for W in self.model.parameters())
 
     def row(self, which: str, N: int, names: list[str]) -> Record:
         """Return the row of a pass at N tokens, of engines that were verified."""

@@ -112,7 +112,7 @@ def test_where_eager_does_not_fit_its_last_error_is_the_bound(verifier):
 
 @pytest.fixture
 def stage(small):
-    """A clock on which each call of an engine takes longer than the one before, and 7 MB are held."""
+    """A clock on which each call of an engine takes longer than the one before, and 8 MB are held, with the weights."""
     ticks = itertools.count(1)
 
     def clock(run, calls):
@@ -121,7 +121,7 @@ def stage(small):
 
     def held(run):
         run()
-        return 7_000_000
+        return 8_000_000 - sum(W.nbytes for W in small.parameters())
 
     return models.Stage(small, clock, held, turns=3)
 
@@ -138,7 +138,7 @@ def test_rows_have_all_that_is_said_of_them(stage, verifier, tmp_path, monkeypat
             assert row[key].keys() == {"eager", "sdpa", "ours"}, key
         for name, ms in row["ms"].items():
             assert row["tokens_s"][name] == round(N / ms * 1e3)
-        assert set(row["mb"].values()) == {7}
+        assert set(row["mb"].values()) == {8}
         assert f"N {N}, {row['pass']}:" in models.summary(row)
     of_a_pass = ["sdpa", "sdpa", "ours", "ours", *["sdpa", "ours", "ours", "sdpa"] * 2, *["eager"] * 6]
     assert orders == 2 * of_a_pass
