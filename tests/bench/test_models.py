@@ -112,7 +112,7 @@ def test_where_eager_does_not_fit_its_last_error_is_the_bound(verifier):
 
 @pytest.fixture
 def stage(small):
-    """A clock on which each call of an engine takes longer than the one before, and 8 MB are held, with the weights."""
+    """A clock on which each call takes longer than the one before; 8 MB are held, with the weights."""
     ticks = itertools.count(1)
 
     def clock(run, calls):

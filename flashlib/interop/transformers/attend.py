@@ -66,7 +66,8 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         elif plain and attention_mask.new is not None and takes_new(query, key, value):
             _check(attention_mask, query, key)
             new, scale = attention_mask.new, resolve_scale(scaling, query.shape[-1])
-            O = of_new(query, key, value, new.lengths, new.padding, scale)
+            given = torch.compiler.is_compiling() or attention_mask.padded  # a bias takes each call some time
+            O = of_new(query, key, value, new.lengths, new.padding if given else None, scale)
         else:
             O = _untraced(
                 engine, takes, query, key, value, attention_mask, scaling, bool(is_causal), sliding_window,

@@ -88,6 +88,12 @@ class Seen(BlockMask):
         present = self._present
         return None if present is None or bool(present.all()) else present
 
+    @functools.cached_property
+    def padded(self) -> bool:
+        """Whether any key up to the last query is padding. It waits for the GPU, once for all layers."""
+        present, (_, N_q, _) = self._present, self.sizes
+        return present is not None and not bool(present[:, : self.start + N_q].all())
+
     @property
     def shape(self) -> tuple[int, int, int, int]:  # type: ignore[override]
         """What transformers looks at to see that a mask is made: four axes."""
