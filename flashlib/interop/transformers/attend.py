@@ -45,6 +45,7 @@ REFUSED = {
 def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callable:
     """Return an engine as AttentionInterface takes it. accept: names of arguments that ask nothing of it."""
     takes = taken_by(engine)
+    direct = takes is None or takes >= {"causal", "scale"}  # as most calls are, so they take the CPU little time
 
     def attend(
         module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -58,15 +59,16 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         packs = None if cu_seq_lens_q is None and cu_seq_lens_k is None else (cu_seq_lens_q, cu_seq_lens_k)
         refuse({name: X for name, X in others.items() if name not in accept})
         plain = softcap is None and s_aux is None and packs is None and position_bias is None
-        plain = plain and not dropout and engine is by_kernels and isinstance(attention_mask, Seen)
-        if torch.compiler.is_compiling() and plain and attention_mask.causal:
-            from flashlib import kernels
-
-            O = kernels.attention(query, key, value, causal=True, scale=scaling).O
-        elif plain and attention_mask.new is not None and takes_new(query, key, value):
+        plain = plain and not dropout and isinstance(attention_mask, Seen)
+        traced = torch.compiler.is_compiling()
+        if plain and attention_mask.causal and (engine is by_kernels if traced else direct):
+            _check(attention_mask, query, key)
+            query, key, value = _as_autocast(query, key, value)
+            O = engine(query, key, value, causal=True, scale=scaling)[0]
+        elif plain and engine is by_kernels and attention_mask.new is not None and takes_new(query, key, value):
             _check(attention_mask, query, key)
             new, scale = attention_mask.new, resolve_scale(scaling, query.shape[-1])
-            given = torch.compiler.is_compiling() or attention_mask.padded  # a bias takes each call some time
+            given = traced or attention_mask.padded  # a bias takes each call some time
             O = of_new(query, key, value, new.lengths, new.padding if given else None, scale)
         else:
             O = _untraced(

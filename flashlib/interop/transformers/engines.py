@@ -34,21 +34,26 @@ def by_kernels(
     keys: how many of the keys count, the first; None: all. A static cache is read where it lies, so each step is
     planned as the one before.
     """
-    from flashlib import kernels  # only here: the other engines need no Triton
+    from flashlib.kernels import decode  # only here: the other engines need no Triton
+    from flashlib.kernels.autograd import attention
 
     scale, d_v = resolve_scale(scale, Q.shape[-1]), V.shape[-1]
-    keys = K.shape[2] if keys is None else keys
-    Q, K, V = (_wide_enough(X) for X in (Q, K, V))
-    if dropout:
-        given = Q, K[:, :, :keys], V[:, :, :keys]
-        O, lse = dropping.attention(*given, dropout, causal=causal, mask=mask, scale=scale, sink=sink)
-    elif mask is None and Q.shape[2] <= FEW and not _watched(Q, K, V, sink) and K.stride(3) == V.stride(3) == 1:
+    narrow = min(Q.shape[-1], d_v) < SMALLEST
+    if narrow:
+        Q, K, V = (_wide_enough(X) for X in (Q, K, V))
+    few = mask is None and Q.shape[2] <= FEW and not dropout
+    if few and not _watched(Q, K, V, sink) and K.stride(3) == V.stride(3) == 1:
+        keys = K.shape[2] if keys is None else keys
         lengths = torch.full((len(Q),), keys, dtype=torch.int32, device=Q.device)
-        O, lse = kernels.decode.attention(Q, K, V, lengths, causal=causal, scale=scale, sink=sink)
+        O, lse = decode.attention(Q, K, V, lengths, causal=causal, scale=scale, sink=sink)
     else:
-        K, V = K[:, :, :keys], V[:, :, :keys]
-        O, lse = kernels.attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
-    return Attention(O[..., :d_v], lse)
+        if keys not in (None, K.shape[2]):
+            K, V = K[:, :, :keys], V[:, :, :keys]
+        if dropout:
+            O, lse = dropping.attention(Q, K, V, dropout, causal=causal, mask=mask, scale=scale, sink=sink)
+        else:
+            O, lse = attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
+    return Attention(O[..., :d_v] if narrow else O, lse)
 
 
 def _wide_enough(X):
