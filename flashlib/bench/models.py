@@ -2,28 +2,30 @@
 
     python -m flashlib.bench.models --out notebooks/data/h200_models.json
 
-One CUDA device, bf16, one sequence of N tokens. The model is transformers' own Llama, with random weights that are
-made here: what its weights are changes no time. Only how attention is computed differs, by its name:
+One CUDA device, bf16, B sequences of N tokens, TOKENS in all, or one. The model is transformers' own Llama, with
+heads as Qwen 3 has them and random weights that are made here: what its weights are changes no time. Only how
+attention is computed differs, by its name:
 
     eager    transformers' own, which stores S and P
     sdpa     torch's, by the backend that it takes by itself: `sdpa_backend` says which
-    flex     torch's FlexAttention, compiled anew for each N
+    flex     torch's FlexAttention, compiled anew for each N, at those of WITH_FLEX: it takes a quarter of a minute
     ours     the portable kernels, the same bits every time; hopper: Hopper's, both passes
 
     rows     "pass" is "step": loss and gradients of all weights, from ids of tokens, and nothing else, so no
              optimizer; or "prefill": all tokens through the model, to the logits of the last, with no cache kept.
              ms: medians of five turns, whose order alternates; eager stands alone, after the others, as its memory
-             is taken from theirs. tokens_s: N by that. mb: all that a pass holds at once, with the weights,
+             is taken from theirs. tokens_s: B N by that. mb: all that a pass holds at once, with the weights,
              which are `weights_mb`. error: the largest of the logits, gradients: the largest error of a
              weight's gradient, both rms, by the rms of that gradient: of a model of DEPTH layers, against fp32,
              at most twice eager's, or it is not timed and `left_out` says why. `bound_of`: the N at which eager's
              error was found, the largest up to N where it fits. `kernels`: see `common.records`
-    writing  see `bench.models_writing`
+    writing  see `bench.models_writing`; comes first, so that a run that is cut off has it
 """
 
 import argparse
 import copy
 import functools
+import gc
 import importlib.metadata
 import statistics
 import sys
@@ -37,9 +39,17 @@ from flashlib.bench.models_llama import ENGINES, REFERENCE, SIZES, attempt, give
 from flashlib.types import Record
 
 DEPTH = 2
+TOKENS = 8192  # enough that the GPU, not Python, decides the time, and each of its multiprocessors has work
 LENGTHS = 1024, 2048, 4096, 8192, 16384
+WITH_FLEX = 4096, 16384
+CALLS = {"step": 1, "prefill": 2}  # in a row
 NOTED = 4096  # N of the row that says what was compiled: from there on it is the same code
 TURNS = 5
+
+
+def batch(model: Any, N: int) -> torch.Tensor:
+    """Return ids of sequences of N tokens, TOKENS in all, or those of one sequence."""
+    return tokens(model, N, max(1, TOKENS // N))
 
 
 def step(model: Any, X: torch.Tensor) -> torch.Tensor:
@@ -89,7 +99,7 @@ class Verifier:
 
     def verified(self, N: int, engines: dict[str, str]) -> tuple[dict, dict]:
         """Return both errors of each engine that is right, by name, and why others are left out."""
-        X, errors, left_out = tokens(self.model, N), {}, {}
+        X, errors, left_out = batch(self.model, N), {}, {}
         exact = Found(self.exact, X)
         for name, implementation in engines.items():  # eager is the first
             found, reason = attempt(functools.partial(self._errors, implementation, X, exact))
@@ -117,7 +127,7 @@ def within(errors: tuple[float, float], bound: tuple[float, float]) -> bool:
 
 def sdpa_backend(model: Any, N: int) -> dict[str, str]:
     """Return which operator of torch SDPA calls, by pass."""
-    return {name: _operator(functools.partial(run, model, tokens(model, N))) for name, run in PASSES.items()}
+    return {name: _operator(functools.partial(run, model, batch(model, N))) for name, run in PASSES.items()}
 
 
 def _operator(run):
@@ -179,8 +189,7 @@ class Stage:
 
     def row(self, which: str, N: int, names: list[str]) -> Record:
         """Return the row of a pass at N tokens, of engines that were verified."""
-        X, ms, mb, left_out = tokens(self.model, N), {}, {}, {}
-        calls = max(1, 4096 // N)
+        X, ms, mb, left_out = batch(self.model, N), {}, {}, {}
         for part in ([name for name in names if name != "eager"], [name for name in names if name == "eager"]):
             runs: dict[str, Callable[[], object]] = {}
             for name in part:
@@ -191,31 +200,34 @@ class Stage:
                     harness.say(f"{name:>8} at N = {N}, {which}: left out, {reason}")
                 else:
                     runs[name], mb[name] = run, round(bytes_held / 1e6)
-            found, reason = attempt(functools.partial(timed, runs, calls, self.clock, self.turns))
+            found, reason = attempt(functools.partial(timed, runs, CALLS[which], self.clock, self.turns))
             if reason:
                 left_out |= dict.fromkeys(runs, reason)
             ms |= found or {}
             give_back()  # before eager takes it, and after
         self.model.zero_grad(set_to_none=True)
-        row = {"N": N, "pass": which, "ms": {name: round(t, 3) for name, t in ms.items()}}
-        row |= {"tokens_s": {name: round(N / t * 1e3) for name, t in ms.items()}}
+        row = {"B": len(X), "N": N, "pass": which, "ms": {name: round(t, 3) for name, t in ms.items()}}
+        row |= {"tokens_s": {name: round(X.numel() / t * 1e3) for name, t in ms.items()}}
         return row | {"mb": {name: mb[name] for name in ms}, "left_out": left_out}
 
 
 def rows(N: int, stage: Stage, verifier: Verifier, engines: dict[str, str]) -> Iterator[Record]:
     """Yield the rows of N tokens, one for each pass."""
     torch.compiler.reset()  # FlexAttention is made for this N, not for any
-    errors, left_out = verifier.verified(N, engines)
+    asked = {name: engine for name, engine in engines.items() if name != "flex" or N in WITH_FLEX}
+    with harness.stopwatch("verified"):
+        errors, left_out = verifier.verified(N, asked)
     of_logits, of_gradients = ({name: float(f"{e[k]:.3g}") for name, e in errors.items()} for k in (0, 1))
     for which in PASSES:
-        row = stage.row(which, N, list(errors))
+        with harness.stopwatch(which):
+            row = stage.row(which, N, list(errors))
         row["left_out"] = left_out | row["left_out"]
         yield row | {"error": of_logits, "gradients": of_gradients, "bound_of": verifier.bound_of}
 
 
 def summary(row: Record) -> str:
     """Return a row as lines."""
-    lines = [f"N {row['N']}, {row['pass']}:"]
+    lines = [f"{row['B']} x N {row['N']}, {row['pass']}:"]
     for name, ms in row["ms"].items():
         errors = f"errors {row['error'][name]:.3g}, {row['gradients'][name]:.3g}"
         lines.append(
@@ -229,7 +241,7 @@ def noted(notes: records.Notes, row: Record) -> None:
     size = {"d": SIZES["head_dim"], "causal": True}
     heads = SIZES["num_attention_heads"], SIZES["num_key_value_heads"]
     names = "forward", "backward_dkv", "backward_dq", "hopper_forward", "hopper_backward"
-    notes.add(row, size | {"shape": [1, *heads, row["N"]]}, {name: {} for name in names})
+    notes.add(row, size | {"shape": [row["B"], *heads, row["N"]]}, {name: {} for name in names})
 
 
 def refused() -> str | None:
@@ -256,16 +268,22 @@ def main() -> None:
     from flashlib.bench import models_writing as writing  # only here: it needs Triton
 
     register()
-    lengths, turns = ((1024,), 1) if args.quick else (LENGTHS, TURNS)
+    lengths, turns = ((LENGTHS[0],), 1) if args.quick else (LENGTHS, TURNS)
     with harness.stopwatch("all"), records.Notes(harness.capability()) as notes:
-        verifier, stage = Verifier("cuda"), Stage(llama("cuda"), turns=turns)
-        weights = sum(W.numel() for W in stage.model.parameters())
         record = harness.environment() | {"transformers": importlib.metadata.version("transformers")}
-        record |= {"dtype": "bfloat16", **SIZES, "weights": weights, "weights_mb": round(2 * weights / 1e6)}
-        stage.model.set_attn_implementation("sdpa")
-        record |= {"sdpa_backend": sdpa_backend(stage.model, lengths[-1]), "depth": DEPTH, "rows": []}
-        harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
+        record |= {"dtype": "bfloat16", **SIZES, "depth": DEPTH, "tokens": TOKENS, "rows": []}
         save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
+        with harness.stopwatch("writing"):
+            record["writing"] = writing.rows(llama("cuda"), writing.QUICK if args.quick else writing.SIZE, turns)
+        harness.say(*map(writing.summary, record["writing"]), sep="\n")
+        save()
+        afresh()
+        stage, verifier = Stage(llama("cuda"), turns=turns), Verifier("cuda")
+        record["weights"] = sum(W.numel() for W in stage.model.parameters())
+        record["weights_mb"] = round(2 * record["weights"] / 1e6)
+        stage.model.set_attn_implementation("sdpa")
+        record["sdpa_backend"] = sdpa_backend(stage.model, lengths[-1])
+        harness.say(", ".join(f"{key} {value}" for key, value in record.items() if not isinstance(value, list)))
         for N in lengths:
             with harness.stopwatch(f"N = {N}"):
                 for row in rows(N, stage, verifier, ENGINES):
@@ -274,15 +292,15 @@ def main() -> None:
                     if (N, row["pass"]) == (NOTED, "step"):
                         noted(notes, row)
                     save()
-        del verifier
-        give_back()
-        size = writing.QUICK if args.quick else writing.SIZE
-        with harness.stopwatch("writing"):
-            record["writing"] = writing.rows(stage.model, size, turns)
-        harness.say(*map(writing.summary, record["writing"]), sep="\n")
-        save()
         notes.finish()
         save()
+
+
+def afresh() -> None:
+    """Forget what was compiled, and with it the memory of its CUDA graphs."""
+    torch.compiler.reset()
+    gc.collect()
+    give_back()
 
 
 if __name__ == "__main__":

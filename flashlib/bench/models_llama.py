@@ -9,7 +9,7 @@ from flashlib.bench.common import harness
 
 SIZES = {
     "num_hidden_layers": 16, "hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 16,
-    "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 32768, "max_position_embeddings": 32768,
+    "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 32768, "max_position_embeddings": 32768,
 }  # fmt: skip
 ENGINES = {"eager": "eager", "sdpa": "sdpa", "flex": "flex_attention", "ours": "course", "hopper": "hopper"}
 REFERENCE = "exact"
@@ -49,10 +49,10 @@ def llama(device: str, **sizes: int) -> Any:
         return AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
 
 
-def tokens(model: Any, N: int) -> torch.Tensor:
-    """Return ids of N tokens, (1, N), the same every time."""
+def tokens(model: Any, N: int, B: int = 1) -> torch.Tensor:
+    """Return ids of B sequences of N tokens, (B, N), the same every time."""
     g = torch.Generator().manual_seed(N)
-    return torch.randint(model.config.vocab_size, (1, N), generator=g).to(model.device)
+    return torch.randint(model.config.vocab_size, (B, N), generator=g).to(model.device)
 
 
 def attempt(run: Callable) -> tuple[Any, str | None]:

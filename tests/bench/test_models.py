@@ -31,6 +31,12 @@ def registered():
     models.register()
 
 
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Two sequences of N tokens, and one of more."""
+    monkeypatch.setattr(models, "TOKENS", 2 * N)
+
+
 @pytest.fixture
 def small(registered):
     return models.llama("cpu", **SMALL)
@@ -133,19 +139,35 @@ def test_rows_have_all_that_is_said_of_them(stage, verifier, tmp_path, monkeypat
     rows = list(models.rows(N, stage, verifier, ENGINES))
     assert [row["pass"] for row in rows] == ["step", "prefill"]
     for row in rows:
-        assert row["N"] == row["bound_of"] == N and row["left_out"].keys() == {"hopper"}
+        assert row["N"] == row["bound_of"] == N and row["B"] == 2 and row["left_out"].keys() == {"hopper"}
         for key in ("ms", "tokens_s", "mb", "error", "gradients"):
             assert row[key].keys() == {"eager", "sdpa", "ours"}, key
         for name, ms in row["ms"].items():
-            assert row["tokens_s"][name] == round(N / ms * 1e3)
+            assert row["tokens_s"][name] == round(2 * N / ms * 1e3)
         assert set(row["mb"].values()) == {8}
-        assert f"N {N}, {row['pass']}:" in models.summary(row)
+        assert f"2 x N {N}, {row['pass']}:" in models.summary(row)
     of_a_pass = ["sdpa", "sdpa", "ours", "ours", *["sdpa", "ours", "ours", "sdpa"] * 2, *["eager"] * 6]
     assert orders == 2 * of_a_pass
-    assert rows[0]["ms"]["sdpa"] == 4096 // N * 5  # the median of the second to the fourth turn: ticks 4, 5 and 8
+    assert rows[0]["ms"]["sdpa"] == 5  # the median of the second to the fourth turn: ticks 4, 5 and 8
     assert all(W.grad is None for W in stage.model.parameters())
     harness.write(tmp_path / "models.json", {"rows": rows})
     assert json.loads((tmp_path / "models.json").read_text())["rows"] == rows
+
+
+def test_flex_is_compiled_at_some_lengths_only(stage, monkeypatch):
+    asked = []
+
+    class Verifier:
+        bound_of = N
+
+        def verified(self, length, engines):
+            asked.append((length, list(engines)))
+            return {}, {}
+
+    monkeypatch.setattr(models, "WITH_FLEX", (N,))
+    for length in (N, N + 1):
+        list(models.rows(length, stage, Verifier(), models.ENGINES))
+    assert asked == [(N, list(models.ENGINES)), (N + 1, ["eager", "sdpa", "ours", "hopper"])]
 
 
 def test_one_that_fails_later_is_left_out_of_its_pass_alone(stage, verifier):

@@ -34,8 +34,7 @@ def by_kernels(
     keys: how many of the keys count, the first; None: all. A static cache is read where it lies, so each step is
     planned as the one before.
     """
-    from flashlib.kernels import decode  # only here: the other engines need no Triton
-    from flashlib.kernels.autograd import attention
+    from flashlib import kernels  # only here: the other engines need no Triton
 
     scale, d_v = resolve_scale(scale, Q.shape[-1]), V.shape[-1]
     narrow = min(Q.shape[-1], d_v) < SMALLEST
@@ -45,14 +44,14 @@ def by_kernels(
     if few and not _watched(Q, K, V, sink) and K.stride(3) == V.stride(3) == 1:
         keys = K.shape[2] if keys is None else keys
         lengths = torch.full((len(Q),), keys, dtype=torch.int32, device=Q.device)
-        O, lse = decode.attention(Q, K, V, lengths, causal=causal, scale=scale, sink=sink)
+        O, lse = kernels.decode.attention(Q, K, V, lengths, causal=causal, scale=scale, sink=sink)
     else:
         if keys not in (None, K.shape[2]):
             K, V = K[:, :, :keys], V[:, :, :keys]
         if dropout:
             O, lse = dropping.attention(Q, K, V, dropout, causal=causal, mask=mask, scale=scale, sink=sink)
         else:
-            O, lse = attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
+            O, lse = kernels.attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
     return Attention(O[..., :d_v] if narrow else O, lse)
 
 
