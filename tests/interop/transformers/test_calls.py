@@ -179,6 +179,15 @@ def test_a_mask_that_was_made_for_other_keys_is_refused():
         model(input_ids=IDS[:, 1:], attention_mask=mask)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_plain_causal_calls_go_to_the_engine_at_once(engine, monkeypatch):
+    """Each layer of a model calls, so what stands before the engine is time of the CPU."""
+    monkeypatch.setattr(attend, "_untraced", None)
+    with torch.no_grad():
+        found = LLAMA.output(with_engine(LLAMA, engine))
+        torch.testing.assert_close(found, LLAMA.output(LLAMA.build("eager")), **CLOSE)
+
+
 # Caches.
 
 
