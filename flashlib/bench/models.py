@@ -14,7 +14,8 @@ attention is computed differs, by its name:
     rows     "pass" is "step": loss and gradients of all weights, from ids of tokens, and nothing else, so no
              optimizer; or "prefill": all tokens through the model, to the logits of the last, with no cache kept.
              ms: medians of five turns, whose order alternates; eager stands alone, after the others, as its memory
-             is taken from theirs. tokens_s: B N by that. mb: all that a pass holds at once, with the weights,
+             is taken from theirs. cpu_ms: until Python had asked the GPU for all of it; where it is near ms,
+             the CPU decides. tokens_s: B N by ms. mb: all that a pass holds at once, with the weights,
              which are `weights_mb`. error: the largest of the logits, gradients: the largest error of a
              weight's gradient, both rms, by the rms of that gradient: of a model of DEPTH layers, against fp32,
              at most twice eager's, or it is not timed and `left_out` says why. `bound_of`: the N at which eager's
@@ -29,8 +30,9 @@ import gc
 import importlib.metadata
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -139,25 +141,34 @@ def _operator(run):
     return " ".join(sorted(names - {"attention"})) or "math"
 
 
-def cuda_clock(run: Callable[[], object], calls: int) -> float:
+class Taken(NamedTuple):
+    """Milliseconds of a call: by the GPU's clock, and until Python had asked for all of it."""
+
+    ms: float
+    cpu_ms: float
+
+
+def cuda_clock(run: Callable[[], object], calls: int) -> Taken:
     """Return the milliseconds of a call on the GPU, of some in a row."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
+    begin = time.perf_counter()
     start.record()
     for _ in range(calls):
         run()
     end.record()
+    asked = time.perf_counter() - begin
     torch.cuda.synchronize()
-    return start.elapsed_time(end) / calls
+    return Taken(start.elapsed_time(end) / calls, asked * 1e3 / calls)
 
 
-def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, turns: int) -> dict[str, float]:
+def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, turns: int) -> dict[str, Taken]:
     """Return the median of each run's milliseconds over turns, whose order alternates; the first warms up."""
-    taken: dict[str, list[float]] = {name: [] for name in runs}
+    taken: dict[str, list[Taken]] = {name: [] for name in runs}
     for turn in range(turns + 1):
         for name in reversed(runs) if turn % 2 else runs:
             taken[name].append(clock(runs[name], calls))
-    return {name: statistics.median(ms[1:]) for name, ms in taken.items()}
+    return {name: Taken(*map(statistics.median, zip(*ms[1:], strict=True))) for name, ms in taken.items()}
 
 
 def cuda_held(run: Callable[[], object]) -> int:
@@ -206,8 +217,9 @@ class Stage:
             ms |= found or {}
             give_back()  # before eager takes it, and after
         self.model.zero_grad(set_to_none=True)
-        row = {"B": len(X), "N": N, "pass": which, "ms": {name: round(t, 3) for name, t in ms.items()}}
-        row |= {"tokens_s": {name: round(X.numel() / t * 1e3) for name, t in ms.items()}}
+        row = {"B": len(X), "N": N, "pass": which, "ms": {name: round(t.ms, 3) for name, t in ms.items()}}
+        row |= {"cpu_ms": {name: round(t.cpu_ms, 3) for name, t in ms.items()}}
+        row |= {"tokens_s": {name: round(X.numel() / t.ms * 1e3) for name, t in ms.items()}}
         return row | {"mb": {name: mb[name] for name in ms}, "left_out": left_out}
 
 

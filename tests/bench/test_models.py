@@ -123,7 +123,8 @@ def stage(small):
 
     def clock(run, calls):
         run()
-        return float(next(ticks)) * calls
+        tick = float(next(ticks)) * calls
+        return models.Taken(tick, tick / 2)
 
     def held(run):
         run()
@@ -140,10 +141,10 @@ def test_rows_have_all_that_is_said_of_them(stage, verifier, tmp_path, monkeypat
     assert [row["pass"] for row in rows] == ["step", "prefill"]
     for row in rows:
         assert row["N"] == row["bound_of"] == N and row["B"] == 2 and row["left_out"].keys() == {"hopper"}
-        for key in ("ms", "tokens_s", "mb", "error", "gradients"):
+        for key in ("ms", "cpu_ms", "tokens_s", "mb", "error", "gradients"):
             assert row[key].keys() == {"eager", "sdpa", "ours"}, key
         for name, ms in row["ms"].items():
-            assert row["tokens_s"][name] == round(2 * N / ms * 1e3)
+            assert row["tokens_s"][name] == round(2 * N / ms * 1e3) and row["cpu_ms"][name] == ms / 2
         assert set(row["mb"].values()) == {8}
         assert f"2 x N {N}, {row['pass']}:" in models.summary(row)
     of_a_pass = ["sdpa", "sdpa", "ours", "ours", *["sdpa", "ours", "ours", "sdpa"] * 2, *["eager"] * 6]
