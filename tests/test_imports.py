@@ -74,8 +74,8 @@ ROOMS = {
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
     "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels / "
-    "kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, checks.engine, "
-    "ring.distributed, ring.processes, bench.common",
+    "kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, "
+    "checks.engine, interop.transformers, ring.distributed, ring.processes, bench.common",
 }
 
 # Implementations of which none imports another: the lines that they have in common are the lesson, and sharing

@@ -66,6 +66,13 @@ def let_flex_recompile() -> None:
     dynamo.recompile_limit = 100  # else it goes back to eager and does not say so
 
 
+def graphs_made() -> tuple[int, int]:
+    """Return how many graphs torch.compile has made in this process, and how often it broke off a graph."""
+    from torch._dynamo.utils import counters
+
+    return counters["stats"]["unique_graphs"], sum(counters["graph_break"].values())
+
+
 def symmetric_memory(n_bytes: int, device: torch.device, group: Any) -> tuple[torch.Tensor, Any]:
     """Return memory of a GPU that every rank of a group can read, and its handle.
 

@@ -156,6 +156,7 @@ USED_OF_TORCH = {
     },
     "torch._functorch.config": {"donated_buffer": "bool"},
     "torch._dynamo.config": {"recompile_limit": "int"},
+    "torch._dynamo.utils": {"counters": "defaultdict"},
 }
 
 

@@ -17,12 +17,15 @@ SAID = {
     "hopper_backward_ladder": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "hopper_ladder": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "ladder": "The ladder is timed on a CUDA device",
+    "models": "Models are timed on a CUDA device",
     "ring": "Rings are timed on two or more GPUs of one host; torch finds fewer",
     "serve": "Writing is timed on a CUDA device; torch finds none",
     "timelines": "Timelines are recorded on a GPU of compute",
     "tune": "There is no CUDA device to tune for",
 }
-WITH_RECORD = "clocks", "fp8", "hopper", "hopper_backward_ladder", "hopper_ladder", "ring", "serve", "timelines"
+WITH_RECORD = (
+    "clocks", "fp8", "hopper", "hopper_backward_ladder", "hopper_ladder", "models", "ring", "serve", "timelines",
+)  # fmt: skip
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -10,6 +10,8 @@
     standing_in     the same under the name "sdpa", for as long as a `with` lasts: for continuous batching
     attend          an engine as transformers calls it: what it gives is translated, or refused
     engines         the kernels, tiles in NumPy, the reference in torch, or a function of your own
+    new_tokens      few new tokens over a cache, which torch.compile traces: a step is one CUDA graph
+    dropping        dropout in training: a batch as a pack
     seen            the mask of a call: what transformers says is seen, and the mask of flashlib that says the same
     patterns        which functions of transformers are recognised, so that tiles are skipped
     versions        which versions were tried, and what their interface asks for

@@ -8,8 +8,10 @@ from transformers.utils.output_capturing import _active_collector  # not all mod
 
 from flashlib import masks
 from flashlib import sink as sinks
+from flashlib.inputs import resolve_scale
 from flashlib.interop.transformers import seen as seen_module
 from flashlib.interop.transformers.engines import by_kernels, taken_by
+from flashlib.interop.transformers.new_tokens import of_new, takes_new
 from flashlib.interop.transformers.seen import Hides, Seen, capped
 from flashlib.types import Attention
 
@@ -43,6 +45,7 @@ REFUSED = {
 def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callable:
     """Return an engine as AttentionInterface takes it. accept: names of arguments that ask nothing of it."""
     takes = taken_by(engine)
+    direct = takes is None or takes >= {"causal", "scale"}  # as most calls are, so they take the CPU little time
 
     def attend(
         module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -54,29 +57,31 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         if is_causal is None:
             is_causal = getattr(module, "is_causal", True)
         packs = None if cu_seq_lens_q is None and cu_seq_lens_k is None else (cu_seq_lens_q, cu_seq_lens_k)
-        refuse(dropout, {name: X for name, X in others.items() if name not in accept})
+        refuse({name: X for name, X in others.items() if name not in accept})
         plain = softcap is None and s_aux is None and packs is None and position_bias is None
-        if torch.compiler.is_compiling() and plain and engine is by_kernels and _only_causal(attention_mask):
-            from flashlib import kernels
-
-            O = kernels.attention(query, key, value, causal=True, scale=scaling).O
+        plain = plain and not dropout and isinstance(attention_mask, Seen)
+        traced = torch.compiler.is_compiling()
+        if plain and attention_mask.causal and (engine is by_kernels if traced else direct):
+            _check(attention_mask, query, key)
+            query, key, value = _as_autocast(query, key, value)
+            O = engine(query, key, value, causal=True, scale=scaling)[0]
+        elif plain and engine is by_kernels and attention_mask.new is not None and takes_new(query, key, value):
+            _check(attention_mask, query, key)
+            new, scale = attention_mask.new, resolve_scale(scaling, query.shape[-1])
+            given = traced or attention_mask.padded  # a bias takes each call some time
+            O = of_new(query, key, value, new.lengths, new.padding if given else None, scale)
         else:
             O = _untraced(
                 engine, takes, query, key, value, attention_mask, scaling, bool(is_causal), sliding_window,
-                softcap, s_aux, position_bias, packs,
+                softcap, s_aux, position_bias, packs, dropout,
             )  # fmt: skip
         return O.transpose(1, 2).contiguous(), None
 
     return attend
 
 
-def refuse(dropout: float, others: dict[str, Any]) -> None:
+def refuse(others: dict[str, Any]) -> None:
     """Raise ValueError or TypeError, in words, for what no engine honours."""
-    if dropout:
-        raise ValueError(
-            f"dropout is {dropout}, and flashlib's attention has none: call model.eval(), or set the "
-            "attention dropout of the model's config to 0"
-        )
     if any("attentions" in name for name in _active_collector.get() or ()):
         raise ValueError(f"output_attentions is given: {REFUSED['output_attentions']}")
     for name, X in others.items():
@@ -90,13 +95,9 @@ def refuse(dropout: float, others: dict[str, Any]) -> None:
         )
 
 
-def _only_causal(mask):
-    return isinstance(mask, Seen) and mask.causal
-
-
 @torch.compiler.disable  # between two graphs: torch.compile cannot look into a mask
 def _untraced(
-    engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs
+    engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs, dropout
 ) -> torch.Tensor:  # fmt: skip
     Q, K, V = _as_autocast(Q, K, V)
     B, _, N_q, _ = Q.shape
@@ -115,7 +116,7 @@ def _untraced(
         hides = _packed(hides, packs, B, N_q)
     if bias is not None:
         bias = bias[..., : hides.keys]
-    return _called(engine, takes, Q, K, V, hides, scale, sink, bias).O
+    return _called(engine, takes, Q, K, V, hides, scale, sink, bias, dropout).O
 
 
 def _as_autocast(*tensors):
@@ -169,8 +170,15 @@ def _packed(hides, packs, B, N_q):
     return hides._replace(mask=mask if hides.mask is None else hides.mask & mask, causal=False)
 
 
-def _called(engine, takes, Q, K, V, hides, scale, sink, bias):
+def _called(engine, takes, Q, K, V, hides, scale, sink, bias, dropout):
     given = {"causal": hides.causal, "scale": scale}
+    if dropout:
+        if takes is not None and "dropout" not in takes:
+            raise ValueError(
+                f"dropout is {dropout}, and this engine has none: register 'kernels', call model.eval(), or set "
+                "the attention dropout of the model's config to 0"
+            )
+        given["dropout"] = float(dropout)
     if bias is not None and takes is not None and "bias" in takes:
         given["bias"] = bias
     elif bias is not None:

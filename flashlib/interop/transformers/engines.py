@@ -3,7 +3,7 @@
 An engine is called as `flashlib.torch_ref.attention` is: engine(Q, K, V, causal=, mask=, scale=), and returns O
 and lse. One that also takes `sink` adds it itself. One that takes `keys` is given all of K and V, of which the
 first so many count; for others they are cut. One that takes `bias`, which broadcasts to all scores, adds it; for
-others it is in the mask.
+others it is in the mask. One that takes `dropout` drops weights with that probability.
 """
 
 import inspect
@@ -16,17 +16,20 @@ import torch
 from flashlib import masks, tiled, torch_ref
 from flashlib import sink as sinks
 from flashlib.inputs import resolve_scale
+from flashlib.interop.transformers import dropping
+from flashlib.interop.transformers.seen import FEW
 from flashlib.types import Attention
 
-FEW = 8  # queries that are decoded, at most
 SMALLEST = 16  # d that kernels take
 
 
 def by_kernels(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: masks.Mask | None = None,
-    scale: float | None = None, sink: torch.Tensor | None = None, keys: int | None = None,
+    scale: float | None = None, sink: torch.Tensor | None = None, keys: int | None = None, dropout: float = 0.0,
 ) -> Attention:  # fmt: skip
     """Return O and lse by the Triton kernels: few queries without gradients and without a mask by `decode`.
+
+    dropout: see `dropping`.
 
     keys: how many of the keys count, the first; None: all. A static cache is read where it lies, so each step is
     planned as the one before.
@@ -34,15 +37,22 @@ def by_kernels(
     from flashlib import kernels  # only here: the other engines need no Triton
 
     scale, d_v = resolve_scale(scale, Q.shape[-1]), V.shape[-1]
-    keys = K.shape[2] if keys is None else keys
-    Q, K, V = (_wide_enough(X) for X in (Q, K, V))
-    if mask is None and Q.shape[2] <= FEW and not _watched(Q, K, V, sink) and K.stride(3) == V.stride(3) == 1:
+    narrow = min(Q.shape[-1], d_v) < SMALLEST
+    if narrow:
+        Q, K, V = (_wide_enough(X) for X in (Q, K, V))
+    few = mask is None and Q.shape[2] <= FEW and not dropout
+    if few and not _watched(Q, K, V, sink) and K.stride(3) == V.stride(3) == 1:
+        keys = K.shape[2] if keys is None else keys
         lengths = torch.full((len(Q),), keys, dtype=torch.int32, device=Q.device)
         O, lse = kernels.decode.attention(Q, K, V, lengths, causal=causal, scale=scale, sink=sink)
     else:
-        K, V = K[:, :, :keys], V[:, :, :keys]
-        O, lse = kernels.attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
-    return Attention(O[..., :d_v], lse)
+        if keys not in (None, K.shape[2]):
+            K, V = K[:, :, :keys], V[:, :, :keys]
+        if dropout:
+            O, lse = dropping.attention(Q, K, V, dropout, causal=causal, mask=mask, scale=scale, sink=sink)
+        else:
+            O, lse = kernels.attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
+    return Attention(O[..., :d_v] if narrow else O, lse)
 
 
 def _wide_enough(X):

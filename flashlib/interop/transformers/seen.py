@@ -17,6 +17,8 @@ from flashlib import masks
 from flashlib.interop.transformers.patterns import Pattern, recognised
 from flashlib.interop.transformers.present import Present
 
+FEW = 8  # queries that are decoded, at most
+
 
 class Hides(NamedTuple):
     """What is hidden, as an attention takes it: a mask or None, whether it is causal, and how many keys there are.
@@ -29,23 +31,68 @@ class Hides(NamedTuple):
     keys: int
 
 
+class New(NamedTuple):
+    """What few new tokens see of a cache, each all keys up to its own. Nothing here waits for the GPU.
+
+    lengths: how many tokens each sequence has, with the new ones, (B,), int32. padding: added to the scores of
+    keys, (B, 1, 1, N_k): -inf where there is padding; None if no table of it was given.
+    """
+
+    lengths: torch.Tensor
+    padding: torch.Tensor | None
+
+    @classmethod
+    def of(
+        cls, sizes: tuple[int, int, int], start: int | torch.Tensor, present: torch.Tensor | None, device: Any
+    ) -> "New":  # fmt: skip
+        """Return it for tokens of which the first stands at `start`."""
+        B, N_q, _ = sizes
+        if isinstance(start, torch.Tensor):  # copied: a static cache counts on in its own
+            lengths = (start + N_q).to(torch.int32).expand(B).contiguous()
+        else:
+            lengths = torch.full((B,), start + N_q, dtype=torch.int32, device=device)
+        padding = None if present is None else torch.where(present, 0.0, -torch.inf)[:, None, None]
+        return cls(lengths, padding)
+
+
 class Seen(BlockMask):
     """What is seen in one call of a model. It is a BlockMask, for only that and a table are let through as made.
 
     start: where the first query stands among the keys. pattern: what is recognised, or None. asks: the function
     that is asked where no pattern says it, on this device. present: keys that are no padding, (B, N_k); None: all.
-    causal: whether it is known to be only causal, which torch.compile can trace.
+    Both are looked at when they are needed, since they may lie on a GPU that is still at work.
+    causal: whether it is known to be only causal, which torch.compile can trace. new: it is, for few new tokens
+    over a cache, and how long that is and what is padding stays on the GPU; None if not.
     """
 
     def __init__(
-        self, sizes: tuple[int, int, int], start: int, pattern: Pattern | None, asks: Callable,
+        self, sizes: tuple[int, int, int], start: int | torch.Tensor, pattern: Pattern | None, asks: Callable,
         present: torch.Tensor | None, device: Any = None,
     ):  # fmt: skip
         self.device = device
-        self.sizes, self.start, self.pattern, self.asks, self.present = sizes, start, pattern, asks, present
+        self.sizes, self.pattern, self.asks, self._start, self._present = sizes, pattern, asks, start, present
         _, N_q, N_k = sizes
-        self.causal = pattern == Pattern(right=0) and present is None and N_q == N_k and start == 0
+        plain = pattern == Pattern(right=0)
+        self.causal = plain and N_q == N_k and self.start == 0 and self.present is None
+        self.new = New.of(sizes, start, present, device) if plain and N_q <= FEW and not self.causal else None
         self.made: dict[float | None, Hides] = {}
+
+    @functools.cached_property
+    def start(self) -> int:
+        """Where the first query stands among the keys."""
+        return int(self._start)
+
+    @functools.cached_property
+    def present(self) -> torch.Tensor | None:
+        """Keys that are no padding, (B, N_k); None if there is none."""
+        present = self._present
+        return None if present is None or bool(present.all()) else present
+
+    @functools.cached_property
+    def padded(self) -> bool:
+        """Whether any key up to the last query is padding. It waits for the GPU, once for all layers."""
+        present, (_, N_q, _) = self._present, self.sizes
+        return present is not None and not bool(present[:, : self.start + N_q].all())
 
     @property
     def shape(self) -> tuple[int, int, int, int]:  # type: ignore[override]
@@ -101,11 +148,12 @@ def mask_of_call(
             f"transformers makes a mask with {', '.join(given)}, which flashlib does not know: tried were the "
             "versions in flashlib.interop.transformers.versions; pass tables=True to register"
         )
-    q_offset, kv_offset = int(q_offset), int(kv_offset)  # a static cache counts on in the tensor that it gives
+    kv_offset = int(kv_offset)
+    if isinstance(q_offset, torch.Tensor):
+        q_offset = q_offset.clone()  # a static cache counts on in the tensor that it gives
     present = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
     if present is not None:
         present = present[:, kv_offset : kv_offset + kv_length].bool()
-        present = None if bool(present.all()) else present
     asks = functools.partial(_asked, mask_function, q_offset, kv_offset)
     pattern = recognised(mask_function)
     if use_vmap:  # written for one number at a time

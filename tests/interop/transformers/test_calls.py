@@ -179,6 +179,15 @@ def test_a_mask_that_was_made_for_other_keys_is_refused():
         model(input_ids=IDS[:, 1:], attention_mask=mask)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_plain_causal_calls_go_to_the_engine_at_once(engine, monkeypatch):
+    """Each layer of a model calls, so what stands before the engine is time of the CPU."""
+    monkeypatch.setattr(attend, "_untraced", None)
+    with torch.no_grad():
+        found = LLAMA.output(with_engine(LLAMA, engine))
+        torch.testing.assert_close(found, LLAMA.output(LLAMA.build("eager")), **CLOSE)
+
+
 # Caches.
 
 
@@ -234,6 +243,29 @@ def test_what_is_only_causal_is_traced(amount):
     assert not any("_untraced" in reason for reason in counters["graph_break"])
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("padding", [0, 4])
+def test_a_step_with_a_static_cache_is_one_graph(padding):
+    """`generate` compiles it by itself on a GPU; with fullgraph a break between two graphs is an error."""
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    there = torch.ones(2, 14, dtype=torch.long)
+    there[1, :padding] = 0
+    compiled = CompileConfig(backend="aot_eager", mode=None, fullgraph=True)
+    compiled._compile_all_devices = True
+    settings = dict(
+        max_new_tokens=5, do_sample=False, cache_implementation="static", eos_token_id=None, pad_token_id=0,
+        output_logits=True, return_dict_in_generate=True,
+    )  # fmt: skip
+    ours, eager = with_engine(LLAMA, "kernels"), LLAMA.build("eager")
+    found, expected = (
+        model.generate(IDS[:, :14].to(model.device), attention_mask=there.to(model.device), **how, **settings)
+        for model, how in ((ours, {"compile_config": compiled}), (eager, {"disable_compile": True}))
+    )
+    torch.testing.assert_close(torch.stack(found.logits).cpu(), torch.stack(expected.logits), **CLOSE)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1, "lengths are no numbers of a graph"
+
+
 @pytest.mark.parametrize("amount", ["all"])
 def test_continuous_batching_by_standing_in(amount):
     before = ALL_ATTENTION_FUNCTIONS["sdpa"]
@@ -256,14 +288,6 @@ def test_continuous_batching_by_standing_in(amount):
 
 
 # What is refused.
-
-
-def test_dropout_is_refused():
-    model = with_engine(LLAMA, "torch_ref", attention_dropout=0.1)
-    with torch.no_grad():
-        LLAMA.output(model)
-        with pytest.raises(ValueError, match="dropout is 0.1, and flashlib's attention has none: call model.eval"):
-            LLAMA.output(model.train())
 
 
 def test_a_keyword_that_is_not_known_is_refused_until_it_is_accepted():
