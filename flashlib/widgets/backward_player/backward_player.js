@@ -58,7 +58,8 @@ class Backward extends Stepped {
     });
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, error, chip } = this.views.places;
-    const words = div("flash-panel flash-words", this.title, this.sentence);
+    const title = h("div", {}, h("h3", {}, "Backward pass"), this.title);
+    const words = div("flash-panel flash-words", title, this.sentence);
     const scores = div("flash-scores", this.blocks, grid);
     const stage = div("flash-stage", memory, scores, error, chip, this.air);
     this.body.append(words, stage, this.foot(this.views.places));
