@@ -55,11 +55,10 @@ class Backward extends Stepped {
         (frames) => new Lines(frames.lines, backwardEquations(frames)),
       ],
       legend: [GradientLegend.key, (frames) => new GradientLegend(frames)],
-    });
+    }, { heading: "Backward pass" });
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, error, chip } = this.views.places;
-    const title = h("div", {}, h("h3", {}, "Backward pass"), this.title);
-    const words = div("flash-panel flash-words", title, this.sentence);
+    const words = div("flash-panel flash-words", this.title, this.sentence);
     const scores = div("flash-scores", this.blocks, grid);
     const stage = div("flash-stage", memory, scores, error, chip, this.air);
     this.body.append(words, stage, this.foot(this.views.places));

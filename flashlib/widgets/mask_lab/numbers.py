@@ -74,7 +74,7 @@ def runs_of(seen: np.ndarray) -> list[list[list[int]]]:
 
 
 def packed(runs: list[list[list[int]]]) -> bytes:
-    """Return the runs of all rows as int32: how many each row has, then their ends. A list takes ten times as long."""
+    """Return the runs of all rows as int32: how many each row has, then their ends; lists take longer."""
     counts, ends = [len(row) for row in runs], [end for row in runs for run in row for end in run]
     return np.array(counts + ends, "<i4").tobytes()
 

@@ -56,7 +56,7 @@ def _check(result, N):
 
 
 def _known(setting):
-    """Return the Run of a way that is known to go right; what a hop comes to is computed once, whatever its time."""
+    """Return the Run of a way that goes right; what a hop comes to is computed once, whatever its time."""
     of = setting["mask"], setting["N"], setting["ranks"], setting["cut"]
     hops = _hops(*of)
     play, made = _play(setting, lambda me: _remembering(me, hops[me.r]))
