@@ -110,7 +110,8 @@ def test_every_hop_can_be_seen(page_of_players, player, theme):
 
 
 def test_alpha_of_the_first_hop_is_explained(player):
-    assert text(player, ".flash-ring-state .flash-note >> nth=0") == "alpha is 0 at first: nothing was summed before."
+    said = text(player, ".flash-ring-state .flash-note >> nth=0")
+    assert said == "alpha is 0 at first: nothing was summed before."
     assert player.locator(".flash-ring-merges tbody tr").first.locator("td").nth(2).inner_text() == "0"
 
 
