@@ -81,7 +81,7 @@ def _running(terms, bits, step):
 
 def _add(terms, bits):
     """Return the sum over the first axis, in multiples of 2^(e - bits); `terms` is written over."""
-    largest = np.maximum.reduce(np.abs(terms), initial=0)
+    largest = np.maximum(np.maximum.reduce(terms, initial=0), -np.minimum.reduce(terms, initial=0))
     exponent = np.frexp(largest)[1] - 1  # largest = 1.f * 2^exponent
     unit = np.ldexp(np.ones((), terms.dtype), np.maximum(exponent - bits, np.finfo(terms.dtype).minexp))
     terms *= 1 / unit  # exact, as units are powers of two, and quicker than to divide
