@@ -181,7 +181,7 @@ export class Scores {
  * @param {number} N
  * @returns {[number, number][][]}
  */
-export function unpackRuns({ buffer, byteOffset, byteLength }, N) {
+function unpackRuns({ buffer, byteOffset, byteLength }, N) {
   const all = new Int32Array(buffer.slice(byteOffset, byteOffset + byteLength)); // a copy: where it lies may not do
   let at = N;
   return Array.from(all.subarray(0, N), (count) => Array.from({ length: count }, () => [all[at++], all[at++]]));
