@@ -114,8 +114,8 @@ vllm: models ## let vLLM write text with its own attention and with ours (its en
 deepspeed: $(FOR_MODELS) ## run DeepSpeed's Ulysses with our attention in 4 processes, beside our own (25 MB)
 	@$(PY) -m tools.with_deepspeed
 
-measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, against the limits
-	@$(PY) tools/measure_widgets.py
+measure: $(TESTS) ## measure in Chromium how fast the widgets answer and play, against the limits (ARGS=RingPlayer: one)
+	@$(PY) tools/measure_widgets.py $(ARGS)
 
 film: $(TESTS) ## film the player in Chromium for the README
 	@$(PY) tools/film.py

@@ -3,7 +3,10 @@
 The exit code is 1 where a limit is not kept, each named at the end; for an error on the page, for a request that
 left the machine, and for an answer that is not for the setting that was asked for. The limits are for a laptop of
 today on which nothing else runs. How fast a widget answers is said as time beyond that of one that draws nothing,
-which is measured beside it: what JupyterLab and the browser take is not the widget's.
+which is measured beside it: what JupyterLab and the browser take is not the widget's. The browser paints 60 times
+a second, so an answer that comes after the paint in which that of nothing stands is late by 17 ms at once.
+
+`python tools/measure_widgets.py RingPlayer MaskLab` measures the changes of these alone.
 """
 
 import os
@@ -111,7 +114,8 @@ def slots():
     return Control("slider batch", steps, ["result", "setting", "batch"])
 
 
-# ServeLab remembers its runs; here each change is one that was not made before.
+# ServeLab remembers its runs; here each change is one that was not made before. RingPlayer remembers what does not
+# follow from the times, such as plans: here it goes to and fro.
 FORGETFUL = "from flashlib.widgets.serve_lab import runs\nruns.run = runs.run.__wrapped__"
 OUTLIERS = widgets.EightBitsLab().result["stops"]["outliers"]
 PAGES = widgets.PagesLab().result["stops"]["page"]
@@ -294,28 +298,32 @@ def line(*cells):
     return "{:<39} {:<20} {:>9} {:>10} {:>7} {:>9} {:>9} {:>9}".format(*cells).rstrip()
 
 
-def main():
-    """Measure and print; return the exit code."""
+def main(only=()):
+    """Measure and print, of all widgets or of those named alone; return the exit code."""
     names = [case.partition("(")[0] for case, _ in CASES]
     if missing := set(widgets.__all__) - set(names):
         print(f"Nothing is said here on how to measure {', '.join(sorted(missing))}: add it to CASES.")
         return 1
+    if unknown := set(only) - set(names):
+        print(f"There is no {', '.join(sorted(unknown))}; name some of {', '.join(sorted(set(names)))}.")
+        return 1
+    cases = [one for one, name in zip(CASES, names, strict=True) if name in only or not only]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "notebooks").mkdir()
         try:
             with browsing.served(folder) as address, browsing.chromium() as browser:
-                return measure(browser, address, folder)
+                return measure(browser, address, folder, cases)
         except browsing.NoBrowser as reason:
             print(reason)
             return 1
 
 
-def measure(browser, address, folder):
-    """Print the tables; return the exit code."""
+def measure(browser, address, folder, cases=CASES):
+    """Print the tables, of some cases that of their changes; return the exit code."""
     print(*heading(browser), "", sep="\n")
     echo = (Path(__file__).parent / "echo.py").read_text(encoding="utf-8")
-    cells = [f"from flashlib.widgets import *\n{FORGETFUL}", *(case for case, _ in CASES), f"{echo}\nEcho()"]
+    cells = [f"from flashlib.widgets import *\n{FORGETFUL}", *(case for case, _ in cases), f"{echo}\nEcho()"]
     with browsing.opened(browser, address, folder, "measure.ipynb", cells) as lab:
         lab.page.evaluate("() => localStorage.setItem('flashlib.guided', 'yes')")  # no callouts
         if errors := lab.run_all():
@@ -324,10 +332,11 @@ def measure(browser, address, folder):
         lab.page.set_default_timeout(120_000)
         lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         held = Held()
-        wrong = print_cases(lab.page, held)
-        print_start(lab.page, held)
-        print_growth(lab, held)
-        print_sizes(lab.page, held)
+        wrong = print_cases(lab.page, held, cases)
+        if cases == CASES:
+            print_start(lab.page, held)
+            print_growth(lab, held)
+            print_sizes(lab.page, held)
         print(f"\nrequests that left the machine: {len(lab.outside)} (limit 0)")
         print(f"errors on the page: {len(lab.complaints)} (limit 0)")
         found = [*wrong, *lab.outside, *lab.complaints, *held.missed]
@@ -335,17 +344,17 @@ def measure(browser, address, folder):
         return 1 if found else 0
 
 
-def print_cases(page, held):
+def print_cases(page, held, cases):
     """Print a line for each case; return what went wrong."""
     from playwright.sync_api import Error
 
     print(line("ms beyond those of a widget that draws", f"{CHANGES} changes of", *HEAD))
     print(line("nothing, which is measured before each", *[""] * 5, LIMITS["rate"], LIMITS["motion"]))
     wrong = []
-    for n, (case, control) in enumerate(CASES):
+    for n, (case, control) in enumerate(cases):
         label = control.label if control else ""
         try:
-            nothing, *_ = measure_case(page, len(CASES), ECHO)
+            nothing, *_ = measure_case(page, len(cases), ECHO)
             times, rate, motion = measure_case(page, n, control)
         except Error as error:
             wrong.append(f"{case}, {label}: {error.message.splitlines()[0]}")
@@ -410,4 +419,4 @@ def picture_time(case):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -52,8 +52,9 @@ def product(
     total = np.zeros((*heads, A.shape[-2], B.shape[-1]), np.float32)
     if start is not None:
         total += start
-    A = np.moveaxis(A, -1, 0).astype(np.float32, order="C")  # (n, ..., M)
-    B = np.moveaxis(B, -2, 0).astype(np.float32, order="C")  # (n, ..., d)
+    last, *others = range(-1, A.ndim - 1)  # as `np.moveaxis`, which takes longer than a small product
+    A = A.transpose(last, *others).astype(np.float32, order="C")  # (n, ..., M)
+    B = B.transpose(B.ndim - 2, *range(B.ndim - 2), B.ndim - 1).astype(np.float32, order="C")  # (n, ..., d)
     for row in range(0, total.shape[-2], ROWS):
         rows = slice(row, row + ROWS)
         total[..., rows, :] = _rows(A[..., rows, None], B[..., None, :], total[..., rows, :], bits, step)
@@ -80,8 +81,8 @@ def _running(terms, bits, step):
 
 def _add(terms, bits):
     """Return the sum over the first axis, in multiples of 2^(e - bits); `terms` is written over."""
-    largest = np.maximum(terms.max(axis=0, initial=0), -terms.min(axis=0, initial=0))
+    largest = np.maximum(np.maximum.reduce(terms, initial=0), -np.minimum.reduce(terms, initial=0))
     exponent = np.frexp(largest)[1] - 1  # largest = 1.f * 2^exponent
     unit = np.ldexp(np.ones((), terms.dtype), np.maximum(exponent - bits, np.finfo(terms.dtype).minexp))
-    terms /= unit
-    return np.trunc(terms, out=terms).sum(axis=0) * unit
+    terms *= 1 / unit  # exact, as units are powers of two, and quicker than to divide
+    return np.add.reduce(np.trunc(terms, out=terms)) * unit

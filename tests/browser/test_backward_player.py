@@ -192,10 +192,14 @@ def test_drawing_a_frame_fits_into_a_frame(lab):
     assert_drawing_fits_into_a_frame(at_start(lab, 2))
 
 
-@pytest.mark.parametrize("width", [700, 1000])
+@pytest.mark.parametrize("width", [390, 460, 700, 1000])
 @pytest.mark.parametrize("n", [0, 1])
 def test_nothing_jumps_as_it_plays(lab, n, width):
     assert_nothing_jumps(at_start(lab, n), width)
+
+
+def test_it_says_which_pass_it_is(lab):
+    assert at_start(lab, 0).get_by_role("heading", name="Backward pass").is_visible()
 
 
 def test_what_cannot_be_played_is_said_in_its_place(lab):

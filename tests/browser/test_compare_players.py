@@ -73,6 +73,10 @@ def test_the_chart_has_the_bytes_of_every_step(compare):
         assert [x for x, _ in points] == list(range(len(moved))) and width == len(moved) - 1
         assert [height - y for _, y in points] == pytest.approx([unit * x for x in moved])
         assert sum(sent[order]["all"]) == moved[-1]
+    top = max(sum(sent[order][name]) for order in ("fa1", "fa2") for name in ("all", "standard"))
+    assert height / unit == pytest.approx(top), "the chart ends at the most"
+    notes = [note.replace("\u202f", "") for note in compare.locator(".flash-bytes .flash-note").all_inner_texts()]
+    assert notes == [f"bytes moved, up to {top} B", "0 B, step 0", f"step {len(moved) - 1}"]
     scrub, box = compare.locator(".flash-scrub").bounding_box(), chart.bounding_box()
     assert (box["x"], box["width"]) == pytest.approx((scrub["x"] + 8, scrub["width"] - 16), abs=1)
 

@@ -256,7 +256,7 @@ def test_hbm_is_drawn_larger_than_sram(lab, first, width):
     assert hbm["width"] * hbm["height"] > sram["width"] * sram["height"] and hbm["width"] > 1.5 * sram["width"]
 
 
-@pytest.mark.parametrize("width", [930, 1100])
+@pytest.mark.parametrize("width", [390, 460, 930, 1100])
 def test_nothing_jumps_as_it_plays(lab, first, width):
     lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     assert_nothing_jumps(first, width)

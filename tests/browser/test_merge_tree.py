@@ -54,6 +54,10 @@ def answered(tree, act):
     )
 
 
+def test_it_says_what_it_is(tree):
+    assert tree.get_by_role("heading", name="A row in parts, merged in any order").is_visible()
+
+
 def button(tree, name):
     return tree.get_by_role("button", name=name, exact=True)
 

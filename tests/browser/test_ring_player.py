@@ -6,7 +6,7 @@ pytest.importorskip("anywidget")
 
 from flashlib.ring import Compute, Receive, Send, Wait
 from flashlib.widgets import RingPlayer
-from tests.browser.lab import resized, wait_until_heard
+from tests.browser.lab import THEMES, resized, wait_until_heard
 from tests.browser.labs import text, wait_for
 from tests.browser.probes import MISPLACED
 from tests.browser.shown.ring_player import check_shown
@@ -74,6 +74,45 @@ def test_it_opens_in_the_midst_and_shows_what_python_computed(player):
     assert position(player) == RingPlayer().result["opens"]
     assert player.locator(".flash-ring-flying").count() == 4
     check_shown(player)
+
+
+# How far below its top the lanes end, and how much each fill differs from what is behind it, of 765.
+FILLS = """root => {
+    const { top } = root.getBoundingClientRect();
+    const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const rgb = (colour) => {
+        context.fillStyle = colour;
+        context.fillRect(0, 0, 1, 1);
+        return context.getImageData(0, 0, 1, 1).data;
+    };
+    const far = (bar) => {
+        const [a, b] = [getComputedStyle(bar).fill, getComputedStyle(bar.closest(".flash-panel")).backgroundColor];
+        const [one, other] = [rgb(a), rgb(b)];
+        return [0, 1, 2].reduce((sum, k) => sum + Math.abs(one[k] - other[k]), 0);
+    };
+    const bars = [...root.querySelectorAll(".flash-ring-compute")];
+    return [root.querySelector(".flash-ring-lanes").getBoundingClientRect().bottom - top, bars.map(far)];
+}"""
+
+
+def test_on_a_laptop_the_lanes_are_on_one_screen_with_the_sliders(player):
+    with resized(player, 930):
+        bottom, _ = player.evaluate(FILLS)
+    assert bottom < 670  # px: of 768
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_hop_can_be_seen(page_of_players, player, theme):
+    player.evaluate("(root, dark) => root.classList.toggle('flash-dark', dark)", theme == THEMES[1])
+    _, far = player.evaluate(FILLS)
+    player.evaluate("root => root.classList.remove('flash-dark')")
+    assert len(far) == 16 and min(far) > 45
+
+
+def test_alpha_of_the_first_hop_is_explained(player):
+    said = text(player, ".flash-ring-state .flash-note >> nth=0")
+    assert said == "alpha is 0 at first: nothing was summed before."
+    assert player.locator(".flash-ring-merges tbody tr").first.locator("td").nth(2).inner_text() == "0"
 
 
 def test_eight_ranks_under_a_window(page_of_players):

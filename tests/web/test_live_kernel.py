@@ -141,6 +141,17 @@ def test_a_mistake_of_the_kernel_is_told(page):
     assert "ValueError" in ask(page("x = 1"), "run", cell="none", sources={})[0]["failed"]
 
 
+def test_a_trait_is_told_as_it_says_itself():
+    class Packed(stand_ins.AnyWidget):
+        runs = traitlets.List().tag(sync=True, to_json=lambda value, _: bytes(value))
+
+    told, widget = [], Packed()
+    stand_ins.heard.append(lambda _, changes: told.append(changes))
+    widget.runs = [1, 2]
+    stand_ins.heard.pop()
+    assert told == [{"runs": b"\1\2"}] and widget.state() == {"runs": b"\1\2"}
+
+
 def test_what_draws_runs_without_drawing():
     nothing = stand_ins.Nothing()
     (line,) = nothing.plot([1, 2], "o-", color="red")

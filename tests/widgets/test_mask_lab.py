@@ -76,6 +76,13 @@ def drawn(lab):
     return seen
 
 
+def test_the_page_gets_all_runs(lab):
+    N_q, runs = lab.N_q, lab.result["runs"]
+    sent = np.frombuffer(lab.get_state("result")["result"]["runs"], "<i4")
+    assert sent[:N_q].tolist() == [len(row) for row in runs]
+    assert sent[N_q:].reshape(-1, 2).tolist() == [run for row in runs for run in row]
+
+
 def test_what_is_drawn_is_what_the_mask_says(lab):
     assert np.array_equal(drawn(lab), seen_by(lab))
 

@@ -175,6 +175,21 @@ def test_ranks_that_only_count_take_as_long_and_send_as_much(player):
     assert outline[0] == outline[1] and str(full.plan) == str(counted.plan)
 
 
+def test_what_is_remembered_is_what_ranks_do(player):
+    """The same events and bits as of ranks that compute every hop, whatever was shown before."""
+    s = player.result["setting"]
+    mask, times = choices.mask_of(s["mask"], s["N"]), ring.Times(tile=s["tile"], byte=s["token"] / runs.BYTES)
+    options = dict(ranks=s["ranks"], layout=s["cut"], mask=mask, B_r=runs.B, B_c=runs.B, times=times)
+    anew = ring.events(*runs.tokens(s["N"]), program=runs.PROGRAMS[s["way"]], **options)
+    for found in (runs.run(s), runs.run(s | {"tile": 7}) and runs.run(s)):
+        assert all(np.array_equal(a, b) for a, b in zip(found.result, anew.result, strict=True))
+        assert [e._replace(state=None) for e in found.events] == [e._replace(state=None) for e in anew.events]
+        for one, other in zip(found.events, anew.events, strict=True):
+            assert one.state is None or all(
+                np.array_equal(a, b) for a, b in zip(one.state, other.state, strict=True)
+            )
+
+
 def test_each_layout_is_beside_the_others_as_it_is_alone(player):
     r = player.result
     assert [one["layout"] for one in r["compare"]] == ["contiguous", "striped", "zigzag"]

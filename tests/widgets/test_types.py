@@ -83,7 +83,7 @@ def shown(cls):
 def sent(one):
     """Return what the page gets of a widget, {name: value}."""
     names = {name for cls in type(one).__mro__ if issubclass(cls, Widget) for name in vars(cls)} - {"script"}
-    return {name: getattr(one, name) for name in one.keys if name in names and not name.startswith("_")}
+    return one.get_state([name for name in one.keys if name in names and not name.startswith("_")])
 
 
 def typescript(x):

@@ -55,7 +55,7 @@ class Backward extends Stepped {
         (frames) => new Lines(frames.lines, backwardEquations(frames)),
       ],
       legend: [GradientLegend.key, (frames) => new GradientLegend(frames)],
-    });
+    }, { heading: "Backward pass" });
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, error, chip } = this.views.places;
     const words = div("flash-panel flash-words", this.title, this.sentence);

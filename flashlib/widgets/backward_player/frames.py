@@ -67,10 +67,11 @@ def record(
     trace = tiled.backward_steps(*placed, wrt=wrt, **tiling, **outputs)  # type: ignore[misc]
     steps, writes, read, written = follow(trace, outputs)
     scale = resolve_scale(scale, Q.shape[1])
+    Q_acc, K_acc, dO_acc = (tiled.load(X, slice(None)) for X in (Q, K, dO))
     sums = []
     for k, step in enumerate(steps):
         before = steps[k - 1] if k and is_same_block(steps[k - 1], step, wrt) else None
-        sums.append([_sum(name, step, before, Q, K, dO, scale) for name in GRADIENTS[wrt]])
+        sums.append([_sum(name, step, before, Q_acc, K_acc, dO_acc, scale) for name in GRADIENTS[wrt]])
     return Recording(steps, writes, read, written, sums, lse, tiled._delta(O, dO, lse, B_r))
 
 
@@ -82,11 +83,11 @@ def is_same_block(a: BackwardStep, b: BackwardStep, wrt: str) -> bool:
 def _sum(name, step, before, Q, K, dO, scale):
     """Return a gradient's sum before a step, what the step adds to it as the loop does, and its sum."""
     if name == "dV":
-        added = step.P_ij.T @ tiled.load(dO, step.rows)
+        added = step.P_ij.T @ dO[step.rows]
     elif name == "dK":
-        added = step.dS_ij.T @ (tiled.load(Q, step.rows) * scale)
+        added = step.dS_ij.T @ (Q[step.rows] * scale)
     else:
-        added = step.dS_ij @ tiled.load(K, step.cols)
+        added = step.dS_ij @ K[step.cols]
     total = getattr(step, f"{name}_{'i' if name == 'dQ' else 'j'}")
     old = np.zeros_like(total) if before is None else getattr(before, f"{name}_{'i' if name == 'dQ' else 'j'}")
     return old, added, total
@@ -102,14 +103,17 @@ def errors(recording: Recording, exact: Grads, *, wrt: str, scale: float | None)
     """Return the Errors of a recording; exact: Grads; scale: a number."""
     stored = {(w.after, w.name, w.rows.start): w.X for w in recording.writes}
 
-    def off(name, block, X):
-        return np.abs(X - getattr(exact, name)[block]).max(initial=0)
+    true = {name: np.asarray(getattr(exact, name)) for name in GRADIENTS[wrt]}
 
-    left = {}  # by the first row of a block: how far off it is by now
+    def off(name, block, X):
+        return np.maximum.reduce(np.abs(X - true[name][block]), axis=None, initial=0)
+
+    left = np.zeros(max((write.rows.start for write in recording.writes), default=0) + 1)
+    # At the first row of a block: how far off it is by now.
     for write in recording.writes:
         start = write.rows.start
-        left[start] = np.maximum(left.get(start, 0), off(write.name, write.rows, 0))
-    before, after, whole = [], [], [np.max([0, *left.values()])]
+        left[start] = np.maximum(left[start], off(write.name, write.rows, 0))
+    before, after, whole = [], [], [left.max()]
     for k, (step, sums) in enumerate(zip(recording.steps, recording.sums, strict=True)):
         block = step.cols if wrt == "kv" else step.rows
         before.append(left[block.start])
@@ -117,9 +121,9 @@ def errors(recording: Recording, exact: Grads, *, wrt: str, scale: float | None)
         for name, (_, _, total) in zip(GRADIENTS[wrt], sums, strict=True):
             X = total * scale if name == "dQ" else total
             values.append(off(name, block, stored.get((k, name, block.start), X)))
-        left[block.start] = np.max(values)
+        left[block.start] = np.maximum.reduce(values)  # NaN stays NaN
         after.append(left[block.start])
-        whole.append(np.max(list(left.values())))
+        whole.append(np.maximum.reduce(left))
     return Errors(*map(np.array, (before, after, whole)))
 
 

@@ -56,8 +56,9 @@ def exactly(of: tuple, k_minus_mean: bool) -> Exact:
     recipe = EXACT._replace(k_minus_mean=k_minus_mean)
     Q, K, V = (X.astype(float) for X in problem(*of))
     O = np.empty((ROWS, COLS))
-    steps = list(lowbit.steps(lowbit.prepared(Q, K, V, recipe), recipe, B_r=ROWS, B_c=B_C, O=O))
-    return Exact(O, steps[0].S_ij, steps[0].P_ij * _in_O(steps)[0, :, None])
+    steps = list(lowbit.steps(lowbit.prepared(Q, K, V, recipe), recipe, B_r=ROWS, B_c=LARGE, O=O))
+    S, P = (X[:, :SHOWN] for X in (steps[0].S_ij, steps[0].P_ij))
+    return Exact(O, S, P * _in_O(steps)[0, :, None])
 
 
 def _in_O(steps):

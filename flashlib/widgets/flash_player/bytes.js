@@ -1,14 +1,14 @@
 // The bytes that both orders have moved, over the steps, and what standard attention moves in all: one chart.
 
 /** @import { Frames } from "./frames.js" */
-import { div, h, setText, svg } from "../shared/elements.js";
+import { div, h, note, setText, svg } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 import { bytes } from "./frames.js";
 
 const MOVERS = { fa1: "FA1", fa2: "FA2", standard: "standard attention, in all" };
 const TALL = 100; // units of the picture, which takes the room that there is
 
-/** A position of the scrub bar is straight above the same position of the chart. */
+/** A position of the scrub bar is straight above the same position of the chart. Numbers of the axes: in its corners. */
 export class BytesChart {
   constructor() {
     const names = Object.keys(MOVERS);
@@ -23,8 +23,10 @@ export class BytesChart {
       const line = svg("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, stroke);
       return h("span", {}, line, `${MOVERS[name]}: `, this.texts[name]);
     };
-    const keys = div("flash-bytes-keys", h("span", {}, "bytes moved"), names.map(key));
-    this.element = div("flash-bytes", this.picture, keys);
+    this.top = note();
+    this.end = note();
+    const keys = div("flash-bytes-keys", note("0 B, step 0"), names.map(key), this.end);
+    this.element = div("flash-bytes", this.top, this.picture, keys);
   }
 
   /**
@@ -46,6 +48,8 @@ export class BytesChart {
     }
     this.paths.standard.setAttribute("d", `M0 ${up(standard)}H${last}`);
     setText(this.texts.standard, bytes(standard));
+    setText(this.top, `bytes moved, up to ${bytes(most)}`);
+    setText(this.end, `step ${first.last}`);
   }
 
   /**

@@ -13,6 +13,11 @@ from flashlib.widgets.mask_lab import choices, figure, numbers, words
 from flashlib.widgets.widget import script, style
 
 
+def _sent(result, _):
+    """Return a result as the page gets it."""
+    return result | {"runs": numbers.packed(result["runs"])} if result else result
+
+
 class MaskLab(Lab):
     """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
 
@@ -41,7 +46,7 @@ class MaskLab(Lab):
     B_r = traitlets.Int().tag(sync=True)
     B_c = traitlets.Int().tag(sync=True)
     d = traitlets.Int().tag(sync=True)
-    result = traitlets.Dict().tag(sync=True)
+    result = traitlets.Dict().tag(sync=True, to_json=_sent)
     _texts = tuple(choices.TEXTS)
 
     def __init__(

@@ -73,6 +73,12 @@ def runs_of(seen: np.ndarray) -> list[list[list[int]]]:
     return [np.flatnonzero(row).reshape(-1, 2).tolist() for row in edges]
 
 
+def packed(runs: list[list[list[int]]]) -> bytes:
+    """Return the runs of all rows as int32: how many each row has, then their ends; lists take longer."""
+    counts, ends = [len(row) for row in runs], [end for row in runs for run in row for end in run]
+    return np.array(counts + ends, "<i4").tobytes()
+
+
 def is_interval(runs: list[list[list[int]]]) -> bool:
     """Return whether each row sees one run at most, and neither end of them ever falls."""
     if any(len(row) > 1 for row in runs):

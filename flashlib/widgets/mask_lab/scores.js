@@ -14,7 +14,7 @@ export class Scores {
   N_q;
   /** @type {number} */
   N_k;
-  /** @type {Result["runs"]} */
+  /** @type {[number, number][][]} of each row: the columns it sees, from and to */
   runs;
 
   /**
@@ -71,7 +71,7 @@ export class Scores {
     this.high = Math.min(high, 3 * wide);
     this.N_q = N_q;
     this.N_k = N_k;
-    this.runs = runs;
+    this.runs = unpackRuns(runs, N_q);
     const [right, bottom] = [this.wide * N_k, this.high * N_q];
     const of = (letter) => this.#tiles(kinds, B_r, B_c, letter);
     const lines = [
@@ -82,7 +82,7 @@ export class Scores {
       hidden: of("h"),
       computed: of("w") + of("c"),
       cut: of("c"),
-      seen: runs.map((row, r) => this.#runs(row, r * this.high, this.high)).join(""),
+      seen: this.runs.map((row, r) => this.#runs(row, r * this.high, this.high)).join(""),
       lines: lines.join(""),
       corners: this.#corners(kinds, B_r, B_c),
     };
@@ -173,6 +173,18 @@ export class Scores {
     const row = Math.floor(((event.clientY - box.top) / scale - PLACE.top) / this.high);
     return row >= 0 && row < this.N_q && x >= 0 && x <= this.N_k * this.wide ? row : null;
   }
+}
+
+/**
+ * The runs of each row.
+ * @param {DataView} bytes
+ * @param {number} N
+ * @returns {[number, number][][]}
+ */
+function unpackRuns({ buffer, byteOffset, byteLength }, N) {
+  const all = new Int32Array(buffer.slice(byteOffset, byteOffset + byteLength)); // a copy: where it lies may not do
+  let at = N;
+  return Array.from(all.subarray(0, N), (count) => Array.from({ length: count }, () => [all[at++], all[at++]]));
 }
 
 /** A pattern for what is masked. It is found by its id, so each picture has one of its own. */

@@ -32,7 +32,7 @@
 /**
  * What Python found of a mask.
  * @typedef {object} Result
- * @property {[number, number][][]} runs of each row: the columns it sees, from and to
+ * @property {DataView} runs of each row, how many; then their columns, from and to: see `unpackRuns`
  * @property {string[]} kinds a letter for each tile, a string for each row of tiles
  * @property {Record<"all" | "computed" | "hidden" | "whole" | "cut", number>} tiles
  * @property {Record<"all" | "computed" | "seen", number>} scores

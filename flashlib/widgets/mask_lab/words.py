@@ -45,18 +45,21 @@ def loop(result: dict) -> str:
 def rows(result: dict, N_q: int, N_k: int, B_r: int, B_c: int) -> list[str]:
     """Return, for each row, what it sees and what its row block computes."""
     past, T_c = N_k - N_q, -(-N_k // B_c)
+    blocks = [_block(i, kinds, T_c) for i, kinds in enumerate(result["kinds"])]
     sentences = []
     for row, runs in enumerate(result["runs"]):
-        count = sum(end - start for start, end in runs)
+        count = sum([end - start for start, end in runs])
         at = f", at position {number(row + past)}," if past else ""
         sees = f"Row {row}{at} sees {count} of {N_k} keys" + (f": {listed(runs)}." if runs else ".")
-        i = row // B_r
-        kinds = result["kinds"][i]
-        tiles = _runs_of([kind != HIDDEN for kind in kinds])
-        computed = T_c - kinds.count(HIDDEN)
-        where = f": j{EQUALS}{listed(tiles)}" if tiles else ""
-        sentences.append(f"{sees} Its row block, i{EQUALS}{i}, computes {computed} of {T_c} tiles{where}.")
+        sentences.append(f"{sees} {blocks[row // B_r]}")
     return sentences
+
+
+def _block(i, kinds, T_c):
+    """Return what a row block computes, as a sentence."""
+    tiles = _runs_of([kind != HIDDEN for kind in kinds])
+    where = f": j{EQUALS}{listed(tiles)}" if tiles else ""
+    return f"Its row block, i{EQUALS}{i}, computes {T_c - kinds.count(HIDDEN)} of {T_c} tiles{where}."
 
 
 def documents(lengths: list[int], N: int) -> str:
@@ -72,9 +75,9 @@ def documents(lengths: list[int], N: int) -> str:
 
 def listed(runs: list[list[int]]) -> str:
     """Return runs of whole numbers, [first, one after the last], as a text."""
-    parts = [part for start, end in runs for part in _parts(start, end)]
-    named = [f"{start} to {end - 1}" if end > start + 1 else str(start) for start, end in parts[:MOST_NAMED]]
-    if rest := sum(end - start for start, end in parts[MOST_NAMED:]):
+    parts = [part for start, end in runs[:MOST_NAMED] for part in _parts(start, end)][:MOST_NAMED]
+    named = [f"{start} to {end - 1}" if end > start + 1 else str(start) for start, end in parts]
+    if rest := sum([end - start for start, end in runs]) - sum([end - start for start, end in parts]):
         return f"{', '.join(named)} and {rest} more"
     return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
 

@@ -148,6 +148,7 @@ class MergeTree extends Widget {
     const tree = h(
       "section",
       { class: "flash-panel flash-merge-tree", "aria-label": "the row, its parts and the tree" },
+      h("header", {}, h("h3", {}, "A row in parts, merged in any order")),
       this.tree.element,
       legend(),
     );

@@ -44,7 +44,7 @@ export class Tree {
     this.edges = svg("svg", { class: "flash-merge-edges", "aria-hidden": "true" });
     this.stage = div("flash-merge-stage", this.edges, this.row.element);
     this.element = div("flash-merge-scroller", this.stage);
-    this.resized = new ResizeObserver(() => this.element.clientWidth === this.room || this.place());
+    this.resized = new ResizeObserver(() => this.element.clientWidth === this.room || this.#measure());
     this.resized.observe(this.element);
   }
 
@@ -67,7 +67,8 @@ export class Tree {
       card.draw(nodes[k], states[k], sent.N, kind);
       card.element.classList.toggle("flash-merge-newest", setting.moves.length > 0 && k === nodes.length - 1);
     });
-    this.place();
+    if (this.room) this.place();
+    else this.#measure();
     if (before && before !== sent) this.#come(before.nodes.length);
   }
 
@@ -95,8 +96,14 @@ export class Tree {
     });
   }
 
+  /** Take the width that there is: asked only where it may have changed, since the page is laid out to answer. */
+  #measure() {
+    this.room = this.element.clientWidth;
+    this.place();
+  }
+
   place() {
-    const room = (this.room = this.element.clientWidth);
+    const { room } = this;
     if (!room || !this.sent) return; // not on the page yet
     const { nodes, leaves, setting } = this.sent;
     const stage = Math.max(room, leaves * LEAST, this.row.least);

@@ -33,7 +33,7 @@ def look(allocator: Any, handles: dict, n_pages: int) -> Look:
         table = ask(lambda h=handle: np.asarray(allocator.table([h])), f"table([{name}])")
         if table.ndim != 2 or len(table) != 1 or (table.size and table.dtype.kind not in "iu"):
             raise Fault(f"table([{name}]) has to be one row of page numbers, (1, pages); it is {shown(table)}.")
-        pages[name] = [int(page) for page in table[0]]
+        pages[name] = table[0].tolist()
         length = ask(lambda h=handle: np.asarray(allocator.lengths([h])), f"lengths([{name}])")
         if length.shape != (1,) or length.dtype.kind not in "iu":
             raise Fault(f"lengths([{name}]) has to be the length of one sequence, (1,); it is {shown(length)}.")
@@ -41,7 +41,8 @@ def look(allocator: Any, handles: dict, n_pages: int) -> Look:
     for name, own in pages.items():
         if wrong := [page for page in own if not 0 <= page < n_pages]:
             raise Fault(f"{name} has page {wrong[0]}, and there are pages 0 to {n_pages - 1}.")
-        if twice := [page for page in own if own.count(page) > 1]:
+        if len(set(own)) < len(own):
+            twice = [page for page in own if own.count(page) > 1]
             raise Fault(f"Page {twice[0]} stands twice in the block table of {name}.", twice[:1])
     return Look(pages, lengths, _kept(allocator, pages, n_pages))
 

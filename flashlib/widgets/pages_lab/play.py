@@ -178,7 +178,10 @@ class Play:
 
     def _note(self, call, words, kind, written=(), copied=(), taken=(), wrong=()):
         seen, n_pages, page = self.seen, self.n_pages, self.page
-        owners = [seen.owners(one) for one in range(n_pages)]
+        owners = [[] for _ in range(n_pages)]  # as `seen.owners` of each, all at once
+        for name, own in seen.pages.items():
+            for one in dict.fromkeys(own):
+                owners[one].append(name)
         filled = rules.filled_rows(seen, n_pages, page)
         state = [
             (SHARED if len(own) > 1 else OWNED) if own else KEPT if one in seen.kept else FREE

@@ -102,6 +102,7 @@ def read_slots(slots: object, n: int) -> list[tuple[int, int]]:
 def check_slots(name: str, slots: list[tuple[int, int]], before: Look, after: Look, page: int) -> None:
     """Raise Fault unless new tokens lie where the block table says, in pages that no other sequence has."""
     first = before.lengths[name]
+    owners = {number: after.owners(number) for number in {number for number, _ in slots}}
     for at, slot in enumerate(slots, start=first):
         right = after.pages[name][at // page], at % page
         if slot != right:
@@ -110,7 +111,7 @@ def check_slots(name: str, slots: list[tuple[int, int]], before: Look, after: Lo
                 f"append returned page {slot[0]}, row {slot[1]}.",
                 [right[0]],
             )
-        if others := [other for other in after.owners(slot[0]) if other != name]:
+        if others := [other for other in owners[slot[0]] if other != name]:
             taken = slot[0] not in before.pages[name]
             what = f"{name} took page {slot[0]}, which {others[0]} has." if taken else ""
             what = what or f"{name} wrote into page {slot[0]}, row {slot[1]}, and {others[0]} has this page too."

@@ -5,10 +5,20 @@ import { div, h, note, panel, setText } from "../shared/elements.js";
 const PAGE_STATES = { f: "free", o: "owned", s: "shared", k: "kept" };
 const MOST_MOVING = 64; // rows
 
+/** @typedef {{ element: HTMLElement, field: HTMLElement, rows: HTMLElement[], whose: HTMLElement, mark: HTMLElement, shown: string }} Cell */
+
+/** @param {number} number @returns {Cell} */
+function newCell(number) {
+  const [whose, mark, field] = [h("span", { class: "flash-paging-whose" }), div("flash-paging-mark"), div("flash-paging-rows")];
+  const top = div("flash-paging-top", h("b", {}, String(number)), whose);
+  const element = h("div", { class: "flash-paging-page", role: "listitem" }, top, field, mark);
+  return { element, field, rows: [], whose, mark, shown: "" };
+}
+
 /** All pages: whose each is, and which of its rows hold a token. */
 export class Strip {
-  /** @type {{ element: HTMLElement, rows: HTMLElement[], whose: HTMLElement, mark: HTMLElement, shown: string }[]} */
-  cells;
+  /** @type {Cell[]} */
+  cells = [];
 
   constructor() {
     this.list = h("div", { class: "flash-paging-strip", role: "list", "aria-label": "all pages" });
@@ -20,14 +30,17 @@ export class Strip {
   /** @param {Result} result */
   take({ setting: { page, n_pages } }) {
     setText(this.title, `${n_pages} pages of ${page} ${page === 1 ? "row" : "rows"}`);
-    this.cells = Array.from({ length: n_pages }, (_, number) => {
-      const rows = Array.from({ length: page }, () => h("i", {}));
-      const [whose, mark] = [h("span", { class: "flash-paging-whose" }), div("flash-paging-mark")];
-      const top = div("flash-paging-top", h("b", {}, String(number)), whose);
-      const element = h("div", { class: "flash-paging-page", role: "listitem" }, top, div("flash-paging-rows", rows), mark);
-      return { element, rows, whose, mark, shown: "" };
-    });
-    this.list.replaceChildren(...this.cells.map(({ element }) => element));
+    if (this.cells.length !== n_pages) {
+      this.cells = Array.from({ length: n_pages }, (_, number) => newCell(number));
+      this.list.replaceChildren(...this.cells.map(({ element }) => element));
+    }
+    for (const cell of this.cells) {
+      if (cell.rows.length === page) continue; // what stays is not laid out again
+      cell.rows = Array.from({ length: page }, () => h("i", {}));
+      cell.field.replaceChildren(...cell.rows);
+      cell.field.classList.toggle("flash-paging-lines", page > 8);
+      cell.shown = "";
+    }
   }
 
   /**

@@ -4,14 +4,28 @@ import { between } from "../shared/numbers.js";
 
 /** @typedef {{ element: HTMLElement, number: HTMLElement, bar: HTMLElement }} Chip */
 
+/** @returns {Chip} */
+function newChip() {
+  const [number, bar] = [h("span", {}), h("i", {})];
+  return { element: h("span", { class: "flash-paging-chip" }, number, h("b", {}, bar)), number, bar };
+}
+
+/** @param {string} name */
+function newRow(name) {
+  const [field, length] = [div("flash-paging-chips"), h("span", { class: "flash-paging-length" })];
+  /** @type {Chip[]} */
+  const chips = [];
+  return { name, chips, field, length, element: h("div", { role: "listitem" }, h("b", {}, name), field, length) };
+}
+
 /** The block table of each sequence: its pages in order, each with the part of it that the sequence fills. */
 export class Tables {
   /** @type {number} */
   page;
   /** @type {Result["frames"]} */
   frames;
-  /** @type {{ name: string, chips: Chip[], length: HTMLElement, element: HTMLElement }[]} */
-  rows;
+  /** @type {ReturnType<typeof newRow>[]} */
+  rows = [];
 
   constructor() {
     this.list = h("div", { class: "flash-paging-tables", role: "list", "aria-label": "block tables" });
@@ -25,18 +39,16 @@ export class Tables {
   take({ names, frames, setting }) {
     this.page = setting.page;
     this.frames = frames;
-    this.rows = names.map((name) => {
+    if (this.rows.map(({ name }) => name).join() !== names.join()) {
+      this.rows = names.map(newRow);
+      this.list.replaceChildren(...this.rows.map(({ element }) => element));
+    }
+    for (const { name, chips, field } of this.rows) {
       const most = Math.max(1, ...frames.map(({ tables }) => tables[name]?.length ?? 0));
-      const chips = Array.from({ length: most }, () => {
-        const [number, bar] = [h("span", {}), h("i", {})];
-        return { element: h("span", { class: "flash-paging-chip" }, number, h("b", {}, bar)), number, bar };
-      });
-      const length = h("span", { class: "flash-paging-length" });
-      const elements = div("flash-paging-chips", chips.map(({ element }) => element));
-      const element = h("div", { role: "listitem" }, h("b", {}, name), elements, length);
-      return { name, chips, length, element };
-    });
-    this.list.replaceChildren(...this.rows.map(({ element }) => element));
+      while (chips.length > most) chips.pop()?.element.remove(); // the others stay: they are not laid out again
+      while (chips.length < most) chips.push(newChip());
+      field.append(...chips.map(({ element }) => element).filter((element) => !element.parentNode));
+    }
   }
 
   /** @param {number} position */

@@ -1,5 +1,5 @@
 /** @import { Compared, Result } from "./types.js" */
-import { div, h, note, panel, setText, svg } from "../shared/elements.js";
+import { div, h, panel, setText, svg } from "../shared/elements.js";
 import { ringBox, ringFill, ringPercent, ringTime } from "./look.js";
 
 const MINI = { wide: 240, bar: 5, gap: 2 }; // units of a small picture
@@ -19,7 +19,7 @@ export class RingLayouts {
       return { name, button, picture, sums, total };
     });
     const cards = div("flash-ring-cards", this.cards.map(({ button }) => button));
-    this.element = panel("ring-compare", "Each layout, the same setting", note("one axis of time"), cards);
+    this.element = panel("ring-compare", "Each layout, on one axis of time", null, cards);
   }
 
   /** @param {Result} result */

@@ -13,7 +13,7 @@ export function ringLegend({ setting: { ranks: P }, fault }) {
   const hops = [0, P - 1].map((hop) => svg("path", { style: ringFill(0, hop, P), d: ringBox(hop ? 10 : 0, 1, 10, 12) }));
   return div(
     "flash-legend flash-note",
-    item("a rank computes: darker in hop 0, paler later", ...hops),
+    item("a rank computes: in full colour in hop 0, paler later", ...hops),
     item("K and V of a rank come", box("flash-ring-copy", "fill: var(--flash-ring-1)")),
     item("nothing to compute", box("flash-ring-idle")),
     fault && item("asked for, and never done", box("flash-ring-asked")),

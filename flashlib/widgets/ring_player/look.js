@@ -1,6 +1,6 @@
-// How ranks and hops look. A rank has a colour, and its number beside it; a later hop is paler.
+// How ranks and hops look. A rank has a colour, and its number beside it; a later hop is paler, in the dark greyer.
 
-const RANK_PALEST = 0.4; // of the colour of a rank, in the last hop
+const RANK_PALEST = 0.5; // of the colour of a rank, in the last hop
 
 /**
  * The fill of what a rank computes in a hop.
@@ -10,7 +10,7 @@ const RANK_PALEST = 0.4; // of the colour of a rank, in the last hop
  */
 export function ringFill(r, hop, P) {
   const share = 100 * (1 - ((1 - RANK_PALEST) * hop) / Math.max(P - 1, 1));
-  return `fill: color-mix(in srgb, var(--flash-ring-${r}) ${share.toFixed(1)}%, var(--flash-back))`;
+  return `fill: color-mix(in srgb, var(--flash-ring-${r}) ${share.toFixed(1)}%, var(--flash-ring-ground))`;
 }
 
 /** A time to four digits. */

@@ -1,5 +1,6 @@
 """What RingPlayer shows of a Run, as plain lists: who computes, copies, holds and idles, and when."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,8 +159,9 @@ def moments(found: Record) -> list[float]:
 def times(found: Record) -> list[float]:
     """Return the times that are played: all moments, and between them a grid, so that steps take about as long."""
     at, step = np.array(moments(found)), found.end / GRID
-    grid = [k * step for k in range(GRID) if np.abs(at - k * step).min() > step / 2]
-    return sorted([*at.tolist(), *map(_t, grid)])
+    grid = np.arange(GRID) * step
+    alone = np.abs(grid[:, None] - at).min(axis=1) > step / 2
+    return sorted([*at.tolist(), *map(_t, grid[alone])])
 
 
 def opens(found: Record, shown: list[float], at_fault: bool) -> int:
@@ -177,6 +179,7 @@ def opens(found: Record, shown: list[float], at_fault: bool) -> int:
 # Who and what ----------------------------------------------------------------------------------------------------
 
 
+@lru_cache(64)
 def seen(mask: str, N: int) -> list[list[list[int]]]:
     """Return which keys each row sees, as lists of [first, end]."""
     tiles = masks.resolve(choices.mask_of(mask, N), False, N, N)

@@ -1,6 +1,6 @@
 /** @import { Result, Standing, State } from "./types.js" */
 import { slider } from "../shared/controls.js";
-import { div, h, panel, setSentence, setText, symbol } from "../shared/elements.js";
+import { div, h, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { exact, number } from "../shared/numbers.js";
 import { outputOf, statesOf } from "./standing.js";
 
@@ -26,8 +26,9 @@ export class RingRow {
     this.body = h("tbody", {});
     this.ends = h("p", {});
     this.equal = h("p", { class: "flash-note" });
+    const factor = h("p", { class: "flash-note" }, typeset("alpha is 0 at first: nothing was summed before."));
     const table = h("table", {}, h("thead", {}, h("tr", {}, head)), this.body);
-    this.element = panel("ring-state", this.title, this.slider.element, div("flash-ring-merges", table), this.ends, this.equal);
+    this.element = panel("ring-state", this.title, this.slider.element, factor, div("flash-ring-merges", table), this.ends, this.equal);
   }
 
   /**

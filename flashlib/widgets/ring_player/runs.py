@@ -1,6 +1,6 @@
 """The runs that RingPlayer plays: of ranks that compute, and of ranks that only count their tiles."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -36,7 +36,7 @@ def run(setting: dict, program: Callable | None = None) -> ring.Run:
     Raises ValueError for what a rank of a learner's own raises itself.
     """
     if setting["way"] != choices.OWN:
-        return _events(setting, PROGRAMS[setting["way"]])
+        return _known(setting)
     try:
         found = _events(setting, program)
     except Exception as error:
@@ -55,14 +55,57 @@ def _check(result, N):
         )
 
 
+def _known(setting):
+    """Return the Run of a way that goes right; what a hop comes to is computed once, whatever its time."""
+    of = setting["mask"], setting["N"], setting["ranks"], setting["cut"]
+    hops = _hops(*of)
+    play, made = _play(setting, lambda me: _remembering(me, hops[me.r]))
+    O, lse = np.empty((setting["N"], D)), np.empty(setting["N"])
+    for r, part in enumerate(play.results):
+        own = ring.positions(setting["N"], len(made), r, setting["cut"])
+        O[own], lse[own] = part.O[0], part.lse[0]
+    return ring.Run(_in_order(play), Attention(O, lse), None, made, made[0].plan)
+
+
 def counted(setting: dict) -> ring.Run:
     """Return the Run of a setting without its numbers: a rank counts the tiles of a hop, and takes their time."""
-    found, tiles = _planned(setting["mask"], setting["N"], setting["ranks"], setting["cut"])
-    Q, K, V = (X[None] for X in tokens(setting["N"]))
-    own = [ring.positions(setting["N"], found.P, r, found.layout) for r in range(found.P)]
-    made = [ring.Rank(r, found, Q[:, at], K[:, at], V[:, at], scale=1.0) for r, at in enumerate(own)]
-    play = timed(ring.Play([_counting(PROGRAMS[setting["way"]], me, tiles[me.r]) for me in made], _times(setting)))
-    return ring.Run(sorted(play.events, key=lambda event: event.stop), None, None, made, found)
+    return _counted(tuple(setting.items()))
+
+
+@lru_cache(64)
+def _counted(items):
+    setting = dict(items)
+    tiles = _planned(setting["mask"], setting["N"], setting["ranks"], setting["cut"])[1]
+    play, made = _play(setting, lambda me: _counting(me, tiles[me.r]))
+    return ring.Run(_in_order(play), None, None, made, made[0].plan)
+
+
+def _play(setting, prepared):
+    """Return the Play of a way, run to its end, and its Ranks. prepared: what each is made to be, in place."""
+    made = _ranks(_planned(setting["mask"], setting["N"], setting["ranks"], setting["cut"])[0])
+    for me in made:
+        prepared(me)
+    program = PROGRAMS[setting["way"]]
+    return timed(ring.Play([program(me) for me in made], _times(setting))), made
+
+
+def _in_order(play):
+    return sorted(play.events, key=lambda event: event.stop)
+
+
+def _ranks(found):
+    """Return the Ranks of a Plan."""
+    Q, K, V = (X[None] for X in tokens(found.N_q))
+    own = [ring.positions(found.N_q, found.P, r, found.layout) for r in range(found.P)]
+    how = {"scale": 1 / np.sqrt(D), "B_r": B, "B_c": B}
+    return [ring.Rank(r, found, Q[:, at], K[:, at], V[:, at], **how) for r, at in enumerate(own)]
+
+
+@lru_cache(64)
+def _hops(mask, N, P, layout):
+    """Return what each rank's rows come to by the keys of each, and how many tiles that took: asked once."""
+    made = _ranks(_planned(mask, N, P, layout)[0])
+    return [[me.partial(other.r, other.K, other.V) for other in made] for me in made]
 
 
 @lru_cache(64)
@@ -72,6 +115,7 @@ def _planned(mask, N, P, layout):
     return found, [[tiles_of(hop) for hop in own] for own in found.hops]
 
 
+@lru_cache(64)
 def exact(N: int, mask: str) -> Attention:
     """Return O and lse of one process."""
     return naive.attention(*tokens(N), mask=choices.mask_of(mask, N))
@@ -87,12 +131,16 @@ def _times(setting):
     return ring.Times(tile=setting["tile"], byte=setting["token"] / BYTES)
 
 
-def _counting(program, me, tiles) -> Generator:
-    """Return the rank's generator, with a rank that knows how many tiles a hop has, and nothing else of it."""
+def _remembering(me, hops):
+    """Make a rank know what its rows come to by the keys of each other one."""
+    me.partial = lambda source, K, V: hops[source]
+
+
+def _counting(me, tiles):
+    """Make a rank know how many tiles a hop has, and nothing else of it."""
     nothing = me.nothing()
     me.partial = lambda source, K, V: (nothing, tiles[source])
     me.merged = lambda state, other: nothing
-    return program(me)
 
 
 def tiles_of(hop: ring.Hop | None) -> int:

@@ -5,7 +5,7 @@ import { between } from "../shared/numbers.js";
 import { box, footPath, markPath, MARKS } from "./marks.js";
 import { watchRoom } from "../split_lab/axes.js";
 
-const LANES = { label: 74, right: 4, top: 2, high: 12, strip: 12, gap: 2, axis: 13, digit: 6 }; // px
+const LANES = { label: 74, right: 4, top: 2, high: 12, all: 132, gap: 2, axis: 13, digit: 6 }; // px
 const STRIPS = {
   slots: [["decode", "token"], ["reading", "read"], ["held", "held"]],
   tokens: [["decode", "token"], ["read", "read"]],
@@ -24,6 +24,8 @@ export class Lanes {
   position;
   /** @type {number} */
   wide;
+  /** @type {number} px, of a strip: fewer lanes leave more room */
+  strip;
   /** @type {SVGRectElement} */
   behind;
   /** @type {SVGRectElement} */
@@ -99,7 +101,9 @@ export class Lanes {
     const { requests, steps } = this.result;
     this.wide = (this.room - LANES.label - LANES.right) / steps;
     const below = LANES.top + requests.length * LANES.high + LANES.gap;
-    const bottom = below + Object.keys(STRIPS).length * (LANES.strip + LANES.gap);
+    const strips = Object.keys(STRIPS);
+    this.strip = (LANES.all - requests.length * LANES.high) / strips.length;
+    const bottom = below + strips.length * (this.strip + LANES.gap);
     const rectangle = (name) =>
       svg("rect", { class: `flash-serving-${name}`, x: 0, y: LANES.top, width: this.wide, height: bottom - LANES.top });
     this.behind = rectangle("behind");
@@ -110,7 +114,7 @@ export class Lanes {
     this.svg.replaceChildren(
       this.behind,
       ...this.#lanes(),
-      ...Object.keys(STRIPS).flatMap((name, k) => this.#strip(name, below + k * (LANES.strip + LANES.gap))),
+      ...strips.flatMap((name, k) => this.#bars(name, below + k * (this.strip + LANES.gap))),
       this.cover,
       this.cursor,
       ...(this.axis ? this.#axis(bottom) : []),
@@ -153,26 +157,26 @@ export class Lanes {
   }
 
   /** Bars of a step, one on the other, against a frame that is as high as there is room for. */
-  #strip(name, y) {
+  #bars(name, y) {
     const { setting, most } = this.result;
     const all = { slots: setting.batch, tokens: most, pages: setting.n_pages }[name];
     const bars = STRIPS[name].map(() => "");
     this.run.frames.slice(0, this.run.steps).forEach((frame, step) => {
-      let top = y + LANES.strip;
+      let top = y + this.strip;
       STRIPS[name].forEach(([part], k) => {
         const n = part === "held" ? frame.taken - frame.decode - frame.reading : frame[part];
-        const high = (n * LANES.strip) / all;
+        const high = (n * this.strip) / all;
         top -= high;
         const gap = Math.min(0.5, high / 4); // above and below, of a low one too
         if (n) bars[k] += box(this.#x(step) + 0.75, top + gap, this.wide - 1.5, high - 2 * gap);
       });
     });
-    const frame = box(this.#x(0), y, this.run.steps * this.wide, LANES.strip);
+    const frame = box(this.#x(0), y, this.run.steps * this.wide, this.strip);
     const label = { slots: `slots: ${all}`, tokens: `tokens: ≤ ${all}`, pages: `pages: ${all}` }[name];
     return [
       svg("path", { class: "flash-serving-frame", d: frame }),
       ...bars.map((d, k) => svg("path", { class: `flash-serving-bar-${STRIPS[name][k][1]}`, d })),
-      this.#text(0, y + LANES.strip / 2 + 4, label),
+      this.#text(0, y + this.strip / 2 + 4, label),
     ];
   }
 

@@ -68,10 +68,11 @@ class AnyWidget(traitlets.HasTraits):
         self.observe(self._changed, names=list(self.traits(sync=True)))
 
     def _changed(self, change):
+        sent = {change.name: self._sent(change.name)}
         if self._held is None:
-            self._tell({change.name: change.new})
+            self._tell(sent)
         else:
-            self._held[change.name] = change.new
+            self._held |= sent
 
     def _tell(self, changes):
         for hear in heard:
@@ -96,9 +97,14 @@ class AnyWidget(traitlets.HasTraits):
 
     close = open
 
+    def _sent(self, name):
+        """Return a trait as the page gets it."""
+        to_json = self.trait_metadata(name, "to_json", lambda value, _: value)
+        return to_json(getattr(self, name), self)
+
     def state(self):
         """Return what the page is told of the widget, without its script, which the page has."""
-        return {name: getattr(self, name) for name in self.traits(sync=True) if name != "script"}
+        return {name: self._sent(name) for name in self.traits(sync=True) if name != "script"}
 
     def take(self, changes):
         """Set what the page asks for, as one message."""
