@@ -15,7 +15,7 @@ IN_SIGHT = 650  # pixels below a card
 LINE, CODE_LINE, HEADING, GAP, BAR = 21, 17, 45, 14, 26  # pixels, as JupyterLab sets them
 WIDTH = 100  # characters of a line of prose
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
-ELSEWHERE = {"lab_best": "256"}  # a head dimension there
+ELSEWHERE = {"lab_best": "256", "equal_terms": "16384"}  # a head dimension, and how many terms there are
 CHAPTERS = notebooks.chapters(Path(__file__).resolve().parents[1] / "notebooks")
 
 
