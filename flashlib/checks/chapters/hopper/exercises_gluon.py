@@ -154,6 +154,7 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
         [
             _attended("two sequences stored as (B, N, H, d)", (2, 2, 70, 90, 64), order="BNHd"),
             _attended("tensors stored as (B, H, d, N)", (1, 2, 80, 96, 64), order="BHdN"),
+            _attended("K and V alone stored as (B, H, d, N)", (1, 1, 70, 90, 64), order="BHNd BHdN BHdN"),
         ],
         [_attended("scores of thousands", (1, 1, 100, 150, 64), size=64)],
         [_attended("V of 0, so that lse alone counts", (1, 1, 100, 150, 64), True, V_size=0, tolerance=EXACT)],
