@@ -128,7 +128,7 @@ def _any_stepped(rng):
 
 
 @exercise(
-    title="FlashAttention for Hopper", minutes=60, difficulty="hard",
+    title="FlashAttention for Hopper", minutes=65, difficulty="hard",
     program=solutions.program("hopper_attention"), limit=30.0,
 )  # fmt: skip
 def hopper_attention(answer: Callable, known: Known) -> Verdict:
