@@ -37,26 +37,26 @@ class Names:
         inner = ""
         while frame and frame.f_code is not self.code:
             if not inner and _is_learners(frame.f_code):
-                inner = self._nth(*self._line(frame)) or ""
+                line, names = self._line(frame)
+                inner = names[self._nth(line) % len(names)] if names else ""
             frame = frame.f_back
-        start, names = self._line(frame) if frame else (0, [])
-        name = self._nth(start, names if len(names) > 1 else [])
-        if not name:
-            name = "_".join(filter(None, (names[0] if names else "", inner)))
-        return self._once(name.replace(".", "_") or "shared")
+        line, names = self._line(frame) if frame else (0, [])
+        nth = self._nth(line)
+        if len(names) > 1 and nth < len(names):
+            return self._once(names[nth])
+        return self._once("_".join(filter(None, (*names[:1], inner))) or "shared")
 
     def _once(self, name):
+        name = name.replace(".", "_")
         taken = sum(one == name or one.startswith(f"{name}#") for one in self.counts if isinstance(one, str))
         name = f"{name}#{taken}" if taken else name
         self.counts[name] = 0
         return name
 
-    def _nth(self, key, names):
-        """Return the next of the names that a line gives, or None after the last."""
-        if not names:
-            return None
-        nth = self.counts[key] = self.counts.get(key, -1) + 1
-        return names[nth] if nth < len(names) else None
+    def _nth(self, line):
+        """Return how many names a line has given before."""
+        nth = self.counts[line] = self.counts.get(line, -1) + 1
+        return nth
 
     def _line(self, frame):
         """Return what a frame's statement is known by, and the names that it gives."""

@@ -81,12 +81,12 @@ class View:
 
     def reshape(self, shape: Sequence[int]) -> "View":
         if math.prod(shape) != self.data.numel():
-            raise Wrong("reshaped", name=self, shape=self.shape, given=list(shape))
+            raise Wrong("reshaped", name=str(self), shape=self.shape, given=list(shape))
         return self._like(self.data.view(*shape))
 
     def permute(self, axes: Sequence[int]) -> "View":
         if sorted(axes) != list(range(self.data.ndim)):
-            raise Wrong("permuted", name=self, shape=self.shape, n=self.data.ndim, given=tuple(axes))
+            raise Wrong("permuted", name=str(self), shape=self.shape, n=self.data.ndim, given=tuple(axes))
         return self._like(self.data.permute(*axes))
 
     def slice(self, start: int, n: int, dim: int = 0) -> "View":
